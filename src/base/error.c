@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Long enough for a model line with its caret and a remedy. */
+static _Thread_local char sentence[4096];
+static _Thread_local enum gsv_status last;
+
+int fail(enum gsv_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    last = status;
+    return (int)status;
+}
+
+
+const char *gsv_last_error(void)
+{
+    return sentence;
+}
+
+enum gsv_status gsv_last_status(void)
+{
+    return last;
+}

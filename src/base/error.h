@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* One way to fail: a status for the caller, and one plain sentence for this
+ * thread that gsv_last_error() returns. Nothing is printed, nothing exits. */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include "girsanov.h"
+
+/* Leaves the sentence and returns the status, so that
+ *     if (!out) return fail(GSV_BAD_INPUT, "cannot open %s", path);
+ * is the whole of it. */
+int fail(enum gsv_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same for a function that makes something and returns NULL. */
+#define fail_null(...) (fail(__VA_ARGS__), NULL)
+
+
+#endif

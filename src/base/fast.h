@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The one word for instruction sets. A function marked FAST is compiled for
+ * x86-64-v3 (AVX2, FMA) and for the baseline; the loader picks one. Elsewhere
+ * the word is empty and the same C compiles for the machine's own set. */
+#ifndef BASE_FAST_H
+#define BASE_FAST_H
+
+#if defined(__x86_64__) && !defined(GSV_ONE_TARGET)
+#define FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FAST
+#endif
+
+/* Small helpers that must vanish into the FAST function around them, or they
+ * would run with the baseline's instructions. */
+#define INLINE static inline __attribute__((always_inline))
+
+#endif

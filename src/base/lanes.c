@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/lanes.h"
+
+#include <omp.h>
+
+size_t lanes_threads(size_t wish)
+{
+    return wish ? wish : (size_t)omp_get_max_threads();
+}
+
+void lanes_run(size_t count, size_t threads, const struct lanes_job *job)
+{
+    size_t most = count < threads ? count : threads;
+    if (!most) return;
+#pragma omp parallel for ordered schedule(dynamic, 1) num_threads((int)most)
+    for (size_t lane = 0; lane < count; lane++) {
+        size_t thread = (size_t)omp_get_thread_num();
+        job->work(job->context, lane, thread);
+        if (job->merge) {
+#pragma omp ordered
+            job->merge(job->context, lane, thread);
+        }
+    }
+}
+
+size_t lanes_first(size_t lane, size_t count, size_t n)
+{
+    size_t rest = n % count;
+    return lane * (n / count) + (lane < rest ? lane : rest);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Lanes: a fixed share of the work each, whatever the number of threads, and
+ * merged in the order of their numbers, so that sums have the same bits on
+ * any number of threads. The only file that knows OpenMP. */
+#ifndef BASE_LANES_H
+#define BASE_LANES_H
+
+#include <stddef.h>
+
+struct lanes_job {
+    void *context;
+    /* Does lane's share with thread's own scratch memory. */
+    void (*work)(void *context, size_t lane, size_t thread);
+    /* Adds what thread holds to the whole; called in the order of lanes,
+     * one at a time. NULL when there is nothing to add. */
+    void (*merge)(void *context, size_t lane, size_t thread);
+};
+
+/* The number of threads that a wish stands for; 0 wishes for all. */
+size_t lanes_threads(size_t wish);
+
+/* Runs every lane below count on so many threads. */
+void lanes_run(size_t count, size_t threads, const struct lanes_job *job);
+
+/* The first item of a lane when n items are shared by count lanes; the lane
+ * ends where the next one begins. */
+size_t lanes_first(size_t lane, size_t count, size_t n);
+
+#endif

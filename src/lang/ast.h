@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* A model's text as a tree: syntax only, names not yet looked up. */
+#ifndef LANG_AST_H
+#define LANG_AST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where something stands in the text: 1-based line and column (a column is a
+ * byte), and its length in bytes on that line. */
+struct place {
+    size_t line, column, length;
+};
+
+/* The text of a model and the name it goes by in messages. Borrowed. */
+struct source {
+    const char *name;
+    const char *text;
+};
+
+enum expr_kind {
+    EXPR_NUMBER, /* number                                            */
+    EXPR_NAME,   /* name                                              */
+    EXPR_NEGATE, /* kid[0]                                            */
+    EXPR_BINARY, /* op is one of + - * / ^ @; kid[0], kid[1]          */
+    EXPR_CALL,   /* name(kid...)                                      */
+    EXPR_INDEX,  /* kid[0] [ kid[1] ] or kid[0] [ kid[1], kid[2] ]    */
+    EXPR_LIST    /* [ kid... ]                                        */
+};
+
+struct expr {
+    enum expr_kind kind;
+    char op;
+    char *name;
+    double number;
+    struct expr **kid;
+    size_t kids;
+    struct place place; /* of the name, number, operator or bracket */
+};
+
+/* A declared name with its shape: rank 0 scalar, 1 a[n], 2 a[n,m]. */
+struct declared {
+    char *name;
+    struct place place;
+    int rank;
+    size_t rows, columns; /* 1 where the rank leaves them out */
+};
+
+enum bound_kind { BOUND_NONE, BOUND_ABOVE, BOUND_BELOW, BOUND_BETWEEN };
+
+enum statement_kind {
+    STATE,    /* state NAME          | state NAME = map, map in value       */
+    INPUT,    /* input NAME [hold]                                          */
+    PARAM,    /* param NAME [lower] [= value] [> low | < high | in (l, h)]  */
+    CONSTANT, /* const NAME = value                                         */
+    LET,      /* let NAME = value                                           */
+    NET,      /* net NAME(args) -> outputs : widths... activation           */
+    GP,       /* gp NAME(args) -> outputs : anything up to the line's end   */
+    EQUATION, /* dNAME = value: name is that of the state                   */
+    OBS,      /* obs NAME ~ value (a call)                                  */
+    INIT      /* init NAME ~ value (a call)                                 */
+};
+
+/* One declared thing: `state x, y` is two statements. */
+struct statement {
+    enum statement_kind kind;
+    struct declared declared;
+    struct expr *value; /* NULL where there is none */
+
+    enum bound_kind bound;
+    struct expr *low, *high;
+    struct place bound_place;
+    bool lower, hold;
+
+    /* Of a net. */
+    struct expr **argument;
+    size_t arguments, outputs;
+    size_t *width;
+    size_t widths;
+    char *activation; /* as written; "" when it was left out */
+    struct place activation_place;
+};
+
+struct ast {
+    struct statement *statement;
+    size_t statements, capacity;
+};
+
+/* Parses the text, or fails with a message (message.h). */
+struct ast *ast_parse(const struct source *source);
+void ast_free(struct ast *ast);
+
+#endif

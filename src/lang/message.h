@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* A mistake in a model, said so that it can be mended: file, line, column, the
+ * line itself, a caret under the culprit, and the remedy.
+ *
+ *     lorenz.sde:4:9: unknown name 'sgima'; did you mean 'sigma'?
+ *         dx = s*(y - x)*dt + sgima*dW
+ *                             ^~~~~
+ */
+#ifndef LANG_MESSAGE_H
+#define LANG_MESSAGE_H
+
+#include "lang/ast.h"
+
+/* Fails with GSV_BAD_INPUT and returns it. The format is the sentence alone. */
+int complain(const struct source *source, struct place place,
+             const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The candidate that a misspelt word most likely stands for, or NULL: at most
+ * a third of its letters changed, inserted, left out or swapped. */
+const char *suggestion(const char *word, size_t candidates,
+                       const char *const *candidate);
+
+#endif
