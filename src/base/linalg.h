@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Small dense linear algebra, row by row, on CBLAS and LAPACKE: always on the
+ * calling thread alone, so that bits do not depend on the number of threads. */
+#ifndef BASE_LINALG_H
+#define BASE_LINALG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* C (n, m) = A (n, k) B (k, m), where A or B may be given transposed. */
+void linalg_product(size_t n, size_t k, size_t m, const double *A,
+                    bool A_transposed, const double *B, bool B_transposed,
+                    double *C);
+
+/* P A = L U in place; false when A is singular or not finite. */
+bool linalg_lu(size_t n, double *A, int *pivot);
+
+/* B (n, m) becomes A^-1 B, or A'^-1 B, from the factors of linalg_lu(). */
+void linalg_lu_solve(size_t n, size_t m, const double *LU, const int *pivot,
+                     bool transposed, double *B);
+
+/* log |det A| from the factors of linalg_lu(). */
+double linalg_lu_logdet(size_t n, const double *LU);
+
+/* A = L L' in place, zeros above the diagonal; reads the lower half of A.
+ * False when A is not positive definite. */
+bool linalg_cholesky(size_t n, double *A);
+
+/* B (n, m) becomes L^-1 B, or L'^-1 B, for a lower triangular L. */
+void linalg_lower_solve(size_t n, size_t m, const double *L, bool transposed,
+                        double *B);
+
+#endif

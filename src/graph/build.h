@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of building a graph, shared by graph.c and simplify.c. */
+#ifndef GRAPH_BUILD_H
+#define GRAPH_BUILD_H
+
+#include "graph/graph.h"
+
+/* The node that is equal to n with these inputs: found, or appended. */
+node make_node(struct graph *g, struct node_info n, const node *input);
+
+/* Node n again with its inputs replaced by their images. */
+node remake(struct graph *g, node n, const node *image);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Building a graph: nodes that are equal are one node. Folding of constants is
+ * in simplify.c, which stands between the callers and make_node(). */
+#include "graph/graph.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/build.h"
+
+enum { BUCKETS = 4096 };
+
+struct graph *graph_new(void)
+{
+    struct graph *g = NEW(struct graph, 1);
+    if (!g) return NULL;
+    g->buckets = BUCKETS;
+    g->bucket = NEW(size_t, BUCKETS);
+    if (!g->bucket) {
+        graph_free(g);
+        return NULL;
+    }
+    graph_number(g, 0.0); /* node 0: what a failed builder returns */
+    if (g->failed) {
+        graph_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+void graph_free(struct graph *g)
+{
+    if (!g) return;
+    for (size_t i = 0; i < g->blocks; i++)
+        mem_free(g->block[i]);
+    for (size_t i = 0; i < g->nets; i++)
+        mem_free((void *)(size_t)g->net[i].width);
+    mem_free(g->block);
+    mem_free(g->net);
+    mem_free(g->net_offset);
+    mem_free(g->info);
+    mem_free(g->link);
+    mem_free(g->bucket);
+    mem_free(g);
+}
+
+const struct node_info *graph_info(const struct graph *g, node a)
+{
+    assert(a < g->nodes);
+    return &g->info[a];
+}
+
+node graph_input(const struct graph *g, node a, size_t i)
+{
+    assert(i < g->info[a].inputs);
+    return g->link[g->info[a].input + i];
+}
+
+size_t graph_size(const struct graph *g, node a)
+{
+    return g->info[a].rows * g->info[a].columns;
+}
+
+bool graph_is_number(const struct graph *g, node a, double *value)
+{
+    const struct node_info *i = graph_info(g, a);
+    if (i->op != OP_CONSTANT || graph_size(g, a) != 1) return false;
+    *value = i->data[0];
+    return true;
+}
+
+/* --- Equal nodes are one node ------------------------------------------- */
+
+static size_t mix(size_t h, size_t v)
+{
+    return (h ^ v) * 0x9E3779B97F4A7C15u;
+}
+
+static size_t hash(const struct node_info *n, const node *input)
+{
+    size_t h = mix(n->op, n->rows);
+    h = mix(mix(h, n->columns), n->offset);
+    for (size_t i = 0; i < n->inputs; i++)
+        h = mix(h, input[i]);
+    for (size_t i = 0; n->data && i < n->rows * n->columns; i++) {
+        size_t bits;
+        memcpy(&bits, &n->data[i], sizeof bits);
+        h = mix(h, bits);
+    }
+    return h ^ h >> 32;
+}
+
+static bool same(const struct graph *g, const struct node_info *a,
+                 const struct node_info *b, const node *b_input)
+{
+    if (a->op != b->op || a->rows != b->rows || a->columns != b->columns ||
+        a->offset != b->offset || a->inputs != b->inputs)
+        return false;
+    for (size_t i = 0; i < a->inputs; i++)
+        if (g->link[a->input + i] != b_input[i]) return false;
+    /* Bits, not values: 0 and -0 are different constants. */
+    return !a->data || !memcmp(a->data, b->data,
+                               a->rows * a->columns * sizeof *a->data);
+}
+
+static int keep_data(struct graph *g, struct node_info *n)
+{
+    size_t count = n->rows * n->columns;
+    if (MEM_ROOM(g->block, g->blocks, g->block_capacity)) return GSV_NO_MEMORY;
+    double *copy = NEW(double, count);
+    if (!copy) return GSV_NO_MEMORY;
+    memcpy(copy, n->data, count * sizeof *copy);
+    g->block[g->blocks++] = copy;
+    n->data = copy;
+    return 0;
+}
+
+static int append(struct graph *g, struct node_info n, const node *input,
+                  size_t place)
+{
+    if (MEM_ROOM(g->info, g->nodes, g->node_capacity)) return GSV_NO_MEMORY;
+    while (g->links + n.inputs > g->link_capacity) {
+        size_t full = g->link_capacity;
+        if (mem_room((void **)&g->link, full, &g->link_capacity,
+                     sizeof *g->link))
+            return GSV_NO_MEMORY;
+    }
+    if (n.data && keep_data(g, &n)) return GSV_NO_MEMORY;
+    n.input = g->links;
+    for (size_t i = 0; i < n.inputs; i++)
+        g->link[g->links++] = input[i];
+    n.next = g->bucket[place];
+    g->info[g->nodes] = n;
+    g->bucket[place] = ++g->nodes; /* one more than the node: 0 is empty */
+    return 0;
+}
+
+node make_node(struct graph *g, struct node_info n, const node *input)
+{
+    if (g->failed) return 0;
+    n.uniform = n.op != OP_STATE && n.op != OP_TIME && n.op != OP_INPUT &&
+                n.op != OP_SLOPE;
+    for (size_t i = 0; i < n.inputs; i++)
+        n.uniform = n.uniform && g->info[input[i]].uniform;
+    size_t place = hash(&n, input) % g->buckets;
+    for (size_t i = g->bucket[place]; i; i = g->info[i - 1].next)
+        if (same(g, &g->info[i - 1], &n, input)) return i - 1;
+    if (append(g, n, input, place)) {
+        g->failed = true;
+        return 0;
+    }
+    return g->nodes - 1;
+}
+
+/* --- Leaves and functions ----------------------------------------------- */
+
+node graph_constant(struct graph *g, size_t rows, size_t columns,
+                    const double *data)
+{
+    return make_node(g,
+                     (struct node_info){.op = OP_CONSTANT,
+                                        .rows = rows,
+                                        .columns = columns,
+                                        .data = data},
+                     NULL);
+}
+
+node graph_number(struct graph *g, double value)
+{
+    return graph_constant(g, 1, 1, &value);
+}
+
+node graph_leaf(struct graph *g, enum op op, size_t offset, size_t rows,
+                size_t columns)
+{
+    assert(op >= OP_PARAM && op <= OP_SLOPE);
+    return make_node(g,
+                     (struct node_info){.op = op,
+                                        .rows = rows,
+                                        .columns = columns,
+                                        .offset = offset},
+                     NULL);
+}
+
+size_t graph_net_add(struct graph *g, size_t layers, const size_t *width,
+                     enum activation act, size_t offset)
+{
+    if (g->failed) return 0;
+    size_t *copy = NEW(size_t, layers + 1);
+    g->failed = !copy || MEM_ROOM(g->net, g->nets, g->net_capacity) ||
+                MEM_ROOM(g->net_offset, g->nets, g->net_offset_capacity);
+    if (g->failed) {
+        mem_free(copy);
+        return 0;
+    }
+    memcpy(copy, width, (layers + 1) * sizeof *copy);
+    g->net[g->nets] = (struct net){.layers = layers, .width = copy, .act = act};
+    g->net_offset[g->nets] = offset;
+    return g->nets++;
+}
+
+node graph_net(struct graph *g, size_t net, node argument)
+{
+    if (g->failed) return 0;
+    const struct net *n = &g->net[net];
+    assert(graph_size(g, argument) == n->width[0]);
+    node input[2] = {argument, graph_leaf(g, OP_PARAM, g->net_offset[net],
+                                          net_parameters(n), 1)};
+    return make_node(g,
+                     (struct node_info){.op = OP_NET,
+                                        .rows = n->width[n->layers],
+                                        .columns = 1,
+                                        .inputs = 2,
+                                        .offset = net},
+                     input);
+}
+
+node graph_net_open(struct graph *g, size_t net, node argument)
+{
+    static const enum op activation[ACTIVATIONS] = {
+        [ACT_RELU] = OP_RELU,
+        [ACT_TANH] = OP_TANH,
+        [ACT_SOFTPLUS] = OP_SOFTPLUS,
+        [ACT_SILU] = OP_SILU};
+    if (g->failed) return 0;
+    size_t layers = g->net[net].layers, offset = g->net_offset[net];
+    node x = argument;
+    for (size_t l = 0; l < layers; l++) {
+        size_t in = g->net[net].width[l], out = g->net[net].width[l + 1];
+        node weight = graph_leaf(g, OP_PARAM, offset, out, in);
+        node bias = graph_leaf(g, OP_PARAM, offset + out * in, out, 1);
+        x = graph_binary(g, OP_ADD, graph_matmul(g, weight, x), bias);
+        if (l + 1 < layers) x = graph_unary(g, activation[g->net[net].act], x);
+        offset += out * in + out;
+    }
+    return x;
+}
+
+node graph_call(struct graph *g, const struct call_spec *call, size_t params,
+                size_t outputs)
+{
+    g->call = *call;
+    node input[3] = {graph_leaf(g, OP_STATE, 0, outputs, 1),
+                     graph_leaf(g, OP_TIME, 0, 1, 1),
+                     graph_leaf(g, OP_PARAM, 0, params, 1)};
+    return make_node(
+        g,
+        (struct node_info){
+            .op = OP_CALL, .rows = outputs, .columns = 1, .inputs = 3},
+        input);
+}
+
+/* --- Walks over a graph ------------------------------------------------- */
+
+bool graph_depends(const struct graph *g, node a, enum op leaf)
+{
+    if (g->failed) return false;
+    bool *seen = NEW(bool, a + 1);
+    if (!seen) {
+        ((struct graph *)(size_t)g)->failed = true;
+        return false;
+    }
+    bool found = false;
+    seen[a] = true;
+    for (node n = a + 1; n-- > 0;) {
+        if (!seen[n]) continue;
+        found = found || g->info[n].op == leaf;
+        for (size_t i = 0; i < g->info[n].inputs; i++)
+            seen[graph_input(g, n, i)] = true;
+    }
+    mem_free(seen);
+    return found;
+}
+
+node graph_substitute(struct graph *g, node a, node state)
+{
+    if (g->failed) return 0;
+    node *image = NEW(node, a + 1);
+    bool *wanted = NEW(bool, a + 1);
+    node result = 0;
+    g->failed = !image || !wanted;
+    if (g->failed) goto done;
+    wanted[a] = true;
+    for (node n = a + 1; n-- > 0;)
+        for (size_t i = 0; wanted[n] && i < g->info[n].inputs; i++)
+            wanted[graph_input(g, n, i)] = true;
+    for (node n = 0; n <= a; n++) {
+        if (!wanted[n]) continue;
+        image[n] = g->info[n].op == OP_STATE ? state : remake(g, n, image);
+    }
+    result = image[a];
+done:
+    mem_free(image);
+    mem_free(wanted);
+    return g->failed ? 0 : result;
+}

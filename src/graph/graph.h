@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions as a graph of operations. A node is a number; its inputs have
+ * smaller numbers, so the order of nodes is an order of evaluation. Equal
+ * nodes are one node, and constants are folded while the graph is built.
+ *
+ * A node that depends on nothing but constants and parameters is uniform: it
+ * has one value for a whole block. The others have one at every point. */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "graph/net.h"
+
+typedef size_t node;
+
+enum op {
+    /* Leaves. */
+    OP_CONSTANT, /* data                                                 */
+    OP_PARAM,    /* a piece of the parameter vector, from offset on      */
+    OP_STATE,    /* the whole state vector                               */
+    OP_TIME,
+    OP_INPUT, /* covariate number offset                              */
+    OP_SLOPE, /* and its derivative in time                           */
+    /* Elementwise, one input. */
+    OP_NEG,
+    OP_EXP,
+    OP_LOG,
+    OP_LOG1P,
+    OP_EXPM1,
+    OP_SQRT,
+    OP_SIN,
+    OP_COS,
+    OP_TAN,
+    OP_ASIN,
+    OP_ACOS,
+    OP_ATAN,
+    OP_SINH,
+    OP_COSH,
+    OP_TANH,
+    OP_ASINH,
+    OP_ABS,
+    OP_SIGN,
+    OP_STEP, /* 1 above 0, else 0: the slope of relu                 */
+    OP_SIGMOID,
+    OP_LOGIT,
+    OP_SOFTPLUS,
+    OP_RELU,
+    OP_SILU,
+    /* Elementwise, two inputs; a scalar goes with any shape. */
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_POW,
+    OP_MIN,
+    OP_MAX,
+    /* Shapes. */
+    OP_FILL,      /* a scalar in every element                         */
+    OP_SUM,       /* of all elements                                   */
+    OP_SOFTMAX,   /* over all elements                                 */
+    OP_SLICE,     /* elements from offset on: a view, never a copy     */
+    OP_PAD,       /* the reverse of slice: zeros around                */
+    OP_STACK,     /* inputs below each other                           */
+    OP_TRANSPOSE, /* of a matrix                                       */
+    /* Matrices. */
+    OP_MATMUL,
+    OP_SOLVE,    /* A^-1 b                                            */
+    OP_LOGDET,   /* log |det A|                                       */
+    OP_CHOLESKY, /* lower factor of a symmetric matrix                */
+    /* Functions with an inside of their own. */
+    OP_NET,
+    OP_CALL, /* a C callback                                      */
+    OPS
+};
+
+/* A function given in C, over blocks: x is (d, P), time (P), f (n, P); p are
+ * all parameters. vjp adds to x_bar (d, P) and p_bar. jvp may be NULL. */
+struct call_spec {
+    void *user;
+    void (*f)(void *user, size_t P, const double *time, const double *x,
+              const double *p, double *f);
+    void (*vjp)(void *user, size_t P, const double *time, const double *x,
+                const double *p, const double *f_bar, double *x_bar,
+                double *p_bar);
+};
+
+struct node_info {
+    enum op op;
+    bool uniform;
+    size_t rows, columns;
+    size_t input, inputs; /* graph->link[input .. input + inputs) */
+    size_t offset;        /* of param, input, slice, pad; net: which   */
+    const double *data;   /* (rows, columns) of a constant             */
+    size_t next;          /* in its hash bucket                        */
+};
+
+struct graph {
+    struct node_info *info;
+    size_t nodes, node_capacity;
+    node *link;
+    size_t links, link_capacity;
+    size_t *bucket;
+    size_t buckets;
+    double **block; /* the constants' memory, owned */
+    size_t blocks, block_capacity;
+    struct net *net; /* their widths are owned */
+    size_t *net_offset; /* of their parameters    */
+    size_t nets, net_capacity, net_offset_capacity;
+    struct call_spec call;
+    bool failed; /* out of memory: checked once, at the end */
+};
+
+struct graph *graph_new(void);
+void graph_free(struct graph *g);
+
+/* Leaves. */
+node graph_number(struct graph *g, double value);
+node graph_constant(struct graph *g, size_t rows, size_t columns,
+                    const double *data);
+node graph_identity(struct graph *g, size_t n);
+/* A lower triangular (n, n) constant with these numbers. */
+node graph_diagonal(struct graph *g, size_t n, double below, double on);
+node graph_leaf(struct graph *g, enum op op, size_t offset, size_t rows,
+                size_t columns);
+
+/* Everything else; shapes must fit (asserted: lang checks and explains). */
+node graph_unary(struct graph *g, enum op op, node a);
+node graph_binary(struct graph *g, enum op op, node a, node b);
+node graph_sum(struct graph *g, node a);
+node graph_softmax(struct graph *g, node a);
+node graph_logdet(struct graph *g, node a);
+node graph_cholesky(struct graph *g, node a);
+node graph_fill(struct graph *g, node a, size_t rows, size_t columns);
+node graph_slice(struct graph *g, node a, size_t offset, size_t rows,
+                 size_t columns);
+node graph_pad(struct graph *g, node a, size_t offset, size_t rows,
+               size_t columns);
+node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
+                 size_t columns);
+node graph_transpose(struct graph *g, node a);
+node graph_matmul(struct graph *g, node a, node b);
+node graph_solve(struct graph *g, node a, node b);
+
+/* A network of this shape on parameters from offset on: add once, apply to
+ * any arguments. graph_net_open() is the same written in single operations,
+ * so that it can be differentiated symbolically. */
+size_t graph_net_add(struct graph *g, size_t layers, const size_t *width,
+                     enum activation act, size_t offset);
+node graph_net(struct graph *g, size_t net, node argument);
+node graph_net_open(struct graph *g, size_t net, node argument);
+
+node graph_call(struct graph *g, const struct call_spec *call, size_t params,
+                size_t outputs);
+
+/* The same expression with every state leaf replaced. */
+node graph_substitute(struct graph *g, node a, node state);
+
+/* Symbolic derivatives (derive.c): the derivative of a in time, where inputs
+ * move by their slopes and the state stands still; and the gradient of the
+ * scalar a with respect to a leaf, in the leaf's shape. */
+node graph_time_derivative(struct graph *g, node a);
+node graph_gradient(struct graph *g, node a, node leaf);
+
+/* What a node depends on, directly or not. */
+bool graph_depends(const struct graph *g, node a, enum op leaf);
+
+const struct node_info *graph_info(const struct graph *g, node a);
+node graph_input(const struct graph *g, node a, size_t i);
+size_t graph_size(const struct graph *g, node a); /* rows * columns */
+
+/* The value of a scalar constant. */
+bool graph_is_number(const struct graph *g, node a, double *value);
+
+#endif

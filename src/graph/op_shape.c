@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that move elements between shapes, and the two that mix all of
+ * them: sum and softmax. */
+#include <math.h>
+#include <string.h>
+
+#include "base/fast.h"
+#include "graph/op_rows.h"
+
+/* y[i] += x[i] over n numbers. */
+FAST static void add(size_t n, const double *restrict x, double *restrict y)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+/* *y += the sum of x over n numbers. */
+FAST static void sum_to(size_t n, const double *x, double *y)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    *y += sum;
+}
+
+/* --- fill: a scalar in every element ------------------------------------ */
+
+void fill_forward(const struct apply *a)
+{
+    for (size_t r = 0; r < a->out.size; r++)
+        memcpy(a->out.value + r * a->P, a->in[0].value, a->P * sizeof(double));
+}
+
+void fill_vjp(const struct apply *a)
+{
+    if (!a->in[0].bar) return;
+    for (size_t r = 0; r < a->out.size; r++)
+        add(a->P, a->out.bar + r * a->P, a->in[0].bar);
+}
+
+void fill_jvp(const struct apply *a)
+{
+    for (size_t r = 0; r < a->out.size; r++)
+        memcpy(a->out.dot + r * a->P, a->in[0].dot, a->P * sizeof(double));
+}
+
+/* --- sum of all elements ------------------------------------------------ */
+
+static void sum_rows(size_t rows, size_t P, const double *x, double *y)
+{
+    memset(y, 0, P * sizeof *y);
+    for (size_t r = 0; r < rows; r++)
+        add(P, x + r * P, y);
+}
+
+void sum_forward(const struct apply *a)
+{
+    sum_rows(a->in[0].size, a->P, a->in[0].value, a->out.value);
+}
+
+void sum_vjp(const struct apply *a)
+{
+    if (!a->in[0].bar) return;
+    for (size_t r = 0; r < a->in[0].size; r++)
+        add(a->P, a->out.bar, a->in[0].bar + r * a->P);
+}
+
+void sum_jvp(const struct apply *a)
+{
+    sum_rows(a->in[0].size, a->P, a->in[0].dot, a->out.dot);
+}
+
+/* --- softmax: y_r = exp(x_r) / sum_s exp(x_s) --------------------------- */
+
+void softmax_forward(const struct apply *a)
+{
+    size_t n = a->out.size, P = a->P;
+    const double *x = a->in[0].value;
+    double *y = a->out.value;
+    for (size_t i = 0; i < P; i++) {
+        double most = x[i], sum = 0.0;
+        for (size_t r = 1; r < n; r++)
+            most = fmax(most, x[r * P + i]);
+        for (size_t r = 0; r < n; r++)
+            sum += y[r * P + i] = exp(x[r * P + i] - most);
+        for (size_t r = 0; r < n; r++)
+            y[r * P + i] /= sum;
+    }
+}
+
+/* The Jacobian diag(y) - y y' is symmetric, so vjp and jvp are one product. */
+static void softmax_product(const struct apply *a, const double *v, double *w,
+                            bool keep)
+{
+    size_t n = a->out.size, P = a->P;
+    const double *y = a->out.value;
+    for (size_t i = 0; i < P; i++) {
+        double mean = 0.0;
+        for (size_t r = 0; r < n; r++)
+            mean += y[r * P + i] * v[r * P + i];
+        for (size_t r = 0; r < n; r++) {
+            size_t j = r * P + i;
+            w[j] = (keep ? w[j] : 0.0) + y[j] * (v[j] - mean);
+        }
+    }
+}
+
+void softmax_vjp(const struct apply *a)
+{
+    if (a->in[0].bar) softmax_product(a, a->out.bar, a->in[0].bar, true);
+}
+
+void softmax_jvp(const struct apply *a)
+{
+    softmax_product(a, a->in[0].dot, a->out.dot, false);
+}
+
+/* --- pad: zeros around -------------------------------------------------- */
+
+static void pad_rows(const struct apply *a, const double *x, double *y)
+{
+    size_t P = a->P;
+    memset(y, 0, a->out.size * P * sizeof *y);
+    memcpy(y + a->info->offset * P, x, a->in[0].size * P * sizeof *y);
+}
+
+void pad_forward(const struct apply *a)
+{
+    pad_rows(a, a->in[0].value, a->out.value);
+}
+
+void pad_vjp(const struct apply *a)
+{
+    if (a->in[0].bar)
+        add(a->in[0].size * a->P, a->out.bar + a->info->offset * a->P,
+            a->in[0].bar);
+}
+
+void pad_jvp(const struct apply *a)
+{
+    pad_rows(a, a->in[0].dot, a->out.dot);
+}
+
+/* --- stack: inputs below each other; a uniform one goes to all points ---- */
+
+static double *copy_rows(const struct operand *o, size_t P, const double *x,
+                         double *y)
+{
+    for (size_t r = 0; r < o->size; r++, y += P) {
+        if (!x) memset(y, 0, P * sizeof *y);
+        else if (o->step) memcpy(y, x + r * P, P * sizeof *y);
+        else
+            for (size_t i = 0; i < P; i++)
+                y[i] = x[r];
+    }
+    return y;
+}
+
+void stack_forward(const struct apply *a)
+{
+    double *y = a->out.value;
+    for (size_t j = 0; j < a->info->inputs; j++)
+        y = copy_rows(&a->in[j], a->P, a->in[j].value, y);
+}
+
+void stack_vjp(const struct apply *a)
+{
+    const double *bar = a->out.bar;
+    for (size_t j = 0; j < a->info->inputs; j++) {
+        const struct operand *o = &a->in[j];
+        for (size_t r = 0; r < o->size; r++, bar += a->P) {
+            if (!o->bar) continue;
+            if (o->step) add(a->P, bar, o->bar + r * a->P);
+            else sum_to(a->P, bar, &o->bar[r]);
+        }
+    }
+}
+
+void stack_jvp(const struct apply *a)
+{
+    double *y = a->out.dot;
+    for (size_t j = 0; j < a->info->inputs; j++)
+        y = copy_rows(&a->in[j], a->P, a->in[j].dot, y);
+}
+
+/* --- transpose ---------------------------------------------------------- */
+
+void transpose_forward(const struct apply *a)
+{
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t c = 0; c < a->columns; c++)
+            memcpy(a->out.value + (c * a->rows + r) * a->P,
+                   a->in[0].value + (r * a->columns + c) * a->P,
+                   a->P * sizeof(double));
+}
+
+void transpose_vjp(const struct apply *a)
+{
+    if (!a->in[0].bar) return;
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t c = 0; c < a->columns; c++)
+            add(a->P, a->out.bar + (c * a->rows + r) * a->P,
+                a->in[0].bar + (r * a->columns + c) * a->P);
+}
+
+void transpose_jvp(const struct apply *a)
+{
+    for (size_t r = 0; r < a->rows; r++)
+        for (size_t c = 0; c < a->columns; c++)
+            memcpy(a->out.dot + (c * a->rows + r) * a->P,
+                   a->in[0].dot + (r * a->columns + c) * a->P,
+                   a->P * sizeof(double));
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of operations. An operation is a row: how to run it over a block,
+ * its vjp and jvp, and its symbolic derivative. Adding one is a file with the
+ * functions and a row in ops.c; the generic tests then find it. */
+#ifndef GRAPH_OPS_H
+#define GRAPH_OPS_H
+
+#include "graph/graph.h"
+
+/* An operand over a block of P points. A uniform operand has one value for
+ * all points: step is 0, and value and bar are (size); else step is 1 and they
+ * are (size, P). bar is NULL where no gradient is wanted, dot where nothing
+ * moves. Gradients are always added to. */
+struct operand {
+    double *value, *bar, *dot;
+    size_t size, step;
+};
+
+struct apply {
+    size_t P;
+    const struct node_info *info;
+    const struct operand *in; /* (info->inputs) */
+    struct operand out;
+    size_t rows, columns;       /* of the first input                   */
+    const struct net *net;      /* of OP_NET                            */
+    const struct call_spec *call;
+    const void *packed;         /* of OP_NET: weights, made for a theta */
+    void *scratch;              /* see op.scratch                       */
+};
+
+struct op_row {
+    const char *name;
+    void (*forward)(const struct apply *a);
+    void (*vjp)(const struct apply *a);
+    void (*jvp)(const struct apply *a);
+    /* The derivative of an elementwise node with respect to input i as an
+     * expression; NULL for the others, which derive.c knows. */
+    node (*partial)(struct graph *g, node n, size_t i);
+    /* Bytes kept between forward and vjp for P points, or NULL for none. */
+    size_t (*scratch)(const struct apply *a);
+};
+
+extern const struct op_row OP_TABLE[OPS];
+
+/* The value of an elementwise operation on numbers. */
+double op_fold(enum op op, double a, double b);
+
+/* Row r of an operand: its P values, or the one for all of them; a scalar
+ * stands for every row. */
+#define ROW(array, o, r, P)                                                    \
+    ((array) + ((o).size == 1 ? 0 : (r)) * ((o).step ? (P) : 1))
+
+/* Functions of the rows, one file for each kind. */
+#define OP_FUNCTIONS(name)                                                     \
+    void name##_forward(const struct apply *a);                                \
+    void name##_vjp(const struct apply *a);                                    \
+    void name##_jvp(const struct apply *a)
+
+#endif

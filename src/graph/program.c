@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+#include "graph/program.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/ops.h"
+
+/* Where a node's numbers are: uniform ones from `row` on in the uniforms,
+ * others in the rows from `row` on of the workspace, P numbers each. */
+struct slot {
+    bool wanted, by_parameter, by_state;
+    size_t row;
+    size_t packed; /* offset of packed weights, bytes               */
+};
+
+struct program {
+    const struct graph *graph;
+    struct slot *slot; /* (nodes) */
+    size_t nodes;
+    node *output;
+    size_t *output_row; /* outputs stand in rows of their own, at the end */
+    size_t outputs;
+    size_t parameters, uniforms; /* doubles of the uniform vector */
+    size_t rows;                 /* of a workspace                */
+    size_t packed;               /* bytes                         */
+    size_t most_inputs;
+    struct net *net; /* as in the graph, wide or not */
+};
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* --- Making a program --------------------------------------------------- */
+
+static void mark(struct program *p)
+{
+    const struct graph *g = p->graph;
+    for (size_t i = 0; i < p->outputs; i++)
+        p->slot[p->output[i]].wanted = true;
+    for (node n = p->nodes; n-- > 0;)
+        for (size_t i = 0; p->slot[n].wanted && i < g->info[n].inputs; i++)
+            p->slot[graph_input(g, n, i)].wanted = true;
+    for (node n = 0; n < p->nodes; n++) {
+        struct slot *s = &p->slot[n];
+        s->by_parameter = g->info[n].op == OP_PARAM;
+        s->by_state = g->info[n].op == OP_STATE;
+        for (size_t i = 0; i < g->info[n].inputs; i++) {
+            const struct slot *from = &p->slot[graph_input(g, n, i)];
+            s->by_parameter = s->by_parameter || from->by_parameter;
+            s->by_state = s->by_state || from->by_state;
+        }
+    }
+}
+
+static bool has_memory(enum op op)
+{
+    return op > OP_SLOPE && op != OP_SLICE;
+}
+
+static void lay_out(struct program *p)
+{
+    const struct graph *g = p->graph;
+    p->uniforms = p->parameters;
+    for (node n = 0; n < p->nodes; n++) {
+        const struct node_info *info = &g->info[n];
+        struct slot *s = &p->slot[n];
+        if (!s->wanted || !has_memory(info->op)) continue;
+        size_t *end = info->uniform ? &p->uniforms : &p->rows;
+        s->row = *end;
+        *end += graph_size(g, n);
+        if (info->inputs > p->most_inputs) p->most_inputs = info->inputs;
+        if (info->op == OP_NET) {
+            s->packed = p->packed;
+            p->packed += round_up(net_packed_size(&p->net[info->offset]));
+        }
+    }
+    for (size_t i = 0; i < p->outputs; i++) {
+        p->output_row[i] = p->rows;
+        p->rows += graph_size(g, p->output[i]);
+    }
+}
+
+struct program *program_new(const struct graph *g, size_t outputs,
+                            const node *output, size_t parameters, bool wide)
+{
+    struct program *p = NEW(struct program, 1);
+    if (!p) return NULL;
+    p->graph = g;
+    p->parameters = parameters;
+    p->outputs = outputs;
+    for (size_t i = 0; i < outputs; i++)
+        if (output[i] >= p->nodes) p->nodes = output[i] + 1;
+    p->slot = NEW(struct slot, p->nodes);
+    p->output = NEW(node, outputs);
+    p->output_row = NEW(size_t, outputs);
+    p->net = NEW(struct net, g->nets);
+    if (!p->slot || !p->output || !p->output_row || !p->net) {
+        program_free(p);
+        return NULL;
+    }
+    memcpy(p->output, output, outputs * sizeof *output);
+    for (size_t i = 0; i < g->nets; i++) {
+        p->net[i] = g->net[i];
+        p->net[i].wide = wide;
+    }
+    mark(p);
+    lay_out(p);
+    return p;
+}
+
+void program_free(struct program *p)
+{
+    if (!p) return;
+    mem_free(p->slot);
+    mem_free(p->output);
+    mem_free(p->output_row);
+    mem_free(p->net);
+    mem_free(p);
+}
+
+bool program_uses(const struct program *p, enum op leaf)
+{
+    for (node n = 0; n < p->nodes; n++)
+        if (p->slot[n].wanted && p->graph->info[n].op == leaf) return true;
+    return false;
+}
+
+size_t program_uniforms(const struct program *p)
+{
+    return p->uniforms;
+}
+
+/* --- Memory ------------------------------------------------------------- */
+
+static struct apply blank(const struct program *p, node n, size_t P)
+{
+    const struct graph *g = p->graph;
+    const struct node_info *info = &g->info[n];
+    struct apply a = {.P = P, .info = info, .call = &g->call};
+    a.out.size = graph_size(g, n);
+    if (info->inputs) {
+        a.rows = g->info[graph_input(g, n, 0)].rows;
+        a.columns = g->info[graph_input(g, n, 0)].columns;
+    }
+    if (info->op == OP_NET) a.net = &p->net[info->offset];
+    return a;
+}
+
+/* Bytes that node n keeps for P points. */
+static size_t scratch_of(const struct program *p, node n, size_t P)
+{
+    const struct op_row *row = &OP_TABLE[p->graph->info[n].op];
+    if (!p->slot[n].wanted || !row->scratch) return 0;
+    struct apply a = blank(p, n, P);
+    return round_up(row->scratch(&a));
+}
+
+static size_t scratch_all(const struct program *p, size_t P, bool uniform)
+{
+    size_t bytes = 0;
+    for (node n = 0; n < p->nodes; n++)
+        if (p->graph->info[n].uniform == uniform)
+            bytes += scratch_of(p, n, P);
+    return bytes;
+}
+
+size_t program_bytes(const struct program *p, bool gradient)
+{
+    return p->rows * sizeof(double) * (gradient ? 2 : 1) +
+           scratch_all(p, 64, false) / 64;
+}
+
+int uniforms_init(struct uniforms *u, const struct program *p)
+{
+    *u = (struct uniforms){
+        .value = NEW(double, p->uniforms),
+        .packed = mem_new(p->packed, 1),
+        .scratch = mem_new(scratch_all(p, 1, true), 1),
+        .operand = NEW(struct operand, p->most_inputs),
+    };
+    if (u->value && u->packed && u->scratch && u->operand) return 0;
+    uniforms_free(u);
+    return GSV_NO_MEMORY;
+}
+
+void uniforms_free(struct uniforms *u)
+{
+    mem_free(u->value);
+    mem_free(u->packed);
+    mem_free(u->scratch);
+    mem_free(u->operand);
+    *u = (struct uniforms){0};
+}
+
+int workspace_init(struct workspace *w, const struct program *p, size_t P,
+                   bool gradient, bool tangent)
+{
+    *w = (struct workspace){
+        .capacity = P,
+        .value = NEW(double, p->rows * P),
+        .bar = gradient ? NEW(double, p->rows * P) : NULL,
+        .dot = tangent ? NEW(double, p->rows * P) : NULL,
+        .scratch = mem_new(scratch_all(p, P, false), 1),
+        .operand = NEW(struct operand, p->most_inputs),
+    };
+    if (w->value && w->scratch && w->operand && (w->bar || !gradient) &&
+        (w->dot || !tangent))
+        return 0;
+    workspace_free(w);
+    return GSV_NO_MEMORY;
+}
+
+void workspace_free(struct workspace *w)
+{
+    mem_free(w->value);
+    mem_free(w->bar);
+    mem_free(w->dot);
+    mem_free(w->scratch);
+    mem_free(w->operand);
+    *w = (struct workspace){0};
+}
+
+/* --- Operands ----------------------------------------------------------- */
+
+/* Everything that a run over a block has at hand. */
+struct run {
+    const struct program *program;
+    const struct uniforms *uniforms;
+    const struct points *in;
+    double *value, *bar, *dot; /* of the workspace; bar, dot may be NULL */
+    double *state_bar, *uniform_bar;
+    const double *state_dot;
+    size_t P;
+};
+
+static struct operand leaf(const struct run *r, node n)
+{
+    const struct node_info *info = &r->program->graph->info[n];
+    size_t size = info->rows * info->columns;
+    struct operand o = {.size = size, .step = 1};
+    switch ((int)info->op) {
+    case OP_CONSTANT:
+        o.value = (double *)(size_t)info->data;
+        o.step = 0;
+        break;
+    case OP_PARAM:
+        o.value = r->uniforms->value + info->offset;
+        o.bar = r->uniform_bar ? r->uniform_bar + info->offset : NULL;
+        o.step = 0;
+        break;
+    case OP_STATE:
+        o.value = (double *)(size_t)r->in->state;
+        o.bar = r->state_bar;
+        o.dot = (double *)(size_t)r->state_dot;
+        break;
+    case OP_TIME: o.value = (double *)(size_t)r->in->time; break;
+    case OP_INPUT:
+        o.value = (double *)(size_t)r->in->input + info->offset * r->P;
+        break;
+    default: /* OP_SLOPE */
+        o.value = (double *)(size_t)r->in->slope + info->offset * r->P;
+    }
+    return o;
+}
+
+static struct operand operand(const struct run *r, node n)
+{
+    const struct node_info *info = &r->program->graph->info[n];
+    const struct slot *s = &r->program->slot[n];
+    if (info->op <= OP_SLOPE) return leaf(r, n);
+    if (info->op == OP_SLICE) {
+        struct operand o = operand(r, graph_input(r->program->graph, n, 0));
+        size_t shift = info->offset * (o.step ? r->P : 1);
+        o.value += shift;
+        if (o.bar) o.bar += shift;
+        if (o.dot) o.dot += shift;
+        o.size = info->rows * info->columns;
+        return o;
+    }
+    struct operand o = {.size = info->rows * info->columns};
+    if (info->uniform) {
+        o.value = r->uniforms->value + s->row;
+        if (r->uniform_bar && s->by_parameter) o.bar = r->uniform_bar + s->row;
+        return o;
+    }
+    o.step = 1;
+    o.value = r->value + s->row * r->P;
+    bool active = s->by_parameter || (s->by_state && r->state_bar);
+    if (r->bar && active) o.bar = r->bar + s->row * r->P;
+    if (r->dot && s->by_state) o.dot = r->dot + s->row * r->P;
+    return o;
+}
+
+static struct apply bind(const struct run *r, node n, struct operand *in,
+                         char *scratch)
+{
+    const struct graph *g = r->program->graph;
+    struct apply a = blank(r->program, n, r->P);
+    for (size_t i = 0; i < a.info->inputs; i++) {
+        in[i] = operand(r, graph_input(g, n, i));
+        if (a.info->uniform) in[i].step = 1; /* a block of one point */
+    }
+    a.in = in;
+    a.out = operand(r, n);
+    a.out.step = 1;
+    a.scratch = scratch;
+    a.packed = (char *)r->uniforms->packed + r->program->slot[n].packed;
+    return a;
+}
+
+static bool runs(const struct program *p, node n, bool uniform)
+{
+    const struct node_info *info = &p->graph->info[n];
+    return p->slot[n].wanted && has_memory(info->op) &&
+           info->uniform == uniform;
+}
+
+/* --- Forward ------------------------------------------------------------ */
+
+static void forward(const struct run *r, struct operand *in, char *scratch,
+                    size_t capacity, bool uniform)
+{
+    const struct program *p = r->program;
+    for (node n = 0; n < p->nodes; n++) {
+        if (!runs(p, n, uniform)) continue;
+        struct apply a = bind(r, n, in, scratch);
+        OP_TABLE[a.info->op].forward(&a);
+        scratch += scratch_of(p, n, capacity);
+    }
+}
+
+void program_prepare(const struct program *p, const double *parameters,
+                     struct uniforms *u)
+{
+    memcpy(u->value, parameters, p->parameters * sizeof *parameters);
+    struct run r = {.program = p, .uniforms = u, .P = 1};
+    forward(&r, u->operand, u->scratch, 1, true);
+    for (node n = 0; n < p->nodes; n++) {
+        const struct node_info *info = &p->graph->info[n];
+        if (!p->slot[n].wanted || info->op != OP_NET) continue;
+        node weights = graph_input(p->graph, n, 1);
+        net_pack(&p->net[info->offset],
+                 u->value + p->graph->info[weights].offset,
+                 (char *)u->packed + p->slot[n].packed);
+    }
+}
+
+/* Outputs are copied to rows of their own: one that is uniform, or a view,
+ * then looks like any other. */
+static void copy_outputs(const struct run *r, bool dot)
+{
+    const struct program *p = r->program;
+    for (size_t i = 0; i < p->outputs; i++) {
+        struct operand o = operand(r, p->output[i]);
+        const double *from = dot ? o.dot : o.value;
+        double *to = (dot ? r->dot : r->value) + p->output_row[i] * r->P;
+        if (!from) memset(to, 0, o.size * r->P * sizeof *to);
+        else if (o.step) memcpy(to, from, o.size * r->P * sizeof *to);
+        else
+            for (size_t j = 0; j < o.size * r->P; j++)
+                to[j] = from[j / r->P];
+    }
+}
+
+static struct run run_over(const struct program *p, const struct uniforms *u,
+                           struct workspace *w, const struct points *in)
+{
+    assert(in->P <= w->capacity);
+    return (struct run){.program = p,
+                        .uniforms = u,
+                        .in = in,
+                        .value = w->value,
+                        .P = in->P};
+}
+
+void program_forward(const struct program *p, const struct uniforms *u,
+                     struct workspace *w, const struct points *in)
+{
+    struct run r = run_over(p, u, w, in);
+    forward(&r, w->operand, w->scratch, w->capacity, false);
+    copy_outputs(&r, false);
+}
+
+const double *program_output(const struct program *p, const struct workspace *w,
+                             size_t P, size_t i)
+{
+    return w->value + p->output_row[i] * P;
+}
+
+/* --- Backward ----------------------------------------------------------- */
+
+static void backward(const struct run *r, struct operand *in, char *end,
+                     size_t capacity, bool uniform)
+{
+    const struct program *p = r->program;
+    for (node n = p->nodes; n-- > 0;) {
+        if (!runs(p, n, uniform)) continue;
+        end -= scratch_of(p, n, capacity);
+        struct apply a = bind(r, n, in, end);
+        if (a.out.bar) OP_TABLE[a.info->op].vjp(&a);
+    }
+}
+
+static void seed(const struct run *r, const double *const *output_bar)
+{
+    const struct program *p = r->program;
+    for (size_t i = 0; i < p->outputs; i++) {
+        struct operand o = operand(r, p->output[i]);
+        if (!o.bar || !output_bar[i]) continue;
+        for (size_t j = 0; j < o.size * r->P; j++)
+            o.bar[o.step ? j : j / r->P] += output_bar[i][j];
+    }
+}
+
+void program_vjp(const struct program *p, const struct uniforms *u,
+                 struct workspace *w, const struct points *in,
+                 const double *const *output_bar, double *state_bar,
+                 double *uniform_bar)
+{
+    struct run r = run_over(p, u, w, in);
+    r.bar = w->bar;
+    r.state_bar = state_bar;
+    r.uniform_bar = uniform_bar;
+    memset(w->bar, 0, p->rows * r.P * sizeof *w->bar);
+    seed(&r, output_bar);
+    backward(&r, w->operand, w->scratch + scratch_all(p, w->capacity, false),
+             w->capacity, false);
+}
+
+void program_finish(const struct program *p, const struct uniforms *u,
+                    double *uniform_bar)
+{
+    struct run r = {
+        .program = p, .uniforms = u, .uniform_bar = uniform_bar, .P = 1};
+    backward(&r, u->operand, u->scratch + scratch_all(p, 1, true), 1,
+             true);
+}
+
+/* --- Tangents ----------------------------------------------------------- */
+
+void program_jvp(const struct program *p, const struct uniforms *u,
+                 struct workspace *w, const struct points *in,
+                 const double *state_dot)
+{
+    struct run r = run_over(p, u, w, in);
+    r.dot = w->dot;
+    r.state_dot = state_dot;
+    char *scratch = w->scratch;
+    for (node n = 0; n < p->nodes; n++) {
+        if (!runs(p, n, false)) continue;
+        struct apply a = bind(&r, n, w->operand, scratch);
+        if (a.out.dot) OP_TABLE[a.info->op].jvp(&a);
+        scratch += scratch_of(p, n, w->capacity);
+    }
+    copy_outputs(&r, true);
+}
+
+const double *program_output_dot(const struct program *p,
+                                 const struct workspace *w, size_t P, size_t i)
+{
+    return w->dot + p->output_row[i] * P;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* The builders of operations. Constants are folded, and what algebra says is
+ * not there (times 1, plus 0, a double minus) is never built. */
+#include <assert.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "graph/build.h"
+#include "graph/ops.h"
+
+static bool is(const struct graph *g, node a, double wanted)
+{
+    double value;
+    return graph_is_number(g, a, &value) && value == wanted;
+}
+
+static node plain(struct graph *g, enum op op, size_t inputs, const node *input,
+                  size_t rows, size_t columns)
+{
+    return make_node(
+        g,
+        (struct node_info){
+            .op = op, .rows = rows, .columns = columns, .inputs = inputs},
+        input);
+}
+
+/* --- Elementwise -------------------------------------------------------- */
+
+node graph_unary(struct graph *g, enum op op, node a)
+{
+    if (g->failed) return 0;
+    double value;
+    if (graph_is_number(g, a, &value))
+        return graph_number(g, op_fold(op, value, 0.0));
+    const struct node_info *info = graph_info(g, a);
+    if (op == OP_NEG && info->op == OP_NEG) return graph_input(g, a, 0);
+    return plain(g, op, 1, &a, info->rows, info->columns);
+}
+
+/* A whole power by repeated squaring: exact signs for negative bases. */
+static node whole_power(struct graph *g, node a, unsigned n)
+{
+    node square = graph_binary(g, OP_MUL, a, a);
+    if (n == 1) return a;
+    if (n == 2) return square;
+    node half = whole_power(g, square, n / 2);
+    return n % 2 ? graph_binary(g, OP_MUL, half, a) : half;
+}
+
+static bool simple_power(struct graph *g, node a, node b, node *result)
+{
+    double n;
+    if (!graph_is_number(g, b, &n)) return false;
+    if (n == 0.5) {
+        *result = graph_unary(g, OP_SQRT, a);
+    } else if (n == floor(n) && fabs(n) >= 1.0 && fabs(n) <= 16.0) {
+        *result = whole_power(g, a, (unsigned)fabs(n));
+        if (n < 0.0)
+            *result =
+                graph_binary(g, OP_DIV, graph_number(g, 1.0), *result);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static node like(struct graph *g, node a, node shape)
+{
+    const struct node_info *i = graph_info(g, shape);
+    return graph_fill(g, a, i->rows, i->columns);
+}
+
+/* What a op b is without an operation, shapes apart. */
+static bool neutral(struct graph *g, enum op op, node a, node b, node *result)
+{
+    if (op == OP_ADD && is(g, a, 0.0)) *result = b;
+    else if ((op == OP_ADD || op == OP_SUB) && is(g, b, 0.0)) *result = a;
+    else if (op == OP_SUB && is(g, a, 0.0)) *result = graph_unary(g, OP_NEG, b);
+    else if (op == OP_MUL && is(g, a, 1.0)) *result = b;
+    else if ((op == OP_MUL || op == OP_DIV) && is(g, b, 1.0)) *result = a;
+    else if (op == OP_MUL && is(g, a, -1.0))
+        *result = graph_unary(g, OP_NEG, b);
+    else if (op == OP_MUL && (is(g, a, 0.0) || is(g, b, 0.0)))
+        *result = graph_number(g, 0.0);
+    else if (op == OP_DIV && is(g, a, 0.0)) *result = a;
+    else return op == OP_POW && simple_power(g, a, b, result);
+    return true;
+}
+
+node graph_binary(struct graph *g, enum op op, node a, node b)
+{
+    if (g->failed) return 0;
+    double x, y;
+    if (graph_is_number(g, a, &x) && graph_is_number(g, b, &y))
+        return graph_number(g, op_fold(op, x, y));
+    node shape = graph_size(g, a) == 1 ? b : a;
+    assert(graph_size(g, a) == 1 || graph_size(g, b) == 1 ||
+           (graph_info(g, a)->rows == graph_info(g, b)->rows &&
+            graph_info(g, a)->columns == graph_info(g, b)->columns));
+    node result;
+    if (neutral(g, op, a, b, &result)) return like(g, result, shape);
+    const struct node_info *i = graph_info(g, shape);
+    return plain(g, op, 2, (node[2]){a, b}, i->rows, i->columns);
+}
+
+/* --- Shapes ------------------------------------------------------------- */
+
+node graph_fill(struct graph *g, node a, size_t rows, size_t columns)
+{
+    if (g->failed) return 0;
+    if (graph_size(g, a) == rows * columns) return a;
+    assert(graph_size(g, a) == 1);
+    return plain(g, OP_FILL, 1, &a, rows, columns);
+}
+
+node graph_sum(struct graph *g, node a)
+{
+    if (g->failed || graph_size(g, a) == 1) return g->failed ? 0 : a;
+    return plain(g, OP_SUM, 1, &a, 1, 1);
+}
+
+node graph_softmax(struct graph *g, node a)
+{
+    if (g->failed) return 0;
+    return plain(g, OP_SOFTMAX, 1, &a, graph_info(g, a)->rows,
+                 graph_info(g, a)->columns);
+}
+
+node graph_slice(struct graph *g, node a, size_t offset, size_t rows,
+                 size_t columns)
+{
+    if (g->failed) return 0;
+    const struct node_info *i = graph_info(g, a);
+    assert(offset + rows * columns <= graph_size(g, a));
+    if (i->rows == rows && i->columns == columns) return a;
+    if (i->op == OP_CONSTANT)
+        return graph_constant(g, rows, columns, i->data + offset);
+    if (i->op == OP_PARAM)
+        return graph_leaf(g, OP_PARAM, i->offset + offset, rows, columns);
+    if (i->op == OP_SLICE)
+        return graph_slice(g, graph_input(g, a, 0), i->offset + offset, rows,
+                           columns);
+    if (i->op == OP_FILL && rows * columns == 1) return graph_input(g, a, 0);
+    if (i->op == OP_STACK && rows * columns == 1 &&
+        i->inputs == graph_size(g, a))
+        return graph_input(g, a, offset);
+    return make_node(g,
+                     (struct node_info){.op = OP_SLICE,
+                                        .rows = rows,
+                                        .columns = columns,
+                                        .inputs = 1,
+                                        .offset = offset},
+                     &a);
+}
+
+node graph_pad(struct graph *g, node a, size_t offset, size_t rows,
+               size_t columns)
+{
+    if (g->failed) return 0;
+    assert(offset + graph_size(g, a) <= rows * columns);
+    if (graph_size(g, a) == rows * columns)
+        return graph_slice(g, a, 0, rows, columns);
+    return make_node(g,
+                     (struct node_info){.op = OP_PAD,
+                                        .rows = rows,
+                                        .columns = columns,
+                                        .inputs = 1,
+                                        .offset = offset},
+                     &a);
+}
+
+node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
+                 size_t columns)
+{
+    if (g->failed) return 0;
+    if (n == 1) return graph_slice(g, a[0], 0, rows, columns);
+    return plain(g, OP_STACK, n, a, rows, columns);
+}
+
+node graph_transpose(struct graph *g, node a)
+{
+    if (g->failed) return 0;
+    const struct node_info *i = graph_info(g, a);
+    if (i->rows == 1 || i->columns == 1)
+        return graph_slice(g, a, 0, i->columns, i->rows);
+    if (i->op == OP_TRANSPOSE) return graph_input(g, a, 0);
+    return plain(g, OP_TRANSPOSE, 1, &a, i->columns, i->rows);
+}
+
+/* --- Matrices ----------------------------------------------------------- */
+
+node graph_matmul(struct graph *g, node a, node b)
+{
+    if (g->failed) return 0;
+    size_t rows = graph_info(g, a)->rows, inner = graph_info(g, a)->columns;
+    size_t columns = graph_info(g, b)->columns;
+    assert(inner == graph_info(g, b)->rows);
+    if (inner == 1 && (rows == 1 || columns == 1))
+        return graph_slice(g, graph_binary(g, OP_MUL, a, b), 0, rows, columns);
+    return plain(g, OP_MATMUL, 2, (node[2]){a, b}, rows, columns);
+}
+
+node graph_solve(struct graph *g, node a, node b)
+{
+    if (g->failed) return 0;
+    struct node_info i = *graph_info(g, a), j = *graph_info(g, b);
+    assert(i.rows == i.columns && i.columns == j.rows);
+    if (i.rows == 1) return graph_binary(g, OP_DIV, b, a);
+    /* One inverse for all points instead of a solution at each. */
+    if (i.uniform && !j.uniform)
+        return graph_matmul(g, graph_solve(g, a, graph_identity(g, i.rows)), b);
+    return plain(g, OP_SOLVE, 2, (node[2]){a, b}, j.rows, j.columns);
+}
+
+node graph_logdet(struct graph *g, node a)
+{
+    if (g->failed) return 0;
+    assert(graph_info(g, a)->rows == graph_info(g, a)->columns);
+    if (graph_size(g, a) == 1)
+        return graph_unary(g, OP_LOG, graph_unary(g, OP_ABS, a));
+    return plain(g, OP_LOGDET, 1, &a, 1, 1);
+}
+
+node graph_cholesky(struct graph *g, node a)
+{
+    if (g->failed) return 0;
+    size_t n = graph_info(g, a)->rows;
+    assert(n == graph_info(g, a)->columns);
+    if (n == 1) return graph_unary(g, OP_SQRT, a);
+    return plain(g, OP_CHOLESKY, 1, &a, n, n);
+}
+
+node graph_diagonal(struct graph *g, size_t n, double below, double on)
+{
+    if (g->failed) return 0;
+    double *data = NEW(double, n * n);
+    if (!data) {
+        g->failed = true;
+        return 0;
+    }
+    for (size_t r = 0; r < n; r++)
+        for (size_t c = 0; c <= r; c++)
+            data[r * n + c] = c == r ? on : below;
+    node made = graph_constant(g, n, n, data);
+    mem_free(data);
+    return made;
+}
+
+node graph_identity(struct graph *g, size_t n)
+{
+    return graph_diagonal(g, n, 0.0, 1.0);
+}
+
+/* --- The same node over other inputs ------------------------------------ */
+
+static node rebuild(struct graph *g, node n, const node *image)
+{
+    struct node_info info = g->info[n];
+    node *input = NEW(node, info.inputs);
+    if (!input) {
+        g->failed = true;
+        return 0;
+    }
+    for (size_t i = 0; i < info.inputs; i++)
+        input[i] = image[graph_input(g, n, i)];
+    node made = make_node(g, info, input);
+    mem_free(input);
+    return made;
+}
+
+node remake(struct graph *g, node n, const node *image)
+{
+    if (g->failed) return 0;
+    struct node_info info = g->info[n];
+    if (!info.inputs) return n;
+    node first = image[graph_input(g, n, 0)];
+    if (info.op >= OP_NEG && info.op <= OP_SILU)
+        return graph_unary(g, info.op, first);
+    if (info.op >= OP_ADD && info.op <= OP_MAX)
+        return graph_binary(g, info.op, first, image[graph_input(g, n, 1)]);
+    if (info.op == OP_SLICE)
+        return graph_slice(g, first, info.offset, info.rows, info.columns);
+    if (info.op == OP_MATMUL)
+        return graph_matmul(g, first, image[graph_input(g, n, 1)]);
+    if (info.op == OP_SOLVE)
+        return graph_solve(g, first, image[graph_input(g, n, 1)]);
+    return rebuild(g, n, image);
+}
