@@ -14,6 +14,10 @@ extern "C" {
 
 #define GSV_VERSION "0.1.0"
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 /* --- Failure ------------------------------------------------------------ */
 
 /* A function that does something returns one of these, 0 for success; one that
@@ -39,14 +43,14 @@ enum gsv_status gsv_last_status(void);
  * gsv_series_read(), free it by gsv_series_free(). */
 typedef struct gsv_series {
     size_t rows, columns, tracks;
-    double *time;   /* (rows)                                        */
-    double *value;  /* (columns, rows): a column is contiguous       */
-    size_t *start;  /* (tracks + 1)                                  */
-    char **name;    /* (columns)                                     */
-    char **label;   /* (tracks): the text of the series column       */
-    size_t *line;   /* (rows): line in the file, 0 without one       */
-    char *source;   /* the file's name, or "data"                    */
-    char *note;     /* what was passed over while reading, or ""     */
+    double *time;  /* (rows)                                        */
+    double *value; /* (columns, rows): a column is contiguous       */
+    size_t *start; /* (tracks + 1)                                  */
+    char **name;   /* (columns)                                     */
+    char **label;  /* (tracks): the text of the series column       */
+    size_t *line;  /* (rows): line in the file, 0 without one       */
+    char *source;  /* the file's name, or "data"                    */
+    char *note;    /* what was passed over while reading, or ""     */
 } gsv_series;
 
 /* Copies tracks of rows into a new series. value is (columns, rows); start has
@@ -67,6 +71,168 @@ gsv_series *gsv_series_read(const char *path, size_t columns,
 int gsv_series_write(const gsv_series *s, const char *path);
 
 void gsv_series_free(gsv_series *s);
+
+/* --- Models -------------------------------------------------------------- */
+
+/* An SDE dX = f(X, t) dt + g(t) dW with its parameters and their values. */
+typedef struct gsv_model gsv_model;
+
+/* From a model's text; name stands for it in messages. See docs/LANGUAGE.md. */
+gsv_model *gsv_model_parse(const char *text, const char *name);
+
+/* From a .sde file; "-" is standard input. */
+gsv_model *gsv_model_read(const char *path);
+
+/* A drift in C with constant, diagonal noise. Arrays have the points as their
+ * fastest index: x and f are (dim, n), time is (n); p are the parameters. */
+typedef struct gsv_callback {
+    size_t dim;
+    size_t parameters;       /* of the drift; named p1, p2, ...          */
+    const double *parameter; /* (parameters) their values                */
+    const double *sigma;     /* (dim) noise, positive; named s1, s2, ... */
+    void *user;              /* handed to both functions                 */
+    void (*drift)(void *user, size_t n, const double *time, const double *x,
+                  const double *p, double *f);
+    /* Adds J' f_bar to x_bar (dim, n) and to p_bar (parameters); either may
+     * be NULL. Called from several threads at once, as drift is. */
+    void (*drift_vjp)(void *user, size_t n, const double *time, const double *x,
+                      const double *p, const double *f_bar, double *x_bar,
+                      double *p_bar);
+} gsv_callback;
+gsv_model *gsv_model_callback(const gsv_callback *callback);
+
+void gsv_model_free(gsv_model *m);
+
+/* Sizes: states, noises, inputs, parameters by name, and their numbers. */
+size_t gsv_model_dim(const gsv_model *m);
+size_t gsv_model_noises(const gsv_model *m);
+size_t gsv_model_inputs(const gsv_model *m);
+
+/* The data's columns that the model reads: states, then inputs. Borrowed. */
+size_t gsv_model_columns(const gsv_model *m);
+const char *const *gsv_model_column(const gsv_model *m);
+
+/* A named parameter: numbers [offset, offset + rows * columns) of the vector of
+ * all values, row by row. Bounds are -inf and inf where there are none. */
+typedef struct gsv_param {
+    const char *name;
+    size_t rows, columns, offset;
+    double low, high;
+    bool lower;  /* triangular, with a positive diagonal */
+    bool weight; /* of a network                         */
+} gsv_param;
+size_t gsv_model_params(const gsv_model *m);
+gsv_param gsv_model_param(const gsv_model *m, size_t i);
+
+/* How many numbers all parameters have, and their values now. Borrowed. */
+size_t gsv_model_values(const gsv_model *m);
+const double *gsv_model_value(const gsv_model *m);
+
+/* Sets a parameter by name: `s`, or one element `A[1,2]`. n is 1 (for every
+ * element) or the number of its elements. */
+int gsv_model_set(gsv_model *m, const char *name, size_t n,
+                  const double *value);
+
+/* Draws the networks' weights anew, uniformly within 1 / sqrt(inputs). They
+ * start as gsv_model_draw(m, 1). */
+void gsv_model_draw(gsv_model *m, uint64_t seed);
+
+/* The same values without bounds, for optimisers: theta is one flat vector,
+ * any theta is allowed. theta_bar = (dp/dtheta)' p_bar. */
+size_t gsv_theta_size(const gsv_model *m);
+void gsv_theta_get(const gsv_model *m, double *theta);
+void gsv_theta_set(gsv_model *m, const double *theta);
+void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar);
+
+/* Drift (dim, n) and diffusion (dim, noises, n) at n points x (dim, n) and
+ * times (n); input (inputs, n), NULL where the model has none. */
+int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
+                    const double *x, const double *input, double *f);
+int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
+                        const double *x, const double *input, double *g);
+
+/* The model in words, as `girsanov check` prints it. Yours: gsv_text_free. */
+char *gsv_model_describe(const gsv_model *m);
+void gsv_text_free(char *text);
+
+/* --- Simulation ----------------------------------------------------------- */
+
+enum gsv_scheme { GSV_EULER, GSV_MILSTEIN, GSV_HEUN, GSV_SRK };
+
+typedef struct gsv_simulate_options {
+    size_t times;        /* how many, at least 1                         */
+    const double *time;  /* (times), strictly increasing                 */
+    size_t tracks;       /* 1                                            */
+    const double *start; /* (dim, tracks) first states; NULL for zeros   */
+    double start_mean;   /* with start NULL: drawn from a normal law ... */
+    double start_sd;     /* ... with this deviation, where it is not 0   */
+    double step;         /* longest step; 0: 1/32 of the shortest gap    */
+    enum gsv_scheme scheme;
+    const gsv_series *input; /* covariates by name, first track for all  */
+    uint64_t seed;
+    size_t threads; /* 0 for all */
+} gsv_simulate_options;
+gsv_simulate_options gsv_simulate_options_default(void);
+
+gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o);
+
+/* --- Likelihood ----------------------------------------------------------- */
+
+typedef struct gsv_options {
+    size_t paths;  /* K, for every gap                                 */
+    size_t steps;  /* M, for every gap                                 */
+    double step;   /* longest step; where positive it sets M instead   */
+    bool joint;    /* average over whole tracks, not gap by gap        */
+    bool gradient; /* the gradient too                                 */
+    bool wide;     /* networks in double                               */
+    uint64_t seed;
+    size_t threads; /* 0 for all; the result is the same for any number */
+} gsv_options;
+gsv_options gsv_options_default(void);
+
+/* One gap; with joint, one track. */
+typedef struct gsv_gap {
+    size_t track;          /* in the series                         */
+    size_t from, to;       /* its rows                              */
+    double loglik;         /* its share                             */
+    double error;          /* standard error of that                */
+    double ess;            /* effective number of paths             */
+    double discretisation; /* l(dt) - l(2 dt); NaN with one step  */
+} gsv_gap;
+
+typedef struct gsv_result {
+    double loglik;         /* of all rows, given each track's first       */
+    double error;          /* its Monte Carlo standard error              */
+    double discretisation; /* l(dt) - l(2 dt) from the same paths         */
+    double ess_min;        /* smallest effective number of paths          */
+    size_t gaps, paths;
+    size_t steps; /* of the longest gap                       */
+    uint64_t drift_evaluations;
+    double seconds;
+    size_t memory; /* bytes of working memory                  */
+    size_t values;
+    double *gradient; /* (values) d loglik / d value, or NULL */
+    size_t groups;
+    gsv_gap *gap; /* (groups) */
+} gsv_result;
+
+/* log p(rows | first row of each track) of the data under the model. On
+ * success the result's arrays are yours: gsv_result_free(). */
+int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
+               gsv_result *result);
+void gsv_result_free(gsv_result *result);
+
+/* Compares the gradient with central differences under the same random
+ * numbers. worst is the largest difference relative to the larger of both and
+ * of the gradient's own scale; name (if not NULL) is where. */
+int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
+                       double *worst, size_t *where);
+
+const char *gsv_version(void);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,6 @@ int fail(enum gsv_status status, const char *format, ...)
     return (int)status;
 }
 
-
 const char *gsv_last_error(void)
 {
     return sentence;

@@ -15,5 +15,4 @@ int fail(enum gsv_status status, const char *format, ...)
 /* The same for a function that makes something and returns NULL. */
 #define fail_null(...) (fail(__VA_ARGS__), NULL)
 
-
 #endif

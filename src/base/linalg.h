@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Small dense linear algebra, row by row, on CBLAS and LAPACKE: always on the
- * calling thread alone, so that bits do not depend on the number of threads. */
+ * calling thread alone, so that bits do not depend on the number of threads.
+ * Nothing is allocated. */
 #ifndef BASE_LINALG_H
 #define BASE_LINALG_H
 
@@ -12,7 +13,8 @@ void linalg_product(size_t n, size_t k, size_t m, const double *A,
                     bool A_transposed, const double *B, bool B_transposed,
                     double *C);
 
-/* P A = L U in place; false when A is singular or not finite. */
+/* A becomes its own triangular factors, for the three functions below; pivot
+ * has n entries. False when A is singular or not finite. */
 bool linalg_lu(size_t n, double *A, int *pivot);
 
 /* B (n, m) becomes A^-1 B, or A'^-1 B, from the factors of linalg_lu(). */
@@ -21,6 +23,9 @@ void linalg_lu_solve(size_t n, size_t m, const double *LU, const int *pivot,
 
 /* log |det A| from the factors of linalg_lu(). */
 double linalg_lu_logdet(size_t n, const double *LU);
+
+/* The sign of det A, 1 or -1, from the factors of linalg_lu(). */
+double linalg_lu_sign(size_t n, const double *LU, const int *pivot);
 
 /* A = L L' in place, zeros above the diagonal; reads the lower half of A.
  * False when A is not positive definite. */

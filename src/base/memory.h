@@ -45,8 +45,9 @@ double *arena_take(struct arena *a, size_t count);
 
 /* Grows an array by doubling so that index n fits: 0, or a failure. */
 #define MEM_ROOM(array, n, capacity)                                           \
-    ((n) < (capacity) ? 0 : mem_room((void **)&(array), (n), &(capacity),     \
-                                     sizeof *(array)))
+    ((n) < (capacity)                                                          \
+         ? 0                                                                   \
+         : mem_room((void **)&(array), (n), &(capacity), sizeof *(array)))
 int mem_room(void **array, size_t n, size_t *capacity, size_t size);
 
 #endif

@@ -9,8 +9,15 @@
 #include <stdint.h>
 
 /* What a stream of numbers is for: two purposes never share numbers. */
-enum random_purpose { RANDOM_BRIDGE, RANDOM_SIMULATE, RANDOM_START, RANDOM_NET,
-                      RANDOM_PILOT, RANDOM_BATCH, RANDOM_SCRAMBLE };
+enum random_purpose {
+    RANDOM_BRIDGE,
+    RANDOM_SIMULATE,
+    RANDOM_START,
+    RANDOM_NET,
+    RANDOM_PILOT,
+    RANDOM_BATCH,
+    RANDOM_SCRAMBLE
+};
 
 struct random_key {
     uint64_t seed;

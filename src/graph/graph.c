@@ -101,8 +101,8 @@ static bool same(const struct graph *g, const struct node_info *a,
     for (size_t i = 0; i < a->inputs; i++)
         if (g->link[a->input + i] != b_input[i]) return false;
     /* Bits, not values: 0 and -0 are different constants. */
-    return !a->data || !memcmp(a->data, b->data,
-                               a->rows * a->columns * sizeof *a->data);
+    return !a->data ||
+           !memcmp(a->data, b->data, a->rows * a->columns * sizeof *a->data);
 }
 
 static int keep_data(struct graph *g, struct node_info *n)
@@ -159,12 +159,11 @@ node make_node(struct graph *g, struct node_info n, const node *input)
 node graph_constant(struct graph *g, size_t rows, size_t columns,
                     const double *data)
 {
-    return make_node(g,
-                     (struct node_info){.op = OP_CONSTANT,
-                                        .rows = rows,
-                                        .columns = columns,
-                                        .data = data},
-                     NULL);
+    return make_node(
+        g,
+        (struct node_info){
+            .op = OP_CONSTANT, .rows = rows, .columns = columns, .data = data},
+        NULL);
 }
 
 node graph_number(struct graph *g, double value)
@@ -176,12 +175,11 @@ node graph_leaf(struct graph *g, enum op op, size_t offset, size_t rows,
                 size_t columns)
 {
     assert(op >= OP_PARAM && op <= OP_SLOPE);
-    return make_node(g,
-                     (struct node_info){.op = op,
-                                        .rows = rows,
-                                        .columns = columns,
-                                        .offset = offset},
-                     NULL);
+    return make_node(
+        g,
+        (struct node_info){
+            .op = op, .rows = rows, .columns = columns, .offset = offset},
+        NULL);
 }
 
 size_t graph_net_add(struct graph *g, size_t layers, const size_t *width,
@@ -219,11 +217,11 @@ node graph_net(struct graph *g, size_t net, node argument)
 
 node graph_net_open(struct graph *g, size_t net, node argument)
 {
-    static const enum op activation[ACTIVATIONS] = {
-        [ACT_RELU] = OP_RELU,
-        [ACT_TANH] = OP_TANH,
-        [ACT_SOFTPLUS] = OP_SOFTPLUS,
-        [ACT_SILU] = OP_SILU};
+    static const enum op activation[ACTIVATIONS] = {[ACT_RELU] = OP_RELU,
+                                                    [ACT_TANH] = OP_TANH,
+                                                    [ACT_SOFTPLUS] =
+                                                        OP_SOFTPLUS,
+                                                    [ACT_SILU] = OP_SILU};
     if (g->failed) return 0;
     size_t layers = g->net[net].layers, offset = g->net_offset[net];
     node x = argument;

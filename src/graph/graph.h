@@ -105,7 +105,7 @@ struct graph {
     size_t buckets;
     double **block; /* the constants' memory, owned */
     size_t blocks, block_capacity;
-    struct net *net; /* their widths are owned */
+    struct net *net;    /* their widths are owned */
     size_t *net_offset; /* of their parameters    */
     size_t nets, net_capacity, net_offset_capacity;
     struct call_spec call;

@@ -37,15 +37,45 @@ static const float TANH_Q[] = {0x1p+0f, 0x1.de5768p-2f, 0x1.a7df1cp-6f,
 
 INLINE vec tanh_of(vec z)
 {
-    const float last = 9.02f;
-    z = select((bits)(z > last), splat(last), z);
-    z = select((bits)(z < -last), splat(-last), z);
-    vec t = z * z;
-    return z * polynomial(t, TANH_P, 5) / polynomial(t, TANH_Q, 5);
+    vec x = magnitude(z);
+    x = select((bits)(x > 9.02f), splat(9.02f), x);
+    vec t = x * x;
+    vec y = x * polynomial(t, TANH_P, 5) / polynomial(t, TANH_Q, 5);
+    return with_sign(y, z);
 }
 
-#include "graph/net_product.h"
-#include "graph/net_outer.h"
+/* m[i][j] to m[j][i]: neighbours are paired, then pairs, then halves. The
+ * patterns are those that stay within 16 bytes as long as possible. */
+INLINE void transpose(vec m[8])
+{
+    vec t[8];
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        t[i] =
+            __builtin_shufflevector(m[i], m[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        t[i + 1] =
+            __builtin_shufflevector(m[i], m[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        int k = i / 2 * 4 + i % 2;
+        m[2 * i] =
+            __builtin_shufflevector(t[k], t[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        m[2 * i + 1] =
+            __builtin_shufflevector(t[k], t[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        t[i] =
+            __builtin_shufflevector(m[i], m[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        t[i + 4] =
+            __builtin_shufflevector(m[i], m[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        m[i] = t[i];
+}
+
 #include "graph/net_pass.h"
 
 const struct net_kernel net_float = NET_KERNEL;

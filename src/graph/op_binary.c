@@ -13,21 +13,21 @@
         _Pragma("omp simd") for (size_t i = 0; i < P; i++)                     \
         {                                                                      \
             double x = xs[i], y = ys[i];                                       \
-            __VA_ARGS__                                                               \
+            __VA_ARGS__                                                        \
         }                                                                      \
     } else if (a->in[0].step) {                                                \
         double y = *ys;                                                        \
         _Pragma("omp simd") for (size_t i = 0; i < P; i++)                     \
         {                                                                      \
             double x = xs[i];                                                  \
-            __VA_ARGS__                                                               \
+            __VA_ARGS__                                                        \
         }                                                                      \
     } else {                                                                   \
         double x = *xs;                                                        \
         _Pragma("omp simd") for (size_t i = 0; i < P; i++)                     \
         {                                                                      \
             double y = ys[i];                                                  \
-            __VA_ARGS__                                                               \
+            __VA_ARGS__                                                        \
         }                                                                      \
     }
 
@@ -43,8 +43,8 @@
                 into[i] += bar[i] * (SLOPE);                                   \
             })                                                                 \
         } else {                                                               \
-            const double *ps = a->in[1 - (WHICH)].step ? (WHICH) ? xs : ys     \
-                                                       : zs;                   \
+            const double *ps =                                                 \
+                a->in[1 - (WHICH)].step ? (WHICH) ? xs : ys : zs;              \
             double one = (WHICH) ? *ys : *xs, sum = 0.0;                       \
             _Pragma("omp simd reduction(+ : sum)") for (size_t i = 0; i < P;   \
                                                         i++)                   \

@@ -18,8 +18,7 @@ const struct op_row OP_TABLE[OPS] = {
     [OP_TIME] = {.name = "t"},
     [OP_INPUT] = {.name = "input"},
     [OP_SLOPE] = {.name = "slope"},
-    UNARY_OPS(UNARY_ROW) BINARY_OPS(BINARY_ROW)
-    [OP_FILL] = {ROW_OF(fill)},
+    UNARY_OPS(UNARY_ROW) BINARY_OPS(BINARY_ROW)[OP_FILL] = {ROW_OF(fill)},
     [OP_SUM] = {ROW_OF(sum)},
     [OP_SOFTMAX] = {ROW_OF(softmax)},
     [OP_SLICE] = {.name = "slice"}, /* a view: nothing to do */

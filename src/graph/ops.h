@@ -21,11 +21,11 @@ struct apply {
     const struct node_info *info;
     const struct operand *in; /* (info->inputs) */
     struct operand out;
-    size_t rows, columns;       /* of the first input                   */
-    const struct net *net;      /* of OP_NET                            */
+    size_t rows, columns;  /* of the first input                   */
+    const struct net *net; /* of OP_NET                            */
     const struct call_spec *call;
-    const void *packed;         /* of OP_NET: weights, made for a theta */
-    void *scratch;              /* see op.scratch                       */
+    const void *packed; /* of OP_NET: weights, made for a theta */
+    void *scratch;      /* see op.scratch                       */
 };
 
 struct op_row {

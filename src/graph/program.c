@@ -164,8 +164,7 @@ static size_t scratch_all(const struct program *p, size_t P, bool uniform)
 {
     size_t bytes = 0;
     for (node n = 0; n < p->nodes; n++)
-        if (p->graph->info[n].uniform == uniform)
-            bytes += scratch_of(p, n, P);
+        if (p->graph->info[n].uniform == uniform) bytes += scratch_of(p, n, P);
     return bytes;
 }
 
@@ -202,9 +201,9 @@ int workspace_init(struct workspace *w, const struct program *p, size_t P,
 {
     *w = (struct workspace){
         .capacity = P,
-        .value = NEW(double, p->rows * P),
-        .bar = gradient ? NEW(double, p->rows * P) : NULL,
-        .dot = tangent ? NEW(double, p->rows * P) : NULL,
+        .value = NEW(double, p->rows *P),
+        .bar = gradient ? NEW(double, p->rows *P) : NULL,
+        .dot = tangent ? NEW(double, p->rows *P) : NULL,
         .scratch = mem_new(scratch_all(p, P, false), 1),
         .operand = NEW(struct operand, p->most_inputs),
     };
@@ -258,7 +257,9 @@ static struct operand leaf(const struct run *r, node n)
         o.bar = r->state_bar;
         o.dot = (double *)(size_t)r->state_dot;
         break;
-    case OP_TIME: o.value = (double *)(size_t)r->in->time; break;
+    case OP_TIME:
+        o.value = (double *)(size_t)r->in->time;
+        break;
     case OP_INPUT:
         o.value = (double *)(size_t)r->in->input + info->offset * r->P;
         break;
@@ -359,8 +360,10 @@ static void copy_outputs(const struct run *r, bool dot)
         struct operand o = operand(r, p->output[i]);
         const double *from = dot ? o.dot : o.value;
         double *to = (dot ? r->dot : r->value) + p->output_row[i] * r->P;
-        if (!from) memset(to, 0, o.size * r->P * sizeof *to);
-        else if (o.step) memcpy(to, from, o.size * r->P * sizeof *to);
+        if (!from)
+            memset(to, 0, o.size * r->P * sizeof *to);
+        else if (o.step)
+            memcpy(to, from, o.size * r->P * sizeof *to);
         else
             for (size_t j = 0; j < o.size * r->P; j++)
                 to[j] = from[j / r->P];
@@ -371,11 +374,8 @@ static struct run run_over(const struct program *p, const struct uniforms *u,
                            struct workspace *w, const struct points *in)
 {
     assert(in->P <= w->capacity);
-    return (struct run){.program = p,
-                        .uniforms = u,
-                        .in = in,
-                        .value = w->value,
-                        .P = in->P};
+    return (struct run){
+        .program = p, .uniforms = u, .in = in, .value = w->value, .P = in->P};
 }
 
 void program_forward(const struct program *p, const struct uniforms *u,
@@ -437,8 +437,7 @@ void program_finish(const struct program *p, const struct uniforms *u,
 {
     struct run r = {
         .program = p, .uniforms = u, .uniform_bar = uniform_bar, .P = 1};
-    backward(&r, u->operand, u->scratch + scratch_all(p, 1, true), 1,
-             true);
+    backward(&r, u->operand, u->scratch + scratch_all(p, 1, true), 1, true);
 }
 
 /* --- Tangents ----------------------------------------------------------- */

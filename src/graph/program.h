@@ -77,8 +77,7 @@ void program_jvp(const struct program *p, const struct uniforms *u,
                  struct workspace *w, const struct points *in,
                  const double *state_dot);
 const double *program_output_dot(const struct program *p,
-                                 const struct workspace *w, size_t P,
-                                 size_t i);
+                                 const struct workspace *w, size_t P, size_t i);
 
 /* The bars of uniform nodes go down to the first entries, the parameters'. */
 void program_finish(const struct program *p, const struct uniforms *u,

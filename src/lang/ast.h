@@ -28,9 +28,13 @@ enum expr_kind {
     EXPR_LIST    /* [ kid... ]                                        */
 };
 
+/* No tree is higher than this, so that walking one may recurse. */
+enum { AST_HEIGHT = 2000 };
+
 struct expr {
     enum expr_kind kind;
     char op;
+    unsigned short height; /* 1 for a leaf; at most AST_HEIGHT */
     char *name;
     double number;
     struct expr **kid;
@@ -89,5 +93,6 @@ struct ast {
 /* Parses the text, or fails with a message (message.h). */
 struct ast *ast_parse(const struct source *source);
 void ast_free(struct ast *ast);
+void expr_free(struct expr *expr);
 
 #endif

@@ -20,4 +20,14 @@ int complain(const struct source *source, struct place place,
 const char *suggestion(const char *word, size_t candidates,
                        const char *const *candidate);
 
+/* Bytes of the UTF-8 character at s, 1 to 4, or 0 when it is not one. */
+size_t character_length(const char *s);
+
+/* The text without its byte order mark, where it has one: columns of the first
+ * line are counted from here. */
+const char *text_start(const char *text);
+
+/* The line break at s, \n, \r\n or \r alone, in bytes; 0 when none is there. */
+size_t break_length(const char *s);
+
 #endif

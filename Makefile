@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# A thin front door; CMakeLists.txt builds.
+PREFIX ?= /usr/local
+BUILD = build
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+
+all:
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory
+
+# These start from a fresh machine.
+packages:
+	@tools/install-packages
+
+packages-lint:
+	@tools/install-packages lint
+
+demo: packages
+	@$(MAKE) --no-print-directory all
+	@examples/demo.sh
+
+check: packages
+	@$(MAKE) --no-print-directory all
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+bench: packages
+	@$(MAKE) --no-print-directory all
+	@cmake --build $(BUILD) -j $(JOBS) --target bench -- --no-print-directory
+	@bench/run
+
+lint: packages-lint
+	@tools/lint
+
+# The canaries first: without them a silent run would prove nothing.
+asan: packages
+	@cmake -S . -B $(BUILD)-asan --log-level=WARNING -DGSV_SANITIZE=ON >/dev/null
+	@cmake --build $(BUILD)-asan -j $(JOBS) -- --no-print-directory
+	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
+	ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS)
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang
+
+.PHONY: all packages packages-lint demo check bench lint asan install clean

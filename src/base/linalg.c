@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* LAPACK reads columns first, so that it sees A' where we have A. It factors
+ * A' = P L U; read row by row, the same memory holds
+ *
+ *     A = U' L' P'    U' lower, L' upper with ones on its diagonal
+ *
+ * and Cholesky's upper factor of A' = A is our lower one: nothing has to be
+ * transposed. Below SMALL plain loops do the same and are faster than a call:
+ * a model's matrices mostly are 2 by 2 or 3 by 3. */
+#include "base/linalg.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <omp.h>
+
+enum { SMALL = 16 };
+
+/* OpenBLAS takes as many threads as OpenMP would; between these two it takes
+ * one. The setting is the calling thread's own. */
+static int threads_one(void)
+{
+    int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    return threads;
+}
+
+static void threads_back(int threads)
+{
+    omp_set_num_threads(threads);
+}
+
+/* --- Product ------------------------------------------------------------- */
+
+static void product_small(size_t n, size_t k, size_t m, const double *A,
+                          bool A_transposed, const double *B, bool B_transposed,
+                          double *C)
+{
+    const size_t A_row = A_transposed ? 1 : k, A_column = A_transposed ? n : 1;
+    const size_t B_row = B_transposed ? 1 : m, B_column = B_transposed ? k : 1;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < m; j++) {
+            double sum = 0;
+            for (size_t l = 0; l < k; l++)
+                sum +=
+                    A[i * A_row + l * A_column] * B[l * B_row + j * B_column];
+            C[i * m + j] = sum;
+        }
+    }
+}
+
+static CBLAS_TRANSPOSE flag(bool transposed)
+{
+    return transposed ? CblasTrans : CblasNoTrans;
+}
+
+void linalg_product(size_t n, size_t k, size_t m, const double *A,
+                    bool A_transposed, const double *B, bool B_transposed,
+                    double *C)
+{
+    if (n * k * m <= SMALL * SMALL * SMALL) {
+        product_small(n, k, m, A, A_transposed, B, B_transposed, C);
+        return;
+    }
+    int threads = threads_one();
+    cblas_dgemm(CblasRowMajor, flag(A_transposed), flag(B_transposed), (int)n,
+                (int)m, (int)k, 1, A, (int)(A_transposed ? n : k), B,
+                (int)(B_transposed ? k : m), 0, C, (int)m);
+    threads_back(threads);
+}
+
+/* --- Triangles ----------------------------------------------------------- */
+
+struct triangle {
+    bool lower, transposed, unit; /* unit: ones on the diagonal, not stored */
+};
+
+/* Rows in the order in which they can be solved: a row needs those before. */
+static void solve_small(size_t n, size_t m, const double *T, struct triangle t,
+                        double *B)
+{
+    const bool down = t.lower != t.transposed;
+    const size_t row = t.transposed ? 1 : n, column = t.transposed ? n : 1;
+    for (size_t s = 0; s < n; s++) {
+        size_t i = down ? s : n - 1 - s;
+        double *b = B + i * m;
+        for (size_t r = 0; r < s; r++) {
+            size_t j = down ? r : n - 1 - r;
+            double a = T[i * row + j * column];
+            for (size_t c = 0; c < m; c++)
+                b[c] -= a * B[j * m + c];
+        }
+        for (size_t c = 0; !t.unit && c < m; c++)
+            b[c] /= T[i * n + i];
+    }
+}
+
+static void solve(size_t n, size_t m, const double *T, struct triangle t,
+                  double *B)
+{
+    if (n <= SMALL || !m) {
+        solve_small(n, m, T, t, B);
+        return;
+    }
+    int threads = threads_one();
+    cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
+                flag(t.transposed), t.unit ? CblasUnit : CblasNonUnit, (int)n,
+                (int)m, 1, T, (int)n, B, (int)m);
+    threads_back(threads);
+}
+
+void linalg_lower_solve(size_t n, size_t m, const double *L, bool transposed,
+                        double *B)
+{
+    solve(n, m, L, (struct triangle){.lower = true, .transposed = transposed},
+          B);
+}
+
+/* --- LU ------------------------------------------------------------------ */
+
+static void swap(size_t n, double *a, double *b, size_t step)
+{
+    for (size_t i = 0; i < n * step; i += step) {
+        double kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+/* What dgetrf does to A': pivots are sought along a row. */
+static void lu_small(size_t n, double *A, int *pivot)
+{
+    for (size_t k = 0; k < n; k++) {
+        double *row = A + k * n;
+        size_t best = k;
+        for (size_t j = k + 1; j < n; j++)
+            if (fabs(row[j]) > fabs(row[best])) best = j;
+        pivot[k] = (int)best + 1;
+        if (best != k) swap(n, A + k, A + best, n);
+        for (size_t j = k + 1; j < n; j++)
+            row[j] /= row[k];
+        for (size_t i = k + 1; i < n; i++)
+            for (size_t j = k + 1; j < n; j++)
+                A[i * n + j] -= A[i * n + k] * row[j];
+    }
+}
+
+static bool all_finite(size_t n, const double *a)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(a[i])) return false;
+    return true;
+}
+
+bool linalg_lu(size_t n, double *A, int *pivot)
+{
+    if (n <= SMALL) {
+        lu_small(n, A, pivot);
+    } else {
+        int threads = threads_one();
+        LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, (int)n, (int)n, A, (int)n, pivot);
+        threads_back(threads);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (A[i * n + i] == 0) return false;
+    return all_finite(n * n, A);
+}
+
+void linalg_lu_solve(size_t n, size_t m, const double *LU, const int *pivot,
+                     bool transposed, double *B)
+{
+    const struct triangle lower = {.lower = true, .transposed = transposed};
+    const struct triangle upper = {.unit = true, .transposed = transposed};
+    if (!transposed) {
+        solve(n, m, LU, lower, B);
+        solve(n, m, LU, upper, B);
+    }
+    for (size_t s = 0; s < n; s++) {
+        size_t i = transposed ? s : n - 1 - s, j = (size_t)pivot[i] - 1;
+        if (i != j) swap(m, B + i * m, B + j * m, 1);
+    }
+    if (transposed) {
+        solve(n, m, LU, upper, B);
+        solve(n, m, LU, lower, B);
+    }
+}
+
+double linalg_lu_logdet(size_t n, const double *LU)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(fabs(LU[i * n + i]));
+    return sum;
+}
+
+double linalg_lu_sign(size_t n, const double *LU, const int *pivot)
+{
+    double sign = 1;
+    for (size_t i = 0; i < n; i++)
+        if ((LU[i * n + i] < 0) != (pivot[i] != (int)i + 1)) sign = -sign;
+    return sign;
+}
+
+/* --- Cholesky ------------------------------------------------------------ */
+
+static bool cholesky_small(size_t n, double *A)
+{
+    for (size_t i = 0; i < n; i++) {
+        double *row = A + i * n;
+        for (size_t j = 0; j <= i; j++) {
+            double sum = row[j];
+            for (size_t k = 0; k < j; k++)
+                sum -= row[k] * A[j * n + k];
+            if (i == j && !(sum > 0)) return false;
+            row[j] = i == j ? sqrt(sum) : sum / A[j * n + j];
+        }
+    }
+    return true;
+}
+
+bool linalg_cholesky(size_t n, double *A)
+{
+    bool done;
+    if (n <= SMALL) {
+        done = cholesky_small(n, A);
+    } else {
+        int threads = threads_one();
+        done = !LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, A, (int)n);
+        threads_back(threads);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            A[i * n + j] = 0;
+    return done && all_finite(n * n, A);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The header decides what becomes of every cell: the series' label, the time,
+ * the value of a column, or nothing. Cells that are not wanted are never
+ * parsed, so they may hold any text. */
+#include "data/csv.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/number.h"
+#include "data/phrase.h"
+#include "data/record.h"
+#include "data/series.h"
+
+#define NONE WORDS_NONE
+
+struct csv {
+    struct text text;
+    struct record record;
+    struct words header;    /* the names that are not empty            */
+    size_t cells;           /* in the header, and so in every row      */
+    const char **cell_name; /* (cells): borrowed from header, or ""    */
+    size_t *column;         /* (cells): the column it goes to, or NONE */
+    size_t time, series;    /* their cells, or NONE                    */
+    double *value;          /* (columns) of one row                    */
+    char *note;
+    struct series_builder builder;
+};
+
+/* --- Header ------------------------------------------------------------- */
+
+static const char *const *const_names(const struct words *w)
+{
+    return (const char *const *)w->text;
+}
+
+static struct phrase header_list(const struct csv *c)
+{
+    return phrase_list(c->header.count, const_names(&c->header));
+}
+
+/* A column without a name, such as the row numbers that pandas and R write,
+ * is passed over, and there may be several. */
+static int add_header_cell(struct csv *c, size_t i)
+{
+    const struct cell *cell = &c->record.cell[i];
+    c->cell_name[i] = "";
+    c->column[i] = NONE;
+    if (!cell->size) return 0;
+    if (words_find(&c->header, cell->text, cell->size) != NONE)
+        return fail(GSV_BAD_INPUT,
+                    "%s:%zu:%zu: the header names '%s' twice; rename one",
+                    c->text.source, c->record.line, i + 1,
+                    phrase_excerpt(cell->text, cell->size).text);
+    int status = words_add(&c->header, cell->text, cell->size);
+    if (!status) c->cell_name[i] = c->header.text[c->header.count - 1];
+    return status;
+}
+
+static int read_header(struct csv *c)
+{
+    c->record.separator = record_separator(&c->text);
+    int status = record_read(&c->record, &c->text);
+    if (status) return status;
+    if (!c->record.count)
+        return fail(GSV_BAD_INPUT,
+                    "%s: the file is empty; it needs a header such as "
+                    "'time,x' and rows below it",
+                    c->text.source);
+    c->cells = c->record.count;
+    c->cell_name = NEW(const char *, c->cells);
+    c->column = NEW(size_t, c->cells);
+    if (!c->cell_name || !c->column) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < c->cells && !status; i++)
+        status = add_header_cell(c, i);
+    return status;
+}
+
+static size_t find_cell(const struct csv *c, const char *name)
+{
+    for (size_t i = 0; i < c->cells; i++)
+        if (strcmp(c->cell_name[i], name) == 0) return i;
+    return NONE;
+}
+
+/* With both names there, the long one has the part and the short one is a
+ * column like any other. */
+static int find_parts(struct csv *c)
+{
+    c->time = find_cell(c, "time");
+    if (c->time == NONE) c->time = find_cell(c, "t");
+    c->series = find_cell(c, "series");
+    if (c->series == NONE) c->series = find_cell(c, "id");
+    if (c->time == NONE)
+        return fail(
+            GSV_BAD_INPUT,
+            "%s:%zu: the header has no column 'time' or 't'; columns found: "
+            "%s%s",
+            c->text.source, c->record.line, header_list(c).text,
+            phrase_guess("time", c->header.count, const_names(&c->header))
+                .text);
+    c->builder.time_cell = c->time + 1;
+    c->builder.remedy =
+        c->series == NONE
+            ? "times must increase, unless a column 'series' tells several "
+              "series apart"
+            : "times must increase within a series";
+    return 0;
+}
+
+static bool is_value(const struct csv *c, size_t i)
+{
+    return i != c->time && i != c->series && *c->cell_name[i];
+}
+
+/* Every column of values, in the order of the file. */
+static int choose_all(struct csv *c)
+{
+    const char **name = NEW(const char *, c->cells);
+    size_t count = 0;
+    if (!name) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < c->cells; i++) {
+        if (!is_value(c, i)) continue;
+        c->column[i] = count;
+        name[count++] = c->cell_name[i];
+    }
+    int status =
+        count ? builder_names(&c->builder, count, name)
+              : fail(GSV_BAD_INPUT,
+                     "%s:%zu: there is no column of values beside the "
+                     "time; columns found: %s",
+                     c->text.source, c->record.line, header_list(c).text);
+    mem_free(name);
+    return status;
+}
+
+static int no_column(const struct csv *c, const char *name)
+{
+    return fail(
+        GSV_BAD_INPUT,
+        "%s:%zu: there is no column '%s' of values; columns found: "
+        "%s%s",
+        c->text.source, c->record.line, phrase_name(name).text,
+        header_list(c).text,
+        phrase_guess(name, c->header.count, const_names(&c->header)).text);
+}
+
+static int choose_named(struct csv *c, size_t columns, const char *const *name)
+{
+    const struct words *wanted = &c->builder.name;
+    int status = builder_names(&c->builder, columns, name);
+    if (status) return status;
+    size_t found = 0;
+    for (size_t i = 0; i < c->cells; i++) {
+        if (!is_value(c, i)) continue;
+        c->column[i] =
+            words_find(wanted, c->cell_name[i], strlen(c->cell_name[i]));
+        found += c->column[i] != NONE;
+    }
+    for (size_t k = 0; k < columns && found < columns; k++) {
+        size_t cell = find_cell(c, name[k]);
+        if (cell == NONE || !is_value(c, cell)) return no_column(c, name[k]);
+    }
+    return 0;
+}
+
+static int write_note(struct csv *c)
+{
+    const char **name = NEW(const char *, c->cells);
+    size_t count = 0;
+    if (!name) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < c->cells; i++)
+        if (i != c->time && i != c->series && c->column[i] == NONE)
+            name[count++] = *c->cell_name[i] ? c->cell_name[i] : "(unnamed)";
+    struct phrase list = phrase_list(count, name);
+    mem_free(name);
+    size_t size = sizeof list.text + 32;
+    c->note = mem_new(size, 1);
+    if (!c->note) return GSV_NO_MEMORY;
+    if (count) snprintf(c->note, size, "columns ignored: %s", list.text);
+    return 0;
+}
+
+static int understand(struct csv *c, size_t columns, const char *const *name)
+{
+    int status = find_parts(c);
+    if (!status) status = name ? choose_named(c, columns, name) : choose_all(c);
+    if (!status) status = write_note(c);
+    if (status) return status;
+    c->value = NEW(double, c->builder.name.count);
+    return c->value ? 0 : GSV_NO_MEMORY;
+}
+
+/* --- Rows --------------------------------------------------------------- */
+
+static int bad_cell(const struct csv *c, size_t i, enum number_kind kind)
+{
+    static const char *const FAULT[] = {[NUMBER_BAD] = "is not a number",
+                                        [NUMBER_INFINITE] = "is infinite",
+                                        [NUMBER_HUGE] = "is too large"};
+    const struct cell *cell = &c->record.cell[i];
+    const char *remedy =
+        i == c->time ? "write the time as a finite number"
+        : memchr(cell->text, ',', cell->size)
+            ? "write a decimal point, not a comma"
+        : kind == NUMBER_BAD
+            ? "write a number, or leave the cell empty when it is missing"
+            : "write a finite number, or leave the cell empty when it is "
+              "missing";
+    return fail(
+        GSV_BAD_INPUT, "%s:%zu:%zu: column '%s': '%s' %s; %s", c->text.source,
+        c->record.line, i + 1, phrase_name(c->cell_name[i]).text,
+        phrase_excerpt(cell->text, cell->size).text, FAULT[kind], remedy);
+}
+
+/* Blanks inside the quotes are part of a label, but not of a number. */
+static void trim(struct cell *cell)
+{
+    while (cell->size && strchr(" \t", cell->text[cell->size - 1]))
+        cell->size--;
+    while (cell->size && strchr(" \t", *cell->text))
+        cell->text++, cell->size--;
+}
+
+static int parse_cell(struct csv *c, size_t i, double *x)
+{
+    struct cell *cell = &c->record.cell[i];
+    if (cell->quoted) trim(cell);
+    enum number_kind kind = number_read(cell->text, cell->size, x);
+    if (kind == NUMBER_FINITE) return 0;
+    if (kind != NUMBER_MISSING) return bad_cell(c, i, kind);
+    if (i != c->time) return 0;
+    return fail(GSV_BAD_INPUT,
+                "%s:%zu:%zu: column '%s': the time is missing; give every row "
+                "one",
+                c->text.source, c->record.line, i + 1, c->cell_name[i]);
+}
+
+static int find_track(struct csv *c, size_t *track)
+{
+    *track = 0;
+    if (c->series != NONE) {
+        const struct cell *label = &c->record.cell[c->series];
+        return builder_label(&c->builder, label->text, label->size, track);
+    }
+    return c->builder.label.count ? 0 : builder_next(&c->builder, track);
+}
+
+static int read_row(struct csv *c)
+{
+    const struct record *r = &c->record;
+    if (r->count != c->cells)
+        return fail(GSV_BAD_INPUT,
+                    "%s:%zu: the row has %zu cell%s, but the header has %zu",
+                    c->text.source, r->line, r->count, r->count > 1 ? "s" : "",
+                    c->cells);
+    double time;
+    size_t track;
+    int status = parse_cell(c, c->time, &time);
+    for (size_t i = 0; i < c->cells && !status; i++)
+        if (c->column[i] != NONE)
+            status = parse_cell(c, i, &c->value[c->column[i]]);
+    if (!status) status = find_track(c, &track);
+    if (status) return status;
+    return builder_add(&c->builder, track, time, c->value, r->line);
+}
+
+static int read_rows(struct csv *c)
+{
+    for (;;) {
+        int status = record_read(&c->record, &c->text);
+        if (status || !c->record.count) return status;
+        status = read_row(c);
+        if (status) return status;
+    }
+}
+
+static int read_all(struct csv *c, const char *path, size_t columns,
+                    const char *const *name)
+{
+    int status = text_open(&c->text, path);
+    c->builder.source = c->text.source;
+    if (!status) status = read_header(c);
+    if (!status) status = understand(c, columns, name);
+    if (!status) status = read_rows(c);
+    if (status || c->builder.rows) return status;
+    return fail(GSV_BAD_INPUT, "%s: there are no rows below the header",
+                c->text.source);
+}
+
+gsv_series *csv_read(const char *path, size_t columns, const char *const *name)
+{
+    struct csv c = {0};
+    gsv_series *s = NULL;
+    if (!read_all(&c, path, columns, name))
+        s = builder_finish(&c.builder, c.note);
+    builder_free(&c.builder);
+    record_free(&c.record);
+    words_free(&c.header);
+    mem_free(c.cell_name);
+    mem_free(c.column);
+    mem_free(c.value);
+    mem_free(c.note);
+    text_close(&c.text);
+    return s;
+}

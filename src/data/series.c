@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Series: checking and grouping of rows, whatever they come from. The first
+ * station on the line of DESIGN: data -> series. */
+#include "data/series.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/csv.h"
+#include "data/npy.h"
+#include "data/number.h"
+#include "data/phrase.h"
+
+/* Where a row stands, for messages. */
+struct place {
+    char prefix[1024]; /* "data.csv:5:1: " or "data.npy: " */
+    char row[64];      /* "on line 5" or "in row 5"        */
+};
+
+static struct place place_of(const struct series_builder *b, size_t line,
+                             size_t row)
+{
+    struct place p;
+    if (line) {
+        snprintf(p.prefix, sizeof p.prefix, "%s:%zu:%zu: ", b->source, line,
+                 b->time_cell);
+        snprintf(p.row, sizeof p.row, "on line %zu", line);
+    } else {
+        snprintf(p.prefix, sizeof p.prefix, "%s: ", b->source);
+        snprintf(p.row, sizeof p.row, "in row %zu", row);
+    }
+    return p;
+}
+
+/* " of series 'a'", where there may be several. */
+static struct phrase series_of(const struct series_builder *b, size_t track)
+{
+    struct phrase p = {{0}};
+    if (b->label.count > 1)
+        snprintf(p.text, sizeof p.text, " of series '%s'",
+                 phrase_name(b->label.text[track]).text);
+    return p;
+}
+
+static int bad_order(const struct series_builder *b, size_t track, double time,
+                     size_t line)
+{
+    const struct builder_track *t = &b->track[track];
+    const struct builder_row *last = &b->row[t->last];
+    struct place here = place_of(b, line, t->rows + 1);
+    struct place there = place_of(b, last->line, t->rows);
+    char now[NUMBER_TEXT], before[NUMBER_TEXT];
+    number_write(time, now);
+    number_write(last->time, before);
+    if (time == last->time)
+        return fail(GSV_BAD_INPUT, "%sduplicate time %s %s, as %s%s; %s",
+                    here.prefix, now, here.row, there.row,
+                    series_of(b, track).text, b->remedy);
+    return fail(GSV_BAD_INPUT, "%stime %s %s is not after %s %s%s; %s",
+                here.prefix, now, here.row, before, there.row,
+                series_of(b, track).text, b->remedy);
+}
+
+static int check_row(const struct series_builder *b, size_t track, double time,
+                     const double *value, size_t line)
+{
+    assert(track < b->label.count && b->track);
+    const struct builder_track *t = &b->track[track];
+    if (!isfinite(time)) {
+        struct place here = place_of(b, line, t->rows + 1);
+        return fail(GSV_BAD_INPUT, "%sthe time %s%s is %s; give every row one",
+                    here.prefix, here.row, series_of(b, track).text,
+                    isnan(time) ? "missing" : "infinite");
+    }
+    if (t->rows && !(time > b->row[t->last].time))
+        return bad_order(b, track, time, line);
+    for (size_t c = 0; c < b->name.count; c++) {
+        if (!isinf(value[c])) continue;
+        struct place here = place_of(b, line, t->rows + 1);
+        return fail(GSV_BAD_INPUT,
+                    "%scolumn '%s' is infinite %s%s; a missing value is NaN",
+                    here.prefix, phrase_name(b->name.text[c]).text, here.row,
+                    series_of(b, track).text);
+    }
+    return 0;
+}
+
+static int add_name(struct series_builder *b, const char *name)
+{
+    if (!*name)
+        return fail(GSV_BAD_INPUT, "%s: column %zu needs a name", b->source,
+                    b->name.count + 1);
+    if (strcmp(name, "time") == 0 || strcmp(name, "series") == 0)
+        return fail(GSV_BAD_INPUT,
+                    "%s: '%s' cannot be a column of values; rename it",
+                    b->source, name);
+    size_t n = strlen(name);
+    if (words_find(&b->name, name, n) != WORDS_NONE)
+        return fail(GSV_BAD_INPUT, "%s: column '%s' is named twice", b->source,
+                    phrase_name(name).text);
+    return words_add(&b->name, name, n);
+}
+
+int builder_names(struct series_builder *b, size_t columns,
+                  const char *const *name)
+{
+    for (size_t c = 0; c < columns; c++) {
+        char number[32];
+        snprintf(number, sizeof number, "x%zu", c + 1);
+        int status = add_name(b, name ? name[c] : number);
+        if (status) return status;
+    }
+    return 0;
+}
+
+int builder_label(struct series_builder *b, const char *label, size_t n,
+                  size_t *track)
+{
+    *track = words_find(&b->label, label, n);
+    if (*track != WORDS_NONE) return 0;
+    *track = b->label.count;
+    if (MEM_ROOM(b->track, *track, b->track_capacity)) return GSV_NO_MEMORY;
+    b->track[*track] = (struct builder_track){0};
+    return words_add(&b->label, label, n);
+}
+
+int builder_next(struct series_builder *b, size_t *track)
+{
+    char number[32];
+    int n = snprintf(number, sizeof number, "%zu", b->label.count + 1);
+    return builder_label(b, number, (size_t)n, track);
+}
+
+int builder_add(struct series_builder *b, size_t track, double time,
+                const double *value, size_t line)
+{
+    int status = check_row(b, track, time, value, line);
+    if (status) return status;
+    size_t columns = b->name.count;
+    if (MEM_ROOM(b->row, b->rows, b->row_capacity)) return GSV_NO_MEMORY;
+    if (MEM_ROOM(b->cell, b->cells + columns, b->cell_capacity))
+        return GSV_NO_MEMORY;
+    b->row[b->rows] = (struct builder_row){time, line, track};
+    if (columns) memcpy(b->cell + b->cells, value, columns * sizeof *value);
+    b->track[track].rows++;
+    b->track[track].last = b->rows++;
+    b->cells += columns;
+    return 0;
+}
+
+/* Row i goes to the next free place of its track: a stable sort by track. */
+static void place_rows(struct series_builder *b, gsv_series *s)
+{
+    for (size_t t = 0; t < s->tracks; t++) {
+        s->start[t + 1] = s->start[t] + b->track[t].rows;
+        b->track[t].rows = s->start[t];
+    }
+    for (size_t i = 0; i < b->rows; i++) {
+        const struct builder_row *row = &b->row[i];
+        size_t at = b->track[row->track].rows++;
+        s->time[at] = row->time;
+        s->line[at] = row->line;
+        for (size_t c = 0; c < s->columns; c++)
+            s->value[c * s->rows + at] = b->cell[i * s->columns + c];
+    }
+}
+
+gsv_series *builder_finish(struct series_builder *b, const char *note)
+{
+    gsv_series *s = NEW(gsv_series, 1);
+    if (!s) return NULL;
+    s->rows = b->rows;
+    s->columns = b->name.count;
+    s->tracks = b->label.count;
+    s->name = words_take(&b->name);
+    s->label = words_take(&b->label);
+    s->time = NEW(double, s->rows);
+    s->value = NEW(double, s->rows * s->columns);
+    s->line = NEW(size_t, s->rows);
+    s->start = NEW(size_t, s->tracks + 1);
+    s->source = mem_string(b->source);
+    s->note = mem_string(note);
+    if (!s->time || !s->value || !s->line || !s->start || !s->source ||
+        !s->note) {
+        gsv_series_free(s);
+        return NULL;
+    }
+    place_rows(b, s);
+    return s;
+}
+
+void builder_free(struct series_builder *b)
+{
+    words_free(&b->name);
+    words_free(&b->label);
+    mem_free(b->row);
+    mem_free(b->cell);
+    mem_free(b->track);
+    *b = (struct series_builder){0};
+}
+
+static int check_starts(size_t tracks, const size_t *start)
+{
+    if (!tracks) return fail(GSV_BAD_INPUT, "data: there are no tracks");
+    if (start[0])
+        return fail(GSV_BAD_INPUT,
+                    "data: the first track starts at row %zu, "
+                    "not at 0",
+                    start[0]);
+    for (size_t t = 0; t < tracks; t++)
+        if (start[t + 1] <= start[t])
+            return fail(GSV_BAD_INPUT,
+                        "data: track %zu starts at row %zu and ends at %zu; "
+                        "every track needs a row",
+                        t + 1, start[t], start[t + 1]);
+    return 0;
+}
+
+/* Adds every row of every track; cell is room for one row. */
+static int add_all(struct series_builder *b, size_t tracks, const size_t *start,
+                   const double *time, const double *value, double *cell)
+{
+    size_t rows = start[tracks];
+    for (size_t t = 0; t < tracks; t++) {
+        size_t track;
+        int status = builder_next(b, &track);
+        for (size_t i = start[t]; i < start[t + 1] && !status; i++) {
+            for (size_t c = 0; c < b->name.count; c++)
+                cell[c] = value[c * rows + i];
+            status = builder_add(b, track, time[i], cell, 0);
+        }
+        if (status) return status;
+    }
+    return 0;
+}
+
+gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
+                           const char *const *name, const double *time,
+                           const double *value)
+{
+    assert(start && time && (value || !columns));
+    struct series_builder b = {.source = "data",
+                               .remedy = "times must increase within a track"};
+    struct number_locale locale;
+    gsv_series *s = NULL;
+    if (check_starts(tracks, start) || number_begin(&locale)) return NULL;
+    double *cell = NEW(double, columns);
+    if (cell && !builder_names(&b, columns, name) &&
+        !add_all(&b, tracks, start, time, value, cell))
+        s = builder_finish(&b, "");
+    mem_free(cell);
+    builder_free(&b);
+    number_end(&locale);
+    return s;
+}
+
+gsv_series *gsv_series_read(const char *path, size_t columns,
+                            const char *const *name)
+{
+    assert(path);
+    struct number_locale locale;
+    if (number_begin(&locale)) return NULL;
+    size_t n = strlen(path);
+    bool npy = n >= 4 && strcmp(path + n - 4, ".npy") == 0;
+    gsv_series *s =
+        npy ? npy_read(path, columns, name) : csv_read(path, columns, name);
+    number_end(&locale);
+    return s;
+}
+
+static void free_texts(char **text, size_t count)
+{
+    for (size_t i = 0; text && i < count; i++)
+        mem_free(text[i]);
+    mem_free(text);
+}
+
+void gsv_series_free(gsv_series *s)
+{
+    if (!s) return;
+    free_texts(s->name, s->columns);
+    free_texts(s->label, s->tracks);
+    mem_free(s->time);
+    mem_free(s->value);
+    mem_free(s->start);
+    mem_free(s->line);
+    mem_free(s->source);
+    mem_free(s->note);
+    mem_free(s);
+}

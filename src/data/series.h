@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The one way in which a gsv_series comes about: rows are added in any order
+ * of the tracks, checked here, and put one track below the other at the end. */
+#ifndef DATA_SERIES_H
+#define DATA_SERIES_H
+
+#include "data/words.h"
+#include "girsanov.h"
+
+struct builder_row {
+    double time;
+    size_t line, track;
+};
+
+struct builder_track {
+    size_t rows, last; /* last: index of the track's newest row */
+};
+
+/* Zero-initialised it may be freed. The first block is set by the maker
+ * before rows are added, and only sharpens the messages. */
+struct series_builder {
+    const char *source;
+    const char *remedy; /* for times that do not increase           */
+    size_t time_cell;   /* the cell of the time in a line, from 1   */
+
+    struct words name, label;
+    size_t rows, row_capacity, cells, cell_capacity, track_capacity;
+    struct builder_row *row;     /* (rows)          */
+    double *cell;                /* (rows, columns) */
+    struct builder_track *track; /* (tracks)        */
+};
+
+/* Checks and copies the columns' names; NULL is x1, x2, ... */
+int builder_names(struct series_builder *b, size_t columns,
+                  const char *const *name);
+
+/* The track with this label, a new one if need be. */
+int builder_label(struct series_builder *b, const char *label, size_t n,
+                  size_t *track);
+
+/* The next track, whose label is its number from 1. */
+int builder_next(struct series_builder *b, size_t *track);
+
+/* Adds a row to a track: value is (columns), NaN where missing; line is 0
+ * where there are no lines, then messages count the track's rows from 1. */
+int builder_add(struct series_builder *b, size_t track, double time,
+                const double *value, size_t line);
+
+/* The series of all rows; the builder is left to be freed. */
+gsv_series *builder_finish(struct series_builder *b, const char *note);
+
+void builder_free(struct series_builder *b);
+
+#endif

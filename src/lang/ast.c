@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Frees syntax trees, also half-built ones. */
+#include "lang/ast.h"
+
+#include "base/memory.h"
+
+void expr_free(struct expr *e)
+{
+    if (!e) return;
+    for (size_t i = 0; i < e->kids; i++)
+        expr_free(e->kid[i]);
+    mem_free(e->kid);
+    mem_free(e->name);
+    mem_free(e);
+}
+
+static void statement_clear(struct statement *s)
+{
+    mem_free(s->declared.name);
+    expr_free(s->value);
+    expr_free(s->low);
+    expr_free(s->high);
+    for (size_t i = 0; i < s->arguments; i++)
+        expr_free(s->argument[i]);
+    mem_free(s->argument);
+    mem_free(s->width);
+    mem_free(s->activation);
+}
+
+void ast_free(struct ast *ast)
+{
+    if (!ast) return;
+    for (size_t i = 0; i < ast->statements; i++)
+        statement_clear(&ast->statement[i]);
+    mem_free(ast->statement);
+    mem_free(ast);
+}

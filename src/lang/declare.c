@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* The statements that declare a name: state, input, param, const, let, net. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lang/scope.h"
+
+static int not_yet(struct builder *b, const struct statement *s,
+                   const char *what)
+{
+    return complain(b->source, s->declared.place, "%s not supported yet", what);
+}
+
+/* --- state and input ---------------------------------------------------- */
+
+static int column_is_free(struct builder *b, const struct statement *s,
+                          const char *name)
+{
+    struct spec *spec = b->spec;
+    bool taken =
+        !strcmp(name, "time") || !strcmp(name, "series") || !strcmp(name, "id");
+    if (taken)
+        return complain(b->source, s->declared.place,
+                        "'%s' names a column of its own in data files; "
+                        "choose another name",
+                        name);
+    for (size_t i = 0; i < spec->dim; i++)
+        taken = taken || !strcmp(spec->column[i], name);
+    for (size_t i = 0; i < spec->inputs; i++)
+        taken = taken || !strcmp(spec->input[i].name, name);
+    if (taken)
+        return complain(b->source, s->declared.place,
+                        "two states or inputs would be read from the column "
+                        "'%s'; rename one of them",
+                        name);
+    return 0;
+}
+
+static int add_column(struct builder *b, const struct statement *s, size_t i)
+{
+    struct spec *spec = b->spec;
+    char name[300];
+    if (s->declared.rank)
+        snprintf(name, sizeof name, "%.250s%zu", s->declared.name, i + 1);
+    else
+        snprintf(name, sizeof name, "%.250s", s->declared.name);
+    int status = column_is_free(b, s, name);
+    if (status) return status;
+    if (MEM_ROOM(spec->column, spec->dim, spec->column_capacity))
+        return GSV_NO_MEMORY;
+    spec->column[spec->dim] = mem_string(name);
+    if (!spec->column[spec->dim]) return GSV_NO_MEMORY;
+    spec->dim++;
+    return 0;
+}
+
+/* The value waits until the number of states is known: see spec.c. */
+static int declare_state(struct builder *b, const struct statement *s)
+{
+    size_t offset = b->spec->dim;
+    if (s->value) return not_yet(b, s, "a state that is a function of data is");
+    if (s->declared.rank > 1)
+        return complain(b->source, s->declared.place,
+                        "a state is one number or a vector; write '%s[%zu]'",
+                        s->declared.name,
+                        s->declared.rows * s->declared.columns);
+    for (size_t i = 0; i < s->declared.rows; i++) {
+        int status = add_column(b, s, i);
+        if (status) return status;
+    }
+    return scope_add(b, (struct symbol){.name = s->declared.name,
+                                        .kind = SYMBOL_STATE,
+                                        .place = s->declared.place,
+                                        .offset = offset,
+                                        .rank = s->declared.rank});
+}
+
+static int declare_input(struct builder *b, const struct statement *s)
+{
+    struct spec *spec = b->spec;
+    if (s->declared.rank)
+        return complain(b->source, s->declared.place,
+                        "an input is one column; declare each by its own name");
+    int status = column_is_free(b, s, s->declared.name);
+    if (status) return status;
+    if (MEM_ROOM(spec->input, spec->inputs, spec->input_capacity))
+        return GSV_NO_MEMORY;
+    char *name = mem_string(s->declared.name);
+    if (!name) return GSV_NO_MEMORY;
+    spec->input[spec->inputs] = (struct input_spec){name, s->hold};
+    node value = graph_leaf(spec->graph, OP_INPUT, spec->inputs++, 1, 1);
+    return scope_add(b, (struct symbol){.name = s->declared.name,
+                                        .kind = SYMBOL_INPUT,
+                                        .place = s->declared.place,
+                                        .value = value});
+}
+
+/* --- Values: a number for all elements, or a list row by row ------------ */
+
+static int list_values(struct builder *b, const struct statement *s,
+                       const struct expr *list, size_t *n, double *value)
+{
+    size_t wanted = s->declared.rows * s->declared.columns;
+    for (size_t i = 0; i < list->kids; i++) {
+        const struct expr *e = list->kid[i];
+        int status = 0;
+        if (e->kind == EXPR_LIST)
+            status = list_values(b, s, e, n, value);
+        else if (*n < wanted)
+            status = evaluate_number(b, e, &value[(*n)++]);
+        else
+            ++*n;
+        if (status) return status;
+    }
+    return 0;
+}
+
+static int read_values(struct builder *b, const struct statement *s,
+                       double *value)
+{
+    const struct declared *d = &s->declared;
+    size_t wanted = d->rows * d->columns, given = 0;
+    if (s->value->kind != EXPR_LIST) {
+        int status = evaluate_number(b, s->value, &value[0]);
+        for (size_t i = 1; !status && i < wanted; i++)
+            value[i] = s->lower && i % (d->columns + 1) ? 0.0 : value[0];
+        return status;
+    }
+    if (!d->rank)
+        return complain(b->source, expr_span(s->value),
+                        "'%s' is one number, but has a list; write '%s[%zu]' "
+                        "for a vector",
+                        d->name, d->name, s->value->kids);
+    int status = list_values(b, s, s->value, &given, value);
+    if (status || given == wanted) return status;
+    return complain(b->source, expr_span(s->value),
+                    "'%s' has %zu elements, but the list has %zu", d->name,
+                    wanted, given);
+}
+
+/* --- param -------------------------------------------------------------- */
+
+static int read_bounds(struct builder *b, const struct statement *s,
+                       struct param_spec *p)
+{
+    p->low = -INFINITY;
+    p->high = INFINITY;
+    int status = s->low ? evaluate_number(b, s->low, &p->low) : 0;
+    if (!status && s->high) status = evaluate_number(b, s->high, &p->high);
+    if (!status && !(p->low < p->high))
+        status = complain(b->source, s->bound_place,
+                          "the bounds of '%s' leave no room: %g is not below "
+                          "%g",
+                          s->declared.name, p->low, p->high);
+    return status;
+}
+
+/* A start where the text gives none: the simplest value inside the bounds. */
+static double default_start(const struct param_spec *p)
+{
+    if (p->bound == BOUND_ABOVE) return p->low + 1.0;
+    if (p->bound == BOUND_BELOW) return p->high - 1.0;
+    if (p->bound == BOUND_BETWEEN) return 0.5 * (p->low + p->high);
+    return 0.0;
+}
+
+static int check_start(struct builder *b, const struct statement *s,
+                       const struct param_spec *p)
+{
+    for (size_t i = 0; i < p->rows * p->columns; i++) {
+        double v = p->start[i];
+        if (p->lower) break;
+        if (!(v > p->low && v < p->high))
+            return complain(b->source, expr_span(s->value),
+                            "the start value %g of '%s' is outside of its "
+                            "bounds (%g, %g)",
+                            v, p->name, p->low, p->high);
+    }
+    for (size_t r = 0; p->lower && r < p->rows; r++)
+        for (size_t c = r; c < p->columns; c++) {
+            double v = p->start[r * p->columns + c];
+            if (c == r ? v > 0.0 : v == 0.0) continue;
+            return complain(b->source, expr_span(s->value),
+                            "a lower matrix has a positive diagonal and zeros "
+                            "above it, but '%s[%zu,%zu]' starts at %g",
+                            p->name, r + 1, c + 1, v);
+        }
+    return 0;
+}
+
+static int check_lower(struct builder *b, const struct statement *s)
+{
+    const struct declared *d = &s->declared;
+    if (!s->lower) return 0;
+    if (d->rank != 2 || d->rows != d->columns)
+        return complain(b->source, d->place,
+                        "'lower' is for a square matrix, such as '%s[2,2]'",
+                        d->name);
+    if (s->bound != BOUND_NONE)
+        return complain(b->source, s->bound_place,
+                        "a lower matrix takes no bounds: its diagonal is "
+                        "kept positive by itself");
+    return 0;
+}
+
+/* Makes room for one more parameter; the caller fills it in. */
+static struct param_spec *new_param(struct spec *spec, const char *name,
+                                    size_t rows, size_t columns)
+{
+    if (MEM_ROOM(spec->param, spec->params, spec->param_capacity)) return NULL;
+    struct param_spec *p = &spec->param[spec->params++];
+    *p = (struct param_spec){.name = mem_string(name),
+                             .rank = columns > 1 ? 2 : rows > 1,
+                             .rows = rows,
+                             .columns = columns,
+                             .offset = spec->parameters,
+                             .low = -INFINITY,
+                             .high = INFINITY,
+                             .start = NEW(double, rows *columns)};
+    if (!p->name || !p->start) return NULL;
+    spec->parameters += rows * columns;
+    return p;
+}
+
+static int declare_param(struct builder *b, const struct statement *s)
+{
+    const struct declared *d = &s->declared;
+    int status = check_lower(b, s);
+    if (status) return status;
+    struct param_spec *p = new_param(b->spec, d->name, d->rows, d->columns);
+    if (!p) return GSV_NO_MEMORY;
+    p->rank = d->rank;
+    p->bound = s->bound;
+    p->lower = s->lower;
+    status = read_bounds(b, s, p);
+    if (status) return status;
+    for (size_t i = 0; i < d->rows * d->columns; i++)
+        p->start[i] = p->lower ? i % (d->columns + 1) == 0 : default_start(p);
+    if (s->value) status = read_values(b, s, p->start);
+    if (!status && s->value) status = check_start(b, s, p);
+    if (status) return status;
+    node value =
+        graph_leaf(b->spec->graph, OP_PARAM, p->offset, d->rows, d->columns);
+    return scope_add(b, (struct symbol){.name = d->name,
+                                        .kind = SYMBOL_PARAM,
+                                        .place = d->place,
+                                        .value = value,
+                                        .rank = d->rank});
+}
+
+/* --- const and let ------------------------------------------------------ */
+
+static int declare_constant(struct builder *b, const struct statement *s)
+{
+    const struct declared *d = &s->declared;
+    double *value = NEW(double, d->rows * d->columns);
+    if (!value) return GSV_NO_MEMORY;
+    int status = read_values(b, s, value);
+    node made = 0;
+    if (!status)
+        made = graph_constant(b->spec->graph, d->rows, d->columns, value);
+    mem_free(value);
+    if (status) return status;
+    return scope_add(b, (struct symbol){.name = d->name,
+                                        .kind = SYMBOL_CONSTANT,
+                                        .place = d->place,
+                                        .value = made,
+                                        .rank = d->rank});
+}
+
+static int declare_let(struct builder *b, const struct statement *s)
+{
+    const struct declared *d = &s->declared;
+    struct graph *g = b->spec->graph;
+    node value;
+    char text[48];
+    int status = evaluate(b, s->value, &value);
+    if (status) return status;
+    if (d->rank && graph_size(g, value) == 1)
+        value = graph_fill(g, value, d->rows, d->columns);
+    if (d->rank && graph_size(g, value) != d->rows * d->columns)
+        return complain(b->source, expr_span(s->value),
+                        "'%s' has %zu elements, but this has %s", d->name,
+                        d->rows * d->columns, shape_text(g, value, text));
+    if (d->rank) value = graph_slice(g, value, 0, d->rows, d->columns);
+    return scope_add(b, (struct symbol){.name = d->name,
+                                        .kind = SYMBOL_LET,
+                                        .place = d->place,
+                                        .value = value,
+                                        .rank = d->rank});
+}
+
+/* --- net ---------------------------------------------------------------- */
+
+static int find_activation(struct builder *b, const struct statement *s,
+                           enum activation *act)
+{
+    if (!*s->activation) {
+        *act = ACT_SILU;
+        return 0;
+    }
+    for (int i = 0; i < ACTIVATIONS; i++)
+        if (!strcmp(s->activation, activation_name[i])) {
+            *act = (enum activation)i;
+            return 0;
+        }
+    const char *near = suggestion(s->activation, ACTIVATIONS, activation_name);
+    return complain(b->source, s->activation_place,
+                    "unknown activation '%s'; %s%s%srelu, tanh, softplus and "
+                    "silu are known",
+                    s->activation, near ? "did you mean '" : "",
+                    near ? near : "", near ? "'? " : "");
+}
+
+static int add_layer(struct builder *b, const char *net, size_t layer,
+                     size_t in, size_t out)
+{
+    char name[300];
+    for (int bias = 0; bias < 2; bias++) {
+        snprintf(name, sizeof name, "%.250s.%zu.%s", net, layer,
+                 bias ? "bias" : "weight");
+        struct param_spec *p = new_param(b->spec, name, out, bias ? 1 : in);
+        if (!p) return GSV_NO_MEMORY;
+        p->rank = bias ? 1 : 2;
+        p->fan_in = in;
+    }
+    return 0;
+}
+
+static int add_net(struct builder *b, const struct statement *s, size_t inputs,
+                   enum activation act, size_t *net)
+{
+    struct spec *spec = b->spec;
+    size_t layers = s->widths + 1, offset = spec->parameters;
+    size_t *width = NEW(size_t, layers + 1);
+    int status = width ? 0 : GSV_NO_MEMORY;
+    if (width) {
+        width[0] = inputs;
+        if (s->widths) memcpy(width + 1, s->width, s->widths * sizeof *width);
+        width[layers] = s->outputs;
+    }
+    for (size_t l = 0; !status && l < layers; l++)
+        status = add_layer(b, s->declared.name, l, width[l], width[l + 1]);
+    if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
+    mem_free(width);
+    return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;
+}
+
+static int declare_net(struct builder *b, const struct statement *s)
+{
+    struct graph *g = b->spec->graph;
+    enum activation act = ACT_SILU;
+    size_t inputs = 0, net = 0;
+    node value = 0;
+    int status = find_activation(b, s, &act);
+    if (status) return status;
+    node *a = NEW(node, s->arguments);
+    if (!a) return GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < s->arguments; i++) {
+        status = evaluate(b, s->argument[i], &a[i]);
+        if (!status) inputs += graph_size(g, a[i]);
+    }
+    if (!status && !inputs)
+        status =
+            complain(b->source, s->declared.place,
+                     "the network '%s' has no arguments", s->declared.name);
+    if (!status) status = add_net(b, s, inputs, act, &net);
+    if (!status)
+        value = graph_net(g, net, graph_stack(g, s->arguments, a, inputs, 1));
+    mem_free(a);
+    if (status) return status;
+    return scope_add(b, (struct symbol){.name = s->declared.name,
+                                        .kind = SYMBOL_NET,
+                                        .place = s->declared.place,
+                                        .value = value,
+                                        .net = net,
+                                        .rank = 1});
+}
+
+int declare(struct builder *b, const struct statement *s)
+{
+    switch (s->kind) {
+    case STATE:
+        return declare_state(b, s);
+    case INPUT:
+        return declare_input(b, s);
+    case PARAM:
+        return declare_param(b, s);
+    case CONSTANT:
+        return declare_constant(b, s);
+    case LET:
+        return declare_let(b, s);
+    case NET:
+        return declare_net(b, s);
+    case GP:
+        return not_yet(b, s, "'gp' is");
+    case OBS:
+        return not_yet(b, s, "'obs' is");
+    case INIT:
+        return not_yet(b, s, "'init' is");
+    case EQUATION:
+        break;
+    }
+    return 0;
+}

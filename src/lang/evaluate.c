@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* An expression of the text becomes a node of the graph: names are looked up,
+ * shapes are checked, and every mistake is pointed at. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lang/scope.h"
+
+/* --- Where and what ----------------------------------------------------- */
+
+static void widen(const struct expr *e, size_t line, size_t *first,
+                  size_t *last)
+{
+    if (e->place.line == line) {
+        if (e->place.column < *first) *first = e->place.column;
+        size_t end = e->place.column + e->place.length;
+        if (end > *last) *last = end;
+    }
+    for (size_t i = 0; i < e->kids; i++)
+        widen(e->kid[i], line, first, last);
+}
+
+struct place expr_span(const struct expr *e)
+{
+    size_t first = e->place.column, last = first + e->place.length;
+    widen(e, e->place.line, &first, &last);
+    return (struct place){e->place.line, first, last - first};
+}
+
+const char *shape_text(const struct graph *g, node a, char room[48])
+{
+    const struct node_info *i = graph_info(g, a);
+    if (i->rows * i->columns == 1)
+        snprintf(room, 48, "one number");
+    else if (i->columns == 1)
+        snprintf(room, 48, "%zu elements", i->rows);
+    else
+        snprintf(room, 48, "a %zu x %zu matrix", i->rows, i->columns);
+    return room;
+}
+
+/* --- Operators ---------------------------------------------------------- */
+
+static int multiply_matrix(struct builder *b, const struct expr *e, node x,
+                           node y, node *result)
+{
+    struct graph *g = b->spec->graph;
+    char left[48], right[48];
+    size_t columns = graph_info(g, x)->columns, rows = graph_info(g, y)->rows;
+    if (columns != rows)
+        return complain(b->source, expr_span(e),
+                        "'@' needs as many columns on its left as rows on its "
+                        "right, but has %s and %s; use '*' for products "
+                        "element by element",
+                        shape_text(g, x, left), shape_text(g, y, right));
+    *result = graph_matmul(g, x, y);
+    return 0;
+}
+
+int combine(struct builder *b, const struct expr *e, char op, node x, node y,
+            node *result)
+{
+    static const char sign[] = "+-*/^";
+    static const enum op code[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_POW};
+    struct graph *g = b->spec->graph;
+    if (op == '@') return multiply_matrix(b, e, x, y, result);
+    struct node_info i = *graph_info(g, x), j = *graph_info(g, y);
+    bool fits = graph_size(g, x) == 1 || graph_size(g, y) == 1 ||
+                (i.rows == j.rows && i.columns == j.columns);
+    char left[48], right[48];
+    if (!fits && i.columns == j.rows && op == '*')
+        return complain(b->source, e->place,
+                        "'*' works element by element, but has %s and %s; "
+                        "write '@' for the matrix product",
+                        shape_text(g, x, left), shape_text(g, y, right));
+    if (!fits)
+        return complain(b->source, e->place,
+                        "'%c' needs equal shapes or one number, but has %s "
+                        "and %s",
+                        op, shape_text(g, x, left), shape_text(g, y, right));
+    *result = graph_binary(g, code[strchr(sign, op) - sign], x, y);
+    return 0;
+}
+
+/* --- Names and indices -------------------------------------------------- */
+
+static int evaluate_name(struct builder *b, const struct expr *e, node *result)
+{
+    struct graph *g = b->spec->graph;
+    size_t k;
+    char hint[160];
+    const struct symbol *s = scope_find(b, e->name);
+    if (s) {
+        *result = s->value;
+        return 0;
+    }
+    if (!strcmp(e->name, "t")) {
+        *result = graph_leaf(g, OP_TIME, 0, 1, 1);
+        return 0;
+    }
+    if (!strcmp(e->name, "pi")) {
+        *result = graph_number(g, acos(-1.0));
+        return 0;
+    }
+    if (!strcmp(e->name, "dt") || noise_of(e->name, &k))
+        return complain(b->source, e->place,
+                        "'%s' cannot stand here: an equation is a sum of "
+                        "terms that are each multiplied by one dt or dW",
+                        e->name);
+    if (is_function(e->name))
+        return complain(b->source, e->place,
+                        "'%s' is a function; write %s(...)", e->name, e->name);
+    return complain(b->source, e->place, "unknown name '%s'%s", e->name,
+                    scope_hint(b, e->name, hint, sizeof hint));
+}
+
+static int index_of(struct builder *b, const struct expr *e, size_t most,
+                    size_t *index)
+{
+    double value;
+    if (evaluate_number(b, e, &value)) return GSV_BAD_INPUT;
+    if (!(value >= 1.0 && value <= (double)most) || value != floor(value))
+        return complain(b->source, expr_span(e),
+                        "the index %g is not a whole number from 1 to %zu",
+                        value, most);
+    *index = (size_t)value - 1;
+    return 0;
+}
+
+static int evaluate_index(struct builder *b, const struct expr *e, node *result)
+{
+    struct graph *g = b->spec->graph;
+    node a;
+    size_t row = 0, column = 0;
+    char text[48];
+    if (evaluate(b, e->kid[0], &a)) return GSV_BAD_INPUT;
+    struct node_info i = *graph_info(g, a);
+    size_t rank = i.columns > 1 ? 2 : 1;
+    if (e->kids - 1 != rank)
+        return complain(b->source, expr_span(e),
+                        "%zu %s given, but this is %s and takes %zu",
+                        e->kids - 1, e->kids == 2 ? "index is" : "indices are",
+                        shape_text(g, a, text), rank);
+    if (index_of(b, e->kid[1], i.rows, &row)) return GSV_BAD_INPUT;
+    if (rank == 2 && index_of(b, e->kid[2], i.columns, &column))
+        return GSV_BAD_INPUT;
+    *result = graph_slice(g, a, row * i.columns + column, 1, 1);
+    return 0;
+}
+
+/* --- Functions ---------------------------------------------------------- */
+
+static int call_unary(struct builder *b, const struct expr *e, enum op op,
+                      const node *a, node *result)
+{
+    (void)e;
+    *result = graph_unary(b->spec->graph, op, a[0]);
+    return 0;
+}
+
+static int call_binary(struct builder *b, const struct expr *e, enum op op,
+                       const node *a, node *result)
+{
+    /* '^' only lends its check of shapes. */
+    node checked;
+    if (combine(b, e, '^', a[0], a[1], &checked)) return GSV_BAD_INPUT;
+    *result = graph_binary(b->spec->graph, op, a[0], a[1]);
+    return 0;
+}
+
+static int call_sum(struct builder *b, const struct expr *e, enum op op,
+                    const node *a, node *result)
+{
+    (void)e;
+    *result = op == OP_SUM ? graph_sum(b->spec->graph, a[0])
+                           : graph_softmax(b->spec->graph, a[0]);
+    return 0;
+}
+
+static int call_dot(struct builder *b, const struct expr *e, enum op op,
+                    const node *a, node *result)
+{
+    (void)op;
+    node product;
+    if (combine(b, e, '*', a[0], a[1], &product)) return GSV_BAD_INPUT;
+    *result = graph_sum(b->spec->graph, product);
+    return 0;
+}
+
+/* The leaf behind what a gradient is taken by, and where it begins there. */
+static int gradient_leaf(struct builder *b, const struct expr *e, node by,
+                         node *leaf, size_t *offset)
+{
+    const struct graph *g = b->spec->graph;
+    *leaf = by;
+    *offset = 0;
+    if (graph_info(g, by)->op == OP_SLICE) {
+        *offset = graph_info(g, by)->offset;
+        *leaf = graph_input(g, by, 0);
+    }
+    enum op op = graph_info(g, *leaf)->op;
+    if (op == OP_STATE || op == OP_TIME || op == OP_INPUT) return 0;
+    return complain(b->source, expr_span(e),
+                    "grad(H, p) takes the derivative by a state, an input or "
+                    "t, and this is none of them");
+}
+
+/* By a vector the gradient of one number, or by one number the derivative of
+ * every element. */
+static int call_grad(struct builder *b, const struct expr *e, enum op op,
+                     const node *a, node *result)
+{
+    (void)op;
+    struct graph *g = b->spec->graph;
+    node leaf;
+    size_t offset, n = graph_size(g, a[0]);
+    if (gradient_leaf(b, e->kid[1], a[1], &leaf, &offset)) return GSV_BAD_INPUT;
+    struct node_info by = *graph_info(g, a[1]), of = *graph_info(g, a[0]);
+    if (n > 1 && by.rows > 1)
+        return complain(b->source, expr_span(e),
+                        "grad(H, p) of %zu elements by %zu is a matrix; take "
+                        "one element of either",
+                        n, by.rows);
+    node *part = NEW(node, n);
+    if (!part) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        node whole = graph_gradient(g, graph_slice(g, a[0], i, 1, 1), leaf);
+        part[i] = graph_slice(g, whole, offset, by.rows, by.columns);
+    }
+    *result = n == 1 ? part[0] : graph_stack(g, n, part, of.rows, of.columns);
+    mem_free(part);
+    return 0;
+}
+
+struct function {
+    const char *name;
+    size_t arguments;
+    enum op op;
+    int (*call)(struct builder *b, const struct expr *e, enum op op,
+                const node *a, node *result);
+};
+
+static const struct function FUNCTION[] = {
+    {"exp", 1, OP_EXP, call_unary},
+    {"log", 1, OP_LOG, call_unary},
+    {"log1p", 1, OP_LOG1P, call_unary},
+    {"expm1", 1, OP_EXPM1, call_unary},
+    {"sqrt", 1, OP_SQRT, call_unary},
+    {"sin", 1, OP_SIN, call_unary},
+    {"cos", 1, OP_COS, call_unary},
+    {"tan", 1, OP_TAN, call_unary},
+    {"asin", 1, OP_ASIN, call_unary},
+    {"acos", 1, OP_ACOS, call_unary},
+    {"atan", 1, OP_ATAN, call_unary},
+    {"sinh", 1, OP_SINH, call_unary},
+    {"cosh", 1, OP_COSH, call_unary},
+    {"tanh", 1, OP_TANH, call_unary},
+    {"asinh", 1, OP_ASINH, call_unary},
+    {"abs", 1, OP_ABS, call_unary},
+    {"sigmoid", 1, OP_SIGMOID, call_unary},
+    {"logit", 1, OP_LOGIT, call_unary},
+    {"softplus", 1, OP_SOFTPLUS, call_unary},
+    {"relu", 1, OP_RELU, call_unary},
+    {"silu", 1, OP_SILU, call_unary},
+    {"min", 2, OP_MIN, call_binary},
+    {"max", 2, OP_MAX, call_binary},
+    {"pow", 2, OP_POW, call_binary},
+    {"sum", 1, OP_SUM, call_sum},
+    {"softmax", 1, OP_SOFTMAX, call_sum},
+    {"dot", 2, OP_SUM, call_dot},
+    {"grad", 2, OP_SUM, call_grad},
+};
+enum { FUNCTIONS = sizeof FUNCTION / sizeof *FUNCTION };
+
+static const struct function *find_function(const char *name)
+{
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        if (!strcmp(FUNCTION[i].name, name)) return &FUNCTION[i];
+    return NULL;
+}
+
+bool is_function(const char *name)
+{
+    return find_function(name);
+}
+
+static int unknown_function(struct builder *b, const struct expr *e)
+{
+    const char *name[FUNCTIONS];
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        name[i] = FUNCTION[i].name;
+    if (scope_find(b, e->name))
+        return complain(b->source, e->place,
+                        "'%s' is not a function; for a product write '%s*(' "
+                        "and for an element '%s['",
+                        e->name, e->name, e->name);
+    const char *near = suggestion(e->name, FUNCTIONS, name);
+    return complain(b->source, e->place, "unknown function '%s'%s%s%s", e->name,
+                    near ? "; did you mean '" : "", near ? near : "",
+                    near ? "'?" : "");
+}
+
+/* A network applied to other arguments than its own. */
+static int call_net(struct builder *b, const struct expr *e,
+                    const struct symbol *s, const node *a, node *result)
+{
+    struct graph *g = b->spec->graph;
+    size_t given = 0, wanted = g->net[s->net].width[0];
+    for (size_t i = 0; i < e->kids; i++)
+        given += graph_size(g, a[i]);
+    if (given != wanted)
+        return complain(b->source, expr_span(e),
+                        "'%s' takes %zu %s, but is given %zu", e->name, wanted,
+                        wanted == 1 ? "number" : "numbers", given);
+    *result = graph_net(g, s->net, graph_stack(g, e->kids, a, given, 1));
+    return 0;
+}
+
+static int apply_function(struct builder *b, const struct expr *e,
+                          const node *a, node *result)
+{
+    const struct symbol *s = scope_find(b, e->name);
+    if (s && s->kind == SYMBOL_NET) return call_net(b, e, s, a, result);
+    const struct function *f = find_function(e->name);
+    if (!f) return unknown_function(b, e);
+    if (e->kids != f->arguments)
+        return complain(b->source, expr_span(e),
+                        "'%s' takes %zu %s, but is given %zu", e->name,
+                        f->arguments,
+                        f->arguments == 1 ? "argument" : "arguments", e->kids);
+    return f->call(b, e, f->op, a, result);
+}
+
+static int evaluate_call(struct builder *b, const struct expr *e, node *result)
+{
+    const struct symbol *s = scope_find(b, e->name);
+    if (!(s && s->kind == SYMBOL_NET) && !find_function(e->name))
+        return unknown_function(b, e);
+    node *a = NEW(node, e->kids);
+    int status = a ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < e->kids; i++)
+        status = evaluate(b, e->kid[i], &a[i]);
+    if (!status) status = apply_function(b, e, a, result);
+    mem_free(a);
+    return status;
+}
+
+/* --- The whole ---------------------------------------------------------- */
+
+static int evaluate_list(struct builder *b, const struct expr *e, node *result)
+{
+    struct graph *g = b->spec->graph;
+    size_t rows = 0;
+    node *a = NEW(node, e->kids);
+    int status = a ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < e->kids; i++) {
+        status = evaluate(b, e->kid[i], &a[i]);
+        if (!status) rows += graph_size(g, a[i]);
+    }
+    if (!status && !e->kids)
+        status = complain(b->source, e->place, "the list is empty");
+    if (!status) *result = graph_stack(g, e->kids, a, rows, 1);
+    mem_free(a);
+    return status;
+}
+
+static int evaluate_binary(struct builder *b, const struct expr *e,
+                           node *result)
+{
+    node x, y;
+    int status = evaluate(b, e->kid[0], &x);
+    if (!status) status = evaluate(b, e->kid[1], &y);
+    return status ? status : combine(b, e, e->op, x, y, result);
+}
+
+int evaluate(struct builder *b, const struct expr *e, node *result)
+{
+    node x;
+    int status = 0;
+    switch (e->kind) {
+    case EXPR_NUMBER:
+        *result = graph_number(b->spec->graph, e->number);
+        break;
+    case EXPR_NAME:
+        status = evaluate_name(b, e, result);
+        break;
+    case EXPR_INDEX:
+        status = evaluate_index(b, e, result);
+        break;
+    case EXPR_CALL:
+        status = evaluate_call(b, e, result);
+        break;
+    case EXPR_LIST:
+        status = evaluate_list(b, e, result);
+        break;
+    case EXPR_BINARY:
+        status = evaluate_binary(b, e, result);
+        break;
+    case EXPR_NEGATE:
+        status = evaluate(b, e->kid[0], &x);
+        if (!status) *result = graph_unary(b->spec->graph, OP_NEG, x);
+        break;
+    }
+    if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
+    return status;
+}
+
+int evaluate_number(struct builder *b, const struct expr *e, double *result)
+{
+    node a;
+    int status = evaluate(b, e, &a);
+    if (status) return status;
+    if (!graph_is_number(b->spec->graph, a, result))
+        return complain(b->source, expr_span(e),
+                        "this must be one number that is known beforehand; "
+                        "use numbers and constants only");
+    if (!isfinite(*result))
+        return complain(b->source, expr_span(e), "this is not a finite number");
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* A model's text as tokens, one at a time. A lexer is a plain value: a copy of
+ * it looks ahead. It owns nothing and cannot fail; what is no token comes as
+ * TOKEN_BAD, and lex_complain() says why. */
+#ifndef LANG_LEX_H
+#define LANG_LEX_H
+
+#include "lang/ast.h"
+
+enum token_kind {
+    TOKEN_END,    /* of the text                                     */
+    TOKEN_LINE,   /* the end of a line outside ( ) and [ ]           */
+    TOKEN_NAME,   /* letters, digits, underscores                    */
+    TOKEN_NUMBER, /* number                                          */
+    TOKEN_SYMBOL, /* symbol: one of ( ) [ ] + - * / ^ @ = , : ~ < >  */
+    TOKEN_BAD     /* no token at all                                 */
+};
+
+/* The symbol of '->', the only one of two characters. */
+enum { ARROW = '!' };
+
+struct token {
+    enum token_kind kind;
+    char symbol;
+    double number;
+    const char *text; /* borrowed from the source; length bytes */
+    size_t length;
+    struct place place;
+};
+
+struct lexer {
+    const char *at, *line_start;
+    size_t line;
+    size_t depth; /* of brackets: inside them a line break is a blank */
+};
+
+struct lexer lex_start(const struct source *source);
+
+/* The next token. Numbers are read by strtod(): the caller sees to it that the
+ * thread's locale is "C". */
+struct token lex_next(struct lexer *lexer);
+
+/* Says what is wrong with a TOKEN_BAD, and what would be right. */
+int lex_complain(const struct source *source, const struct token *bad);
+
+bool lex_is_name(char c);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two halves of the parser share: statements (parse.c) are made of
+ * expressions (parse_expr.c). */
+#ifndef LANG_PARSE_H
+#define LANG_PARSE_H
+
+#include "base/error.h"
+#include "lang/ast.h"
+#include "lang/lex.h"
+#include "lang/message.h"
+
+struct parser {
+    const struct source *source;
+    struct lexer lexer;
+    struct token token;  /* the one to look at              */
+    struct token before; /* the one that was accepted last  */
+    size_t nesting;
+    struct ast *ast; /* what was parsed so far */
+};
+
+/* Expressions that stand between commas. */
+struct list {
+    struct expr **item;
+    size_t count, capacity;
+};
+
+/* Says what is wrong at a place and returns GSV_BAD_INPUT. Where the text has
+ * no token at all, that is the culprit, whatever was expected there. */
+#define refuse(p, place, ...)                                                  \
+    ((p)->token.kind == TOKEN_BAD                                              \
+         ? lex_complain((p)->source, &(p)->token)                              \
+         : complain((p)->source, (place), __VA_ARGS__))
+#define refuse_null(...) ((void)refuse(__VA_ARGS__), NULL)
+
+/* A token's text in a message, as two arguments of %.*s. */
+enum { SHOWN = 40 };
+#define SHOW(token)                                                            \
+    (int)((token)->length < SHOWN ? (token)->length : SHOWN), (token)->text
+
+void parse_next(struct parser *p);
+bool parse_at(const struct parser *p, char symbol);
+bool parse_at_word(const struct parser *p, const char *word);
+
+/* Whether the symbol was there; then it is passed. */
+bool parse_take(struct parser *p, char symbol);
+
+/* Whether no token is left on the line. A TOKEN_BAD counts as such: no one may
+ * pass it, and refuse() speaks of it whatever it is asked to say. */
+bool parse_at_end(const struct parser *p);
+
+/* The same, but within brackets too, where the token may be on the next line.
+ */
+bool parse_ended(const struct parser *p);
+
+/* Where something is missing: right after the last token. */
+struct place parse_gap(const struct parser *p);
+
+struct expr *parse_expr(struct parser *p);
+
+/* Expressions up to the bracket that closes the one given, which was passed.
+ * What was parsed is in the list also after a failure. */
+int parse_list(struct parser *p, const struct token *open, struct list *list);
+void list_free(struct list *list);
+
+/* Passes whatever stands up to the line's end, or up to a bracket that closes
+ * none of those passed. */
+int parse_skip(struct parser *p);
+
+int parse_close(struct parser *p, const struct token *open);
+
+/* Says why the token cannot stand behind the expression before it. */
+int parse_stray(struct parser *p);
+
+/* Whether the comma stands in a number such as 0,5; then it was said. */
+bool parse_decimal_comma(struct parser *p, const struct token *comma);
+
+#endif

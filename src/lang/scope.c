@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Names: found, added, and guessed at when they are misspelt. */
+#include "lang/scope.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+const struct symbol *scope_find(const struct builder *b, const char *name)
+{
+    for (size_t i = 0; i < b->symbols; i++)
+        if (!strcmp(b->symbol[i].name, name)) return &b->symbol[i];
+    return NULL;
+}
+
+bool noise_of(const char *name, size_t *k)
+{
+    if (strncmp(name, "dW", 2)) return false;
+    *k = 0;
+    if (!name[2]) return true;
+    if (name[2] == '0' || strspn(name + 2, "0123456789") != strlen(name + 2) ||
+        strlen(name) > 8)
+        return false;
+    *k = (size_t)strtoul(name + 2, NULL, 10);
+    return true;
+}
+
+static const char *reserved(const char *name)
+{
+    size_t k;
+    if (!strcmp(name, "t")) return "is time";
+    if (!strcmp(name, "dt")) return "is the step of time";
+    if (noise_of(name, &k)) return "is a noise";
+    if (is_function(name)) return "is a function";
+    return NULL;
+}
+
+int scope_add(struct builder *b, struct symbol symbol)
+{
+    const struct symbol *old = scope_find(b, symbol.name);
+    if (old)
+        return complain(b->source, symbol.place,
+                        "'%s' is declared twice, first on line %zu; "
+                        "give one of them another name",
+                        symbol.name, old->place.line);
+    const char *why = reserved(symbol.name);
+    if (why)
+        return complain(b->source, symbol.place,
+                        "'%s' %s and cannot be declared; "
+                        "choose another name",
+                        symbol.name, why);
+    if (MEM_ROOM(b->symbol, b->symbols, b->capacity)) return GSV_NO_MEMORY;
+    b->symbol[b->symbols++] = symbol;
+    return 0;
+}
+
+const char *scope_hint(const struct builder *b, const char *name, char *room,
+                       size_t size)
+{
+    const char **candidate = NEW(const char *, b->symbols + 2);
+    room[0] = 0;
+    if (!candidate) return room;
+    for (size_t i = 0; i < b->symbols; i++)
+        candidate[i] = b->symbol[i].name;
+    candidate[b->symbols] = "dW";
+    candidate[b->symbols + 1] = "dt";
+    const char *near = suggestion(name, b->symbols + 2, candidate);
+    if (near) snprintf(room, size, "; did you mean '%s'?", near);
+    mem_free(candidate);
+    return room;
+}

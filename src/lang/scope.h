@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The names that a model has declared so far, and the builder that fills a
+ * spec statement by statement. */
+#ifndef LANG_SCOPE_H
+#define LANG_SCOPE_H
+
+#include "lang/message.h"
+#include "lang/spec.h"
+
+enum symbol_kind {
+    SYMBOL_STATE,
+    SYMBOL_INPUT,
+    SYMBOL_PARAM,
+    SYMBOL_CONSTANT,
+    SYMBOL_LET,
+    SYMBOL_NET
+};
+
+struct symbol {
+    const char *name; /* borrowed from the ast */
+    enum symbol_kind kind;
+    struct place place;
+    node value;    /* of a net: at its own arguments        */
+    size_t net;    /* of a net: its number in the graph     */
+    size_t offset; /* of a state: its first row             */
+    bool equation; /* of a state: seen                      */
+    int rank;
+};
+
+struct builder {
+    const struct source *source;
+    struct spec *spec;
+    struct symbol *symbol;
+    size_t symbols, capacity;
+};
+
+/* --- scope.c ------------------------------------------------------------ */
+
+const struct symbol *scope_find(const struct builder *b, const char *name);
+
+/* Adds a name that is neither taken nor reserved. */
+int scope_add(struct builder *b, struct symbol symbol);
+
+/* What a misspelt name most likely is, as "; did you mean 'x'?" or "". The
+ * text is written to room. */
+const char *scope_hint(const struct builder *b, const char *name, char *room,
+                       size_t size);
+
+/* The noise that a name stands for: 0 for dW, k for dWk; false for others. */
+bool noise_of(const char *name, size_t *k);
+
+/* --- evaluate.c --------------------------------------------------------- */
+
+/* The expression as a node. */
+int evaluate(struct builder *b, const struct expr *e, node *result);
+
+/* The expression as one number known now. */
+int evaluate_number(struct builder *b, const struct expr *e, double *result);
+
+/* From the first to the last byte of an expression, as far as its line goes. */
+struct place expr_span(const struct expr *e);
+
+/* a op b with the shapes checked; e is where to point. */
+int combine(struct builder *b, const struct expr *e, char op, node x, node y,
+            node *result);
+
+/* "a scalar", "3 elements", "a 3 x 2 matrix". */
+const char *shape_text(const struct graph *g, node a, char room[48]);
+
+bool is_function(const char *name);
+
+/* --- declare.c ---------------------------------------------------------- */
+
+/* The statements that declare a name. */
+int declare(struct builder *b, const struct statement *s);
+
+/* --- equation.c --------------------------------------------------------- */
+
+/* All equations at once: drift, diffusion and sigma of the spec. */
+int build_equations(struct builder *b, const struct ast *ast);
+
+#endif

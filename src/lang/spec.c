@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* From the text to the spec: declarations that stand by themselves first, in
+ * any order; then expressions; then the equations. */
+#include "lang/spec.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lang/scope.h"
+
+static int declare_all(struct builder *b, const struct ast *ast, bool leaves)
+{
+    for (size_t i = 0; i < ast->statements; i++) {
+        const struct statement *s = &ast->statement[i];
+        bool leaf = s->kind != LET && s->kind != NET && s->kind != EQUATION;
+        int status = leaf == leaves ? declare(b, s) : 0;
+        if (status) return status;
+    }
+    return 0;
+}
+
+/* States are views of one leaf, whose size is known only now. */
+static void bind_states(struct builder *b, const struct ast *ast)
+{
+    struct graph *g = b->spec->graph;
+    node state = graph_leaf(g, OP_STATE, 0, b->spec->dim, 1);
+    for (size_t i = 0; i < ast->statements; i++) {
+        const struct statement *s = &ast->statement[i];
+        if (s->kind != STATE) continue;
+        struct symbol *y =
+            (struct symbol *)(size_t)scope_find(b, s->declared.name);
+        y->value = graph_slice(g, state, y->offset, s->declared.rows, 1);
+    }
+}
+
+static int build(struct builder *b, const struct ast *ast)
+{
+    int status = declare_all(b, ast, true);
+    if (status) return status;
+    if (!b->spec->dim)
+        return complain(b->source, (struct place){1, 1, 0},
+                        "the model has no state; begin with a line such as "
+                        "'state x'");
+    bind_states(b, ast);
+    status = declare_all(b, ast, false);
+    if (!status) status = build_equations(b, ast);
+    if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
+    return status;
+}
+
+struct spec *spec_new(const struct source *source)
+{
+    struct builder b = {.source = source};
+    struct ast *ast = ast_parse(source);
+    if (!ast) return NULL;
+    b.spec = NEW(struct spec, 1);
+    if (b.spec) b.spec->graph = graph_new();
+    if (!b.spec || !b.spec->graph || build(&b, ast)) {
+        spec_free(b.spec);
+        b.spec = NULL;
+    }
+    mem_free(b.symbol);
+    ast_free(ast);
+    return b.spec;
+}
+
+void spec_free(struct spec *spec)
+{
+    if (!spec) return;
+    for (size_t i = 0; i < spec->params; i++) {
+        mem_free(spec->param[i].name);
+        mem_free(spec->param[i].start);
+    }
+    for (size_t i = 0; i < spec->dim; i++)
+        mem_free(spec->column[i]);
+    for (size_t i = 0; i < spec->inputs; i++)
+        mem_free(spec->input[i].name);
+    mem_free(spec->param);
+    mem_free(spec->column);
+    mem_free(spec->input);
+    graph_free(spec->graph);
+    mem_free(spec);
+}

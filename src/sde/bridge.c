@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "sde/bridge.h"
+
+#include <math.h>
+
+#include "base/fast.h"
+
+/* One step of K paths in one coordinate: pull toward the end, then noise. */
+INLINE void step(size_t K, double pull, double noise, double end,
+                 const double *restrict z, double *restrict at,
+                 double *restrict Y, double *restrict dY)
+{
+    for (size_t k = 0; k < K; k++) {
+        double move = pull * (end - at[k]) + noise * z[k];
+        Y[k] = at[k];
+        dY[k] = move;
+        at[k] += move;
+    }
+}
+
+/* The last row is set, not summed: rounding must not move a datum. */
+INLINE void last_step(size_t K, double end, double *restrict at,
+                      double *restrict Y, double *restrict dY)
+{
+    for (size_t k = 0; k < K; k++) {
+        Y[k] = at[k];
+        dY[k] = end - at[k];
+        at[k] = end;
+    }
+}
+
+FAST void bridge_walk(const struct bridge *b, size_t first, size_t steps,
+                      const double *z, double *at, double *Y, double *dY)
+{
+    size_t d = b->d, M = b->M, K = b->K;
+    for (size_t m = 0; m < steps; m++) {
+        double left = (double)(M - first - m);
+        double pull = 1.0 / left, noise = sqrt(b->dt * (left - 1.0) / left);
+        for (size_t i = 0; i < d; i++) {
+            size_t to = (i * steps + m) * K;
+            if (first + m + 1 == M)
+                last_step(K, b->y1[i], at + i * K, Y + to, dY + to);
+            else
+                step(K, pull, noise, b->y1[i], z + (m * d + i) * K, at + i * K,
+                     Y + to, dY + to);
+        }
+    }
+}
+
+INLINE double sum(size_t K, const double *x)
+{
+    double s = 0.0;
+#pragma omp simd reduction(+ : s)
+    for (size_t k = 0; k < K; k++)
+        s += x[k];
+    return s;
+}
+
+FAST void bridge_vjp(const struct bridge *b, size_t first, size_t steps,
+                     const double *Y_bar, const double *dY_bar, double *y0_bar,
+                     double *y1_bar)
+{
+    size_t K = b->K;
+    double M = (double)b->M;
+    for (size_t i = 0; i < b->d; i++)
+        for (size_t m = 0; m < steps; m++) {
+            size_t from = (i * steps + m) * K;
+            double s = (double)(first + m) / M;
+            double at = sum(K, Y_bar + from), move = sum(K, dY_bar + from) / M;
+            y0_bar[i] += (1.0 - s) * at - move;
+            y1_bar[i] += s * at + move;
+        }
+}

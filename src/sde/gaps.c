@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+#include "sde/gaps.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+static int find_column(struct gaps *g, const char *name, size_t i)
+{
+    const gsv_series *s = g->series;
+    for (size_t c = 0; c < s->columns; c++)
+        if (!strcmp(s->name[c], name)) {
+            g->column[i] = c;
+            return 0;
+        }
+    return fail(GSV_BAD_INPUT, "%s has no column '%s', which the model needs",
+                s->source, name);
+}
+
+static double cell(const struct gaps *g, size_t i, size_t row)
+{
+    return g->series->value[g->column[i] * g->series->rows + row];
+}
+
+/* --- Inputs ------------------------------------------------------------- */
+
+static int check_inputs(const struct gaps *g)
+{
+    const gsv_series *s = g->series;
+    size_t d = g->spec->dim;
+    for (size_t i = 0; i < g->spec->inputs; i++)
+        for (size_t r = 0; r < s->tracks; r++) {
+            size_t row = s->start[r];
+            while (row < s->start[r + 1] && isnan(cell(g, d + i, row)))
+                row++;
+            if (row == s->start[r + 1] && row > s->start[r])
+                return fail(GSV_BAD_INPUT,
+                            "%s: the input '%s' is missing in every row of "
+                            "series '%s'",
+                            s->source, g->spec->input[i].name, s->label[r]);
+        }
+    return 0;
+}
+
+/* The knots around a time: the last one at or before it (strictly before it
+ * where asked for), and the first one after that. false where there is none. */
+static bool knot_left(const struct gaps *g, size_t i, size_t track, double time,
+                      bool before, size_t *knot)
+{
+    const gsv_series *s = g->series;
+    size_t low = s->start[track], high = s->start[track + 1];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (before ? s->time[middle] < time : s->time[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low-- > s->start[track])
+        if (!isnan(cell(g, i, low))) {
+            *knot = low;
+            return true;
+        }
+    return false;
+}
+
+static bool knot_right(const struct gaps *g, size_t i, size_t track,
+                       size_t after, size_t *knot)
+{
+    for (size_t r = after; r < g->series->start[track + 1]; r++)
+        if (!isnan(cell(g, i, r))) {
+            *knot = r;
+            return true;
+        }
+    return false;
+}
+
+/* Linear between knots, constant outside of them. */
+void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
+                double *value, double *slope, size_t stride)
+{
+    const gsv_series *s = g->series;
+    for (size_t n = 0; n < g->spec->inputs; n++) {
+        size_t i = g->spec->dim + n, a = 0, b = 0;
+        bool hold = g->spec->input[n].hold;
+        bool left = knot_left(g, i, track, time, before && hold, &a);
+        size_t after = left ? a + 1 : s->start[track];
+        bool right = knot_right(g, i, track, after, &b);
+        double v = cell(g, i, left ? a : b), rise = 0.0;
+        if (left && right && !hold) {
+            rise = (cell(g, i, b) - v) / (s->time[b] - s->time[a]);
+            v += rise * (time - s->time[a]);
+        }
+        value[n * stride] = v;
+        slope[n * stride] = rise;
+    }
+}
+
+/* --- Gaps --------------------------------------------------------------- */
+
+/* Whether all states were observed in a row; a row with only some fails. */
+static int complete(const struct gaps *g, size_t track, size_t row, bool *is)
+{
+    const gsv_series *s = g->series;
+    size_t seen = 0, d = g->spec->dim, lost = 0;
+    for (size_t i = 0; i < d; i++) {
+        if (isnan(cell(g, i, row)))
+            lost = i;
+        else
+            seen++;
+    }
+    *is = seen == d;
+    if (seen == 0 || seen == d) return 0;
+    return fail(GSV_BAD_INPUT,
+                "%s:%zu: series '%s' at time %g has only %zu of the %zu "
+                "states ('%s' is missing); rows that are observed in part are "
+                "not supported yet: leave all of the row's states empty, or "
+                "drop it",
+                s->source, s->line[row], s->label[track], s->time[row], seen, d,
+                g->spec->column[lost]);
+}
+
+static int add_track(struct gaps *g, size_t track)
+{
+    const gsv_series *s = g->series;
+    bool have = false;
+    size_t last = 0;
+    for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
+        bool is;
+        if (complete(g, track, row, &is)) return GSV_BAD_INPUT;
+        if (!is) continue;
+        if (have) {
+            if (MEM_ROOM(g->gap, g->count, g->capacity)) return GSV_NO_MEMORY;
+            g->gap[g->count++] =
+                (struct gap){.track = track,
+                             .from = last,
+                             .to = row,
+                             .start = s->time[last],
+                             .length = s->time[row] - s->time[last]};
+        }
+        have = true;
+        last = row;
+    }
+    return 0;
+}
+
+static int map_columns(struct gaps *g, const gsv_model *m, size_t first)
+{
+    size_t columns = m->spec->dim + m->spec->inputs;
+    g->column = NEW(size_t, columns);
+    if (!g->column) return GSV_NO_MEMORY;
+    for (size_t i = first; i < columns; i++)
+        if (find_column(g, m->column[i], i)) return GSV_BAD_INPUT;
+    return check_inputs(g);
+}
+
+int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
+{
+    *g = (struct gaps){.series = s, .spec = m->spec};
+    if (!m->spec->inputs) return 0;
+    if (!s || !s->tracks || !s->rows)
+        return fail(GSV_BAD_INPUT,
+                    "the model has the input '%s'; give a file with its "
+                    "values",
+                    m->spec->input[0].name);
+    int status = map_columns(g, m, m->spec->dim);
+    if (status) gaps_free(g);
+    return status;
+}
+
+int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
+{
+    *g = (struct gaps){.series = s, .spec = m->spec};
+    int status = map_columns(g, m, 0);
+    g->track_first = NEW(size_t, s->tracks + 1);
+    if (!status && !g->track_first) status = GSV_NO_MEMORY;
+    for (size_t r = 0; !status && r < s->tracks; r++) {
+        status = add_track(g, r);
+        g->track_first[r + 1] = g->count;
+    }
+    if (!status && !g->count)
+        status = fail(GSV_BAD_INPUT,
+                      "%s has no two rows of one series in which the states "
+                      "were observed, so there is nothing to learn from",
+                      s->source);
+    if (status) gaps_free(g);
+    return status;
+}
+
+void gaps_free(struct gaps *g)
+{
+    mem_free(g->column);
+    mem_free(g->gap);
+    mem_free(g->track_first);
+    *g = (struct gaps){0};
+}
+
+void gap_ends(const struct gaps *g, const struct gap *gap, double *x)
+{
+    for (size_t i = 0; i < g->spec->dim; i++) {
+        x[2 * i] = cell(g, i, gap->from);
+        x[2 * i + 1] = cell(g, i, gap->to);
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The gaps of observed series: neighbouring rows in which every state was
+ * observed; and the inputs at any time between the rows. */
+#ifndef SDE_GAPS_H
+#define SDE_GAPS_H
+
+#include "sde/model.h"
+
+struct gap {
+    size_t track, from, to; /* rows of the series */
+    double start, length;   /* in time            */
+};
+
+/* The knots of one input in one track are those of its rows that have it. */
+struct gaps {
+    const gsv_series *series;
+    const struct spec *spec;
+    size_t *column; /* (dim + inputs): where they stand in the series */
+    struct gap *gap;
+    size_t count, capacity;
+    size_t *track_first; /* (tracks + 1): gaps of a track */
+};
+
+/* Both are borrowed. Fails where there is no gap at all. */
+int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
+void gaps_free(struct gaps *g);
+
+/* The state at both ends of a gap, (dim, 2). */
+void gap_ends(const struct gaps *g, const struct gap *gap, double *x);
+
+/* Every input and its slope at a time in a track. At a knot a held input has
+ * its new value, or, where before is set, the one it had until then. value and
+ * slope are strided by stride. */
+void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
+                double *value, double *slope, size_t stride);
+
+/* Checks that inputs alone are there: for simulation. */
+int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* Making models and asking them: sizes, names, values, drift and diffusion. */
+#include "sde/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "graph/program.h"
+
+const char *gsv_version(void)
+{
+    return GSV_VERSION;
+}
+
+/* --- Unit diffusion ----------------------------------------------------- */
+
+/* sigma y, sigma^-1 y, for a diagonal that is a vector, and for a matrix. */
+static node times_sigma(const struct spec *s, node y)
+{
+    return s->diagonal ? graph_binary(s->graph, OP_MUL, s->sigma, y)
+                       : graph_matmul(s->graph, s->sigma, y);
+}
+
+static node over_sigma(const struct spec *s, node x)
+{
+    return s->diagonal ? graph_binary(s->graph, OP_DIV, x, s->sigma)
+                       : graph_solve(s->graph, s->sigma, x);
+}
+
+static node log_det_sigma(const struct spec *s)
+{
+    struct graph *g = s->graph;
+    if (!s->diagonal) return graph_logdet(g, s->sigma);
+    return graph_sum(g,
+                     graph_unary(g, OP_LOG, graph_unary(g, OP_ABS, s->sigma)));
+}
+
+static int to_unit_diffusion(struct gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    struct graph *g = s->graph;
+    node state = graph_leaf(g, OP_STATE, 0, s->dim, 1);
+    node f = graph_substitute(g, s->drift, times_sigma(s, state));
+    if (graph_depends(g, s->sigma, OP_TIME) ||
+        graph_depends(g, s->sigma, OP_INPUT)) {
+        node moved = graph_time_derivative(g, s->sigma);
+        moved = s->diagonal ? graph_binary(g, OP_MUL, moved, state)
+                            : graph_matmul(g, moved, state);
+        f = graph_binary(g, OP_SUB, f, moved);
+    }
+    m->unit_drift = over_sigma(s, f);
+    m->unit_state = over_sigma(s, state);
+    m->log_jacobian = graph_unary(g, OP_NEG, log_det_sigma(s));
+    m->learned_noise = graph_depends(g, s->sigma, OP_PARAM);
+    return g->failed ? GSV_NO_MEMORY : 0;
+}
+
+/* --- Making ------------------------------------------------------------- */
+
+/* The spec is taken. */
+static gsv_model *model_new(struct spec *spec)
+{
+    if (!spec) return NULL;
+    gsv_model *m = NEW(gsv_model, 1);
+    if (!m) {
+        spec_free(spec);
+        return NULL;
+    }
+    m->spec = spec;
+    m->value = NEW(double, spec->parameters);
+    m->column = NEW(const char *, spec->dim + spec->inputs);
+    if (!m->value || !m->column || to_unit_diffusion(m)) {
+        gsv_model_free(m);
+        return NULL;
+    }
+    for (size_t i = 0; i < spec->params; i++) {
+        const struct param_spec *p = &spec->param[i];
+        memcpy(m->value + p->offset, p->start,
+               p->rows * p->columns * sizeof *p->start);
+    }
+    for (size_t i = 0; i < spec->dim; i++)
+        m->column[i] = spec->column[i];
+    for (size_t i = 0; i < spec->inputs; i++)
+        m->column[spec->dim + i] = spec->input[i].name;
+    gsv_model_draw(m, 1);
+    return m;
+}
+
+gsv_model *gsv_model_parse(const char *text, const char *name)
+{
+    struct source source = {.name = name ? name : "model", .text = text};
+    return model_new(spec_new(&source));
+}
+
+gsv_model *gsv_model_callback(const gsv_callback *c)
+{
+    return model_new(spec_callback(c));
+}
+
+void gsv_model_free(gsv_model *m)
+{
+    if (!m) return;
+    spec_free(m->spec);
+    mem_free(m->value);
+    mem_free(m->column);
+    mem_free(m);
+}
+
+/* A model is a page of text: more than this is some other file. */
+enum { LONGEST_FILE = 1 << 20 };
+
+gsv_model *gsv_model_read(const char *path)
+{
+    bool piped = !strcmp(path, "-");
+    FILE *in = piped ? stdin : fopen(path, "rb");
+    if (!in)
+        return fail_null(GSV_BAD_INPUT, "cannot open the model %s: %s", path,
+                         strerror(errno));
+    gsv_model *m = NULL;
+    char *text = mem_new(LONGEST_FILE + 1, 1);
+    size_t n = text ? fread(text, 1, LONGEST_FILE + 1, in) : 0;
+    if (text && ferror(in))
+        fail(GSV_BAD_INPUT, "cannot read the model %s: %s", path,
+             strerror(errno));
+    else if (text && n > LONGEST_FILE)
+        fail(GSV_BAD_INPUT, "%s is larger than 1 MiB: it is not a model", path);
+    else if (text && memchr(text, 0, n))
+        fail(GSV_BAD_INPUT, "%s has zero bytes: it is not a model's text",
+             path);
+    else if (text)
+        m = gsv_model_parse(text, piped ? "<stdin>" : path);
+    mem_free(text);
+    if (!piped) fclose(in);
+    return m;
+}
+
+/* --- Asking ------------------------------------------------------------- */
+
+size_t gsv_model_dim(const gsv_model *m)
+{
+    return m->spec->dim;
+}
+
+size_t gsv_model_noises(const gsv_model *m)
+{
+    return m->spec->noises;
+}
+
+size_t gsv_model_inputs(const gsv_model *m)
+{
+    return m->spec->inputs;
+}
+
+size_t gsv_model_columns(const gsv_model *m)
+{
+    return m->spec->dim + m->spec->inputs;
+}
+
+const char *const *gsv_model_column(const gsv_model *m)
+{
+    return m->column;
+}
+
+size_t gsv_model_params(const gsv_model *m)
+{
+    return m->spec->params;
+}
+
+gsv_param gsv_model_param(const gsv_model *m, size_t i)
+{
+    const struct param_spec *p = &m->spec->param[i];
+    return (gsv_param){.name = p->name,
+                       .rows = p->rows,
+                       .columns = p->columns,
+                       .offset = p->offset,
+                       .low = p->low,
+                       .high = p->high,
+                       .lower = p->lower,
+                       .weight = p->fan_in > 0};
+}
+
+size_t gsv_model_values(const gsv_model *m)
+{
+    return m->spec->parameters;
+}
+
+const double *gsv_model_value(const gsv_model *m)
+{
+    return m->value;
+}
+
+void gsv_model_draw(gsv_model *m, uint64_t seed)
+{
+    for (size_t i = 0; i < m->spec->params; i++) {
+        const struct param_spec *p = &m->spec->param[i];
+        if (!p->fan_in) continue;
+        struct random_key key = {
+            .seed = seed, .purpose = RANDOM_NET, .item = p->offset};
+        size_t n = p->rows * p->columns;
+        double *w = m->value + p->offset, bound = 1.0 / sqrt((double)p->fan_in);
+        random_uniforms(&key, 0, n, 0, 1, w);
+        for (size_t j = 0; j < n; j++)
+            w[j] = bound * (2.0 * w[j] - 1.0);
+    }
+}
+
+/* --- Drift and diffusion at points -------------------------------------- */
+
+/* One output of the model at n points, in blocks. */
+static int evaluate_at(const gsv_model *m, node what, const struct points *in,
+                       double *out)
+{
+    const struct graph *g = m->spec->graph;
+    size_t n = in->P, size = graph_size(g, what);
+    int status = 0;
+    struct uniforms u = {0};
+    struct workspace w = {0};
+    struct program *p = program_new(g, 1, &what, m->spec->parameters, true);
+    if (!p || uniforms_init(&u, p) || workspace_init(&w, p, n, false, false)) {
+        status = GSV_NO_MEMORY;
+    } else {
+        program_prepare(p, m->value, &u);
+        program_forward(p, &u, &w, in);
+        memcpy(out, program_output(p, &w, n, 0), size * n * sizeof *out);
+    }
+    workspace_free(&w);
+    uniforms_free(&u);
+    program_free(p);
+    return status;
+}
+
+int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
+                    const double *x, const double *input, double *f)
+{
+    struct points in = {.P = n, .state = x, .time = time, .input = input};
+    if (m->spec->inputs && !input)
+        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
+    return n ? evaluate_at(m, m->spec->drift, &in, f) : 0;
+}
+
+int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
+                        const double *x, const double *input, double *g)
+{
+    const struct spec *s = m->spec;
+    struct points in = {.P = n, .state = x, .time = time, .input = input};
+    if (s->inputs && !input)
+        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
+    int status = n ? evaluate_at(m, s->diffusion, &in, g) : 0;
+    if (status || !s->diagonal) return status;
+    /* From the diagonal (dim, n) to the matrix (dim, dim, n), last row first:
+     * a row only ever moves to the right. */
+    for (size_t i = s->dim; i-- > 0;) {
+        memmove(g + (i * s->dim + i) * n, g + i * n, n * sizeof *g);
+        for (size_t j = s->dim; j-- > 0;)
+            if (j != i) memset(g + (i * s->dim + j) * n, 0, n * sizeof *g);
+    }
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* A model: its spec, the values of its parameters, and the expressions that
+ * bring it to unit diffusion. With y = T(x, t) = sigma(t)^-1 x,
+ *
+ *     dY = f~(Y, t) dt + dW,   f~ = sigma^-1 (f(sigma y, t) - sigma' y),
+ *
+ * and log p(x'|x) = log p(y'|y) + log |det dT/dx| at the later end. */
+#ifndef SDE_MODEL_H
+#define SDE_MODEL_H
+
+#include "lang/spec.h"
+
+#include "girsanov.h"
+
+struct gsv_model {
+    struct spec *spec;
+    const char **column; /* (dim + inputs), borrowed from the spec */
+    double *value;       /* (spec->parameters)                     */
+    node unit_drift;     /* f~(y, t): (dim, 1)                     */
+    node unit_state;     /* T(x, t): (dim, 1)                      */
+    node log_jacobian;   /* log |det dT/dx|                        */
+    bool learned_noise;  /* whether T depends on parameters        */
+};
+
+#endif

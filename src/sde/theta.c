@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Values inside their bounds as a vector without bounds, and back:
+ *
+ *     > low       p = low + exp(theta)
+ *     < high      p = high - exp(theta)
+ *     in (l, h)   p = l + (h - l) sigmoid(theta)
+ *     lower       the diagonal by exp, below it as it is, above it nothing */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "sde/model.h"
+
+/* How element i of a parameter is kept inside its bounds. */
+enum map { MAP_NONE, MAP_ABOVE, MAP_BELOW, MAP_BETWEEN, MAP_ABSENT };
+
+static enum map map_of(const struct param_spec *p, size_t i)
+{
+    static const enum map map[] = {[BOUND_NONE] = MAP_NONE,
+                                   [BOUND_ABOVE] = MAP_ABOVE,
+                                   [BOUND_BELOW] = MAP_BELOW,
+                                   [BOUND_BETWEEN] = MAP_BETWEEN};
+    if (!p->lower) return map[p->bound];
+    size_t row = i / p->columns, column = i % p->columns;
+    return column > row ? MAP_ABSENT : column == row ? MAP_ABOVE : MAP_NONE;
+}
+
+static double low_of(const struct param_spec *p)
+{
+    return p->lower ? 0.0 : p->low;
+}
+
+static double to_theta(const struct param_spec *p, enum map map, double v)
+{
+    switch (map) {
+    case MAP_ABOVE:
+        return log(v - low_of(p));
+    case MAP_BELOW:
+        return log(p->high - v);
+    case MAP_BETWEEN:
+        return log((v - p->low) / (p->high - v));
+    case MAP_NONE:
+    case MAP_ABSENT:
+        break;
+    }
+    return v;
+}
+
+static double from_theta(const struct param_spec *p, enum map map, double x)
+{
+    switch (map) {
+    case MAP_ABOVE:
+        return low_of(p) + exp(x);
+    case MAP_BELOW:
+        return p->high - exp(x);
+    case MAP_BETWEEN:
+        return p->low + (p->high - p->low) / (1.0 + exp(-x));
+    case MAP_NONE:
+    case MAP_ABSENT:
+        break;
+    }
+    return x;
+}
+
+/* dp/dtheta from the value. */
+static double slope(const struct param_spec *p, enum map map, double v)
+{
+    switch (map) {
+    case MAP_ABOVE:
+        return v - low_of(p);
+    case MAP_BELOW:
+        return v - p->high;
+    case MAP_BETWEEN:
+        return (v - p->low) * (p->high - v) / (p->high - p->low);
+    case MAP_NONE:
+    case MAP_ABSENT:
+        break;
+    }
+    return 1.0;
+}
+
+/* Runs over every free number: j in theta, v in the values. */
+#define EACH_FREE(m, BODY)                                                     \
+    for (size_t q = 0, j = 0; q < (m)->spec->params; q++) {                    \
+        const struct param_spec *p = &(m)->spec->param[q];                     \
+        for (size_t i = 0; i < p->rows * p->columns; i++) {                    \
+            enum map map = map_of(p, i);                                       \
+            size_t v = p->offset + i;                                          \
+            if (map == MAP_ABSENT) continue;                                   \
+            BODY;                                                              \
+            j++;                                                               \
+        }                                                                      \
+    }
+
+size_t gsv_theta_size(const gsv_model *m)
+{
+    size_t n = 0;
+    EACH_FREE(m, (void)v; n = j + 1)
+    return n;
+}
+
+void gsv_theta_get(const gsv_model *m, double *theta)
+{
+    EACH_FREE(m, theta[j] = to_theta(p, map, m->value[v]))
+}
+
+void gsv_theta_set(gsv_model *m, const double *theta)
+{
+    EACH_FREE(m, m->value[v] = from_theta(p, map, theta[j]))
+}
+
+void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar)
+{
+    EACH_FREE(m, theta_bar[j] += p_bar[v] * slope(p, map, m->value[v]))
+}
+
+/* --- Setting by name ---------------------------------------------------- */
+
+static const struct param_spec *find(const gsv_model *m, const char *name,
+                                     size_t length)
+{
+    for (size_t i = 0; i < m->spec->params; i++) {
+        const struct param_spec *p = &m->spec->param[i];
+        if (strlen(p->name) == length && !strncmp(p->name, name, length))
+            return p;
+    }
+    return NULL;
+}
+
+static int unknown(const gsv_model *m, const char *name)
+{
+    char known[400] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < m->spec->params; i++) {
+        const char *other = m->spec->param[i].name;
+        if (used + strlen(other) + 8 > sizeof known) {
+            strcat(known, ", ...");
+            break;
+        }
+        used += (size_t)sprintf(known + used, "%s%s", used ? ", " : "", other);
+    }
+    return fail(GSV_BAD_INPUT, "there is no parameter '%s'; the model has: %s",
+                name, *known ? known : "none");
+}
+
+/* "[2]" or "[1,2]" behind a name as an element's number. */
+static int element(const struct param_spec *p, const char *name,
+                   const char *text, size_t *i)
+{
+    char *end;
+    unsigned long row = strtoul(text + 1, &end, 10), column = 1;
+    if (p->columns > 1 && *end == ',') column = strtoul(end + 1, &end, 10);
+    if (strcmp(end, "]") || !row || row > p->rows || !column ||
+        column > p->columns)
+        return fail(GSV_BAD_INPUT,
+                    "'%s' is not an element of '%s', which is %zu x %zu", name,
+                    p->name, p->rows, p->columns);
+    *i = (row - 1) * p->columns + column - 1;
+    return 0;
+}
+
+static int check_value(const struct param_spec *p, size_t i, double v)
+{
+    enum map map = map_of(p, i);
+    double low = map == MAP_ABOVE ? low_of(p) : p->low;
+    if (!isfinite(v))
+        return fail(GSV_BAD_INPUT, "'%s' cannot be %g", p->name, v);
+    if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
+    return fail(GSV_BAD_INPUT, "%g is outside of the bounds of '%s' (%g, %g)",
+                v, p->name, map == MAP_ABSENT ? 0.0 : low,
+                map == MAP_ABSENT ? 0.0 : p->high);
+}
+
+int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
+{
+    const char *bracket = strchr(name, '[');
+    size_t length = bracket ? (size_t)(bracket - name) : strlen(name);
+    const struct param_spec *p = find(m, name, length);
+    size_t first = 0;
+    if (!p) return unknown(m, name);
+    size_t count = bracket ? 1 : p->rows * p->columns;
+    if (bracket && element(p, name, bracket, &first)) return GSV_BAD_INPUT;
+    if (n != 1 && n != count)
+        return fail(GSV_BAD_INPUT, "'%s' has %zu %s, but %zu values are given",
+                    name, count, count == 1 ? "element" : "elements", n);
+    for (size_t i = 0; i < count; i++)
+        if (check_value(p, first + i, value[n == 1 ? 0 : i]))
+            return GSV_BAD_INPUT;
+    for (size_t i = 0; i < count; i++)
+        m->value[p->offset + first + i] = value[n == 1 ? 0 : i];
+    return 0;
+}

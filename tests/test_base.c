@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors, memory and lanes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+/* cmocka's macro would hide the function under test. */
+#undef fail
+
+#include "base/error.h"
+#include "base/lanes.h"
+#include "base/memory.h"
+
+/* --- Errors -------------------------------------------------------------- */
+
+static void fail__leaves_a_sentence_and_returns_the_status(void **state)
+{
+    (void)state;
+    assert_int_equal(fail(GSV_BAD_INPUT, "row %d of %s", 7, "a.csv"),
+                     GSV_BAD_INPUT);
+    assert_string_equal(gsv_last_error(), "row 7 of a.csv");
+    assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
+    const char *none = fail_null(GSV_NUMERICAL, "not finite");
+    assert_null(none);
+    assert_int_equal(gsv_last_status(), GSV_NUMERICAL);
+}
+
+static void fail__cuts_a_sentence_that_is_too_long(void **state)
+{
+    (void)state;
+    static char text[20000];
+    memset(text, 'a', sizeof text - 1);
+    fail(GSV_BAD_INPUT, "%s", text);
+    size_t length = strlen(gsv_last_error());
+    assert_true(length > 1000 && length < sizeof text - 1);
+}
+
+static void fail__belongs_to_its_thread(void **state)
+{
+    (void)state;
+    fail(GSV_BAD_INPUT, "first");
+#pragma omp parallel num_threads(2)
+    {
+        if (omp_get_thread_num()) fail(GSV_NUMERICAL, "second");
+    }
+    assert_string_equal(gsv_last_error(), "first");
+    assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
+}
+
+/* --- Memory -------------------------------------------------------------- */
+
+static void mem_new__is_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 200; n += 7) {
+        unsigned char *block = mem_new(n, 3);
+        assert_non_null(block);
+        assert_int_equal((uintptr_t)block % 64, 0);
+        for (size_t i = 0; i < 3 * n; i++)
+            assert_int_equal(block[i], 0);
+        mem_free(block);
+    }
+    mem_free(NULL);
+}
+
+static void mem_new__refuses_what_overflows(void **state)
+{
+    (void)state;
+    assert_null(mem_new(SIZE_MAX, 1));
+    assert_null(mem_new(SIZE_MAX / 4, 8));
+    assert_null(mem_new((size_t)1 << 32, (size_t)1 << 32));
+    assert_int_equal(gsv_last_status(), GSV_NO_MEMORY);
+    assert_non_null(strstr(gsv_last_error(), "out of memory"));
+}
+
+static void mem_fail_at__lets_the_nth_allocation_fail(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 5; n++) {
+        mem_fail_at(n);
+        for (size_t i = 1; i < 8; i++) {
+            void *block = mem_new(1, 1);
+            assert_true((block == NULL) == (i == n));
+            mem_free(block);
+        }
+    }
+    mem_fail_at(1);
+    mem_fail_at(0);
+    void *block = mem_new(1, 1);
+    assert_non_null(block);
+    mem_free(block);
+}
+
+static void mem_grow__keeps_what_fits(void **state)
+{
+    (void)state;
+    int *a = NEW(int, 3);
+    assert_non_null(a);
+    for (int i = 0; i < 3; i++)
+        a[i] = i + 1;
+    a = mem_grow(a, 3, 100, sizeof *a);
+    assert_non_null(a);
+    assert_true(a[0] == 1 && a[2] == 3 && a[3] == 0 && a[99] == 0);
+    a = mem_grow(a, 100, 2, sizeof *a);
+    assert_non_null(a);
+    assert_true(a[0] == 1 && a[1] == 2);
+    mem_fail_at(1);
+    assert_null(mem_grow(a, 2, 4, sizeof *a));
+    assert_true(a[0] == 1 && a[1] == 2);
+    mem_free(a);
+}
+
+static void mem_room__lets_an_array_grow(void **state)
+{
+    (void)state;
+    size_t *a = NULL, capacity = 0;
+    for (size_t n = 0; n < 1000; n++) {
+        assert_int_equal(MEM_ROOM(a, n, capacity), 0);
+        a[n] = n;
+    }
+    for (size_t n = 0; n < 1000; n++)
+        assert_int_equal(a[n], n);
+    size_t before = capacity;
+    mem_fail_at(1);
+    assert_int_equal(MEM_ROOM(a, capacity, capacity), GSV_NO_MEMORY);
+    assert_int_equal(capacity, before);
+    assert_int_equal(a[999], 999);
+    mem_free(a);
+}
+
+static void mem_string__copies(void **state)
+{
+    (void)state;
+    char *a = mem_string("girsanov"), *b = mem_substring("girsanov", 4);
+    char *empty = mem_substring("x", 0);
+    assert_string_equal(a, "girsanov");
+    assert_string_equal(b, "girs");
+    assert_string_equal(empty, "");
+    mem_free(a);
+    mem_free(b);
+    mem_free(empty);
+    mem_fail_at(1);
+    assert_null(mem_string("girsanov"));
+}
+
+static void arena__hands_out_what_was_asked_for(void **state)
+{
+    (void)state;
+    struct arena a;
+    assert_int_equal(
+        arena_init(&a, arena_size(3) + arena_size(9) + arena_size(0)), 0);
+    double *x = arena_take(&a, 3), *y = arena_take(&a, 9);
+    assert_int_equal((uintptr_t)x % 64, 0);
+    assert_int_equal((uintptr_t)y % 64, 0);
+    assert_true(y >= x + 3);
+    y[8] = x[2] = 1;
+    assert_true(arena_take(&a, 0) >= y + 9);
+    arena_free(&a);
+    arena_free(&a);
+    mem_fail_at(1);
+    assert_int_equal(arena_init(&a, 64), GSV_NO_MEMORY);
+    arena_free(&a);
+}
+
+/* --- Lanes --------------------------------------------------------------- */
+
+static void lanes_first__shares_everything_once_and_evenly(void **state)
+{
+    (void)state;
+    for (size_t count = 1; count < 20; count++) {
+        for (size_t n = 0; n < 70; n++) {
+            assert_int_equal(lanes_first(0, count, n), 0);
+            assert_int_equal(lanes_first(count, count, n), n);
+            for (size_t lane = 0; lane < count; lane++) {
+                size_t share = lanes_first(lane + 1, count, n) -
+                               lanes_first(lane, count, n);
+                assert_true(share == n / count || share == n / count + 1);
+            }
+        }
+    }
+}
+
+enum { LANES = 37, THREADS = 4 };
+
+struct sums {
+    double part[THREADS];
+    double whole;
+    size_t merged, done[LANES];
+};
+
+/* Terms of very different size: any other order has other bits. */
+static void add_lane(void *context, size_t lane, size_t thread)
+{
+    struct sums *s = context;
+    s->part[thread] = 1.0 / (double)(lane * lane * lane + 3);
+    s->done[lane]++;
+}
+
+static void merge_lane(void *context, size_t lane, size_t thread)
+{
+    struct sums *s = context;
+    if (lane == s->merged) s->merged++;
+    s->whole += s->part[thread];
+}
+
+static void lanes_run__has_the_same_bits_on_any_number_of_threads(void **state)
+{
+    (void)state;
+    double first = 0;
+    for (size_t threads = 1; threads <= THREADS; threads++) {
+        struct sums s = {.whole = 0};
+        const struct lanes_job job = {&s, add_lane, merge_lane};
+        lanes_run(LANES, threads, &job);
+        assert_int_equal(s.merged, LANES);
+        for (size_t lane = 0; lane < LANES; lane++)
+            assert_int_equal(s.done[lane], 1);
+        if (threads == 1) first = s.whole;
+        assert_memory_equal(&s.whole, &first, sizeof first);
+    }
+}
+
+static void lanes_run__needs_neither_lanes_nor_a_merge(void **state)
+{
+    (void)state;
+    struct sums s = {.whole = 0};
+    lanes_run(0, 2, &(struct lanes_job){&s, add_lane, merge_lane});
+    assert_int_equal(s.merged, 0);
+    lanes_run(LANES, 2, &(struct lanes_job){&s, add_lane, NULL});
+    assert_int_equal(s.done[LANES - 1], 1);
+}
+
+static void lanes_threads__takes_the_wish_or_all(void **state)
+{
+    (void)state;
+    assert_int_equal(lanes_threads(3), 3);
+    assert_int_equal(lanes_threads(0), omp_get_max_threads());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fail__leaves_a_sentence_and_returns_the_status),
+        cmocka_unit_test(fail__cuts_a_sentence_that_is_too_long),
+        cmocka_unit_test(fail__belongs_to_its_thread),
+        cmocka_unit_test(mem_new__is_zeroed_and_aligned),
+        cmocka_unit_test(mem_new__refuses_what_overflows),
+        cmocka_unit_test(mem_fail_at__lets_the_nth_allocation_fail),
+        cmocka_unit_test(mem_grow__keeps_what_fits),
+        cmocka_unit_test(mem_room__lets_an_array_grow),
+        cmocka_unit_test(mem_string__copies),
+        cmocka_unit_test(arena__hands_out_what_was_asked_for),
+        cmocka_unit_test(lanes_first__shares_everything_once_and_evenly),
+        cmocka_unit_test(lanes_run__has_the_same_bits_on_any_number_of_threads),
+        cmocka_unit_test(lanes_run__needs_neither_lanes_nor_a_merge),
+        cmocka_unit_test(lanes_threads__takes_the_wish_or_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Linear algebra: every function against its defining equation, for sizes on
+ * both sides of where plain loops give way to LAPACK. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+#include "base/linalg.h"
+#include "base/random.h"
+
+enum { MOST = 70 };
+static const size_t SIZES[] = {1, 2, 3, 4, 15, 16, 17, 40, MOST};
+enum { N_SIZES = sizeof SIZES / sizeof *SIZES };
+
+static double A[MOST * MOST], F[MOST * MOST], B[MOST * MOST], C[MOST * MOST];
+static int pivot[MOST];
+
+static void fill(double *a, size_t n, uint64_t item)
+{
+    const struct random_key key = {.seed = 1, .item = item};
+    random_normals(&key, 0, n, 0, 1, a);
+}
+
+static void assert_near(const double *found, const double *expected, size_t n,
+                        double tolerance)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs(found[i] - expected[i]) <= tolerance))
+            fail_msg("entry %zu is %g instead of %g", i, found[i], expected[i]);
+}
+
+static double entry(const double *a, size_t rows, size_t columns, bool flip,
+                    size_t i, size_t j)
+{
+    return flip ? a[j * rows + i] : a[i * columns + j];
+}
+
+static void product__is_the_sum_of_products(void **state)
+{
+    (void)state;
+    static const size_t shapes[][3] = {
+        {1, 1, 1},     {2, 3, 4}, {16, 16, 16}, {17, 16, 20},
+        {MOST, 5, 33}, {3, 0, 2}, {0, 3, 2}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        size_t n = shapes[s][0], k = shapes[s][1], m = shapes[s][2];
+        fill(A, n * k, 1);
+        fill(B, k * m, 2);
+        for (int flips = 0; flips < 4; flips++) {
+            bool fa = flips & 1, fb = flips & 2;
+            for (size_t i = 0; i < n; i++) {
+                for (size_t j = 0; j < m; j++) {
+                    double sum = 0;
+                    for (size_t l = 0; l < k; l++)
+                        sum +=
+                            entry(A, n, k, fa, i, l) * entry(B, k, m, fb, l, j);
+                    F[i * m + j] = sum;
+                }
+            }
+            linalg_product(n, k, m, A, fa, B, fb, C);
+            assert_near(C, F, n * m, 1e-12);
+        }
+    }
+}
+
+static void lu__solves_both_ways(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s], m = n < 5 ? n : 5;
+        fill(A, n * n, 3);
+        fill(B, n * m, 4);
+        for (int flip = 0; flip < 2; flip++) {
+            memcpy(F, A, sizeof F);
+            linalg_product(n, n, m, A, flip, B, false, C);
+            assert_true(linalg_lu(n, F, pivot));
+            linalg_lu_solve(n, m, F, pivot, flip, C);
+            assert_near(C, B, n * m, 1e-10);
+        }
+    }
+}
+
+/* Swapped rows of a triangle: the determinant is known, pivots are needed. */
+static void lu__knows_the_determinant(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s];
+        double logdet = 0, sign = n / 2 % 2 ? -1 : 1;
+        fill(A, n * n, 5);
+        for (size_t i = 0; i < n; i++) {
+            double *row = A + (n - 1 - i) * n;
+            for (size_t j = 0; j < i; j++)
+                row[j] = 0;
+            row[i] += row[i] < 0 ? -5 : 5;
+            logdet += log(fabs(row[i]));
+            if (row[i] < 0) sign = -sign;
+        }
+        assert_true(linalg_lu(n, A, pivot));
+        assert_near(&(double){linalg_lu_logdet(n, A)}, &logdet, 1, 1e-11);
+        assert_true(linalg_lu_sign(n, A, pivot) == sign);
+    }
+}
+
+static void lu__refuses_the_singular_and_the_infinite(void **state)
+{
+    (void)state;
+    double singular[] = {1, 2, 2, 4};
+    double infinite[] = {1, INFINITY, 2, 4};
+    assert_false(linalg_lu(2, singular, pivot));
+    assert_false(linalg_lu(2, infinite, pivot));
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s];
+        fill(A, n * n, 6);
+        A[n - 1] = NAN;
+        assert_false(linalg_lu(n, A, pivot));
+        memset(A, 0, sizeof A);
+        assert_false(linalg_lu(n, A, pivot));
+    }
+}
+
+/* C = B B' + 1, whose upper half is spoilt: it must not be read. */
+static void make_definite(size_t n)
+{
+    fill(B, n * n, 7);
+    linalg_product(n, n, n, B, false, B, true, C);
+    for (size_t i = 0; i < n; i++)
+        C[i * n + i] += 1;
+    memcpy(F, C, sizeof F);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            F[i * n + j] = 1e9;
+}
+
+static void cholesky__is_the_root(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s];
+        make_definite(n);
+        assert_true(linalg_cholesky(n, F));
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = i + 1; j < n; j++)
+                assert_true(F[i * n + j] == 0);
+        linalg_product(n, n, n, F, false, F, true, A);
+        assert_near(A, C, n * n, 1e-11);
+    }
+}
+
+static void cholesky__refuses_what_is_not_positive_definite(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s];
+        static const double bad[] = {-1, 0, NAN, INFINITY};
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            make_definite(n);
+            F[n * n - 1] = bad[i];
+            assert_false(linalg_cholesky(n, F));
+        }
+    }
+}
+
+static void lower_solve__undoes_the_product(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s], m = n < 3 ? n : 3;
+        make_definite(n);
+        assert_true(linalg_cholesky(n, F));
+        fill(B, n * m, 8);
+        for (int flip = 0; flip < 2; flip++) {
+            linalg_product(n, n, m, F, flip, B, false, C);
+            linalg_lower_solve(n, m, F, flip, C);
+            assert_near(C, B, n * m, 1e-9);
+        }
+    }
+}
+
+static void every_call__keeps_the_number_of_threads(void **state)
+{
+    (void)state;
+    omp_set_num_threads(3);
+    make_definite(MOST);
+    linalg_product(MOST, MOST, MOST, F, false, F, false, A);
+    assert_true(linalg_cholesky(MOST, F));
+    linalg_lower_solve(MOST, MOST, F, false, C);
+    assert_true(linalg_lu(MOST, C, pivot));
+    linalg_lu_solve(MOST, MOST, C, pivot, false, B);
+    assert_int_equal(omp_get_max_threads(), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(product__is_the_sum_of_products),
+        cmocka_unit_test(lu__solves_both_ways),
+        cmocka_unit_test(lu__knows_the_determinant),
+        cmocka_unit_test(lu__refuses_the_singular_and_the_infinite),
+        cmocka_unit_test(cholesky__is_the_root),
+        cmocka_unit_test(cholesky__refuses_what_is_not_positive_definite),
+        cmocka_unit_test(lower_solve__undoes_the_product),
+        cmocka_unit_test(every_call__keeps_the_number_of_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
