@@ -25,7 +25,6 @@ check: packages
 
 bench: packages
 	@$(MAKE) --no-print-directory all
-	@cmake --build $(BUILD) -j $(JOBS) --target bench -- --no-print-directory
 	@bench/run
 
 lint: packages-lint

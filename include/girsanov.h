@@ -116,6 +116,7 @@ const char *const *gsv_model_column(const gsv_model *m);
  * all values, row by row. Bounds are -inf and inf where there are none. */
 typedef struct gsv_param {
     const char *name;
+    int rank; /* 0 a number, 1 a vector, 2 a matrix */
     size_t rows, columns, offset;
     double low, high;
     bool lower;  /* triangular, with a positive diagonal */

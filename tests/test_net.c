@@ -152,16 +152,11 @@ static long double logistic(long double z)
 static long double activation(enum activation act, long double z)
 {
     switch (act) {
-    case ACT_RELU:
-        return z > 0 ? z : 0;
-    case ACT_TANH:
-        return tanhl(z);
-    case ACT_SOFTPLUS:
-        return (z > 0 ? z : 0) + log1pl(expl(-fabsl(z)));
-    case ACT_SILU:
-        return z * logistic(z);
-    case ACTIVATIONS:
-        break;
+    case ACT_RELU: return z > 0 ? z : 0;
+    case ACT_TANH: return tanhl(z);
+    case ACT_SOFTPLUS: return (z > 0 ? z : 0) + log1pl(expl(-fabsl(z)));
+    case ACT_SILU: return z * logistic(z);
+    case ACTIVATIONS: break;
     }
     return (long double)NAN;
 }
@@ -170,59 +165,63 @@ static long double slope(enum activation act, long double z)
 {
     long double s = logistic(z), c;
     switch (act) {
-    case ACT_RELU:
-        return z > 0 ? 1 : 0;
-    case ACT_TANH:
-        c = coshl(z);
-        return 1 / (c * c);
-    case ACT_SOFTPLUS:
-        return s;
-    case ACT_SILU:
-        return s + z * s * logistic(-z);
-    case ACTIVATIONS:
-        break;
+    case ACT_RELU: return z > 0 ? 1 : 0;
+    case ACT_TANH: c = coshl(z); return 1 / (c * c);
+    case ACT_SOFTPLUS: return s;
+    case ACT_SILU: return s + z * s * logistic(-z);
+    case ACTIVATIONS: break;
     }
     return (long double)NAN;
 }
 
 enum { WIDEST = 320 };
 
-/* One point; y_bar may be NULL, then only y is found. */
-static void naive_point(const struct net *net, const double *theta,
-                        const double *x, size_t P, double *y,
-                        const double *y_bar, double *x_bar, double *theta_bar)
+/* One point on its way up. */
+struct trace {
+    size_t offset[8];
+    double a[8][WIDEST], z[8][WIDEST];
+};
+
+static void naive_forward(const struct net *net, const double *theta,
+                          const double *x, size_t P, double *y, struct trace *t)
 {
-    double a[8][WIDEST], z[8][WIDEST], bar[WIDEST], next[WIDEST];
-    size_t L = net->layers, offset[8] = {0};
+    t->offset[0] = 0;
     for (size_t i = 0; i < net->width[0]; i++)
-        a[0][i] = x[i * P];
-    for (size_t l = 0; l < L; l++) {
+        t->a[0][i] = x[i * P];
+    for (size_t l = 0; l < net->layers; l++) {
         size_t in = net->width[l], out = net->width[l + 1];
-        const double *W = theta + offset[l], *b = W + in * out;
+        const double *W = theta + t->offset[l], *b = W + in * out;
         for (size_t o = 0; o < out; o++) {
-            z[l][o] = b[o];
+            double z = b[o];
             for (size_t i = 0; i < in; i++)
-                z[l][o] += W[o * in + i] * a[l][i];
-            a[l + 1][o] = (double)activation(net->act, z[l][o]);
-            if (l + 1 == L) y[o * P] = z[l][o];
+                z += W[o * in + i] * t->a[l][i];
+            t->z[l][o] = z;
+            t->a[l + 1][o] = (double)activation(net->act, z);
+            if (l + 1 == net->layers) y[o * P] = z;
         }
-        offset[l + 1] = offset[l] + (in + 1) * out;
+        t->offset[l + 1] = t->offset[l] + (in + 1) * out;
     }
-    if (!y_bar) return;
-    for (size_t o = 0; o < net->width[L]; o++)
+}
+
+static void naive_vjp(const struct net *net, const double *theta, size_t P,
+                      const double *y_bar, double *x_bar, double *theta_bar,
+                      const struct trace *t)
+{
+    double bar[WIDEST], next[WIDEST];
+    for (size_t o = 0; o < net->width[net->layers]; o++)
         bar[o] = y_bar[o * P];
-    for (size_t l = L; l-- > 0;) {
-        size_t in = net->width[l], out = net->width[l + 1];
+    for (size_t l = net->layers; l-- > 0;) {
+        size_t in = net->width[l], out = net->width[l + 1], at = t->offset[l];
         for (size_t i = 0; i < in; i++) {
             next[i] = 0;
             for (size_t o = 0; o < out; o++) {
-                next[i] += theta[offset[l] + o * in + i] * bar[o];
-                theta_bar[offset[l] + o * in + i] += bar[o] * a[l][i];
+                next[i] += theta[at + o * in + i] * bar[o];
+                theta_bar[at + o * in + i] += bar[o] * t->a[l][i];
             }
-            if (l > 0) next[i] *= (double)slope(net->act, z[l - 1][i]);
+            if (l > 0) next[i] *= (double)slope(net->act, t->z[l - 1][i]);
         }
         for (size_t o = 0; o < out; o++)
-            theta_bar[offset[l] + in * out + o] += bar[o];
+            theta_bar[at + in * out + o] += bar[o];
         memcpy(bar, next, in * sizeof *bar);
     }
     for (size_t i = 0; i < net->width[0]; i++)
@@ -232,9 +231,12 @@ static void naive_point(const struct net *net, const double *theta,
 static void naive(const struct problem *p, double *y, double *x_bar,
                   double *theta_bar)
 {
-    for (size_t k = 0; k < p->P; k++)
-        naive_point(&p->net, p->theta, p->x + k, p->P, y + k, p->y_bar + k,
-                    x_bar + k, theta_bar);
+    struct trace t;
+    for (size_t k = 0; k < p->P; k++) {
+        naive_forward(&p->net, p->theta, p->x + k, p->P, y + k, &t);
+        naive_vjp(&p->net, p->theta, p->P, p->y_bar + k, x_bar + k, theta_bar,
+                  &t);
+    }
 }
 
 static void compare_with_naive(const struct shape *shape, enum activation act,
@@ -485,7 +487,7 @@ static struct problem single(enum activation act, bool wide, size_t P)
     return p;
 }
 
-enum { SWEEP = 4096 };
+enum { SWEEP = 2048 };
 
 /* Every binade from the least float on, both signs, and around 0..100 finely.
  */

@@ -50,27 +50,13 @@ static void put(struct paper *out, const char *format, ...)
 static void put_expr(struct paper *out, const struct expr *e)
 {
     switch (e->kind) {
-    case EXPR_NUMBER:
-        put(out, "%.17g", e->number);
-        return;
-    case EXPR_NAME:
-        put(out, "%s", e->name);
-        return;
-    case EXPR_NEGATE:
-        put(out, "(neg");
-        break;
-    case EXPR_BINARY:
-        put(out, "(%c", e->op);
-        break;
-    case EXPR_CALL:
-        put(out, "(%s:", e->name);
-        break;
-    case EXPR_INDEX:
-        put(out, "(at");
-        break;
-    case EXPR_LIST:
-        put(out, "(list");
-        break;
+    case EXPR_NUMBER: put(out, "%.17g", e->number); return;
+    case EXPR_NAME: put(out, "%s", e->name); return;
+    case EXPR_NEGATE: put(out, "(neg"); break;
+    case EXPR_BINARY: put(out, "(%c", e->op); break;
+    case EXPR_CALL: put(out, "(%s:", e->name); break;
+    case EXPR_INDEX: put(out, "(at"); break;
+    case EXPR_LIST: put(out, "(list"); break;
     }
     for (size_t i = 0; i < e->kids; i++) {
         put(out, " ");

@@ -12,6 +12,10 @@
 int fail(enum gsv_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__ /* it cannot see that a failure is never 0 */
+#define fail(...) (fail(__VA_ARGS__), 1)
+#endif
+
 /* The same for a function that makes something and returns NULL. */
 #define fail_null(...) (fail(__VA_ARGS__), NULL)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes: a fixed share of the work each, whatever the number of threads, and
  * merged in the order of their numbers, so that sums have the same bits on
- * any number of threads. The only file that knows OpenMP. */
+ * any number of threads. Loops go to threads here and nowhere else. */
 #ifndef BASE_LANES_H
 #define BASE_LANES_H
 

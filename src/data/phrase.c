@@ -43,8 +43,7 @@ struct excerpt phrase_excerpt(const char *s, size_t n)
         size_t length = printable(at, n - i);
         if (length)
             memcpy(e.text + used, at, length), used += length, i += length;
-        else
-            used += escape(*at, e.text + used), i++;
+        else used += escape(*at, e.text + used), i++;
     }
     if (i < n) memcpy(e.text + used, "...", 4);
     return e;

@@ -60,52 +60,29 @@ static node unary_partial(struct graph *g, enum op op, node x, node y)
 {
     node one = num(g, 1.0);
     switch ((int)op) {
-    case OP_NEG:
-        return num(g, -1.0);
-    case OP_EXP:
-        return y;
-    case OP_LOG:
-        return over(g, one, x);
-    case OP_LOG1P:
-        return over(g, one, add(g, one, x));
-    case OP_EXPM1:
-        return add(g, y, one);
-    case OP_SQRT:
-        return over(g, num(g, 0.5), y);
-    case OP_SIN:
-        return f(g, OP_COS, x);
-    case OP_COS:
-        return f(g, OP_NEG, f(g, OP_SIN, x));
-    case OP_TAN:
-        return add(g, one, mul(g, y, y));
-    case OP_ASIN:
-        return over(g, one, root(g, -1.0, x));
-    case OP_ACOS:
-        return over(g, num(g, -1.0), root(g, -1.0, x));
-    case OP_ATAN:
-        return over(g, one, add(g, one, mul(g, x, x)));
-    case OP_SINH:
-        return f(g, OP_COSH, x);
-    case OP_COSH:
-        return f(g, OP_SINH, x);
-    case OP_TANH:
-        return sub(g, one, mul(g, y, y));
-    case OP_ASINH:
-        return over(g, one, root(g, 1.0, x));
-    case OP_ABS:
-        return f(g, OP_SIGN, x);
-    case OP_SIGMOID:
-        return mul(g, y, sub(g, one, y));
-    case OP_LOGIT:
-        return over(g, one, mul(g, x, sub(g, one, x)));
-    case OP_SOFTPLUS:
-        return f(g, OP_SIGMOID, x);
-    case OP_RELU:
-        return f(g, OP_STEP, x);
-    case OP_SILU:
-        return silu_slope(g, x);
-    default:
-        return num(g, 0.0); /* sign and step are flat */
+    case OP_NEG: return num(g, -1.0);
+    case OP_EXP: return y;
+    case OP_LOG: return over(g, one, x);
+    case OP_LOG1P: return over(g, one, add(g, one, x));
+    case OP_EXPM1: return add(g, y, one);
+    case OP_SQRT: return over(g, num(g, 0.5), y);
+    case OP_SIN: return f(g, OP_COS, x);
+    case OP_COS: return f(g, OP_NEG, f(g, OP_SIN, x));
+    case OP_TAN: return add(g, one, mul(g, y, y));
+    case OP_ASIN: return over(g, one, root(g, -1.0, x));
+    case OP_ACOS: return over(g, num(g, -1.0), root(g, -1.0, x));
+    case OP_ATAN: return over(g, one, add(g, one, mul(g, x, x)));
+    case OP_SINH: return f(g, OP_COSH, x);
+    case OP_COSH: return f(g, OP_SINH, x);
+    case OP_TANH: return sub(g, one, mul(g, y, y));
+    case OP_ASINH: return over(g, one, root(g, 1.0, x));
+    case OP_ABS: return f(g, OP_SIGN, x);
+    case OP_SIGMOID: return mul(g, y, sub(g, one, y));
+    case OP_LOGIT: return over(g, one, mul(g, x, sub(g, one, x)));
+    case OP_SOFTPLUS: return f(g, OP_SIGMOID, x);
+    case OP_RELU: return f(g, OP_STEP, x);
+    case OP_SILU: return silu_slope(g, x);
+    default: return num(g, 0.0); /* sign and step are flat */
     }
 }
 
@@ -114,23 +91,15 @@ static node binary_partial(struct graph *g, enum op op, node x, node y, node z,
 {
     node one = num(g, 1.0), less;
     switch ((int)op) {
-    case OP_ADD:
-        return one;
-    case OP_SUB:
-        return num(g, i ? -1.0 : 1.0);
-    case OP_MUL:
-        return i ? x : y;
-    case OP_DIV:
-        return i ? f(g, OP_NEG, over(g, z, y)) : over(g, one, y);
+    case OP_ADD: return one;
+    case OP_SUB: return num(g, i ? -1.0 : 1.0);
+    case OP_MUL: return i ? x : y;
+    case OP_DIV: return i ? f(g, OP_NEG, over(g, z, y)) : over(g, one, y);
     case OP_POW:
         return i ? mul(g, z, f(g, OP_LOG, x))
                  : mul(g, y, graph_binary(g, OP_POW, x, sub(g, y, one)));
-    case OP_MIN:
-        less = f(g, OP_STEP, sub(g, x, y));
-        break; /* y is less */
-    default:
-        less = f(g, OP_STEP, sub(g, y, x));
-        break; /* max        */
+    case OP_MIN: less = f(g, OP_STEP, sub(g, x, y)); break; /* y is less */
+    default: less = f(g, OP_STEP, sub(g, y, x)); break;     /* max        */
     }
     return i ? less : sub(g, one, less);
 }
@@ -159,8 +128,7 @@ static node opened(struct graph *g, node a)
         if (g->info[n].op == OP_NET)
             image[n] = graph_net_open(g, g->info[n].offset,
                                       image[graph_input(g, n, 0)]);
-        else
-            image[n] = remake(g, n, image);
+        else image[n] = remake(g, n, image);
     }
     node result = g->failed ? 0 : image[a];
     mem_free(image);
@@ -249,33 +217,24 @@ static node node_dot(struct graph *g, node n, const node *dot)
     node d1 = info.inputs > 1 ? dot[graph_input(g, n, 1)] : 0;
     if (OP_TABLE[info.op].partial) return elementwise_dot(g, n, dot);
     switch ((int)info.op) {
-    case OP_FILL:
-        return graph_fill(g, d0, info.rows, info.columns);
-    case OP_SUM:
-        return graph_sum(g, d0);
-    case OP_SOFTMAX:
-        return weighted_rest(g, n, d0);
+    case OP_FILL: return graph_fill(g, d0, info.rows, info.columns);
+    case OP_SUM: return graph_sum(g, d0);
+    case OP_SOFTMAX: return weighted_rest(g, n, d0);
     case OP_SLICE:
         return graph_slice(g, d0, info.offset, info.rows, info.columns);
-    case OP_PAD:
-        return graph_pad(g, d0, info.offset, info.rows, info.columns);
-    case OP_STACK:
-        return stack_dot(g, n, dot);
-    case OP_TRANSPOSE:
-        return graph_transpose(g, d0);
+    case OP_PAD: return graph_pad(g, d0, info.offset, info.rows, info.columns);
+    case OP_STACK: return stack_dot(g, n, dot);
+    case OP_TRANSPOSE: return graph_transpose(g, d0);
     case OP_MATMUL:
         return product_dot(g, graph_input(g, n, 0), graph_input(g, n, 1), d0,
                            d1);
-    case OP_SOLVE:
-        return solve_dot(g, n, d0, d1);
+    case OP_SOLVE: return solve_dot(g, n, d0, d1);
     case OP_LOGDET:
         return graph_sum(
             g,
             mul(g, graph_transpose(g, inverse(g, graph_input(g, n, 0))), d0));
-    case OP_CHOLESKY:
-        return cholesky_dot(g, n, d0);
-    default:
-        return 0;
+    case OP_CHOLESKY: return cholesky_dot(g, n, d0);
+    default: return 0;
     }
 }
 
@@ -292,12 +251,10 @@ node graph_time_derivative(struct graph *g, node a)
         bool moves = false;
         for (size_t i = 0; i < info.inputs; i++)
             moves = moves || dot[graph_input(g, n, i)];
-        if (info.op == OP_TIME)
-            dot[n] = num(g, 1.0);
+        if (info.op == OP_TIME) dot[n] = num(g, 1.0);
         else if (info.op == OP_INPUT)
             dot[n] = graph_leaf(g, OP_SLOPE, info.offset, 1, 1);
-        else if (moves)
-            dot[n] = node_dot(g, n, dot);
+        else if (moves) dot[n] = node_dot(g, n, dot);
     }
     node result = g->failed ? 0 : shaped(g, dot[a], a);
     mem_free(dot);
@@ -348,30 +305,20 @@ static node input_bar(struct graph *g, node n, size_t i, size_t offset,
     struct node_info info = *graph_info(g, n), from = *graph_info(g, in);
     if (OP_TABLE[info.op].partial) return elementwise_bar(g, n, i, bar);
     switch ((int)info.op) {
-    case OP_FILL:
-        return graph_sum(g, bar);
-    case OP_SUM:
-        return graph_fill(g, bar, from.rows, from.columns);
-    case OP_SOFTMAX:
-        return weighted_rest(g, n, bar);
+    case OP_FILL: return graph_sum(g, bar);
+    case OP_SUM: return graph_fill(g, bar, from.rows, from.columns);
+    case OP_SOFTMAX: return weighted_rest(g, n, bar);
     case OP_SLICE:
         return graph_pad(g, bar, info.offset, from.rows, from.columns);
     case OP_PAD:
         return graph_slice(g, bar, info.offset, from.rows, from.columns);
-    case OP_STACK:
-        return graph_slice(g, bar, offset, from.rows, from.columns);
-    case OP_TRANSPOSE:
-        return graph_transpose(g, bar);
-    case OP_MATMUL:
-        return matmul_bar(g, n, i, bar);
-    case OP_SOLVE:
-        return solve_bar(g, n, i, bar);
-    case OP_LOGDET:
-        return mul(g, bar, graph_transpose(g, inverse(g, in)));
-    case OP_CHOLESKY:
-        return cholesky_bar(g, n, bar);
-    default:
-        return 0;
+    case OP_STACK: return graph_slice(g, bar, offset, from.rows, from.columns);
+    case OP_TRANSPOSE: return graph_transpose(g, bar);
+    case OP_MATMUL: return matmul_bar(g, n, i, bar);
+    case OP_SOLVE: return solve_bar(g, n, i, bar);
+    case OP_LOGDET: return mul(g, bar, graph_transpose(g, inverse(g, in)));
+    case OP_CHOLESKY: return cholesky_bar(g, n, bar);
+    default: return 0;
     }
 }
 

@@ -10,6 +10,7 @@
 #include "graph/net_kernel.h"
 
 #define REAL double
+#define KIND(name) name##_double
 #define BITS uint64_t
 #define FRACTION_BITS 52
 #define ROUNDER 0x1.8p52

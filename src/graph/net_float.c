@@ -10,6 +10,7 @@
 #include "graph/net_kernel.h"
 
 #define REAL float
+#define KIND(name) name##_float
 #define BITS uint32_t
 #define FRACTION_BITS 23
 #define ROUNDER 0x1.8p23f

@@ -87,14 +87,10 @@ FAST static void outer(const struct block *block, const struct side *a,
         turn(block, b, v * LANES, n * LANES, turned);
         for (size_t r = 0; r < a->features; r += GROUP) {
             REAL *g = G + r * ld + v * LANES;
-            if (n == 4)
-                outer_tile(4, block, a, r, turned, add, g, ld);
-            else if (n == 3)
-                outer_tile(3, block, a, r, turned, add, g, ld);
-            else if (n == 2)
-                outer_tile(2, block, a, r, turned, add, g, ld);
-            else
-                outer_tile(1, block, a, r, turned, add, g, ld);
+            if (n == 4) outer_tile(4, block, a, r, turned, add, g, ld);
+            else if (n == 3) outer_tile(3, block, a, r, turned, add, g, ld);
+            else if (n == 2) outer_tile(2, block, a, r, turned, add, g, ld);
+            else outer_tile(1, block, a, r, turned, add, g, ld);
         }
     }
 }
@@ -120,8 +116,7 @@ FAST static void row_sums(const struct block *block, const struct side *a,
             panel_sums(3, a->features, panel, add, (vec *)sum);
         else if (block->points[q] == 2 * LANES)
             panel_sums(2, a->features, panel, add, (vec *)sum);
-        else
-            panel_sums(1, a->features, panel, add, (vec *)sum);
+        else panel_sums(1, a->features, panel, add, (vec *)sum);
     }
 }
 

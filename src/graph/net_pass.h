@@ -23,22 +23,22 @@ static const enum finish slope[ACTIVATIONS] = {[ACT_RELU] = RELU_SLOPE,
 
 /* ---- Weights -------------------------------------------------------- */
 
-struct weights {
-    REAL *weight; /* (out / ROWS rounded up, in, ROWS)        */
-    REAL *bias;   /* (out rounded up)                         */
-    REAL *turned; /* (in / ROWS rounded up, out, ROWS), for W' */
+/* Where a layer's numbers stand in the packed ones. */
+struct place {
+    size_t weight; /* (out / ROWS rounded up, in, ROWS)         */
+    size_t bias;   /* (out rounded up)                          */
+    size_t turned; /* (in / ROWS rounded up, out, ROWS), for W' */
 };
 
-static struct weights weights_of(const struct net *net, const void *packed,
-                                 size_t l)
+static struct place place_of(const struct net *net, size_t l)
 {
-    REAL *at = (REAL *)packed;
+    size_t at = 0;
     for (size_t i = 0;; i++) {
         size_t in = net->width[i], out = net->width[i + 1];
         size_t rows = round_up(out, ROWS);
-        struct weights w = {at, at + rows * in, at + rows * (in + 1)};
-        if (i == l) return w;
-        at = w.turned + round_up(in, ROWS) * out;
+        if (i == l)
+            return (struct place){at, at + rows * in, at + rows * (in + 1)};
+        at += rows * (in + 1) + round_up(in, ROWS) * out;
     }
 }
 
@@ -57,15 +57,17 @@ static void pack(const struct net *net, const double *theta, void *packed)
     memset(packed, 0, packed_size(net));
     for (size_t l = 0; l < net->layers; l++) {
         size_t in = net->width[l], out = net->width[l + 1];
-        struct weights w = weights_of(net, packed, l);
+        struct place at = place_of(net, l);
+        REAL *W = (REAL *)packed + at.weight, *b = (REAL *)packed + at.bias;
+        REAL *turned = (REAL *)packed + at.turned;
         for (size_t o = 0; o < out; o++, theta += in)
             for (size_t i = 0; i < in; i++) {
-                REAL x = (REAL)theta[i];
-                w.weight[(o / ROWS * in + i) * ROWS + o % ROWS] = x;
-                w.turned[(i / ROWS * out + o) * ROWS + i % ROWS] = x;
+                REAL w = (REAL)theta[i];
+                W[(o / ROWS * in + i) * ROWS + o % ROWS] = w;
+                turned[(i / ROWS * out + o) * ROWS + i % ROWS] = w;
             }
         for (size_t o = 0; o < out; o++)
-            w.bias[o] = (REAL)*theta++;
+            b[o] = (REAL)*theta++;
     }
 }
 
@@ -195,12 +197,12 @@ static void forward(const struct net *net, const void *packed, size_t P,
         load_panel(net->width[0], P, x + at, count, n, record);
         for (size_t l = 0; l < net->layers; l++) {
             bool last = l + 1 == net->layers;
-            struct weights w = weights_of(net, packed, l);
+            struct place place = place_of(net, l);
             struct product p = {
                 .rows = net->width[l + 1],
                 .depth = net->width[l],
-                .weight = w.weight,
-                .bias = w.bias,
+                .weight = (const REAL *)packed + place.weight,
+                .bias = (const REAL *)packed + place.bias,
                 .x = kept_at(net, record, l),
                 .y = last ? out : kept_at(net, record, l + 1),
                 .kept = last ? NULL : slope_at(net, record, l + 1),
@@ -221,8 +223,7 @@ static void layer_gradient(const struct net *net, const struct block *block,
         gradient += gradient_size(net->width[i], net->width[i + 1]);
     if (lanes_are_outputs(a->features, z_bar->features))
         outer(block, a, z_bar, add, turned, gradient);
-    else
-        outer(block, z_bar, a, add, turned, gradient);
+    else outer(block, z_bar, a, add, turned, gradient);
     REAL *bias = gradient + gradient_size(a->features, z_bar->features) -
                  z_bar->features * LANES;
     row_sums(block, z_bar, add, bias);
@@ -237,7 +238,7 @@ static void layer_back(const struct net *net, const void *packed,
         struct product p = {
             .rows = net->width[l],
             .depth = net->width[l + 1],
-            .weight = weights_of(net, packed, l).turned,
+            .weight = (const REAL *)packed + place_of(net, l).turned,
             .x = z_bar + q * m->panel,
             .y = to + q * m->panel,
             .kept = l ? slope_at(net, record + q * m->record, l) : NULL,
@@ -254,8 +255,7 @@ static void add_gradient(const struct net *net, const REAL *G, REAL *spare,
         size_t in = net->width[l], out = net->width[l + 1];
         if (lanes_are_outputs(in, out))
             add_columns(out, in, G, spare, theta_bar);
-        else
-            add_rows(out, in, G, theta_bar);
+        else add_rows(out, in, G, theta_bar);
         theta_bar += in * out;
         G += gradient_size(in, out);
         const REAL *bias = G - out * LANES;
@@ -331,7 +331,7 @@ static void jvp(const struct net *net, const void *packed, size_t P,
             struct product p = {
                 .rows = net->width[l + 1],
                 .depth = net->width[l],
-                .weight = weights_of(net, packed, l).weight,
+                .weight = (const REAL *)packed + place_of(net, l).weight,
                 .x = from,
                 .y = to,
                 .kept = last ? NULL : slope_at(net, record, l + 1),

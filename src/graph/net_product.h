@@ -55,23 +55,14 @@ INLINE void store(int n, enum finish finish, vec s[ROWS][TILE], vec *kept,
                   vec *y)
 {
     switch (finish) {
-    case RELU:
-        store_light(n, RELU, s, NULL, y);
-        return;
-    case RELU_SLOPE:
-        store_light(n, RELU_SLOPE, s, kept, y);
-        return;
-    case TANH_SLOPE:
-        store_light(n, TANH_SLOPE, s, kept, y);
-        return;
-    case KEPT_SLOPE:
-        store_light(n, KEPT_SLOPE, s, kept, y);
-        return;
+    case RELU: store_light(n, RELU, s, NULL, y); return;
+    case RELU_SLOPE: store_light(n, RELU_SLOPE, s, kept, y); return;
+    case TANH_SLOPE: store_light(n, TANH_SLOPE, s, kept, y); return;
+    case KEPT_SLOPE: store_light(n, KEPT_SLOPE, s, kept, y); return;
     case LINEAR:
     case TANH:
     case SOFTPLUS:
-    case SILU:
-        store_light(n, LINEAR, s, NULL, y);
+    case SILU: store_light(n, LINEAR, s, NULL, y);
     }
 }
 
@@ -123,12 +114,9 @@ FAST static void product(const struct product *p, size_t vectors)
 {
     size_t groups = (p->rows + ROWS - 1) / ROWS;
     for (size_t g = 0; g < groups; g++) {
-        if (vectors == 3)
-            tile(3, p, g);
-        else if (vectors == 2)
-            tile(2, p, g);
-        else
-            tile(1, p, g);
+        if (vectors == 3) tile(3, p, g);
+        else if (vectors == 2) tile(2, p, g);
+        else tile(1, p, g);
     }
     size_t count = groups * ROWS * vectors;
     vec *y = (vec *)p->y, *kept = (vec *)p->kept;

@@ -3,11 +3,22 @@
  * including file names: REAL, its bits, and the constants below. No guard and
  * no includes on purpose: net_float.c and net_double.c each compile it once.
  *
- * Wanted before: REAL, BITS (unsigned, as wide as REAL), FRACTION_BITS,
- * ROUNDER, EXP_LEAST, LOG2_E, LN2_HIGH, LN2_LOW, EXP_Q[], LOG_Q[].
+ * Wanted before: REAL, KIND(name), BITS (unsigned, as wide as REAL),
+ * FRACTION_BITS, ROUNDER, EXP_LEAST, LOG2_E, LN2_HIGH, LN2_LOW, EXP_Q[],
+ * LOG_Q[].
  *
  * Every test is written so that NaN fails it and passes through: the library
  * counts NaN, a clamp that swallowed one would hide it. */
+
+/* The FAST functions of the two kinds need different names: clang 14 makes the
+ * resolvers of clones global even where these are static. */
+#define load_panel KIND(load_panel)
+#define store_panel KIND(store_panel)
+#define product KIND(product)
+#define outer KIND(outer)
+#define row_sums KIND(row_sums)
+#define add_rows KIND(add_rows)
+#define add_columns KIND(add_columns)
 
 typedef REAL vec __attribute__((vector_size(32)));
 typedef BITS bits __attribute__((vector_size(32)));

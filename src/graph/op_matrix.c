@@ -95,8 +95,7 @@ void matmul_forward(const struct apply *a)
     if (one_matrix(a) && a->in[1].step)
         gemm(a->rows, a->columns, m * a->P, a->in[0].value, a->columns, 1,
              a->in[1].value, a->out.value);
-    else
-        product_points(a, m, a->in[0].value, a->in[1].value, a->out.value);
+    else product_points(a, m, a->in[0].value, a->in[1].value, a->out.value);
 }
 
 static void matmul_vjp_points(const struct apply *a)

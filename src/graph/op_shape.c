@@ -148,10 +148,8 @@ static double *copy_rows(const struct operand *o, size_t P, const double *x,
                          double *y)
 {
     for (size_t r = 0; r < o->size; r++, y += P) {
-        if (!x)
-            memset(y, 0, P * sizeof *y);
-        else if (o->step)
-            memcpy(y, x + r * P, P * sizeof *y);
+        if (!x) memset(y, 0, P * sizeof *y);
+        else if (o->step) memcpy(y, x + r * P, P * sizeof *y);
         else
             for (size_t i = 0; i < P; i++)
                 y[i] = x[r];
@@ -173,10 +171,8 @@ void stack_vjp(const struct apply *a)
         const struct operand *o = &a->in[j];
         for (size_t r = 0; r < o->size; r++, bar += a->P) {
             if (!o->bar) continue;
-            if (o->step)
-                add(a->P, bar, o->bar + r * a->P);
-            else
-                sum_to(a->P, bar, &o->bar[r]);
+            if (o->step) add(a->P, bar, o->bar + r * a->P);
+            else sum_to(a->P, bar, &o->bar[r]);
         }
     }
 }

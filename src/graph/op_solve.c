@@ -73,8 +73,7 @@ void solve_forward(const struct apply *a)
         gather(&a->in[1], a->P, i, a->in[1].value, s.b);
         if (linalg_lu(n, s.lu, s.pivot))
             linalg_lu_solve(n, m, s.lu, s.pivot, false, s.b);
-        else
-            fill_nan(n * m, s.b);
+        else fill_nan(n * m, s.b);
         scatter(n * m, a->P, i, s.b, a->out.value);
     }
 }
@@ -90,8 +89,7 @@ void solve_vjp(const struct apply *a)
         gather(&a->out, a->P, i, a->out.bar, s.b);
         if (linalg_lu(n, s.lu, s.pivot))
             linalg_lu_solve(n, m, s.lu, s.pivot, true, s.b);
-        else
-            fill_nan(n * m, s.b);
+        else fill_nan(n * m, s.b);
         if (a->in[1].bar) scatter_add(&a->in[1], a->P, i, s.b, a->in[1].bar);
         if (!a->in[0].bar) continue;
         linalg_product(n, m, n, s.b, false, s.y, true, s.work);
@@ -113,17 +111,14 @@ void solve_jvp(const struct apply *a)
             gather(&a->out, a->P, i, a->out.value, s.y);
             linalg_product(n, n, m, s.work, false, s.y, false, s.b);
         }
-        if (a->in[1].dot)
-            gather(&a->in[1], a->P, i, a->in[1].dot, s.y);
-        else
-            memset(s.y, 0, n * m * sizeof *s.y);
+        if (a->in[1].dot) gather(&a->in[1], a->P, i, a->in[1].dot, s.y);
+        else memset(s.y, 0, n * m * sizeof *s.y);
         for (size_t e = 0; e < n * m; e++)
             s.b[e] = s.y[e] - s.b[e];
         gather(&a->in[0], a->P, i, a->in[0].value, s.lu);
         if (linalg_lu(n, s.lu, s.pivot))
             linalg_lu_solve(n, m, s.lu, s.pivot, false, s.b);
-        else
-            fill_nan(n * m, s.b);
+        else fill_nan(n * m, s.b);
         scatter(n * m, a->P, i, s.b, a->out.dot);
     }
 }
@@ -156,10 +151,8 @@ static double *inverse(const struct apply *a, size_t i)
     gather(&a->in[0], a->P, i, a->in[0].value, lu);
     for (size_t e = 0; e < n * n; e++)
         inv[e] = e % (n + 1) == 0;
-    if (linalg_lu(n, lu, pivot))
-        linalg_lu_solve(n, n, lu, pivot, false, inv);
-    else
-        fill_nan(n * n, inv);
+    if (linalg_lu(n, lu, pivot)) linalg_lu_solve(n, n, lu, pivot, false, inv);
+    else fill_nan(n * n, inv);
     return inv;
 }
 

@@ -5,7 +5,9 @@
 #include "graph/derive.h"
 #include "graph/op_rows.h"
 
-#define ROW_OF(NAME) #NAME, NAME##_forward, NAME##_vjp, NAME##_jvp
+#define ROW_OF(NAME)                                                           \
+    .name = #NAME, .forward = NAME##_forward, .vjp = NAME##_vjp,               \
+    .jvp = NAME##_jvp
 #define UNARY_ROW(ID, NAME, VALUE, SLOPE)                                      \
     [OP_##ID] = {ROW_OF(NAME), .partial = elementwise_partial},
 #define BINARY_ROW(ID, NAME, VALUE, BY_X, BY_Y)                                \

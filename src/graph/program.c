@@ -257,9 +257,7 @@ static struct operand leaf(const struct run *r, node n)
         o.bar = r->state_bar;
         o.dot = (double *)(size_t)r->state_dot;
         break;
-    case OP_TIME:
-        o.value = (double *)(size_t)r->in->time;
-        break;
+    case OP_TIME: o.value = (double *)(size_t)r->in->time; break;
     case OP_INPUT:
         o.value = (double *)(size_t)r->in->input + info->offset * r->P;
         break;
@@ -360,10 +358,8 @@ static void copy_outputs(const struct run *r, bool dot)
         struct operand o = operand(r, p->output[i]);
         const double *from = dot ? o.dot : o.value;
         double *to = (dot ? r->dot : r->value) + p->output_row[i] * r->P;
-        if (!from)
-            memset(to, 0, o.size * r->P * sizeof *to);
-        else if (o.step)
-            memcpy(to, from, o.size * r->P * sizeof *to);
+        if (!from) memset(to, 0, o.size * r->P * sizeof *to);
+        else if (o.step) memcpy(to, from, o.size * r->P * sizeof *to);
         else
             for (size_t j = 0; j < o.size * r->P; j++)
                 to[j] = from[j / r->P];

@@ -72,24 +72,17 @@ static node like(struct graph *g, node a, node shape)
 /* What a op b is without an operation, shapes apart. */
 static bool neutral(struct graph *g, enum op op, node a, node b, node *result)
 {
-    if (op == OP_ADD && is(g, a, 0.0))
-        *result = b;
-    else if ((op == OP_ADD || op == OP_SUB) && is(g, b, 0.0))
-        *result = a;
-    else if (op == OP_SUB && is(g, a, 0.0))
-        *result = graph_unary(g, OP_NEG, b);
-    else if (op == OP_MUL && is(g, a, 1.0))
-        *result = b;
-    else if ((op == OP_MUL || op == OP_DIV) && is(g, b, 1.0))
-        *result = a;
+    if (op == OP_ADD && is(g, a, 0.0)) *result = b;
+    else if ((op == OP_ADD || op == OP_SUB) && is(g, b, 0.0)) *result = a;
+    else if (op == OP_SUB && is(g, a, 0.0)) *result = graph_unary(g, OP_NEG, b);
+    else if (op == OP_MUL && is(g, a, 1.0)) *result = b;
+    else if ((op == OP_MUL || op == OP_DIV) && is(g, b, 1.0)) *result = a;
     else if (op == OP_MUL && is(g, a, -1.0))
         *result = graph_unary(g, OP_NEG, b);
     else if (op == OP_MUL && (is(g, a, 0.0) || is(g, b, 0.0)))
         *result = graph_number(g, 0.0);
-    else if (op == OP_DIV && is(g, a, 0.0))
-        *result = a;
-    else
-        return op == OP_POW && simple_power(g, a, b, result);
+    else if (op == OP_DIV && is(g, a, 0.0)) *result = a;
+    else return op == OP_POW && simple_power(g, a, b, result);
     return true;
 }
 

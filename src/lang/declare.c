@@ -45,8 +45,7 @@ static int add_column(struct builder *b, const struct statement *s, size_t i)
     char name[300];
     if (s->declared.rank)
         snprintf(name, sizeof name, "%.250s%zu", s->declared.name, i + 1);
-    else
-        snprintf(name, sizeof name, "%.250s", s->declared.name);
+    else snprintf(name, sizeof name, "%.250s", s->declared.name);
     int status = column_is_free(b, s, name);
     if (status) return status;
     if (MEM_ROOM(spec->column, spec->dim, spec->column_capacity))
@@ -107,12 +106,9 @@ static int list_values(struct builder *b, const struct statement *s,
     for (size_t i = 0; i < list->kids; i++) {
         const struct expr *e = list->kid[i];
         int status = 0;
-        if (e->kind == EXPR_LIST)
-            status = list_values(b, s, e, n, value);
-        else if (*n < wanted)
-            status = evaluate_number(b, e, &value[(*n)++]);
-        else
-            ++*n;
+        if (e->kind == EXPR_LIST) status = list_values(b, s, e, n, value);
+        else if (*n < wanted) status = evaluate_number(b, e, &value[(*n)++]);
+        else ++*n;
         if (status) return status;
     }
     return 0;
@@ -383,26 +379,16 @@ static int declare_net(struct builder *b, const struct statement *s)
 int declare(struct builder *b, const struct statement *s)
 {
     switch (s->kind) {
-    case STATE:
-        return declare_state(b, s);
-    case INPUT:
-        return declare_input(b, s);
-    case PARAM:
-        return declare_param(b, s);
-    case CONSTANT:
-        return declare_constant(b, s);
-    case LET:
-        return declare_let(b, s);
-    case NET:
-        return declare_net(b, s);
-    case GP:
-        return not_yet(b, s, "'gp' is");
-    case OBS:
-        return not_yet(b, s, "'obs' is");
-    case INIT:
-        return not_yet(b, s, "'init' is");
-    case EQUATION:
-        break;
+    case STATE: return declare_state(b, s);
+    case INPUT: return declare_input(b, s);
+    case PARAM: return declare_param(b, s);
+    case CONSTANT: return declare_constant(b, s);
+    case LET: return declare_let(b, s);
+    case NET: return declare_net(b, s);
+    case GP: return not_yet(b, s, "'gp' is");
+    case OBS: return not_yet(b, s, "'obs' is");
+    case INIT: return not_yet(b, s, "'init' is");
+    case EQUATION: break;
     }
     return 0;
 }

@@ -223,18 +223,15 @@ static int form_of(struct builder *b, const struct expr *e, struct form *f)
     }
     int status = 0;
     switch (e->kind) {
-    case EXPR_NAME:
-        return form_of_name(b, e, f);
-    case EXPR_BINARY:
-        return form_of_binary(b, e, f);
+    case EXPR_NAME: return form_of_name(b, e, f);
+    case EXPR_BINARY: return form_of_binary(b, e, f);
     case EXPR_NEGATE:
         status = form_of(b, e->kid[0], f);
         return status ? status : form_negate(b, f);
     case EXPR_NUMBER:
     case EXPR_CALL:
     case EXPR_INDEX:
-    case EXPR_LIST:
-        break;
+    case EXPR_LIST: break;
     }
     return complain(b->source, expr_span(e),
                     "dt and dW stand as factors of a term, never inside of "

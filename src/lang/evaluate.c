@@ -33,12 +33,9 @@ struct place expr_span(const struct expr *e)
 const char *shape_text(const struct graph *g, node a, char room[48])
 {
     const struct node_info *i = graph_info(g, a);
-    if (i->rows * i->columns == 1)
-        snprintf(room, 48, "one number");
-    else if (i->columns == 1)
-        snprintf(room, 48, "%zu elements", i->rows);
-    else
-        snprintf(room, 48, "a %zu x %zu matrix", i->rows, i->columns);
+    if (i->rows * i->columns == 1) snprintf(room, 48, "one number");
+    else if (i->columns == 1) snprintf(room, 48, "%zu elements", i->rows);
+    else snprintf(room, 48, "a %zu x %zu matrix", i->rows, i->columns);
     return room;
 }
 
@@ -381,24 +378,12 @@ int evaluate(struct builder *b, const struct expr *e, node *result)
     node x;
     int status = 0;
     switch (e->kind) {
-    case EXPR_NUMBER:
-        *result = graph_number(b->spec->graph, e->number);
-        break;
-    case EXPR_NAME:
-        status = evaluate_name(b, e, result);
-        break;
-    case EXPR_INDEX:
-        status = evaluate_index(b, e, result);
-        break;
-    case EXPR_CALL:
-        status = evaluate_call(b, e, result);
-        break;
-    case EXPR_LIST:
-        status = evaluate_list(b, e, result);
-        break;
-    case EXPR_BINARY:
-        status = evaluate_binary(b, e, result);
-        break;
+    case EXPR_NUMBER: *result = graph_number(b->spec->graph, e->number); break;
+    case EXPR_NAME: status = evaluate_name(b, e, result); break;
+    case EXPR_INDEX: status = evaluate_index(b, e, result); break;
+    case EXPR_CALL: status = evaluate_call(b, e, result); break;
+    case EXPR_LIST: status = evaluate_list(b, e, result); break;
+    case EXPR_BINARY: status = evaluate_binary(b, e, result); break;
     case EXPR_NEGATE:
         status = evaluate(b, e->kid[0], &x);
         if (!status) *result = graph_unary(b->spec->graph, OP_NEG, x);

@@ -189,10 +189,8 @@ struct token lex_next(struct lexer *l)
     classify(&t);
     size_t column = (size_t)(l->at - l->line_start) + 1;
     t.place = (struct place){l->line, column, t.length};
-    if (t.kind == TOKEN_LINE)
-        pass_break(l);
-    else
-        l->at += t.length;
+    if (t.kind == TOKEN_LINE) pass_break(l);
+    else l->at += t.length;
     if (t.kind != TOKEN_SYMBOL) return t;
     if (t.symbol == '(' || t.symbol == '[') l->depth++;
     if ((t.symbol == ')' || t.symbol == ']') && l->depth) l->depth--;

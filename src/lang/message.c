@@ -114,10 +114,8 @@ static size_t draw_character(struct picture *out, const char *s, char mark)
     unsigned char lead = (unsigned char)s[0];
     bool control = (lead < 0x20 && lead != '\t') || lead == 0x7F ||
                    (lead == 0xC2 && (unsigned char)s[1] < 0xA0);
-    if (!bytes || control)
-        draw(out, "?", 1, mark);
-    else
-        draw(out, s, bytes, mark == ' ' && lead == '\t' ? '\t' : mark);
+    if (!bytes || control) draw(out, "?", 1, mark);
+    else draw(out, s, bytes, mark == ' ' && lead == '\t' ? '\t' : mark);
     return bytes ? bytes : 1;
 }
 

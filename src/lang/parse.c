@@ -482,10 +482,8 @@ static int parse_text(struct parser *p)
     p->lexer = lex_start(p->source);
     p->token = lex_next(&p->lexer);
     while (!status && p->token.kind != TOKEN_END) {
-        if (p->token.kind == TOKEN_LINE)
-            parse_next(p);
-        else
-            status = parse_statement(p);
+        if (p->token.kind == TOKEN_LINE) parse_next(p);
+        else status = parse_statement(p);
     }
     return status;
 }

@@ -289,9 +289,7 @@ static struct expr *parse_primary(struct parser *p)
 {
     struct token at = p->token;
     switch (at.kind) {
-    case TOKEN_NUMBER:
-        parse_next(p);
-        return leaf(EXPR_NUMBER, &at);
+    case TOKEN_NUMBER: parse_next(p); return leaf(EXPR_NUMBER, &at);
     case TOKEN_NAME:
         parse_next(p);
         if (parse_at(p, '(')) return parse_call(p, &at);
@@ -302,8 +300,7 @@ static struct expr *parse_primary(struct parser *p)
         break;
     case TOKEN_END:
     case TOKEN_LINE:
-    case TOKEN_BAD:
-        break;
+    case TOKEN_BAD: break;
     }
     return missing_operand(p);
 }

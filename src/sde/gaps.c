@@ -55,8 +55,7 @@ static bool knot_left(const struct gaps *g, size_t i, size_t track, double time,
         size_t middle = low + (high - low) / 2;
         if (before ? s->time[middle] < time : s->time[middle] <= time)
             low = middle + 1;
-        else
-            high = middle;
+        else high = middle;
     }
     while (low-- > s->start[track])
         if (!isnan(cell(g, i, low))) {
@@ -106,10 +105,8 @@ static int complete(const struct gaps *g, size_t track, size_t row, bool *is)
     const gsv_series *s = g->series;
     size_t seen = 0, d = g->spec->dim, lost = 0;
     for (size_t i = 0; i < d; i++) {
-        if (isnan(cell(g, i, row)))
-            lost = i;
-        else
-            seen++;
+        if (isnan(cell(g, i, row))) lost = i;
+        else seen++;
     }
     *is = seen == d;
     if (seen == 0 || seen == d) return 0;

@@ -132,8 +132,7 @@ gsv_model *gsv_model_read(const char *path)
     else if (text && memchr(text, 0, n))
         fail(GSV_BAD_INPUT, "%s has zero bytes: it is not a model's text",
              path);
-    else if (text)
-        m = gsv_model_parse(text, piped ? "<stdin>" : path);
+    else if (text) m = gsv_model_parse(text, piped ? "<stdin>" : path);
     mem_free(text);
     if (!piped) fclose(in);
     return m;
@@ -175,6 +174,7 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
 {
     const struct param_spec *p = &m->spec->param[i];
     return (gsv_param){.name = p->name,
+                       .rank = p->rank,
                        .rows = p->rows,
                        .columns = p->columns,
                        .offset = p->offset,

@@ -36,15 +36,11 @@ static double low_of(const struct param_spec *p)
 static double to_theta(const struct param_spec *p, enum map map, double v)
 {
     switch (map) {
-    case MAP_ABOVE:
-        return log(v - low_of(p));
-    case MAP_BELOW:
-        return log(p->high - v);
-    case MAP_BETWEEN:
-        return log((v - p->low) / (p->high - v));
+    case MAP_ABOVE: return log(v - low_of(p));
+    case MAP_BELOW: return log(p->high - v);
+    case MAP_BETWEEN: return log((v - p->low) / (p->high - v));
     case MAP_NONE:
-    case MAP_ABSENT:
-        break;
+    case MAP_ABSENT: break;
     }
     return v;
 }
@@ -52,15 +48,11 @@ static double to_theta(const struct param_spec *p, enum map map, double v)
 static double from_theta(const struct param_spec *p, enum map map, double x)
 {
     switch (map) {
-    case MAP_ABOVE:
-        return low_of(p) + exp(x);
-    case MAP_BELOW:
-        return p->high - exp(x);
-    case MAP_BETWEEN:
-        return p->low + (p->high - p->low) / (1.0 + exp(-x));
+    case MAP_ABOVE: return low_of(p) + exp(x);
+    case MAP_BELOW: return p->high - exp(x);
+    case MAP_BETWEEN: return p->low + (p->high - p->low) / (1.0 + exp(-x));
     case MAP_NONE:
-    case MAP_ABSENT:
-        break;
+    case MAP_ABSENT: break;
     }
     return x;
 }
@@ -69,15 +61,11 @@ static double from_theta(const struct param_spec *p, enum map map, double x)
 static double slope(const struct param_spec *p, enum map map, double v)
 {
     switch (map) {
-    case MAP_ABOVE:
-        return v - low_of(p);
-    case MAP_BELOW:
-        return v - p->high;
-    case MAP_BETWEEN:
-        return (v - p->low) * (p->high - v) / (p->high - p->low);
+    case MAP_ABOVE: return v - low_of(p);
+    case MAP_BELOW: return v - p->high;
+    case MAP_BETWEEN: return (v - p->low) * (p->high - v) / (p->high - p->low);
     case MAP_NONE:
-    case MAP_ABSENT:
-        break;
+    case MAP_ABSENT: break;
     }
     return 1.0;
 }

@@ -28,10 +28,8 @@ static struct cut cut_of(const struct estimate *e, size_t M, size_t K)
         steps = e->capacity / FEW / 2 * 2;
         if (steps > M) steps = M;
     }
-    if (paths >= K)
-        paths = K;
-    else
-        paths = paths / VECTOR * VECTOR;
+    if (paths >= K) paths = K;
+    else paths = paths / VECTOR * VECTOR;
     return (struct cut){M, paths, steps};
 }
 

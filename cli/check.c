@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov check: a model in words, the work of one gradient, and the gradient
+ * against finite differences. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli.h"
+
+/* Above this the gradient and its differences disagree by more than rounding
+ * explains. */
+static const double GRADIENT_TOLERANCE = 1e-6;
+
+/* Data to check a gradient on when there is no file: a few tracks of the
+ * model itself, which stay near where it lives. */
+static gsv_series *simulated(const gsv_model *m, const struct args *a)
+{
+    gsv_simulate_options o = gsv_simulate_options_default();
+    double time[6];
+    for (size_t i = 0; i < 6; i++)
+        time[i] = 0.05 * (double)i;
+    o.times = 6;
+    o.time = time;
+    o.tracks = 2;
+    o.start_sd = 1.0;
+    o.seed = a->seed;
+    return gsv_simulate(m, &o);
+}
+
+/* The name of number i of theta: the parameter that holds it. */
+static const char *theta_name(const gsv_model *m, size_t i)
+{
+    for (size_t p = 0; p < gsv_model_params(m); p++) {
+        gsv_param q = gsv_model_param(m, p);
+        size_t n = q.lower ? q.rows * (q.rows + 1) / 2 : q.rows * q.columns;
+        if (i < n) return q.name;
+        i -= n;
+    }
+    return "";
+}
+
+static int check_gradient(const struct args *a, gsv_model *m,
+                          const gsv_series *s, const gsv_options *o, json_t *j)
+{
+    double worst;
+    size_t where;
+    if (!gsv_theta_size(m))
+        return complain(EXIT_INPUT, "the model has no parameters, so there is "
+                                    "no gradient to check");
+    if (gsv_check_gradient(m, s, o, &worst, &where)) return complain_last();
+    const char *name = theta_name(m, where);
+    json_object_set_new(j, "gradient_error", json_number(worst));
+    json_object_set_new(j, "gradient_worst", json_string(name));
+    if (!a->json)
+        printf("gradient        differs from finite differences by %.1e at "
+               "most (%s)\n",
+               worst, name);
+    if (worst <= GRADIENT_TOLERANCE) return EXIT_DONE;
+    return complain(EXIT_NUMBERS,
+                    "the gradient is off by %.1e in '%s'; a kink (abs, relu, "
+                    "min, max) near the data does this, else it is a bug",
+                    worst, name);
+}
+
+static int check_work(const struct args *a, const gsv_model *m,
+                      const gsv_series *s, const gsv_options *o, json_t *j)
+{
+    gsv_result r;
+    gsv_options with = *o;
+    with.gradient = true;
+    if (gsv_loglik(m, s, &with, &r)) return complain_last();
+    json_object_set_new(j, "gaps", json_integer((json_int_t)r.gaps));
+    json_object_set_new(j, "drift_evaluations",
+                        json_integer((json_int_t)r.drift_evaluations));
+    json_object_set_new(j, "seconds", json_number(r.seconds));
+    json_object_set_new(j, "memory", json_integer((json_int_t)r.memory));
+    if (!a->json)
+        printf("\none gradient    %zu gaps, %llu drift evaluations, %.3g s, "
+               "%.1f MiB of working memory\n",
+               r.gaps, (unsigned long long)r.drift_evaluations, r.seconds,
+               (double)r.memory / 1048576.0);
+    gsv_result_free(&r);
+    return EXIT_DONE;
+}
+
+static json_t *describe_json(const gsv_model *m)
+{
+    json_t *j = json_object(), *columns = json_array();
+    for (size_t i = 0; i < gsv_model_columns(m); i++)
+        json_array_append_new(columns, json_string(gsv_model_column(m)[i]));
+    json_object_set_new(j, "states",
+                        json_integer((json_int_t)gsv_model_dim(m)));
+    json_object_set_new(j, "noises",
+                        json_integer((json_int_t)gsv_model_noises(m)));
+    json_object_set_new(j, "columns", columns);
+    json_object_set_new(j, "values",
+                        json_integer((json_int_t)gsv_model_values(m)));
+    json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
+    return j;
+}
+
+static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
+                      json_t *j)
+{
+    gsv_series *s = NULL;
+    int code = EXIT_DONE;
+    char *text = gsv_model_describe(m);
+    if (!text) return complain_last();
+    if (!a->json) fputs(text, stdout);
+    gsv_text_free(text);
+    if (a->data) {
+        s = open_data(a, m);
+        code = s ? check_work(a, m, s, o, j) : EXIT_INPUT;
+    } else if (a->gradient) {
+        s = simulated(m, a);
+        if (!s) code = complain_last();
+        else if (!a->json) putchar('\n');
+    }
+    if (!code && a->gradient) code = check_gradient(a, m, s, o, j);
+    gsv_series_free(s);
+    return code;
+}
+
+int check_run(const struct args *a)
+{
+    gsv_options o;
+    if (estimator_options(a, &o)) return EXIT_INPUT;
+    gsv_model *m = open_model(a);
+    if (!m) return EXIT_INPUT;
+    json_t *j = describe_json(m);
+    int code = check_with(a, m, &o, j);
+    if (a->json && code == EXIT_DONE) print_json(j);
+    else json_decref(j);
+    gsv_model_free(m);
+    return code;
+}

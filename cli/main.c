@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov VERB MODEL [DATA] [options] */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+const struct verb VERBS[] = {
+    {CHECK, "check", "MODEL [DATA]", "explain a model; check its gradient",
+     "Reads a model and prints what it stands for: states, parameters, noise\n"
+     "and the map to unit diffusion. With data, also the work and the memory "
+     "of\n"
+     "one gradient. --gradient compares the gradient with finite differences\n"
+     "under the same random numbers, on the data or on simulated ones.\n",
+     "  girsanov check lorenz.sde\n"
+     "  girsanov check lorenz.sde data.csv --gradient\n",
+     true, true, check_run},
+    {SIMULATE, "simulate", "MODEL", "draw sample paths as CSV",
+     "Draws tracks of the SDE at the times asked for. Start values are exact;\n"
+     "'--x0 normal' draws them from the standard normal law.\n",
+     "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
+     "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
+     false, false, simulate_run},
+    {LOGLIK, "loglik", "MODEL DATA", "log-likelihood of data, and its gradient",
+     "Estimates log p(data | first row of each series) without integrating "
+     "the\n"
+     "SDE: bridges are sampled through the data and weighed by Girsanov's\n"
+     "theorem. Prints the standard error, the smallest effective number of\n"
+     "paths, and the change when the steps are twice as long.\n",
+     "  girsanov loglik lorenz.sde data.csv\n"
+     "  girsanov loglik lorenz.sde data.csv --paths 256 --step 0.005 "
+     "--gradient\n"
+     "  girsanov loglik lorenz.sde data.csv --paper --json\n",
+     true, false, loglik_run},
+};
+const size_t VERB_COUNT = sizeof VERBS / sizeof *VERBS;
+
+static void usage(FILE *out)
+{
+    fputs("usage: girsanov VERB MODEL [DATA] [options]\n\n"
+          "Learns stochastic differential equations from time series.\n\n",
+          out);
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        fprintf(out, "  %-10s %s\n", VERBS[i].name, VERBS[i].summary);
+    fputs("\n'girsanov VERB --help' explains a verb, with examples.\n"
+          "'girsanov --version' prints the version.\n",
+          out);
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (!strcmp(VERBS[i].name, name)) return &VERBS[i];
+    return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    return complain(EXIT_INPUT,
+                    "there is no verb '%s'; 'girsanov --help' lists them",
+                    name);
+}
+
+int main(int count, char **word)
+{
+    if (count < 2) {
+        usage(stderr);
+        return EXIT_INPUT;
+    }
+    bool help = !strcmp(word[1], "--help") || !strcmp(word[1], "-h") ||
+                !strcmp(word[1], "help");
+    if (help && count == 2) {
+        usage(stdout);
+        return EXIT_DONE;
+    }
+    if (!strcmp(word[1], "--version")) {
+        printf("girsanov %s\n", gsv_version());
+        return EXIT_DONE;
+    }
+    const struct verb *verb = find_verb(word[help ? 2 : 1]);
+    if (!verb) return unknown_verb(word[help ? 2 : 1]);
+    struct args a;
+    if (help) {
+        options_help(verb, stdout);
+        return EXIT_DONE;
+    }
+    int code = options_parse(verb, count - 2, word + 2, &a);
+    if (!code && a.help) options_help(verb, stdout);
+    else if (!code) code = verb->run(&a);
+    free(a.set);
+    if (fflush(stdout) || ferror(stdout))
+        return complain(EXIT_INPUT, "cannot write to standard output");
+    return code;
+}

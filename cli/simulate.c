@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov simulate: sample paths as CSV. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* A:B:N, or a list. The array is yours. */
+static double *parse_times(const char *text, size_t *count)
+{
+    double first, last, n;
+    int used = 0;
+    if (!strchr(text, ':')) return parse_numbers("--times", text, count);
+    if (sscanf(text, "%lf:%lf:%lf%n", &first, &last, &n, &used) != 3 ||
+        text[used] || !(n >= 2.0 && n <= 1e9) || n != floor(n) ||
+        !(first < last) || !isfinite(first) || !isfinite(last)) {
+        complain(EXIT_INPUT,
+                 "--times %s: A:B:N with A < B and N from 2 on is wanted",
+                 text);
+        return NULL;
+    }
+    *count = (size_t)n;
+    double *time = malloc(*count * sizeof *time);
+    for (size_t i = 0; time && i < *count; i++)
+        time[i] = first + (last - first) * (double)i / (double)(*count - 1);
+    if (!time) complain(EXIT_NUMBERS, "out of memory");
+    return time;
+}
+
+/* normal, normal(m,s), or numbers: one for all states, or one each. */
+static int parse_start(const struct args *a, const gsv_model *m,
+                       gsv_simulate_options *o, double **start)
+{
+    size_t count, d = gsv_model_dim(m);
+    int used = 0;
+    if (!a->x0) return 0;
+    if (!strncmp(a->x0, "normal", 6)) {
+        o->start_sd = 1.0;
+        if (a->x0[6] && (sscanf(a->x0 + 6, "(%lf,%lf)%n", &o->start_mean,
+                                &o->start_sd, &used) != 2 ||
+                         a->x0[6 + used] || !(o->start_sd > 0.0)))
+            return complain(EXIT_INPUT,
+                            "--x0 %s: normal or normal(mean,sd) is wanted",
+                            a->x0);
+        return 0;
+    }
+    double *x = parse_numbers("--x0", a->x0, &count);
+    if (!x) return EXIT_INPUT;
+    if (count != 1 && count != d) {
+        free(x);
+        return complain(EXIT_INPUT,
+                        "--x0 has %zu numbers, but the model has %zu states",
+                        count, d);
+    }
+    *start = malloc(d * a->tracks * sizeof **start);
+    for (size_t i = 0; *start && i < d * a->tracks; i++)
+        (*start)[i] = x[count == 1 ? 0 : i / a->tracks];
+    free(x);
+    o->start = *start;
+    return *start ? 0 : complain(EXIT_NUMBERS, "out of memory");
+}
+
+static int parse_scheme(const char *text, enum gsv_scheme *scheme)
+{
+    static const char *const name[] = {[GSV_EULER] = "euler",
+                                       [GSV_MILSTEIN] = "milstein",
+                                       [GSV_HEUN] = "heun",
+                                       [GSV_SRK] = "srk"};
+    for (int i = 0; text && i < 4; i++)
+        if (!strcmp(text, name[i])) {
+            *scheme = (enum gsv_scheme)i;
+            return 0;
+        }
+    if (!text) return 0;
+    return complain(EXIT_INPUT,
+                    "--scheme %s: euler, milstein, heun or srk is wanted",
+                    text);
+}
+
+static gsv_series *read_inputs(const struct args *a, const gsv_model *m)
+{
+    size_t d = gsv_model_dim(m);
+    return gsv_series_read(a->inputs, gsv_model_columns(m) - d,
+                           gsv_model_column(m) + d);
+}
+
+static int write_result(const struct args *a, const gsv_series *s)
+{
+    const char *path = a->output ? a->output : "-";
+    if (a->json && !strcmp(path, "-"))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (gsv_series_write(s, path)) return complain_last();
+    if (a->json) {
+        json_t *j = json_object();
+        json_object_set_new(j, "output", json_string(path));
+        json_object_set_new(j, "tracks", json_integer((json_int_t)s->tracks));
+        json_object_set_new(j, "rows", json_integer((json_int_t)s->rows));
+        json_object_set_new(j, "seed", json_integer((json_int_t)a->seed));
+        return print_json(j);
+    }
+    if (!a->quiet && strcmp(path, "-"))
+        fprintf(stderr, "wrote %s: %zu series, %zu rows\n", path, s->tracks,
+                s->rows);
+    return EXIT_DONE;
+}
+
+static int run_with(const struct args *a, const gsv_model *m)
+{
+    gsv_simulate_options o = gsv_simulate_options_default();
+    double *start = NULL;
+    gsv_series *input = NULL, *s = NULL;
+    double *time = parse_times(a->times ? a->times : "0:10:201", &o.times);
+    int code = time ? parse_start(a, m, &o, &start) : EXIT_INPUT;
+    if (!code) code = parse_scheme(a->scheme, &o.scheme);
+    if (!code && a->inputs) {
+        o.input = input = read_inputs(a, m);
+        if (!input) code = complain_last();
+    }
+    o.time = time;
+    o.tracks = a->tracks;
+    o.step = a->step;
+    o.seed = a->seed;
+    o.threads = a->threads;
+    if (!code) {
+        s = gsv_simulate(m, &o);
+        code = s ? write_result(a, s) : complain_last();
+    }
+    free(time);
+    free(start);
+    gsv_series_free(input);
+    gsv_series_free(s);
+    return code;
+}
+
+int simulate_run(const struct args *a)
+{
+    gsv_model *m = open_model(a);
+    if (!m) return EXIT_INPUT;
+    int code = run_with(a, m);
+    gsv_model_free(m);
+    return code;
+}
