@@ -30,7 +30,8 @@ static const float LOG_Q[] = {0x1.55554cp-2f, 0x1.99aep-3f, 0x1.21169cp-3f,
 #include "graph/net_vector.h"
 
 /* tanh z = z p(z^2) / q(z^2) up to 9.02, where float32 has reached 1; to
- * 2.1e-8 before rounding. */
+ * 2.1e-8 before rounding. Rounding may take it two units past 1, and the slope
+ * that far below 0; a clamp would cost more than that is worth. */
 static const float TANH_P[] = {0x1p+0f, 0x1.12043ep-3f, 0x1.c9f844p-9f,
                                0x1.59553ap-16f, 0x1.c9a36ap-27f};
 static const float TANH_Q[] = {0x1p+0f, 0x1.de5768p-2f, 0x1.a7df1cp-6f,

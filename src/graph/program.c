@@ -21,7 +21,7 @@ struct program {
     struct slot *slot; /* (nodes) */
     size_t nodes;
     node *output;
-    size_t *output_row; /* outputs stand in rows of their own, at the end */
+    size_t *output_row; /* where outputs stand in a workspace */
     size_t outputs;
     size_t parameters, uniforms; /* doubles of the uniform vector */
     size_t rows;                 /* of a workspace                */
@@ -62,6 +62,14 @@ static bool has_memory(enum op op)
     return op > OP_SLOPE && op != OP_SLICE;
 }
 
+/* An output that is uniform, a leaf or a view is copied to rows of its own, at
+ * the end, so that it looks like any other. */
+static bool is_copied(const struct program *p, node n)
+{
+    const struct node_info *info = &p->graph->info[n];
+    return info->uniform || !has_memory(info->op);
+}
+
 static void lay_out(struct program *p)
 {
     const struct graph *g = p->graph;
@@ -80,6 +88,8 @@ static void lay_out(struct program *p)
         }
     }
     for (size_t i = 0; i < p->outputs; i++) {
+        p->output_row[i] = p->slot[p->output[i]].row;
+        if (!is_copied(p, p->output[i])) continue;
         p->output_row[i] = p->rows;
         p->rows += graph_size(g, p->output[i]);
     }
@@ -337,8 +347,7 @@ void program_prepare(const struct program *p, const double *parameters,
                      struct uniforms *u)
 {
     memcpy(u->value, parameters, p->parameters * sizeof *parameters);
-    struct run r = {.program = p, .uniforms = u, .P = 1};
-    forward(&r, u->operand, u->scratch, 1, true);
+    /* Weights first: a network at constant arguments is uniform itself. */
     for (node n = 0; n < p->nodes; n++) {
         const struct node_info *info = &p->graph->info[n];
         if (!p->slot[n].wanted || info->op != OP_NET) continue;
@@ -347,15 +356,16 @@ void program_prepare(const struct program *p, const double *parameters,
                  u->value + p->graph->info[weights].offset,
                  (char *)u->packed + p->slot[n].packed);
     }
+    struct run r = {.program = p, .uniforms = u, .P = 1};
+    forward(&r, u->operand, u->scratch, 1, true);
 }
 
-/* Outputs are copied to rows of their own: one that is uniform, or a view,
- * then looks like any other. */
 static void copy_outputs(const struct run *r, bool dot)
 {
     const struct program *p = r->program;
     for (size_t i = 0; i < p->outputs; i++) {
         struct operand o = operand(r, p->output[i]);
+        if (!is_copied(p, p->output[i]) && (!dot || o.dot)) continue;
         const double *from = dot ? o.dot : o.value;
         double *to = (dot ? r->dot : r->value) + p->output_row[i] * r->P;
         if (!from) memset(to, 0, o.size * r->P * sizeof *to);

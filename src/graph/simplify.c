@@ -86,6 +86,41 @@ static bool neutral(struct graph *g, enum op op, node a, node b, node *result)
     return true;
 }
 
+static bool is_inverse(const struct graph *g, node a, node b)
+{
+    return g->info[a].op == OP_DIV && is(g, graph_input(g, a, 0), 1.0) &&
+           graph_input(g, a, 1) == b;
+}
+
+/* u * (v * y) = (u v) * y and y / u = (1/u) * y: what is uniform is multiplied
+ * once, not at every point. */
+static bool uniform_factor(struct graph *g, enum op op, node a, node b,
+                           node *result)
+{
+    if (op == OP_MUL && g->info[b].uniform && !g->info[a].uniform)
+        return uniform_factor(g, op, b, a, result);
+    if (op == OP_DIV && g->info[b].uniform && !g->info[a].uniform) {
+        node inverse = graph_binary(g, OP_DIV, graph_number(g, 1.0), b);
+        *result = graph_binary(g, OP_MUL, inverse, a);
+        return true;
+    }
+    if (op != OP_MUL || !g->info[a].uniform || g->info[b].uniform) return false;
+    struct node_info y = g->info[b];
+    if (y.op == OP_NEG) {
+        *result = graph_binary(g, OP_MUL, graph_unary(g, OP_NEG, a),
+                               graph_input(g, b, 0));
+        return true;
+    }
+    node v = y.op == OP_MUL ? graph_input(g, b, 0) : b;
+    if (y.op != OP_MUL || !g->info[v].uniform) return false;
+    /* (1/s) s is 1: what sigma^-1 (sigma y) and its like come down to. */
+    if (is_inverse(g, a, v)) *result = graph_input(g, b, 1);
+    else
+        *result = graph_binary(g, OP_MUL, graph_binary(g, OP_MUL, a, v),
+                               graph_input(g, b, 1));
+    return true;
+}
+
 node graph_binary(struct graph *g, enum op op, node a, node b)
 {
     if (g->failed) return 0;
@@ -97,7 +132,14 @@ node graph_binary(struct graph *g, enum op op, node a, node b)
            (graph_info(g, a)->rows == graph_info(g, b)->rows &&
             graph_info(g, a)->columns == graph_info(g, b)->columns));
     node result;
-    if (neutral(g, op, a, b, &result)) return like(g, result, shape);
+    if (neutral(g, op, a, b, &result) || uniform_factor(g, op, a, b, &result))
+        return like(g, result, shape);
+    /* A product has its uniform factor first. */
+    if (op == OP_MUL && g->info[b].uniform && !g->info[a].uniform) {
+        node first = b;
+        b = a;
+        a = first;
+    }
     const struct node_info *i = graph_info(g, shape);
     return plain(g, op, 2, (node[2]){a, b}, i->rows, i->columns);
 }

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/* Tracks of a model: blocks of tracks walk from one output time to the next in
+ * equal steps. Random number j of a step is a pure function of (seed, track,
+ * step, j), and a track's arithmetic does not depend on its neighbours: a seed
+ * gives the same bits on any number of threads, and a track is the same
+ * however many others there are. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lanes.h"
+#include "base/random.h"
+#include "sde/scheme.h"
+
+/* Tracks of a block. The last block is filled up to whole vectors, so that no
+ * track ever goes through the scalar rest of a loop. */
+enum { BLOCK = 64, VECTOR = 8 };
+
+/* Normal numbers come in fours, so several steps' are drawn at once: this many
+ * rows or one step's. */
+enum { DRAWN_ROWS = 32 };
+
+static const double MOST_STEPS = 1e9;
+static const double MOST_TRACKS = 4e9; /* random numbers have 32 bits for it */
+
+/* Where a block left the finite. */
+struct loss {
+    bool lost;
+    size_t track;
+    double time;
+};
+
+struct worker {
+    struct stepper stepper;
+    double *z; /* (drawn steps, 2 noises, P) */
+};
+
+struct simulation {
+    const gsv_simulate_options *o;
+    const struct scheme *scheme;
+    struct field field;
+    size_t d, noises;
+    double step;
+    size_t drawn; /* steps whose numbers are drawn at once */
+    size_t blocks, threads;
+    struct worker *worker; /* (threads)                                 */
+    struct loss *loss;     /* (blocks)                                  */
+    size_t rows;           /* tracks * times                            */
+    double *value;         /* (dim + inputs, rows), as in gsv_series    */
+};
+
+gsv_simulate_options gsv_simulate_options_default(void)
+{
+    return (gsv_simulate_options){.tracks = 1, .scheme = GSV_SRK, .seed = 1};
+}
+
+/* --- Checks ------------------------------------------------------------- */
+
+static int check_times(const gsv_simulate_options *o)
+{
+    if (o->times < 1 || !o->time)
+        return fail(GSV_BAD_INPUT,
+                    "there are no times to simulate at; give at least one");
+    for (size_t k = 0; k < o->times; k++) {
+        if (!isfinite(o->time[k]))
+            return fail(GSV_BAD_INPUT, "time %zu is %g, but must be finite",
+                        k + 1, o->time[k]);
+        if (k && !(o->time[k] > o->time[k - 1]))
+            return fail(GSV_BAD_INPUT,
+                        "time %zu is %.17g, which is not after time %zu, "
+                        "%.17g; times must increase",
+                        k + 1, o->time[k], k, o->time[k - 1]);
+    }
+    return 0;
+}
+
+static int check_start(const gsv_simulate_options *o, const struct spec *spec)
+{
+    if (!isfinite(o->start_mean) || !isfinite(o->start_sd) || o->start_sd < 0.0)
+        return fail(GSV_BAD_INPUT,
+                    "the start has mean %g and deviation %g; both must be "
+                    "finite, and the deviation not below 0",
+                    o->start_mean, o->start_sd);
+    for (size_t i = 0; o->start && i < spec->dim; i++)
+        for (size_t r = 0; r < o->tracks; r++)
+            if (!isfinite(o->start[i * o->tracks + r]))
+                return fail(GSV_BAD_INPUT,
+                            "'%s' starts at %g in track %zu, but must be "
+                            "finite",
+                            spec->column[i], o->start[i * o->tracks + r],
+                            r + 1);
+    return 0;
+}
+
+static int check_options(const gsv_simulate_options *o, const struct spec *spec)
+{
+    if (o->tracks < 1 || (double)o->tracks > MOST_TRACKS)
+        return fail(GSV_BAD_INPUT,
+                    "the number of tracks is %zu, but must be from 1 to %g",
+                    o->tracks, MOST_TRACKS);
+    if ((unsigned)o->scheme >= SCHEMES)
+        return fail(GSV_BAD_INPUT, "there is no scheme %d", (int)o->scheme);
+    if (!(o->step >= 0.0) || !isfinite(o->step))
+        return fail(GSV_BAD_INPUT, "the step is %g, but must be positive",
+                    o->step);
+    int status = check_times(o);
+    return status ? status : check_start(o, spec);
+}
+
+/* --- Steps -------------------------------------------------------------- */
+
+/* Steps of the gap before time k, as a double: there may be too many. A gap
+ * that is a whole number of steps but for rounding is not given one more. */
+static double gap_steps(const struct simulation *s, size_t k)
+{
+    double gap = s->o->time[k] - s->o->time[k - 1];
+    double steps = ceil(gap / s->step * (1.0 - 1e-9));
+    return steps < 1.0 ? 1.0 : steps;
+}
+
+static double default_step(const gsv_simulate_options *o)
+{
+    double shortest = INFINITY;
+    for (size_t k = 1; k < o->times; k++)
+        shortest = fmin(shortest, o->time[k] - o->time[k - 1]);
+    return shortest / 32.0;
+}
+
+static int set_step(struct simulation *s)
+{
+    const gsv_simulate_options *o = s->o;
+    s->step = o->step > 0.0 ? o->step : default_step(o);
+    double steps = 0.0;
+    for (size_t k = 1; k < o->times; k++)
+        steps += gap_steps(s, k);
+    if (steps <= MOST_STEPS) return 0;
+    return fail(GSV_BAD_INPUT,
+                "a step of %g%s takes %g steps from time %g to %g, but %g is "
+                "the most; give a longer --step",
+                s->step, o->step > 0.0 ? "" : " (1/32 of the shortest gap)",
+                steps, o->time[0], o->time[o->times - 1], MOST_STEPS);
+}
+
+/* --- Memory ------------------------------------------------------------- */
+
+static int make_values(struct simulation *s)
+{
+    size_t columns = s->d + s->field.spec->inputs, count;
+    if (__builtin_mul_overflow(s->o->tracks, s->o->times, &s->rows) ||
+        __builtin_mul_overflow(s->rows, columns, &count))
+        return fail(GSV_NO_MEMORY,
+                    "%zu tracks at %zu times are more than fit into memory",
+                    s->o->tracks, s->o->times);
+    s->value = NEW(double, count);
+    return s->value ? 0 : GSV_NO_MEMORY;
+}
+
+static int make_workers(struct simulation *s)
+{
+    size_t whole = (s->o->tracks + VECTOR - 1) / VECTOR * VECTOR;
+    size_t P = whole < BLOCK ? whole : BLOCK, step_rows = 2 * s->noises;
+    s->drawn = step_rows < DRAWN_ROWS ? DRAWN_ROWS / step_rows : 1;
+    s->blocks = (s->o->tracks + BLOCK - 1) / BLOCK;
+    s->threads = lanes_threads(s->o->threads);
+    if (s->threads > s->blocks) s->threads = s->blocks;
+    s->loss = NEW(struct loss, s->blocks);
+    s->worker = NEW(struct worker, s->threads);
+    if (!s->loss || !s->worker) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < s->threads; i++) {
+        struct worker *w = &s->worker[i];
+        w->z = NEW(double, s->drawn *step_rows *P);
+        if (!w->z || stepper_init(&w->stepper, &s->field, P))
+            return GSV_NO_MEMORY;
+    }
+    return 0;
+}
+
+static int simulation_init(struct simulation *s, const gsv_model *m,
+                           const gsv_simulate_options *o)
+{
+    *s = (struct simulation){
+        .o = o, .d = m->spec->dim, .noises = m->spec->noises};
+    int status = check_options(o, m->spec);
+    if (status) return status;
+    s->scheme = &SCHEME_TABLE[o->scheme];
+    status = set_step(s);
+    if (!status) status = field_init(&s->field, m, o->input);
+    if (!status) status = make_values(s);
+    if (!status) status = make_workers(s);
+    return status;
+}
+
+static void simulation_free(struct simulation *s)
+{
+    for (size_t i = 0; s->worker && i < s->threads; i++) {
+        stepper_free(&s->worker[i].stepper);
+        mem_free(s->worker[i].z);
+    }
+    mem_free(s->worker);
+    mem_free(s->loss);
+    mem_free(s->value);
+    field_free(&s->field);
+}
+
+/* --- A block of tracks -------------------------------------------------- */
+
+struct block {
+    struct simulation *s;
+    struct worker *w;
+    struct loss *loss;
+    size_t first, tracks; /* without those that only fill vectors */
+    uint64_t step;        /* how many were taken                  */
+};
+
+/* Tracks that only fill vectors start where the last one does. */
+static void start_tracks(struct block *b)
+{
+    const gsv_simulate_options *o = b->s->o;
+    size_t P = b->w->stepper.P, d = b->s->d;
+    double *x = b->w->stepper.x;
+    struct random_key key = {.seed = o->seed, .purpose = RANDOM_START};
+    if (!o->start && o->start_sd > 0.0)
+        random_normals(&key, 0, d, b->first, P, x);
+    for (size_t i = 0; i < d; i++)
+        for (size_t p = 0; p < P; p++) {
+            size_t track = b->first + (p < b->tracks ? p : b->tracks - 1);
+            double z = o->start_sd > 0.0 ? o->start_sd * x[i * P + p] : 0.0;
+            x[i * P + p] =
+                o->start ? o->start[i * o->tracks + track] : o->start_mean + z;
+        }
+}
+
+/* The numbers of the next step, (2 noises, P): dW, where z is scaled by
+ * sqrt(h), then zeta. A scheme without zeta has its rows all the same, so that
+ * every scheme sees the same dW. */
+static double *next_numbers(struct block *b, double h)
+{
+    const struct simulation *s = b->s;
+    size_t P = b->w->stepper.P, rows = 2 * s->noises;
+    size_t at = (size_t)(b->step % s->drawn);
+    struct random_key key = {.seed = s->o->seed, .purpose = RANDOM_SIMULATE};
+    if (!at) {
+        size_t unread = s->scheme->zeta ? 0 : s->noises;
+        random_normals(&key, b->step * rows, s->drawn * rows - unread, b->first,
+                       P, b->w->z);
+    }
+    double *z = b->w->z + at * rows * P, root = sqrt(h);
+    for (size_t i = 0; i < s->noises * P; i++)
+        z[i] *= root;
+    b->step++;
+    return z;
+}
+
+static bool all_finite(size_t n, const double *x)
+{
+    uint64_t others = 0;
+    for (size_t i = 0; i < n; i++)
+        others += !(fabs(x[i]) <= DBL_MAX);
+    return !others;
+}
+
+/* Notes the first track that is not finite, if any; those that fill vectors
+ * do not count. */
+static bool is_lost(struct block *b, double time)
+{
+    const struct stepper *x = &b->w->stepper;
+    if (all_finite(b->s->d * x->P, x->x)) return false;
+    for (size_t p = 0; p < b->tracks; p++)
+        for (size_t i = 0; i < b->s->d; i++)
+            if (!isfinite(x->x[i * x->P + p])) {
+                *b->loss = (struct loss){true, b->first + p, time};
+                return true;
+            }
+    return false;
+}
+
+/* From time k - 1 to time k. */
+static bool walk_gap(struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    double from = s->o->time[k - 1], to = s->o->time[k];
+    size_t n = (size_t)gap_steps(s, k);
+    double h = (to - from) / (double)n;
+    for (size_t j = 0; j < n; j++) {
+        const double *z = next_numbers(b, h);
+        struct step step = {.t = from + h * (double)j,
+                            .h = h,
+                            .end = j + 1 < n ? from + h * (double)(j + 1) : to,
+                            .dW = z,
+                            .zeta = z + s->noises * b->w->stepper.P};
+        s->scheme->step(&b->w->stepper, &step);
+        if (is_lost(b, step.end)) return false;
+    }
+    return true;
+}
+
+static void keep_states(const struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    const struct stepper *x = &b->w->stepper;
+    for (size_t i = 0; i < s->d; i++) {
+        double *to = s->value + i * s->rows + b->first * s->o->times + k;
+        for (size_t p = 0; p < b->tracks; p++)
+            to[p * s->o->times] = x->x[i * x->P + p];
+    }
+}
+
+static void block_run(void *context, size_t block, size_t thread)
+{
+    struct simulation *s = context;
+    size_t first = block * BLOCK, left = s->o->tracks - first;
+    struct block b = {.s = s,
+                      .w = &s->worker[thread],
+                      .loss = &s->loss[block],
+                      .first = first,
+                      .tracks = left < BLOCK ? left : BLOCK};
+    b.w->stepper.P = (b.tracks + VECTOR - 1) / VECTOR * VECTOR;
+    start_tracks(&b);
+    keep_states(&b, 0);
+    for (size_t k = 1; k < s->o->times && walk_gap(&b, k); k++)
+        keep_states(&b, k);
+}
+
+/* --- The result --------------------------------------------------------- */
+
+static int check_losses(const struct simulation *s)
+{
+    for (size_t i = 0; i < s->blocks; i++)
+        if (s->loss[i].lost)
+            return fail(GSV_NUMERICAL,
+                        "track %zu leaves the finite numbers at time %g with "
+                        "steps of %g: give a smaller --step, or check the "
+                        "model's formula and its parameters",
+                        s->loss[i].track + 1, s->loss[i].time, s->step);
+    return 0;
+}
+
+/* The inputs at the output times are the columns after the states. */
+static int keep_inputs(struct simulation *s)
+{
+    size_t n = s->field.spec->inputs, times = s->o->times;
+    double *now = NEW(double, 2 * n);
+    if (!now) return GSV_NO_MEMORY;
+    for (size_t k = 0; n && k < times; k++) {
+        gap_inputs(&s->field.inputs, 0, s->o->time[k], false, now, now + n, 1);
+        for (size_t i = 0; i < n; i++) {
+            double *column = s->value + (s->d + i) * s->rows;
+            for (size_t r = 0; r < s->o->tracks; r++)
+                column[r * times + k] = now[i];
+        }
+    }
+    mem_free(now);
+    return 0;
+}
+
+static gsv_series *make_series(const struct simulation *s, const gsv_model *m)
+{
+    size_t tracks = s->o->tracks, times = s->o->times;
+    gsv_series *series = NULL;
+    size_t *start = NEW(size_t, tracks + 1);
+    double *time = NEW(double, s->rows);
+    if (start && time) {
+        for (size_t r = 0; r < tracks; r++) {
+            start[r + 1] = (r + 1) * times;
+            memcpy(time + r * times, s->o->time, times * sizeof *time);
+        }
+        series = gsv_series_new(tracks, start, gsv_model_columns(m),
+                                gsv_model_column(m), time, s->value);
+    }
+    mem_free(start);
+    mem_free(time);
+    return series;
+}
+
+gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
+{
+    struct simulation s;
+    gsv_series *series = NULL;
+    int status = simulation_init(&s, m, o);
+    if (!status) {
+        struct lanes_job job = {.context = &s, .work = block_run};
+        lanes_run(s.blocks, s.threads, &job);
+        status = check_losses(&s);
+    }
+    if (!status) status = keep_inputs(&s);
+    if (!status) series = make_series(&s, m);
+    simulation_free(&s);
+    return series;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of operations: against libm, at extreme arguments, at kinks, and
+ * with NaN, which must never get lost. */
+#include "trial.h"
+
+#include "graph/op_binary.h"
+#include "graph/op_unary.h"
+
+/* --- Help ---------------------------------------------------------------- */
+
+/* A node's values at P points of a state with `rows` rows; for one output. */
+static void run_node(struct trial *s, node out, size_t P, const double *x,
+                     double *y)
+{
+    struct bench b;
+    bench_open(&b, s, 1, &out, P);
+    memcpy(s->x, x, s->rows * P * sizeof *x);
+    memcpy(y, bench_run(&b, s), b.size * sizeof *y);
+    bench_close(&b);
+}
+
+/* d out / d row at the point where row r of the state is x[r]. */
+static void slopes(struct trial *s, node out, const double *x, double *slope)
+{
+    struct bench b;
+    double one = 1.0;
+    const double *bar = &one;
+    bench_open(&b, s, 1, &out, 1);
+    memcpy(s->x, x, s->rows * sizeof *x);
+    bench_run(&b, s);
+    memset(slope, 0, s->rows * sizeof *slope);
+    double uniform_bar[64] = {0};
+    assert_true(program_uniforms(b.program) <= COUNT(uniform_bar));
+    program_vjp(b.program, &b.u, &b.w, &b.in, &bar, slope, uniform_bar);
+    bench_close(&b);
+}
+
+/* The value and slope of a function of one number, and its slope again as the
+ * symbolic derivative has it. */
+static double value_at(enum op op, double x)
+{
+    struct trial s;
+    double y;
+    trial_begin(&s, OP_TABLE[op].name);
+    node in = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+    run_node(&s, graph_unary(s.g, op, in), 1, &x, &y);
+    trial_end(&s);
+    return y;
+}
+
+static double slope_at(enum op op, double x, bool symbolic)
+{
+    struct trial s;
+    double slope, whole[TRIAL_ROWS];
+    trial_begin(&s, OP_TABLE[op].name);
+    node y = graph_unary(s.g, op, trial_take(&s, POINT, 1, 1, 0.0, 1.0));
+    if (symbolic) run_node(&s, graph_gradient(s.g, y, s.state), 1, &x, whole);
+    else slopes(&s, y, &x, &slope);
+    trial_end(&s);
+    return symbolic ? whole[0] : slope;
+}
+
+/* --- Values -------------------------------------------------------------- */
+
+static double ref_neg(double x)
+{
+    return -x;
+}
+
+static double ref_sign(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+
+static double ref_step(double x)
+{
+    return x > 0 ? 1 : 0;
+}
+
+static double ref_sigmoid(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+static double ref_logit(double x)
+{
+    return log(x) - log1p(-x);
+}
+
+static double ref_softplus(double x)
+{
+    return log1p(exp(x));
+}
+
+static double ref_relu(double x)
+{
+    return fmax(x, 0.0);
+}
+
+static double ref_silu(double x)
+{
+    return x / (1.0 + exp(-x));
+}
+
+static double (*const REFERENCE[OPS])(double) = {
+    [OP_NEG] = ref_neg,     [OP_EXP] = exp,
+    [OP_LOG] = log,         [OP_LOG1P] = log1p,
+    [OP_EXPM1] = expm1,     [OP_SQRT] = sqrt,
+    [OP_SIN] = sin,         [OP_COS] = cos,
+    [OP_TAN] = tan,         [OP_ASIN] = asin,
+    [OP_ACOS] = acos,       [OP_ATAN] = atan,
+    [OP_SINH] = sinh,       [OP_COSH] = cosh,
+    [OP_TANH] = tanh,       [OP_ASINH] = asinh,
+    [OP_ABS] = fabs,        [OP_SIGN] = ref_sign,
+    [OP_STEP] = ref_step,   [OP_SIGMOID] = ref_sigmoid,
+    [OP_LOGIT] = ref_logit, [OP_SOFTPLUS] = ref_softplus,
+    [OP_RELU] = ref_relu,   [OP_SILU] = ref_silu,
+};
+
+static void expect_like(const char *name, double x, double got, double wanted)
+{
+    bool same = isnan(wanted) ? isnan(got)
+                              : got == wanted || fabs(got - wanted) <=
+                                                     4e-15 * (1 + fabs(wanted));
+    if (!same) fail_msg("%s(%g) is %.17g, not %.17g", name, x, got, wanted);
+}
+
+/* Over a block, and folded; outside of the domain libm says what is right. */
+static void check_values(enum op op, const char *name)
+{
+    if (!REFERENCE[op]) fail_msg("'%s' has no reference in this test", name);
+    struct trial s;
+    double x[TRIAL_P], y[TRIAL_P];
+    for (size_t i = 0; i < TRIAL_P; i++)
+        x[i] = i < 8 ? (double)i - 4.0 : random_in(-3.0, 3.0);
+    trial_begin(&s, name);
+    node in = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+    run_node(&s, graph_unary(s.g, op, in), TRIAL_P, x, y);
+    for (size_t i = 0; i < TRIAL_P; i++) {
+        /* Signed zeros are not told apart: log(-0) is log(0) here. */
+        expect_like(name, x[i], y[i], REFERENCE[op](x[i]));
+        expect_like(name, x[i], op_fold(op, x[i], 0.0), REFERENCE[op](x[i]));
+    }
+    trial_end(&s);
+}
+
+static void unary__values_are_those_of_libm(void **state)
+{
+    (void)state;
+#define CHECK(ID, NAME, VALUE, SLOPE) check_values(OP_##ID, #NAME);
+    UNARY_OPS(CHECK)
+#undef CHECK
+}
+
+static double reference_pair(enum op op, double x, double y)
+{
+    switch ((int)op) {
+    case OP_ADD: return x + y;
+    case OP_SUB: return x - y;
+    case OP_MUL: return x * y;
+    case OP_DIV: return x / y;
+    case OP_POW: return pow(x, y);
+    case OP_MIN: return fmin(x, y);
+    case OP_MAX: return fmax(x, y);
+    default: fail_msg("'%s' has no reference in this test", OP_TABLE[op].name);
+    }
+    return NAN;
+}
+
+static void binary__values_are_those_of_libm(void **state)
+{
+    (void)state;
+#define CHECK(ID, NAME, VALUE, BY_X, BY_Y)                                     \
+    for (int i = 0; i < 100; i++) {                                            \
+        double x = random_in(-2, 2), y = i < 9 ? i - 4 : random_in(-2, 2);     \
+        expect_like(#NAME, x, op_fold(OP_##ID, x, y),                          \
+                    reference_pair(OP_##ID, x, y));                            \
+    }
+    BINARY_OPS(CHECK)
+#undef CHECK
+}
+
+/* --- Extremes ------------------------------------------------------------ */
+
+static void extremes__neither_overflow_nor_lose_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        enum op op;
+        double x, value, slope;
+    } CASE[] = {
+        {OP_SOFTPLUS, 800, 800, 1},
+        {OP_SOFTPLUS, -800, 0, 0},
+        {OP_SOFTPLUS, -50, 1.9287498479639178e-22, 1.9287498479639178e-22},
+        {OP_SIGMOID, 800, 1, 0},
+        {OP_SIGMOID, -800, 0, 0},
+        {OP_SIGMOID, -700, 9.8596765437597708e-305, 9.8596765437597708e-305},
+        {OP_SILU, 800, 800, 1},
+        {OP_SILU, -800, 0, 0},
+        {OP_TANH, 800, 1, 0},
+        {OP_TANH, -800, -1, 0},
+        {OP_LOG1P, 1e-20, 1e-20, 1},
+        {OP_EXPM1, 1e-20, 1e-20, 1},
+        {OP_EXPM1, -800, -1, 0},
+        {OP_ATAN, 1e300, 1.5707963267948966, 0},
+        {OP_RELU, 1e300, 1e300, 1},
+        {OP_RELU, -1e300, 0, 0},
+        {OP_EXP, -800, 0, 0},
+        {OP_EXP, 800, INFINITY, INFINITY},
+        {OP_LOG, 0, -INFINITY, INFINITY},
+        {OP_SQRT, 0, 0, INFINITY},
+        {OP_LOGIT, 1e-300, -690.7755278982137, 1e300},
+    };
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        enum op op = CASE[i].op;
+        double x = CASE[i].x, at[3] = {value_at(op, x), slope_at(op, x, false),
+                                       slope_at(op, x, true)};
+        for (int k = 0; k < 3; k++) {
+            double wanted = k ? CASE[i].slope : CASE[i].value;
+            if (at[k] == wanted || fabs(at[k] / wanted - 1.0) < 1e-14) continue;
+            fail_msg("%s%s at %g is %.17g, not %.17g", OP_TABLE[op].name,
+                     k ? "'" : "", x, at[k], wanted);
+        }
+    }
+}
+
+static void softmax__does_not_overflow(void **state)
+{
+    (void)state;
+    struct trial s;
+    double x[3] = {1000.0, 998.0, -1000.0}, y[3];
+    trial_begin(&s, "softmax");
+    node in = trial_take(&s, POINT, 3, 1, 0.0, 1.0);
+    node out = graph_softmax(s.g, in);
+    run_node(&s, out, 1, x, y);
+    expect_like("softmax", 0, y[0], 1.0 / (1.0 + exp(-2.0)));
+    expect_like("softmax", 1, y[1], exp(-2.0) / (1.0 + exp(-2.0)));
+    expect_like("softmax", 2, y[2], 0.0);
+    for (size_t i = 0; i < 3; i++) {
+        double with[3] = {1.0, 2.0, 3.0};
+        with[i] = NAN;
+        run_node(&s, out, 1, with, y);
+        for (size_t j = 0; j < 3; j++)
+            assert_true(isnan(y[j]));
+    }
+    trial_end(&s);
+}
+
+/* Whole powers keep their sign, and none of them divides zero by zero. */
+static void powers__of_whole_numbers_are_products(void **state)
+{
+    (void)state;
+    for (int n = -16; n <= 17; n++)
+        for (double x = -2.0; x <= 2.0; x += 1.0) {
+            struct trial s;
+            double y, slope;
+            if (x == 0.0 && n < 0) continue;
+            trial_begin(&s, "power");
+            node in = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+            node out = graph_binary(s.g, OP_POW, in, graph_number(s.g, n));
+            run_node(&s, out, 1, &x, &y);
+            assert_float_equal(y, pow(x, n), 0.0);
+            slopes(&s, out, &x, &slope);
+            assert_float_equal(slope, n ? n * pow(x, n - 1) : 0.0, 1e-300);
+            trial_end(&s);
+        }
+}
+
+/* --- Kinks --------------------------------------------------------------- */
+
+static void kinks__have_the_slope_zero(void **state)
+{
+    (void)state;
+    static const enum op KINK[] = {OP_RELU, OP_ABS, OP_SIGN, OP_STEP};
+    for (size_t i = 0; i < COUNT(KINK); i++)
+        for (int symbolic = 0; symbolic < 2; symbolic++) {
+            assert_float_equal(slope_at(KINK[i], 0.0, symbolic), 0.0, 0.0);
+            assert_float_equal(slope_at(KINK[i], -0.0, symbolic), 0.0, 0.0);
+            assert_float_equal(value_at(KINK[i], 0.0), 0.0, 0.0);
+        }
+}
+
+static void ties__follow_the_first(void **state)
+{
+    (void)state;
+    for (enum op op = OP_MIN; op <= OP_MAX; op++) {
+        struct trial s;
+        const double x[2] = {0.7, 0.7};
+        double slope[2], whole[TRIAL_ROWS];
+        trial_begin(&s, OP_TABLE[op].name);
+        node a = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+        node b = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+        node out = graph_binary(s.g, op, a, b);
+        slopes(&s, out, x, slope);
+        run_node(&s, graph_gradient(s.g, out, s.state), 1, x, whole);
+        assert_float_equal(slope[0], 1.0, 0.0);
+        assert_float_equal(slope[1], 0.0, 0.0);
+        assert_float_equal(whole[0], 1.0, 0.0);
+        assert_float_equal(whole[1], 0.0, 0.0);
+        trial_end(&s);
+    }
+}
+
+/* --- NaN ----------------------------------------------------------------- */
+
+/* In any place of a block, so that a vector loop's end is tried too. */
+static void check_nan(struct trial *s, node out, size_t row, double other)
+{
+    double x[2 * TRIAL_P], y[TRIAL_P];
+    for (size_t at = 0; at < 13; at++) {
+        for (size_t i = 0; i < 2 * 13; i++)
+            x[i] = other;
+        x[row * 13 + at] = NAN;
+        run_node(s, out, 13, x, y);
+        for (size_t i = 0; i < 13; i++)
+            if (isnan(y[i]) != (i == at))
+                fail_msg("%s: with NaN at point %zu, point %zu is %g", s->what,
+                         at, i, y[i]);
+    }
+}
+
+static void unary__nan_comes_out_as_nan(void **state)
+{
+    (void)state;
+#define CHECK(ID, NAME, VALUE, SLOPE)                                          \
+    {                                                                          \
+        struct trial s;                                                        \
+        trial_begin(&s, #NAME);                                                \
+        node in = trial_take(&s, POINT, 1, 1, 0.0, 1.0);                       \
+        check_nan(&s, graph_unary(s.g, OP_##ID, in), 0, 0.5);                  \
+        assert_true(isnan(op_fold(OP_##ID, NAN, 0.0)));                        \
+        trial_end(&s);                                                         \
+    }
+    UNARY_OPS(CHECK)
+#undef CHECK
+}
+
+/* pow(1, NaN) and pow(NaN, 0) are 1 in C, and stay so. */
+static void check_nan_pair(enum op op)
+{
+    for (size_t row = 0; row < 2; row++) {
+        struct trial s;
+        trial_begin(&s, OP_TABLE[op].name);
+        node a = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+        node b = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+        node p = trial_take(&s, UNIFORM, 1, 1, 0.2, 0.3);
+        check_nan(&s, graph_binary(s.g, op, a, b), row, 0.5);
+        if (row == 0) check_nan(&s, graph_binary(s.g, op, a, p), 0, 0.5);
+        if (row == 1) check_nan(&s, graph_binary(s.g, op, p, b), 1, 0.5);
+        trial_end(&s);
+    }
+    assert_true(isnan(op_fold(op, NAN, 0.5)));
+    assert_true(isnan(op_fold(op, 0.5, NAN)));
+}
+
+static void binary__nan_comes_out_as_nan(void **state)
+{
+    (void)state;
+#define CHECK(ID, NAME, VALUE, BY_X, BY_Y) check_nan_pair(OP_##ID);
+    BINARY_OPS(CHECK)
+#undef CHECK
+}
+
+/* A matrix that has no factors is told by NaN, at its own point only. */
+static void matrices__without_factors_give_nan(void **state)
+{
+    (void)state;
+    static const double X[4][3] = {
+        {2.0, 1.0, 2.0}, {0.5, 1.0, 3.0}, {0.5, 1.0, 3.0}, {2.0, 1.0, 2.0}};
+    struct trial s;
+    double y[12];
+    trial_begin(&s, "factors");
+    node a = trial_take(&s, POINT, 2, 2, 0.0, 1.0);
+    node one = graph_identity(s.g, 2);
+    const node out[] = {graph_solve(s.g, a, one), graph_logdet(s.g, a),
+                        graph_cholesky(s.g, a)};
+    for (size_t k = 0; k < COUNT(out); k++) {
+        run_node(&s, out[k], 3, &X[0][0], y);
+        for (size_t i = 0; i < 3; i++) {
+            /* Point 1 is singular; point 2 is regular but not positive. */
+            bool bad = i == 1 || (i == 2 && k == 2);
+            assert_int_equal(isnan(y[i]) != 0, bad);
+        }
+    }
+    trial_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unary__values_are_those_of_libm),
+        cmocka_unit_test(binary__values_are_those_of_libm),
+        cmocka_unit_test(extremes__neither_overflow_nor_lose_digits),
+        cmocka_unit_test(softmax__does_not_overflow),
+        cmocka_unit_test(powers__of_whole_numbers_are_products),
+        cmocka_unit_test(kinks__have_the_slope_zero),
+        cmocka_unit_test(ties__follow_the_first),
+        cmocka_unit_test(unary__nan_comes_out_as_nan),
+        cmocka_unit_test(binary__nan_comes_out_as_nan),
+        cmocka_unit_test(matrices__without_factors_give_nan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* Every row of the table of operations: vjp and jvp against finite differences
+ * of forward, and against each other, over shapes and kinds of operands. A new
+ * elementwise operation is found by itself; any other without a case fails. */
+#include "trial.h"
+
+#include "graph/op_binary.h"
+#include "graph/op_unary.h"
+
+static const double NEAR = 1e-7, ADJOINT = 1e-13;
+static const size_t POINTS[] = {1, 5, 64};
+static const size_t SHAPE[][2] = {{1, 1}, {3, 1}, {2, 3}};
+
+static void check_points(struct trial *s, node out)
+{
+    for (size_t i = 0; i < COUNT(POINTS); i++)
+        check_node(s, out, POINTS[i], NEAR, ADJOINT);
+}
+
+/* --- Elementwise --------------------------------------------------------- */
+
+struct domain {
+    double low, high;
+};
+
+/* Where a function lives; (0.2, 0.8), which suits all, where it is not told. */
+static const struct domain ANY = {0.2, 0.8};
+static const struct domain LEFT[OPS] = {
+    [OP_NEG] = {-3, 3},      [OP_EXP] = {-2, 2},     [OP_LOG] = {0.2, 5},
+    [OP_LOG1P] = {-0.8, 4},  [OP_EXPM1] = {-2, 2},   [OP_SQRT] = {0.2, 5},
+    [OP_SIN] = {-4, 4},      [OP_COS] = {-4, 4},     [OP_TAN] = {-1.2, 1.2},
+    [OP_ASIN] = {-.9, .9},   [OP_ACOS] = {-.9, .9},  [OP_ATAN] = {-4, 4},
+    [OP_SINH] = {-2, 2},     [OP_COSH] = {-2, 2},    [OP_TANH] = {-2, 2},
+    [OP_ASINH] = {-4, 4},    [OP_ABS] = {-2, 2},     [OP_SIGN] = {-2, 2},
+    [OP_STEP] = {-2, 2},     [OP_SIGMOID] = {-4, 4}, [OP_LOGIT] = {.1, .9},
+    [OP_SOFTPLUS] = {-4, 4}, [OP_RELU] = {-2, 2},    [OP_SILU] = {-4, 4},
+    [OP_ADD] = {-2, 2},      [OP_SUB] = {-2, 2},     [OP_MUL] = {-2, 2},
+    [OP_DIV] = {-2, 2},      [OP_POW] = {0.4, 2},    [OP_MIN] = {-2, 2},
+    [OP_MAX] = {-2, 2},
+};
+static const struct domain RIGHT[OPS] = {
+    [OP_ADD] = {-2, 2}, [OP_SUB] = {-2, 2}, [OP_MUL] = {-2, 2},
+    [OP_DIV] = {.5, 2}, [OP_POW] = {-2, 2}, [OP_MIN] = {-2, 2},
+    [OP_MAX] = {-2, 2},
+};
+
+static struct domain told(struct domain d)
+{
+    return d.low < d.high ? d : ANY;
+}
+
+/* A clock and a covariate are one number each: a shape would be a fill. */
+static bool fits(enum source_kind kind, const size_t shape[2])
+{
+    return (kind != CLOCK && kind != COVARIATE) || shape[0] * shape[1] == 1;
+}
+
+static void check_unary(enum op op)
+{
+    struct domain d = told(LEFT[op]);
+    for (size_t i = 0; i < COUNT(SHAPE); i++)
+        for (enum source_kind kind = 0; kind < SOURCES; kind++) {
+            struct trial s;
+            if (kind == FIXED || !fits(kind, SHAPE[i])) continue;
+            trial_begin(&s, OP_TABLE[op].name);
+            node x =
+                trial_take(&s, kind, SHAPE[i][0], SHAPE[i][1], d.low, d.high);
+            check_points(&s, graph_unary(s.g, op, x));
+            trial_end(&s);
+        }
+}
+
+static void check_pair(enum op op, const size_t a[2], enum source_kind left,
+                       const size_t b[2], enum source_kind right)
+{
+    struct domain x = told(LEFT[op]), y = told(RIGHT[op]);
+    struct trial s;
+    trial_begin(&s, OP_TABLE[op].name);
+    node u = trial_take(&s, left, a[0], a[1], x.low, x.high);
+    node v = trial_take(&s, right, b[0], b[1], y.low, y.high);
+    check_points(&s, graph_binary(s.g, op, u, v));
+    trial_end(&s);
+}
+
+static void check_binary(enum op op)
+{
+    for (size_t i = 0; i < COUNT(SHAPE); i++)
+        for (size_t j = 0; j < COUNT(SHAPE); j++) {
+            if (i && j && i != j) continue;
+            for (enum source_kind a = 0; a < SOURCES; a++)
+                for (enum source_kind b = 0; b < SOURCES; b++)
+                    if (fits(a, SHAPE[i]) && fits(b, SHAPE[j]))
+                        check_pair(op, SHAPE[i], a, SHAPE[j], b);
+        }
+    /* Twice the same operand: both shares must arrive. */
+    for (enum source_kind kind = UNIFORM; kind <= POINT; kind++) {
+        struct trial s;
+        if (op == OP_MIN || op == OP_MAX) continue; /* a tie everywhere */
+        trial_begin(&s, OP_TABLE[op].name);
+        node x = trial_take(&s, kind, 3, 1, 0.5, 1.5);
+        check_points(&s, graph_binary(s.g, op, x, x));
+        trial_end(&s);
+    }
+}
+
+static const enum op UNARY[] = {
+#define ID_OF(ID, NAME, VALUE, SLOPE) OP_##ID,
+    UNARY_OPS(ID_OF)
+#undef ID_OF
+};
+static const enum op BINARY[] = {
+#define ID_OF(ID, NAME, VALUE, BY_X, BY_Y) OP_##ID,
+    BINARY_OPS(ID_OF)
+#undef ID_OF
+};
+
+static void unary__derivatives_agree_with_differences(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(UNARY); i++)
+        check_unary(UNARY[i]);
+}
+
+static void binary__derivatives_agree_with_differences(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(BINARY); i++)
+        check_binary(BINARY[i]);
+}
+
+/* --- The others: each makes its variant v, and 0 when there are no more --- */
+
+/* Variant v as one of these kinds, shapes or sizes. */
+static const enum source_kind VARYING[] = {UNIFORM, POINT};
+
+static node build_fill(struct trial *s, size_t v)
+{
+    if (v >= 8) return 0;
+    static const enum source_kind kind[] = {UNIFORM, POINT, CLOCK, COVARIATE};
+    node x = trial_take(s, kind[v % 4], 1, 1, -1.0, 1.0);
+    return graph_fill(s->g, x, v < 4 ? 3 : 2, v < 4 ? 1 : 3);
+}
+
+static node build_sum(struct trial *s, size_t v)
+{
+    if (v >= 6) return 0;
+    const size_t *shape = SHAPE[v / 2];
+    return graph_sum(
+        s->g, trial_take(s, VARYING[v % 2], shape[0], shape[1], -1.0, 1.0));
+}
+
+static node build_softmax(struct trial *s, size_t v)
+{
+    if (v >= 6) return 0;
+    const size_t *shape = SHAPE[v / 2];
+    return graph_softmax(
+        s->g, trial_take(s, VARYING[v % 2], shape[0], shape[1], -3.0, 3.0));
+}
+
+/* A view of a leaf, and of something that has memory of its own. */
+static node build_slice(struct trial *s, size_t v)
+{
+    if (v >= 6) return 0;
+    node x = trial_take(s, VARYING[v % 2], 2, 3, -1.0, 1.0);
+    if (v >= 2) x = graph_unary(s->g, OP_SIN, x);
+    node part = graph_slice(s->g, x, 2, 3, 1);
+    return v < 4 ? part : graph_slice(s->g, part, 1, 1, 2);
+}
+
+static node build_pad(struct trial *s, size_t v)
+{
+    if (v >= 4) return 0;
+    node x = trial_take(s, VARYING[v % 2], 3, 1, -1.0, 1.0);
+    return graph_pad(s->g, x, v < 2 ? 0 : 2, 3, 2);
+}
+
+static node build_stack(struct trial *s, size_t v)
+{
+    if (v >= 6) return 0;
+    enum source_kind other = v % 2 ? POINT : UNIFORM;
+    node x = trial_take(s, other, 2, 1, -1.0, 1.0);
+    node part[5] = {x, trial_take(s, v < 2 ? other : POINT, 1, 1, -1.0, 1.0),
+                    trial_take(s, FIXED, 2, 1, -1.0, 1.0), x,
+                    trial_take(s, v < 4 ? other : CLOCK, 1, 1, -1.0, 1.0)};
+    return graph_stack(s->g, 5, part, 4, 2);
+}
+
+static node build_transpose(struct trial *s, size_t v)
+{
+    if (v >= 4) return 0;
+    node x =
+        trial_take(s, VARYING[v % 2], v < 2 ? 2 : 3, v < 2 ? 3 : 1, -1.0, 1.0);
+    return graph_transpose(s->g, x);
+}
+
+static node build_matmul(struct trial *s, size_t v)
+{
+    /* Rows, inner and columns; every pair of kinds for each of them. */
+    static const size_t size[][3] = {{2, 3, 1}, {5, 2, 1}, {2, 3, 2},
+                                     {1, 3, 1}, {3, 1, 2}, {3, 1, 1},
+                                     {1, 1, 3}, {6, 2, 2}};
+    static const enum source_kind kind[][2] = {
+        {UNIFORM, UNIFORM}, {UNIFORM, POINT}, {POINT, UNIFORM},
+        {POINT, POINT},     {FIXED, POINT},   {POINT, FIXED}};
+    if (v >= COUNT(size) * COUNT(kind)) return 0;
+    const size_t *n = size[v / COUNT(kind)];
+    const enum source_kind *k = kind[v % COUNT(kind)];
+    node a = trial_take(s, k[0], n[0], n[1], -1.0, 1.0);
+    node b = trial_take(s, k[1], n[1], n[2], -1.0, 1.0);
+    return graph_matmul(s->g, a, b);
+}
+
+static node build_solve(struct trial *s, size_t v)
+{
+    static const enum source_kind kind[][2] = {
+        {UNIFORM, UNIFORM}, {UNIFORM, POINT}, {POINT, UNIFORM},
+        {POINT, POINT},     {FIXED, POINT},   {POINT, FIXED}};
+    if (v >= 3 * COUNT(kind)) return 0;
+    const enum source_kind *k = kind[v % COUNT(kind)];
+    size_t n = v / COUNT(kind) + 1;
+    node a = trial_matrix(s, k[0], n);
+    return graph_solve(s->g, a, trial_take(s, k[1], n, n, -1.0, 1.0));
+}
+
+static node build_logdet(struct trial *s, size_t v)
+{
+    if (v >= 6) return 0;
+    return graph_logdet(s->g, trial_matrix(s, VARYING[v % 2], v / 2 + 1));
+}
+
+static node build_cholesky(struct trial *s, size_t v)
+{
+    if (v >= 6) return 0;
+    return graph_cholesky(s->g, trial_positive(s, VARYING[v % 2], v / 2 + 1));
+}
+
+/* Every activation and several shapes; at one argument for all points, at the
+ * state, and at a mixture with time. */
+static node build_net(struct trial *s, size_t v)
+{
+    static const size_t deep[] = {3, 5, 4, 2}, flat[] = {3, 2},
+                        one[] = {3, 1, 1};
+    static const size_t *const width[] = {deep, flat, one};
+    static const size_t layers[] = {3, 1, 2};
+    if (v >= 9 * ACTIVATIONS) return 0;
+    size_t w = v / 3 % 3;
+    struct net net = {layers[w], width[w], (enum activation)(v / 9), true};
+    size_t offset = s->params;
+    trial_take(s, UNIFORM, net_parameters(&net), 1, -0.8, 0.8);
+    size_t f = graph_net_add(s->g, layers[w], width[w], net.act, offset);
+    node x = trial_take(s, v % 3 ? POINT : UNIFORM, 3, 1, -1.0, 1.0);
+    node part[2] = {trial_take(s, CLOCK, 1, 1, -1.0, 1.0),
+                    graph_slice(s->g, x, 0, 2, 1)};
+    if (v % 3 == 2) x = graph_stack(s->g, 2, part, 3, 1);
+    return graph_net(s->g, f, x);
+}
+
+/* f_i = p0 x_i^2 + sin(t) p1 x_0: every input has a share. */
+static void call_f(void *user, size_t P, const double *time, const double *x,
+                   const double *p, double *f)
+{
+    size_t d = *(size_t *)user;
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < P; k++)
+            f[i * P + k] =
+                p[0] * x[i * P + k] * x[i * P + k] + sin(time[k]) * p[1] * x[k];
+}
+
+static void call_f_vjp(void *user, size_t P, const double *time,
+                       const double *x, const double *p, const double *f_bar,
+                       double *x_bar, double *p_bar)
+{
+    size_t d = *(size_t *)user;
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < P; k++) {
+            double bar = f_bar[i * P + k], y = x[i * P + k];
+            if (x_bar) x_bar[i * P + k] += bar * 2.0 * p[0] * y;
+            if (x_bar) x_bar[k] += bar * sin(time[k]) * p[1];
+            if (p_bar) p_bar[0] += bar * y * y;
+            if (p_bar) p_bar[1] += bar * sin(time[k]) * x[k];
+        }
+}
+
+static node build_call(struct trial *s, size_t v)
+{
+    static size_t dim;
+    static const struct call_spec call = {&dim, call_f, call_f_vjp};
+    if (v >= 3) return 0;
+    dim = v == 0 ? 1 : 3;
+    trial_take(s, UNIFORM, 2, 1, -1.0, 1.0);
+    trial_take(s, CLOCK, 1, 1, 0.0, 3.0);
+    node x = trial_take(s, POINT, dim, 1, -1.0, 1.0);
+    node f = graph_call(s->g, &call, 2, dim);
+    if (v == 2) f = graph_substitute(s->g, f, graph_unary(s->g, OP_SIN, x));
+    return f;
+}
+
+static const struct {
+    node (*build)(struct trial *s, size_t variant);
+    double adjoint; /* where vjp and jvp need not agree to the last digits */
+} CASE[OPS] = {
+    [OP_FILL] = {build_fill},
+    [OP_SUM] = {build_sum},
+    [OP_SOFTMAX] = {build_softmax},
+    [OP_SLICE] = {build_slice},
+    [OP_PAD] = {build_pad},
+    [OP_STACK] = {build_stack},
+    [OP_TRANSPOSE] = {build_transpose},
+    [OP_MATMUL] = {build_matmul},
+    [OP_SOLVE] = {build_solve},
+    [OP_LOGDET] = {build_logdet},
+    [OP_CHOLESKY] = {build_cholesky},
+    [OP_NET] = {build_net},
+    [OP_CALL] = {build_call, 1e-8}, /* its jvp is a difference */
+};
+
+static void others__derivatives_agree_with_differences(void **state)
+{
+    (void)state;
+    for (enum op op = 0; op < OPS; op++)
+        for (size_t v = 0; CASE[op].build; v++) {
+            struct trial s;
+            char what[80];
+            snprintf(what, sizeof what, "%s, variant %zu", OP_TABLE[op].name,
+                     v);
+            trial_begin(&s, what);
+            node out = CASE[op].build(&s, v);
+            for (size_t i = 0; out && i < COUNT(POINTS); i++)
+                check_node(&s, out, POINTS[i], NEAR,
+                           fmax(ADJOINT, CASE[op].adjoint));
+            trial_end(&s);
+            if (!out) break;
+        }
+}
+
+static void table__every_row_has_a_case(void **state)
+{
+    (void)state;
+    for (enum op op = 0; op < OPS; op++) {
+        assert_non_null(OP_TABLE[op].name);
+        bool found = op <= OP_SLOPE || CASE[op].build;
+        for (size_t i = 0; i < COUNT(UNARY); i++)
+            found = found || UNARY[i] == op;
+        for (size_t i = 0; i < COUNT(BINARY); i++)
+            found = found || BINARY[i] == op;
+        if (!found)
+            fail_msg("the operation '%s' has no case in test_ops.c: add a "
+                     "function that builds it, and its row in CASE",
+                     OP_TABLE[op].name);
+    }
+}
+
+/* Leaves as outputs: what they are, and a gradient straight to them. */
+static void leaves__are_their_own_derivative(void **state)
+{
+    (void)state;
+    for (enum source_kind kind = 0; kind < SOURCES; kind++) {
+        struct trial s;
+        trial_begin(&s, "leaf");
+        size_t rows = kind == CLOCK || kind == COVARIATE ? 1 : 3;
+        check_points(&s, trial_take(&s, kind, rows, 1, -1.0, 1.0));
+        trial_end(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table__every_row_has_a_case),
+        cmocka_unit_test(leaves__are_their_own_derivative),
+        cmocka_unit_test(unary__derivatives_agree_with_differences),
+        cmocka_unit_test(binary__derivatives_agree_with_differences),
+        cmocka_unit_test(others__derivatives_agree_with_differences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
