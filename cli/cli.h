@@ -62,6 +62,11 @@ double *parse_numbers(const char *what, const char *text, size_t *count);
 int complain(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* How far a word is from a name: letters to change, insert or leave out. Up
+ * to FEW_EDITS it may be a slip of the finger. */
+enum { FEW_EDITS = 2 };
+size_t edits(const char *word, const char *name);
+
 /* The library's last sentence, and its exit code. */
 int complain_last(void);
 
@@ -81,6 +86,7 @@ gsv_model *open_model(const struct args *a);
 
 /* Reads the data with the model's columns; says what was passed over. */
 gsv_series *open_data(const struct args *a, const gsv_model *m);
+void say_note(const struct args *a, const gsv_series *s);
 
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);

@@ -83,7 +83,9 @@ static void print_table(const gsv_model *m, const gsv_series *s,
 {
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
-    printf("log-likelihood  %.*f +- %.*f\n", n, r->loglik, n, r->error);
+    printf("log-likelihood  %.*f", n, r->loglik);
+    if (isfinite(r->error)) printf(" +- %.*f\n", n, r->error);
+    else puts("  (no error from one path)");
     printf("per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.*f  from steps twice as long\n", n,

@@ -56,12 +56,23 @@ static const struct verb *find_verb(const char *name)
 
 static int unknown_verb(const char *name)
 {
+    const char *best = NULL;
+    size_t least = FEW_EDITS + 1;
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        size_t n = edits(name, VERBS[i].name);
+        if (n >= least) continue;
+        least = n;
+        best = VERBS[i].name;
+    }
+    if (best)
+        return complain(EXIT_INPUT, "there is no verb '%s'; did you mean '%s'?",
+                        name, best);
     return complain(EXIT_INPUT,
                     "there is no verb '%s'; 'girsanov --help' lists them",
                     name);
 }
 
-int main(int count, char **word)
+static int run(int count, char **word)
 {
     if (count < 2) {
         usage(stderr);
@@ -88,7 +99,13 @@ int main(int count, char **word)
     if (!code && a.help) options_help(verb, stdout);
     else if (!code) code = verb->run(&a);
     free(a.set);
-    if (fflush(stdout) || ferror(stdout))
+    return code;
+}
+
+int main(int count, char **word)
+{
+    int code = run(count, word);
+    if (!code && (fflush(stdout) || ferror(stdout)))
         return complain(EXIT_INPUT, "cannot write to standard output");
     return code;
 }

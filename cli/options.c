@@ -116,8 +116,9 @@ static int parse_seed(const struct option *o, const char *text, uint64_t *value)
     char *end;
     errno = 0;
     *value = strtoull(text, &end, 10);
-    if (end == text || *end || errno || strchr(text, '-'))
-        return bad_value(o, text, "a whole number from 0 to 2^64 - 1");
+    /* Not more than a JSON integer holds. */
+    if (end == text || *end || errno || strchr(text, '-') || *value > INT64_MAX)
+        return bad_value(o, text, "a whole number from 0 to 2^63 - 1");
     return 0;
 }
 
@@ -170,30 +171,24 @@ double *parse_numbers(const char *what, const char *text, size_t *count)
 
 /* --- Words -------------------------------------------------------------- */
 
-/* Letters that two words share at their beginning: enough to guess a typo. */
-static size_t common(const char *a, const char *b)
-{
-    size_t n = 0;
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
-}
-
 static int unknown_option(const struct verb *verb, const char *word)
 {
     const struct option *best = NULL;
-    size_t most = 3;
+    size_t least = FEW_EDITS + 1;
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        size_t n = common(OPTIONS[i].name, word);
-        if (n <= most || !(OPTIONS[i].verbs & verb->id)) continue;
-        most = n;
+        size_t n = edits(word, OPTIONS[i].name);
+        if (n >= least || !(OPTIONS[i].verbs & verb->id)) continue;
+        least = n;
         best = &OPTIONS[i];
     }
+    if (best)
+        return complain(EXIT_INPUT,
+                        "'%s' is not an option of %s; did you mean '%s'?", word,
+                        verb->name, best->name);
     return complain(EXIT_INPUT,
-                    "'%s' is not an option of %s%s%s%s; 'girsanov %s --help' "
-                    "lists them",
-                    word, verb->name, best ? "; did you mean '" : "",
-                    best ? best->name : "", best ? "'?" : "", verb->name);
+                    "'%s' is not an option of %s; 'girsanov %s --help' lists "
+                    "them",
+                    word, verb->name, verb->name);
 }
 
 /* The option that a word names, and the text behind its '=', if any. */
@@ -232,6 +227,10 @@ static int check_complete(const struct verb *verb, const struct args *a)
         return complain(
             EXIT_INPUT, "%s is missing; the usage is girsanov %s %s",
             a->model ? "DATA" : "MODEL", verb->name, verb->arguments);
+    const char *second = a->data ? a->data : a->inputs;
+    if (second && !strcmp(a->model, "-") && !strcmp(second, "-"))
+        return complain(EXIT_INPUT, "the model and the data cannot both be "
+                                    "'-': there is one standard input");
     return 0;
 }
 

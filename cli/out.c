@@ -19,6 +19,26 @@ int complain(int code, const char *format, ...)
     return code;
 }
 
+size_t edits(const char *word, const char *name)
+{
+    enum { LONGEST = 31 };
+    size_t row[LONGEST + 1], m = strlen(word), n = strlen(name);
+    if (m > LONGEST || n > LONGEST) return LONGEST;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t before = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t change = before + (word[i - 1] != name[j - 1]);
+            size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            before = row[j];
+            row[j] = change < shift ? change : shift;
+        }
+    }
+    return row[n];
+}
+
 int complain_last(void)
 {
     return complain(gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT
@@ -106,32 +126,41 @@ gsv_model *open_model(const struct args *a)
     return m;
 }
 
+void say_note(const struct args *a, const gsv_series *s)
+{
+    if (s->note[0] && !a->quiet)
+        fprintf(stderr, "note: %s: %s\n", s->source, s->note);
+}
+
 gsv_series *open_data(const struct args *a, const gsv_model *m)
 {
     gsv_series *s =
         gsv_series_read(a->data, gsv_model_columns(m), gsv_model_column(m));
     if (!s) complain_last();
-    else if (s->note[0] && !a->quiet)
-        fprintf(stderr, "note: %s: %s\n", s->source, s->note);
+    else say_note(a, s);
     return s;
 }
 
 static int one_of(const char *option, const char *given, const char *now,
-                  const char *later)
+                  const char *const later[2])
 {
     if (!given || !strcmp(given, "auto") || !strcmp(given, now)) return 0;
-    if (strstr(later, given))
-        return complain(EXIT_INPUT, "%s %s is not supported yet; use %s",
-                        option, given, now);
+    for (int i = 0; i < 2 && later[i]; i++)
+        if (!strcmp(given, later[i]))
+            return complain(EXIT_INPUT, "%s %s is not supported yet; use %s",
+                            option, given, now);
     return complain(EXIT_INPUT, "%s %s: auto or %s is wanted", option, given,
                     now);
 }
 
 int estimator_options(const struct args *a, gsv_options *o)
 {
-    if (one_of("--reference", a->reference, "brownian", "lna linear") ||
-        one_of("--form", a->form, "ito", "midpoint stratonovich") ||
-        one_of("--random", a->random, "iid", "sobol"))
+    static const char *const reference[] = {"lna", "linear"};
+    static const char *const form[] = {"midpoint", "stratonovich"};
+    static const char *const random[] = {"sobol", NULL};
+    if (one_of("--reference", a->reference, "brownian", reference) ||
+        one_of("--form", a->form, "ito", form) ||
+        one_of("--random", a->random, "iid", random))
         return EXIT_INPUT;
     *o = gsv_options_default();
     o->paths = a->paths;

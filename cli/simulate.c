@@ -50,8 +50,8 @@ static int parse_start(const struct args *a, const gsv_model *m,
     if (count != 1 && count != d) {
         free(x);
         return complain(EXIT_INPUT,
-                        "--x0 has %zu numbers, but the model has %zu states",
-                        count, d);
+                        "--x0 has %zu numbers, but the model has %zu %s", count,
+                        d, d == 1 ? "state" : "states");
     }
     *start = malloc(d * a->tracks * sizeof **start);
     for (size_t i = 0; *start && i < d * a->tracks; i++)
@@ -80,17 +80,20 @@ static int parse_scheme(const char *text, enum gsv_scheme *scheme)
 
 static gsv_series *read_inputs(const struct args *a, const gsv_model *m)
 {
-    size_t d = gsv_model_dim(m);
-    return gsv_series_read(a->inputs, gsv_model_columns(m) - d,
-                           gsv_model_column(m) + d);
+    size_t d = gsv_model_dim(m), n = gsv_model_inputs(m);
+    if (!n) {
+        complain(EXIT_INPUT, "--inputs %s: the model has no inputs", a->inputs);
+        return NULL;
+    }
+    gsv_series *s = gsv_series_read(a->inputs, n, gsv_model_column(m) + d);
+    if (!s) complain_last();
+    else say_note(a, s);
+    return s;
 }
 
 static int write_result(const struct args *a, const gsv_series *s)
 {
     const char *path = a->output ? a->output : "-";
-    if (a->json && !strcmp(path, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
     if (gsv_series_write(s, path)) return complain_last();
     if (a->json) {
         json_t *j = json_object();
@@ -116,7 +119,7 @@ static int run_with(const struct args *a, const gsv_model *m)
     if (!code) code = parse_scheme(a->scheme, &o.scheme);
     if (!code && a->inputs) {
         o.input = input = read_inputs(a, m);
-        if (!input) code = complain_last();
+        if (!input) code = EXIT_INPUT;
     }
     o.time = time;
     o.tracks = a->tracks;
@@ -136,6 +139,9 @@ static int run_with(const struct args *a, const gsv_model *m)
 
 int simulate_run(const struct args *a)
 {
+    if (a->json && (!a->output || !strcmp(a->output, "-")))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
     gsv_model *m = open_model(a);
     if (!m) return EXIT_INPUT;
     int code = run_with(a, m);

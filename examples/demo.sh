@@ -9,8 +9,8 @@ model=examples/lorenz.sde
 out=build/demo
 mkdir -p "$out"
 
-echo "Simulating 16 series of the Lorenz system, 200 observations each:"
-$girsanov simulate $model --tracks 16 --times 0:10:200 --x0 normal \
+echo "Simulating 4 series of the Lorenz system, 1001 observations each:"
+$girsanov simulate $model --tracks 4 --times 0:10:1001 --x0 normal \
     --set q=2 -o "$out/lorenz.csv"
 
 ask() {

@@ -51,7 +51,9 @@ static bool simple_power(struct graph *g, node a, node b, node *result)
 {
     double n;
     if (!graph_is_number(g, b, &n)) return false;
-    if (n == 0.5) {
+    if (n == 0.0) {
+        *result = graph_number(g, 1.0); /* with the slope 0, at 0 too */
+    } else if (n == 0.5) {
         *result = graph_unary(g, OP_SQRT, a);
     } else if (n == floor(n) && fabs(n) >= 1.0 && fabs(n) <= 16.0) {
         *result = whole_power(g, a, (unsigned)fabs(n));

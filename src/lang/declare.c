@@ -2,6 +2,7 @@
 /* The statements that declare a name: state, input, param, const, let, net. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -9,50 +10,59 @@
 #include "lang/scope.h"
 
 static int not_yet(struct builder *b, const struct statement *s,
-                   const char *what)
+                   const char *what, const char *instead)
 {
-    return complain(b->source, s->declared.place, "%s not supported yet", what);
+    return complain(b->source, s->declared.place, "%s not supported yet; %s",
+                    what, instead);
 }
 
 /* --- state and input ---------------------------------------------------- */
 
-static int column_is_free(struct builder *b, const struct statement *s,
-                          const char *name)
+/* Whether a column already there is one of those that s would be read from:
+ * its name, or for a vector its name with a number. */
+static bool is_column_of(const struct declared *d, const char *column)
 {
-    struct spec *spec = b->spec;
-    bool taken =
-        !strcmp(name, "time") || !strcmp(name, "series") || !strcmp(name, "id");
-    if (taken)
-        return complain(b->source, s->declared.place,
-                        "'%s' names a column of its own in data files; "
-                        "choose another name",
-                        name);
-    for (size_t i = 0; i < spec->dim; i++)
-        taken = taken || !strcmp(spec->column[i], name);
-    for (size_t i = 0; i < spec->inputs; i++)
-        taken = taken || !strcmp(spec->input[i].name, name);
-    if (taken)
-        return complain(b->source, s->declared.place,
-                        "two states or inputs would be read from the column "
-                        "'%s'; rename one of them",
-                        name);
+    size_t n = strlen(d->name);
+    if (!d->rank) return !strcmp(d->name, column);
+    if (strncmp(d->name, column, n) || column[n] < '1' || column[n] > '9' ||
+        strspn(column + n, "0123456789") != strlen(column + n))
+        return false;
+    return strlen(column + n) < 9 && strtoul(column + n, NULL, 10) <= d->rows;
+}
+
+static int columns_are_free(struct builder *b, const struct statement *s)
+{
+    static const char *const OWN[] = {"time", "series", "id"};
+    const struct spec *spec = b->spec;
+    const struct declared *d = &s->declared;
+    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
+        if (is_column_of(d, OWN[i]))
+            return complain(b->source, d->place,
+                            "'%s' names a column of its own in data files; "
+                            "choose another name",
+                            d->name);
+    for (size_t i = 0; i < spec->dim + spec->inputs; i++) {
+        const char *other =
+            i < spec->dim ? spec->column[i] : spec->input[i - spec->dim].name;
+        if (is_column_of(d, other))
+            return complain(b->source, d->place,
+                            "two states or inputs would be read from the "
+                            "column '%s'; rename one of them",
+                            other);
+    }
     return 0;
 }
 
-static int add_column(struct builder *b, const struct statement *s, size_t i)
+static int add_column(struct spec *spec, const struct statement *s, size_t i)
 {
-    struct spec *spec = b->spec;
-    char name[300];
-    if (s->declared.rank)
-        snprintf(name, sizeof name, "%.250s%zu", s->declared.name, i + 1);
-    else snprintf(name, sizeof name, "%.250s", s->declared.name);
-    int status = column_is_free(b, s, name);
-    if (status) return status;
+    size_t n = strlen(s->declared.name) + 24;
     if (MEM_ROOM(spec->column, spec->dim, spec->column_capacity))
         return GSV_NO_MEMORY;
-    spec->column[spec->dim] = mem_string(name);
-    if (!spec->column[spec->dim]) return GSV_NO_MEMORY;
-    spec->dim++;
+    char *name = NEW(char, n);
+    if (!name) return GSV_NO_MEMORY;
+    if (s->declared.rank) snprintf(name, n, "%s%zu", s->declared.name, i + 1);
+    else snprintf(name, n, "%s", s->declared.name);
+    spec->column[spec->dim++] = name;
     return 0;
 }
 
@@ -60,16 +70,19 @@ static int add_column(struct builder *b, const struct statement *s, size_t i)
 static int declare_state(struct builder *b, const struct statement *s)
 {
     size_t offset = b->spec->dim;
-    if (s->value) return not_yet(b, s, "a state that is a function of data is");
+    if (s->value)
+        return not_yet(b, s, "a state that is a function of data is",
+                       "transform the data, and declare the state alone");
     if (s->declared.rank > 1)
         return complain(b->source, s->declared.place,
                         "a state is one number or a vector; write '%s[%zu]'",
                         s->declared.name,
                         s->declared.rows * s->declared.columns);
-    for (size_t i = 0; i < s->declared.rows; i++) {
-        int status = add_column(b, s, i);
-        if (status) return status;
-    }
+    int status = scope_check(b, s->declared.name, s->declared.place);
+    if (!status) status = columns_are_free(b, s);
+    for (size_t i = 0; !status && i < s->declared.rows; i++)
+        status = add_column(b->spec, s, i);
+    if (status) return status;
     return scope_add(b, (struct symbol){.name = s->declared.name,
                                         .kind = SYMBOL_STATE,
                                         .place = s->declared.place,
@@ -83,7 +96,8 @@ static int declare_input(struct builder *b, const struct statement *s)
     if (s->declared.rank)
         return complain(b->source, s->declared.place,
                         "an input is one column; declare each by its own name");
-    int status = column_is_free(b, s, s->declared.name);
+    int status = scope_check(b, s->declared.name, s->declared.place);
+    if (!status) status = columns_are_free(b, s);
     if (status) return status;
     if (MEM_ROOM(spec->input, spec->inputs, spec->input_capacity))
         return GSV_NO_MEMORY;
@@ -279,7 +293,7 @@ static int declare_let(struct builder *b, const struct statement *s)
         value = graph_fill(g, value, d->rows, d->columns);
     if (d->rank && graph_size(g, value) != d->rows * d->columns)
         return complain(b->source, expr_span(s->value),
-                        "'%s' has %zu elements, but this has %s", d->name,
+                        "'%s' has %zu elements, but this is %s", d->name,
                         d->rows * d->columns, shape_text(g, value, text));
     if (d->rank) value = graph_slice(g, value, 0, d->rows, d->columns);
     return scope_add(b, (struct symbol){.name = d->name,
@@ -385,9 +399,14 @@ int declare(struct builder *b, const struct statement *s)
     case CONSTANT: return declare_constant(b, s);
     case LET: return declare_let(b, s);
     case NET: return declare_net(b, s);
-    case GP: return not_yet(b, s, "'gp' is");
-    case OBS: return not_yet(b, s, "'obs' is");
-    case INIT: return not_yet(b, s, "'init' is");
+    case GP: return not_yet(b, s, "'gp' is", "use a 'net'");
+    case OBS:
+        return not_yet(b, s, "'obs' is",
+                       "states are observed exactly, in columns of their "
+                       "names");
+    case INIT:
+        return not_yet(b, s, "'init' is",
+                       "the first row of the data is where a track begins");
     case EQUATION: break;
     }
     return 0;

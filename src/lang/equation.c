@@ -32,7 +32,9 @@ static void form_free(struct form *f)
     *f = (struct form){0};
 }
 
-static int form_add_term(struct builder *b, struct form *f, struct term t)
+/* e is where to point when the factors of a noise do not fit together. */
+static int form_add_term(struct builder *b, const struct expr *e,
+                         struct form *f, struct term t)
 {
     struct graph *g = b->spec->graph;
     for (size_t i = 0; i < f->terms; i++) {
@@ -42,12 +44,11 @@ static int form_add_term(struct builder *b, struct form *f, struct term t)
             (t.matrix && graph_info(g, old->coefficient)->columns !=
                              graph_info(g, t.coefficient)->columns))
             return complain(b->source, t.place,
-                            "this noise stands here both with and without a "
-                            "matrix; give one of them a name of its own, "
-                            "such as dW1");
-        old->coefficient =
-            graph_binary(g, OP_ADD, old->coefficient, t.coefficient);
-        return 0;
+                            "this noise stands here with a matrix and without, "
+                            "or with matrices of different widths; join them "
+                            "in one matrix");
+        return combine(b, e, '+', old->coefficient, t.coefficient,
+                       &old->coefficient);
     }
     if (MEM_ROOM(f->term, f->terms, f->capacity)) return GSV_NO_MEMORY;
     f->term[f->terms++] = t;
@@ -76,7 +77,7 @@ static int form_of_name(struct builder *b, const struct expr *e, struct form *f)
         return 0;
     }
     noise_of(e->name, &k);
-    return form_add_term(b, f,
+    return form_add_term(b, e, f,
                          (struct term){.noise = k,
                                        .coefficient = graph_number(g, 1.0),
                                        .bare = true,
@@ -119,7 +120,7 @@ static int form_sum(struct builder *b, const struct expr *e, struct form *f,
     }
     for (size_t i = 0; !status && i < h->terms; i++) {
         h->term[i].bare = false;
-        status = form_add_term(b, f, h->term[i]);
+        status = form_add_term(b, e, f, h->term[i]);
     }
     for (size_t i = 0; i < f->terms; i++)
         f->term[i].bare = false;
@@ -132,7 +133,8 @@ static int scale(struct builder *b, const struct expr *e, char op, node by,
 {
     struct graph *g = b->spec->graph;
     struct node_info c = *graph_info(g, *coefficient);
-    if (c.columns > 1 && graph_size(g, by) == c.rows) {
+    if (c.columns > 1 && graph_info(g, by)->columns == 1 &&
+        graph_size(g, by) == c.rows) {
         node ones = graph_fill(g, graph_number(g, 1.0), 1, c.columns);
         by = graph_matmul(g, by, ones);
     }
@@ -162,9 +164,13 @@ static int form_scale(struct builder *b, const struct expr *e, char op, node by,
 static int form_matrix(struct builder *b, const struct expr *e, node by,
                        struct form *f)
 {
-    if (f->drift || f->terms != 1 || !f->term[0].bare || f->term[0].noise)
+    if (f->drift)
         return complain(b->source, expr_span(e),
-                        "'@' takes a matrix and dW alone, as in 'L @ dW'");
+                        "'@' goes before a noise, as in 'L @ dW'; write the "
+                        "drift as '(A @ x)*dt'");
+    if (f->terms != 1 || !f->term[0].bare || f->term[0].noise)
+        return complain(b->source, expr_span(e),
+                        "'@' takes a matrix and dW alone, as in 's*(L @ dW)'");
     f->term[0].coefficient = by;
     f->term[0].matrix = true;
     f->term[0].bare = false;
@@ -254,11 +260,13 @@ static int check_shape(struct builder *b, const struct equation *q, node a,
     struct node_info i = *graph_info(g, a);
     if (graph_size(g, a) == 1 || (i.rows == q->rows && i.columns == 1))
         return 0;
-    return complain(b->source, expr_span(q->statement->value),
-                    "'%s' has %zu %s, but the %s of its equation has %s",
-                    q->statement->declared.name, q->rows,
-                    q->rows == 1 ? "element" : "elements", what,
-                    shape_text(g, a, text));
+    return complain(
+        b->source, expr_span(q->statement->value),
+        "'%s' has %zu %s, but the %s of its equation is %s%s",
+        q->statement->declared.name, q->rows,
+        q->rows == 1 ? "element" : "elements", what, shape_text(g, a, text),
+        q->rows == 1 && i.columns == 1 ? "; take one of them, such as [1]"
+                                       : "");
 }
 
 static int check_term(struct builder *b, struct equation *q, struct term *t)
@@ -308,6 +316,7 @@ static int build_equation(struct builder *b, struct equation *q)
                         s->declared.name);
     if (!f->drift) f->drift = graph_number(g, 0.0);
     status = check_shape(b, q, f->drift, "drift");
+    if (status) return status;
     f->drift = graph_fill(g, f->drift, q->rows, 1);
     for (size_t i = 0; !status && i < f->terms; i++)
         status = check_term(b, q, &f->term[i]);
@@ -329,12 +338,14 @@ static int find_equation(struct builder *b, const struct statement *s,
     char hint[160];
     struct symbol *state =
         (struct symbol *)(size_t)scope_find(b, s->declared.name);
-    if (!state || state->kind != SYMBOL_STATE)
-        return complain(
-            b->source, s->declared.place, "there is no state '%s'%s",
-            s->declared.name,
-            state ? "; only states have equations"
-                  : scope_hint(b, s->declared.name, hint, sizeof hint));
+    if (state && state->kind != SYMBOL_STATE)
+        return complain(b->source, s->declared.place,
+                        "'%s' is not a state, and only states have equations",
+                        s->declared.name);
+    if (!state)
+        return complain(b->source, s->declared.place,
+                        "there is no state '%s'%s", s->declared.name,
+                        scope_hint(b, s->declared.name, hint, sizeof hint));
     if (state->equation)
         return complain(b->source, s->declared.place,
                         "'%s' has two equations; join them in one",

@@ -34,7 +34,7 @@ const char *shape_text(const struct graph *g, node a, char room[48])
 {
     const struct node_info *i = graph_info(g, a);
     if (i->rows * i->columns == 1) snprintf(room, 48, "one number");
-    else if (i->columns == 1) snprintf(room, 48, "%zu elements", i->rows);
+    else if (i->columns == 1) snprintf(room, 48, "a vector of %zu", i->rows);
     else snprintf(room, 48, "a %zu x %zu matrix", i->rows, i->columns);
     return room;
 }
@@ -50,7 +50,7 @@ static int multiply_matrix(struct builder *b, const struct expr *e, node x,
     if (columns != rows)
         return complain(b->source, expr_span(e),
                         "'@' needs as many columns on its left as rows on its "
-                        "right, but has %s and %s; use '*' for products "
+                        "right, but these are %s and %s; use '*' for products "
                         "element by element",
                         shape_text(g, x, left), shape_text(g, y, right));
     *result = graph_matmul(g, x, y);
@@ -67,29 +67,39 @@ int combine(struct builder *b, const struct expr *e, char op, node x, node y,
     struct node_info i = *graph_info(g, x), j = *graph_info(g, y);
     bool fits = graph_size(g, x) == 1 || graph_size(g, y) == 1 ||
                 (i.rows == j.rows && i.columns == j.columns);
-    char left[48], right[48];
-    if (!fits && i.columns == j.rows && op == '*')
+    char left[48], right[48], name[2] = {op, 0};
+    bool call = e->kind == EXPR_CALL;
+    if (!fits && i.columns == j.rows && op == '*' && !call)
         return complain(b->source, e->place,
-                        "'*' works element by element, but has %s and %s; "
-                        "write '@' for the matrix product",
+                        "'*' works element by element, but these are %s and "
+                        "%s; write '@' for the matrix product",
                         shape_text(g, x, left), shape_text(g, y, right));
     if (!fits)
         return complain(b->source, e->place,
-                        "'%c' needs equal shapes or one number, but has %s "
-                        "and %s",
-                        op, shape_text(g, x, left), shape_text(g, y, right));
+                        "'%.60s' needs equal shapes or one number, but these "
+                        "are %s and %s",
+                        call ? e->name : name, shape_text(g, x, left),
+                        shape_text(g, y, right));
     *result = graph_binary(g, code[strchr(sign, op) - sign], x, y);
     return 0;
 }
 
 /* --- Names and indices -------------------------------------------------- */
 
+static int not_constant(struct builder *b, const struct expr *e)
+{
+    return complain(b->source, expr_span(e),
+                    "this must be one number that is known beforehand; "
+                    "use numbers and constants only");
+}
+
 static int evaluate_name(struct builder *b, const struct expr *e, node *result)
 {
     struct graph *g = b->spec->graph;
     size_t k;
-    char hint[160];
     const struct symbol *s = scope_find(b, e->name);
+    /* Parameters and constants get their values before states are nodes. */
+    if (s && s->kind == SYMBOL_STATE && !s->value) return not_constant(b, e);
     if (s) {
         *result = s->value;
         return 0;
@@ -110,8 +120,8 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
     if (is_function(e->name))
         return complain(b->source, e->place,
                         "'%s' is a function; write %s(...)", e->name, e->name);
-    return complain(b->source, e->place, "unknown name '%s'%s", e->name,
-                    scope_hint(b, e->name, hint, sizeof hint));
+    return scope_unknown(b, e, "name",
+                         "; declare it with state, input, param, const or let");
 }
 
 static int index_of(struct builder *b, const struct expr *e, size_t most,
@@ -119,12 +129,30 @@ static int index_of(struct builder *b, const struct expr *e, size_t most,
 {
     double value;
     if (evaluate_number(b, e, &value)) return GSV_BAD_INPUT;
-    if (!(value >= 1.0 && value <= (double)most) || value != floor(value))
+    if (value != floor(value))
         return complain(b->source, expr_span(e),
-                        "the index %g is not a whole number from 1 to %zu",
+                        "the index %g is not a whole number", value);
+    if (most == 1 && value != 1.0)
+        return complain(b->source, expr_span(e),
+                        "the index %g is out of range; there is one element, "
+                        "number 1",
+                        value);
+    if (!(value >= 1.0 && value <= (double)most))
+        return complain(b->source, expr_span(e),
+                        "the index %g is out of range; the elements are "
+                        "numbered from 1 to %zu",
                         value, most);
     *index = (size_t)value - 1;
     return 0;
+}
+
+/* How many indices an element has: a matrix may have a single column. */
+static size_t rank_of(const struct builder *b, const struct expr *e, node a)
+{
+    const struct symbol *s =
+        e->kind == EXPR_NAME ? scope_find(b, e->name) : NULL;
+    bool matrix = graph_info(b->spec->graph, a)->columns > 1;
+    return matrix || (s && s->rank == 2) ? 2 : 1;
 }
 
 static int evaluate_index(struct builder *b, const struct expr *e, node *result)
@@ -135,7 +163,7 @@ static int evaluate_index(struct builder *b, const struct expr *e, node *result)
     char text[48];
     if (evaluate(b, e->kid[0], &a)) return GSV_BAD_INPUT;
     struct node_info i = *graph_info(g, a);
-    size_t rank = i.columns > 1 ? 2 : 1;
+    size_t rank = rank_of(b, e->kid[0], a);
     if (e->kids - 1 != rank)
         return complain(b->source, expr_span(e),
                         "%zu %s given, but this is %s and takes %zu",
@@ -161,9 +189,9 @@ static int call_unary(struct builder *b, const struct expr *e, enum op op,
 static int call_binary(struct builder *b, const struct expr *e, enum op op,
                        const node *a, node *result)
 {
-    /* '^' only lends its check of shapes. */
+    /* '+' only lends its check of shapes. */
     node checked;
-    if (combine(b, e, '^', a[0], a[1], &checked)) return GSV_BAD_INPUT;
+    if (combine(b, e, '+', a[0], a[1], &checked)) return GSV_BAD_INPUT;
     *result = graph_binary(b->spec->graph, op, a[0], a[1]);
     return 0;
 }
@@ -287,17 +315,21 @@ bool is_function(const char *name)
 static int unknown_function(struct builder *b, const struct expr *e)
 {
     const char *name[FUNCTIONS];
-    for (size_t i = 0; i < FUNCTIONS; i++)
+    char known[400] = "; the functions are";
+    for (size_t i = 0; i < FUNCTIONS; i++) {
         name[i] = FUNCTION[i].name;
+        snprintf(known + strlen(known), sizeof known - strlen(known), " %s",
+                 name[i]);
+    }
     if (scope_find(b, e->name))
         return complain(b->source, e->place,
                         "'%s' is not a function; for a product write '%s*(' "
                         "and for an element '%s['",
                         e->name, e->name, e->name);
     const char *near = suggestion(e->name, FUNCTIONS, name);
-    return complain(b->source, e->place, "unknown function '%s'%s%s%s", e->name,
-                    near ? "; did you mean '" : "", near ? near : "",
-                    near ? "'?" : "");
+    if (!near) return scope_unknown(b, e, "function", known);
+    return complain(b->source, e->place,
+                    "unknown function '%s'; did you mean '%s'?", e->name, near);
 }
 
 /* A network applied to other arguments than its own. */
@@ -398,10 +430,7 @@ int evaluate_number(struct builder *b, const struct expr *e, double *result)
     node a;
     int status = evaluate(b, e, &a);
     if (status) return status;
-    if (!graph_is_number(b->spec->graph, a, result))
-        return complain(b->source, expr_span(e),
-                        "this must be one number that is known beforehand; "
-                        "use numbers and constants only");
+    if (!graph_is_number(b->spec->graph, a, result)) return not_constant(b, e);
     if (!isfinite(*result))
         return complain(b->source, expr_span(e), "this is not a finite number");
     return 0;

@@ -38,20 +38,27 @@ static const char *reserved(const char *name)
     return NULL;
 }
 
-int scope_add(struct builder *b, struct symbol symbol)
+int scope_check(const struct builder *b, const char *name, struct place place)
 {
-    const struct symbol *old = scope_find(b, symbol.name);
+    const struct symbol *old = scope_find(b, name);
     if (old)
-        return complain(b->source, symbol.place,
-                        "'%s' is declared twice, first on line %zu; "
+        return complain(b->source, place,
+                        "'%s' is declared twice, here and on line %zu; "
                         "give one of them another name",
-                        symbol.name, old->place.line);
-    const char *why = reserved(symbol.name);
+                        name, old->place.line);
+    const char *why = reserved(name);
     if (why)
-        return complain(b->source, symbol.place,
+        return complain(b->source, place,
                         "'%s' %s and cannot be declared; "
                         "choose another name",
-                        symbol.name, why);
+                        name, why);
+    return 0;
+}
+
+int scope_add(struct builder *b, struct symbol symbol)
+{
+    int status = scope_check(b, symbol.name, symbol.place);
+    if (status) return status;
     if (MEM_ROOM(b->symbol, b->symbols, b->capacity)) return GSV_NO_MEMORY;
     b->symbol[b->symbols++] = symbol;
     return 0;
@@ -71,4 +78,34 @@ const char *scope_hint(const struct builder *b, const char *name, char *room,
     if (near) snprintf(room, size, "; did you mean '%s'?", near);
     mem_free(candidate);
     return room;
+}
+
+static bool contains(const struct expr *tree, const struct expr *e)
+{
+    if (!tree || tree == e) return tree;
+    for (size_t i = 0; i < tree->kids; i++)
+        if (contains(tree->kid[i], e)) return true;
+    return false;
+}
+
+int scope_unknown(const struct builder *b, const struct expr *e,
+                  const char *what, const char *hint)
+{
+    char near[160];
+    for (size_t i = 0; i < b->ast->statements; i++) {
+        const struct statement *s = &b->ast->statement[i];
+        if (s->kind == EQUATION || s->kind == OBS || s->kind == INIT ||
+            strcmp(s->declared.name, e->name))
+            continue;
+        if (contains(s->value, e))
+            return complain(b->source, e->place,
+                            "'%s' is used in its own definition", e->name);
+        return complain(b->source, e->place,
+                        "'%s' is not known here yet: line %zu declares it; "
+                        "move that line up",
+                        e->name, s->declared.place.line);
+    }
+    scope_hint(b, e->name, near, sizeof near);
+    return complain(b->source, e->place, "unknown %s '%s'%s", what, e->name,
+                    *near ? near : hint);
 }

@@ -29,6 +29,7 @@ struct symbol {
 
 struct builder {
     const struct source *source;
+    const struct ast *ast;
     struct spec *spec;
     struct symbol *symbol;
     size_t symbols, capacity;
@@ -38,13 +39,21 @@ struct builder {
 
 const struct symbol *scope_find(const struct builder *b, const char *name);
 
-/* Adds a name that is neither taken nor reserved. */
+/* Refuses a name that is taken or reserved. */
+int scope_check(const struct builder *b, const char *name, struct place place);
+
+/* Adds a name after this check. */
 int scope_add(struct builder *b, struct symbol symbol);
 
 /* What a misspelt name most likely is, as "; did you mean 'x'?" or "". The
  * text is written to room. */
 const char *scope_hint(const struct builder *b, const char *name, char *room,
                        size_t size);
+
+/* Complains that a name is not known here: misspelt, or declared below. what
+ * is "name" or "function"; hint says what to do when no reason is found. */
+int scope_unknown(const struct builder *b, const struct expr *e,
+                  const char *what, const char *hint);
 
 /* The noise that a name stands for: 0 for dW, k for dWk; false for others. */
 bool noise_of(const char *name, size_t *k);
@@ -64,7 +73,7 @@ struct place expr_span(const struct expr *e);
 int combine(struct builder *b, const struct expr *e, char op, node x, node y,
             node *result);
 
-/* "a scalar", "3 elements", "a 3 x 2 matrix". */
+/* "one number", "a vector of 3", "a 3 x 2 matrix". */
 const char *shape_text(const struct graph *g, node a, char room[48]);
 
 bool is_function(const char *name);

@@ -52,6 +52,7 @@ struct spec *spec_new(const struct source *source)
     struct builder b = {.source = source};
     struct ast *ast = ast_parse(source);
     if (!ast) return NULL;
+    b.ast = ast;
     b.spec = NEW(struct spec, 1);
     if (b.spec) b.spec->graph = graph_new();
     if (!b.spec || !b.spec->graph || build(&b, ast)) {

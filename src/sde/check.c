@@ -49,7 +49,7 @@ static int compare(gsv_model *m, const gsv_series *s, const gsv_options *o,
     for (size_t i = 0; i < n; i++)
         scale = fmax(scale, fabs(theta_bar[i]));
     *worst = 0.0;
-    *where = 0;
+    if (where) *where = 0;
     for (size_t j = 0; j < checked; j++) {
         size_t i = j * n / checked;
         double numeric = 0.0;
@@ -60,7 +60,7 @@ static int compare(gsv_model *m, const gsv_series *s, const gsv_options *o,
         double off = fabs(numeric - theta_bar[i]) / size;
         if (off > *worst) {
             *worst = off;
-            *where = i;
+            if (where) *where = i;
         }
     }
     return 0;

@@ -8,22 +8,24 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-
 /* --- The right-hand side ------------------------------------------------ */
+
+/* Asks the program, not the graph: that cannot fail. */
+static bool is_steady(const struct program *diffusion)
+{
+    return !program_uses(diffusion, OP_TIME) &&
+           !program_uses(diffusion, OP_INPUT) &&
+           !program_uses(diffusion, OP_SLOPE);
+}
 
 int field_init(struct field *f, const gsv_model *m, const gsv_series *input)
 {
     const struct spec *spec = m->spec;
     const struct graph *g = spec->graph;
     *f = (struct field){.spec = spec};
-    assert(!graph_depends(g, spec->diffusion, OP_STATE));
     int status = gaps_inputs_init(&f->inputs, m, input);
     if (status) return status;
     f->noise_size = graph_size(g, spec->diffusion);
-    f->steady = !graph_depends(g, spec->diffusion, OP_TIME) &&
-                !graph_depends(g, spec->diffusion, OP_INPUT) &&
-                !graph_depends(g, spec->diffusion, OP_SLOPE);
     f->drift = program_new(g, 1, &spec->drift, spec->parameters, true);
     f->diffusion = program_new(g, 1, &spec->diffusion, spec->parameters, true);
     if (!f->drift || !f->diffusion ||
@@ -32,6 +34,8 @@ int field_init(struct field *f, const gsv_model *m, const gsv_series *input)
         field_free(f);
         return GSV_NO_MEMORY;
     }
+    assert(!program_uses(f->diffusion, OP_STATE));
+    f->steady = is_steady(f->diffusion);
     program_prepare(f->drift, m->value, &f->drift_uniforms);
     program_prepare(f->diffusion, m->value, &f->diffusion_uniforms);
     return 0;
