@@ -101,16 +101,15 @@ static json_t *describe_json(const gsv_model *m)
 static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
                       json_t *j)
 {
-    gsv_series *s = NULL;
-    int code = EXIT_DONE;
+    gsv_series *s = a->data ? open_data(a, m) : NULL;
+    if (a->data && !s) return EXIT_INPUT;
     char *text = gsv_model_describe(m);
-    if (!text) return complain_last();
-    if (!a->json) fputs(text, stdout);
+    int code = text ? EXIT_DONE : complain_last();
+    if (text && !a->json) fputs(text, stdout);
     gsv_text_free(text);
-    if (a->data) {
-        s = open_data(a, m);
-        code = s ? check_work(a, m, s, o, j) : EXIT_INPUT;
-    } else if (a->gradient) {
+    if (!code && a->data) {
+        code = check_work(a, m, s, o, j);
+    } else if (!code && a->gradient) {
         s = simulated(m, a);
         if (!s) code = complain_last();
         else if (!a->json) putchar('\n');

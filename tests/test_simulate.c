@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "sde/scheme.h"
 
-/* --- Helpers -------------------------------------------------------------- */
+/* --- Helpers ------------------------------------------------------------- */
 
 static gsv_series *simulate(const gsv_model *m, const gsv_simulate_options *o)
 {
@@ -87,8 +87,7 @@ static void check_order(const char *what, size_t scheme, double order,
                  SCHEME_TABLE[scheme].name, what, order, low, high);
 }
 
-/* --- Strong order -----------------------------------------------------------
- */
+/* --- Strong order -------------------------------------------------------- */
 
 enum { PATHS = 400, FINEST = 2048, COARSEST = 8, LEVELS = 5 };
 
@@ -218,8 +217,7 @@ static void scheme__has_its_strong_order_with_noise_that_moves(void **state)
                  "moving");
 }
 
-/* --- Weak order -------------------------------------------------------------
- */
+/* --- Weak order ---------------------------------------------------------- */
 
 /* X' = A X + B dW + C zeta is what a step is for a linear drift: read off one
  * step with (1, 0, 0), (0, 1, 0) and (0, 0, 1). The moments follow exactly.
@@ -332,8 +330,7 @@ static void scheme__milstein_is_euler_for_additive_noise(void **state)
     gsv_model_free(m);
 }
 
-/* --- Exact facts ------------------------------------------------------------
- */
+/* --- Exact facts --------------------------------------------------------- */
 
 /* Without drift X is a sum of g dW, whatever the scheme, and its random
  * numbers stand at (step * 2 noises + j, track). Gaps of 1 and 0.5 with steps
@@ -448,8 +445,7 @@ static void simulate__has_the_covariance_of_its_noise_matrix(void **state)
     gsv_model_free(m);
 }
 
-/* --- Starts -----------------------------------------------------------------
- */
+/* --- Starts -------------------------------------------------------------- */
 
 static void simulate__starts_where_it_is_told(void **state)
 {
@@ -501,8 +497,7 @@ static void simulate__starts_at_a_mean_or_a_normal_law(void **state)
     gsv_model_free(m);
 }
 
-/* --- The same bits ----------------------------------------------------------
- */
+/* --- The same bits ------------------------------------------------------- */
 
 /* A network, functions that the compiler may vectorise, full noise. */
 static const char WIDE[] = "state x, y\n"
@@ -581,8 +576,7 @@ static void simulate__cuts_the_shortest_gap_into_32_steps(void **state)
     gsv_model_free(m);
 }
 
-/* --- Callbacks --------------------------------------------------------------
- */
+/* --- Callbacks ----------------------------------------------------------- */
 
 static void pull(void *user, size_t n, const double *time, const double *x,
                  const double *p, double *f)
@@ -627,8 +621,7 @@ static void simulate__takes_a_callback_as_a_text(void **state)
     gsv_model_free(b);
 }
 
-/* --- Inputs -----------------------------------------------------------------
- */
+/* --- Inputs -------------------------------------------------------------- */
 
 static const double KNOT[4] = {0.0, 1.0, 1.5, 3.0};
 static const double LEVEL[4] = {2.0, -1.0, 4.0, 1.0};
@@ -730,8 +723,7 @@ static void simulate__makes_data_for_the_likelihood(void **state)
     gsv_model_free(m);
 }
 
-/* --- Failure ----------------------------------------------------------------
- */
+/* --- Failure ------------------------------------------------------------- */
 
 static void refuse(const gsv_model *m, const gsv_simulate_options *o,
                    enum gsv_status status, const char *says)

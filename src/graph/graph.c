@@ -142,8 +142,11 @@ node make_node(struct graph *g, struct node_info n, const node *input)
     if (g->failed) return 0;
     n.uniform = n.op != OP_STATE && n.op != OP_TIME && n.op != OP_INPUT &&
                 n.op != OP_SLOPE;
-    for (size_t i = 0; i < n.inputs; i++)
+    n.leaves = n.op <= OP_SLOPE ? 1u << n.op : 0;
+    for (size_t i = 0; i < n.inputs; i++) {
         n.uniform = n.uniform && g->info[input[i]].uniform;
+        n.leaves |= g->info[input[i]].leaves;
+    }
     size_t place = hash(&n, input) % g->buckets;
     for (size_t i = g->bucket[place]; i; i = g->info[i - 1].next)
         if (same(g, &g->info[i - 1], &n, input)) return i - 1;
@@ -254,22 +257,7 @@ node graph_call(struct graph *g, const struct call_spec *call, size_t params,
 
 bool graph_depends(const struct graph *g, node a, enum op leaf)
 {
-    if (g->failed) return false;
-    bool *seen = NEW(bool, a + 1);
-    if (!seen) {
-        ((struct graph *)(size_t)g)->failed = true;
-        return false;
-    }
-    bool found = false;
-    seen[a] = true;
-    for (node n = a + 1; n-- > 0;) {
-        if (!seen[n]) continue;
-        found = found || g->info[n].op == leaf;
-        for (size_t i = 0; i < g->info[n].inputs; i++)
-            seen[graph_input(g, n, i)] = true;
-    }
-    mem_free(seen);
-    return found;
+    return g->info[a].leaves >> leaf & 1;
 }
 
 node graph_substitute(struct graph *g, node a, node state)

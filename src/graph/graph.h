@@ -89,6 +89,7 @@ struct call_spec {
 struct node_info {
     enum op op;
     bool uniform;
+    unsigned leaves; /* which leaves it depends on, a bit for each */
     size_t rows, columns;
     size_t input, inputs; /* graph->link[input .. input + inputs) */
     size_t offset;        /* of param, input, slice, pad; net: which   */

@@ -325,12 +325,17 @@ static int find_activation(struct builder *b, const struct statement *s,
                     near ? near : "", near ? "'? " : "");
 }
 
-static int add_layer(struct builder *b, const char *net, size_t layer,
-                     size_t in, size_t out)
+static int add_layer(struct builder *b, const struct declared *net,
+                     size_t layer, size_t in, size_t out)
 {
     char name[300];
+    if ((double)in * (double)out > 1e8)
+        return complain(b->source, net->place,
+                        "layer %zu of '%s' would have %zu times %zu weights; "
+                        "a layer has at most 100000000",
+                        layer + 1, net->name, out, in);
     for (int bias = 0; bias < 2; bias++) {
-        snprintf(name, sizeof name, "%.250s.%zu.%s", net, layer,
+        snprintf(name, sizeof name, "%.250s.%zu.%s", net->name, layer,
                  bias ? "bias" : "weight");
         struct param_spec *p = new_param(b->spec, name, out, bias ? 1 : in);
         if (!p) return GSV_NO_MEMORY;
@@ -353,7 +358,7 @@ static int add_net(struct builder *b, const struct statement *s, size_t inputs,
         width[layers] = s->outputs;
     }
     for (size_t l = 0; !status && l < layers; l++)
-        status = add_layer(b, s->declared.name, l, width[l], width[l + 1]);
+        status = add_layer(b, &s->declared, l, width[l], width[l + 1]);
     if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
     mem_free(width);
     return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;

@@ -82,10 +82,15 @@ const char *scope_hint(const struct builder *b, const char *name, char *room,
 
 static bool contains(const struct expr *tree, const struct expr *e)
 {
-    if (!tree || tree == e) return tree;
+    if (!tree || tree == e) return tree != NULL;
     for (size_t i = 0; i < tree->kids; i++)
         if (contains(tree->kid[i], e)) return true;
     return false;
+}
+
+static bool is_before(struct place a, struct place b)
+{
+    return a.line < b.line || (a.line == b.line && a.column < b.column);
 }
 
 int scope_unknown(const struct builder *b, const struct expr *e,
@@ -97,9 +102,17 @@ int scope_unknown(const struct builder *b, const struct expr *e,
         if (s->kind == EQUATION || s->kind == OBS || s->kind == INIT ||
             strcmp(s->declared.name, e->name))
             continue;
-        if (contains(s->value, e))
+        bool own = contains(s->value, e);
+        for (size_t k = 0; k < s->arguments; k++)
+            own = own || contains(s->argument[k], e);
+        if (own)
             return complain(b->source, e->place,
                             "'%s' is used in its own definition", e->name);
+        if (is_before(s->declared.place, e->place))
+            return complain(b->source, e->place,
+                            "'%s' cannot be used here: this needs numbers and "
+                            "constants only; declare it with 'const'",
+                            e->name);
         return complain(b->source, e->place,
                         "'%s' is not known here yet: line %zu declares it; "
                         "move that line up",

@@ -304,6 +304,14 @@ static void run(struct estimate *e)
 
 /* --- The result --------------------------------------------------------- */
 
+/* Whether any gap of a group has two steps, so that l(2 dt) differs. */
+static bool has_pairs(const struct estimate *e, size_t group)
+{
+    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
+        if (estimate_steps(e, &e->gaps.gap[i]) > 1) return true;
+    return false;
+}
+
 static void sum_groups(const struct estimate *e, gsv_result *r)
 {
     double variance = 0.0;
@@ -313,7 +321,7 @@ static void sum_groups(const struct estimate *e, gsv_result *r)
         const struct tally *t2 = &e->tally2[g * e->chunks];
         const struct gap *first = &e->gaps.gap[e->group_first[g]];
         const struct gap *last = &e->gaps.gap[e->group_first[g + 1] - 1];
-        bool halved = estimate_steps(e, first) > 1;
+        bool halved = has_pairs(e, g);
         gsv_gap *out = &r->gap[g];
         *out = (gsv_gap){.track = first->track,
                          .from = first->from,

@@ -2,6 +2,7 @@
 #include "sde/gaps.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -110,12 +111,14 @@ static int complete(const struct gaps *g, size_t track, size_t row, bool *is)
     }
     *is = seen == d;
     if (seen == 0 || seen == d) return 0;
+    char line[32] = "";
+    if (s->line[row]) snprintf(line, sizeof line, ":%zu", s->line[row]);
     return fail(GSV_BAD_INPUT,
-                "%s:%zu: series '%s' at time %g has only %zu of the %zu "
+                "%s%s: series '%s' at time %g has only %zu of the %zu "
                 "states ('%s' is missing); rows that are observed in part are "
                 "not supported yet: leave all of the row's states empty, or "
                 "drop it",
-                s->source, s->line[row], s->label[track], s->time[row], seen, d,
+                s->source, line, s->label[track], s->time[row], seen, d,
                 g->spec->column[lost]);
 }
 

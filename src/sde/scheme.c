@@ -210,8 +210,8 @@ static void heun(struct stepper *s, const struct step *step)
     add_noise(s, 0.5, g1, step->dW, s->x);
 }
 
-/* SRA1 of Roessler (2010), of strong order 1.5. J = I10 / h, the mean of
- * W - W(t) over the step, given dW; v becomes dW - J:
+/* SRA1 of Roessler (2010), of strong order 1.5. J = I10 / h is the mean of
+ * W - W(t) over the step:
  *
  *     J  = 1/2 (dW + sqrt(h/3) zeta),
  *     H  = X + 3/4 h f(X, t) + 3/2 g(t + h) J,

@@ -140,8 +140,9 @@ static int element(const struct param_spec *p, const char *name,
 {
     char *end;
     unsigned long row = strtoul(text + 1, &end, 10), column = 1;
-    if (p->columns > 1 && *end == ',') column = strtoul(end + 1, &end, 10);
-    if (strcmp(end, "]") || !row || row > p->rows || !column ||
+        bool whole = p->rank < 2 || *end == ',';
+    if (p->rank == 2 && whole) column = strtoul(end + 1, &end, 10);
+    if (!whole || strcmp(end, "]") || !row || row > p->rows || !column ||
         column > p->columns)
         return fail(GSV_BAD_INPUT,
                     "'%s' is not an element of '%s', which is %zu x %zu", name,
@@ -156,10 +157,14 @@ static int check_value(const struct param_spec *p, size_t i, double v)
     double low = map == MAP_ABOVE ? low_of(p) : p->low;
     if (!isfinite(v))
         return fail(GSV_BAD_INPUT, "'%s' cannot be %g", p->name, v);
-    if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
+        if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
+    if (map == MAP_ABSENT)
+        return fail(GSV_BAD_INPUT,
+                    "'%s' is lower triangular: above its diagonal it is 0 and "
+                    "cannot be %g",
+                    p->name, v);
     return fail(GSV_BAD_INPUT, "%g is outside of the bounds of '%s' (%g, %g)",
-                v, p->name, map == MAP_ABSENT ? 0.0 : low,
-                map == MAP_ABSENT ? 0.0 : p->high);
+                v, p->name, low, p->high);
 }
 
 int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)

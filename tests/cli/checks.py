@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""Checks of the command that no transcript can hold. Each takes a place (see
+run) and returns what is wrong, or an empty text."""
+import json
+import os
+import re
+import resource
+import subprocess
+from pathlib import Path
+
+OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
+
+
+def girsanov(place, *words, **more):
+    return subprocess.run([place.girsanov, *map(str, words)], cwd=place.work,
+                          env=place.environment, stdin=subprocess.DEVNULL,
+                          **{"stdout": subprocess.PIPE,
+                             "stderr": subprocess.PIPE, "timeout": 60, **more})
+
+
+def complaint(done, code=1):
+    """Why this is not one message, an exit code and nothing else, or ''."""
+    err = done.stderr.decode(errors="replace").splitlines()
+    if done.returncode != code:
+        return "exit code %d instead of %d\n%s" % (
+            done.returncode, code, "\n".join(err))
+    if done.stdout:
+        return "there is something on standard output"
+    if not err or not err[0].startswith("girsanov: "):
+        return "the message is %r" % err
+    # A model's line and its caret stand below the sentence.
+    if any(not line.startswith("    ") for line in err[1:]):
+        return "there is more than one message: %r" % err
+    return ""
+
+
+def gather(wrong):
+    return "\n".join("%s: %s" % w for w in wrong if w[1])
+
+
+def keeps_file(place, *words, **more):
+    """The complaint of a run with -o, and whether it left the old file."""
+    kept = place.work / "kept.csv"
+    kept.write_text("precious\n")
+    before = sorted(os.listdir(place.work))
+    wrong = complaint(girsanov(place, *words, "-o", kept, **more))
+    if kept.read_text() != "precious\n":
+        wrong += "; the old file is lost"
+    if sorted(os.listdir(place.work)) != before:
+        wrong += "; there are new files"
+    return wrong
+
+
+# --- Broken input ----------------------------------------------------------
+
+def model_for(path, word):
+    """A model that reads the columns x, and y where the file has it."""
+    names = ["x"]
+    if b"y" in path.read_bytes().split(b"\n")[0]:
+        names.append("y")
+    lines = [word + " " + ", ".join(names)]
+    if word == "input":
+        lines += ["state z", "dz = dW"]
+    else:
+        lines += ["d%s = dW" % name for name in names]
+    return "\n".join(lines) + "\n"
+
+
+def csv__broken_files_give_one_message(place):
+    wrong, model = [], place.work / "m.sde"
+    files = sorted((place.root / "tests" / "broken" / "csv").iterdir())
+    for path in files:
+        model.write_text(model_for(path, "state"))
+        for verb in (["loglik", "--json"], ["check"]):
+            done = girsanov(place, *verb, model, path)
+            wrong.append((path.name, complaint(done)))
+        model.write_text(model_for(path, "input"))
+        wrong.append((path.name, keeps_file(
+            place, "simulate", model, "--inputs", path, "--times", "0:1:3")))
+    return gather(wrong) or ("" if files else "there are no files")
+
+
+def sde__broken_models_give_one_message(place):
+    wrong = []
+    folder = place.root / "tests" / "broken" / "sde"
+    for path in sorted(p for p in folder.glob("*") if p.is_file()):
+        wrong.append((path.name, complaint(girsanov(place, "check", path))))
+        wrong.append((path.name, keeps_file(place, "simulate", path)))
+    return gather(wrong)
+
+
+def simulate__keeps_the_old_file_on_a_full_disk(place):
+    """A limit on the size of files stands for the full disk."""
+    model = place.work / "m.sde"
+    model.write_text(OU)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    return keeps_file(place, "simulate", model, "--times", "0:10:10000",
+                      preexec_fn=limit, restore_signals=False)
+
+
+def simulate__keeps_the_old_file_in_a_read_only_folder(place):
+    """Root may write anywhere, so root tests this as nobody."""
+    folder = place.work / "locked"
+    folder.mkdir()
+    model, kept = folder / "m.sde", folder / "kept.csv"
+    model.write_text(OU)
+    kept.write_text("precious\n")
+    folder.chmod(0o555)
+    who = {} if os.getuid() else {"user": 65534}
+    try:
+        if girsanov(place, "--version", **who).returncode:
+            return ""
+    except OSError:
+        return ""
+    wrong = [("old", complaint(girsanov(
+        place, "simulate", model, "-o", kept, **who)))]
+    wrong.append(("new", complaint(girsanov(
+        place, "simulate", model, "-o", folder / "new.csv", **who))))
+    if sorted(os.listdir(folder)) != ["kept.csv", "m.sde"]:
+        wrong.append(("folder", "has new files"))
+    if kept.read_text() != "precious\n":
+        wrong.append(("old", "is lost"))
+    folder.chmod(0o755)
+    return gather(wrong)
+
+
+# --- Output ----------------------------------------------------------------
+
+def stdout__full_device_is_an_error(place):
+    if not os.path.exists("/dev/full"):
+        return ""
+    model, data = place.work / "m.sde", place.work / "d.csv"
+    model.write_text(OU)
+    data.write_text("time,x\n0,1\n1,0.5\n")
+    wrong = []
+    for words in (["--help"], ["--version"], ["help", "loglik"],
+                  ["check", "--help"], ["check", model],
+                  ["check", model, data, "--json"], ["loglik", model, data],
+                  ["loglik", model, data, "--json"], ["simulate", model],
+                  ["simulate", model, "--times", "0:1:100000"],
+                  ["simulate", model, "--json", "-o", "new.csv"]):
+        with open("/dev/full", "wb") as full:
+            done = girsanov(place, *words, stdout=full)
+        wrong.append((" ".join(map(str, words)), complaint(done)))
+    done = girsanov(place, "simulate", model, "-o", "/dev/full")
+    wrong.append(("-o /dev/full", complaint(done)))
+    return gather(wrong)
+
+
+def loglik__json_is_the_same_on_any_number_of_threads(place):
+    model, data = place.work / "m.sde", place.work / "d.csv"
+    model.write_text("state x, y\nparam a = 1, s = 0.5 > 0\n"
+                     "net f(x, y) -> 2 : 16 16 silu\n"
+                     "dx = (f[1] - a*x)*dt + s*dW\n"
+                     "dy = (f[2] - a*y)*dt + s*dW\n")
+    made = girsanov(place, "simulate", model, "--tracks", 3, "--times",
+                    "0:2:21", "--x0", "normal", "-o", data, "-q")
+    if made.returncode:
+        return made.stderr.decode()
+    wrong = []
+    for words in ([], ["--joint"], ["--gradient"],
+                  ["--gradient", "--paper", "--paths", "33", "--steps", "7"]):
+        texts = set()
+        for threads in (1, 2, 5):
+            done = girsanov(place, "loglik", model, data, "--json",
+                            "--threads", threads, *words)
+            if done.returncode:
+                return done.stderr.decode()
+            texts.add(re.sub(rb'"seconds": [^,]*', b"", done.stdout))
+        if len(texts) > 1:
+            wrong.append((" ".join(words), "the output differs"))
+    return gather(wrong)
+
+
+def loglik__json_has_the_promised_fields(place):
+    promised = """loglik stderr discretisation ess_min khat_max gaps paths steps
+        drift_evaluations seconds reference form random seed params gradient"""
+    model, data = place.work / "m.sde", place.work / "d.csv"
+    model.write_text(OU)
+    data.write_text("time,x\n0,1\n1,0.5\n")
+    done = girsanov(place, "loglik", model, data, "--json", "--gradient")
+    given = json.loads(done.stdout)
+    missing = [name for name in promised.split() if name not in given]
+    for field in ("params", "gradient"):
+        if sorted(given.get(field, {})) != ["a", "s"]:
+            missing.append(field + " by name")
+    return "missing: " + ", ".join(missing) if missing else ""
+
+
+# --- Documents -------------------------------------------------------------
+
+def blocks(path, kind):
+    """(line, text) of the fenced blocks of a kind."""
+    pattern = r"^```%s\n(.*?)^```$" % kind
+    text = path.read_text()
+    for block in re.finditer(pattern, text, re.M | re.S):
+        yield text.count("\n", 0, block.start()) + 2, block.group(1)
+
+
+def language__every_example_of_the_reference_parses(place):
+    page = place.root / "docs" / "LANGUAGE.md"
+    wrong, count = [], 0
+    for line, text in blocks(page, "sde"):
+        model = place.work / "m.sde"
+        model.write_text(text)
+        done = girsanov(place, "check", model)
+        count += 1
+        if done.returncode:
+            wrong.append(("%s:%d" % (page.name, line), done.stderr.decode()))
+    return gather(wrong) or ("" if count else "there are no examples")
+
+
+def language__what_is_not_supported_is_said(place):
+    """Each line of the ```refused blocks, in a model of its own."""
+    page = place.root / "docs" / "LANGUAGE.md"
+    wrong, model = [], place.work / "m.sde"
+    for line, text in blocks(page, "refused"):
+        model.write_text(text)
+        done = girsanov(place, "check", model)
+        said = complaint(done)
+        if not said and b"not supported yet" not in done.stderr:
+            said = done.stderr.decode()
+        wrong.append(("%s:%d" % (page.name, line), said))
+    return gather(wrong)
+
+
+def language__lists_every_function(place):
+    source = place.root / "src" / "lang" / "evaluate.c"
+    names = re.findall(r'^    \{"(\w+)", \d, OP_', source.read_text(), re.M)
+    page = (place.root / "docs" / "LANGUAGE.md").read_text()
+    missing = [n for n in names if "`%s(" % n not in page]
+    if not names:
+        return "no functions found in %s" % source
+    return "missing: " + ", ".join(missing) if missing else ""
+
+
+def command__page_has_every_verb(place):
+    usage = girsanov(place, "--help").stdout.decode()
+    page = (place.root / "docs" / "COMMAND.md").read_text()
+    verbs = re.findall(r"^  (\w+) ", usage, re.M)
+    missing = [v for v in verbs if "$ girsanov %s --help\n" % v not in page]
+    if not verbs:
+        return "no verbs in the usage"
+    return "missing: " + ", ".join(missing) if missing else ""
+
+
+def examples__models_parse(place):
+    return gather((path.name, girsanov(place, "check", path).stderr.decode())
+                  for path in sorted((place.root / "examples").glob("*.sde")))
+
+
+ALL = [value for name, value in list(globals().items()) if "__" in name[1:-1]
+       and callable(value) and not name.startswith("_")]

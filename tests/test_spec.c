@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* What is taken from a model's text: names, shapes, bounds; and what is said
+ * about texts that mean nothing, file by file. */
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "girsanov.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* --- Wrong texts: NAME.sde with its whole message in NAME.txt ------------ */
+
+static const char FOLDER[] = TESTS_DIR "/broken/sde";
+
+static char *file_text(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+    FILE *in = fopen(path, "rb");
+    if (!in) fail_msg("%s is missing", path);
+    char *text = calloc(1, 10000);
+    assert_non_null(text);
+    assert_true(fread(text, 1, 9999, in) < 9999);
+    fclose(in);
+    return text;
+}
+
+static void expect_message(const char *name)
+{
+    char expected_name[300];
+    snprintf(expected_name, sizeof expected_name, "%.*s.txt",
+             (int)strlen(name) - 4, name);
+    char *text = file_text(name), *expected = file_text(expected_name);
+    expected[strlen(expected) - 1] = 0; /* the last line break */
+    gsv_model *m = gsv_model_parse(text, name);
+    if (m) fail_msg("%s was accepted", name);
+    if (strcmp(gsv_last_error(), expected) != 0)
+        fail_msg("said:\n%s\nexpected:\n%s", gsv_last_error(), expected);
+    assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
+    free(text);
+    free(expected);
+}
+
+static void broken__every_file_has_its_message(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    DIR *folder = opendir(FOLDER);
+    assert_non_null(folder);
+    for (struct dirent *d; (d = readdir(folder));) {
+        size_t n = strlen(d->d_name);
+        if (n < 5 || strcmp(d->d_name + n - 4, ".sde") != 0) continue;
+        expect_message(d->d_name);
+        count++;
+    }
+    closedir(folder);
+    assert_true(count >= 30);
+}
+
+/* --- Right texts: names, shapes, numbers --------------------------------- */
+
+static gsv_model *parse(const char *text)
+{
+    gsv_model *m = gsv_model_parse(text, "test.sde");
+    if (!m) fail_msg("%s", gsv_last_error());
+    return m;
+}
+
+static void columns__are_named_after_states_and_inputs(void **state)
+{
+    (void)state;
+    gsv_model *m = parse("state a, x[3]\ninput u, w hold\n"
+                         "dx = -x*u*w*dt + dW\nda = dW\n");
+    static const char *const NAME[] = {"a", 0, "x1", "x2", "x3", "u", "w"};
+    assert_int_equal(gsv_model_columns(m), COUNT(NAME));
+    assert_int_equal(gsv_model_inputs(m), 2);
+    for (size_t i = 0; i < COUNT(NAME); i++)
+        assert_string_equal(gsv_model_column(m)[i], NAME[i]);
+    gsv_model_free(m);
+}
+
+static void params__have_names_shapes_and_bounds(void **state)
+{
+    (void)state;
+    gsv_model *m = parse("state x\n"
+                         "param a = 2 > 1, b = -1 < 0, c in (2, 4)\n"
+                         "param v[3] = 1, A[2,3], L[2,2] lower\n"
+                         "param d > 3, e < 3\n"
+                         "net f(x) -> 2 : 4 tanh\n"
+                         "dx = f[1]*dt + dW\n");
+    static const struct {
+        const char *name;
+        int rank;
+        size_t rows, columns, offset;
+        double low, high;
+        bool lower, weight;
+    } WANTED[] = {
+        {"a", 0, 1, 1, 0, 1, INFINITY, false, false},
+        {"b", 0, 1, 1, 1, -INFINITY, 0, false, false},
+        {"c", 0, 1, 1, 2, 2, 4, false, false},
+        {"v", 1, 3, 1, 3, -INFINITY, INFINITY, false, false},
+        {"A", 2, 2, 3, 6, -INFINITY, INFINITY, false, false},
+        {"L", 2, 2, 2, 12, -INFINITY, INFINITY, true, false},
+        {"d", 0, 1, 1, 16, 3, INFINITY, false, false},
+        {"e", 0, 1, 1, 17, -INFINITY, 3, false, false},
+        {"f.0.weight", 2, 4, 1, 18, -INFINITY, INFINITY, false, true},
+        {"f.0.bias", 1, 4, 1, 22, -INFINITY, INFINITY, false, true},
+        {"f.1.weight", 2, 2, 4, 26, -INFINITY, INFINITY, false, true},
+        {"f.1.bias", 1, 2, 1, 34, -INFINITY, INFINITY, false, true},
+    };
+    static const double VALUE[] = {2, -1, 3, 1, 1, 1, 0, 0, 0,
+                                   0, 0,  0, 1, 0, 0, 1, 4, 2};
+    assert_int_equal(gsv_model_params(m), COUNT(WANTED));
+    assert_int_equal(gsv_model_values(m), 36);
+    for (size_t i = 0; i < COUNT(WANTED); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        assert_string_equal(p.name, WANTED[i].name);
+        assert_int_equal(p.rank, WANTED[i].rank);
+        assert_true(p.rows == WANTED[i].rows && p.columns == WANTED[i].columns);
+        assert_true(p.offset == WANTED[i].offset && p.lower == WANTED[i].lower);
+        assert_true(p.low == WANTED[i].low && p.high == WANTED[i].high);
+        assert_true(p.weight == WANTED[i].weight);
+    }
+    for (size_t i = 0; i < COUNT(VALUE); i++)
+        assert_true(gsv_model_value(m)[i] == VALUE[i]);
+    gsv_model_free(m);
+}
+
+/* Those examples of DESIGN that are supported. */
+static void examples__parse(void **state)
+{
+    (void)state;
+    static const char *const TEXT[] = {
+        "# Lorenz, unknown drift: the paper's model\n"
+        "state x, y, z\n"
+        "param sigma = 1 > 0\n"
+        "net   f(x, y, z) -> 3 : 32 256 32 relu\n"
+        "dx = f[1]*dt + sigma*dW\n"
+        "dy = f[2]*dt + sigma*dW\n"
+        "dz = f[3]*dt + sigma*dW\n",
+        "state x[100]\n"
+        "param theta = 1 > 0, mu[100] = 0\n"
+        "dx = theta*(mu - x)*dt + dW\n",
+        "state q, p\n"
+        "net   H(q, p) -> 1 : 64 64 tanh\n"
+        "param c = 0.1 > 0, s = 0.3 > 0\n"
+        "dq =  grad(H, p)*dt + s*dW\n"
+        "dp = (-grad(H, q) - c*p)*dt + s*dW\n",
+        "state x\n"
+        "input u                      # a column, interpolated\n"
+        "net   n(x, u) -> 1 : 16 tanh\n"
+        "param a = 1, s = 1 > 0, e = 0.1 > 0\n"
+        "dx = (-a*x + n)*dt + s*dW    # physics plus a network\n",
+        "state z[2]\nnet f(z) -> 2 : 64 64 tanh\ndz = f*dt + dW\n",
+    };
+    for (size_t i = 0; i < COUNT(TEXT); i++)
+        gsv_model_free(parse(TEXT[i]));
+}
+
+/* Declarations that stand by themselves may follow their use. */
+static void declarations__may_follow_equations(void **state)
+{
+    (void)state;
+    gsv_model *m = parse("dx = -k*x*dt + s*dW\nstate x\nparam k = 2, s = 3\n");
+    double x = 0.5, t = 0.0, f;
+    assert_int_equal(gsv_model_drift(m, 1, &t, &x, NULL, &f), 0);
+    assert_true(f == -1.0);
+    gsv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(broken__every_file_has_its_message),
+        cmocka_unit_test(columns__are_named_after_states_and_inputs),
+        cmocka_unit_test(params__have_names_shapes_and_bounds),
+        cmocka_unit_test(examples__parse),
+        cmocka_unit_test(declarations__may_follow_equations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
