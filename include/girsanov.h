@@ -179,15 +179,45 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o);
 
 /* --- Likelihood ----------------------------------------------------------- */
 
+/* What bridges are drawn from: Brownian motion, or a linear SDE that is fitted
+ * to the drift in every gap, once (linear) or in every step (lna). auto tries
+ * them on a few pilot paths. */
+enum gsv_reference {
+    GSV_REFERENCE_AUTO,
+    GSV_REFERENCE_BROWNIAN,
+    GSV_REFERENCE_LINEAR,
+    GSV_REFERENCE_LNA
+};
+
+/* How the weights are summed: at left ends, at the reference's forecast of the
+ * middle, or by trapezoids with the divergence. auto takes the midpoint where
+ * drift dominates noise, else ito. */
+enum gsv_form {
+    GSV_FORM_AUTO,
+    GSV_FORM_ITO,
+    GSV_FORM_MIDPOINT,
+    GSV_FORM_STRATONOVICH
+};
+
+/* Scrambled Sobol' points (paths are rounded up to a power of two), or
+ * independent numbers. */
+enum gsv_random { GSV_RANDOM_SOBOL, GSV_RANDOM_IID };
+
 typedef struct gsv_options {
-    size_t paths;  /* K, for every gap                                 */
-    size_t steps;  /* M, for every gap                                 */
-    double step;   /* longest step; where positive it sets M instead   */
-    bool joint;    /* average over whole tracks, not gap by gap        */
-    bool gradient; /* the gradient too                                 */
-    bool wide;     /* networks in double                               */
+    size_t paths; /* K, for every gap                                   */
+    size_t steps; /* M, for every gap                                   */
+    double step;  /* longest step; where positive it sets M instead     */
+    enum gsv_reference reference;
+    enum gsv_form form;
+    enum gsv_random random;
+    bool richardson; /* 2 l(dt) - l(2 dt) instead of l(dt)              */
+    bool delta;      /* corrects the bias of the log of a mean          */
+    bool joint;      /* average over whole tracks, not gap by gap       */
+    bool gradient;   /* the gradient too                                */
+    bool wide;       /* networks in double                              */
     uint64_t seed;
-    size_t threads; /* 0 for all; the result is the same for any number */
+    uint32_t iteration; /* other numbers for every iteration of a fit   */
+    size_t threads;     /* 0 for all; the result is the same for any number */
 } gsv_options;
 gsv_options gsv_options_default(void);
 
@@ -198,7 +228,11 @@ typedef struct gsv_gap {
     double loglik;         /* its share                             */
     double error;          /* standard error of that                */
     double ess;            /* effective number of paths             */
+    double khat;           /* Pareto shape of the weights' tail     */
+    double log_bias;       /* of the log of a mean, by the delta method */
     double discretisation; /* l(dt) - l(2 dt); NaN with one step  */
+    enum gsv_reference reference; /* what it was; joint: of the last gap */
+    enum gsv_form form;
 } gsv_gap;
 
 typedef struct gsv_result {
@@ -206,6 +240,8 @@ typedef struct gsv_result {
     double error;          /* its Monte Carlo standard error              */
     double discretisation; /* l(dt) - l(2 dt) from the same paths         */
     double ess_min;        /* smallest effective number of paths          */
+    double khat_max;       /* largest k-hat; NaN with few paths           */
+    double log_bias;       /* of the log of a mean, by the delta method   */
     size_t gaps, paths;
     size_t steps; /* of the longest gap                       */
     uint64_t drift_evaluations;

@@ -360,3 +360,14 @@ node graph_gradient(struct graph *g, node a, node leaf)
     mem_free(moves);
     return result;
 }
+
+node graph_divergence(struct graph *g, node a, node leaf)
+{
+    node sum = 0;
+    for (size_t i = 0; !g->failed && i < graph_size(g, a); i++) {
+        node row = graph_gradient(g, graph_slice(g, a, i, 1, 1), leaf);
+        row = graph_slice(g, row, i, 1, 1);
+        sum = sum ? add(g, sum, row) : row;
+    }
+    return sum;
+}

@@ -33,9 +33,9 @@ struct graph *graph_new(void)
 void graph_free(struct graph *g)
 {
     if (!g) return;
-    for (size_t i = 0; i < g->blocks; i++)
+    for (size_t i = g->own_blocks; i < g->blocks; i++)
         mem_free(g->block[i]);
-    for (size_t i = 0; i < g->nets; i++)
+    for (size_t i = g->own_nets; i < g->nets; i++)
         mem_free((void *)(size_t)g->net[i].width);
     mem_free(g->block);
     mem_free(g->net);
@@ -44,6 +44,34 @@ void graph_free(struct graph *g)
     mem_free(g->link);
     mem_free(g->bucket);
     mem_free(g);
+}
+
+/* A copy of n elements with room for capacity of them. */
+static void *copied(const void *from, size_t n, size_t capacity, size_t size)
+{
+    char *copy = mem_new(capacity, size);
+    if (copy && n) memcpy(copy, from, n * size);
+    return copy;
+}
+
+struct graph *graph_copy(const struct graph *g)
+{
+    struct graph *c = NEW(struct graph, 1);
+    if (!c) return NULL;
+    *c = *g;
+    c->own_blocks = g->blocks;
+    c->own_nets = g->nets;
+    c->info = copied(g->info, g->nodes, g->node_capacity, sizeof *c->info);
+    c->link = copied(g->link, g->links, g->link_capacity, sizeof *c->link);
+    c->bucket = copied(g->bucket, g->buckets, g->buckets, sizeof *c->bucket);
+    c->block = copied(g->block, g->blocks, g->block_capacity, sizeof *c->block);
+    c->net = copied(g->net, g->nets, g->net_capacity, sizeof *c->net);
+    c->net_offset = copied(g->net_offset, g->nets, g->net_offset_capacity,
+                           sizeof *c->net_offset);
+    if (c->info && c->link && c->bucket && c->block && c->net && c->net_offset)
+        return c;
+    graph_free(c);
+    return NULL;
 }
 
 const struct node_info *graph_info(const struct graph *g, node a)

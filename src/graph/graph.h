@@ -104,17 +104,21 @@ struct graph {
     size_t links, link_capacity;
     size_t *bucket;
     size_t buckets;
-    double **block; /* the constants' memory, owned */
-    size_t blocks, block_capacity;
-    struct net *net;    /* their widths are owned */
+    double **block; /* the constants' memory, owned from own_blocks on */
+    size_t blocks, block_capacity, own_blocks;
+    struct net *net;    /* their widths are owned from own_nets on */
     size_t *net_offset; /* of their parameters    */
-    size_t nets, net_capacity, net_offset_capacity;
+    size_t nets, net_capacity, net_offset_capacity, own_nets;
     struct call_spec call;
     bool failed; /* out of memory: checked once, at the end */
 };
 
 struct graph *graph_new(void);
 void graph_free(struct graph *g);
+
+/* A graph with the same nodes that can grow on its own; it borrows the
+ * constants and networks of the first one. */
+struct graph *graph_copy(const struct graph *g);
 
 /* Leaves. */
 node graph_number(struct graph *g, double value);
@@ -163,6 +167,9 @@ node graph_substitute(struct graph *g, node a, node state);
  * scalar a with respect to a leaf, in the leaf's shape. */
 node graph_time_derivative(struct graph *g, node a);
 node graph_gradient(struct graph *g, node a, node leaf);
+
+/* sum over i of d a_i / d leaf_i: the divergence of a vector field. */
+node graph_divergence(struct graph *g, node a, node leaf);
 
 /* What a node depends on, directly or not. */
 bool graph_depends(const struct graph *g, node a, enum op leaf);

@@ -169,6 +169,14 @@ node graph_softmax(struct graph *g, node a)
                  graph_info(g, a)->columns);
 }
 
+/* Whether n elements from offset on are of what was padded. */
+static bool within_pad(const struct graph *g, node a, size_t offset, size_t n)
+{
+    size_t first = g->info[a].offset,
+           size = graph_size(g, graph_input(g, a, 0));
+    return offset >= first && offset + n <= first + size;
+}
+
 node graph_slice(struct graph *g, node a, size_t offset, size_t rows,
                  size_t columns)
 {
@@ -184,6 +192,9 @@ node graph_slice(struct graph *g, node a, size_t offset, size_t rows,
         return graph_slice(g, graph_input(g, a, 0), i->offset + offset, rows,
                            columns);
     if (i->op == OP_FILL && rows * columns == 1) return graph_input(g, a, 0);
+    if (i->op == OP_PAD && within_pad(g, a, offset, rows * columns))
+        return graph_slice(g, graph_input(g, a, 0), offset - i->offset, rows,
+                           columns);
     if (i->op == OP_STACK && rows * columns == 1 &&
         i->inputs == graph_size(g, a))
         return graph_input(g, a, offset);

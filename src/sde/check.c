@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* The gradient against differences of the same estimate: same random numbers,
- * one number of theta moved at a time, networks in double. */
+ * one number of theta moved at a time, networks in double, and the references
+ * frozen, since they are constants under differentiation. */
 #include <math.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "sde/model.h"
+#include "sde/result.h"
 
 /* Large models are checked at numbers spread evenly over theta. */
 enum { MOST_CHECKED = 256 };
 
 static int loglik_at(gsv_model *m, const gsv_series *s, const gsv_options *o,
-                     double *theta, size_t i, double move, double *value)
+                     const double *guide, double *theta, size_t i, double move,
+                     double *value)
 {
     gsv_result r;
     double kept = theta[i];
     theta[i] += move;
     gsv_theta_set(m, theta);
     theta[i] = kept;
-    int status = gsv_loglik(m, s, o, &r);
+    int status = loglik_guided(m, s, o, guide, &r);
     if (status) return status;
     *value = r.loglik;
     gsv_result_free(&r);
@@ -27,12 +29,13 @@ static int loglik_at(gsv_model *m, const gsv_series *s, const gsv_options *o,
 
 /* Central differences of the fourth order: (8 D1 - D2) / 12 h. */
 static int difference(gsv_model *m, const gsv_series *s, const gsv_options *o,
-                      double *theta, size_t i, double *result)
+                      const double *guide, double *theta, size_t i,
+                      double *result)
 {
     double h = 1e-5 * fmax(1.0, fabs(theta[i])), v[4];
     static const double at[4] = {1.0, -1.0, 2.0, -2.0};
     for (size_t j = 0; j < 4; j++) {
-        int status = loglik_at(m, s, o, theta, i, at[j] * h, &v[j]);
+        int status = loglik_at(m, s, o, guide, theta, i, at[j] * h, &v[j]);
         if (status) return status;
     }
     *result = (8.0 * (v[0] - v[1]) - (v[2] - v[3])) / (12.0 * h);
@@ -40,8 +43,8 @@ static int difference(gsv_model *m, const gsv_series *s, const gsv_options *o,
 }
 
 static int compare(gsv_model *m, const gsv_series *s, const gsv_options *o,
-                   double *theta, const double *theta_bar, double *worst,
-                   size_t *where)
+                   const double *guide, double *theta, const double *theta_bar,
+                   double *worst, size_t *where)
 {
     size_t n = gsv_theta_size(m);
     size_t checked = n < MOST_CHECKED ? n : MOST_CHECKED;
@@ -53,7 +56,7 @@ static int compare(gsv_model *m, const gsv_series *s, const gsv_options *o,
     for (size_t j = 0; j < checked; j++) {
         size_t i = j * n / checked;
         double numeric = 0.0;
-        int status = difference(m, s, o, theta, i, &numeric);
+        int status = difference(m, s, o, guide, theta, i, &numeric);
         if (status) return status;
         double size = fmax(fmax(fabs(numeric), fabs(theta_bar[i])),
                            fmax(1e-2 * scale, 1e-8));
@@ -83,7 +86,7 @@ int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
         gsv_theta_get(m, theta);
         gsv_theta_vjp(m, r.gradient, theta_bar);
         wide.gradient = false;
-        status = compare(m, s, &wide, theta, theta_bar, worst, where);
+        status = compare(m, s, &wide, kept, theta, theta_bar, worst, where);
         for (size_t i = 0; i < m->spec->parameters; i++)
             m->value[i] = kept[i];
     }

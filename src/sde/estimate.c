@@ -2,25 +2,25 @@
 #include "sde/estimate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/lanes.h"
-#include "base/memory.h"
+#include "sde/khat.h"
+#include "sde/result.h"
 
 /* Items beyond this bring no more balance; chunks are only cut to get there.
- * Both are functions of the problem alone, never of the number of threads. */
-enum { ITEMS = 64, LANES = 64 };
+ * All of these are functions of the problem alone, never of the threads. */
+enum { ITEMS = 64 };
 
-/* A block's points fill about this much of the cache; a few points more or
- * less make no difference. */
+/* A block's points fill about this much of the cache; an item of small groups
+ * has at least as many points as keep the kernels busy. */
 enum { BLOCK_BYTES = 1 << 20, FEWEST_POINTS = 64, MOST_POINTS = 8192 };
+enum { BUSY_POINTS = 96, CONTEXT_BYTES = 1 << 20, MOST_GAPS = 256 };
 
 gsv_options gsv_options_default(void)
 {
-    return (gsv_options){.paths = 64, .steps = 16, .seed = 1};
+    return (gsv_options){.paths = 64, .steps = 8, .seed = 1};
 }
 
 size_t estimate_steps(const struct estimate *e, const struct gap *gap)
@@ -31,7 +31,7 @@ size_t estimate_steps(const struct estimate *e, const struct gap *gap)
     return steps < 1.0 ? 1 : (size_t)steps;
 }
 
-/* --- Setting up --------------------------------------------------------- */
+/* --- Checking ----------------------------------------------------------- */
 
 static int check_options(const gsv_options *o)
 {
@@ -49,17 +49,95 @@ static int check_options(const gsv_options *o)
     return 0;
 }
 
-static int check_steps(const struct estimate *e)
+static int find_longest(struct estimate *e)
 {
-    for (size_t i = 0; i < e->gaps.count; i++)
-        if (e->options->step > 0.0 &&
-            e->gaps.gap[i].length / e->options->step > 1e8)
+    for (size_t i = 0; i < e->gaps.count; i++) {
+        double length = e->gaps.gap[i].length;
+        if (e->options->step > 0.0 && length / e->options->step > 1e8)
             return fail(GSV_BAD_INPUT,
                         "a step of %g cuts a gap of length %g into more than "
                         "1e8 steps; take a longer one",
-                        e->options->step, e->gaps.gap[i].length);
+                        e->options->step, length);
+        size_t M = estimate_steps(e, &e->gaps.gap[i]);
+        if (M > e->longest) e->longest = M;
+    }
     return 0;
 }
+
+/* A linear reference keeps matrices for every step. */
+static int check_reference(const struct estimate *e)
+{
+    double bytes = 8.0 * (double)reference_size(e->d, 1) * (double)e->longest;
+    if (e->options->reference == GSV_REFERENCE_BROWNIAN || bytes < 2e9)
+        return 0;
+    return fail(GSV_BAD_INPUT,
+                "a linear reference of %zu steps in %zu dimensions would take "
+                "%.0f GB; take fewer steps, or the brownian reference",
+                e->longest, e->d, bytes / 1e9);
+}
+
+/* --- Programs ----------------------------------------------------------- */
+
+/* Exact divergences cost a pass for every dimension. */
+enum { MOST_DIVERGENCE = 16 };
+
+/* The graph with the divergence of f~ added, in a copy: the model's own is
+ * read by others at the same time. */
+static int add_divergence(struct estimate *e, node *divergence)
+{
+    const gsv_model *m = e->model;
+    const struct graph *g = m->spec->graph;
+    if (m->calls)
+        return fail(GSV_BAD_INPUT,
+                    "the stratonovich form needs the drift's divergence, "
+                    "which a C callback does not give; use ito or midpoint");
+    if (g->nets && e->d > MOST_DIVERGENCE)
+        return fail(GSV_BAD_INPUT,
+                    "the stratonovich form needs the divergence of a network "
+                    "in %zu dimensions, but computes it up to %d only; use "
+                    "ito or midpoint",
+                    e->d, MOST_DIVERGENCE);
+    e->graph = graph_copy(g);
+    if (!e->graph) return GSV_NO_MEMORY;
+    node state = graph_leaf(e->graph, OP_STATE, 0, e->d, 1);
+    *divergence = graph_divergence(e->graph, m->unit_drift, state);
+    return e->graph->failed ? GSV_NO_MEMORY : 0;
+}
+
+static int prepare(struct estimate *e, const double *guide)
+{
+    const double *value = e->model->value;
+    if (uniforms_init(&e->unit_uniforms, e->unit) ||
+        uniforms_init(&e->map_uniforms, e->map) ||
+        uniforms_init(&e->guide_unit, e->unit) ||
+        uniforms_init(&e->guide_map, e->map))
+        return GSV_NO_MEMORY;
+    e->frozen = guide != NULL;
+    program_prepare(e->unit, value, &e->unit_uniforms);
+    program_prepare(e->map, value, &e->map_uniforms);
+    program_prepare(e->unit, guide ? guide : value, &e->guide_unit);
+    program_prepare(e->map, guide ? guide : value, &e->guide_map);
+    return 0;
+}
+
+static int make_programs(struct estimate *e, const double *guide)
+{
+    const gsv_model *m = e->model;
+    size_t n = m->spec->parameters, outputs = 1;
+    bool wide = e->options->wide;
+    node unit[2] = {m->unit_drift}, map[2] = {m->unit_state, m->log_jacobian};
+    if (e->options->form == GSV_FORM_STRATONOVICH) {
+        int status = add_divergence(e, &unit[1]);
+        if (status) return status;
+        outputs = 2;
+    }
+    const struct graph *g = e->graph ? e->graph : m->spec->graph;
+    e->unit = program_new(g, outputs, unit, n, wide);
+    e->map = program_new(g, 2, map, n, wide);
+    return e->unit && e->map ? prepare(e, guide) : GSV_NO_MEMORY;
+}
+
+/* --- Groups, items, sizes ----------------------------------------------- */
 
 static int make_groups(struct estimate *e)
 {
@@ -73,366 +151,247 @@ static int make_groups(struct estimate *e)
     return 0;
 }
 
-static int make_programs(struct estimate *e)
+/* K as it is used: one path where no gap has an inner point, and a power of
+ * two for Sobol' points. */
+static size_t real_paths(const struct estimate *e)
 {
-    const gsv_model *m = e->model;
-    const struct graph *g = m->spec->graph;
-    node map[2] = {m->unit_state, m->log_jacobian};
-    e->unit = program_new(g, 1, &m->unit_drift, m->spec->parameters,
-                          e->options->wide);
-    e->map = program_new(g, 2, map, m->spec->parameters, e->options->wide);
-    if (!e->unit || !e->map || uniforms_init(&e->unit_uniforms, e->unit) ||
-        uniforms_init(&e->map_uniforms, e->map))
-        return GSV_NO_MEMORY;
-    program_prepare(e->unit, m->value, &e->unit_uniforms);
-    program_prepare(e->map, m->value, &e->map_uniforms);
-    return 0;
+    size_t K = 1;
+    if (e->longest == 1) return 1;
+    if (e->options->random == GSV_RANDOM_IID) return e->options->paths;
+    while (K < e->options->paths)
+        K *= 2;
+    return K;
 }
 
-/* The points of a block, and the chunks that give all threads work. */
+static size_t clamp(size_t x, size_t low, size_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* A chunk has at least a vector of paths; and every chunk builds its gap's
+ * linear reference again, so that sampling should cost more than that. */
+static size_t fewest_paths(const struct estimate *e)
+{
+    bool brownian = e->options->reference == GSV_REFERENCE_BROWNIAN;
+    return brownian ? 8 : 16 * (e->d + 1);
+}
+
 static void make_sizes(struct estimate *e)
 {
     bool gradient = e->options->gradient;
-    size_t K = e->options->paths, bytes = program_bytes(e->unit, gradient);
-    bytes += e->d * sizeof(double) * (gradient ? 6 : 3);
-    size_t points = BLOCK_BYTES / bytes;
-    if (points < FEWEST_POINTS) points = FEWEST_POINTS;
-    if (points > MOST_POINTS) points = MOST_POINTS;
-    e->capacity = points;
+    size_t bytes = program_bytes(e->unit, gradient) +
+                   e->d * sizeof(double) * (gradient ? 16 : 12);
+    size_t context = context_size(e) * sizeof(double);
+    e->K = real_paths(e);
+    e->capacity = clamp(BLOCK_BYTES / bytes, FEWEST_POINTS, MOST_POINTS);
+    e->batch = clamp(CONTEXT_BYTES / context, 1, MOST_GAPS);
     e->chunks = e->groups < ITEMS ? (ITEMS + e->groups - 1) / e->groups : 1;
-    if (e->chunks > (K + 7) / 8) e->chunks = (K + 7) / 8;
+    size_t most = e->K / fewest_paths(e);
+    e->chunks = clamp(e->chunks, 1, most ? most : 1);
+}
+
+static size_t group_points(const struct estimate *e, size_t group)
+{
+    size_t points = 0;
+    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
+        points += walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) * e->K;
+    return points;
+}
+
+static int add_item(struct estimate *e, struct item item)
+{
+    if (MEM_ROOM(e->item, e->items, e->item_capacity)) return GSV_NO_MEMORY;
+    e->item[e->items++] = item;
+    return 0;
+}
+
+/* Small groups side by side in one block: as many as give each lane some. */
+static int pack_groups(struct estimate *e)
+{
+    size_t total = 0;
+    for (size_t g = 0; g < e->groups; g++)
+        total += group_points(e, g);
+    size_t target = clamp(total / ITEMS, BUSY_POINTS, e->capacity);
+    for (size_t g = 0; g < e->groups;) {
+        size_t first = g, points = 0, gaps = 0;
+        do {
+            points += group_points(e, g);
+            gaps += e->group_first[g + 1] - e->group_first[g];
+            g++;
+        } while (g < e->groups && gaps < e->batch &&
+                 points + group_points(e, g) <= target);
+        if (add_item(e, (struct item){first, g, 0, e->K})) return GSV_NO_MEMORY;
+    }
+    return 0;
 }
 
 /* Chunks begin at multiples of 8 paths: whole vectors. */
-size_t estimate_chunk_first(const struct estimate *e, size_t chunk)
+static size_t chunk_first(const struct estimate *e, size_t chunk)
 {
-    size_t K = e->options->paths;
-    size_t first = 8 * lanes_first(chunk, e->chunks, (K + 7) / 8);
-    return first < K ? first : K;
+    size_t first = 8 * lanes_first(chunk, e->chunks, (e->K + 7) / 8);
+    return first < e->K ? first : e->K;
+}
+
+static int make_items(struct estimate *e)
+{
+    if (e->chunks == 1) return pack_groups(e);
+    for (size_t g = 0; g < e->groups; g++)
+        for (size_t c = 0; c < e->chunks; c++)
+            if (add_item(e, (struct item){g, g + 1, chunk_first(e, c),
+                                          chunk_first(e, c + 1)}))
+                return GSV_NO_MEMORY;
+    return 0;
+}
+
+/* --- Memory ------------------------------------------------------------- */
+
+/* The most weights that an item has at once. */
+static size_t item_weights(const struct estimate *e)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < e->items; i++) {
+        const struct item *t = &e->item[i];
+        size_t n = (t->group1 - t->group0) * (t->k1 - t->k0);
+        if (n > most) most = n;
+    }
+    return most;
 }
 
 static int scratch_init(const struct estimate *e, struct scratch *s)
 {
-    size_t d = e->d, P = e->capacity, n = e->inputs;
-    size_t K = estimate_chunk_first(e, 1);
+    size_t d = e->d, P = e->capacity, n = e->inputs, G = 2 * e->batch;
+    size_t weights = item_weights(e), path = d * P > d * G ? d * P : d * G;
     bool gradient = e->options->gradient;
-    size_t unit = gradient ? program_uniforms(e->unit) : 0;
-    size_t map = gradient ? program_uniforms(e->map) : 0;
-    size_t path = d * P > 2 * d ? d * P : 2 * d, ends = 2 * (d + n + 1);
+    size_t bars = gradient ? path : 0;
+    size_t modes = MODES < e->longest ? MODES : e->longest;
+    size_t mode = d * (P > 16 * modes ? P : 16 * modes);
     struct {
         double **array;
         size_t count;
     } part[] = {
-        {&s->z, path},         {&s->at, path},       {&s->Y, path},
-        {&s->dY, path},        {&s->f_bar, path},    {&s->dY_bar, path},
-        {&s->Y_bar, path},     {&s->time, P},        {&s->input, n * P},
-        {&s->slope, n * P},    {&s->S, K},           {&s->S2, K},
-        {&s->S_bar, K},        {&s->x, ends},        {&s->y, ends},
-        {&s->y_bar, ends},     {&s->end_time, 2},    {&s->end_input, ends},
-        {&s->end_slope, ends}, {&s->unit_bar, unit}, {&s->map_bar, map}};
+        {&s->context_memory, e->batch * context_size(e)},
+        {&s->draw.basis, modes * modes},
+        {&s->draw.mode, mode},
+        {&s->draw.row, MODES},
+        {&s->xi, path},
+        {&s->at, path},
+        {&s->Y, path},
+        {&s->Z, path},
+        {&s->dY, path},
+        {&s->dot, path},
+        {&s->f_bar, bars},
+        {&s->div_bar, gradient ? P : 0},
+        {&s->dY_bar, bars},
+        {&s->Y_bar, bars},
+        {&s->Z_bar, bars},
+        {&s->time, P},
+        {&s->input, n * P},
+        {&s->slope, n * P},
+        {&s->weigh, weigh_scratch(d, P)},
+        {&s->S, weights},
+        {&s->S2, weights},
+        {&s->S_bar, gradient ? weights : 0},
+        {&s->S2_bar, gradient ? weights : 0},
+        {&s->pilot, PILOTS},
+        {&s->pilot2, PILOTS},
+        {&s->x, d * G},
+        {&s->y_bar, d * G},
+        {&s->end_time, G},
+        {&s->end_input, n * G},
+        {&s->end_slope, n * G},
+        {&s->small, 4 * d + G},
+        {&s->sorted, khat_room(e->K)},
+        {&s->unit_bar, gradient ? program_uniforms(e->unit) : 0},
+        {&s->map_bar, gradient ? program_uniforms(e->map) : 0},
+    };
     size_t bytes = 0, parts = sizeof part / sizeof *part;
     for (size_t i = 0; i < parts; i++)
         bytes += arena_size(part[i].count);
-    if (arena_init(&s->arena, bytes) ||
-        workspace_init(&s->unit, e->unit, P, gradient, false) ||
-        workspace_init(&s->map, e->map, 2, gradient, false))
+    s->context = NEW(struct context, e->batch);
+    s->piece = NEW(struct piece, e->batch);
+    if (!s->context || !s->piece || arena_init(&s->arena, bytes) ||
+        workspace_init(&s->unit, e->unit, P, gradient,
+                       e->options->reference != GSV_REFERENCE_BROWNIAN) ||
+        workspace_init(&s->map, e->map, G, gradient, false))
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < parts; i++)
         *part[i].array = arena_take(&s->arena, part[i].count);
+    s->draw.d = d;
+    s->draw.sobol = e->options->random == GSV_RANDOM_SOBOL;
     return 0;
+}
+
+static void scratch_free(struct scratch *s)
+{
+    workspace_free(&s->unit);
+    workspace_free(&s->map);
+    arena_free(&s->arena);
+    mem_free(s->context);
+    mem_free(s->piece);
 }
 
 static int make_memory(struct estimate *e)
 {
-    size_t items = e->groups * e->chunks;
-    bool gradient = e->options->gradient;
+    size_t slots = e->groups * e->chunks;
+    bool gradient = e->options->gradient, stored = e->chunks > 1;
     e->threads = lanes_threads(e->options->threads);
-    if (e->threads > items) e->threads = items;
-    e->tally = NEW(struct tally, items);
-    e->tally2 = NEW(struct tally, items);
-    e->base = NEW(double, items);
+    e->threads = clamp(e->threads, 1, e->items < LANES ? e->items : LANES);
+    e->tally = NEW(struct tally, slots);
+    e->tally2 = NEW(struct tally, slots);
+    e->base = NEW(double, slots);
+    e->finding = NEW(struct finding, e->groups);
     e->scratch = NEW(struct scratch, e->threads);
-    if (gradient) {
-        e->unit_bar = NEW(double, program_uniforms(e->unit));
-        e->map_bar = NEW(double, program_uniforms(e->map));
-        if (e->chunks > 1) e->S = NEW(double, e->groups * e->options->paths);
-    }
-    if (!e->tally || !e->tally2 || !e->base || !e->scratch ||
-        (gradient && (!e->unit_bar || !e->map_bar || (e->chunks > 1 && !e->S))))
+    e->unit_bar = NEW(double, gradient ? program_uniforms(e->unit) : 0);
+    e->map_bar = NEW(double, gradient ? program_uniforms(e->map) : 0);
+    e->S = stored ? NEW(double, e->groups * e->K) : NULL;
+    e->S2 = stored ? NEW(double, e->groups * e->K) : NULL;
+    if (!e->tally || !e->tally2 || !e->base || !e->finding || !e->scratch ||
+        !e->unit_bar || !e->map_bar || (stored && (!e->S || !e->S2)))
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < e->threads; i++)
         if (scratch_init(e, &e->scratch[i])) return GSV_NO_MEMORY;
     return 0;
 }
 
-static int estimate_init(struct estimate *e, const gsv_model *m,
-                         const gsv_series *series, const gsv_options *o)
+int estimate_init(struct estimate *e, const gsv_model *m,
+                  const gsv_series *series, const gsv_options *o,
+                  const double *guide)
 {
     *e = (struct estimate){
         .model = m, .options = o, .d = m->spec->dim, .inputs = m->spec->inputs};
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
-    if (!status) status = check_steps(e);
+    if (!status) status = find_longest(e);
+    if (!status) status = check_reference(e);
     if (!status) status = make_groups(e);
-    if (!status) status = make_programs(e);
+    if (!status) status = make_programs(e, guide);
     if (status) return status;
     make_sizes(e);
-    return make_memory(e);
+    status = make_items(e);
+    return status ? status : make_memory(e);
 }
 
-static void estimate_free(struct estimate *e)
+void estimate_free(struct estimate *e)
 {
-    for (size_t i = 0; e->scratch && i < e->threads; i++) {
-        workspace_free(&e->scratch[i].unit);
-        workspace_free(&e->scratch[i].map);
-        arena_free(&e->scratch[i].arena);
-    }
+    for (size_t i = 0; e->scratch && i < e->threads; i++)
+        scratch_free(&e->scratch[i]);
     mem_free(e->scratch);
+    mem_free(e->item);
     mem_free(e->tally);
     mem_free(e->tally2);
     mem_free(e->base);
+    mem_free(e->finding);
     mem_free(e->S);
+    mem_free(e->S2);
     mem_free(e->unit_bar);
     mem_free(e->map_bar);
     mem_free(e->group_first);
     uniforms_free(&e->unit_uniforms);
     uniforms_free(&e->map_uniforms);
+    uniforms_free(&e->guide_unit);
+    uniforms_free(&e->guide_map);
     program_free(e->unit);
     program_free(e->map);
+    graph_free(e->graph);
     gaps_free(&e->gaps);
-}
-
-/* --- Items -------------------------------------------------------------- */
-
-/* S_bar = the paths' weights, which sum to 1 over the group. */
-static void weights(size_t n, const double *S, double log_sum, double *S_bar)
-{
-    for (size_t k = 0; k < n; k++)
-        S_bar[k] = exp(S[k] - log_sum);
-}
-
-static void item_forward(struct estimate *e, struct scratch *s, size_t item)
-{
-    size_t group = item / e->chunks, chunk = item % e->chunks;
-    size_t k0 = estimate_chunk_first(e, chunk);
-    size_t k1 = estimate_chunk_first(e, chunk + 1), n = k1 - k0;
-    struct tally *t = &e->tally[item];
-    walk_forward(e, s, group, k0, k1, &e->base[item]);
-    tally_start(t);
-    tally_start(&e->tally2[item]);
-    tally_add(t, n, s->S);
-    tally_add(&e->tally2[item], n, s->S2);
-    if (e->S)
-        memcpy(e->S + group * e->options->paths + k0, s->S, n * sizeof *s->S);
-    if (!e->options->gradient || e->chunks > 1) return;
-    weights(n, s->S, tally_log_sum(t), s->S_bar);
-    walk_backward(e, s, group, k0, k1, walk_is_one_block(e, group));
-}
-
-/* Where a group has several chunks its weights are known only after all of
- * them, and the paths are walked again. */
-static void item_backward(struct estimate *e, struct scratch *s, size_t item)
-{
-    size_t group = item / e->chunks, chunk = item % e->chunks;
-    size_t k0 = estimate_chunk_first(e, chunk);
-    size_t k1 = estimate_chunk_first(e, chunk + 1);
-    double log_sum = tally_log_sum(&e->tally[group * e->chunks]);
-    weights(k1 - k0, e->S + group * e->options->paths + k0, log_sum, s->S_bar);
-    walk_backward(e, s, group, k0, k1, false);
-}
-
-/* --- Lanes -------------------------------------------------------------- */
-
-static size_t lane_count(const struct estimate *e)
-{
-    size_t items = e->groups * e->chunks;
-    return items < LANES ? items : LANES;
-}
-
-static void lane_run(struct estimate *e, size_t lane, size_t thread,
-                     void (*item)(struct estimate *, struct scratch *, size_t))
-{
-    size_t items = e->groups * e->chunks, lanes = lane_count(e);
-    size_t end = lanes_first(lane + 1, lanes, items);
-    for (size_t i = lanes_first(lane, lanes, items); i < end; i++)
-        item(e, &e->scratch[thread], i);
-}
-
-static void lane_forward(void *context, size_t lane, size_t thread)
-{
-    lane_run(context, lane, thread, item_forward);
-}
-
-static void lane_backward(void *context, size_t lane, size_t thread)
-{
-    lane_run(context, lane, thread, item_backward);
-}
-
-static void move_sum(size_t n, double *from, double *to)
-{
-    for (size_t i = 0; i < n; i++) {
-        to[i] += from[i];
-        from[i] = 0.0;
-    }
-}
-
-static void lane_merge(void *context, size_t lane, size_t thread)
-{
-    (void)lane;
-    struct estimate *e = context;
-    struct scratch *s = &e->scratch[thread];
-    move_sum(program_uniforms(e->unit), s->unit_bar, e->unit_bar);
-    move_sum(program_uniforms(e->map), s->map_bar, e->map_bar);
-}
-
-static void run(struct estimate *e)
-{
-    bool gradient = e->options->gradient, twice = gradient && e->chunks > 1;
-    struct lanes_job job = {.context = e, .work = lane_forward};
-    if (gradient && !twice) job.merge = lane_merge;
-    lanes_run(lane_count(e), e->threads, &job);
-    for (size_t g = 0; g < e->groups; g++)
-        for (size_t c = 1; c < e->chunks; c++) {
-            size_t first = g * e->chunks;
-            tally_merge(&e->tally[first], &e->tally[first + c]);
-            tally_merge(&e->tally2[first], &e->tally2[first + c]);
-        }
-    if (!twice) return;
-    job = (struct lanes_job){e, lane_backward, lane_merge};
-    lanes_run(lane_count(e), e->threads, &job);
-}
-
-/* --- The result --------------------------------------------------------- */
-
-/* Whether any gap of a group has two steps, so that l(2 dt) differs. */
-static bool has_pairs(const struct estimate *e, size_t group)
-{
-    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
-        if (estimate_steps(e, &e->gaps.gap[i]) > 1) return true;
-    return false;
-}
-
-static void sum_groups(const struct estimate *e, gsv_result *r)
-{
-    double variance = 0.0;
-    r->ess_min = INFINITY;
-    for (size_t g = 0; g < e->groups; g++) {
-        const struct tally *t = &e->tally[g * e->chunks];
-        const struct tally *t2 = &e->tally2[g * e->chunks];
-        const struct gap *first = &e->gaps.gap[e->group_first[g]];
-        const struct gap *last = &e->gaps.gap[e->group_first[g + 1] - 1];
-        bool halved = has_pairs(e, g);
-        gsv_gap *out = &r->gap[g];
-        *out = (gsv_gap){.track = first->track,
-                         .from = first->from,
-                         .to = last->to,
-                         .loglik = e->base[g * e->chunks] + tally_log_mean(t),
-                         .error = sqrt(tally_variance(t)),
-                         .ess = tally_ess(t),
-                         .discretisation =
-                             halved ? tally_log_mean(t) - tally_log_mean(t2)
-                                    : NAN};
-        r->loglik += out->loglik;
-        variance += tally_variance(t);
-        if (out->ess < r->ess_min) r->ess_min = out->ess;
-        if (halved) r->discretisation += out->discretisation;
-    }
-    r->error = sqrt(variance);
-}
-
-static void count_work(const struct estimate *e, gsv_result *r)
-{
-    for (size_t i = 0; i < e->gaps.count; i++) {
-        size_t M = estimate_steps(e, &e->gaps.gap[i]);
-        if (M > r->steps) r->steps = M;
-        r->drift_evaluations += (uint64_t)M * e->options->paths;
-    }
-    size_t point = program_bytes(e->unit, e->options->gradient);
-    r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
-    if (r->steps == 1) r->discretisation = NAN;
-}
-
-/* NaN never spreads silently: the first group that has one is named. */
-static int check_finite(const struct estimate *e, const gsv_result *r)
-{
-    const gsv_series *s = e->gaps.series;
-    for (size_t g = 0; g < e->groups; g++) {
-        const gsv_gap *gap = &r->gap[g];
-        size_t broken = e->tally[g * e->chunks].broken;
-        const char *label = s->label[gap->track];
-        double from = s->time[gap->from], to = s->time[gap->to];
-        if (broken)
-            return fail(GSV_NUMERICAL,
-                        "%zu of %zu paths of series '%s' from time %g to %g "
-                        "have weights that are not finite: the drift or the "
-                        "noise is not finite there; check the model's "
-                        "formula and its parameters",
-                        broken, e->options->paths, label, from, to);
-        if (!isfinite(gap->loglik))
-            return fail(GSV_NUMERICAL,
-                        "the log-likelihood of series '%s' from time %g to "
-                        "%g is %g; check the noise and the data there",
-                        label, from, to, gap->loglik);
-    }
-    return 0;
-}
-
-static int collect_gradient(struct estimate *e, gsv_result *r)
-{
-    if (!e->options->gradient) return 0;
-    r->gradient = NEW(double, r->values);
-    if (!r->gradient) return GSV_NO_MEMORY;
-    program_finish(e->unit, &e->unit_uniforms, e->unit_bar);
-    program_finish(e->map, &e->map_uniforms, e->map_bar);
-    for (size_t i = 0; i < r->values; i++) {
-        r->gradient[i] = e->unit_bar[i] + e->map_bar[i];
-        if (!isfinite(r->gradient[i]))
-            return fail(GSV_NUMERICAL,
-                        "the gradient is not finite although the "
-                        "log-likelihood is: a function has an infinite slope "
-                        "at the data");
-    }
-    return 0;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-               gsv_result *result)
-{
-    double begin = now();
-    struct estimate e;
-    gsv_result r = {.paths = o->paths, .values = m->spec->parameters};
-    int status = estimate_init(&e, m, s, o);
-    if (!status) {
-        r.gaps = e.gaps.count;
-        r.groups = e.groups;
-        r.gap = NEW(gsv_gap, e.groups);
-        if (!r.gap) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
-        run(&e);
-        sum_groups(&e, &r);
-        count_work(&e, &r);
-        status = check_finite(&e, &r);
-    }
-    if (!status) status = collect_gradient(&e, &r);
-    r.seconds = now() - begin;
-    estimate_free(&e);
-    if (status) gsv_result_free(&r);
-    *result = r;
-    return status;
-}
-
-void gsv_result_free(gsv_result *result)
-{
-    mem_free(result->gradient);
-    mem_free(result->gap);
-    result->gradient = NULL;
-    result->gap = NULL;
 }

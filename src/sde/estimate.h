@@ -3,69 +3,160 @@
  * the mean weight of K bridges, and its gradient in one backward pass.
  *
  * A group is what one mean is taken over: a gap, or with joint a whole track.
- * Its paths are cut into chunks; an item is a chunk of a group, lanes share the
- * items. Inside an item, blocks of paths and slices of steps are as many points
- * as stay in the cache, so memory does not depend on K, M or N. */
+ * An item is work for one thread at a time: some small groups, or a chunk of
+ * the paths of a large one; lanes share the items. Inside an item, batches of
+ * gaps are made ready together (context.c), and blocks of as many points as
+ * stay in the cache are walked together (walk.c), so memory does not depend on
+ * K, M or N. */
 #ifndef SDE_ESTIMATE_H
 #define SDE_ESTIMATE_H
 
 #include "base/memory.h"
 #include "graph/program.h"
+#include "sde/draw.h"
 #include "sde/gaps.h"
 #include "sde/tally.h"
+#include "sde/weigh.h"
+
+struct item {
+    size_t group0, group1; /* groups [group0, group1)         */
+    size_t k0, k1;         /* paths [k0, k1) of each of them  */
+};
+
+/* What the items find out about a group, kept for the result. */
+struct finding {
+    enum reference_kind reference;
+    enum form form;
+    double khat;
+};
 
 /* Everything that the threads read. */
 struct estimate {
     const gsv_model *model;
     const gsv_options *options;
     struct gaps gaps;
-    size_t d, inputs;
+    size_t d, inputs, K;
 
-    struct program *unit; /* f~                          */
-    struct program *map;  /* T and log |det dT/dx|       */
+    struct graph *graph;  /* the model's with more nodes, or NULL     */
+    struct program *unit; /* f~, and with stratonovich its divergence */
+    struct program *map;  /* T and log |det dT/dx|                    */
     struct uniforms unit_uniforms, map_uniforms;
+    /* References are made from these values: the same, or frozen ones. */
+    struct uniforms guide_unit, guide_map;
+    bool frozen;
 
     size_t *group_first; /* (groups + 1): gaps of a group */
     size_t groups, chunks;
-    size_t capacity; /* points of a block */
+    struct item *item;
+    size_t items, item_capacity;
+    size_t longest;  /* steps of the longest gap          */
+    size_t capacity; /* points of a block                 */
+    size_t batch;    /* gaps made ready together, at most */
 
     struct scratch *scratch; /* (threads) */
     size_t threads;
 
     /* What the items write; an item writes to its own places only. */
     struct tally *tally, *tally2; /* (groups, chunks): dt and 2 dt     */
-    double *base;                 /* (groups): log p_ref + log |det|   */
-    double *S;                    /* (groups, K), or NULL: one chunk   */
+    double *base;                 /* (groups, chunks): log p_ref + log |det| */
+    struct finding *finding;      /* (groups)                          */
+    double *S, *S2;               /* (groups, K) where chunks > 1      */
     double *unit_bar, *map_bar;   /* merged from the threads, in order */
 };
 
-/* A thread's own memory. */
+/* A gap made ready: its ends in unit diffusion, and its reference. */
+struct context {
+    const struct gap *gap;
+    size_t number, group, M;
+    double dt, base;
+    enum form form;
+    struct reference reference;
+    double *y0, *y1; /* (d)        */
+    double *y_bar;   /* (2, d)     */
+    double *lambda;  /* (M + 1, d) */
+};
+
+/* A thread's own memory. P is the capacity of a block. */
 struct scratch {
     struct workspace unit, map;
     struct arena arena;
-    double *z, *at, *Y, *dY;          /* (P, d), (d, P), ...            */
-    double *f_bar, *dY_bar, *Y_bar;   /* (d, P)                         */
-    double *time, *input, *slope;     /* (P), (inputs, P)               */
-    double *S, *S2, *S_bar;           /* (paths of a chunk)             */
-    double *x, *y, *y_bar, *end_time; /* (d, 2), times (2)              */
-    double *end_input, *end_slope;    /* (inputs, 2)                    */
-    double *unit_bar, *map_bar;       /* gradients of the uniforms      */
+    struct draw draw;
+    struct context *context; /* (batch) */
+    size_t contexts;
+    double *context_memory;
+    struct piece *piece;          /* (batch) */
+    double *xi, *at, *Y, *Z, *dY; /* (d, P)                    */
+    double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
+    double *time, *input, *slope;    /* (P), (inputs, P)          */
+    double *weigh;                   /* weigh_scratch()           */
+    double *S, *S2, *S_bar, *S2_bar; /* (groups of an item, paths) */
+    double *pilot, *pilot2;          /* (batch, PILOTS)           */
+    double *x, *y_bar, *end_time;    /* (d, 2 batch), (2 batch)   */
+    double *end_input, *end_slope;   /* (inputs, 2 batch)         */
+    double *dot, *small;             /* (d, P), (4 d)             */
+    double *unit_bar, *map_bar;      /* of the uniforms           */
+    double *sorted;                  /* (K) for k-hat             */
 };
+
+enum { PILOTS = 64, LANES = 64 };
 
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
 
-size_t estimate_chunk_first(const struct estimate *e, size_t chunk);
+/* --- context.c ---------------------------------------------------------- */
 
-/* walk.c: paths [k0, k1) of all gaps of a group. forward fills S and S2
- * (k1 - k0) and adds to *base; backward adds to the thread's gradients. */
-void walk_forward(const struct estimate *e, struct scratch *s, size_t group,
-                  size_t k0, size_t k1, double *base);
-void walk_backward(const struct estimate *e, struct scratch *s, size_t group,
-                   size_t k0, size_t k1, bool fresh);
+/* Makes gaps [first, first + count) ready in scratch->context. */
+void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
+                    size_t count);
+size_t context_size(const struct estimate *e);
 
-/* Whether a group's paths are one block of one gap, so that backward finds
- * what forward left. */
-bool walk_is_one_block(const struct estimate *e, size_t group);
+/* Both ends' gradients, the bridges' and once * base's, to the uniforms. */
+void contexts_vjp(const struct estimate *e, struct scratch *s, double once);
+
+/* --- choose.c ----------------------------------------------------------- */
+
+/* References and forms of all contexts, as the options ask for. */
+void contexts_choose(const struct estimate *e, struct scratch *s);
+
+/* --- walk.c ------------------------------------------------------------- */
+
+/* Some paths of some steps of one gap within a block. */
+struct piece {
+    struct context *context;
+    size_t k0, K, first, steps;
+    size_t columns; /* points of a path: steps, or one more */
+    size_t at;      /* its first point                      */
+    size_t slot;    /* of its first path in S               */
+};
+
+struct block {
+    const struct piece *piece;
+    size_t pieces, P;
+    enum random_purpose purpose;
+};
+
+/* Samples, runs the drift and adds to S and S2. */
+void block_forward(const struct estimate *e, struct scratch *s,
+                   const struct uniforms *u, const struct block *b, double *S,
+                   double *S2);
+
+/* The same for paths [k0, k1) of one context, whatever its size. */
+void context_walk(const struct estimate *e, struct scratch *s,
+                  const struct uniforms *u, struct context *c, size_t k0,
+                  size_t k1, enum random_purpose purpose, double *S,
+                  double *S2);
+
+/* An item's weights to s->S and s->S2 (group by group), its base to base. */
+void item_walk(const struct estimate *e, struct scratch *s,
+               const struct item *item, double *base);
+
+/* With S_bar and S2_bar in place: adds to the thread's gradients. fresh: the
+ * item was one block, and that has just been walked. */
+void item_walk_back(const struct estimate *e, struct scratch *s,
+                    const struct item *item, bool fresh);
+bool item_is_one_block(const struct estimate *e, const struct item *item);
+
+/* Points of a path of M steps, and of all K paths of a gap. */
+size_t walk_columns(const struct estimate *e, size_t M);
 
 #endif

@@ -197,10 +197,11 @@ void gaps_free(struct gaps *g)
     *g = (struct gaps){0};
 }
 
-void gap_ends(const struct gaps *g, const struct gap *gap, double *x)
+void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
+              size_t stride)
 {
     for (size_t i = 0; i < g->spec->dim; i++) {
-        x[2 * i] = cell(g, i, gap->from);
-        x[2 * i + 1] = cell(g, i, gap->to);
+        x[i * stride] = cell(g, i, gap->from);
+        x[i * stride + 1] = cell(g, i, gap->to);
     }
 }

@@ -25,8 +25,9 @@ struct gaps {
 int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
 void gaps_free(struct gaps *g);
 
-/* The state at both ends of a gap, (dim, 2). */
-void gap_ends(const struct gaps *g, const struct gap *gap, double *x);
+/* The state at both ends of a gap: x (dim, 2), rows stride apart. */
+void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
+              size_t stride);
 
 /* Every input and its slope at a time in a track. At a knot a held input has
  * its new value, or, where before is set, the one it had until then. value and

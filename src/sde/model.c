@@ -57,6 +57,7 @@ static int to_unit_diffusion(struct gsv_model *m)
     m->unit_state = over_sigma(s, state);
     m->log_jacobian = graph_unary(g, OP_NEG, log_det_sigma(s));
     m->learned_noise = graph_depends(g, s->sigma, OP_PARAM);
+    m->calls = g->call.f != NULL;
     return g->failed ? GSV_NO_MEMORY : 0;
 }
 

@@ -69,3 +69,9 @@ double tally_ess(const struct tally *t)
 {
     return t->squares > 0.0 ? t->sum * t->sum / t->squares : 0.0;
 }
+
+double tally_delta(const struct tally *t)
+{
+    double ess = tally_ess(t);
+    return ess > 0.0 ? 1.0 / ess - 1.0 / (double)t->count : 0.0;
+}

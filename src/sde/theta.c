@@ -140,7 +140,7 @@ static int element(const struct param_spec *p, const char *name,
 {
     char *end;
     unsigned long row = strtoul(text + 1, &end, 10), column = 1;
-        bool whole = p->rank < 2 || *end == ',';
+    bool whole = p->rank < 2 || *end == ',';
     if (p->rank == 2 && whole) column = strtoul(end + 1, &end, 10);
     if (!whole || strcmp(end, "]") || !row || row > p->rows || !column ||
         column > p->columns)
@@ -157,7 +157,7 @@ static int check_value(const struct param_spec *p, size_t i, double v)
     double low = map == MAP_ABOVE ? low_of(p) : p->low;
     if (!isfinite(v))
         return fail(GSV_BAD_INPUT, "'%s' cannot be %g", p->name, v);
-        if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
+    if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
     if (map == MAP_ABSENT)
         return fail(GSV_BAD_INPUT,
                     "'%s' is lower triangular: above its diagonal it is 0 and "

@@ -1,268 +1,351 @@
 /* SPDX-License-Identifier: MIT */
-/* The line itself, gap by gap and block by block: ends to unit diffusion,
- * bridges between them, the drift on all of their points at once, weights;
- * and back again from right to left. */
+/* The line itself, block by block: bridges between the ends, the drift on all
+ * of their points at once, weights; and back again from right to left. */
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/random.h"
 #include "sde/bridge.h"
 #include "sde/estimate.h"
-#include "sde/weigh.h"
+#include "sde/rows.h"
 
 /* The paths of a block fill whole vectors where there are enough. */
 enum { VECTOR = 8, FEW = 16 };
 
-/* How a gap's K paths of M steps are cut: blocks of paths, slices of steps. A
- * slice has an even number of steps, so that pairs of steps stay together. */
-struct cut {
-    size_t M, paths, steps;
-};
-
-static struct cut cut_of(const struct estimate *e, size_t M, size_t K)
+size_t walk_columns(const struct estimate *e, size_t M)
 {
-    size_t paths = e->capacity / M, steps = M;
-    if (paths < FEW) {
-        paths = FEW;
-        steps = e->capacity / FEW / 2 * 2;
-        if (steps > M) steps = M;
+    return M + (e->options->form == GSV_FORM_STRATONOVICH);
+}
+
+/* --- Sampling ----------------------------------------------------------- */
+
+/* Whether f is evaluated elsewhere than at the left ends. */
+static bool has_middle(const struct piece *p)
+{
+    return p->context->form == FORM_MIDPOINT &&
+           p->context->reference.kind != REFERENCE_BROWNIAN;
+}
+
+/* Where the left ends of a piece stand. */
+static double *left_of(const struct scratch *s, const struct piece *p)
+{
+    return (has_middle(p) ? s->Y : s->Z) + p->at;
+}
+
+/* z = the reference's forecast of the middle of each step. */
+static void middles(const struct scratch *s, const struct piece *p, size_t P)
+{
+    const struct reference *r = &p->context->reference;
+    size_t d = r->d;
+    for (size_t m = 0; m < p->steps; m++) {
+        size_t step = p->first + m, at = p->at + m * p->K;
+        rows_times(d, p->K, r->half_Phi + step * d * d, false, s->Y + at, P,
+                   r->half_c + step * d, false, s->Z + at, P);
     }
-    if (paths >= K) paths = K;
-    else paths = paths / VECTOR * VECTOR;
-    return (struct cut){M, paths, steps};
 }
 
-bool walk_is_one_block(const struct estimate *e, size_t group)
+static void sample(const struct estimate *e, struct scratch *s,
+                   const struct piece *p, size_t P, enum random_purpose purpose)
 {
-    size_t gap = e->group_first[group], K = e->options->paths;
-    if (e->group_first[group + 1] - gap > 1 || e->chunks > 1) return false;
-    struct cut c = cut_of(e, estimate_steps(e, &e->gaps.gap[gap]), K);
-    return c.paths == K && c.steps == c.M;
-}
-
-/* A gap as a thread walks it. */
-struct walk {
-    const struct estimate *e;
-    struct scratch *s;
-    const struct gap *gap;
-    struct cut cut;
-    double dt;
-    double *y0, *y1; /* (d) */
-    struct random_key key;
-};
-
-/* --- Both ends to unit diffusion ---------------------------------------- */
-
-static struct points end_points(const struct walk *w)
-{
-    const struct scratch *s = w->s;
-    return (struct points){.P = 2,
-                           .state = s->x,
-                           .time = s->end_time,
-                           .input = s->end_input,
-                           .slope = s->end_slope};
-}
-
-static struct walk walk_start(const struct estimate *e, struct scratch *s,
-                              size_t gap, size_t K)
-{
-    struct walk w = {.e = e, .s = s, .gap = &e->gaps.gap[gap]};
-    size_t M = estimate_steps(e, w.gap), d = e->d;
-    w.cut = cut_of(e, M, K);
-    w.dt = w.gap->length / (double)M;
-    w.key = (struct random_key){
-        .seed = e->options->seed, .purpose = RANDOM_BRIDGE, .item = gap};
-    double end = e->gaps.series->time[w.gap->to];
-    gap_ends(&e->gaps, w.gap, s->x);
-    s->end_time[0] = w.gap->start;
-    s->end_time[1] = end;
-    for (size_t i = 0; e->inputs && i < 2; i++)
-        gap_inputs(&e->gaps, w.gap->track, s->end_time[i], i, s->end_input + i,
-                   s->end_slope + i, 2);
-    struct points in = end_points(&w);
-    program_forward(e->map, &e->map_uniforms, &s->map, &in);
-    const double *y = program_output(e->map, &s->map, 2, 0);
-    w.y0 = s->y;
-    w.y1 = s->y + d;
-    for (size_t i = 0; i < d; i++) {
-        w.y0[i] = y[2 * i];
-        w.y1[i] = y[2 * i + 1];
+    const struct context *c = p->context;
+    size_t d = e->d, K = p->K;
+    double *left = left_of(s, p), *room = s->weigh;
+    if (!p->first) {
+        s->draw.key = (struct random_key){.seed = e->options->seed,
+                                          .purpose = purpose,
+                                          .iteration = e->options->iteration,
+                                          .item = c->number};
+        draw_start(&s->draw, c->M, p->k0, K, room);
+        for (size_t i = 0; i < d; i++)
+            for (size_t k = 0; k < K; k++)
+                s->at[i * K + k] = c->y0[i];
     }
-    return w;
+    draw_steps(&s->draw, p->first, p->steps, s->xi);
+    bridge_walk(&c->reference, c->y1, p->first, p->steps, K, s->xi, s->at, left,
+                s->dY + p->at, P, room);
+    if (has_middle(p)) middles(s, p, P);
+    for (size_t i = 0; p->columns > p->steps && i < d; i++)
+        memcpy(left + i * P + p->steps * K, s->at + i * K, K * sizeof *left);
 }
 
-/* log |det dT/dx| at the later end + log N(y1; y0, h). */
-static double base_of(const struct walk *w)
+/* Time and inputs where f is evaluated, the same for all paths. */
+static void fill_times(const struct estimate *e, const struct scratch *s,
+                       const struct piece *p, size_t P)
 {
-    size_t d = w->e->d;
-    double h = w->gap->length, square = 0.0;
-    for (size_t i = 0; i < d; i++)
-        square += (w->y1[i] - w->y0[i]) * (w->y1[i] - w->y0[i]);
-    double jacobian = program_output(w->e->map, &w->s->map, 2, 1)[1];
-    return jacobian - 0.5 * square / h -
-           0.5 * (double)d * log(2.0 * acos(-1.0) * h);
-}
-
-/* The gradient of the ends and of base, where `once` is 1 in one item of the
- * group and 0 in the others. y0_bar and y1_bar are those of the bridges. */
-static void ends_vjp(const struct walk *w, double once)
-{
-    const struct estimate *e = w->e;
-    struct scratch *s = w->s;
-    size_t d = e->d;
-    double *y_bar = s->Y_bar, h = w->gap->length; /* (d, 2) of free memory */
-    for (size_t i = 0; i < d; i++) {
-        double pull = once * (w->y1[i] - w->y0[i]) / h;
-        y_bar[2 * i] = s->y_bar[i] + pull;
-        y_bar[2 * i + 1] = s->y_bar[d + i] - pull;
-    }
-    const double jacobian_bar[2] = {0.0, once};
-    struct points in = end_points(w);
-    program_vjp(e->map, &e->map_uniforms, &s->map, &in,
-                (const double *const[2]){y_bar, jacobian_bar}, NULL,
-                s->map_bar);
-}
-
-/* --- A block of paths, a slice of steps --------------------------------- */
-
-struct block {
-    size_t k0, K;        /* paths  */
-    size_t first, steps; /* steps  */
-};
-
-static struct bridge bridge_of(const struct walk *w, const struct block *b)
-{
-    return (struct bridge){.d = w->e->d,
-                           .M = w->cut.M,
-                           .K = b->K,
-                           .dt = w->dt,
-                           .y0 = w->y0,
-                           .y1 = w->y1};
-}
-
-static void path_starts(const struct walk *w, size_t K)
-{
-    for (size_t i = 0; i < w->e->d; i++)
-        for (size_t k = 0; k < K; k++)
-            w->s->at[i * K + k] = w->y0[i];
-}
-
-/* Time and inputs at the left ends, the same for all paths. */
-static void fill_times(const struct walk *w, const struct block *b)
-{
-    const struct estimate *e = w->e;
-    struct scratch *s = w->s;
-    bool time = program_uses(e->unit, OP_TIME);
-    size_t P = b->steps * b->K;
-    for (size_t m = 0; (time || e->inputs) && m < b->steps; m++) {
-        double t = w->gap->start + w->dt * (double)(b->first + m);
-        size_t at = m * b->K;
+    const struct context *c = p->context;
+    double shift = has_middle(p) ? 0.5 : 0.0;
+    for (size_t m = 0; m < p->columns; m++) {
+        double t = c->gap->start + c->dt * ((double)(p->first + m) + shift);
+        size_t at = p->at + m * p->K;
+        bool end = p->first + m == c->M;
         if (e->inputs)
-            gap_inputs(&e->gaps, w->gap->track, t, false, s->input + at,
+            gap_inputs(&e->gaps, c->gap->track, t, end, s->input + at,
                        s->slope + at, P);
-        for (size_t k = 0; k < b->K; k++)
+        for (size_t k = 0; k < p->K; k++)
             s->time[at + k] = t;
         for (size_t i = 0; i < e->inputs; i++)
-            for (size_t k = 1; k < b->K; k++) {
+            for (size_t k = 1; k < p->K; k++) {
                 s->input[i * P + at + k] = s->input[i * P + at];
                 s->slope[i * P + at + k] = s->slope[i * P + at];
             }
     }
 }
 
-static struct points block_points(const struct walk *w, const struct block *b)
+/* --- A block ------------------------------------------------------------ */
+
+static struct points block_points(const struct scratch *s,
+                                  const struct block *b)
 {
-    const struct scratch *s = w->s;
-    return (struct points){.P = b->steps * b->K,
-                           .state = s->Y,
+    return (struct points){.P = b->P,
+                           .state = s->Z,
                            .time = s->time,
                            .input = s->input,
                            .slope = s->slope};
 }
 
-/* Samples and runs the drift. */
-static void block_forward(const struct walk *w, const struct block *b)
+static struct slice slice_of(const struct estimate *e, const struct scratch *s,
+                             const struct block *b, const struct piece *p)
 {
-    const struct estimate *e = w->e;
-    struct scratch *s = w->s;
-    struct bridge bridge = bridge_of(w, b);
-    bool last = b->first + b->steps == w->cut.M;
-    if (!b->first) path_starts(w, b->K);
-    random_normals(&w->key, (uint64_t)b->first * e->d, (b->steps - last) * e->d,
-                   b->k0, b->K, s->z);
-    bridge_walk(&bridge, b->first, b->steps, s->z, s->at, s->Y, s->dY);
-    fill_times(w, b);
-    struct points in = block_points(w, b);
-    program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
+    const double *f = program_output(e->unit, &s->unit, b->P, 0);
+    bool divergence = p->context->form == FORM_STRATONOVICH;
+    return (struct slice){
+        .form = p->context->form,
+        .reference = &p->context->reference,
+        .first = p->first,
+        .steps = p->steps,
+        .K = p->K,
+        .ld = b->P,
+        .Y = left_of(s, p),
+        .Z = s->Z + p->at,
+        .dY = s->dY + p->at,
+        .f = f + p->at,
+        .div = divergence ? program_output(e->unit, &s->unit, b->P, 1) + p->at
+                          : NULL,
+        .scratch = s->weigh};
 }
 
-/* After block_forward: from the weights' gradient to that of the uniforms and
- * of the bridges' ends. */
-static void block_backward(const struct walk *w, const struct block *b,
-                           const double *S_bar)
+void block_forward(const struct estimate *e, struct scratch *s,
+                   const struct uniforms *u, const struct block *b, double *S,
+                   double *S2)
 {
-    const struct estimate *e = w->e;
-    struct scratch *s = w->s;
-    struct points in = block_points(w, b);
-    struct bridge bridge = bridge_of(w, b);
-    const double *f = program_output(e->unit, &s->unit, in.P, 0);
-    bool ends = e->model->learned_noise;
-    weigh_vjp(e->d, b->steps, b->K, w->dt, f, s->dY, S_bar, s->f_bar,
-              s->dY_bar);
-    if (ends) memset(s->Y_bar, 0, e->d * in.P * sizeof *s->Y_bar);
-    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
-                (const double *const[1]){s->f_bar}, ends ? s->Y_bar : NULL,
-                s->unit_bar);
-    if (ends)
-        bridge_vjp(&bridge, b->first, b->steps, s->Y_bar, s->dY_bar, s->y_bar,
-                   s->y_bar + e->d);
-}
-
-/* --- A group ------------------------------------------------------------ */
-
-/* The block that starts at path k0 and a step. */
-static struct block block_at(const struct walk *w, size_t k0, size_t k1,
-                             size_t first)
-{
-    size_t K = k1 - k0, steps = w->cut.M - first;
-    return (struct block){.k0 = k0,
-                          .K = K < w->cut.paths ? K : w->cut.paths,
-                          .first = first,
-                          .steps = steps < w->cut.steps ? steps : w->cut.steps};
-}
-
-void walk_forward(const struct estimate *e, struct scratch *s, size_t group,
-                  size_t k0, size_t k1, double *base)
-{
-    memset(s->S, 0, (k1 - k0) * sizeof *s->S);
-    memset(s->S2, 0, (k1 - k0) * sizeof *s->S2);
-    for (size_t n = e->group_first[group]; n < e->group_first[group + 1]; n++) {
-        struct walk w = walk_start(e, s, n, k1 - k0);
-        *base += base_of(&w);
-        for (size_t k = k0; k < k1; k += w.cut.paths)
-            for (size_t m = 0; m < w.cut.M; m += w.cut.steps) {
-                struct block b = block_at(&w, k, k1, m);
-                block_forward(&w, &b);
-                weigh(e->d, b.steps, b.K, w.dt,
-                      program_output(e->unit, &s->unit, b.steps * b.K, 0),
-                      s->dY, s->S + (k - k0), s->S2 + (k - k0));
-            }
+    bool times = e->inputs || program_uses(e->unit, OP_TIME);
+    for (size_t i = 0; i < b->pieces; i++) {
+        sample(e, s, &b->piece[i], b->P, b->purpose);
+        if (times) fill_times(e, s, &b->piece[i], b->P);
+    }
+    struct points in = block_points(s, b);
+    program_forward(e->unit, u, &s->unit, &in);
+    for (size_t i = 0; S && i < b->pieces; i++) {
+        const struct piece *p = &b->piece[i];
+        struct slice slice = slice_of(e, s, b, p);
+        weigh(&slice, S + p->slot, S2 + p->slot);
     }
 }
 
-void walk_backward(const struct estimate *e, struct scratch *s, size_t group,
-                   size_t k0, size_t k1, bool fresh)
+/* Where f's gradient has come to Z_bar: on to the left ends, and to the sums
+ * over the paths. */
+static void ends_backward(const struct estimate *e, struct scratch *s,
+                          const struct block *b, const struct piece *p)
 {
-    for (size_t n = e->group_first[group]; n < e->group_first[group + 1]; n++) {
-        struct walk w = walk_start(e, s, n, k1 - k0);
-        memset(s->y_bar, 0, 2 * e->d * sizeof *s->y_bar);
-        for (size_t k = k0; k < k1; k += w.cut.paths)
-            for (size_t m = 0; m < w.cut.M; m += w.cut.steps) {
-                struct block b = block_at(&w, k, k1, m);
-                if (!fresh) block_forward(&w, &b);
-                block_backward(&w, &b, s->S_bar + (k - k0));
-            }
-        if (e->model->learned_noise) ends_vjp(&w, k0 == 0);
+    const struct reference *r = &p->context->reference;
+    size_t d = e->d, K = p->K;
+    double *left_bar = (has_middle(p) ? s->Y_bar : s->Z_bar) + p->at;
+    for (size_t m = 0; has_middle(p) && m < p->steps; m++)
+        rows_times(d, K, r->half_Phi + (p->first + m) * d * d, true,
+                   s->Z_bar + p->at + m * K, b->P, NULL, true, left_bar + m * K,
+                   b->P);
+    bridge_gather(d, p->first, p->steps, K, left_bar, s->dY_bar + p->at, b->P,
+                  p->context->lambda);
+    if (p->columns > p->steps)
+        rows_sum(d, K, 1.0, left_bar + p->steps * K, b->P,
+                 p->context->lambda + (p->first + p->steps) * d);
+}
+
+/* After block_forward: from the weights' gradient to that of the uniforms and
+ * of the contexts. */
+static void block_backward(const struct estimate *e, struct scratch *s,
+                           const struct block *b)
+{
+    struct points in = block_points(s, b);
+    bool ends = e->model->learned_noise;
+    for (size_t i = 0; i < b->pieces; i++) {
+        const struct piece *p = &b->piece[i];
+        struct slice slice = slice_of(e, s, b, p);
+        struct slice_bar bar = {
+            .S_bar = s->S_bar + p->slot,
+            .S2_bar = e->options->richardson ? s->S2_bar + p->slot : NULL,
+            .ends = ends,
+            .f_bar = s->f_bar + p->at,
+            .div_bar = s->div_bar + p->at,
+            .dY_bar = s->dY_bar + p->at,
+            .Y_bar = s->Y_bar + p->at,
+            .Z_bar = s->Z_bar + p->at};
+        weigh_vjp(&slice, &bar);
+    }
+    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
+                (const double *const[2]){s->f_bar, s->div_bar},
+                ends ? s->Z_bar : NULL, s->unit_bar);
+    for (size_t i = 0; ends && i < b->pieces; i++)
+        ends_backward(e, s, b, &b->piece[i]);
+}
+
+/* --- A large gap: block after block ------------------------------------- */
+
+/* How a gap's K paths of M steps are cut: blocks of paths, slices of steps. A
+ * slice has an even number of steps, so that pairs of steps stay together. */
+struct cut {
+    size_t paths, steps;
+};
+
+static struct cut cut_of(const struct estimate *e, size_t M, size_t K)
+{
+    size_t extra = walk_columns(e, 0), columns = M + extra;
+    size_t paths = e->capacity / columns, steps = M;
+    if (paths < FEW) {
+        paths = K < FEW ? K : FEW;
+        steps = (e->capacity / paths - extra) / 2 * 2;
+        if (steps > M) steps = M;
+    }
+    if (paths >= K) paths = K;
+    else if (paths > VECTOR) paths = paths / VECTOR * VECTOR;
+    return (struct cut){paths, steps};
+}
+
+/* One block of a context: paths from k on, steps from m on. */
+static struct piece piece_at(const struct estimate *e, struct context *c,
+                             struct cut cut, size_t k0, size_t k, size_t k1,
+                             size_t m)
+{
+    size_t K = k1 - k, steps = c->M - m;
+    struct piece p = {.context = c,
+                      .k0 = k,
+                      .K = K < cut.paths ? K : cut.paths,
+                      .first = m,
+                      .steps = steps < cut.steps ? steps : cut.steps,
+                      .slot = k - k0};
+    p.columns = walk_columns(e, p.steps);
+    return p;
+}
+
+void context_walk(const struct estimate *e, struct scratch *s,
+                  const struct uniforms *u, struct context *c, size_t k0,
+                  size_t k1, enum random_purpose purpose, double *S, double *S2)
+{
+    struct cut cut = cut_of(e, c->M, k1 - k0);
+    for (size_t k = k0; k < k1; k += cut.paths)
+        for (size_t m = 0; m < c->M; m += cut.steps) {
+            struct piece p = piece_at(e, c, cut, k0, k, k1, m);
+            struct block b = {&p, 1, p.columns * p.K, purpose};
+            block_forward(e, s, u, &b, S, S2);
+        }
+}
+
+static void context_walk_back(const struct estimate *e, struct scratch *s,
+                              struct context *c, size_t k0, size_t k1,
+                              size_t slot)
+{
+    struct cut cut = cut_of(e, c->M, k1 - k0);
+    for (size_t k = k0; k < k1; k += cut.paths)
+        for (size_t m = 0; m < c->M; m += cut.steps) {
+            struct piece p = piece_at(e, c, cut, k0, k, k1, m);
+            struct block b = {&p, 1, p.columns * p.K, RANDOM_BRIDGE};
+            block_forward(e, s, &e->unit_uniforms, &b, NULL, NULL);
+            p.slot += slot;
+            block_backward(e, s, &b);
+        }
+}
+
+/* --- A batch of gaps: one block where it fits ---------------------------- */
+
+/* The gaps from n on that are made ready together: as many as fit in a block,
+ * or one that does not. */
+static size_t batch_of(const struct estimate *e, size_t n, size_t end,
+                       size_t paths, size_t *points)
+{
+    size_t count = 0;
+    for (*points = 0; n < end && count < e->batch; n++, count++) {
+        size_t M = estimate_steps(e, &e->gaps.gap[n]);
+        size_t more = walk_columns(e, M) * paths;
+        if (count && *points + more > e->capacity) break;
+        *points += more;
+    }
+    return count;
+}
+
+/* Where a context's weights begin in an item's. */
+static size_t slot_of(const struct item *item, const struct context *c)
+{
+    return (c->group - item->group0) * (item->k1 - item->k0);
+}
+
+/* All contexts as pieces of one block. */
+static struct block batch_block(const struct estimate *e, struct scratch *s,
+                                const struct item *item)
+{
+    struct block b = {s->piece, s->contexts, 0, RANDOM_BRIDGE};
+    for (size_t i = 0; i < s->contexts; i++) {
+        struct context *c = &s->context[i];
+        struct piece *p = &s->piece[i];
+        *p = (struct piece){.context = c,
+                            .k0 = item->k0,
+                            .K = item->k1 - item->k0,
+                            .steps = c->M,
+                            .columns = walk_columns(e, c->M),
+                            .at = b.P,
+                            .slot = slot_of(item, c)};
+        b.P += p->columns * p->K;
+    }
+    return b;
+}
+
+bool item_is_one_block(const struct estimate *e, const struct item *item)
+{
+    size_t points, first = e->group_first[item->group0];
+    size_t end = e->group_first[item->group1];
+    size_t count = batch_of(e, first, end, item->k1 - item->k0, &points);
+    return first + count == end && points <= e->capacity;
+}
+
+void item_walk(const struct estimate *e, struct scratch *s,
+               const struct item *item, double *base)
+{
+    size_t paths = item->k1 - item->k0, end = e->group_first[item->group1];
+    size_t total = (item->group1 - item->group0) * paths, count, points;
+    memset(s->S, 0, total * sizeof *s->S);
+    memset(s->S2, 0, total * sizeof *s->S2);
+    for (size_t n = e->group_first[item->group0]; n < end; n += count) {
+        count = batch_of(e, n, end, paths, &points);
+        contexts_build(e, s, n, count);
+        for (size_t i = 0; i < count; i++) {
+            struct context *c = &s->context[i];
+            base[slot_of(item, c) / paths] += c->base;
+        }
+        if (points <= e->capacity) {
+            struct block b = batch_block(e, s, item);
+            block_forward(e, s, &e->unit_uniforms, &b, s->S, s->S2);
+        } else {
+            size_t slot = slot_of(item, s->context);
+            context_walk(e, s, &e->unit_uniforms, s->context, item->k0,
+                         item->k1, RANDOM_BRIDGE, s->S + slot, s->S2 + slot);
+        }
+    }
+}
+
+void item_walk_back(const struct estimate *e, struct scratch *s,
+                    const struct item *item, bool fresh)
+{
+    size_t paths = item->k1 - item->k0, end = e->group_first[item->group1];
+    size_t count, points;
+    for (size_t n = e->group_first[item->group0]; n < end; n += count) {
+        count = batch_of(e, n, end, paths, &points);
+        if (!fresh) contexts_build(e, s, n, count);
+        if (points <= e->capacity) {
+            struct block b = batch_block(e, s, item);
+            if (!fresh) block_forward(e, s, &e->unit_uniforms, &b, NULL, NULL);
+            block_backward(e, s, &b);
+        } else {
+            context_walk_back(e, s, s->context, item->k0, item->k1,
+                              slot_of(item, s->context));
+        }
+        contexts_vjp(e, s, item->k0 == 0);
     }
 }

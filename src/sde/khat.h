@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Pareto k-hat: the shape of a generalised Pareto law fitted to the largest
+ * weights (Zhang and Stephens 2009). Above its threshold the mean of the
+ * weights is not to be trusted, however many paths seem to carry it. */
+#ifndef SDE_KHAT_H
+#define SDE_KHAT_H
+
+#include <stddef.h>
+
+/* From the log weights S (K); room holds 3 sqrt(K) + 2 numbers. NaN where K is
+ * too small to tell. */
+double khat(size_t K, const double *S, double *room);
+size_t khat_room(size_t K);
+
+/* What k-hat must stay below: min(1 - 1 / log10 K, 0.7). */
+double khat_threshold(size_t K);
+
+#endif
