@@ -42,9 +42,12 @@ struct range {
     size_t rows, paths;
 };
 
-/* A coordinate, ready for points below 2^n. */
-struct coordinate {
-    uint32_t shift, v[BITS];
+/* Coordinates [row, row + rows), ready for points below 2^n: coordinate r has
+ * the shift word[0][r] and the scrambled direction numbers word[1 + j][r]. */
+struct stock {
+    uint64_t row;
+    size_t rows, n;
+    uint32_t word[1 + BITS][AHEAD];
 };
 
 /* Words on their way to z. */
@@ -60,74 +63,90 @@ size_t sobol_dimensions(void)
     return DIMENSIONS;
 }
 
-static void directions(const struct sobol_dimension *d, size_t n, uint32_t *v)
+/* v[j][r] = direction number j of coordinate r of the stock. */
+static void directions(const struct stock *c, uint32_t v[][AHEAD])
 {
-    size_t s = 0;
-    while (d->polynomial >> (s + 1))
-        s++;
-    /* van der Corput: the identity matrix */
-    for (size_t j = 0; s == 0 && j < n; j++)
-        v[j] = UINT32_C(1) << (BITS - 1 - j);
-    for (size_t j = 0; j < s && j < n; j++)
-        v[j] = (uint32_t)d->m[j] << (BITS - 1 - j);
-    for (size_t j = s; s > 0 && j < n; j++) {
-        v[j] = v[j - s] >> s;
-        for (size_t i = 1; i <= s; i++)
-            if (d->polynomial >> (s - i) & 1) v[j] ^= v[j - i];
+    size_t s = 0; /* the degree, which grows along the table */
+    for (size_t r = 0; r < c->rows; r++) {
+        const struct sobol_dimension *d = &SOBOL_TABLE[c->row + r];
+        while (d->polynomial >> (s + 1))
+            s++;
+        const size_t given = s < c->n ? s : c->n;
+        for (size_t j = 0; j < given; j++)
+            v[j][r] = (uint32_t)d->m[j] << (BITS - 1 - j);
+        for (size_t j = given; j < c->n; j++) {
+            /* of degree 0 is van der Corput's sequence: one digit each */
+            v[j][r] = s ? v[j - s][r] >> s : UINT32_C(1) << (BITS - 1 - j);
+            for (size_t i = 1; i <= s; i++)
+                if (d->polynomial >> (s - i) & 1) v[j][r] ^= v[j - i][r];
+        }
     }
 }
 
-/* The word under a uniform number: exact, for 33 bits fit into a double. */
-static uint32_t word(double u)
+/* From the words u of the scramble, shape (1 + n, rows): the shift, and the
+ * columns of L, of which column i has its one at digit i and random digits
+ * below. The word of a uniform number is exact, 33 bits fit into a double. */
+static FAST void scramble(const double *u, uint32_t v[][AHEAD], struct stock *c)
 {
-    return (uint32_t)(u * 0x1p32 - 0.5);
-}
-
-/* Shift and L from words that stand `stride` apart; column i of L has its
- * one at digit i and random digits below. */
-static void scramble(const double *u, size_t stride, size_t n,
-                     struct coordinate *c)
-{
-    uint32_t column[BITS];
-    c->shift = word(u[0]);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t one = UINT32_C(1) << (BITS - 1 - i);
-        column[i] = one | (word(u[(i + 1) * stride]) & (one - 1));
+    uint32_t column[1 + BITS][AHEAD];
+    const size_t rows = c->rows;
+    for (size_t i = 0; i <= c->n; i++) {
+        const uint32_t one = i ? UINT32_C(1) << (BITS - i) : 0;
+#pragma omp simd
+        for (size_t r = 0; r < rows; r++) {
+            int32_t signed_word =
+                (int32_t)(u[i * rows + r] * 0x1p32 - (0x1p31 + 0.5));
+            uint32_t w = (uint32_t)signed_word ^ UINT32_C(0x80000000);
+            column[i][r] = one | (w & (one - 1));
+        }
     }
-    for (size_t j = 0; j < n; j++) {
-        uint32_t sum = 0;
+    memcpy(c->word[0], column[0], rows * sizeof **column);
+    for (size_t j = 0; j < c->n; j++) {
+        uint32_t *sum = c->word[1 + j];
+        memset(sum, 0, rows * sizeof *sum);
         for (size_t i = 0; i <= j; i++)
-            sum ^= column[i] & (0u - (c->v[j] >> (BITS - 1 - i) & 1));
-        c->v[j] = sum;
+#pragma omp simd
+            for (size_t r = 0; r < rows; r++)
+                sum[r] ^=
+                    column[1 + i][r] & (0u - (v[j][r] >> (BITS - 1 - i) & 1));
     }
 }
 
-/* The coordinates [row, row + rows), rows <= AHEAD. */
-static void prepare(const struct random_key *key, uint64_t row, size_t rows,
-                    size_t n, struct coordinate *c)
+static void prepare(const struct random_key *key, struct stock *c)
 {
-    double u[(BITS + 1) * AHEAD];
+    double u[(1 + BITS) * AHEAD];
+    uint32_t v[BITS][AHEAD];
     struct random_key own = *key;
     own.purpose = RANDOM_SCRAMBLE + 16 * key->purpose;
-    random_uniforms(&own, 0, n + 1, row, rows, u);
-    for (size_t r = 0; r < rows; r++) {
-        directions(&SOBOL_TABLE[row + r], n, c[r].v);
-        scramble(u + r, rows, n, &c[r]);
-    }
+    random_uniforms(&own, 0, 1 + c->n, c->row, c->rows, u);
+    directions(c, v);
+    scramble(u, v, c);
+}
+
+/* 2 u - 1 for u = (w + 1/2) 2^-32, exact; vectors convert signed words only. */
+INLINE double centred(uint32_t w)
+{
+    return ((double)(int32_t)(w ^ UINT32_C(0x80000000)) + 0.5) * 0x1p-31;
 }
 
 static FAST void finish_normals(const uint32_t *w, size_t n, double *z)
 {
+    double depth[CHUNK];
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        z[i] = centred(w[i]);
+        depth[i] = quantile_depth(z[i]);
+    }
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        z[i] = normal_quantile(w[i]);
+        z[i] = quantile_at(z[i], depth[i]);
 }
 
 static FAST void finish_uniforms(const uint32_t *w, size_t n, double *u)
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        u[i] = ((double)w[i] + 0.5) * 0x1p-32;
+        u[i] = 0.5 * centred(w[i]) + 0.5;
 }
 
 static void flush(struct chunk *c)
@@ -137,34 +156,34 @@ static void flush(struct chunk *c)
     c->n = 0;
 }
 
-/* The first `end` points of the block from `start` on, a multiple of BLOCK:
- * each digit doubles them. */
-static FAST void block(const struct coordinate *c, uint64_t start, size_t end,
-                       uint32_t w[BLOCK])
+/* The first `end` points of the block from `start` on, a multiple of BLOCK,
+ * for coordinate r: each digit doubles them. */
+static FAST void block(const struct stock *c, size_t r, uint64_t start,
+                       size_t end, uint32_t w[BLOCK])
 {
-    uint32_t first = c->shift;
+    w[0] = c->word[0][r];
     for (size_t j = LOW; start >> j; j++)
-        first ^= c->v[j] & (0u - (uint32_t)(start >> j & 1));
-    w[0] = first;
+        w[0] ^= c->word[1 + j][r] & (0u - (uint32_t)(start >> j & 1));
     for (size_t j = 0; (size_t)1 << j < end; j++) {
         const size_t half = (size_t)1 << j;
+        const uint32_t v = c->word[1 + j][r];
         for (size_t i = 0; i < half; i++)
-            w[half + i] = w[i] ^ c->v[j];
+            w[half + i] = w[i] ^ v;
     }
 }
 
-static void append(const struct coordinate *c, uint64_t path, size_t paths,
+static void append(const struct stock *c, size_t r, const struct range *a,
                    struct chunk *to)
 {
-    const uint64_t last = path + paths;
-    while (path < last) {
+    const uint64_t last = a->path + a->paths;
+    for (uint64_t path = a->path; path < last;) {
         uint32_t w[BLOCK];
         const uint64_t start = path / BLOCK * BLOCK;
         const size_t low = (size_t)(path - start);
         const size_t end =
             last - start < BLOCK ? (size_t)(last - start) : BLOCK;
         if (to->n + (end - low) > CHUNK) flush(to);
-        block(c, start, end, w);
+        block(c, r, start, end, w);
         memcpy(to->w + to->n, w + low, (end - low) * sizeof *w);
         to->n += end - low;
         path = start + end;
@@ -179,16 +198,19 @@ static void generate(const struct random_key *key, const struct range *a,
 {
     assert(key->purpose < 16 && a->path + a->paths <= UINT64_C(1) << 32);
     if (!a->rows || !a->paths) return;
-    struct coordinate c[AHEAD];
-    struct chunk to = {.finish = finish, .z = z};
-    size_t n = 0;
-    while ((a->path + a->paths - 1) >> n)
-        n++;
+    struct chunk to;
+    struct stock c;
+    to.n = c.n = 0;
+    to.finish = finish;
+    to.z = z;
+    while ((a->path + a->paths - 1) >> c.n)
+        c.n++;
     for (size_t r = 0; r < a->rows; r += AHEAD) {
-        const size_t rows = a->rows - r < AHEAD ? a->rows - r : AHEAD;
-        prepare(key, a->row + r, rows, n, c);
-        for (size_t i = 0; i < rows; i++)
-            append(&c[i], a->path, a->paths, &to);
+        c.row = a->row + r;
+        c.rows = a->rows - r < AHEAD ? a->rows - r : AHEAD;
+        prepare(key, &c);
+        for (size_t i = 0; i < c.rows; i++)
+            append(&c, i, a, &to);
     }
     flush(&to);
 }

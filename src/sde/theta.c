@@ -140,7 +140,7 @@ static int element(const struct param_spec *p, const char *name,
 {
     char *end;
     unsigned long row = strtoul(text + 1, &end, 10), column = 1;
-        bool whole = p->rank < 2 || *end == ',';
+    bool whole = p->rank < 2 || *end == ',';
     if (p->rank == 2 && whole) column = strtoul(end + 1, &end, 10);
     if (!whole || strcmp(end, "]") || !row || row > p->rows || !column ||
         column > p->columns)
@@ -157,7 +157,7 @@ static int check_value(const struct param_spec *p, size_t i, double v)
     double low = map == MAP_ABOVE ? low_of(p) : p->low;
     if (!isfinite(v))
         return fail(GSV_BAD_INPUT, "'%s' cannot be %g", p->name, v);
-        if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
+    if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
     if (map == MAP_ABSENT)
         return fail(GSV_BAD_INPUT,
                     "'%s' is lower triangular: above its diagonal it is 0 and "
@@ -165,6 +165,15 @@ static int check_value(const struct param_spec *p, size_t i, double v)
                     p->name, v);
     return fail(GSV_BAD_INPUT, "%g is outside of the bounds of '%s' (%g, %g)",
                 v, p->name, low, p->high);
+}
+
+/* Element i of count when n values are given: one stands for all of them, or,
+ * as in a model's text, for the diagonal of a lower matrix. */
+static double value_for(const struct param_spec *p, size_t count, size_t n,
+                        const double *value, size_t i)
+{
+    if (n > 1) return value[i];
+    return count > 1 && p->lower && i % (p->columns + 1) ? 0.0 : value[0];
 }
 
 int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
@@ -180,9 +189,9 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
         return fail(GSV_BAD_INPUT, "'%s' has %zu %s, but %zu values are given",
                     name, count, count == 1 ? "element" : "elements", n);
     for (size_t i = 0; i < count; i++)
-        if (check_value(p, first + i, value[n == 1 ? 0 : i]))
+        if (check_value(p, first + i, value_for(p, count, n, value, i)))
             return GSV_BAD_INPUT;
     for (size_t i = 0; i < count; i++)
-        m->value[p->offset + first + i] = value[n == 1 ? 0 : i];
+        m->value[p->offset + first + i] = value_for(p, count, n, value, i);
     return 0;
 }
