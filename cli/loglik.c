@@ -93,9 +93,11 @@ static void print_table(const gsv_model *m, const gsv_series *s,
     printf("effective paths %.1f of %zu at worst (series %s, time %g to %g)\n",
            r->ess_min, r->paths, s->label[worst->track], s->time[worst->from],
            s->time[worst->to]);
-    printf("work            %zu gaps, %zu paths, %s%zu steps: %llu drift "
-           "evaluations, %.3g s\n",
-           r->gaps, r->paths, o->step > 0.0 ? "up to " : "", r->steps,
+    printf("work            %zu %s, %zu %s, %s%zu %s: %llu drift evaluations, "
+           "%.3g s\n",
+           r->gaps, r->gaps == 1 ? "gap" : "gaps", r->paths,
+           r->paths == 1 ? "path" : "paths", o->step > 0.0 ? "up to " : "",
+           r->steps, r->steps == 1 ? "step" : "steps",
            (unsigned long long)r->drift_evaluations, r->seconds);
     printf("estimator       %s, reference brownian, form ito, random iid, "
            "seed %llu\n",

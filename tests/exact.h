@@ -178,6 +178,15 @@ static inline gsv_series *walk_of(const gsv_model *m, size_t tracks,
     return s;
 }
 
+/* The bits are the same on any number of threads; one does not wait for others
+ * where the machine has more to do. */
+static inline gsv_options usual_options(void)
+{
+    gsv_options o = gsv_options_default();
+    o.threads = 1;
+    return o;
+}
+
 /* The likelihood, which must succeed. */
 static inline gsv_result loglik_of(const gsv_model *m, const gsv_series *s,
                                    const gsv_options *o)

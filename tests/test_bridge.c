@@ -17,8 +17,7 @@ static double *normals(size_t n, uint64_t seed)
     return z;
 }
 
-/* --- Bridges ---------------------------------------------------------------
- */
+/* --- Bridges -------------------------------------------------------------- */
 
 /* All paths of a bridge with the same normals, walked in slices. */
 struct paths {
@@ -228,8 +227,7 @@ static void bridge_vjp__agrees_with_finite_differences(void **state)
     }
 }
 
-/* --- Weights ---------------------------------------------------------------
- */
+/* --- Weights -------------------------------------------------------------- */
 
 /* The definition, one path at a time. */
 static void naive_weigh(size_t d, size_t M, size_t K, double dt,
@@ -309,8 +307,7 @@ static void weigh_vjp__agrees_with_finite_differences(void **state)
     }
 }
 
-/* --- Tallies ---------------------------------------------------------------
- */
+/* --- Tallies -------------------------------------------------------------- */
 
 /* Naive formulas for weights of moderate size, in long double. */
 static void assert_tally(const struct tally *t, size_t n, const double *S,

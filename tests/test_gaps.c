@@ -32,7 +32,7 @@ static void assert_fails(const gsv_model *m, const gsv_series *s,
                          const char *const part[4])
 {
     gsv_result r;
-    gsv_options usual = gsv_options_default();
+    const gsv_options usual = usual_options();
     assert_int_equal(gsv_loglik(m, s, o ? o : &usual, &r), status);
     assert_int_equal(gsv_last_status(), status);
     assert_null(r.gap);
@@ -45,8 +45,7 @@ static void assert_fails(const gsv_model *m, const gsv_series *s,
 #define FAILS(m, s, o, status, ...)                                            \
     assert_fails(m, s, o, status, (const char *const[4]){__VA_ARGS__})
 
-/* --- Rows --------------------------------------------------------------------
- */
+/* --- Rows ----------------------------------------------------------------- */
 
 static void gaps__join_where_a_row_is_missing(void **state)
 {
@@ -55,7 +54,7 @@ static void gaps__join_where_a_row_is_missing(void **state)
     gsv_series *whole = csv_of(m, "time,x,y\n0,1,2\n1,0,1\n4,2,2\n5,3,1\n");
     gsv_series *holes = csv_of(m, "time,x,y\n-1,,\n0,1,2\n0.5,NA,NaN\n"
                                   "1,0,1\n2,,\n3,,\n4,2,2\n5,3,1\n6,,\n");
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     gsv_result a = loglik_of(m, whole, &o), b = loglik_of(m, holes, &o);
     assert_int_equal(a.gaps, 3);
     assert_int_equal(b.gaps, 3);
@@ -95,7 +94,7 @@ static void gaps__pass_over_tracks_of_one_row(void **state)
     gsv_series *with = csv_of(m, "series,time,x\na,0,1\nb,0,3\nb,1,2\nc,9,9\n"
                                  "d,0,1\nd,1,\ne,0,1\ne,2,0\n");
     for (int joint = 0; joint < 2; joint++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.joint = joint;
         gsv_result r = loglik_of(m, with, &o);
         assert_int_equal(r.gaps, 2);
@@ -145,7 +144,7 @@ static void gaps__take_columns_by_name_in_any_order(void **state)
     gsv_series *a = gsv_series_new(1, start, 3, name, time, x);
     const double sorted[] = {1, 2, 5, 6};
     gsv_series *b = track_of(m, 2, time, sorted);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     gsv_result r = loglik_of(m, a, &o), q = loglik_of(m, b, &o);
     assert_true(r.loglik == q.loglik);
     gsv_result_free(&r);
@@ -155,8 +154,7 @@ static void gaps__take_columns_by_name_in_any_order(void **state)
     gsv_model_free(m);
 }
 
-/* --- Inputs ------------------------------------------------------------------
- */
+/* --- Inputs --------------------------------------------------------------- */
 
 static void inputs__are_linear_or_held_between_their_knots(void **state)
 {
@@ -200,7 +198,7 @@ static void inputs__move_the_state_by_their_integral(void **state)
     gsv_series *s = csv_of(m, "time,x,u\n0,1,2\n0.5,2,-1\n1.5,2,7\n");
     double expected =
         exact_normal(2, 1 + 2 * 0.5, 0.5) + exact_normal(2, 2 - 1, 1);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     gsv_result r = loglik_of(m, s, &o);
     assert_near(r.loglik, expected, 1e-12);
     gsv_result_free(&r);
@@ -216,6 +214,48 @@ static void inputs__move_the_state_by_their_integral(void **state)
     assert_near(r.loglik, exact_normal(2, 1.5, 2.0),
                 TOLERANCE * r.error + 0.5 * r.error * r.error + 1e-9);
     assert_true(r.error < 0.1);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* 0.3 / 3 * 2 is less than 0.2, where u changes, but means it: the chain moves
+ * by u dt in the last step. */
+static void inputs__change_at_steps_that_are_rounded(void **state)
+{
+    (void)state;
+    static const double shift[] = {0.0, -1e6, 1.7e9};
+    gsv_model *m = model_of("state x\n input u hold\n dx = u*dt + dW");
+    for (size_t i = 0; i < COUNT(shift); i++) {
+        double time[4] = {0.0, 0.1, 0.2, 0.3};
+        const double x[8] = {0, NAN, NAN, 1, 0, 0, 1, 5};
+        for (size_t r = 0; r < 4; r++)
+            time[r] += shift[i];
+        gsv_series *s = track_of(m, 4, time, x);
+        gsv_options o = usual_options();
+        o.steps = 3;
+        o.paths = 10000 / SLOWER;
+        gsv_result r = loglik_of(m, s, &o);
+        assert_limit(&r, exact_normal(1, 0.1, 0.3));
+        assert_true(r.error > 0.0);
+        gsv_result_free(&r);
+        gsv_series_free(s);
+    }
+    gsv_model_free(m);
+}
+
+/* The noise of a gap is that of its first row until the next one, exactly. */
+static void inputs__in_the_noise_are_held_to_the_end_of_a_gap(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of("state x\n input u hold\n dx = exp(u)*dW");
+    gsv_series *s = csv_of(m, "time,x,u\n0,1,2\n0.5,2,-1\n1.5,2,7\n2,0,1\n");
+    double expected = exact_normal(2, 1, 0.5 * exp(4)) +
+                      exact_normal(2, 2, exp(-2)) +
+                      exact_normal(0, 2, 0.5 * exp(14));
+    gsv_options o = usual_options();
+    gsv_result r = loglik_of(m, s, &o);
+    assert_near(r.loglik, expected, 1e-12);
     gsv_result_free(&r);
     gsv_series_free(s);
     gsv_model_free(m);
@@ -238,8 +278,7 @@ static void inputs__must_be_there(void **state)
     gsv_model_free(m);
 }
 
-/* --- Options -----------------------------------------------------------------
- */
+/* --- Options -------------------------------------------------------------- */
 
 static void options__out_of_range_are_refused(void **state)
 {
@@ -256,7 +295,7 @@ static void options__out_of_range_are_refused(void **state)
                {1, 1, INFINITY, "step is inf"}, {1, 1, 1e-9, "1e-09"},
                {1, 1, 5e-324, "longer"}};
     for (size_t i = 0; i < COUNT(bad); i++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = bad[i].paths;
         o.steps = bad[i].steps;
         o.step = bad[i].step;
@@ -276,7 +315,7 @@ static void options__step_sets_the_steps_of_each_gap(void **state)
         size_t most, all;
     } with[] = {{0.1, 10, 14}, {0.15, 7, 10}, {0.7, 2, 4}, {5, 1, 3}};
     for (size_t i = 0; i < COUNT(with); i++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = 10;
         o.steps = 0; /* not looked at */
         o.step = with[i].step;
@@ -299,8 +338,7 @@ static void options__step_sets_the_steps_of_each_gap(void **state)
     gsv_model_free(m);
 }
 
-/* --- Numbers that break ------------------------------------------------------
- */
+/* --- Numbers that break --------------------------------------------------- */
 
 static void numbers__that_break_are_named_by_series_and_time(void **state)
 {
@@ -317,7 +355,7 @@ static void numbers__that_break_are_named_by_series_and_time(void **state)
             gsv_series *s =
                 csv_of(m, "series,time,x\na,0,50\na,1,50\nb2,1.5,50\n"
                           "b2,2.25,-3\nb2,3,-2\n");
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.gradient = how % 2;
             o.joint = how / 2;
             if (i == 2 || i == 4)
@@ -357,7 +395,7 @@ static void numbers__of_negative_noise_are_those_of_positive_noise(void **state)
         for (size_t j = 0; j < 2; j++) {
             gsv_model *m = model_of(text[i][j]);
             gsv_series *s = walk_of(m, 1, 4, 0.3, 1);
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 10000 / SLOWER;
             gsv_result r = loglik_of(m, s, &o);
             l[j] = r.loglik;
@@ -381,6 +419,8 @@ int main(void)
         cmocka_unit_test(gaps__take_columns_by_name_in_any_order),
         cmocka_unit_test(inputs__are_linear_or_held_between_their_knots),
         cmocka_unit_test(inputs__move_the_state_by_their_integral),
+        cmocka_unit_test(inputs__change_at_steps_that_are_rounded),
+        cmocka_unit_test(inputs__in_the_noise_are_held_to_the_end_of_a_gap),
         cmocka_unit_test(inputs__must_be_there),
         cmocka_unit_test(options__out_of_range_are_refused),
         cmocka_unit_test(options__step_sets_the_steps_of_each_gap),

@@ -20,13 +20,12 @@ static const struct shape USUAL = {2, 4, 0.3, 9, 6, false};
 static void assert_gradient(gsv_model *m, const struct shape *shape)
 {
     gsv_series *s = walk_of(m, shape->tracks, shape->rows, shape->h, 3);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     double worst = NAN;
     size_t where = 0;
     o.paths = shape->paths;
     o.steps = shape->steps;
     o.joint = shape->joint;
-    o.threads = 1; /* the bits are the same; many small runs are faster */
     if (gsv_check_gradient(m, s, &o, &worst, &where))
         fail_msg("%s", gsv_last_error());
     if (!(worst < CLOSE))
@@ -140,8 +139,7 @@ static void gradient__agrees_however_it_is_cut(void **state)
         }
 }
 
-/* --- A drift in C ------------------------------------------------------------
- */
+/* --- A drift in C --------------------------------------------------------- */
 
 /* f_1 = p1 x_1 - x_1^3 + t, f_2 = p2 x_1. */
 static void drift(void *user, size_t n, const double *time, const double *x,
@@ -203,7 +201,7 @@ static void callback__is_the_same_as_the_models_text(void **state)
                             "dx1 = 0.5*(p[1]*x1 - x1^3 + t)*dt + s[1]*dW\n"
                             "dx2 = 0.5*p[2]*x1*dt + s[2]*dW");
     gsv_series *s = walk_of(a, 2, 5, 0.3, 4);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     o.gradient = true;
     gsv_result r = loglik_of(a, s, &o), q = loglik_of(b, s, &o);
     assert_near(r.loglik, q.loglik, 1e-11);
@@ -218,8 +216,7 @@ static void callback__is_the_same_as_the_models_text(void **state)
     gsv_model_free(b);
 }
 
-/* --- Where it is known -------------------------------------------------------
- */
+/* --- Where it is known ---------------------------------------------------- */
 
 /* dX = m dt + s dW: every path has the same weight, so there is no error. */
 static void gradient__of_constant_drift_is_exact(void **state)
@@ -239,7 +236,7 @@ static void gradient__of_constant_drift_is_exact(void **state)
     }
     static const size_t paths[] = {1, 3, 70, 900};
     for (size_t i = 0; i < COUNT(paths); i++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = paths[i];
         o.steps = 1 + 3 * i;
         o.joint = i % 2;
@@ -258,7 +255,7 @@ static void gradient__does_not_change_the_value(void **state)
     (void)state;
     gsv_model *m = model_of(LORENZ);
     gsv_series *s = walk_of(m, 1, 3, 0.05, 5);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     gsv_result plain = loglik_of(m, s, &o);
     o.gradient = true;
     gsv_result r = loglik_of(m, s, &o);
@@ -283,7 +280,7 @@ static void gradient__in_float_is_near_the_one_in_double(void **state)
                  act[i]);
         gsv_model *m = model_of(text);
         gsv_series *s = walk_of(m, 2, 5, 0.2, 5);
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = 32;
         o.gradient = true;
         gsv_result narrow = loglik_of(m, s, &o);
@@ -311,7 +308,7 @@ static void check_gradient__leaves_the_model_as_it_was(void **state)
     assert_int_equal(gsv_model_values(m), COUNT(kept));
     memcpy(kept, gsv_model_value(m), sizeof kept);
     gsv_series *s = walk_of(m, 1, 3, 0.2, 5);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     assert_int_equal(gsv_check_gradient(m, s, &o, &worst, NULL), 0);
     assert_memory_equal(kept, gsv_model_value(m), sizeof kept);
     o.paths = 0;

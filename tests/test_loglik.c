@@ -15,8 +15,7 @@ static void row_of(const gsv_series *s, size_t r, double *x)
         x[i] = s->value[i * s->rows + r];
 }
 
-/* --- Constant drift: dX = b dt + G dW ---------------------------------------
- */
+/* --- Constant drift: dX = b dt + G dW ------------------------------------- */
 
 static double brownian_loglik(const gsv_series *s, const double *b,
                               size_t noises, const double *G)
@@ -44,7 +43,7 @@ static void assert_exact(const gsv_model *m, const double *b, size_t noises,
     double expected = brownian_loglik(s, b, noises, G);
     for (size_t i = 0; i < COUNT(paths); i++)
         for (size_t j = 0; j < COUNT(steps); j++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = paths[i];
             o.steps = steps[j];
             o.joint = (i + j) % 2;
@@ -124,8 +123,7 @@ static void loglik__of_constant_drift_is_exact_in_20_dimensions(void **state)
     static const char *const text[] = {
         "state x[20]\n param s = 1\n param m[20] = 0\n dx = m*dt + s*dW",
         "state x[20]\n param s[20] = 1\n param m[20] = 0\n dx = m*dt + s*dW",
-        "state x[20]\n param s[20,20] = 1\n param m[20] = 0\n"
-        "dx = m*dt + s @ dW"};
+        "state x[20]\n param s[20,20] = 1, m[20] = 0\n dx = m*dt + s @ dW"};
     for (size_t n = 0; n < COUNT(text); n++) {
         double b[D], G[D * D] = {0}, s[D * D];
         for (size_t i = 0; i < D; i++) {
@@ -150,8 +148,7 @@ static void loglik__of_constant_drift_is_exact_in_20_dimensions(void **state)
     }
 }
 
-/* --- Ornstein-Uhlenbeck ------------------------------------------------------
- */
+/* --- Ornstein-Uhlenbeck --------------------------------------------------- */
 
 static double ou_euler(const gsv_series *s, double theta, double sigma,
                        size_t M)
@@ -176,7 +173,7 @@ static void loglik__of_ou_converges_to_the_euler_chain(void **state)
     gsv_series *data = walk_of(m, 2, 5, 0.5, 3);
     for (size_t i = 0; i < COUNT(steps); i++)
         for (size_t j = 0; j < COUNT(SEEDS); j++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 20000 / SLOWER;
             o.steps = steps[i];
             o.seed = SEEDS[j];
@@ -201,7 +198,7 @@ static void loglik__gaps_have_their_own_shares(void **state)
     (void)state;
     gsv_model *m = model_of("state x\n dx = -x*dt + dW");
     gsv_series *data = walk_of(m, 2, 4, 0.5, 8);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     o.paths = 20000 / SLOWER;
     o.steps = 6;
     gsv_result r = loglik_of(m, data, &o);
@@ -240,7 +237,7 @@ static void loglik__in_100_dimensions_converges_too(void **state)
                             "dx = -k*x*dt + s*dW");
     gsv_series *data = walk_of(m, 1, 4, 0.12, 4);
     for (size_t j = 0; j < COUNT(SEEDS); j++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = 4000 / SLOWER;
         o.steps = 8;
         o.seed = SEEDS[j];
@@ -253,8 +250,7 @@ static void loglik__in_100_dimensions_converges_too(void **state)
     gsv_model_free(m);
 }
 
-/* --- Matrices ----------------------------------------------------------------
- */
+/* --- Matrices ------------------------------------------------------------- */
 
 enum { D5 = 5 };
 static const double A5[D5 * D5] = {
@@ -309,7 +305,7 @@ static void loglik__of_matrix_drift_and_noise_converges(void **state)
                          0);
         gsv_series *data = walk_of(m, 1, 5, 0.2, 6);
         for (size_t j = 0; j < COUNT(SEEDS); j++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 16000 / SLOWER;
             o.steps = 5;
             o.seed = SEEDS[j];
@@ -324,8 +320,7 @@ static void loglik__of_matrix_drift_and_noise_converges(void **state)
     }
 }
 
-/* --- sigma(t) ----------------------------------------------------------------
- */
+/* --- sigma(t) ------------------------------------------------------------- */
 
 /* sigma(t) = v(t) L with v = 0.5 + 0.3 sin(3 t); in y = sigma^-1 x the chain
  * has A~ = L^-1 A L - v'/v and b~ = L^-1 b cos(2 t) / v. d = 2. */
@@ -390,7 +385,7 @@ static void loglik__of_changing_noise_converges_to_the_unit_chain(void **state)
     static const size_t steps[] = {1, 4, 9};
     for (size_t i = 0; i < COUNT(steps); i++)
         for (size_t j = 0; j < COUNT(SEEDS); j++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 40000 / SLOWER;
             o.steps = steps[i];
             o.seed = SEEDS[j];
@@ -443,7 +438,7 @@ static void loglik__of_changing_noise_alone_is_gaussian(void **state)
     gsv_series *data = walk_of(m, 1, 5, 0.3, 9);
     double mean = 0.0, squares = 0.0;
     for (size_t i = 0; i < REPEATS; i++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = 3000 / SLOWER;
         o.steps = 16;
         o.seed = i;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The same bits on any number of threads, the same memory for any number of
- * paths and steps, and a clean end wherever memory runs out. */
+/* The same bits on any number of threads, the same sums however the paths are
+ * cut, the same memory for any number of them, and a clean end wherever memory
+ * runs out. */
 #include "base/memory.h"
 #include "exact.h"
+#include "sde/bridge.h"
 
 static const size_t THREADS[] = {2, 3, 5, 8, 64, 1000};
 
@@ -34,7 +36,7 @@ static void bits__do_not_depend_on_the_threads(void **state)
         const struct shape *p = &SHAPES[i / 2];
         gsv_model *m = model_of(p->text);
         gsv_series *s = walk_of(m, p->tracks, p->rows, 0.2, 3);
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = p->paths;
         o.steps = p->steps;
         o.gradient = true;
@@ -66,7 +68,7 @@ static void bits__are_the_same_a_second_time_and_differ_by_seed(void **state)
     (void)state;
     gsv_model *m = model_of(NET);
     gsv_series *s = walk_of(m, 2, 5, 0.2, 3);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     gsv_result a = loglik_of(m, s, &o), b = loglik_of(m, s, &o);
     o.seed = 2;
     gsv_result c = loglik_of(m, s, &o);
@@ -88,7 +90,7 @@ static void bits__of_equal_gaps_differ(void **state)
     gsv_model *m = model_of(OU);
     const double time[] = {0, 1, 2, 3}, x[] = {1, 1, 1, 1};
     gsv_series *s = track_of(m, 4, time, x);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     gsv_result r = loglik_of(m, s, &o);
     assert_true(r.gap[0].loglik != r.gap[1].loglik);
     assert_true(r.gap[1].loglik != r.gap[2].loglik);
@@ -97,15 +99,73 @@ static void bits__of_equal_gaps_differ(void **state)
     gsv_model_free(m);
 }
 
-/* --- Memory ------------------------------------------------------------------
- */
+/* --- The definition ------------------------------------------------------- */
+
+/* dX = (sin(X) + t) dt + dW over one gap, path by path: the bridge in one
+ * slice, weights with steps of dt and of 2 dt. */
+static void naive(size_t M, size_t K, uint64_t seed, double *l, double *l2)
+{
+    const double h = 1.5, x[2] = {0.3, -0.4}, dt = h / (double)M;
+    const struct random_key key = {.seed = seed, .purpose = RANDOM_BRIDGE};
+    const struct bridge b = {1, M, 1, dt, x, x + 1};
+    double *z = NEW(double, M), *Y = NEW(double, M), *dY = NEW(double, M);
+    double sum = 0.0, sum2 = 0.0;
+    for (size_t k = 0; k < K; k++) {
+        double at = x[0], S = 0.0, S2 = 0.0;
+        random_normals(&key, 0, M, k, 1, z);
+        bridge_walk(&b, 0, M, z, &at, Y, dY);
+        for (size_t m = 0; m < M; m++) {
+            double f = sin(Y[m]) + 0.2 + dt * (double)m;
+            S += f * (dY[m] - 0.5 * f * dt);
+            if (m % 2 == 0 && m + 1 < M) S2 += f * (dY[m] + dY[m + 1] - f * dt);
+            else if (m % 2 == 0) S2 += f * (dY[m] - 0.5 * f * dt);
+        }
+        sum += exp(S);
+        sum2 += exp(S2);
+    }
+    *l = exact_normal(x[1], x[0], h) + log(sum / (double)K);
+    *l2 = exact_normal(x[1], x[0], h) + log(sum2 / (double)K);
+    mem_free(z);
+    mem_free(Y);
+    mem_free(dY);
+}
+
+/* Blocks, chunks and slices change nothing but rounding. */
+static void loglik__is_what_its_paths_say_however_it_is_cut(void **state)
+{
+    (void)state;
+    static const size_t size[][2] = {{1, 1},     {2, 3},    {7, 100},
+                                     {16, 1001}, {300, 90}, {1000, 40},
+                                     {3001, 7},  {9000, 2}};
+    gsv_model *m = model_of("state x\n param a = 1\n"
+                            "dx = (sin(x) + a*t)*dt + dW");
+    const double time[] = {0.2, 1.7}, x[] = {0.3, -0.4};
+    gsv_series *s = track_of(m, 2, time, x);
+    for (size_t i = 0; i < 2 * COUNT(size); i++) {
+        gsv_options o = usual_options();
+        double l, l2;
+        o.steps = size[i / 2][0];
+        o.paths = size[i / 2][1];
+        o.seed = i;
+        o.gradient = i % 2;
+        naive(o.steps, o.paths, i, &l, &l2);
+        gsv_result r = loglik_of(m, s, &o);
+        assert_near(r.loglik, l, 1e-11);
+        if (o.steps > 1) assert_near(r.discretisation, l - l2, 1e-11);
+        gsv_result_free(&r);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* --- Memory --------------------------------------------------------------- */
 
 static double memory_for(const struct shape *p, size_t paths, size_t steps,
                          bool gradient)
 {
     gsv_model *m = model_of(p->text);
     gsv_series *s = walk_of(m, p->tracks, p->rows, 0.2, 3);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     o.paths = paths;
     o.steps = steps;
     o.gradient = gradient;
@@ -140,7 +200,7 @@ static void memory__may_run_out_at_any_time(void **state)
         const struct shape *p = &SHAPES[i / 2];
         gsv_model *m = model_of(p->text);
         gsv_series *s = walk_of(m, p->tracks, p->rows, 0.2, 3);
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = 20;
         o.steps = 2;
         o.gradient = true;
@@ -177,7 +237,7 @@ static void memory__may_run_out_in_the_gradients_check(void **state)
     gsv_series *s = walk_of(m, 1, 3, 0.2, 3);
     double kept[2], worst;
     memcpy(kept, gsv_model_value(m), sizeof kept);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     o.paths = 4;
     o.steps = 2;
     o.threads = 1;
@@ -199,6 +259,7 @@ int main(void)
         cmocka_unit_test(bits__do_not_depend_on_the_threads),
         cmocka_unit_test(bits__are_the_same_a_second_time_and_differ_by_seed),
         cmocka_unit_test(bits__of_equal_gaps_differ),
+        cmocka_unit_test(loglik__is_what_its_paths_say_however_it_is_cut),
         cmocka_unit_test(memory__does_not_grow_with_paths_or_steps),
         cmocka_unit_test(memory__may_run_out_at_any_time),
         cmocka_unit_test(memory__may_run_out_in_the_gradients_check),

@@ -5,8 +5,7 @@
 
 static const uint64_t SEEDS[] = {1, 2, 77};
 
-/* --- Joint, errors, discretisation -------------------------------------------
- */
+/* --- Joint, errors, discretisation ---------------------------------------- */
 
 static void joint__of_one_path_is_the_sum_of_the_gaps(void **state)
 {
@@ -14,7 +13,7 @@ static void joint__of_one_path_is_the_sum_of_the_gaps(void **state)
     gsv_model *m = model_of("state x\n dx = sin(x)*dt + dW");
     gsv_series *data = walk_of(m, 3, 4, 0.5, 2);
     for (size_t i = 0; i < COUNT(SEEDS); i++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = 1;
         o.seed = SEEDS[i];
         gsv_result each = loglik_of(m, data, &o);
@@ -37,7 +36,7 @@ static void joint__of_one_gap_is_the_gap(void **state)
     gsv_model *m = model_of("state x\n param a = 1, s = 1 > 0\n"
                             "dx = sin(a*x)*dt + s*dW");
     gsv_series *data = walk_of(m, 3, 2, 0.5, 2);
-    gsv_options o = gsv_options_default();
+    gsv_options o = usual_options();
     o.paths = 100;
     o.gradient = true;
     gsv_result each = loglik_of(m, data, &o);
@@ -61,7 +60,7 @@ static void error__is_the_spread_over_seeds(void **state)
     for (int joint = 0; joint < 2; joint++) {
         double mean = 0.0, squares = 0.0, reported = 0.0;
         for (size_t i = 0; i < REPEATS; i++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 200;
             o.steps = 8;
             o.joint = joint;
@@ -108,7 +107,7 @@ static void discretisation__is_that_of_the_euler_chains(void **state)
     for (size_t j = 0; j < COUNT(steps); j++) {
         double mean = 0.0, squares = 0.0;
         for (size_t i = 0; i < REPEATS; i++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 20000 / SLOWER;
             o.steps = steps[j];
             o.seed = i;

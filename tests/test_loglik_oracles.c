@@ -80,8 +80,7 @@ static double sample_error(const struct sample *s)
     return sqrt((s->squares / s->n - mean * mean) / (s->n - 1.0));
 }
 
-/* --- Log-likelihoods ---------------------------------------------------------
- */
+/* --- Log-likelihoods ------------------------------------------------------ */
 
 /* The left sum's bias is c dt + O(dt^2), and l(dt) - l(2 dt) is -c dt: the
  * value is within |l(dt) - l(2 dt)| of the truth but for noise, and adding the
@@ -93,7 +92,7 @@ static void assert_case(const json_t *c, size_t rows, size_t paths,
     gsv_series *s = data_of(m, c, rows);
     struct sample plain = {0}, check = {0}, corrected = {0};
     for (size_t i = 0; i < REPEATS; i++) {
-        gsv_options o = gsv_options_default();
+        gsv_options o = usual_options();
         o.paths = paths / SLOWER;
         o.steps = STEPS;
         o.seed = i;
@@ -132,8 +131,7 @@ static void oracle__value_of_100_dimensions_is_met(void **state)
     assert_case(c, 2, 1000, json_number_value(json_array_get(share, 0)));
 }
 
-/* --- Scores ------------------------------------------------------------------
- */
+/* --- Scores --------------------------------------------------------------- */
 
 struct score {
     const char *id, *text;
@@ -168,7 +166,7 @@ static void oracle__scores_are_met(void **state)
         gsv_series *s = data_of(m, c, (size_t)-1);
         struct sample fine[3] = {{0}}, corrected[3] = {{0}};
         for (size_t i = 0; i < REPEATS; i++) {
-            gsv_options o = gsv_options_default();
+            gsv_options o = usual_options();
             o.paths = 2000 / SLOWER;
             o.steps = STEPS;
             o.seed = i;

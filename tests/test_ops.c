@@ -299,18 +299,18 @@ static const struct {
     node (*build)(struct trial *s, size_t variant);
     double adjoint; /* where vjp and jvp need not agree to the last digits */
 } CASE[OPS] = {
-    [OP_FILL] = {build_fill},
-    [OP_SUM] = {build_sum},
-    [OP_SOFTMAX] = {build_softmax},
-    [OP_SLICE] = {build_slice},
-    [OP_PAD] = {build_pad},
-    [OP_STACK] = {build_stack},
-    [OP_TRANSPOSE] = {build_transpose},
-    [OP_MATMUL] = {build_matmul},
-    [OP_SOLVE] = {build_solve},
-    [OP_LOGDET] = {build_logdet},
-    [OP_CHOLESKY] = {build_cholesky},
-    [OP_NET] = {build_net},
+    [OP_FILL] = {build_fill, 0},
+    [OP_SUM] = {build_sum, 0},
+    [OP_SOFTMAX] = {build_softmax, 0},
+    [OP_SLICE] = {build_slice, 0},
+    [OP_PAD] = {build_pad, 0},
+    [OP_STACK] = {build_stack, 0},
+    [OP_TRANSPOSE] = {build_transpose, 0},
+    [OP_MATMUL] = {build_matmul, 0},
+    [OP_SOLVE] = {build_solve, 0},
+    [OP_LOGDET] = {build_logdet, 0},
+    [OP_CHOLESKY] = {build_cholesky, 0},
+    [OP_NET] = {build_net, 0},
     [OP_CALL] = {build_call, 1e-8}, /* its jvp is a difference */
 };
 

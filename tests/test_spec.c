@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "girsanov.h"
+#include "lang/spec.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -79,7 +80,7 @@ static void columns__are_named_after_states_and_inputs(void **state)
     (void)state;
     gsv_model *m = parse("state a, x[3]\ninput u, w hold\n"
                          "dx = -x*u*w*dt + dW\nda = dW\n");
-    static const char *const NAME[] = {"a", 0, "x1", "x2", "x3", "u", "w"};
+    static const char *const NAME[] = {"a", "x1", "x2", "x3", "u", "w"};
     assert_int_equal(gsv_model_columns(m), COUNT(NAME));
     assert_int_equal(gsv_model_inputs(m), 2);
     for (size_t i = 0; i < COUNT(NAME); i++)
@@ -176,6 +177,100 @@ static void declarations__may_follow_equations(void **state)
     gsv_model_free(m);
 }
 
+static void noises__of_one_equation_each_are_a_diagonal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool diagonal;
+    } CASE[] = {
+        {"state x, y\ndx = dW\ndy = 2*dW\n", true},
+        {"state x, y\ndx = dW1\ndy = 2*dW2\n", true},
+        {"state x, y\ndx = dW1\ndy = 2*dW\n", true},
+        {"state x, y\ndx = dW1 + dW2\ndy = dW2\n", false},
+        {"state x[2]\nparam L[2,2] lower\ndx = L @ dW\n", false},
+        {"state x[2]\ndx = [1, t^2 + 1]*dW\n", true},
+    };
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        struct source source = {"m.sde", CASE[i].text};
+        struct spec *spec = spec_new(&source);
+        assert_non_null(spec);
+        assert_int_equal(spec->diagonal, CASE[i].diagonal);
+        spec_free(spec);
+    }
+}
+
+/* --- Nonsense ------------------------------------------------------------ */
+
+static uint32_t random_below(uint32_t n)
+{
+    static uint64_t z = 3;
+    z = z * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(z >> 33) % n;
+}
+
+/* A random expression: right as syntax, and mostly nonsense. */
+static void scribble(char *out, size_t size, int depth)
+{
+    static const char *const LEAF[] = {
+        "x",  "y",    "v",  "w",   "A", "L", "r", "B",    "c",     "u",
+        "f",  "e",    "t",  "dt",  "1", "2", "0", "3.5",  "dW",    "dW1",
+        "dt", "x[1]", "dW", "dW2", "k", "M", "B", "f[2]", "[x, y]"};
+    static const char *const FORM[] = {
+        "%s + %s",     "%s*%s",      "%s*%s",         "%s - %s",
+        "(%s) @ (%s)", "(%s)*(%s)",  "(%s)/(%s)",     "(%s)^(%s)",
+        "sin(%s)",     "sum(%s)",    "softmax(%s)",   "-(%s)",
+        "(%s)[1]",     "(%s)[2,1]",  "max(%s, %s)",   "dot(%s, %s)",
+        "f(%s)",       "f(%s, %s)",  "[%s, %s]",      "grad(%s, %s)",
+        "grad(%s, x)", "%s + %s*dt", "%s + (%s) @ dW"};
+    char a[400], b[400];
+    if (depth == 0 || random_below(5) == 0) {
+        snprintf(out, size, "%s", LEAF[random_below(COUNT(LEAF))]);
+        return;
+    }
+    scribble(a, sizeof a, depth - 1);
+    scribble(b, sizeof b, depth - 1);
+    const char *form = FORM[random_below(COUNT(FORM))];
+    const char *parts[] = {a, b};
+    size_t used = 0, part = 0;
+    for (; *form && used + 1 < size; form++) {
+        if (form[0] != '%') {
+            out[used++] = *form;
+            continue;
+        }
+        size_t n = strlen(parts[part]);
+        if (n > size - used - 1) n = size - used - 1;
+        memcpy(out + used, parts[part++], n);
+        used += n;
+        form++;
+    }
+    out[used] = 0;
+}
+
+static void nonsense__is_refused_or_understood(void **state)
+{
+    (void)state;
+    size_t good = 0;
+    for (int i = 0; i < 20000; i++) {
+        char text[4000], z[1000], dx[1000], dy[1000];
+        scribble(z, sizeof z, (int)random_below(3));
+        scribble(dx, sizeof dx, (int)random_below(4));
+        scribble(dy, sizeof dy, (int)random_below(3));
+        snprintf(text, sizeof text,
+                 "state x[2], y\ninput u\nparam A[2,2] = 1, v[3] = 1, w = 2\n"
+                 "param L[2,2] lower, r[1,2] = 1, M[2,3] = 1, k[2] = 1\n"
+                 "const B[3,3] = 2, c = 0\nnet f(x) -> 2 : 3 tanh\n"
+                 "let e = sum(x^2)*u\nlet z = %s\n"
+                 "dx = dW + %s\ndy = dW + (%s)*dt\n",
+                 random_below(2) ? z : "1", dx, random_below(2) ? dy : "1");
+        gsv_model *m = gsv_model_parse(text, "nonsense");
+        good += m != NULL;
+        if (!m && gsv_last_status() != GSV_BAD_INPUT) fail_msg("%s", text);
+        gsv_model_free(m);
+    }
+    assert_true(good > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +279,8 @@ int main(void)
         cmocka_unit_test(params__have_names_shapes_and_bounds),
         cmocka_unit_test(examples__parse),
         cmocka_unit_test(declarations__may_follow_equations),
+        cmocka_unit_test(noises__of_one_equation_each_are_a_diagonal),
+        cmocka_unit_test(nonsense__is_refused_or_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,10 +100,10 @@ static FAST void scramble(const double *u, uint32_t v[][AHEAD], struct stock *c)
             column[i][r] = one | (w & (one - 1));
         }
     }
-    memcpy(c->word[0], column[0], sizeof column[0]);
+    memcpy(c->word[0], column[0], rows * sizeof **column);
     for (size_t j = 0; j < c->n; j++) {
         uint32_t *sum = c->word[1 + j];
-        memset(sum, 0, sizeof c->word[0]);
+        memset(sum, 0, rows * sizeof *sum);
         for (size_t i = 0; i <= j; i++)
 #pragma omp simd
             for (size_t r = 0; r < rows; r++)

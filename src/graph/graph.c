@@ -103,7 +103,8 @@ bool graph_is_number(const struct graph *g, node a, double *value)
 
 static size_t mix(size_t h, size_t v)
 {
-    return (h ^ v) * 0x9E3779B97F4A7C15u;
+    h = (h ^ v) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
 }
 
 static size_t hash(const struct node_info *n, const node *input)
@@ -117,7 +118,7 @@ static size_t hash(const struct node_info *n, const node *input)
         memcpy(&bits, &n->data[i], sizeof bits);
         h = mix(h, bits);
     }
-    return h ^ h >> 32;
+    return mix(h, 0); /* small whole numbers differ in high bits only */
 }
 
 static bool same(const struct graph *g, const struct node_info *a,

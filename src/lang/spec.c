@@ -41,6 +41,7 @@ static int build(struct builder *b, const struct ast *ast)
                         "the model has no state; begin with a line such as "
                         "'state x'");
     bind_states(b, ast);
+    if (b->spec->graph->failed) return GSV_NO_MEMORY;
     status = declare_all(b, ast, false);
     if (!status) status = build_equations(b, ast);
     if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sde/gaps.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,15 +78,24 @@ static bool knot_right(const struct gaps *g, size_t i, size_t track,
     return false;
 }
 
+/* A step that is meant to begin at a knot may fall short of it by rounding. */
+static double rounding(const gsv_series *s, size_t track)
+{
+    double first = s->time[s->start[track]];
+    double last = s->time[s->start[track + 1] - 1];
+    return 8.0 * DBL_EPSILON * fmax(fabs(first), fabs(last));
+}
+
 /* Linear between knots, constant outside of them. */
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride)
 {
     const gsv_series *s = g->series;
+    double at = before ? time : time + rounding(s, track);
     for (size_t n = 0; n < g->spec->inputs; n++) {
         size_t i = g->spec->dim + n, a = 0, b = 0;
         bool hold = g->spec->input[n].hold;
-        bool left = knot_left(g, i, track, time, before && hold, &a);
+        bool left = knot_left(g, i, track, at, before && hold, &a);
         size_t after = left ? a + 1 : s->start[track];
         bool right = knot_right(g, i, track, after, &b);
         double v = cell(g, i, left ? a : b), rise = 0.0;

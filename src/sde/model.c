@@ -252,7 +252,7 @@ int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
     if (s->inputs && !input)
         return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
     int status = n ? evaluate_at(m, s->diffusion, &in, g) : 0;
-    if (status || !s->diagonal) return status;
+    if (status || !n || !s->diagonal) return status;
     /* From the diagonal (dim, n) to the matrix (dim, dim, n), last row first:
      * a row only ever moves to the right. */
     for (size_t i = s->dim; i-- > 0;) {

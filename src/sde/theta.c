@@ -167,6 +167,15 @@ static int check_value(const struct param_spec *p, size_t i, double v)
                 v, p->name, low, p->high);
 }
 
+/* Element i of count when n values are given: one stands for all of them, or,
+ * as in a model's text, for the diagonal of a lower matrix. */
+static double value_for(const struct param_spec *p, size_t count, size_t n,
+                        const double *value, size_t i)
+{
+    if (n > 1) return value[i];
+    return count > 1 && p->lower && i % (p->columns + 1) ? 0.0 : value[0];
+}
+
 int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
 {
     const char *bracket = strchr(name, '[');
@@ -180,9 +189,9 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
         return fail(GSV_BAD_INPUT, "'%s' has %zu %s, but %zu values are given",
                     name, count, count == 1 ? "element" : "elements", n);
     for (size_t i = 0; i < count; i++)
-        if (check_value(p, first + i, value[n == 1 ? 0 : i]))
+        if (check_value(p, first + i, value_for(p, count, n, value, i)))
             return GSV_BAD_INPUT;
     for (size_t i = 0; i < count; i++)
-        m->value[p->offset + first + i] = value[n == 1 ? 0 : i];
+        m->value[p->offset + first + i] = value_for(p, count, n, value, i);
     return 0;
 }

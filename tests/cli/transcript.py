@@ -8,7 +8,7 @@
 
 Every other line before the first command is a remark. A session has one fresh
 directory of its own. Numbers are compared as far as their digits say, and to
-one in a million: another compiler's last bits do not matter.
+1e-5 of themselves: another compiler's last bits do not matter.
 """
 import json
 import re
@@ -86,7 +86,7 @@ def close(wanted, given):
     digits, _, exponent = wanted.lower().partition("e")
     unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
     a, b = float(wanted), float(given)
-    return abs(a - b) <= 1e-6 * abs(a) + 1.01 * unit
+    return abs(a - b) <= 1e-5 * abs(a) + 1.01 * unit
 
 
 def same(wanted, given):

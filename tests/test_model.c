@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* Models as objects: drawn weights, files, callbacks, and memory that
+ * runs out. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "girsanov.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Every kind of bound, shape and network. */
+static const char RICH[] =
+    "state x, y[2]\n"
+    "input u, w hold\n"
+    "param a = 2, b = 3 > 1, c = -4 < -1, d = 0.25 in (-1, 2)\n"
+    "param v[3] = [1, 2, 3] > 0, A[2,2] = [1, 2, 3, 4]\n"
+    "param L[3,3] lower = [1, 0, 0, 0.5, 2, 0, -0.5, 0.25, 3]\n"
+    "const g = 9.81, B[2,2] = [0, 1, -1, 0]\n"
+    "net f(x, y) -> 2 : 4 3 tanh\n"
+    "let H = sum(y^2)*exp(-x^2) + f[1]\n"
+    "let e[2] = [L[2,1], L[3,3]]\n"
+    "dx = (a*b*c*d*x + g*u + grad(H, x))*dt + (1 + v[1]*w^2)*dW\n"
+    "dy = (A @ y + B @ grad(H, y) + e)*dt + [v[2], v[3]]*dW\n";
+
+static gsv_model *parse(const char *text)
+{
+    gsv_model *m = gsv_model_parse(text, "test.sde");
+    if (!m) fail_msg("%s", gsv_last_error());
+    return m;
+}
+
+static double random_in(double low, double high)
+{
+    static uint64_t z = 11;
+    z = z * 6364136223846793005u + 1442695040888963407u;
+    return low + (high - low) * (double)(z >> 11) / 9007199254740992.0;
+}
+
+static void expect_near(double got, double wanted, double tolerance)
+{
+    if (!(fabs(got - wanted) <= tolerance * (1.0 + fabs(wanted))))
+        fail_msg("%.17g, not %.17g", got, wanted);
+}
+
+/* --- Weights ------------------------------------------------------------- */
+
+static void draw__is_a_function_of_the_seed(void **state)
+{
+    (void)state;
+    gsv_model *m = parse(RICH), *other = parse(RICH);
+    size_t n = gsv_model_values(m);
+    const double *a = gsv_model_value(m), *b = gsv_model_value(other);
+    assert_memory_equal(a, b, n * sizeof *a);
+    gsv_model_draw(m, 2);
+    size_t differ = 0, weights = 0;
+    for (size_t q = 0; q < gsv_model_params(m); q++) {
+        gsv_param p = gsv_model_param(m, q);
+        for (size_t i = p.offset; i < p.offset + p.rows * p.columns; i++) {
+            weights += p.weight;
+            differ += a[i] != b[i];
+            if (!p.weight) assert_true(a[i] == b[i]);
+        }
+    }
+    assert_true(weights == 16 + 15 + 8 && differ == weights);
+    gsv_model_draw(other, 2);
+    assert_memory_equal(a, b, n * sizeof *a);
+    gsv_model_draw(m, 1);
+    gsv_model_free(other);
+    other = parse(RICH);
+    assert_memory_equal(a, gsv_model_value(other), n * sizeof *a);
+    gsv_model_free(other);
+    gsv_model_free(m);
+}
+
+static void draw__is_uniform_within_its_bound(void **state)
+{
+    (void)state;
+    gsv_model *m = parse("state x[4]\nnet f(x) -> 4 : 100 100 relu\n"
+                         "dx = f*dt + dW\n");
+    static const double FAN_IN[] = {4, 4, 100, 100, 100, 100};
+    assert_int_equal(gsv_model_params(m), COUNT(FAN_IN));
+    for (size_t q = 0; q < COUNT(FAN_IN); q++) {
+        gsv_param p = gsv_model_param(m, q);
+        double bound = 1.0 / sqrt(FAN_IN[q]), most = 0.0, square = 0.0;
+        size_t n = p.rows * p.columns;
+        for (size_t i = p.offset; i < p.offset + n; i++) {
+            double w = gsv_model_value(m)[i];
+            most = fmax(most, fabs(w));
+            square += w * w / (double)n;
+        }
+        assert_true(most < bound);
+        /* Variance bound^2 / 3, within five standard errors of its own. */
+        double relative = 3.0 * square / (bound * bound) - 1.0;
+        assert_true(fabs(relative) < 5.0 * sqrt(0.8 / (double)n));
+    }
+    gsv_model_free(m);
+}
+
+/* --- Files --------------------------------------------------------------- */
+
+static char folder[] = "/tmp/gsv_model_XXXXXX";
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    unlink("m.sde");
+    return chdir("/") == 0 ? rmdir(folder) : -1;
+}
+
+static void put(const char *bytes, size_t n)
+{
+    FILE *out = fopen("m.sde", "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, n, out), n);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void expect_refused(const char *path, const char *message)
+{
+    assert_null(gsv_model_read(path));
+    assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
+    assert_string_equal(gsv_last_error(), message);
+}
+
+static void read__makes_the_same_model_as_its_text(void **state)
+{
+    (void)state;
+    put(RICH, strlen(RICH));
+    gsv_model *m = gsv_model_read("m.sde"), *other = parse(RICH);
+    assert_non_null(m);
+    assert_int_equal(gsv_model_values(m), gsv_model_values(other));
+    assert_memory_equal(gsv_model_value(m), gsv_model_value(other),
+                        gsv_model_values(m) * sizeof(double));
+    gsv_model_free(m);
+    gsv_model_free(other);
+}
+
+static void read__says_which_file_is_wrong(void **state)
+{
+    (void)state;
+    unlink("m.sde");
+    expect_refused("m.sde",
+                   "cannot open the model m.sde: No such file or directory");
+    expect_refused(".", "cannot read the model .: Is a directory");
+    put("state x\n\0dx = dW\n", 16);
+    expect_refused("m.sde", "m.sde has zero bytes: it is not a model's text");
+    put("", 0);
+    expect_refused("m.sde",
+                   "m.sde:1:1: the model has no state; begin with a line such "
+                   "as 'state x'\n    \n    ^");
+    put("state x\ndx = dw\n", 16);
+    expect_refused("m.sde", "m.sde:2:6: unknown name 'dw'; did you mean 'dW'?\n"
+                            "    dx = dw\n"
+                            "         ^~");
+    size_t n = (1 << 20) + 1;
+    char *large = malloc(n);
+    memset(large, '#', n);
+    put(large, n);
+    expect_refused("m.sde", "m.sde is larger than 1 MiB: it is not a model");
+    memcpy(large, "state x\ndx = dW\n", 16);
+    put(large, n - 1);
+    gsv_model *m = gsv_model_read("m.sde");
+    assert_non_null(m);
+    gsv_model_free(m);
+    free(large);
+}
+
+/* --- Callbacks ----------------------------------------------------------- */
+
+/* f_1 = p1 (x2 - x1), f_2 = p2 sin(t) - x1 x2; the user's number scales. */
+static void drift(void *user, size_t n, const double *t, const double *x,
+                  const double *p, double *f)
+{
+    double scale = *(const double *)user;
+    for (size_t k = 0; k < n; k++) {
+        f[k] = scale * p[0] * (x[n + k] - x[k]);
+        f[n + k] = p[1] * sin(t[k]) - x[k] * x[n + k];
+    }
+}
+
+static void drift_vjp(void *user, size_t n, const double *t, const double *x,
+                      const double *p, const double *f_bar, double *x_bar,
+                      double *p_bar)
+{
+    double scale = *(const double *)user;
+    for (size_t k = 0; k < n; k++) {
+        double a = f_bar[k], b = f_bar[n + k];
+        if (x_bar) x_bar[k] += -scale * p[0] * a - x[n + k] * b;
+        if (x_bar) x_bar[n + k] += scale * p[0] * a - x[k] * b;
+        if (p_bar) p_bar[0] += scale * (x[n + k] - x[k]) * a;
+        if (p_bar) p_bar[1] += sin(t[k]) * b;
+    }
+}
+
+static double user_scale = 3.0;
+static const double PARAMETER[] = {2.0, -1.0}, SIGMA[] = {0.5, 1.5};
+static const gsv_callback CALLBACK = {.dim = 2,
+                                      .parameters = 2,
+                                      .parameter = PARAMETER,
+                                      .sigma = SIGMA,
+                                      .user = &user_scale,
+                                      .drift = drift,
+                                      .drift_vjp = drift_vjp};
+
+static void callback__is_the_model_of_its_formula(void **state)
+{
+    (void)state;
+    enum { N = 9 };
+    gsv_model *m = gsv_model_callback(&CALLBACK);
+    assert_non_null(m);
+    gsv_model *text = parse("state x1, x2\nparam p1 = 2, p2 = -1\n"
+                            "param s1 = 0.5 > 0, s2 = 1.5 > 0\n"
+                            "dx1 = 3*p1*(x2 - x1)*dt + s1*dW\n"
+                            "dx2 = (p2*sin(t) - x1*x2)*dt + s2*dW\n");
+    double x[2 * N], t[N], a[4 * N], b[4 * N];
+    for (size_t i = 0; i < 2 * N; i++)
+        x[i] = random_in(-1.0, 1.0);
+    for (size_t i = 0; i < N; i++)
+        t[i] = random_in(-1.0, 1.0);
+    assert_int_equal(gsv_model_dim(m), 2);
+    assert_int_equal(gsv_model_noises(m), 2);
+    assert_int_equal(gsv_model_inputs(m), 0);
+    assert_int_equal(gsv_model_params(m), gsv_model_params(text));
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i), q = gsv_model_param(text, i);
+        assert_string_equal(p.name, q.name);
+        assert_true(p.low == q.low && p.high == q.high);
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(gsv_model_column(m)[i], gsv_model_column(text)[i]);
+    assert_int_equal(gsv_model_drift(m, N, t, x, NULL, a), 0);
+    assert_int_equal(gsv_model_drift(text, N, t, x, NULL, b), 0);
+    for (size_t i = 0; i < 2 * N; i++)
+        expect_near(a[i], b[i], 1e-14);
+    assert_int_equal(gsv_model_diffusion(m, N, t, x, NULL, a), 0);
+    assert_int_equal(gsv_model_diffusion(text, N, t, x, NULL, b), 0);
+    for (size_t i = 0; i < 4 * N; i++)
+        expect_near(a[i], b[i], 0.0);
+    const double minus = -1.0;
+    assert_int_equal(gsv_model_set(m, "s2", 1, &minus), GSV_BAD_INPUT);
+    assert_int_equal(gsv_model_set(m, "p2", 1, &minus), 0);
+    gsv_model_free(text);
+    gsv_model_free(m);
+}
+
+static void expect_callback_refused(gsv_callback c, const char *message)
+{
+    assert_null(gsv_model_callback(&c));
+    assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
+    assert_string_equal(gsv_last_error(), message);
+}
+
+static void callback__says_what_is_missing_or_wrong(void **state)
+{
+    (void)state;
+    static const char MISSING[] =
+        "a callback needs dim, drift, drift_vjp, sigma and the values of its "
+        "parameters";
+    static const double zero[] = {0.5, 0.0}, infinite[] = {INFINITY, 1.0};
+    gsv_callback c = CALLBACK;
+    c.dim = 0;
+    expect_callback_refused(c, MISSING);
+    c = CALLBACK;
+    c.drift = NULL;
+    expect_callback_refused(c, MISSING);
+    c = CALLBACK;
+    c.drift_vjp = NULL;
+    expect_callback_refused(c, MISSING);
+    c = CALLBACK;
+    c.sigma = NULL;
+    expect_callback_refused(c, MISSING);
+    c = CALLBACK;
+    c.parameter = NULL;
+    expect_callback_refused(c, MISSING);
+    c = CALLBACK;
+    c.sigma = zero;
+    expect_callback_refused(c, "sigma[1] is 0, but must be positive");
+    c = CALLBACK;
+    c.parameter = infinite;
+    expect_callback_refused(c, "parameter[0] is inf");
+    c = CALLBACK;
+    c.parameters = 0;
+    c.parameter = NULL;
+    gsv_model *m = gsv_model_callback(&c);
+    assert_non_null(m);
+    assert_int_equal(gsv_model_values(m), 2);
+    gsv_model_free(m);
+}
+
+/* --- Points, and memory -------------------------------------------------- */
+
+static void drift__needs_inputs_where_the_model_has_them(void **state)
+{
+    (void)state;
+    gsv_model *m = parse(RICH);
+    double t = 0.0, x[3] = {0}, out[9];
+    assert_int_equal(gsv_model_drift(m, 1, &t, x, NULL, out), GSV_BAD_INPUT);
+    assert_string_equal(gsv_last_error(),
+                        "the model has inputs, but none are given");
+    assert_int_equal(gsv_model_diffusion(m, 1, &t, x, NULL, out),
+                     GSV_BAD_INPUT);
+    assert_int_equal(gsv_model_drift(m, 0, NULL, NULL, x, NULL), 0);
+    assert_int_equal(gsv_model_diffusion(m, 0, NULL, NULL, x, NULL), 0);
+    gsv_model_free(m);
+}
+
+static gsv_model *make_rich(void)
+{
+    return gsv_model_parse(RICH, "rich.sde");
+}
+
+static gsv_model *make_wide(void)
+{
+    return gsv_model_parse("state x, y\nparam a = 1\n"
+                           "dx = -x*dt + sin(t)*dW1 + a*dW\n"
+                           "dy = -y*dt + 2*dW1 + dW\n",
+                           "wide.sde");
+}
+
+static gsv_model *make_callback(void)
+{
+    return gsv_model_callback(&CALLBACK);
+}
+
+static gsv_model *make_read(void)
+{
+    return gsv_model_read("m.sde");
+}
+
+/* Every allocation in turn fails: an answer without a model, nothing leaks. */
+static void memory__may_run_out_while_a_model_is_made(void **state)
+{
+    (void)state;
+    static gsv_model *(*const MAKE[])(void) = {make_rich, make_wide,
+                                               make_callback, make_read};
+    static const size_t LEAST[] = {100, 30, 10, 100};
+    put(RICH, strlen(RICH));
+    for (size_t i = 0; i < COUNT(MAKE); i++) {
+        gsv_model *m = NULL;
+        size_t n = 0;
+        while (!m) {
+            mem_fail_at(++n);
+            m = MAKE[i]();
+            mem_fail_at(0);
+            if (!m) assert_int_equal(gsv_last_status(), GSV_NO_MEMORY);
+        }
+        assert_true(n > LEAST[i]);
+        gsv_model_free(m);
+    }
+}
+
+static void memory__may_run_out_while_complaining(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 100; n++) {
+        mem_fail_at(n);
+        assert_null(gsv_model_parse("state x\nparam sigma = 1\n"
+                                    "dx = -x*dt + sgima*dW\n",
+                                    "m.sde"));
+        mem_fail_at(0);
+    }
+}
+
+static void memory__may_run_out_at_points(void **state)
+{
+    (void)state;
+    gsv_model *m = parse(RICH);
+    double t[2] = {0}, x[6] = {0}, u[4] = {0}, out[18];
+    for (int what = 0; what < 2; what++) {
+        int status = GSV_NO_MEMORY;
+        size_t n = 0;
+        while (status) {
+            assert_int_equal(status, GSV_NO_MEMORY);
+            mem_fail_at(++n);
+            status = what ? gsv_model_diffusion(m, 2, t, x, u, out)
+                          : gsv_model_drift(m, 2, t, x, u, out);
+            mem_fail_at(0);
+        }
+        assert_true(n > 8);
+    }
+    gsv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draw__is_a_function_of_the_seed),
+        cmocka_unit_test(draw__is_uniform_within_its_bound),
+        cmocka_unit_test(read__makes_the_same_model_as_its_text),
+        cmocka_unit_test(read__says_which_file_is_wrong),
+        cmocka_unit_test(callback__is_the_model_of_its_formula),
+        cmocka_unit_test(callback__says_what_is_missing_or_wrong),
+        cmocka_unit_test(drift__needs_inputs_where_the_model_has_them),
+        cmocka_unit_test(memory__may_run_out_while_a_model_is_made),
+        cmocka_unit_test(memory__may_run_out_while_complaining),
+        cmocka_unit_test(memory__may_run_out_at_points),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
