@@ -9,20 +9,29 @@
 
 #include "girsanov.h"
 
-enum exit_code { EXIT_DONE = 0, EXIT_INPUT = 1, EXIT_NUMBERS = 2 };
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_INPUT = 1,
+    EXIT_NUMBERS = 2,
+    EXIT_STRICT = 3
+};
 
-enum verb_id { CHECK = 1, SIMULATE = 2, LOGLIK = 4, EVERY = 7 };
+enum verb_id { CHECK = 1, SIMULATE = 2, LOGLIK = 4, DIAGNOSE = 8, EVERY = 15 };
+
+/* The verbs that estimate a likelihood. */
+enum { ESTIMATE = CHECK | LOGLIK | DIAGNOSE };
 
 /* What the command line says: options.c has the table that fills it. */
 struct args {
     const char *model, *data;
     bool json, quiet, help, gradient, paper, joint, wide;
+    bool richardson, delta, strict;
     const char *output, *times, *x0, *scheme, *inputs;
     const char *reference, *form, *random;
     const char **set; /* name=value, as often as given */
     size_t sets;
     size_t paths, steps, tracks, threads;
-    double step;
+    double step, tolerance;
     uint64_t seed;
 };
 
@@ -43,6 +52,7 @@ extern const size_t VERB_COUNT;
 int check_run(const struct args *a);
 int simulate_run(const struct args *a);
 int loglik_run(const struct args *a);
+int diagnose_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -87,6 +97,14 @@ gsv_model *open_model(const struct args *a);
 /* Reads the data with the model's columns; says what was passed over. */
 gsv_series *open_data(const struct args *a, const gsv_model *m);
 void say_note(const struct args *a, const gsv_series *s);
+
+/* The words of the estimator's choices. */
+extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[];
+
+/* What was used in a result's gaps, as "lna" or "lna 31, brownian 2". The text
+ * is written to room. */
+const char *references_used(const gsv_result *r, char room[120]);
+const char *forms_used(const gsv_result *r, char room[120]);
 
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);

@@ -8,12 +8,15 @@
 static json_t *result_json(const gsv_model *m, const gsv_options *o,
                            const gsv_result *r)
 {
+    char text[120];
     json_t *j = json_object();
     json_object_set_new(j, "loglik", json_number(r->loglik));
     json_object_set_new(j, "stderr", json_number(r->error));
     json_object_set_new(j, "discretisation", json_number(r->discretisation));
     json_object_set_new(j, "ess_min", json_number(r->ess_min));
-    json_object_set_new(j, "khat_max", json_null());
+    json_object_set_new(j, "khat_max", json_number(r->khat_max));
+    json_object_set_new(j, "log_bias", json_number(r->log_bias));
+    json_object_set_new(j, "flagged", json_integer((json_int_t)r->flagged));
     json_object_set_new(j, "gaps", json_integer((json_int_t)r->gaps));
     json_object_set_new(j, "paths", json_integer((json_int_t)r->paths));
     json_object_set_new(j, "steps", json_integer((json_int_t)r->steps));
@@ -21,9 +24,11 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
                         json_integer((json_int_t)r->drift_evaluations));
     json_object_set_new(j, "seconds", json_number(r->seconds));
     json_object_set_new(j, "joint", json_boolean(o->joint));
-    json_object_set_new(j, "reference", json_string("brownian"));
-    json_object_set_new(j, "form", json_string("ito"));
-    json_object_set_new(j, "random", json_string("iid"));
+    json_object_set_new(j, "reference", json_string(references_used(r, text)));
+    json_object_set_new(j, "form", json_string(forms_used(r, text)));
+    json_object_set_new(j, "random", json_string(RANDOMS[o->random]));
+    if (o->tolerance > 0.0)
+        json_object_set_new(j, "settled", json_boolean(r->settled));
     json_object_set_new(j, "seed", json_integer((json_int_t)o->seed));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
     if (r->gradient)
@@ -83,6 +88,7 @@ static void print_table(const gsv_model *m, const gsv_series *s,
 {
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
+    char text[120];
     printf("log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) printf(" +- %.*f\n", n, r->error);
     else puts("  (no error from one path)");
@@ -99,23 +105,33 @@ static void print_table(const gsv_model *m, const gsv_series *s,
            r->paths == 1 ? "path" : "paths", o->step > 0.0 ? "up to " : "",
            r->steps, r->steps == 1 ? "step" : "steps",
            (unsigned long long)r->drift_evaluations, r->seconds);
-    printf("estimator       %s, reference brownian, form ito, random iid, "
-           "seed %llu\n",
-           o->joint ? "joint" : "per gap", (unsigned long long)o->seed);
+    printf("estimator       %s, reference %s, ", o->joint ? "joint" : "per gap",
+           references_used(r, text));
+    printf("form %s, random %s, seed %llu\n", forms_used(r, text),
+           RANDOMS[o->random], (unsigned long long)o->seed);
     if (r->gradient) print_values(m, r);
 }
 
 /* When the answer is not to be trusted, it is said. */
-static void warn(const gsv_result *r)
+static void warn(const gsv_options *o, const gsv_result *r)
 {
-    double least = fmax(10.0, 0.1 * (double)r->paths);
-    if (r->paths > 1 && r->ess_min < fmin(least, 0.5 * (double)r->paths))
+    if (r->paths != o->paths && r->paths > 1 && !(o->tolerance > 0.0))
         fprintf(stderr,
-                "warning: in the worst gap only %.1f of %zu paths carry the "
-                "weight, so the estimate is biased and its error is too "
-                "small; take more --paths\n",
-                r->ess_min, r->paths);
-    if (fabs(r->discretisation) > fmax(3.0 * r->error, 0.1))
+                "note: %zu paths instead of %zu: Sobol' points come in "
+                "powers of two\n",
+                r->paths, o->paths);
+    if (o->tolerance > 0.0 && !r->settled)
+        fprintf(stderr,
+                "warning: the tolerance was not reached with %zu paths and "
+                "%zu steps\n",
+                r->paths, r->steps);
+    if (r->flagged)
+        fprintf(stderr,
+                "warning: %zu of %zu %s not to be trusted; 'girsanov "
+                "diagnose' names them and says what to do\n",
+                r->flagged, r->groups, o->joint ? "series are" : "gaps are");
+    double far = fmax(fmax(3.0 * r->error, 0.1), 0.02 * (double)r->gaps);
+    if (fabs(r->discretisation) > far)
         fprintf(stderr,
                 "warning: the steps are too long: the log-likelihood moves by "
                 "%+.3g when they double; take more --steps\n",
@@ -140,7 +156,7 @@ int loglik_run(const struct args *a)
     code = EXIT_DONE;
     if (a->json) code = print_json(result_json(m, &o, &r));
     else print_table(m, s, &o, &r);
-    if (!a->quiet) warn(&r);
+    if (!a->quiet) warn(&o, &r);
 done:
     gsv_result_free(&r);
     gsv_series_free(s);

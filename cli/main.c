@@ -32,6 +32,17 @@ const struct verb VERBS[] = {
      "--gradient\n"
      "  girsanov loglik lorenz.sde data.csv --paper --json\n",
      true, false, loglik_run},
+    {DIAGNOSE, "diagnose", "MODEL DATA",
+     "where the estimate is not to be trusted",
+     "Runs the estimate of loglik and looks at every gap: how many paths "
+     "carry\n"
+     "the weight, how heavy the weights' tail is (Pareto k-hat), how much the\n"
+     "log-likelihood moves when the steps double. Names the gaps that fail "
+     "and\n"
+     "says what would help.\n",
+     "  girsanov diagnose lorenz.sde data.csv\n"
+     "  girsanov diagnose lorenz.sde data.csv --reference brownian --strict\n",
+     true, false, diagnose_run},
 };
 const size_t VERB_COUNT = sizeof VERBS / sizeof *VERBS;
 

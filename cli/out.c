@@ -141,35 +141,95 @@ gsv_series *open_data(const struct args *a, const gsv_model *m)
     return s;
 }
 
-static int one_of(const char *option, const char *given, const char *now,
-                  const char *const later[2])
+const char *const REFERENCES[] = {[GSV_REFERENCE_AUTO] = "auto",
+                                  [GSV_REFERENCE_BROWNIAN] = "brownian",
+                                  [GSV_REFERENCE_LINEAR] = "linear",
+                                  [GSV_REFERENCE_LNA] = "lna",
+                                  NULL};
+const char *const FORMS[] = {[GSV_FORM_AUTO] = "auto",
+                             [GSV_FORM_ITO] = "ito",
+                             [GSV_FORM_MIDPOINT] = "midpoint",
+                             [GSV_FORM_STRATONOVICH] = "stratonovich",
+                             NULL};
+const char *const RANDOMS[] = {
+    [GSV_RANDOM_SOBOL] = "sobol", [GSV_RANDOM_IID] = "iid", NULL};
+
+/* The place of a word in a list that ends with NULL. */
+static int choose(const char *option, const char *given,
+                  const char *const *word, int *choice)
 {
-    if (!given || !strcmp(given, "auto") || !strcmp(given, now)) return 0;
-    for (int i = 0; i < 2 && later[i]; i++)
-        if (!strcmp(given, later[i]))
-            return complain(EXIT_INPUT, "%s %s is not supported yet; use %s",
-                            option, given, now);
-    return complain(EXIT_INPUT, "%s %s: auto or %s is wanted", option, given,
-                    now);
+    char known[120] = "";
+    for (int i = 0; given && word[i]; i++) {
+        if (!strcmp(given, word[i])) {
+            *choice = i;
+            return 0;
+        }
+        strcat(strcat(known, i ? word[i + 1] ? ", " : " or " : ""), word[i]);
+    }
+    if (!given) return 0;
+    return complain(EXIT_INPUT, "%s %s: %s is wanted", option, given, known);
 }
 
 int estimator_options(const struct args *a, gsv_options *o)
 {
-    static const char *const reference[] = {"lna", "linear"};
-    static const char *const form[] = {"midpoint", "stratonovich"};
-    static const char *const random[] = {"sobol", NULL};
-    if (one_of("--reference", a->reference, "brownian", reference) ||
-        one_of("--form", a->form, "ito", form) ||
-        one_of("--random", a->random, "iid", random))
+    int reference = GSV_REFERENCE_AUTO, form = GSV_FORM_AUTO;
+    int random = GSV_RANDOM_SOBOL;
+    if (a->paper) {
+        reference = GSV_REFERENCE_BROWNIAN;
+        form = GSV_FORM_ITO;
+        random = GSV_RANDOM_IID;
+    }
+    if (choose("--reference", a->reference, REFERENCES, &reference) ||
+        choose("--form", a->form, FORMS, &form) ||
+        choose("--random", a->random, RANDOMS, &random))
         return EXIT_INPUT;
-    *o = gsv_options_default();
-    o->paths = a->paths;
-    o->steps = a->steps;
-    o->step = a->step;
-    o->joint = a->joint || a->paper;
-    o->gradient = a->gradient;
-    o->wide = a->wide;
-    o->seed = a->seed;
-    o->threads = a->threads;
+    *o = (gsv_options){.paths = a->paths,
+                       .steps = a->steps,
+                       .step = a->step,
+                       .reference = (enum gsv_reference)reference,
+                       .form = (enum gsv_form)form,
+                       .random = (enum gsv_random)random,
+                       .richardson = a->richardson,
+                       .delta = a->delta,
+                       .tolerance = a->tolerance,
+                       .joint = a->joint || a->paper,
+                       .gradient = a->gradient,
+                       .wide = a->wide,
+                       .seed = a->seed,
+                       .threads = a->threads};
     return 0;
+}
+
+/* --- What was used ------------------------------------------------------- */
+
+/* "lna", or with counts where there are several. */
+static const char *used(const char *const *word, size_t words,
+                        const size_t *count, size_t total, char *room)
+{
+    size_t n = 0;
+    room[0] = 0;
+    for (size_t i = 0; i < words; i++) {
+        if (!count[i]) continue;
+        if (count[i] == total) n += (size_t)sprintf(room + n, "%s", word[i]);
+        else
+            n += (size_t)sprintf(room + n, "%s%s %zu", n ? ", " : "", word[i],
+                                 count[i]);
+    }
+    return room;
+}
+
+const char *references_used(const gsv_result *r, char room[120])
+{
+    size_t count[4] = {0};
+    for (size_t i = 0; i < r->groups; i++)
+        count[r->gap[i].reference]++;
+    return used(REFERENCES, 4, count, r->groups, room);
+}
+
+const char *forms_used(const gsv_result *r, char room[120])
+{
+    size_t count[4] = {0};
+    for (size_t i = 0; i < r->groups; i++)
+        count[r->gap[i].form]++;
+    return used(FORMS, 4, count, r->groups, room);
 }

@@ -210,16 +210,26 @@ typedef struct gsv_options {
     enum gsv_reference reference;
     enum gsv_form form;
     enum gsv_random random;
-    bool richardson; /* 2 l(dt) - l(2 dt) instead of l(dt)              */
-    bool delta;      /* corrects the bias of the log of a mean          */
-    bool joint;      /* average over whole tracks, not gap by gap       */
-    bool gradient;   /* the gradient too                                */
-    bool wide;       /* networks in double                              */
+    bool richardson;  /* 2 l(dt) - l(2 dt) instead of l(dt)              */
+    bool delta;       /* corrects the bias of the log of a mean          */
+    double tolerance; /* where positive, paths and steps are raised until
+                       * error and discretisation are below it          */
+    bool joint;       /* average over whole tracks, not gap by gap       */
+    bool gradient;    /* the gradient too                                */
+    bool wide;        /* networks in double                              */
     uint64_t seed;
     uint32_t iteration; /* other numbers for every iteration of a fit   */
     size_t threads;     /* 0 for all; the result is the same for any number */
 } gsv_options;
 gsv_options gsv_options_default(void);
+
+/* Why a gap is not to be trusted. */
+enum gsv_flag {
+    GSV_FLAG_ESS = 1,  /* few paths carry the weight: below max(10, K/10)  */
+    GSV_FLAG_KHAT = 2, /* the weights' tail is too heavy: k-hat above its
+                        * threshold, min(1 - 1/log10 K, 0.7)               */
+    GSV_FLAG_STEPS = 4 /* l(dt) - l(2 dt) above 0.1 and 3 standard errors  */
+};
 
 /* One gap; with joint, one track. */
 typedef struct gsv_gap {
@@ -233,6 +243,7 @@ typedef struct gsv_gap {
     double discretisation; /* l(dt) - l(2 dt); NaN with one step  */
     enum gsv_reference reference; /* what it was; joint: of the last gap */
     enum gsv_form form;
+    unsigned flags; /* of enum gsv_flag: reasons not to trust it */
 } gsv_gap;
 
 typedef struct gsv_result {
@@ -242,6 +253,8 @@ typedef struct gsv_result {
     double ess_min;        /* smallest effective number of paths          */
     double khat_max;       /* largest k-hat; NaN with few paths           */
     double log_bias;       /* of the log of a mean, by the delta method   */
+    size_t flagged;        /* gaps with flags                             */
+    bool settled;          /* with a tolerance: whether it was reached    */
     size_t gaps, paths;
     size_t steps; /* of the longest gap                       */
     uint64_t drift_evaluations;

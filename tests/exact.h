@@ -180,10 +180,21 @@ static inline gsv_series *walk_of(const gsv_model *m, size_t tracks,
 
 /* The bits are the same on any number of threads; one does not wait for others
  * where the machine has more to do. */
-static inline gsv_options usual_options(void)
+static inline gsv_options default_options(void)
 {
     gsv_options o = gsv_options_default();
     o.threads = 1;
+    return o;
+}
+
+/* Algorithm 1: Brownian bridges, left sums, independent numbers. Its limit for
+ * many paths is the density of Euler's chain. */
+static inline gsv_options usual_options(void)
+{
+    gsv_options o = default_options();
+    o.reference = GSV_REFERENCE_BROWNIAN;
+    o.form = GSV_FORM_ITO;
+    o.random = GSV_RANDOM_IID;
     return o;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bridges, weights and tallies one by one: exact facts, naive loops, finite
+/* Brownian bridges and tallies one by one: exact facts, naive loops, finite
  * differences, and the bridge's law within standard errors. */
 #include <stdlib.h>
 
@@ -7,7 +7,6 @@
 #include "exact.h"
 #include "sde/bridge.h"
 #include "sde/tally.h"
-#include "sde/weigh.h"
 
 static double *normals(size_t n, uint64_t seed)
 {
@@ -21,38 +20,35 @@ static double *normals(size_t n, uint64_t seed)
 
 /* All paths of a bridge with the same normals, walked in slices. */
 struct paths {
-    struct bridge b;
-    double *z, *at, *Y, *dY; /* Y and dY as if in one slice */
+    struct reference r;
+    size_t K;
+    const double *y0, *y1;
+    double *z, *at, *Y, *dY, *scratch; /* Y and dY as if in one slice */
 };
 
 static void walk_slices(struct paths *p, size_t slice)
 {
-    size_t d = p->b.d, M = p->b.M, K = p->b.K;
-    double *Y = NEW(double, d *M *K), *dY = NEW(double, d *M *K);
+    size_t d = p->r.d, M = p->r.M, K = p->K;
     for (size_t i = 0; i < d; i++)
         for (size_t k = 0; k < K; k++)
-            p->at[i * K + k] = p->b.y0[i];
+            p->at[i * K + k] = p->y0[i];
     for (size_t m = 0; m < M; m += slice) {
         size_t steps = M - m < slice ? M - m : slice;
-        bridge_walk(&p->b, m, steps, p->z + m * d * K, p->at, Y, dY);
-        for (size_t i = 0; i < d; i++) {
-            size_t to = (i * M + m) * K, from = i * steps * K;
-            memcpy(p->Y + to, Y + from, steps * K * sizeof *Y);
-            memcpy(p->dY + to, dY + from, steps * K * sizeof *dY);
-        }
+        bridge_walk(&p->r, p->y1, m, steps, K, p->z + m * d * K, p->at,
+                    p->Y + m * K, p->dY + m * K, M * K, p->scratch);
     }
-    mem_free(Y);
-    mem_free(dY);
 }
 
 static struct paths paths_new(size_t d, size_t M, size_t K, double dt,
                               const double *y0, const double *y1, uint64_t seed)
 {
-    struct paths p = {.b = {d, M, K, dt, y0, y1}};
+    struct paths p = {.r = {.d = d}, .K = K, .y0 = y0, .y1 = y1};
+    reference_build(&p.r, REFERENCE_BROWNIAN, M, dt);
     p.z = normals(M * d * K, seed);
     p.at = NEW(double, d *K);
     p.Y = NEW(double, d *M *K);
     p.dY = NEW(double, d *M *K);
+    p.scratch = NEW(double, d *K);
     walk_slices(&p, M);
     return p;
 }
@@ -63,6 +59,7 @@ static void paths_free(struct paths *p)
     mem_free(p->at);
     mem_free(p->Y);
     mem_free(p->dY);
+    mem_free(p->scratch);
 }
 
 static const double ENDS[2][3] = {{1.0 / 3.0, -7.1, 1e5}, {2.7, -7.1, 0.1}};
@@ -185,10 +182,10 @@ static void bridge__has_the_mean_and_covariance_of_a_bridge(void **state)
 static double pairing(struct paths *p, size_t first, size_t steps,
                       const double *Y_bar, const double *dY_bar)
 {
-    size_t M = p->b.M, K = p->b.K;
+    size_t M = p->r.M, K = p->K;
     double sum = 0.0;
     walk_slices(p, M);
-    for (size_t i = 0; i < p->b.d; i++)
+    for (size_t i = 0; i < p->r.d; i++)
         for (size_t m = 0; m < steps; m++)
             for (size_t k = 0; k < K; k++) {
                 size_t bar = (i * steps + m) * K + k;
@@ -206,13 +203,14 @@ static void bridge_vjp__agrees_with_finite_differences(void **state)
         enum { D = 3, M = 9, K = 13 };
         size_t first = slice[n][0], steps = slice[n][1];
         double end[2 * D] = {0.4, -1.0, 2.0, 0.9, -3.0, 0.1};
-        double bar[2 * D];
+        double bar[2 * D], lambda[(M + 1) * D] = {0.0}, scratch[2 * D];
         double *Y_bar = normals(D * steps * K, 5);
         double *dY_bar = normals(D * steps * K, 6);
         struct paths p = paths_new(D, M, K, 0.3, end, end + D, n + 1);
         for (size_t i = 0; i < 2 * D; i++)
             bar[i] = 10.0 + (double)i; /* it is added to */
-        bridge_vjp(&p.b, first, steps, Y_bar, dY_bar, bar, bar + D);
+        bridge_gather(D, first, steps, K, Y_bar, dY_bar, steps * K, lambda);
+        bridge_vjp(&p.r, lambda, bar, bar + D, scratch);
         for (size_t i = 0; i < 2 * D; i++) {
             end[i] += 0.5;
             double up = pairing(&p, first, steps, Y_bar, dY_bar);
@@ -224,86 +222,6 @@ static void bridge_vjp__agrees_with_finite_differences(void **state)
         mem_free(Y_bar);
         mem_free(dY_bar);
         paths_free(&p);
-    }
-}
-
-/* --- Weights -------------------------------------------------------------- */
-
-/* The definition, one path at a time. */
-static void naive_weigh(size_t d, size_t M, size_t K, double dt,
-                        const double *f, const double *dY, double *S,
-                        double *S2)
-{
-    for (size_t k = 0; k < K; k++)
-        for (size_t i = 0; i < d; i++)
-            for (size_t m = 0; m < M; m++) {
-                size_t j = (i * M + m) * K + k;
-                S[k] += f[j] * (dY[j] - 0.5 * f[j] * dt);
-                if (m % 2) continue;
-                double move = dY[j], step = dt;
-                if (m + 1 < M) {
-                    move += dY[j + K];
-                    step += dt;
-                }
-                S2[k] += f[j] * (move - 0.5 * f[j] * step);
-            }
-}
-
-static void weigh__is_the_naive_double_sum(void **state)
-{
-    (void)state;
-    for (size_t n = 0; n < COUNT(SHAPES); n++) {
-        size_t d = SHAPES[n][0], M = SHAPES[n][1], K = SHAPES[n][2];
-        double *f = normals(d * M * K, 1), *dY = normals(d * M * K, 2);
-        double *S = normals(2 * K, 3), *expected = normals(2 * K, 3);
-        weigh(d, M, K, 0.3, f, dY, S, S + K);
-        naive_weigh(d, M, K, 0.3, f, dY, expected, expected + K);
-        for (size_t k = 0; k < 2 * K; k++)
-            assert_near(S[k], expected[k], 1e-14 * (double)(10 + d * M));
-        mem_free(f);
-        mem_free(dY);
-        mem_free(S);
-        mem_free(expected);
-    }
-}
-
-static double weighted(size_t d, size_t M, size_t K, const double *f,
-                       const double *dY, const double *S_bar)
-{
-    double *S = NEW(double, 2 * K), sum = 0.0;
-    naive_weigh(d, M, K, 0.3, f, dY, S, S + K);
-    for (size_t k = 0; k < K; k++)
-        sum += S_bar[k] * S[k];
-    mem_free(S);
-    return sum;
-}
-
-/* S is quadratic, so that central differences are exact but for rounding. */
-static void weigh_vjp__agrees_with_finite_differences(void **state)
-{
-    (void)state;
-    for (size_t n = 0; n < COUNT(SHAPES); n++) {
-        size_t d = SHAPES[n][0], M = SHAPES[n][1], K = SHAPES[n][2];
-        size_t all = d * M * K;
-        double *x[2] = {normals(all, 1), normals(all, 2)};
-        double *S_bar = normals(K, 3);
-        double *bar[2] = {normals(all, 4), normals(all, 5)}; /* they are set */
-        weigh_vjp(d, M, K, 0.3, x[0], x[1], S_bar, bar[0], bar[1]);
-        for (size_t i = 0; i < 2; i++)
-            for (size_t j = 0; j < all; j += 1 + all / 50) {
-                double kept = x[i][j];
-                x[i][j] = kept + 0.5;
-                double up = weighted(d, M, K, x[0], x[1], S_bar);
-                x[i][j] = kept - 0.5;
-                double down = weighted(d, M, K, x[0], x[1], S_bar);
-                x[i][j] = kept;
-                assert_near(bar[i][j], up - down, 1e-11);
-            }
-        for (size_t i = 0; i < 2; i++) {
-            mem_free(x[i]);
-            mem_free(bar[i]);
-        }
-        mem_free(S_bar);
     }
 }
 
@@ -460,8 +378,6 @@ int main(void)
         cmocka_unit_test(bridge__does_not_read_the_last_steps_noise),
         cmocka_unit_test(bridge__has_the_mean_and_covariance_of_a_bridge),
         cmocka_unit_test(bridge_vjp__agrees_with_finite_differences),
-        cmocka_unit_test(weigh__is_the_naive_double_sum),
-        cmocka_unit_test(weigh_vjp__agrees_with_finite_differences),
         cmocka_unit_test(tally__is_the_naive_log_mean),
         cmocka_unit_test(tally__merges_in_any_order),
         cmocka_unit_test(tally__holds_weights_that_are_worlds_apart),

@@ -107,13 +107,14 @@ static void naive(size_t M, size_t K, uint64_t seed, double *l, double *l2)
 {
     const double h = 1.5, x[2] = {0.3, -0.4}, dt = h / (double)M;
     const struct random_key key = {.seed = seed, .purpose = RANDOM_BRIDGE};
-    const struct bridge b = {1, M, 1, dt, x, x + 1};
+    struct reference b = {.d = 1};
     double *z = NEW(double, M), *Y = NEW(double, M), *dY = NEW(double, M);
-    double sum = 0.0, sum2 = 0.0;
+    double sum = 0.0, sum2 = 0.0, room;
+    reference_build(&b, REFERENCE_BROWNIAN, M, dt);
     for (size_t k = 0; k < K; k++) {
         double at = x[0], S = 0.0, S2 = 0.0;
         random_normals(&key, 0, M, k, 1, z);
-        bridge_walk(&b, 0, M, z, &at, Y, dY);
+        bridge_walk(&b, x + 1, 0, M, 1, z, &at, Y, dY, M, &room);
         for (size_t m = 0; m < M; m++) {
             double f = sin(Y[m]) + 0.2 + dt * (double)m;
             S += f * (dY[m] - 0.5 * f * dt);

@@ -255,17 +255,29 @@ static void choose_by_pilots(const struct estimate *e, struct scratch *s)
     }
 }
 
-void contexts_choose(const struct estimate *e, struct scratch *s)
+static void choose_references(const struct estimate *e, struct scratch *s)
 {
     enum gsv_reference wish = e->options->reference;
-    for (size_t n = 0; n < s->contexts; n++) {
-        struct context *c = &s->context[n];
-        c->form = choose_form(e, c);
-        reference_build(&c->reference, REFERENCE_BROWNIAN, c->M, c->dt);
-    }
     if (wish == GSV_REFERENCE_BROWNIAN) return;
     bool linear = wish == GSV_REFERENCE_LINEAR || e->longest == 1;
     refer(e, s, 0, s->contexts, linear ? REFERENCE_LINEAR : REFERENCE_LNA, 1.0);
     if (wish == GSV_REFERENCE_AUTO && e->K >= FIRST_PILOTS)
         choose_by_pilots(e, s);
+}
+
+void contexts_choose(const struct estimate *e, struct scratch *s)
+{
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct context *c = &s->context[n];
+        c->form = choose_form(e, c);
+        reference_build(&c->reference, REFERENCE_BROWNIAN, c->M, c->dt);
+    }
+    choose_references(e, s);
+    /* Against brownian the midpoint is ito: it is called by that name. */
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct context *c = &s->context[n];
+        if (c->reference.kind == REFERENCE_BROWNIAN &&
+            c->form == FORM_MIDPOINT)
+            c->form = FORM_ITO;
+    }
 }

@@ -67,8 +67,8 @@ static void series_phi(size_t d, int terms, double s, const double *A,
 }
 
 /* Q = sum X_n with X_0 = s I, X_n = (A X_(n-1) + X_(n-1) A') s / (n+1). */
-static void series_Q(size_t d, int terms, double s, const double *A,
-                     double *Q, double *term, double *next)
+static void series_Q(size_t d, int terms, double s, const double *A, double *Q,
+                     double *term, double *next)
 {
     identity(d, s, Q);
     identity(d, s, term);

@@ -186,6 +186,19 @@ static bool has_pairs(const struct estimate *e, size_t group)
     return false;
 }
 
+static unsigned flags_of(const gsv_gap *gap, size_t K)
+{
+    double k = (double)K, least = fmin(fmax(10.0, 0.1 * k), 0.5 * k);
+    unsigned flags = 0;
+    if (K > 1 && gap->ess < least) flags |= GSV_FLAG_ESS;
+    /* A heavy tail does no harm to weights that hardly differ. */
+    if (gap->khat > khat_threshold(K) && gap->ess < 0.8 * k)
+        flags |= GSV_FLAG_KHAT;
+    if (fabs(gap->discretisation) > fmax(0.1, 3.0 * gap->error))
+        flags |= GSV_FLAG_STEPS;
+    return flags;
+}
+
 static gsv_gap group_result(const struct estimate *e, size_t g)
 {
     static const enum gsv_reference reference[] = {
@@ -208,8 +221,9 @@ static gsv_gap group_result(const struct estimate *e, size_t g)
     return (gsv_gap){.track = first->track,
                      .from = first->from,
                      .to = last->to,
-                     .loglik = e->base[g * e->chunks] +
-                               (is_extrapolated(e, g) ? 2.0 * fine - coarse : fine),
+                     .loglik =
+                         e->base[g * e->chunks] +
+                         (is_extrapolated(e, g) ? 2.0 * fine - coarse : fine),
                      .error = e->K > 1         ? sqrt(tally_variance(t))
                               : e->longest > 1 ? NAN
                                                : 0,
@@ -229,6 +243,8 @@ static void sum_groups(const struct estimate *e, gsv_result *r)
     for (size_t g = 0; g < e->groups; g++) {
         gsv_gap *out = &r->gap[g];
         *out = group_result(e, g);
+        out->flags = flags_of(out, e->K);
+        if (out->flags) r->flagged++;
         r->loglik += out->loglik;
         r->log_bias += out->log_bias;
         variance += out->error * out->error;
@@ -330,10 +346,66 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
     return status;
 }
 
+/* --- Until a tolerance is met ------------------------------------------- */
+
+/* Beyond these an estimate is not made better by waiting. */
+static const double MOST_PATHS = 1 << 20, MOST_STEPS = 1 << 12;
+static const double MOST_EVALUATIONS = 2e10;
+
+/* The next numbers of paths and steps; false where there are none. */
+static bool raise_effort(const gsv_result *r, gsv_options *o)
+{
+    bool noisy = r->error > o->tolerance;
+    bool coarse = fabs(r->discretisation) > o->tolerance;
+    double paths = (double)r->paths, steps = (double)r->steps;
+    if (noisy) {
+        double ratio = r->error / o->tolerance;
+        paths *= fmin(fmax(ratio * ratio, 2.0), 16.0);
+    }
+    if (coarse) steps *= 2.0;
+    double work = (double)r->gaps * paths * steps;
+    if (paths > MOST_PATHS || steps > MOST_STEPS || work > MOST_EVALUATIONS)
+        return false;
+    o->paths = (size_t)paths;
+    if (coarse && o->step > 0.0) o->step *= 0.5;
+    else if (coarse) o->steps = (size_t)steps;
+    return noisy || coarse;
+}
+
+/* Without the gradient until the numbers are found, then once with it. */
+static int loglik_until(const gsv_model *m, const gsv_series *s,
+                        const gsv_options *wish, gsv_result *result)
+{
+    gsv_options o = *wish;
+    o.gradient = false;
+    /* One path or one step tells nothing about either error. */
+    if (o.paths < 2) o.paths = 2;
+    if (!(o.step > 0.0) && o.steps < 2) o.steps = 2;
+    for (;;) {
+        int status = loglik_guided(m, s, &o, NULL, result);
+        if (status) return status;
+        result->settled = result->error <= o.tolerance &&
+                          !(fabs(result->discretisation) > o.tolerance);
+        if (result->settled || !raise_effort(result, &o)) break;
+        gsv_result_free(result);
+    }
+    if (!wish->gradient) return 0;
+    bool settled = result->settled;
+    gsv_result_free(result);
+    o.gradient = true;
+    int status = loglik_guided(m, s, &o, NULL, result);
+    result->settled = settled;
+    return status;
+}
+
 int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                gsv_result *result)
 {
-    return loglik_guided(m, s, o, NULL, result);
+    if (!(o->tolerance >= 0.0))
+        return fail(GSV_BAD_INPUT, "the tolerance is %g, but must be positive",
+                    o->tolerance);
+    return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
+                              : loglik_guided(m, s, o, NULL, result);
 }
 
 void gsv_result_free(gsv_result *result)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov diagnose: the health of every gap's weights, in words. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* The worst gaps are shown; --json lists all. */
+enum { SHOWN = 10 };
+
+/* How bad a gap is: for the order of the list. */
+static double badness(const gsv_gap *g)
+{
+    return 100.0 * (double)((g->flags & GSV_FLAG_ESS) > 0) +
+           10.0 * (double)((g->flags & GSV_FLAG_KHAT) > 0) +
+           (isfinite(g->discretisation) ? fabs(g->discretisation) : 0.0) -
+           1e-3 * g->ess;
+}
+
+static int worse_first(const void *a, const void *b)
+{
+    double x = badness(*(const gsv_gap *const *)a);
+    double y = badness(*(const gsv_gap *const *)b);
+    return (x < y) - (x > y);
+}
+
+/* The flagged gaps, the worst first. Yours; NULL after a message. */
+static const gsv_gap **flagged(const gsv_result *r)
+{
+    const gsv_gap **list = malloc((r->flagged + 1) * sizeof *list);
+    size_t n = 0;
+    if (!list) {
+        complain(EXIT_NUMBERS, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < r->groups; i++)
+        if (r->gap[i].flags) list[n++] = &r->gap[i];
+    qsort(list, n, sizeof *list, worse_first);
+    return list;
+}
+
+static const char *reason(const gsv_gap *g, size_t K, char room[200])
+{
+    size_t n = 0;
+    room[0] = 0;
+    if (g->flags & GSV_FLAG_ESS)
+        n += (size_t)sprintf(room + n, "%.1f of %zu paths carry the weight",
+                             g->ess, K);
+    if (g->flags & GSV_FLAG_KHAT)
+        n += (size_t)sprintf(room + n, "%sk-hat %.2f", n ? ", " : "", g->khat);
+    if (g->flags & GSV_FLAG_STEPS)
+        sprintf(room + n, "%smoves by %+.2g when the steps double",
+                n ? ", " : "", g->discretisation);
+    return room;
+}
+
+/* --- For people --------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_ess(const gsv_result *r)
+{
+    double *ess = malloc(r->groups * sizeof *ess), median = NAN;
+    for (size_t i = 0; ess && i < r->groups; i++)
+        ess[i] = r->gap[i].ess;
+    if (ess) {
+        qsort(ess, r->groups, sizeof *ess, compare);
+        median = ess[r->groups / 2];
+    }
+    free(ess);
+    return median;
+}
+
+static void print_health(const gsv_options *o, const gsv_result *r)
+{
+    char text[120];
+    printf("log-likelihood  %.6g +- %.2g, %zu %s\n", r->loglik, r->error,
+           r->groups, o->joint ? "series" : "gaps");
+    printf("effective paths %.1f at worst, %.1f in the middle, of %zu\n",
+           r->ess_min, median_ess(r), r->paths);
+    if (isfinite(r->khat_max))
+        printf("k-hat           %.2f at worst\n", r->khat_max);
+    printf("bias of the log %+.2g by the delta method\n", r->log_bias);
+    if (isfinite(r->discretisation))
+        printf("discretisation  %+.3g  from steps twice as long\n",
+               r->discretisation);
+    printf("reference       %s\n", references_used(r, text));
+    printf("form            %s\n", forms_used(r, text));
+}
+
+/* What would help, from what went wrong most. */
+static void advise(const gsv_options *o, const gsv_result *r)
+{
+    size_t weights = 0, steps = 0, brownian = 0;
+    for (size_t i = 0; i < r->groups; i++) {
+        unsigned flags = r->gap[i].flags;
+        if (flags & (GSV_FLAG_ESS | GSV_FLAG_KHAT)) weights++;
+        if (flags & GSV_FLAG_STEPS) steps++;
+        if (flags && r->gap[i].reference == GSV_REFERENCE_BROWNIAN) brownian++;
+    }
+    if (weights && o->joint) puts("  average gap by gap: leave --joint away");
+    if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
+        puts("  draw bridges that follow the drift: --reference auto");
+    if (weights) printf("  take more paths: --paths %zu\n", 4 * r->paths);
+    if (steps) printf("  take more steps: --steps %zu\n", 2 * r->steps);
+}
+
+static void print_flagged(const gsv_series *s, const gsv_options *o,
+                          const gsv_result *r, const gsv_gap **list)
+{
+    char text[200];
+    if (!r->flagged) {
+        puts("\nNothing is wrong: the estimate can be trusted.");
+        return;
+    }
+    printf("\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
+           o->joint ? "series are" : "gaps are");
+    for (size_t i = 0; i < r->flagged && i < SHOWN; i++)
+        printf("  series %s, time %g to %g: %s\n", s->label[list[i]->track],
+               s->time[list[i]->from], s->time[list[i]->to],
+               reason(list[i], r->paths, text));
+    if (r->flagged > SHOWN) printf("  ... and %zu more\n", r->flagged - SHOWN);
+    puts("\nWhat may help:");
+    advise(o, r);
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
+{
+    json_t *j = json_object(), *flags = json_array();
+    json_object_set_new(j, "series", json_string(s->label[g->track]));
+    json_object_set_new(j, "from", json_number(s->time[g->from]));
+    json_object_set_new(j, "to", json_number(s->time[g->to]));
+    json_object_set_new(j, "loglik", json_number(g->loglik));
+    json_object_set_new(j, "stderr", json_number(g->error));
+    json_object_set_new(j, "ess", json_number(g->ess));
+    json_object_set_new(j, "khat", json_number(g->khat));
+    json_object_set_new(j, "log_bias", json_number(g->log_bias));
+    json_object_set_new(j, "discretisation", json_number(g->discretisation));
+    json_object_set_new(j, "reference", json_string(REFERENCES[g->reference]));
+    json_object_set_new(j, "form", json_string(FORMS[g->form]));
+    if (g->flags & GSV_FLAG_ESS)
+        json_array_append_new(flags, json_string("ess"));
+    if (g->flags & GSV_FLAG_KHAT)
+        json_array_append_new(flags, json_string("khat"));
+    if (g->flags & GSV_FLAG_STEPS)
+        json_array_append_new(flags, json_string("steps"));
+    json_object_set_new(j, "flags", flags);
+    return j;
+}
+
+static json_t *diagnosis_json(const gsv_series *s, const gsv_result *r)
+{
+    json_t *j = json_object(), *gaps = json_array();
+    for (size_t i = 0; i < r->groups; i++)
+        json_array_append_new(gaps, gap_json(s, &r->gap[i]));
+    json_object_set_new(j, "loglik", json_number(r->loglik));
+    json_object_set_new(j, "stderr", json_number(r->error));
+    json_object_set_new(j, "discretisation", json_number(r->discretisation));
+    json_object_set_new(j, "ess_min", json_number(r->ess_min));
+    json_object_set_new(j, "khat_max", json_number(r->khat_max));
+    json_object_set_new(j, "log_bias", json_number(r->log_bias));
+    json_object_set_new(j, "paths", json_integer((json_int_t)r->paths));
+    json_object_set_new(j, "steps", json_integer((json_int_t)r->steps));
+    json_object_set_new(j, "flagged", json_integer((json_int_t)r->flagged));
+    json_object_set_new(j, "gaps", gaps);
+    return j;
+}
+
+/* --- The verb ----------------------------------------------------------- */
+
+static int report(const struct args *a, const gsv_series *s,
+                  const gsv_options *o, const gsv_result *r)
+{
+    const gsv_gap **list = flagged(r);
+    int code = EXIT_DONE;
+    if (!list) return EXIT_NUMBERS;
+    if (a->json) code = print_json(diagnosis_json(s, r));
+    else {
+        print_health(o, r);
+        print_flagged(s, o, r, list);
+    }
+    free(list);
+    return code == EXIT_DONE && a->strict && r->flagged ? EXIT_STRICT : code;
+}
+
+int diagnose_run(const struct args *a)
+{
+    gsv_options o;
+    gsv_result r = {0};
+    if (estimator_options(a, &o)) return EXIT_INPUT;
+    gsv_model *m = open_model(a);
+    if (!m) return EXIT_INPUT;
+    int code = EXIT_INPUT;
+    gsv_series *s = open_data(a, m);
+    if (s) {
+        code =
+            gsv_loglik(m, s, &o, &r) ? complain_last() : report(a, s, &o, &r);
+        gsv_result_free(&r);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+    return code;
+}
