@@ -106,6 +106,10 @@ extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[];
 const char *references_used(const gsv_result *r, char room[120]);
 const char *forms_used(const gsv_result *r, char room[120]);
 
+/* Notes on standard error: paths that were rounded up, a tolerance that was
+ * not reached. */
+void say_effort(const gsv_options *o, const gsv_result *r);
+
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);
 

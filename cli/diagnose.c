@@ -79,13 +79,15 @@ static double median_ess(const gsv_result *r)
 static void print_health(const gsv_options *o, const gsv_result *r)
 {
     char text[120];
-    printf("log-likelihood  %.6g +- %.2g, %zu %s\n", r->loglik, r->error,
-           r->groups, o->joint ? "series" : "gaps");
+    printf("log-likelihood  %.6g", r->loglik);
+    if (isfinite(r->error)) printf(" +- %.2g", r->error);
+    printf(", %zu %s\n", r->groups, o->joint ? "series" : "gaps");
     printf("effective paths %.1f at worst, %.1f in the middle, of %zu\n",
            r->ess_min, median_ess(r), r->paths);
-    if (isfinite(r->khat_max))
+    if (isfinite(r->khat_max) && r->paths > 1)
         printf("k-hat           %.2f at worst\n", r->khat_max);
-    printf("bias of the log %+.2g by the delta method\n", r->log_bias);
+    if (r->paths > 1)
+        printf("bias of the log %+.2g by the delta method\n", r->log_bias);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.3g  from steps twice as long\n",
                r->discretisation);
@@ -110,12 +112,24 @@ static void advise(const gsv_options *o, const gsv_result *r)
     if (steps) printf("  take more steps: --steps %zu\n", 2 * r->steps);
 }
 
+/* Not more than what was looked at. */
+static void praise(const gsv_result *r)
+{
+    if (r->steps == 1)
+        puts("\nNothing can be checked with one step a gap: compare with "
+             "--steps 2.");
+    else if (r->paths == 1)
+        puts("\nThe steps are short enough; the weights cannot be checked "
+             "with one path.");
+    else puts("\nNothing is wrong: the estimate can be trusted.");
+}
+
 static void print_flagged(const gsv_series *s, const gsv_options *o,
                           const gsv_result *r, const gsv_gap **list)
 {
     char text[200];
     if (!r->flagged) {
-        puts("\nNothing is wrong: the estimate can be trusted.");
+        praise(r);
         return;
     }
     printf("\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
@@ -155,7 +169,8 @@ static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
     return j;
 }
 
-static json_t *diagnosis_json(const gsv_series *s, const gsv_result *r)
+static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
+                              const gsv_result *r)
 {
     json_t *j = json_object(), *gaps = json_array();
     for (size_t i = 0; i < r->groups; i++)
@@ -168,6 +183,8 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_result *r)
     json_object_set_new(j, "log_bias", json_number(r->log_bias));
     json_object_set_new(j, "paths", json_integer((json_int_t)r->paths));
     json_object_set_new(j, "steps", json_integer((json_int_t)r->steps));
+    if (o->tolerance > 0.0)
+        json_object_set_new(j, "settled", json_boolean(r->settled));
     json_object_set_new(j, "flagged", json_integer((json_int_t)r->flagged));
     json_object_set_new(j, "gaps", gaps);
     return j;
@@ -181,12 +198,13 @@ static int report(const struct args *a, const gsv_series *s,
     const gsv_gap **list = flagged(r);
     int code = EXIT_DONE;
     if (!list) return EXIT_NUMBERS;
-    if (a->json) code = print_json(diagnosis_json(s, r));
+    if (a->json) code = print_json(diagnosis_json(s, o, r));
     else {
         print_health(o, r);
         print_flagged(s, o, r, list);
     }
     free(list);
+    if (!a->quiet) say_effort(o, r);
     return code == EXIT_DONE && a->strict && r->flagged ? EXIT_STRICT : code;
 }
 

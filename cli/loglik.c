@@ -46,6 +46,12 @@ static int digits(double error)
     return n < 0.0 ? 0 : n > 9.0 ? 9 : (int)n;
 }
 
+/* What rounds to nothing has no sign. */
+static double shown(double x, int n)
+{
+    return fabs(x) < 0.5 * pow(10.0, -n) ? 0.0 : x;
+}
+
 static const gsv_gap *worst_gap(const gsv_result *r)
 {
     const gsv_gap *worst = r->gap;
@@ -95,7 +101,7 @@ static void print_table(const gsv_model *m, const gsv_series *s,
     printf("per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.*f  from steps twice as long\n", n,
-               r->discretisation);
+               shown(r->discretisation, n));
     printf("effective paths %.1f of %zu at worst (series %s, time %g to %g)\n",
            r->ess_min, r->paths, s->label[worst->track], s->time[worst->from],
            s->time[worst->to]);
@@ -115,16 +121,7 @@ static void print_table(const gsv_model *m, const gsv_series *s,
 /* When the answer is not to be trusted, it is said. */
 static void warn(const gsv_options *o, const gsv_result *r)
 {
-    if (r->paths != o->paths && r->paths > 1 && !(o->tolerance > 0.0))
-        fprintf(stderr,
-                "note: %zu paths instead of %zu: Sobol' points come in "
-                "powers of two\n",
-                r->paths, o->paths);
-    if (o->tolerance > 0.0 && !r->settled)
-        fprintf(stderr,
-                "warning: the tolerance was not reached with %zu paths and "
-                "%zu steps\n",
-                r->paths, r->steps);
+    say_effort(o, r);
     if (r->flagged)
         fprintf(stderr,
                 "warning: %zu of %zu %s not to be trusted; 'girsanov "

@@ -116,7 +116,8 @@ static int run(int count, char **word)
 int main(int count, char **word)
 {
     int code = run(count, word);
-    if (!code && (fflush(stdout) || ferror(stdout)))
+    bool printed = code == EXIT_DONE || code == EXIT_STRICT;
+    if (printed && (fflush(stdout) || ferror(stdout)))
         return complain(EXIT_INPUT, "cannot write to standard output");
     return code;
 }

@@ -233,3 +233,17 @@ const char *forms_used(const gsv_result *r, char room[120])
         count[r->gap[i].form]++;
     return used(FORMS, 4, count, r->groups, room);
 }
+
+void say_effort(const gsv_options *o, const gsv_result *r)
+{
+    if (r->paths != o->paths && r->paths > 1 && !(o->tolerance > 0.0))
+        fprintf(stderr,
+                "note: %zu paths instead of %zu: Sobol' points come in "
+                "powers of two\n",
+                r->paths, o->paths);
+    if (o->tolerance > 0.0 && !r->settled)
+        fprintf(stderr,
+                "warning: the tolerance was not reached with %zu paths and "
+                "%zu steps\n",
+                r->paths, r->steps);
+}

@@ -52,8 +52,11 @@ static void assert_exact(const gsv_model *m, const double *b, size_t noises,
             assert_near(r.loglik, expected, 1e-9);
             assert_int_equal(r.groups, o.joint ? 2 : 6);
             assert_int_equal(r.gaps, 6);
-            assert_near(r.ess_min, (double)paths[i], 1e-9);
-            if (paths[i] > 1) assert_near(r.error, 0.0, 1e-7);
+            /* With one step there is nothing to draw: one path. */
+            size_t used = steps[j] > 1 ? paths[i] : 1;
+            assert_int_equal(r.paths, used);
+            assert_near(r.ess_min, (double)used, 1e-9);
+            if (used > 1 || steps[j] == 1) assert_near(r.error, 0.0, 1e-7);
             if (steps[j] > 1) assert_near(r.discretisation, 0.0, 1e-9);
             else assert_true(isnan(r.discretisation));
             gsv_result_free(&r);

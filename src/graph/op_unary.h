@@ -4,7 +4,7 @@
 #ifndef GRAPH_OP_UNARY_H
 #define GRAPH_OP_UNARY_H
 
-#include <math.h>
+#include "base/vector_math.h"
 
 /* Comparisons are written so that NaN comes out as NaN. */
 #define UNARY_OPS(X)                                                           \

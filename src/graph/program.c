@@ -180,8 +180,12 @@ static size_t scratch_all(const struct program *p, size_t P, bool uniform)
 
 size_t program_bytes(const struct program *p, bool gradient)
 {
+    /* What a further point takes: some scratch does not grow with them. */
+    size_t few = 128, many = 1152;
+    size_t scratch =
+        scratch_all(p, many, false) - scratch_all(p, few, false);
     return p->rows * sizeof(double) * (gradient ? 2 : 1) +
-           scratch_all(p, 64, false) / 64;
+           scratch / (many - few);
 }
 
 int uniforms_init(struct uniforms *u, const struct program *p)

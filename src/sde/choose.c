@@ -276,8 +276,7 @@ void contexts_choose(const struct estimate *e, struct scratch *s)
     /* Against brownian the midpoint is ito: it is called by that name. */
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
-        if (c->reference.kind == REFERENCE_BROWNIAN &&
-            c->form == FORM_MIDPOINT)
+        if (c->reference.kind == REFERENCE_BROWNIAN && c->form == FORM_MIDPOINT)
             c->form = FORM_ITO;
     }
 }

@@ -7,10 +7,16 @@
 #include "sde/bridge.h"
 #include "sde/estimate.h"
 
+/* Brownian bridges need no matrices: their memory must not grow by those. */
+static bool has_matrices(const struct estimate *e)
+{
+    return e->options->reference != GSV_REFERENCE_BROWNIAN;
+}
+
 size_t context_size(const struct estimate *e)
 {
     size_t d = e->d, M = e->longest;
-    return 4 * d + (M + 1) * d + reference_size(d, M);
+    return 4 * d + (M + 1) * d + (has_matrices(e) ? reference_size(d, M) : 0);
 }
 
 static void context_place(const struct estimate *e, struct scratch *s,
@@ -22,8 +28,10 @@ static void context_place(const struct estimate *e, struct scratch *s,
     c->y1 = memory + d;
     c->y_bar = memory + 2 * d;
     c->lambda = memory + 4 * d;
-    reference_place(&c->reference, d, e->longest,
-                    memory + 4 * d + (e->longest + 1) * d);
+    c->reference = (struct reference){.d = d};
+    if (has_matrices(e))
+        reference_place(&c->reference, d, e->longest,
+                        memory + 4 * d + (e->longest + 1) * d);
 }
 
 /* --- The ends through T ------------------------------------------------- */

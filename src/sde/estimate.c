@@ -176,6 +176,35 @@ static size_t fewest_paths(const struct estimate *e)
     return brownian ? 8 : 16 * (e->d + 1);
 }
 
+/* Averaging over tracks, a path's weight is known only at the track's end. So
+ * that its drift need not be run again for the gradient, a few paths of a whole
+ * track are one block, with weights relative to the largest so far; run.c has
+ * the rest. For one or a few long tracks there would be too few items. */
+enum { ONLINE_PATHS = 4, ONLINE_TRACKS = 8, ONLINE_BYTES = 24 << 20 };
+
+static void make_online(struct estimate *e, size_t point_bytes)
+{
+    const gsv_options *o = e->options;
+    size_t points = 0, gaps = 0;
+    if (!o->joint || !o->gradient || o->richardson || o->delta ||
+        e->groups < ONLINE_TRACKS)
+        return;
+    for (size_t g = 0; g < e->groups; g++) {
+        size_t n = e->group_first[g + 1] - e->group_first[g], sum = 0;
+        for (size_t i = e->group_first[g]; i < e->group_first[g + 1]; i++)
+            sum += walk_columns(e, estimate_steps(e, &e->gaps.gap[i]));
+        if (sum > points) points = sum;
+        if (n > gaps) gaps = n;
+    }
+    size_t paths = e->K < ONLINE_PATHS ? e->K : ONLINE_PATHS;
+    size_t context = context_size(e) * sizeof(double);
+    if (points * paths * point_bytes + gaps * context > ONLINE_BYTES) return;
+    e->online = paths;
+    e->chunks = 1;
+    if (points * paths > e->capacity) e->capacity = points * paths;
+    if (gaps > e->batch) e->batch = gaps;
+}
+
 static void make_sizes(struct estimate *e)
 {
     bool gradient = e->options->gradient;
@@ -188,6 +217,7 @@ static void make_sizes(struct estimate *e)
     e->chunks = e->groups < ITEMS ? (ITEMS + e->groups - 1) / e->groups : 1;
     size_t most = e->K / fewest_paths(e);
     e->chunks = clamp(e->chunks, 1, most ? most : 1);
+    make_online(e, bytes);
 }
 
 static size_t group_points(const struct estimate *e, size_t group)
@@ -234,7 +264,7 @@ static size_t chunk_first(const struct estimate *e, size_t chunk)
 
 static int make_items(struct estimate *e)
 {
-    if (e->chunks == 1) return pack_groups(e);
+    if (e->chunks == 1 && !e->online) return pack_groups(e);
     for (size_t g = 0; g < e->groups; g++)
         for (size_t c = 0; c < e->chunks; c++)
             if (add_item(e, (struct item){g, g + 1, chunk_first(e, c),
@@ -303,6 +333,9 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->sorted, khat_room(e->K)},
         {&s->unit_bar, gradient ? program_uniforms(e->unit) : 0},
         {&s->map_bar, gradient ? program_uniforms(e->map) : 0},
+        {&s->unit_part, e->online ? program_uniforms(e->unit) : 0},
+        {&s->map_part, e->online ? program_uniforms(e->map) : 0},
+        {&s->track_S, e->online ? e->K : 0},
     };
     size_t bytes = 0, parts = sizeof part / sizeof *part;
     for (size_t i = 0; i < parts; i++)

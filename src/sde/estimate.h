@@ -47,6 +47,7 @@ struct estimate {
 
     size_t *group_first; /* (groups + 1): gaps of a group */
     size_t groups, chunks;
+    size_t online; /* paths of a block where tracks go online, else 0 */
     struct item *item;
     size_t items, item_capacity;
     size_t longest;  /* steps of the longest gap          */
@@ -95,6 +96,8 @@ struct scratch {
     double *end_input, *end_slope;   /* (inputs, 2 batch)         */
     double *dot, *small;             /* (d, P), (4 d)             */
     double *unit_bar, *map_bar;      /* of the uniforms           */
+    double *unit_part, *map_part;    /* the same of one track     */
+    double *track_S;                 /* (K) of one track          */
     double *sorted;                  /* (K) for k-hat             */
 };
 
@@ -150,10 +153,15 @@ void context_walk(const struct estimate *e, struct scratch *s,
 void item_walk(const struct estimate *e, struct scratch *s,
                const struct item *item, double *base);
 
-/* With S_bar and S2_bar in place: adds to the thread's gradients. fresh: the
- * item was one block, and that has just been walked. */
+/* With S_bar and S2_bar in place: adds to the thread's gradients, and once
+ * times the gradient of base. fresh: the item was one block, and that has just
+ * been walked. */
 void item_walk_back(const struct estimate *e, struct scratch *s,
-                    const struct item *item, bool fresh);
+                    const struct item *item, double once, bool fresh);
+
+/* The gradient of base alone. */
+void item_base_back(const struct estimate *e, struct scratch *s,
+                    const struct item *item);
 bool item_is_one_block(const struct estimate *e, const struct item *item);
 
 /* Points of a path of M steps, and of all K paths of a gap. */

@@ -9,6 +9,14 @@
 #include "sde/khat.h"
 #include "sde/result.h"
 
+static void move_sum(size_t n, double *from, double *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] += from[i];
+        from[i] = 0.0;
+    }
+}
+
 /* --- From weights to their gradient ------------------------------------- */
 
 /* scale times the gradient of the log mean of exp(S), and with delta that of
@@ -61,6 +69,17 @@ static void find(struct estimate *e, struct scratch *s, size_t group,
     e->finding[group].khat = even ? 0.0 : khat(e->K, S, s->sorted);
 }
 
+/* Of a batch the last gap's; where a group is one gap, its own. */
+static void note_contexts(struct estimate *e, const struct scratch *s)
+{
+    for (size_t i = 0; i < s->contexts; i++) {
+        const struct context *c = &s->context[i];
+        struct finding *f = &e->finding[c->group];
+        f->reference = c->reference.kind;
+        f->form = c->form;
+    }
+}
+
 static void tally_group(struct estimate *e, struct scratch *s, size_t item,
                         size_t group, size_t slot)
 {
@@ -78,18 +97,86 @@ static void tally_group(struct estimate *e, struct scratch *s, size_t item,
     memcpy(e->S2 + group * e->K + t->k0, s->S2, n * sizeof *s->S2);
 }
 
+/* --- A track online ------------------------------------------------------ */
+
+static void scale(size_t n, double by, double *x)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= by;
+}
+
+static void swap(double **a, double **b)
+{
+    double *c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* The thread's gradients and those of the track change places. */
+static void swap_parts(struct scratch *s)
+{
+    swap(&s->unit_bar, &s->unit_part);
+    swap(&s->map_bar, &s->map_part);
+}
+
+static void scale_parts(const struct estimate *e, struct scratch *s, double by)
+{
+    scale(program_uniforms(e->unit), by, s->unit_part);
+    scale(program_uniforms(e->map), by, s->map_part);
+}
+
+/* Some paths of a track: their weights relative to the largest so far go
+ * straight into the track's gradient, which is scaled when that one grows. */
+static void online_block(struct estimate *e, struct scratch *s,
+                         const struct item *t, struct tally *tally,
+                         struct tally *tally2, double *base)
+{
+    size_t n = t->k1 - t->k0;
+    double most = tally->most;
+    item_walk(e, s, t, base);
+    tally_add(tally, n, s->S);
+    tally_add(tally2, n, s->S2);
+    memcpy(s->track_S + t->k0, s->S, n * sizeof *s->S);
+    if (tally->most > most) scale_parts(e, s, exp(most - tally->most));
+    for (size_t k = 0; k < n; k++)
+        s->S_bar[k] = exp(s->S[k] - tally->most);
+    swap_parts(s);
+    item_walk_back(e, s, t, 0.0, true);
+    swap_parts(s);
+}
+
+static void item_online(struct estimate *e, struct scratch *s,
+                        const struct item *t)
+{
+    size_t group = t->group0;
+    struct tally *tally = &e->tally[group], *tally2 = &e->tally2[group];
+    double unused = 0.0;
+    tally_start(tally);
+    tally_start(tally2);
+    scale_parts(e, s, 0.0);
+    for (size_t k = 0; k < e->K; k += e->online) {
+        size_t end = k + e->online < e->K ? k + e->online : e->K;
+        struct item part = {group, group + 1, k, end};
+        online_block(e, s, &part, tally, tally2, k ? &unused : &e->base[group]);
+    }
+    scale_parts(e, s, 1.0 / tally->sum);
+    move_sum(program_uniforms(e->unit), s->unit_part, s->unit_bar);
+    move_sum(program_uniforms(e->map), s->map_part, s->map_bar);
+    item_base_back(e, s, t);
+    find(e, s, group, s->track_S);
+}
+
 static void item_forward(struct estimate *e, struct scratch *s, size_t item)
 {
     const struct item *t = &e->item[item];
+    if (e->online) {
+        item_online(e, s, t);
+        note_contexts(e, s);
+        return;
+    }
     size_t n = t->k1 - t->k0, at = t->group0 * e->chunks + chunk_of(e, item);
     item_walk(e, s, t, &e->base[at]);
-    /* Of a batch the last gap's; where a group is one gap, its own. */
-    for (size_t i = 0; !t->k0 && i < s->contexts; i++) {
-        const struct context *c = &s->context[i];
-        struct finding *f = &e->finding[c->group];
-        f->reference = c->reference.kind;
-        f->form = c->form;
-    }
+    if (!t->k0) note_contexts(e, s);
     for (size_t g = t->group0; g < t->group1; g++)
         tally_group(e, s, item, g, (g - t->group0) * n);
     if (!e->options->gradient || e->chunks > 1) return;
@@ -97,7 +184,7 @@ static void item_forward(struct estimate *e, struct scratch *s, size_t item)
         size_t slot = (g - t->group0) * n;
         group_bar(e, s, g, slot, n, s->S + slot, s->S2 + slot);
     }
-    item_walk_back(e, s, t, item_is_one_block(e, t));
+    item_walk_back(e, s, t, 1.0, item_is_one_block(e, t));
 }
 
 /* Where a group has several chunks its weights are known only after all of
@@ -107,7 +194,7 @@ static void item_backward(struct estimate *e, struct scratch *s, size_t item)
     const struct item *t = &e->item[item];
     size_t at = t->group0 * e->K + t->k0;
     group_bar(e, s, t->group0, 0, t->k1 - t->k0, e->S + at, e->S2 + at);
-    item_walk_back(e, s, t, false);
+    item_walk_back(e, s, t, t->k0 == 0, false);
 }
 
 /* --- Lanes -------------------------------------------------------------- */
@@ -133,14 +220,6 @@ static void lane_forward(void *context, size_t lane, size_t thread)
 static void lane_backward(void *context, size_t lane, size_t thread)
 {
     lane_run(context, lane, thread, item_backward);
-}
-
-static void move_sum(size_t n, double *from, double *to)
-{
-    for (size_t i = 0; i < n; i++) {
-        to[i] += from[i];
-        from[i] = 0.0;
-    }
 }
 
 static void lane_merge(void *context, size_t lane, size_t thread)

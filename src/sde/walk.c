@@ -331,7 +331,7 @@ void item_walk(const struct estimate *e, struct scratch *s,
 }
 
 void item_walk_back(const struct estimate *e, struct scratch *s,
-                    const struct item *item, bool fresh)
+                    const struct item *item, double once, bool fresh)
 {
     size_t paths = item->k1 - item->k0, end = e->group_first[item->group1];
     size_t count, points;
@@ -346,6 +346,18 @@ void item_walk_back(const struct estimate *e, struct scratch *s,
             context_walk_back(e, s, s->context, item->k0, item->k1,
                               slot_of(item, s->context));
         }
-        contexts_vjp(e, s, item->k0 == 0);
+        contexts_vjp(e, s, once);
+    }
+}
+
+void item_base_back(const struct estimate *e, struct scratch *s,
+                    const struct item *item)
+{
+    size_t end = e->group_first[item->group1], count, points;
+    if (!e->model->learned_noise) return;
+    for (size_t n = e->group_first[item->group0]; n < end; n += count) {
+        count = batch_of(e, n, end, item->k1 - item->k0, &points);
+        contexts_build(e, s, n, count);
+        contexts_vjp(e, s, 1.0);
     }
 }

@@ -137,6 +137,9 @@ def stdout__full_device_is_an_error(place):
                   ["check", "--help"], ["check", model],
                   ["check", model, data, "--json"], ["loglik", model, data],
                   ["loglik", model, data, "--json"], ["simulate", model],
+                  ["diagnose", model, data],
+                  ["diagnose", model, data, "--paper", "--steps", 2,
+                   "--paths", 4, "--strict"],
                   ["simulate", model, "--times", "0:1:100000"],
                   ["simulate", model, "--json", "-o", "new.csv"]):
         with open("/dev/full", "wb") as full:
@@ -159,7 +162,12 @@ def loglik__json_is_the_same_on_any_number_of_threads(place):
         return made.stderr.decode()
     wrong = []
     for words in ([], ["--joint"], ["--gradient"],
-                  ["--gradient", "--paper", "--paths", "33", "--steps", "7"]):
+                  ["--gradient", "--paper", "--paths", "33", "--steps", "7"],
+                  ["--gradient", "--reference", "linear", "--form", "ito",
+                   "--richardson", "--delta"],
+                  ["--gradient", "--reference", "lna", "--form", "midpoint"],
+                  ["--gradient", "--form", "stratonovich", "--random", "iid"],
+                  ["--gradient", "--paths", "2048", "--tolerance", "0.01"]):
         texts = set()
         for threads in (1, 2, 5):
             done = girsanov(place, "loglik", model, data, "--json",
@@ -172,19 +180,30 @@ def loglik__json_is_the_same_on_any_number_of_threads(place):
     return gather(wrong)
 
 
-def loglik__json_has_the_promised_fields(place):
-    promised = """loglik stderr discretisation ess_min khat_max gaps paths steps
-        drift_evaluations seconds reference form random seed params gradient"""
+def json__has_the_fields_that_the_page_promises(place):
     model, data = place.work / "m.sde", place.work / "d.csv"
     model.write_text(OU)
     data.write_text("time,x\n0,1\n1,0.5\n")
-    done = girsanov(place, "loglik", model, data, "--json", "--gradient")
-    given = json.loads(done.stdout)
-    missing = [name for name in promised.split() if name not in given]
-    for field in ("params", "gradient"):
-        if sorted(given.get(field, {})) != ["a", "s"]:
-            missing.append(field + " by name")
-    return "missing: " + ", ".join(missing) if missing else ""
+    page = (place.root / "docs" / "COMMAND.md").read_text()
+    wrong = []
+    for words in (["check", "--gradient"], ["loglik", "--gradient",
+                                            "--tolerance", 1],
+                  ["diagnose", "--tolerance", 1]):
+        done = girsanov(place, words[0], model, data, "--json", *words[1:])
+        given = set(json.loads(done.stdout))
+        part = page[page.index("## " + words[0]):].split("\n## ")[0]
+        part = part[part.index("With `--json`"):]
+        listed = " ".join(re.findall(r"`([^`]*)`", part, re.S)).split()
+        promised = {word for word in listed if word.isidentifier()}
+        if words[0] == "diagnose":
+            given |= set(json.loads(done.stdout)["gaps"][0])
+            promised |= {"ess", "khat", "steps"}
+            given |= {"ess", "khat", "steps"}
+        promised.discard("null")
+        if given != promised:
+            wrong.append((words[0], "only one side has " + ", ".join(
+                sorted(given ^ promised))))
+    return gather(wrong)
 
 
 # --- Documents -------------------------------------------------------------

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: MIT */
+/* Linear references: transitions against closed forms and a fine Runge-Kutta
+ * solve, bridges against the exact conditional law, derivatives against
+ * differences. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "exact.h"
+#include "sde/bridge.h"
+#include "sde/linear.h"
+
+enum { MOST_D = 20, MOST_M = 9 };
+
+static double *normals(size_t n, uint64_t seed)
+{
+    double *z = NEW(double, n);
+    const struct random_key key = {.seed = seed, .purpose = RANDOM_BRIDGE};
+    random_normals(&key, 0, 1, 0, n, z);
+    return z;
+}
+
+/* C = A B, or A B' */
+static void times(size_t d, const double *A, const double *B, bool transposed,
+                  double *C)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < d; k++)
+                sum += A[i * d + k] * B[transposed ? j * d + k : k * d + j];
+            C[i * d + j] = sum;
+        }
+}
+
+/* --- Transitions ---------------------------------------------------------- */
+
+struct transition {
+    double Phi[MOST_D * MOST_D], Gamma[MOST_D * MOST_D], Q[MOST_D * MOST_D];
+    double half_Phi[MOST_D * MOST_D], half_Gamma[MOST_D * MOST_D];
+};
+
+static void transition_of(size_t d, double dt, const double *A,
+                          struct transition *t)
+{
+    double *scratch = NEW(double, linear_scratch(d));
+    assert_true(linear_transition(d, dt, A, t->Phi, t->Gamma, t->Q, t->half_Phi,
+                                  t->half_Gamma, scratch));
+    mem_free(scratch);
+}
+
+/* Relative to the largest entry. */
+#define assert_matrix(d, found, expected, tolerance)                           \
+    matrix_at(__LINE__, (d), (found), (expected), (tolerance))
+static void matrix_at(int line, size_t d, const double *found,
+                      const double *expected, double tolerance)
+{
+    double most = 0.0;
+    for (size_t e = 0; e < d * d; e++)
+        most = fmax(most, fabs(expected[e]));
+    for (size_t e = 0; e < d * d; e++)
+        near_at(line, found[e], expected[e], tolerance * most);
+}
+
+static void transition__of_a_number_is_the_closed_form(void **state)
+{
+    (void)state;
+    static const double rate[] = {1e-12, -1e-6, -1, 0.3, 3, -50, -1e4, 20};
+    static const double step[] = {1e-3, 0.25, 1};
+    for (size_t i = 0; i < COUNT(rate) * COUNT(step); i++) {
+        double a = rate[i / COUNT(step)], dt = step[i % COUNT(step)];
+        struct transition t;
+        transition_of(1, dt, &a, &t);
+        double Phi = exp(a * dt), Gamma = expm1(a * dt) / a;
+        double Q = expm1(2.0 * a * dt) / (2.0 * a);
+        assert_near(t.Phi[0], Phi, 1e-12 * Phi);
+        assert_near(t.Gamma[0], Gamma, 1e-12 * Gamma);
+        assert_near(t.Q[0], Q, 1e-12 * Q);
+        assert_near(t.half_Phi[0], sqrt(Phi), 1e-12 * sqrt(Phi));
+        assert_near(t.half_Gamma[0], expm1(0.5 * a * dt) / a, 1e-12 * Gamma);
+    }
+}
+
+static void transition__without_a_slope_is_brownian(void **state)
+{
+    (void)state;
+    static const double A[9];
+    struct transition t;
+    transition_of(3, 0.7, A, &t);
+    for (size_t e = 0; e < 9; e++) {
+        double one = e % 4 == 0;
+        assert_near(t.Phi[e], one, 0.0);
+        assert_near(t.Gamma[e], 0.7 * one, 1e-16);
+        assert_near(t.Q[e], 0.7 * one, 1e-16);
+        assert_near(t.half_Gamma[e], 0.35 * one, 1e-16);
+    }
+}
+
+static void transition__of_a_rotation_is_the_closed_form(void **state)
+{
+    (void)state;
+    static const double speed[] = {1e-3, 1, 10, 300};
+    for (size_t i = 0; i < COUNT(speed); i++) {
+        double w = speed[i], dt = 0.4, c = cos(w * dt), s = sin(w * dt);
+        const double A[4] = {0, -w, w, 0}, Phi[4] = {c, -s, s, c};
+        double away = 2.0 * pow(sin(0.5 * w * dt), 2.0);
+        const double Gamma[4] = {s / w, -away / w, away / w, s / w};
+        const double Q[4] = {dt, 0, 0, dt};
+        struct transition t;
+        transition_of(2, dt, A, &t);
+        assert_matrix(2, t.Phi, Phi, 1e-12);
+        assert_matrix(2, t.Gamma, Gamma, 1e-12);
+        assert_matrix(2, t.Q, Q, 1e-12);
+    }
+}
+
+/* One slow and one fast direction, turned by an angle. */
+static void transition__of_a_stiff_matrix_is_the_closed_form(void **state)
+{
+    (void)state;
+    const double rate[2] = {-0.5, -2e4}, dt = 0.3;
+    const double c = cos(0.7), s = sin(0.7);
+    const double axis[2][2] = {{c, s}, {-s, c}};
+    double A[4] = {0}, Phi[4] = {0}, Gamma[4] = {0}, Q[4] = {0};
+    for (size_t n = 0; n < 2; n++)
+        for (size_t e = 0; e < 4; e++) {
+            double part = axis[n][e / 2] * axis[n][e % 2], a = rate[n];
+            A[e] += a * part;
+            Phi[e] += exp(a * dt) * part;
+            Gamma[e] += expm1(a * dt) / a * part;
+            Q[e] += expm1(2.0 * a * dt) / (2.0 * a) * part;
+        }
+    struct transition t;
+    transition_of(2, dt, A, &t);
+    assert_matrix(2, t.Phi, Phi, 1e-11); /* A is rounded: 2e4 * 1e-16 */
+    assert_matrix(2, t.Gamma, Gamma, 1e-11);
+    assert_matrix(2, t.Q, Q, 1e-11);
+}
+
+static void transition__of_a_nilpotent_matrix_is_a_polynomial(void **state)
+{
+    (void)state;
+    static const double step[] = {0.01, 0.3, 2, 10};
+    const double A[9] = {0, 1, 0, 0, 0, 1, 0, 0, 0};
+    for (size_t i = 0; i < COUNT(step); i++) {
+        double h = step[i], h2 = h * h / 2, h3 = h * h * h / 6;
+        double q2 = h + 2 * h3, q12 = h2 + pow(h, 4) / 8;
+        const double Phi[9] = {1, h, h2, 0, 1, h, 0, 0, 1};
+        const double Gamma[9] = {h, h2, h3, 0, h, h2, 0, 0, h};
+        const double Q[9] = {
+            q2 + pow(h, 5) / 20, q12, h3, q12, q2, h2, h3, h2, h};
+        struct transition t;
+        transition_of(3, h, A, &t);
+        assert_matrix(3, t.Phi, Phi, 1e-12);
+        assert_matrix(3, t.Gamma, Gamma, 1e-12);
+        assert_matrix(3, t.Q, Q, 1e-12);
+    }
+}
+
+/* Phi' = A Phi, Gamma' = Phi, Q' = A Q + Q A' + I in long double. */
+static void slopes(size_t d, const double *A, const long double *x,
+                   long double *dx)
+{
+    size_t dd = d * d;
+    const long double *Phi = x, *Q = x + 2 * dd;
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            long double phi = 0.0L, q = i == j ? 1.0L : 0.0L;
+            for (size_t k = 0; k < d; k++) {
+                phi += (long double)A[i * d + k] * Phi[k * d + j];
+                q += (long double)A[i * d + k] * Q[k * d + j] +
+                     (long double)A[j * d + k] * Q[i * d + k];
+            }
+            dx[i * d + j] = phi;
+            dx[dd + i * d + j] = Phi[i * d + j];
+            dx[2 * dd + i * d + j] = q;
+        }
+}
+
+static void runge_kutta(size_t d, double dt, size_t steps, const double *A,
+                        double *Phi, double *Gamma, double *Q)
+{
+    size_t n = 3 * d * d;
+    long double *x = NEW(long double, 4 * n), *k = x + n, *sum = k + n;
+    long double *at = sum + n, h = (long double)dt / (long double)steps;
+    static const long double stage[] = {0.5L, 0.5L, 1.0L, 0.0L};
+    static const long double share[] = {1.0L, 2.0L, 2.0L, 1.0L};
+    for (size_t i = 0; i < d; i++)
+        x[i * d + i] = 1.0L;
+    for (size_t m = 0; m < steps; m++) {
+        memcpy(at, x, n * sizeof *x);
+        memset(sum, 0, n * sizeof *x);
+        for (size_t s = 0; s < 4; s++) {
+            slopes(d, A, at, k);
+            for (size_t e = 0; e < n; e++) {
+                sum[e] += share[s] * k[e];
+                at[e] = x[e] + stage[s] * h * k[e];
+            }
+        }
+        for (size_t e = 0; e < n; e++)
+            x[e] += h / 6.0L * sum[e];
+    }
+    for (size_t e = 0; e < d * d; e++) {
+        Phi[e] = (double)x[e];
+        Gamma[e] = (double)x[d * d + e];
+        Q[e] = (double)x[2 * d * d + e];
+    }
+    mem_free(x);
+}
+
+static void transition__of_any_matrix_is_a_fine_integration(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t d, steps;
+        double dt, size;
+    } with[] = {{2, 4000, 1, 1},   {5, 4000, 0.3, 1}, {5, 4000, 2, 0.5},
+                {5, 8000, 1, 1.5}, {7, 2000, 0.1, 1}, {20, 800, 0.25, 0.3}};
+    for (size_t i = 0; i < COUNT(with); i++) {
+        size_t d = with[i].d;
+        double *A = normals(d * d, i + 1);
+        struct transition t, fine;
+        for (size_t e = 0; e < d * d; e++)
+            A[e] *= with[i].size;
+        transition_of(d, with[i].dt, A, &t);
+        runge_kutta(d, with[i].dt, with[i].steps, A, fine.Phi, fine.Gamma,
+                    fine.Q);
+        assert_matrix(d, t.Phi, fine.Phi, 1e-12);
+        assert_matrix(d, t.Gamma, fine.Gamma, 1e-12);
+        assert_matrix(d, t.Q, fine.Q, 1e-12);
+        runge_kutta(d, 0.5 * with[i].dt, with[i].steps / 2, A, fine.Phi,
+                    fine.Gamma, fine.Q);
+        assert_matrix(d, t.half_Phi, fine.Phi, 1e-12);
+        assert_matrix(d, t.half_Gamma, fine.Gamma, 1e-12);
+        mem_free(A);
+    }
+}
+
+static void transition__that_overflows_is_refused(void **state)
+{
+    (void)state;
+    static const double bad[] = {800, 1e7, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        const double A[4] = {-1, 0, 0.5, bad[i]};
+        double out[5 * 4], scratch[3 * 4];
+        assert_false(linear_transition(2, 1.0, A, out, out + 4, out + 8,
+                                       out + 12, out + 16, scratch));
+    }
+}
+
+/* --- References ----------------------------------------------------------- */
+
+static const size_t DIMS[] = {1, 2, 5};
+
+struct trial {
+    struct reference r;
+    double *memory, *y0, *y1;
+};
+
+/* With slopes of about 1 and steps of 0.2. */
+static struct trial trial_new(enum reference_kind kind, size_t d, size_t M)
+{
+    struct trial t = {.y0 = normals(d, 7), .y1 = normals(d, 8)};
+    t.memory = NEW(double, reference_size(d, M));
+    reference_place(&t.r, d, M, t.memory);
+    double *A = normals(M * d * d, 9), *b = normals(M * d, 10);
+    size_t steps = kind == REFERENCE_LINEAR ? 1 : M;
+    memcpy(t.r.A, A, steps * d * d * sizeof *A);
+    memcpy(t.r.b, b, steps * d * sizeof *b);
+    assert_true(reference_build(&t.r, kind, M, 0.2));
+    mem_free(A);
+    mem_free(b);
+    return t;
+}
+
+static void trial_free(struct trial *t)
+{
+    mem_free(t->memory);
+    mem_free(t->y0);
+    mem_free(t->y1);
+}
+
+/* The law of (Y_1, ..., Y_M) given Y_0 = y0: mean (M d), cov (M d, M d). */
+struct joint {
+    double mean[MOST_M * 5], cov[MOST_M * 5 * MOST_M * 5];
+};
+
+static void joint_of(const struct reference *r, const double *y0,
+                     struct joint *j)
+{
+    size_t d = r->d, M = r->M, n = M * d;
+    memset(j, 0, sizeof *j);
+    for (size_t m = 0; m < M; m++) {
+        struct transition t;
+        size_t step = r->kind == REFERENCE_LINEAR ? 0 : m;
+        transition_of(d, r->dt, r->A + step * d * d, &t);
+        const double *b = r->b + step * d;
+        for (size_t i = 0; i < d; i++) {
+            double *mean = &j->mean[m * d + i];
+            for (size_t k = 0; k < d; k++) {
+                double before = m ? j->mean[(m - 1) * d + k] : y0[k];
+                *mean += t.Phi[i * d + k] * before + t.Gamma[i * d + k] * b[k];
+            }
+        }
+        /* Cov(Y_m, Y_a) = Phi Cov(Y_{m-1}, Y_a); and Phi C Phi' + Q. */
+        for (size_t a = 0; a < m * d; a++)
+            for (size_t i = 0; i < d; i++) {
+                double v = 0.0;
+                for (size_t k = 0; k < d; k++)
+                    v += t.Phi[i * d + k] * j->cov[((m - 1) * d + k) * n + a];
+                j->cov[(m * d + i) * n + a] = v;
+                j->cov[a * n + m * d + i] = v;
+            }
+        for (size_t i = 0; i < d; i++)
+            for (size_t c = 0; c < d; c++) {
+                double v = t.Q[i * d + c];
+                for (size_t k = 0; m && k < d; k++)
+                    v += t.Phi[c * d + k] *
+                         j->cov[(m * d + i) * n + (m - 1) * d + k];
+                j->cov[(m * d + i) * n + m * d + c] = v;
+            }
+    }
+}
+
+/* Given Y_M = y1 too: one coordinate of it after another. */
+static void condition(size_t d, size_t M, const double *y1, struct joint *j)
+{
+    size_t n = M * d;
+    for (size_t i = 0; i < d; i++) {
+        size_t on = (M - 1) * d + i;
+        double variance = j->cov[on * n + on], off = y1[i] - j->mean[on];
+        double gain[MOST_M * 5];
+        for (size_t a = 0; a < n; a++)
+            gain[a] = j->cov[a * n + on] / variance;
+        for (size_t a = 0; a < n; a++)
+            j->mean[a] += gain[a] * off;
+        for (size_t a = 0; a < n; a++)
+            for (size_t b = 0; b < n; b++)
+                j->cov[a * n + b] -= gain[a] * gain[b] * variance;
+    }
+}
+
+/* A bridge is linear in its noises: path 0 has none, path j one of 1, number j
+ * of all. Then path 0 is the mean, and the others' squares are the covariance
+ * without any sampling. */
+static void assert_bridge(const struct trial *t)
+{
+    size_t d = t->r.d, M = t->r.M, n = M * d, K = n + 1;
+    double *xi = NEW(double, M *d *K), *at = NEW(double, d *K);
+    double *Y = NEW(double, n *K), *dY = NEW(double, n *K);
+    double *scratch = NEW(double, d *K);
+    struct joint *j = NEW(struct joint, 1);
+    for (size_t k = 0; k < K; k++) {
+        if (k) xi[(k - 1) * K + k] = 1.0;
+        for (size_t i = 0; i < d; i++)
+            at[i * K + k] = t->y0[i];
+    }
+    bridge_walk(&t->r, t->y1, 0, M, K, xi, at, Y, dY, M * K, scratch);
+    joint_of(&t->r, t->y0, j);
+    condition(d, M, t->y1, j);
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < K; k++) {
+            assert_true(at[i * K + k] == t->y1[i]);
+            assert_true(Y[i * M * K + k] == t->y0[i]);
+        }
+    for (size_t a = 0; a < (M - 1) * d; a++) {
+        const double *row = Y + (a % d * M + a / d + 1) * K;
+        const double *before = row - K, *move = dY + (row - K - Y);
+        assert_near(row[0], j->mean[a], 1e-11);
+        for (size_t k = 0; k < K; k++)
+            assert_near(before[k] + move[k], row[k], 1e-14);
+        for (size_t b = 0; b < (M - 1) * d; b++) {
+            const double *other = Y + (b % d * M + b / d + 1) * K;
+            double sum = 0.0;
+            for (size_t k = 1; k < K; k++)
+                sum += (row[k] - row[0]) * (other[k] - other[0]);
+            assert_near(sum, j->cov[a * n + b], 1e-12);
+        }
+    }
+    mem_free(xi);
+    mem_free(at);
+    mem_free(Y);
+    mem_free(dY);
+    mem_free(scratch);
+    mem_free(j);
+}
+
+static void bridge__has_the_exact_conditional_law(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(DIMS); i++)
+        for (size_t M = 1; M <= MOST_M; M++)
+            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+                struct trial t =
+                    trial_new((enum reference_kind)kind, DIMS[i], M);
+                assert_bridge(&t);
+                trial_free(&t);
+            }
+}
+
+static void density__is_that_of_the_transition(void **state)
+{
+    (void)state;
+    struct joint *j = NEW(struct joint, 1);
+    for (size_t n = 0; n < COUNT(DIMS); n++)
+        for (size_t M = 1; M <= MOST_M; M++)
+            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+                size_t d = DIMS[n], all = M * d, last = (M - 1) * d;
+                struct trial t = trial_new((enum reference_kind)kind, d, M);
+                joint_of(&t.r, t.y0, j);
+                struct exact_law law = exact_point(d, j->mean + last);
+                for (size_t e = 0; e < d * d; e++)
+                    law.cov[e] = j->cov[(last + e / d) * all + last + e % d];
+                double expected = exact_density(&law, t.y1);
+                assert_near(reference_log_density(&t.r, t.y0, t.y1), expected,
+                            1e-12 * (1.0 + fabs(expected)));
+                trial_free(&t);
+            }
+    mem_free(j);
+}
+
+static void brownian__is_a_linear_reference_without_drift(void **state)
+{
+    (void)state;
+    enum { D = 3, M = 7, K = 9 };
+    struct trial t = trial_new(REFERENCE_LNA, D, M);
+    memset(t.r.A, 0, M * D * D * sizeof *t.r.A);
+    memset(t.r.b, 0, M * D * sizeof *t.r.b);
+    double *xi = normals(M * D * K, 3), Y[2][D * M * K], dY[2][D * M * K];
+    double scratch[D * K], density[2], bar[2][2 * D] = {{0.0}};
+    const enum reference_kind kind[2] = {REFERENCE_BROWNIAN, REFERENCE_LNA};
+    for (size_t n = 0; n < 2; n++) {
+        double at[D * K];
+        assert_true(reference_build(&t.r, kind[n], M, 0.2));
+        for (size_t e = 0; e < D * K; e++)
+            at[e] = t.y0[e / K];
+        bridge_walk(&t.r, t.y1, 0, M, K, xi, at, Y[n], dY[n], M * K, scratch);
+        density[n] = reference_log_density(&t.r, t.y0, t.y1);
+        reference_log_density_vjp(&t.r, t.y0, t.y1, 1.0, bar[n], bar[n] + D);
+    }
+    for (size_t e = 0; e < D * M * K; e++) {
+        assert_near(Y[0][e], Y[1][e], 1e-13);
+        assert_near(dY[0][e], dY[1][e], 1e-13);
+    }
+    assert_near(density[0], density[1], 1e-13);
+    for (size_t e = 0; e < 2 * D; e++)
+        assert_near(bar[0][e], bar[1][e], 1e-13);
+    mem_free(xi);
+    trial_free(&t);
+}
+
+/* Quadratic in the ends: central differences are exact but for rounding. */
+static void density_vjp__agrees_with_finite_differences(void **state)
+{
+    (void)state;
+    for (int kind = REFERENCE_BROWNIAN; kind <= REFERENCE_LNA; kind++)
+        for (size_t n = 0; n < COUNT(DIMS); n++) {
+            size_t d = DIMS[n];
+            struct trial t = trial_new((enum reference_kind)kind, d, 4);
+            double bar[10] = {1.0, 2.0}; /* it is added to */
+            reference_log_density_vjp(&t.r, t.y0, t.y1, 3.0, bar, bar + d);
+            bar[0] -= 1.0;
+            bar[1] -= 2.0;
+            for (size_t i = 0; i < 2 * d; i++) {
+                double *y = i < d ? t.y0 + i : t.y1 + (i - d), kept = *y;
+                *y = kept + 0.5;
+                double up = reference_log_density(&t.r, t.y0, t.y1);
+                *y = kept - 0.5;
+                double down = reference_log_density(&t.r, t.y0, t.y1);
+                *y = kept;
+                assert_near(bar[i], 3.0 * (up - down), 1e-11);
+            }
+            trial_free(&t);
+        }
+}
+
+/* The sum of Y_bar Y + dY_bar dY over all steps. */
+static double pairing(const struct trial *t, size_t K, const double *xi,
+                      const double *Y_bar, const double *dY_bar)
+{
+    size_t d = t->r.d, M = t->r.M, n = d * M * K;
+    double *work = NEW(double, 2 * n + 2 * d * K), sum = 0.0;
+    double *Y = work, *dY = Y + n, *at = dY + n, *scratch = at + d * K;
+    for (size_t e = 0; e < d * K; e++)
+        at[e] = t->y0[e / K];
+    bridge_walk(&t->r, t->y1, 0, M, K, xi, at, Y, dY, M * K, scratch);
+    for (size_t e = 0; e < n; e++)
+        sum += Y_bar[e] * Y[e] + dY_bar[e] * dY[e];
+    mem_free(work);
+    return sum;
+}
+
+static void bridge_vjp__agrees_with_finite_differences(void **state)
+{
+    (void)state;
+    enum { K = 6 };
+    for (size_t n = 0; n < COUNT(DIMS); n++)
+        for (size_t M = 1; M <= 8; M++) {
+            size_t d = DIMS[n], all = d * M * K;
+            struct trial t = trial_new(REFERENCE_LNA, d, M);
+            double *xi = normals(all, 1), *Y_bar = normals(all, 2);
+            double *dY_bar = normals(all, 3), bar[10] = {1.0, 2.0};
+            double lambda[(8 + 1) * 5] = {0.0}, scratch[10];
+            bridge_gather(d, 0, M, K, Y_bar, dY_bar, M * K, lambda);
+            bridge_vjp(&t.r, lambda, bar, bar + d, scratch);
+            bar[0] -= 1.0;
+            bar[1] -= 2.0;
+            for (size_t i = 0; i < 2 * d; i++) {
+                double *y = i < d ? t.y0 + i : t.y1 + (i - d);
+                *y += 0.5;
+                double up = pairing(&t, K, xi, Y_bar, dY_bar);
+                *y -= 1.0;
+                double down = pairing(&t, K, xi, Y_bar, dY_bar);
+                *y += 0.5;
+                assert_near(bar[i], up - down, 1e-11);
+            }
+            mem_free(xi);
+            mem_free(Y_bar);
+            mem_free(dY_bar);
+            trial_free(&t);
+        }
+}
+
+/* Half of log det of a positive matrix. */
+static double half_log_det(size_t d, const double *Q)
+{
+    struct exact_law law = {.d = d};
+    memcpy(law.cov, Q, d * d * sizeof *Q);
+    return -exact_density(&law, law.mean) -
+           0.5 * (double)d * log(2.0 * EXACT_PI);
+}
+
+static void assert_inverse(size_t d, const double *P, const double *Q)
+{
+    double one[25], product[25];
+    for (size_t e = 0; e < d * d; e++)
+        one[e] = e % (d + 1) == 0;
+    times(d, P, Q, false, product);
+    assert_matrix(d, product, one, 1e-11);
+}
+
+static void pairs__are_two_steps_and_one_long_step(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < COUNT(DIMS); n++)
+        for (size_t M = 2; M <= MOST_M; M++)
+            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+                size_t d = DIMS[n], dd = d * d;
+                struct trial t = trial_new((enum reference_kind)kind, d, M);
+                const struct reference *r = &t.r;
+                for (size_t m = 0; m + 2 <= M; m += 2) {
+                    struct transition a, b, both;
+                    double mean[25], X[25], Q[25];
+                    const double *A = r->A + m * dd, *next = A + dd;
+                    for (size_t e = 0; e < dd; e++)
+                        mean[e] = 0.5 * (A[e] + next[e]);
+                    transition_of(d, r->dt, A, &a);
+                    transition_of(d, r->dt, next, &b);
+                    transition_of(d, 2.0 * r->dt, mean, &both);
+                    times(d, b.Phi, a.Q, false, X);
+                    times(d, X, b.Phi, true, Q);
+                    for (size_t e = 0; e < dd; e++)
+                        Q[e] += b.Q[e];
+                    assert_inverse(d, r->pair_P + m * dd, Q);
+                    assert_inverse(d, r->long_P + m * dd, both.Q);
+                    assert_matrix(d, r->long_A + m * dd, mean, 1e-15);
+                    assert_matrix(d, r->long_Phi + m * dd, both.Phi, 1e-13);
+                    assert_matrix(d, r->long_Gamma + m * dd, both.Gamma, 1e-13);
+                    assert_near(r->pair_log[m],
+                                half_log_det(d, Q) - half_log_det(d, both.Q),
+                                1e-12);
+                }
+                trial_free(&t);
+            }
+}
+
+static void midpoint__weights_undo_the_noise(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < COUNT(DIMS); n++)
+        for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+            enum { M = 5 };
+            size_t d = DIMS[n], dd = d * d;
+            struct trial t = trial_new((enum reference_kind)kind, d, M);
+            for (size_t m = 0; m < M; m++) {
+                struct transition a;
+                double WQ[25], Gamma[25], V[25];
+                transition_of(d, t.r.dt, t.r.A + m * dd, &a);
+                times(d, t.r.W + m * dd, a.Q, false, WQ);
+                for (size_t e = 0; e < dd; e++)
+                    Gamma[e % d * d + e / d] = a.Gamma[e];
+                assert_matrix(d, WQ, Gamma, 1e-12);
+                times(d, t.r.W + m * dd, a.Gamma, false, V);
+                assert_matrix(d, t.r.V + m * dd, V, 1e-13);
+            }
+            trial_free(&t);
+        }
+}
+
+static void reference__that_overflows_is_refused(void **state)
+{
+    (void)state;
+    struct trial t = trial_new(REFERENCE_LNA, 2, 3);
+    static const double bad[] = {1e9, NAN, INFINITY};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        double kept = t.r.A[5];
+        t.r.A[5] = bad[i];
+        assert_false(reference_build(&t.r, REFERENCE_LNA, 3, 0.2));
+        t.r.A[5] = kept;
+        assert_true(reference_build(&t.r, REFERENCE_LNA, 3, 0.2));
+    }
+    trial_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transition__of_a_number_is_the_closed_form),
+        cmocka_unit_test(transition__without_a_slope_is_brownian),
+        cmocka_unit_test(transition__of_a_rotation_is_the_closed_form),
+        cmocka_unit_test(transition__of_a_stiff_matrix_is_the_closed_form),
+        cmocka_unit_test(transition__of_a_nilpotent_matrix_is_a_polynomial),
+        cmocka_unit_test(transition__of_any_matrix_is_a_fine_integration),
+        cmocka_unit_test(transition__that_overflows_is_refused),
+        cmocka_unit_test(bridge__has_the_exact_conditional_law),
+        cmocka_unit_test(density__is_that_of_the_transition),
+        cmocka_unit_test(brownian__is_a_linear_reference_without_drift),
+        cmocka_unit_test(density_vjp__agrees_with_finite_differences),
+        cmocka_unit_test(bridge_vjp__agrees_with_finite_differences),
+        cmocka_unit_test(pairs__are_two_steps_and_one_long_step),
+        cmocka_unit_test(midpoint__weights_undo_the_noise),
+        cmocka_unit_test(reference__that_overflows_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
