@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 
 #include "girsanov.h"
@@ -30,6 +31,15 @@ enum { SLOWER = 1 };
 #endif
 
 static const double EXACT_PI = 3.14159265358979323846;
+
+/* n standard normals, yours: mem_free(). */
+static inline double *normals(size_t n, uint64_t seed)
+{
+    double *z = NEW(double, n);
+    const struct random_key key = {.seed = seed, .purpose = RANDOM_BRIDGE};
+    random_normals(&key, 0, 1, 0, n, z);
+    return z;
+}
 
 /* --- Gaussian laws -------------------------------------------------------- */
 

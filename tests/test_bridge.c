@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Brownian bridges and tallies one by one: exact facts, naive loops, finite
  * differences, and the bridge's law within standard errors. */
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "exact.h"
 #include "sde/bridge.h"
 #include "sde/tally.h"
-
-static double *normals(size_t n, uint64_t seed)
-{
-    double *z = NEW(double, n);
-    const struct random_key key = {.seed = seed, .purpose = RANDOM_BRIDGE};
-    random_normals(&key, 0, 1, 0, n, z);
-    return z;
-}
 
 /* --- Bridges -------------------------------------------------------------- */
 

@@ -176,32 +176,36 @@ static size_t fewest_paths(const struct estimate *e)
     return brownian ? 8 : 16 * (e->d + 1);
 }
 
+size_t group_columns(const struct estimate *e, size_t group)
+{
+    size_t columns = 0;
+    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
+        columns += walk_columns(e, estimate_steps(e, &e->gaps.gap[i]));
+    return columns;
+}
+
 /* Averaging over tracks, a path's weight is known only at the track's end. So
- * that its drift need not be run again for the gradient, a few paths of a whole
- * track are one block, with weights relative to the largest so far; run.c has
- * the rest. For one or a few long tracks there would be too few items. */
+ * that its drift need not be run again for the gradient, a block has room for a
+ * few paths of a whole track, up to so many bytes; run.c has the rest. For a
+ * few tracks alone there would be too few items. */
 enum { ONLINE_PATHS = 4, ONLINE_TRACKS = 8, ONLINE_BYTES = 24 << 20 };
 
-static void make_online(struct estimate *e, size_t point_bytes)
+static void make_room_for_tracks(struct estimate *e, size_t point_bytes)
 {
-    const gsv_options *o = e->options;
-    size_t points = 0, gaps = 0;
-    if (!o->joint || !o->gradient || o->richardson || o->delta ||
+    size_t points = 0, gaps = 0, context = context_size(e) * sizeof(double);
+    if (!e->options->joint || !e->options->gradient ||
         e->groups < ONLINE_TRACKS)
         return;
     for (size_t g = 0; g < e->groups; g++) {
-        size_t n = e->group_first[g + 1] - e->group_first[g], sum = 0;
-        for (size_t i = e->group_first[g]; i < e->group_first[g + 1]; i++)
-            sum += walk_columns(e, estimate_steps(e, &e->gaps.gap[i]));
-        if (sum > points) points = sum;
+        size_t n = e->group_first[g + 1] - e->group_first[g];
+        size_t columns = group_columns(e, g);
+        if (columns > points) points = columns;
         if (n > gaps) gaps = n;
     }
-    size_t paths = e->K < ONLINE_PATHS ? e->K : ONLINE_PATHS;
-    size_t context = context_size(e) * sizeof(double);
-    if (points * paths * point_bytes + gaps * context > ONLINE_BYTES) return;
-    e->online = paths;
+    points *= e->K < ONLINE_PATHS ? e->K : ONLINE_PATHS;
+    if (points * point_bytes + gaps * context > ONLINE_BYTES) return;
     e->chunks = 1;
-    if (points * paths > e->capacity) e->capacity = points * paths;
+    if (points > e->capacity) e->capacity = points;
     if (gaps > e->batch) e->batch = gaps;
 }
 
@@ -217,15 +221,7 @@ static void make_sizes(struct estimate *e)
     e->chunks = e->groups < ITEMS ? (ITEMS + e->groups - 1) / e->groups : 1;
     size_t most = e->K / fewest_paths(e);
     e->chunks = clamp(e->chunks, 1, most ? most : 1);
-    make_online(e, bytes);
-}
-
-static size_t group_points(const struct estimate *e, size_t group)
-{
-    size_t points = 0;
-    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
-        points += walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) * e->K;
-    return points;
+    make_room_for_tracks(e, bytes);
 }
 
 static int add_item(struct estimate *e, struct item item)
@@ -240,16 +236,16 @@ static int pack_groups(struct estimate *e)
 {
     size_t total = 0;
     for (size_t g = 0; g < e->groups; g++)
-        total += group_points(e, g);
+        total += (group_columns(e, g) * e->K);
     size_t target = clamp(total / ITEMS, BUSY_POINTS, e->capacity);
     for (size_t g = 0; g < e->groups;) {
         size_t first = g, points = 0, gaps = 0;
         do {
-            points += group_points(e, g);
+            points += (group_columns(e, g) * e->K);
             gaps += e->group_first[g + 1] - e->group_first[g];
             g++;
         } while (g < e->groups && gaps < e->batch &&
-                 points + group_points(e, g) <= target);
+                 points + (group_columns(e, g) * e->K) <= target);
         if (add_item(e, (struct item){first, g, 0, e->K})) return GSV_NO_MEMORY;
     }
     return 0;
@@ -264,7 +260,7 @@ static size_t chunk_first(const struct estimate *e, size_t chunk)
 
 static int make_items(struct estimate *e)
 {
-    if (e->chunks == 1 && !e->online) return pack_groups(e);
+    if (e->chunks == 1) return pack_groups(e);
     for (size_t g = 0; g < e->groups; g++)
         for (size_t c = 0; c < e->chunks; c++)
             if (add_item(e, (struct item){g, g + 1, chunk_first(e, c),
@@ -333,9 +329,9 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->sorted, khat_room(e->K)},
         {&s->unit_bar, gradient ? program_uniforms(e->unit) : 0},
         {&s->map_bar, gradient ? program_uniforms(e->map) : 0},
-        {&s->unit_part, e->online ? program_uniforms(e->unit) : 0},
-        {&s->map_part, e->online ? program_uniforms(e->map) : 0},
-        {&s->track_S, e->online ? e->K : 0},
+        {&s->unit_part, gradient ? program_uniforms(e->unit) : 0},
+        {&s->map_part, gradient ? program_uniforms(e->map) : 0},
+        {&s->group_S, gradient ? e->K : 0},
     };
     size_t bytes = 0, parts = sizeof part / sizeof *part;
     for (size_t i = 0; i < parts; i++)

@@ -47,7 +47,6 @@ struct estimate {
 
     size_t *group_first; /* (groups + 1): gaps of a group */
     size_t groups, chunks;
-    size_t online; /* paths of a block where tracks go online, else 0 */
     struct item *item;
     size_t items, item_capacity;
     size_t longest;  /* steps of the longest gap          */
@@ -96,8 +95,8 @@ struct scratch {
     double *end_input, *end_slope;   /* (inputs, 2 batch)         */
     double *dot, *small;             /* (d, P), (4 d)             */
     double *unit_bar, *map_bar;      /* of the uniforms           */
-    double *unit_part, *map_part;    /* the same of one track     */
-    double *track_S;                 /* (K) of one track          */
+    double *unit_part, *map_part;    /* the same of one group     */
+    double *group_S;                 /* (K) of one group          */
     double *sorted;                  /* (K) for k-hat             */
 };
 
@@ -105,6 +104,9 @@ enum { PILOTS = 64, LANES = 64 };
 
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
+
+/* The points of one path through all gaps of a group. */
+size_t group_columns(const struct estimate *e, size_t group);
 
 /* --- context.c ---------------------------------------------------------- */
 

@@ -97,7 +97,21 @@ static void tally_group(struct estimate *e, struct scratch *s, size_t item,
     memcpy(e->S2 + group * e->K + t->k0, s->S2, n * sizeof *s->S2);
 }
 
-/* --- A track online ------------------------------------------------------ */
+/* --- A group online ------------------------------------------------------ */
+
+/* The paths of a group that are one block, where its gradient can be summed as
+ * they come: 0 where not even one is, or where the weights' gradient needs the
+ * whole group. */
+static size_t online_paths(const struct estimate *e, const struct item *t)
+{
+    const gsv_options *o = e->options;
+    size_t gaps = e->group_first[t->group1] - e->group_first[t->group0];
+    if (o->richardson || o->delta || t->group1 - t->group0 > 1 ||
+        gaps > e->batch)
+        return 0;
+    size_t paths = e->capacity / group_columns(e, t->group0);
+    return paths < 8 ? paths : paths / 8 * 8;
+}
 
 static void scale(size_t n, double by, double *x)
 {
@@ -112,7 +126,7 @@ static void swap(double **a, double **b)
     *b = c;
 }
 
-/* The thread's gradients and those of the track change places. */
+/* The thread's gradients and those of the group change places. */
 static void swap_parts(struct scratch *s)
 {
     swap(&s->unit_bar, &s->unit_part);
@@ -125,8 +139,8 @@ static void scale_parts(const struct estimate *e, struct scratch *s, double by)
     scale(program_uniforms(e->map), by, s->map_part);
 }
 
-/* Some paths of a track: their weights relative to the largest so far go
- * straight into the track's gradient, which is scaled when that one grows. */
+/* Some paths of a group: their weights relative to the largest so far go
+ * straight into the group's gradient, which is scaled when that one grows. */
 static void online_block(struct estimate *e, struct scratch *s,
                          const struct item *t, struct tally *tally,
                          struct tally *tally2, double *base)
@@ -136,7 +150,7 @@ static void online_block(struct estimate *e, struct scratch *s,
     item_walk(e, s, t, base);
     tally_add(tally, n, s->S);
     tally_add(tally2, n, s->S2);
-    memcpy(s->track_S + t->k0, s->S, n * sizeof *s->S);
+    memcpy(s->group_S + t->k0, s->S, n * sizeof *s->S);
     if (tally->most > most) scale_parts(e, s, exp(most - tally->most));
     for (size_t k = 0; k < n; k++)
         s->S_bar[k] = exp(s->S[k] - tally->most);
@@ -146,7 +160,7 @@ static void online_block(struct estimate *e, struct scratch *s,
 }
 
 static void item_online(struct estimate *e, struct scratch *s,
-                        const struct item *t)
+                        const struct item *t, size_t paths)
 {
     size_t group = t->group0;
     struct tally *tally = &e->tally[group], *tally2 = &e->tally2[group];
@@ -154,8 +168,8 @@ static void item_online(struct estimate *e, struct scratch *s,
     tally_start(tally);
     tally_start(tally2);
     scale_parts(e, s, 0.0);
-    for (size_t k = 0; k < e->K; k += e->online) {
-        size_t end = k + e->online < e->K ? k + e->online : e->K;
+    for (size_t k = 0; k < e->K; k += paths) {
+        size_t end = k + paths < e->K ? k + paths : e->K;
         struct item part = {group, group + 1, k, end};
         online_block(e, s, &part, tally, tally2, k ? &unused : &e->base[group]);
     }
@@ -163,14 +177,18 @@ static void item_online(struct estimate *e, struct scratch *s,
     move_sum(program_uniforms(e->unit), s->unit_part, s->unit_bar);
     move_sum(program_uniforms(e->map), s->map_part, s->map_bar);
     item_base_back(e, s, t);
-    find(e, s, group, s->track_S);
+    find(e, s, group, s->group_S);
 }
 
 static void item_forward(struct estimate *e, struct scratch *s, size_t item)
 {
     const struct item *t = &e->item[item];
-    if (e->online) {
-        item_online(e, s, t);
+    bool one_block = item_is_one_block(e, t);
+    size_t online = one_block || e->chunks > 1 || !e->options->gradient
+                        ? 0
+                        : online_paths(e, t);
+    if (online) {
+        item_online(e, s, t, online);
         note_contexts(e, s);
         return;
     }
@@ -184,7 +202,7 @@ static void item_forward(struct estimate *e, struct scratch *s, size_t item)
         size_t slot = (g - t->group0) * n;
         group_bar(e, s, g, slot, n, s->S + slot, s->S2 + slot);
     }
-    item_walk_back(e, s, t, 1.0, item_is_one_block(e, t));
+    item_walk_back(e, s, t, 1.0, one_block);
 }
 
 /* Where a group has several chunks its weights are known only after all of
