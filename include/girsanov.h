@@ -130,7 +130,7 @@ size_t gsv_model_values(const gsv_model *m);
 const double *gsv_model_value(const gsv_model *m);
 
 /* Sets a parameter by name: `s`, or one element `A[1,2]`. n is 1 (for every
- * element) or the number of its elements. */
+ * element; of a lower matrix its diagonal) or the number of its elements. */
 int gsv_model_set(gsv_model *m, const char *name, size_t n,
                   const double *value);
 
@@ -139,7 +139,7 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n,
 void gsv_model_draw(gsv_model *m, uint64_t seed);
 
 /* The same values without bounds, for optimisers: theta is one flat vector,
- * any theta is allowed. theta_bar = (dp/dtheta)' p_bar. */
+ * any theta is allowed. theta_bar += (dp/dtheta)' p_bar. */
 size_t gsv_theta_size(const gsv_model *m);
 void gsv_theta_get(const gsv_model *m, double *theta);
 void gsv_theta_set(gsv_model *m, const double *theta);
@@ -228,7 +228,8 @@ enum gsv_flag {
     GSV_FLAG_ESS = 1,  /* few paths carry the weight: below max(10, K/10)  */
     GSV_FLAG_KHAT = 2, /* the weights' tail is too heavy: k-hat above its
                         * threshold, min(1 - 1/log10 K, 0.7)               */
-    GSV_FLAG_STEPS = 4 /* l(dt) - l(2 dt) above 0.1 and 3 standard errors  */
+    GSV_FLAG_STEPS = 4 /* what l(dt) - l(2 dt) says is left at dt is above
+                        * 0.1 and above 3 standard errors                  */
 };
 
 /* One gap; with joint, one track. */

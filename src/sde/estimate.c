@@ -244,7 +244,8 @@ static int pack_groups(struct estimate *e)
             points += (group_columns(e, g) * e->K);
             gaps += e->group_first[g + 1] - e->group_first[g];
             g++;
-        } while (g < e->groups && gaps < e->batch &&
+        } while (g < e->groups &&
+                 gaps + e->group_first[g + 1] - e->group_first[g] <= e->batch &&
                  points + (group_columns(e, g) * e->K) <= target);
         if (add_item(e, (struct item){first, g, 0, e->K})) return GSV_NO_MEMORY;
     }

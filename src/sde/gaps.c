@@ -132,6 +132,30 @@ static int complete(const struct gaps *g, size_t track, size_t row, bool *is)
                 g->spec->column[lost]);
 }
 
+/* A held input of the noise that changes between two observed rows makes T
+ * jump inside of a gap, where no path knows of it. */
+static int check_jumps(const struct gaps *g, const struct gap *gap)
+{
+    const gsv_series *s = g->series;
+    for (size_t i = 0; i < g->spec->inputs; i++) {
+        size_t column = g->spec->dim + i;
+        if (!g->spec->input[i].hold || !g->noise_input[i]) continue;
+        for (size_t row = gap->from + 1; row < gap->to; row++) {
+            double before = cell(g, column, gap->from);
+            double value = cell(g, column, row);
+            if (isnan(value) || value == before) continue;
+            return fail(GSV_BAD_INPUT,
+                        "%s: the held input '%s' of the noise changes at time "
+                        "%g of series '%s', where the states were not "
+                        "observed; observe them there, or let the input be "
+                        "linear",
+                        s->source, g->spec->input[i].name, s->time[row],
+                        s->label[gap->track]);
+        }
+    }
+    return 0;
+}
+
 static int add_track(struct gaps *g, size_t track)
 {
     const gsv_series *s = g->series;
@@ -149,6 +173,7 @@ static int add_track(struct gaps *g, size_t track)
                              .to = row,
                              .start = s->time[last],
                              .length = s->time[row] - s->time[last]};
+            if (check_jumps(g, &g->gap[g->count - 1])) return GSV_BAD_INPUT;
         }
         have = true;
         last = row;
@@ -168,7 +193,8 @@ static int map_columns(struct gaps *g, const gsv_model *m, size_t first)
 
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 {
-    *g = (struct gaps){.series = s, .spec = m->spec};
+    *g = (struct gaps){
+        .series = s, .spec = m->spec, .noise_input = m->noise_input};
     if (!m->spec->inputs) return 0;
     if (!s || !s->tracks || !s->rows)
         return fail(GSV_BAD_INPUT,
@@ -182,7 +208,8 @@ int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 
 int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 {
-    *g = (struct gaps){.series = s, .spec = m->spec};
+    *g = (struct gaps){
+        .series = s, .spec = m->spec, .noise_input = m->noise_input};
     int status = map_columns(g, m, 0);
     g->track_first = NEW(size_t, s->tracks + 1);
     if (!status && !g->track_first) status = GSV_NO_MEMORY;

@@ -15,6 +15,7 @@ struct gap {
 struct gaps {
     const gsv_series *series;
     const struct spec *spec;
+    const bool *noise_input; /* (inputs), the model's */
     size_t *column; /* (dim + inputs): where they stand in the series */
     struct gap *gap;
     size_t count, capacity;

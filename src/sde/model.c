@@ -61,6 +61,29 @@ static int to_unit_diffusion(struct gsv_model *m)
     return g->failed ? GSV_NO_MEMORY : 0;
 }
 
+/* Which inputs sigma is made of. */
+static int find_noise_inputs(struct gsv_model *m)
+{
+    const struct graph *g = m->spec->graph;
+    node sigma = m->spec->sigma;
+    bool *wanted = NEW(bool, sigma + 1);
+    m->noise_input = NEW(bool, m->spec->inputs);
+    if (!wanted || !m->noise_input) {
+        mem_free(wanted);
+        return GSV_NO_MEMORY;
+    }
+    wanted[sigma] = true;
+    for (node n = sigma + 1; n-- > 0;) {
+        const struct node_info *info = graph_info(g, n);
+        if (wanted[n] && info->op == OP_INPUT)
+            m->noise_input[info->offset] = true;
+        for (size_t i = 0; wanted[n] && i < info->inputs; i++)
+            wanted[graph_input(g, n, i)] = true;
+    }
+    mem_free(wanted);
+    return 0;
+}
+
 /* --- Making ------------------------------------------------------------- */
 
 /* The spec is taken. */
@@ -75,7 +98,8 @@ static gsv_model *model_new(struct spec *spec)
     m->spec = spec;
     m->value = NEW(double, spec->parameters);
     m->column = NEW(const char *, spec->dim + spec->inputs);
-    if (!m->value || !m->column || to_unit_diffusion(m)) {
+    if (!m->value || !m->column || to_unit_diffusion(m) ||
+        find_noise_inputs(m)) {
         gsv_model_free(m);
         return NULL;
     }
@@ -109,6 +133,7 @@ void gsv_model_free(gsv_model *m)
     spec_free(m->spec);
     mem_free(m->value);
     mem_free(m->column);
+    mem_free(m->noise_input);
     mem_free(m);
 }
 

@@ -20,6 +20,7 @@ struct gsv_model {
     node unit_state;     /* T(x, t): (dim, 1)                      */
     node log_jacobian;   /* log |det dT/dx|                        */
     bool learned_noise;  /* whether T depends on parameters        */
+    bool *noise_input;   /* (inputs) whether the noise depends on it */
     bool calls;          /* whether the drift is a C callback      */
 };
 

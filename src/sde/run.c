@@ -34,10 +34,13 @@ static void weights_bar(const struct tally *t, bool delta, double scale,
 }
 
 /* 2 l(dt) - l(2 dt) takes an error of the first order away; the midpoint's is
- * of a higher one, and is left as it is. */
+ * of a higher one, and is left as it is. Over a track auto takes the midpoint
+ * in single steps alone, whose l(2 dt) is l(dt). */
 static bool is_extrapolated(const struct estimate *e, size_t group)
 {
-    return e->options->richardson && e->finding[group].form != FORM_MIDPOINT;
+    const gsv_options *o = e->options;
+    bool single = o->joint && o->form == GSV_FORM_AUTO;
+    return o->richardson && (single || e->finding[group].form != FORM_MIDPOINT);
 }
 
 static void group_bar(const struct estimate *e, struct scratch *s, size_t group,
@@ -291,8 +294,11 @@ static unsigned flags_of(const gsv_gap *gap, size_t K)
     /* A heavy tail does no harm to weights that hardly differ. */
     if (gap->khat > khat_threshold(K) && gap->ess < 0.8 * k)
         flags |= GSV_FLAG_KHAT;
-    if (fabs(gap->discretisation) > fmax(0.1, 3.0 * gap->error))
-        flags |= GSV_FLAG_STEPS;
+    /* What is left at dt of the change from 2 dt: all of it for sums of the
+     * first order, about 1/15 for the midpoint, whose error falls like dt^4. */
+    double left = fabs(gap->discretisation);
+    if (gap->form == GSV_FORM_MIDPOINT) left /= 15.0;
+    if (left > fmax(0.1, 3.0 * gap->error)) flags |= GSV_FLAG_STEPS;
     return flags;
 }
 

@@ -45,12 +45,20 @@ static double to_theta(const struct param_spec *p, enum map map, double v)
     return v;
 }
 
+/* Rounding must not put a value on its bound, nor overflow take it away. */
+static double inside(double v, double low, double high)
+{
+    return fmin(fmax(v, nextafter(low, INFINITY)), nextafter(high, -INFINITY));
+}
+
 static double from_theta(const struct param_spec *p, enum map map, double x)
 {
+    double low = low_of(p), high = p->high;
     switch (map) {
-    case MAP_ABOVE: return low_of(p) + exp(x);
-    case MAP_BELOW: return p->high - exp(x);
-    case MAP_BETWEEN: return p->low + (p->high - p->low) / (1.0 + exp(-x));
+    case MAP_ABOVE: return inside(low + exp(x), low, INFINITY);
+    case MAP_BELOW: return inside(high - exp(x), -INFINITY, high);
+    case MAP_BETWEEN:
+        return inside(low + (high - low) / (1.0 + exp(-x)), low, high);
     case MAP_NONE:
     case MAP_ABSENT: break;
     }
