@@ -279,6 +279,21 @@ void gsv_result_free(gsv_result *result);
 int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
                        double *worst, size_t *where);
 
+/* --- Bridges of any Gaussian process ------------------------------------- */
+
+/* A path y (n) of a Gaussian process of mean zero with kernel k at increasing
+ * times is moved so that it starts in y0 and ends in y1:
+ *
+ *     y(t) += K(t, tau) K(tau, tau)^-1 (y_tau - y(tau)),  tau = (first, last).
+ *
+ * The result has the law of the process given both values. A process that
+ * starts from a fixed point has k(first, first) = 0: its path is shifted to y0
+ * and then conditioned on its end alone. Models use faster bridges of their
+ * own; this one is for other kernels. */
+typedef double (*gsv_kernel)(void *user, double s, double t);
+int gsv_bridge(gsv_kernel kernel, void *user, size_t n, const double *time,
+               double y0, double y1, double *y);
+
 const char *gsv_version(void);
 
 #if defined(__GNUC__)

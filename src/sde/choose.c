@@ -151,27 +151,23 @@ static bool finish_reference(const struct estimate *e, struct context *c,
     return false;
 }
 
-static void refer(const struct estimate *e, struct scratch *s, size_t first,
-                  size_t end, enum reference_kind kind, double temper)
-{
-    for (size_t n = first; n < end; n++)
-        chord_places(e, &s->context[n], kind);
-    if (kind == REFERENCE_LNA) {
-        probe(e, s, first, end, kind, false);
-        for (size_t n = first; n < end; n++)
-            picard_places(e, &s->context[n]);
-    }
-    probe(e, s, first, end, kind, true);
-    for (size_t n = first; n < end; n++)
-        finish_reference(e, &s->context[n], kind, temper);
-}
-
 /* --- Forms -------------------------------------------------------------- */
 
-/* Where the drift's share of a gap's movement outweighs the noise's by this
- * factor, Ito's left sums are off by the drift's own change over a step, and
- * the midpoint is taken; docs/ESTIMATOR.md has the measurements. */
+/* Where the drift's energy along the chord, int |f|^2 dt / d, outweighs the
+ * noise's by this factor, Ito's left sums are off by the drift's own change
+ * over a step, and the midpoint is taken; docs/ESTIMATOR.md has the
+ * measurements. */
 static const double DRIFT_DOMINATES = 20.0;
+
+static void measure_energy(const struct estimate *e, struct context *c,
+                           enum reference_kind kind)
+{
+    size_t n = steps_of(c, kind) * e->d;
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += c->reference.c[i] * c->reference.c[i];
+    c->energy = sum * c->gap->length / (double)n;
+}
 
 static enum form choose_form(const struct estimate *e, const struct context *c)
 {
@@ -181,13 +177,33 @@ static enum form choose_form(const struct estimate *e, const struct context *c)
     case GSV_FORM_STRATONOVICH: return FORM_STRATONOVICH;
     case GSV_FORM_AUTO: break;
     }
+    /* Against brownian the midpoint is ito: it is called by that name. */
+    if (c->reference.kind == REFERENCE_BROWNIAN) return FORM_ITO;
     if (c->M == 1) return FORM_MIDPOINT;
     if (e->options->joint && e->options->richardson) return FORM_ITO;
-    double square = 0.0;
-    for (size_t i = 0; i < e->d; i++)
-        square += (c->y1[i] - c->y0[i]) * (c->y1[i] - c->y0[i]);
-    double ratio = square / ((double)e->d * c->gap->length);
-    return ratio > DRIFT_DOMINATES ? FORM_MIDPOINT : FORM_ITO;
+    return c->energy > DRIFT_DOMINATES ? FORM_MIDPOINT : FORM_ITO;
+}
+
+/* References of contexts [first, end), and the forms that go with them. */
+static void refer(const struct estimate *e, struct scratch *s, size_t first,
+                  size_t end, enum reference_kind kind, double temper)
+{
+    for (size_t n = first; n < end; n++)
+        chord_places(e, &s->context[n], kind);
+    if (kind == REFERENCE_LNA) {
+        probe(e, s, first, end, kind, false);
+        for (size_t n = first; n < end; n++) {
+            measure_energy(e, &s->context[n], kind);
+            picard_places(e, &s->context[n]);
+        }
+    }
+    probe(e, s, first, end, kind, true);
+    for (size_t n = first; n < end; n++) {
+        struct context *c = &s->context[n];
+        if (kind == REFERENCE_LINEAR) measure_energy(e, c, kind);
+        finish_reference(e, c, kind, temper);
+        c->form = choose_form(e, c);
+    }
 }
 
 /* --- auto: pilot paths -------------------------------------------------- */
@@ -215,34 +231,61 @@ static double try_pilots(const struct estimate *e, struct scratch *s,
     return ess(n, s->pilot);
 }
 
+/* A reference that blows up over the gap draws paths that the drift would
+ * never take, and a few pilots do not show it: beyond this growth, e^2, only
+ * weaker ones are tried. */
+static const double UNSTABLE = 7.4;
+
+static double growth(const struct context *c)
+{
+    const struct reference *r = &c->reference;
+    double square = 0.0;
+    for (size_t e = 0; e < r->d * r->d; e++)
+        square += r->F0[e] * r->F0[e];
+    return r->kind == REFERENCE_BROWNIAN ? 1.0 : sqrt(square / (double)r->d);
+}
+
+struct candidate {
+    enum reference_kind kind;
+    double temper;
+};
+
+static void take(const struct estimate *e, struct scratch *s, size_t n,
+                 struct candidate candidate)
+{
+    struct context *c = &s->context[n];
+    if (candidate.kind == REFERENCE_BROWNIAN) {
+        reference_build(&c->reference, candidate.kind, c->M, c->dt);
+        c->form = choose_form(e, c);
+    } else {
+        refer(e, s, n, n + 1, candidate.kind, candidate.temper);
+    }
+}
+
 /* The candidates for a gap on which the first choice fails: the linear one
  * with less and less of its slope, and none at all. */
 static void search(const struct estimate *e, struct scratch *s, size_t n)
 {
-    static const struct {
-        enum reference_kind kind;
-        double temper;
-    } candidate[] = {{REFERENCE_LNA, 1.0},
-                     {REFERENCE_LINEAR, 1.0},
-                     {REFERENCE_LINEAR, 0.5},
-                     {REFERENCE_LINEAR, 0.25},
-                     {REFERENCE_BROWNIAN, 0.0}};
-    struct context *c = &s->context[n];
-    size_t best = 0, count = sizeof candidate / sizeof *candidate;
+    static const struct candidate candidate[] = {{REFERENCE_LINEAR, 1.0},
+                                                 {REFERENCE_LNA, 1.0},
+                                                 {REFERENCE_LINEAR, 0.5},
+                                                 {REFERENCE_LINEAR, 0.25},
+                                                 {REFERENCE_BROWNIAN, 0.0}};
+    enum { CANDIDATES = sizeof candidate / sizeof *candidate, STRONG = 3 };
+    size_t best = CANDIDATES - 1;
     double most = -1.0;
-    for (size_t i = 0; i <= count; i++) {
-        size_t now = i < count ? i : best; /* at last the best one again */
-        enum reference_kind kind = candidate[now].kind;
-        if (kind == REFERENCE_BROWNIAN)
-            reference_build(&c->reference, kind, c->M, c->dt);
-        else refer(e, s, n, n + 1, kind, candidate[now].temper);
-        if (i == count) break;
-        double alive = try_pilots(e, s, c, PILOTS);
-        if (alive > most) {
-            most = alive;
-            best = i;
+    for (size_t i = 0; i < CANDIDATES; i++) {
+        take(e, s, n, candidate[i]);
+        if (!i && growth(&s->context[n]) > UNSTABLE) {
+            i = STRONG - 1; /* the loop goes on behind the strong ones */
+            continue;
         }
+        double alive = try_pilots(e, s, &s->context[n], PILOTS);
+        if (alive <= most) continue;
+        most = alive;
+        best = i;
     }
+    take(e, s, n, candidate[best]);
 }
 
 static void choose_by_pilots(const struct estimate *e, struct scratch *s)
@@ -255,28 +298,17 @@ static void choose_by_pilots(const struct estimate *e, struct scratch *s)
     }
 }
 
-static void choose_references(const struct estimate *e, struct scratch *s)
+void contexts_choose(const struct estimate *e, struct scratch *s)
 {
     enum gsv_reference wish = e->options->reference;
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct context *c = &s->context[n];
+        reference_build(&c->reference, REFERENCE_BROWNIAN, c->M, c->dt);
+        c->form = choose_form(e, c);
+    }
     if (wish == GSV_REFERENCE_BROWNIAN) return;
     bool linear = wish == GSV_REFERENCE_LINEAR || e->longest == 1;
     refer(e, s, 0, s->contexts, linear ? REFERENCE_LINEAR : REFERENCE_LNA, 1.0);
     if (wish == GSV_REFERENCE_AUTO && e->K >= FIRST_PILOTS)
         choose_by_pilots(e, s);
-}
-
-void contexts_choose(const struct estimate *e, struct scratch *s)
-{
-    for (size_t n = 0; n < s->contexts; n++) {
-        struct context *c = &s->context[n];
-        c->form = choose_form(e, c);
-        reference_build(&c->reference, REFERENCE_BROWNIAN, c->M, c->dt);
-    }
-    choose_references(e, s);
-    /* Against brownian the midpoint is ito: it is called by that name. */
-    for (size_t n = 0; n < s->contexts; n++) {
-        struct context *c = &s->context[n];
-        if (c->reference.kind == REFERENCE_BROWNIAN && c->form == FORM_MIDPOINT)
-            c->form = FORM_ITO;
-    }
 }

@@ -7,10 +7,22 @@
 #include "base/fast.h"
 #include "base/sobol.h"
 
-size_t draw_mode_size(size_t d, size_t M, size_t K)
+/* A basis that is larger is computed again row by row. */
+enum { LARGEST_BASIS = 1 << 17 };
+
+size_t draw_modes(size_t M)
 {
-    size_t modes = M > 1 ? M - 1 : 1;
-    return (modes < MODES ? modes : MODES) * d * K;
+    return M - 1 <= MODES ? M - 1 : FEW_MODES;
+}
+
+size_t draw_basis_room(size_t M)
+{
+    return M - 1 <= MODES ? (M - 1) * (M - 1) : LARGEST_BASIS;
+}
+
+static bool is_kept(size_t M)
+{
+    return (M - 1) * draw_modes(M) <= LARGEST_BASIS;
 }
 
 void draw_basis_row(size_t M, size_t m, size_t modes, double *row)
@@ -39,7 +51,7 @@ FAST static void axpy(size_t n, double a, const double *restrict x,
 
 static const double *basis_row(struct draw *w, size_t m)
 {
-    if (w->M - 1 <= MODES) return w->basis + m * w->modes;
+    if (is_kept(w->M)) return w->basis + m * w->modes;
     draw_basis_row(w->M, m, w->modes, w->row);
     return w->row;
 }
@@ -61,9 +73,9 @@ void draw_start(struct draw *w, size_t M, uint64_t k0, size_t K, double *room)
     w->M = M;
     w->k0 = k0;
     w->K = K;
-    w->modes = M - 1 < MODES ? M - 1 : MODES;
+    w->modes = draw_modes(M);
     if (!w->sobol || M < 2) return;
-    if (M - 1 <= MODES && w->basis_M != M) {
+    if (is_kept(M) && w->basis_M != M) {
         for (size_t m = 0; m + 1 < M; m++)
             draw_basis_row(M, m, w->modes, w->basis + m * w->modes);
         w->basis_M = M;

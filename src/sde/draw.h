@@ -8,7 +8,8 @@
  * ] / sqrt((M-m-1) / (M (M-m))), s_q(i) = sqrt(2 l_q / M) sin(pi q i / M),  l_q
  * = 1 / (4 M sin^2(pi q/2M)).
  *
- * Beyond MODES modes the rest of the space is left to independent numbers:
+ * With more than MODES modes only the FEW_MODES slowest are Sobol' points, and
+ * the rest of the space is left to independent numbers:
  * xi = xi' + O (z - O' xi'). */
 #ifndef SDE_DRAW_H
 #define SDE_DRAW_H
@@ -17,12 +18,12 @@
 
 #include "base/random.h"
 
-enum { MODES = 128 };
+enum { MODES = 128, FEW_MODES = 32 };
 
 /* One thread's drawing of one block of paths. */
 struct draw {
     size_t d;
-    double *basis; /* (MODES, MODES): O of the M that it was made for */
+    double *basis; /* (M - 1, modes): O of the M that it was made for   */
     size_t basis_M;
     double *mode; /* (modes, d, K): z, or z - O' xi'                 */
     double *row;  /* (MODES)                                         */
@@ -33,8 +34,11 @@ struct draw {
     size_t K;
 };
 
-/* Room for the modes of K paths. */
-size_t draw_mode_size(size_t d, size_t M, size_t K);
+/* Sobol' modes of a path of M steps. */
+size_t draw_modes(size_t M);
+
+/* Doubles for the basis of any number of steps up to M. */
+size_t draw_basis_room(size_t M);
 
 /* Begins with paths [k0, k0 + K) of M steps; room (d, K) is scratch, needed
  * only where M - 1 > MODES. */

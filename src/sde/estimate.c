@@ -290,16 +290,16 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     size_t weights = item_weights(e), path = d * P > d * G ? d * P : d * G;
     bool gradient = e->options->gradient;
     size_t bars = gradient ? path : 0;
-    size_t modes = MODES < e->longest ? MODES : e->longest;
-    size_t mode = d * (P > 16 * modes ? P : 16 * modes);
+    size_t basis = draw_basis_room(e->longest);
+    size_t mode = d * (P > 16 * MODES ? P : 16 * MODES);
     struct {
         double **array;
         size_t count;
     } part[] = {
         {&s->context_memory, e->batch * context_size(e)},
-        {&s->draw.basis, modes * modes},
+        {&s->draw.basis, basis},
         {&s->draw.mode, mode},
-        {&s->draw.row, MODES},
+        {&s->draw.row, FEW_MODES},
         {&s->xi, path},
         {&s->at, path},
         {&s->Y, path},

@@ -69,6 +69,7 @@ struct context {
     const struct gap *gap;
     size_t number, group, M;
     double dt, base;
+    double energy; /* int |f|^2 dt / d on the chord: drift against noise */
     enum form form;
     struct reference reference;
     double *y0, *y1; /* (d)        */
