@@ -67,9 +67,9 @@ static struct trial trial_new(bool sobol, size_t d, size_t M, size_t K,
 {
     struct trial t = {.w = {.d = d, .sobol = sobol}, .count = (M - 1) * d * K};
     t.w.key = (struct random_key){.seed = seed, .item = 3};
-    t.w.basis = NEW(double, MODES *MODES);
+    t.w.basis = NEW(double, draw_basis_room(M));
     t.w.row = NEW(double, MODES);
-    t.w.mode = NEW(double, draw_mode_size(d, M, K));
+    t.w.mode = NEW(double, draw_modes(M) * d * K);
     t.room = NEW(double, d *K);
     t.xi = NEW(double, M *d *K);
     draw_start(&t.w, M, 0, K, t.room);
@@ -89,7 +89,8 @@ static void trial_free(struct trial *t)
 static const size_t SHAPES[][3] = {/* d, M, K */
                                    {1, 1, 4},    {1, 2, 1},   {2, 2, 8},
                                    {3, 8, 64},   {1, 129, 8}, {2, 130, 8},
-                                   {1, 300, 16}, {2, 333, 5}, {1, 64, 7}};
+                                   {1, 300, 16}, {2, 333, 5}, {1, 64, 7},
+                                   {1, 4200, 2}};
 
 static void draw__of_independent_numbers_is_random_normals(void **state)
 {
@@ -113,7 +114,7 @@ static void draw__in_slices_gives_the_same_bits(void **state)
         size_t d = shape[0], M = shape[1], K = shape[2];
         struct trial t = trial_new(i % 2, d, M, K, i);
         double *xi = NEW(double, M *d *K);
-        for (size_t slice = 1; slice <= M; slice += 1 + slice / 3) {
+        for (size_t slice = 1; slice <= M; slice += 1 + 2 * slice) {
             memset(xi, 0, M * d * K * sizeof *xi);
             draw_start(&t.w, M, 0, K, t.room);
             for (size_t m = 0; m < M; m += slice)
@@ -156,7 +157,7 @@ static void draw__has_the_points_on_its_modes(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(SHAPES); i++) {
         size_t d = SHAPES[i][0], M = SHAPES[i][1], K = SHAPES[i][2];
-        size_t n = M - 1, modes = n < MODES ? n : MODES, dK = d * K;
+        size_t n = M - 1, modes = draw_modes(M), dK = d * K;
         struct trial t = trial_new(true, d, M, K, i);
         double *z = NEW(double, modes *dK), *O = NEW(double, n *modes);
         double *rest = NEW(double, M *dK), *on = NEW(double, modes *dK);

@@ -131,6 +131,104 @@ static void oracle__value_of_100_dimensions_is_met(void **state)
     assert_case(c, 2, 1000, json_number_value(json_array_get(share, 0)));
 }
 
+/* --- The default estimator ------------------------------------------------ */
+
+/* The density of 100 dimensions that the paper misses by 30 %: exact. */
+static void oracle__value_of_4_rows_in_100_dimensions_is_met(void **state)
+{
+    (void)state;
+    enum { D = 100, ROWS = 4 };
+    gsv_model *m =
+        model_of("state x[100]\n param theta = 1 > 0, sigma = 1 > 0\n"
+                 "dx = -theta*x*dt + sigma*dW");
+    double time[ROWS], x[D * ROWS], expected = 0.0;
+    for (size_t r = 0; r < ROWS; r++) {
+        time[r] = 10.0 * (double)r / (ROWS - 1);
+        for (size_t i = 0; i < D; i++)
+            x[i * ROWS + r] = sin(EXACT_PI * (double)r / (ROWS - 1));
+    }
+    for (size_t r = 0; r + 1 < ROWS; r++)
+        expected +=
+            D * exact_ou(x[r], x[r + 1], 1.0, 1.0, time[r + 1] - time[r]);
+    assert_near(expected, -316.543, 5e-4);
+    gsv_series *s = track_of(m, ROWS, time, x);
+    for (int n = 0; n < 6; n++) {
+        gsv_options o = default_options();
+        o.reference = n % 3 == 0   ? GSV_REFERENCE_AUTO
+                      : n % 3 == 1 ? GSV_REFERENCE_LINEAR
+                                   : GSV_REFERENCE_LNA;
+        o.paths = n < 3 ? 64 : 2;
+        o.steps = n < 3 ? 5 : 2;
+        gsv_result r = loglik_of(m, s, &o);
+        assert_near(r.loglik, expected, 1e-9 * fabs(expected));
+        assert_true(r.error < 1e-7);
+        gsv_result_free(&r);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* With steps of gap / 32, extrapolated or by trapezoids. */
+static void oracle__values_are_met_by_default(void **state)
+{
+    static const char *const id[] = {"ou1_paper", "ou5_matrix", "ou1_timedep",
+                                     "benes1",    "sine1",      "doublewell1"};
+    for (size_t i = 0; i < COUNT(id); i++) {
+        const json_t *c = case_of(state, id[i]);
+        gsv_model *m = model_of(json_string_value(json_object_get(c, "sde")));
+        gsv_series *s = data_of(m, c, (size_t)-1);
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            for (int trapezoids = 0; trapezoids < 2; trapezoids++) {
+                gsv_options o = default_options();
+                o.paths = 256;
+                o.steps = 32;
+                o.seed = seed;
+                o.richardson = !trapezoids;
+                if (trapezoids) o.form = GSV_FORM_STRATONOVICH;
+                gsv_result r = loglik_of(m, s, &o);
+                assert_near(r.loglik, number(c, "log_p"),
+                            TOLERANCE * r.error + 0.01);
+                gsv_result_free(&r);
+            }
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+/* The bias of left sums, free of noise by many Sobol' points. */
+static double bias_of(const json_t *c, bool richardson)
+{
+    gsv_model *m = model_of(json_string_value(json_object_get(c, "sde")));
+    gsv_series *s = data_of(m, c, (size_t)-1);
+    struct sample all = {0};
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        gsv_options o = default_options();
+        o.reference = GSV_REFERENCE_BROWNIAN;
+        o.form = GSV_FORM_ITO;
+        o.paths = 65536 / SLOWER;
+        o.richardson = richardson;
+        o.seed = seed;
+        gsv_result r = loglik_of(m, s, &o);
+        sample_add(&all, r.loglik);
+        gsv_result_free(&r);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+    return sample_mean(&all) - number(c, "log_p");
+}
+
+static void richardson__takes_most_of_the_bias_of_steps_away(void **state)
+{
+    static const char *const id[] = {"doublewell1", "sine1"};
+    for (size_t i = 0; i < COUNT(id); i++) {
+        const json_t *c = case_of(state, id[i]);
+        double plain = bias_of(c, false), less = bias_of(c, true);
+        print_message("%s: off by %.4f, extrapolated %.4f\n", id[i], plain,
+                      less);
+        assert_true(fabs(less) < fabs(plain) / 3.0);
+    }
+}
+
 /* --- Scores --------------------------------------------------------------- */
 
 struct score {
@@ -201,6 +299,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle__values_are_met),
         cmocka_unit_test(oracle__value_of_100_dimensions_is_met),
+        cmocka_unit_test(oracle__value_of_4_rows_in_100_dimensions_is_met),
+        cmocka_unit_test(oracle__values_are_met_by_default),
+        cmocka_unit_test(richardson__takes_most_of_the_bias_of_steps_away),
         cmocka_unit_test(oracle__scores_are_met),
     };
     return cmocka_run_group_tests(tests, load, unload);

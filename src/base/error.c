@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#undef fail
+
 /* Long enough for a model line with its caret and a remedy. */
 static _Thread_local char sentence[4096];
 static _Thread_local enum gsv_status last;

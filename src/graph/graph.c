@@ -127,7 +127,9 @@ static bool same(const struct graph *g, const struct node_info *a,
     if (a->op != b->op || a->rows != b->rows || a->columns != b->columns ||
         a->offset != b->offset || a->inputs != b->inputs)
         return false;
-    for (size_t i = 0; i < a->inputs; i++)
+    assert(b_input || !b->inputs);
+    assert(!a->data == !b->data);
+    for (size_t i = 0; b_input && i < a->inputs; i++)
         if (g->link[a->input + i] != b_input[i]) return false;
     /* Bits, not values: 0 and -0 are different constants. */
     return !a->data ||

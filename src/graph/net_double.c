@@ -14,7 +14,7 @@
 #define BITS uint64_t
 #define FRACTION_BITS 52
 #define ROUNDER 0x1.8p52
-#define EXP_LEAST -708.0 /* e^x is normal from here on */
+#define EXP_LEAST (-708.0) /* e^x is normal from here on */
 #define LOG2_E 0x1.71547652b82fep+0
 #define LN2_HIGH 0x1.62e42fefa3p-1 /* 41 bits: n LN2_HIGH is exact */
 #define LN2_LOW 0x1.3de6af278ece6p-42

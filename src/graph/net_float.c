@@ -14,7 +14,7 @@
 #define BITS uint32_t
 #define FRACTION_BITS 23
 #define ROUNDER 0x1.8p23f
-#define EXP_LEAST -87.3f /* e^x is normal from here on */
+#define EXP_LEAST (-87.3f) /* e^x is normal from here on */
 #define LOG2_E 0x1.715476p+0f
 #define LN2_HIGH 0x1.62e4p-1f /* 15 bits: n LN2_HIGH is exact */
 #define LN2_LOW 0x1.7f7d1cp-20f

@@ -182,8 +182,7 @@ size_t program_bytes(const struct program *p, bool gradient)
 {
     /* What a further point takes: some scratch does not grow with them. */
     size_t few = 128, many = 1152;
-    size_t scratch =
-        scratch_all(p, many, false) - scratch_all(p, few, false);
+    size_t scratch = scratch_all(p, many, false) - scratch_all(p, few, false);
     return p->rows * sizeof(double) * (gradient ? 2 : 1) +
            scratch / (many - few);
 }
