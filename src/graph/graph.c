@@ -131,9 +131,9 @@ static bool same(const struct graph *g, const struct node_info *a,
     assert(!a->data == !b->data);
     for (size_t i = 0; b_input && i < a->inputs; i++)
         if (g->link[a->input + i] != b_input[i]) return false;
+    if (!a->data || !b->data) return true;
     /* Bits, not values: 0 and -0 are different constants. */
-    return !a->data ||
-           !memcmp(a->data, b->data, a->rows * a->columns * sizeof *a->data);
+    return !memcmp(a->data, b->data, a->rows * a->columns * sizeof *a->data);
 }
 
 static int keep_data(struct graph *g, struct node_info *n)
