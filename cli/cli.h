@@ -72,11 +72,6 @@ double *parse_numbers(const char *what, const char *text, size_t *count);
 int complain(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How far a word is from a name: letters to change, insert or leave out. Up
- * to FEW_EDITS it may be a slip of the finger. */
-enum { FEW_EDITS = 2 };
-size_t edits(const char *word, const char *name);
-
 /* The library's last sentence, and its exit code. */
 int complain_last(void);
 

@@ -67,14 +67,10 @@ static const struct verb *find_verb(const char *name)
 
 static int unknown_verb(const char *name)
 {
-    const char *best = NULL;
-    size_t least = FEW_EDITS + 1;
-    for (size_t i = 0; i < VERB_COUNT; i++) {
-        size_t n = edits(name, VERBS[i].name);
-        if (n >= least) continue;
-        least = n;
-        best = VERBS[i].name;
-    }
+    const char *candidate[sizeof VERBS / sizeof *VERBS];
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        candidate[i] = VERBS[i].name;
+    const char *best = gsv_suggestion(name, VERB_COUNT, candidate);
     if (best)
         return complain(EXIT_INPUT, "there is no verb '%s'; did you mean '%s'?",
                         name, best);

@@ -179,18 +179,15 @@ double *parse_numbers(const char *what, const char *text, size_t *count)
 
 static int unknown_option(const struct verb *verb, const char *word)
 {
-    const struct option *best = NULL;
-    size_t least = FEW_EDITS + 1;
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        size_t n = edits(word, OPTIONS[i].name);
-        if (n >= least || !(OPTIONS[i].verbs & verb->id)) continue;
-        least = n;
-        best = &OPTIONS[i];
-    }
+    const char *candidate[OPTION_COUNT];
+    size_t n = 0;
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (OPTIONS[i].verbs & verb->id) candidate[n++] = OPTIONS[i].name;
+    const char *best = gsv_suggestion(word, n, candidate);
     if (best)
         return complain(EXIT_INPUT,
                         "'%s' is not an option of %s; did you mean '%s'?", word,
-                        verb->name, best->name);
+                        verb->name, best);
     return complain(EXIT_INPUT,
                     "'%s' is not an option of %s; 'girsanov %s --help' lists "
                     "them",

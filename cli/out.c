@@ -19,26 +19,6 @@ int complain(int code, const char *format, ...)
     return code;
 }
 
-size_t edits(const char *word, const char *name)
-{
-    enum { LONGEST = 31 };
-    size_t row[LONGEST + 1], m = strlen(word), n = strlen(name);
-    if (m > LONGEST || n > LONGEST) return LONGEST;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        size_t before = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = before + (word[i - 1] != name[j - 1]);
-            size_t shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            before = row[j];
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[n];
-}
-
 int complain_last(void)
 {
     return complain(gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT

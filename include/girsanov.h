@@ -98,6 +98,9 @@ typedef struct gsv_callback {
     void (*drift_vjp)(void *user, size_t n, const double *time, const double *x,
                       const double *p, const double *f_bar, double *x_bar,
                       double *p_bar);
+    /* f_dot (dim, n) = J x_dot. May be NULL: then by finite differences. */
+    void (*drift_jvp)(void *user, size_t n, const double *time, const double *x,
+                      const double *p, const double *x_dot, double *f_dot);
 } gsv_callback;
 gsv_model *gsv_model_callback(const gsv_callback *callback);
 
@@ -295,6 +298,12 @@ int gsv_bridge(gsv_kernel kernel, void *user, size_t n, const double *time,
                double y0, double y1, double *y);
 
 const char *gsv_version(void);
+
+/* The candidate that a misspelt word most likely stands for, or NULL: at most
+ * a third of its letters changed, inserted, left out or swapped; case does not
+ * count. For the messages of front ends. */
+const char *gsv_suggestion(const char *word, size_t candidates,
+                           const char *const *candidate);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

@@ -141,7 +141,7 @@ static void delta__takes_the_bias_of_the_log_away(void **state)
     gsv_series *s = wells(m);
     gsv_options o = usual_options();
     o.steps = 8;
-    o.paths = 65536 / SLOWER;
+    o.paths = 32768 / SLOWER;
     double expected = mean_of(m, s, o, 4).value;
     o.paths = 4;
     struct mean plain = mean_of(m, s, o, 4000 / SLOWER);
@@ -177,9 +177,9 @@ static void forms__agree_with_many_steps(void **state)
             gsv_options o = default_options();
             o.reference = (enum gsv_reference)(n / 3);
             o.form = (enum gsv_form)(1 + n % 3);
-            o.steps = 64;
+            o.steps = 32;
             o.richardson = true;
-            o.paths = 8192 / SLOWER;
+            o.paths = 4096 / SLOWER;
             gsv_result r = loglik_of(m, s, &o);
             if (n == 0) first = r.loglik;
             /* The midpoint is not extrapolated. */

@@ -526,7 +526,7 @@ static void suggestion__finds_what_was_meant(void **unused)
                 {"", NULL},         {"sgiam", NULL},    {"tau", NULL},
                 {"param", "param"}, {"paramete", NULL}};
     for (size_t i = 0; i < COUNT(CASE); i++) {
-        const char *found = suggestion(CASE[i].word, COUNT(NAME), NAME);
+        const char *found = gsv_suggestion(CASE[i].word, COUNT(NAME), NAME);
         if (!CASE[i].meant) assert_null(found);
         if (CASE[i].meant) assert_string_equal(found, CASE[i].meant);
     }
@@ -534,8 +534,8 @@ static void suggestion__finds_what_was_meant(void **unused)
     memset(word, 'a', sizeof word);
     word[sizeof word - 1] = 0;
     const char *same = word;
-    assert_null(suggestion(word, 1, &same));
-    assert_null(suggestion("a", 0, NULL));
+    assert_null(gsv_suggestion(word, 1, &same));
+    assert_null(gsv_suggestion("a", 0, NULL));
 }
 
 int main(void)

@@ -284,7 +284,8 @@ static void call_f_vjp(void *user, size_t P, const double *time,
 static node build_call(struct trial *s, size_t v)
 {
     static size_t dim;
-    static const struct call_spec call = {&dim, call_f, call_f_vjp};
+    static const struct call_spec call = {
+        .user = &dim, .f = call_f, .vjp = call_f_vjp};
     if (v >= 3) return 0;
     dim = v == 0 ? 1 : 3;
     trial_take(s, UNIFORM, 2, 1, -1.0, 1.0);

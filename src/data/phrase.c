@@ -2,11 +2,12 @@
 #include "data/phrase.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { EXCERPT = 40, LISTED = 8, LONGEST_GUESS = 40 };
+#include "girsanov.h"
+
+enum { EXCERPT = 40, LISTED = 8 };
 
 /* The length of the UTF-8 character at s, or 0 when it is none that prints. */
 static size_t printable(const unsigned char *s, size_t n)
@@ -67,46 +68,12 @@ struct phrase phrase_list(size_t count, const char *const *name)
     return p;
 }
 
-/* Levenshtein's distance without regard to case, by rows of its table. */
-static size_t distance(const char *a, size_t n, const char *b, size_t m)
-{
-    size_t row[LONGEST_GUESS + 1];
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            bool same = tolower((unsigned char)a[i - 1]) ==
-                        tolower((unsigned char)b[j - 1]);
-            size_t best = corner + !same;
-            corner = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
 struct phrase phrase_guess(const char *word, size_t count,
                            const char *const *name)
 {
     struct phrase p = {{0}};
-    size_t n = strlen(word);
-    /* A third of the letters: x is no misspelling of y. */
-    size_t best = n / 3 < 2 ? n / 3 : 2;
-    const char *guess = NULL;
-    if (n > LONGEST_GUESS) return p;
-    for (size_t i = 0; i < count; i++) {
-        size_t m = strlen(name[i]);
-        if (m > LONGEST_GUESS || m == 0 || !strcmp(word, name[i])) continue;
-        size_t d = distance(word, n, name[i], m);
-        if (d > best || (guess && d == best)) continue;
-        best = d;
-        guess = name[i];
-    }
-    if (guess)
+    const char *guess = gsv_suggestion(word, count, name);
+    if (guess && strcmp(guess, word))
         snprintf(p.text, sizeof p.text, "; did you mean '%s'?",
                  phrase_name(guess).text);
     return p;

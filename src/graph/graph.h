@@ -84,6 +84,8 @@ struct call_spec {
     void (*vjp)(void *user, size_t P, const double *time, const double *x,
                 const double *p, const double *f_bar, double *x_bar,
                 double *p_bar);
+    void (*jvp)(void *user, size_t P, const double *time, const double *x,
+                const double *p, const double *x_dot, double *f_dot);
 };
 
 struct node_info {

@@ -48,9 +48,9 @@ void call_vjp(const struct apply *a)
                  a->in[2].value, a->out.bar, a->in[0].bar, a->in[2].bar);
 }
 
-/* A callback has no jvp of its own: central differences along x_dot, with a
- * step that balances rounding against curvature. */
-void call_jvp(const struct apply *a)
+/* Central differences along x_dot, with a step that balances rounding against
+ * curvature. */
+static void call_differences(const struct apply *a)
 {
     size_t n = a->out.size * a->P;
     double *x = a->scratch, *f = x + n;
@@ -63,4 +63,12 @@ void call_jvp(const struct apply *a)
             a->out.dot[i] = sign > 0 ? f[i] / (2.0 * step)
                                      : a->out.dot[i] - f[i] / (2.0 * step);
     }
+}
+
+void call_jvp(const struct apply *a)
+{
+    if (a->call->jvp)
+        a->call->jvp(a->call->user, a->P, a->in[1].value, a->in[0].value,
+                     a->in[2].value, a->in[0].dot, a->out.dot);
+    else call_differences(a);
 }

@@ -64,7 +64,7 @@ static int fill(struct spec *s, const gsv_callback *c)
         if (!s->column[s->dim]) return GSV_NO_MEMORY;
     }
     if (status) return status;
-    struct call_spec call = {c->user, c->drift, c->drift_vjp};
+    struct call_spec call = {c->user, c->drift, c->drift_vjp, c->drift_jvp};
     s->drift = graph_call(s->graph, &call, s->parameters, c->dim);
     s->diagonal = true;
     s->noises = c->dim;

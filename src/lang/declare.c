@@ -317,7 +317,8 @@ static int find_activation(struct builder *b, const struct statement *s,
             *act = (enum activation)i;
             return 0;
         }
-    const char *near = suggestion(s->activation, ACTIVATIONS, activation_name);
+    const char *near =
+        gsv_suggestion(s->activation, ACTIVATIONS, activation_name);
     return complain(b->source, s->activation_place,
                     "unknown activation '%s'; %s%s%srelu, tanh, softplus and "
                     "silu are known",

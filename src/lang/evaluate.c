@@ -326,7 +326,7 @@ static int unknown_function(struct builder *b, const struct expr *e)
                         "'%s' is not a function; for a product write '%s*(' "
                         "and for an element '%s['",
                         e->name, e->name, e->name);
-    const char *near = suggestion(e->name, FUNCTIONS, name);
+    const char *near = gsv_suggestion(e->name, FUNCTIONS, name);
     if (!near) return scope_unknown(b, e, "function", known);
     return complain(b->source, e->place,
                     "unknown function '%s'; did you mean '%s'?", e->name, near);

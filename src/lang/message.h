@@ -15,11 +15,6 @@
 int complain(const struct source *source, struct place place,
              const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The candidate that a misspelt word most likely stands for, or NULL: at most
- * a third of its letters changed, inserted, left out or swapped. */
-const char *suggestion(const char *word, size_t candidates,
-                       const char *const *candidate);
-
 /* Bytes of the UTF-8 character at s, 1 to 4, or 0 when it is not one. */
 size_t character_length(const char *s);
 

@@ -239,7 +239,7 @@ static int check_param(struct parser *p, const struct statement *s)
     if (b->kind != TOKEN_NAME || a->text + a->length == b->text) return 0;
     char word[SHOWN + 1];
     copy_word(word, b);
-    const char *meant = suggestion(word, 2, WORD);
+    const char *meant = gsv_suggestion(word, 2, WORD);
     if (meant)
         return refuse(p, b->place,
                       "'%s' is not expected here; did you mean '%s'?", word,
@@ -339,7 +339,7 @@ static int missing_comma(struct parser *p, const struct statement *s)
     static const char *const HOLD[] = {"hold"};
     char word[SHOWN + 1];
     copy_word(word, &p->token);
-    if (s->kind == INPUT && suggestion(word, 1, HOLD))
+    if (s->kind == INPUT && gsv_suggestion(word, 1, HOLD))
         return refuse(p, p->token.place,
                       "'%s' is not expected here; did you mean 'hold'?", word);
     return refuse(p, p->token.place, "names are separated by ','; write ', %s'",
@@ -409,7 +409,7 @@ static const char *similar_word(const struct token *word)
         words[i] = RULES[i].word;
     char text[SHOWN + 1];
     copy_word(text, word);
-    return suggestion(text, WORDS, words);
+    return gsv_suggestion(text, WORDS, words);
 }
 
 /* x' = ...: the word was passed. */

@@ -74,7 +74,7 @@ const char *scope_hint(const struct builder *b, const char *name, char *room,
         candidate[i] = b->symbol[i].name;
     candidate[b->symbols] = "dW";
     candidate[b->symbols + 1] = "dt";
-    const char *near = suggestion(name, b->symbols + 2, candidate);
+    const char *near = gsv_suggestion(name, b->symbols + 2, candidate);
     if (near) snprintf(room, size, "; did you mean '%s'?", near);
     mem_free(candidate);
     return room;
