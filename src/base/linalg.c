@@ -10,9 +10,15 @@
 #include "base/linalg.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <omp.h>
+
+/* LAPACK itself, as OpenBLAS has it: the C interface is a library more to load,
+ * a millisecond of every start, for two functions. */
+void dgetrf_(const int *rows, const int *columns, double *A, const int *ld,
+             int *pivot, int *info);
+void dpotrf_(const char *half, const int *n, double *A, const int *ld,
+             int *info, size_t half_length);
 
 enum { SMALL = 16 };
 
@@ -157,8 +163,8 @@ bool linalg_lu(size_t n, double *A, int *pivot)
     if (n <= SMALL) {
         lu_small(n, A, pivot);
     } else {
-        int threads = threads_one();
-        LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, (int)n, (int)n, A, (int)n, pivot);
+        int threads = threads_one(), size = (int)n, info;
+        dgetrf_(&size, &size, A, &size, pivot, &info);
         threads_back(threads);
     }
     for (size_t i = 0; i < n; i++)
@@ -224,8 +230,9 @@ bool linalg_cholesky(size_t n, double *A)
     if (n <= SMALL) {
         done = cholesky_small(n, A);
     } else {
-        int threads = threads_one();
-        done = !LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)n, A, (int)n);
+        int threads = threads_one(), size = (int)n, info;
+        dpotrf_("U", &size, A, &size, &info, 1);
+        done = info == 0;
         threads_back(threads);
     }
     for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small dense linear algebra, row by row, on CBLAS and LAPACKE: always on the
+/* Small dense linear algebra, row by row, on CBLAS and LAPACK: always on the
  * calling thread alone, so that bits do not depend on the number of threads.
  * Nothing is allocated. */
 #ifndef BASE_LINALG_H
