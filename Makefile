@@ -16,7 +16,8 @@ packages-lint:
 	@tools/install-packages lint
 
 demo: packages
-	@$(MAKE) --no-print-directory all
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
 	@examples/demo.sh
 
 check: packages
