@@ -77,6 +77,7 @@ static void print_values(const gsv_model *m, const gsv_result *r)
         }
         for (size_t j = 0; j < n; j++) {
             char name[340];
+            if (p.lower && j % p.columns > j / p.columns) continue;
             if (p.rank == 0) snprintf(name, sizeof name, "%s", p.name);
             else if (p.rank == 1)
                 snprintf(name, sizeof name, "%s[%zu]", p.name, j + 1);

@@ -200,7 +200,7 @@ static void draw__has_unit_covariance(void **state)
     static const size_t steps[] = {8, 40, 300};
     for (size_t i = 0; i < COUNT(steps); i++) {
         size_t M = steps[i], n = M - 1;
-        size_t scrambles = (M > 100 ? 60 : 500) / (SLOWER > 1 ? 2 : 1);
+        size_t scrambles = M > 100 ? 60 : 500;
         double *mean = NEW(double, n), *cov = NEW(double, n *n);
         double N = (double)(K * scrambles);
         for (size_t seed = 0; seed < scrambles; seed++) {

@@ -64,14 +64,14 @@ static void assert_gradient(gsv_model *m, const gsv_options *way,
     "dx = s*(y - x)*dt + q*dW\n dy = (x*(r - z) - y)*dt + q*dW\n"              \
     "dz = (x*y - b*z)*dt + q*dW"
 #define NET                                                                    \
-    "state x, y\n net f(x, y) -> 2 : 5 silu\n param s = 0.5 > 0\n"             \
+    "state x, y\n net f(x, y) -> 2 : 3 silu\n param s = 0.5 > 0\n"             \
     "dx = f[1]*dt + s*dW\n dy = f[2]*dt + s*dW"
 
 static const char *const MODELS[] = {
     "state x\n param k = 1 > 0, s = 1 > 0\n dx = (k*x - x^3)*dt + s*dW",
     LORENZ,
     NET,
-    "state x\n input u\n net n(x, u, t) -> 1 : 4 tanh\n"
+    "state x\n input u\n net n(x, u, t) -> 1 : 3 tanh\n"
     "param a = 1, s = 1 > 0\n dx = (-a*x + n)*dt + s*dW",
     /* Full noise. */
     "state x[2]\n param A[2,2] = [-1,.5, -.5,-1], b = 0.3\n"

@@ -397,6 +397,17 @@ static int check_finite(const struct estimate *e, const gsv_result *r)
     return 0;
 }
 
+/* Above the diagonal of a lower matrix there is nothing to move. */
+static void clear_upper(const struct spec *spec, double *gradient)
+{
+    for (size_t q = 0; q < spec->params; q++) {
+        const struct param_spec *p = &spec->param[q];
+        for (size_t i = 0; p->lower && i < p->rows; i++)
+            for (size_t j = i + 1; j < p->columns; j++)
+                gradient[p->offset + i * p->columns + j] = 0.0;
+    }
+}
+
 static int collect_gradient(struct estimate *e, gsv_result *r)
 {
     if (!e->options->gradient) return 0;
@@ -412,6 +423,7 @@ static int collect_gradient(struct estimate *e, gsv_result *r)
                         "log-likelihood is: a function has an infinite slope "
                         "at the data");
     }
+    clear_upper(e->model->spec, r->gradient);
     return 0;
 }
 
