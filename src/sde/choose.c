@@ -157,7 +157,7 @@ static bool finish_reference(const struct estimate *e, struct context *c,
  * noise's by this factor, Ito's left sums are off by the drift's own change
  * over a step, and the midpoint is taken; docs/ESTIMATOR.md has the
  * measurements. */
-static const double DRIFT_DOMINATES = 1.0;
+static const double DRIFT_DOMINATES = 5.0;
 
 static void measure_energy(const struct estimate *e, struct context *c,
                            enum reference_kind kind)

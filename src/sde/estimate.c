@@ -290,7 +290,8 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     size_t weights = item_weights(e), path = d * P > d * G ? d * P : d * G;
     bool gradient = e->options->gradient;
     size_t bars = gradient ? path : 0;
-    size_t basis = draw_basis_room(e->longest);
+    bool sobol = e->options->random == GSV_RANDOM_SOBOL;
+    size_t basis = sobol ? draw_basis_room(e->longest) : 0;
     size_t mode = d * (P > 16 * MODES ? P : 16 * MODES);
     struct {
         double **array;
@@ -347,7 +348,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     for (size_t i = 0; i < parts; i++)
         *part[i].array = arena_take(&s->arena, part[i].count);
     s->draw.d = d;
-    s->draw.sobol = e->options->random == GSV_RANDOM_SOBOL;
+    s->draw.sobol = sobol;
     return 0;
 }
 

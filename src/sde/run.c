@@ -20,16 +20,17 @@ static void move_sum(size_t n, double *from, double *to)
 /* --- From weights to their gradient ------------------------------------- */
 
 /* scale times the gradient of the log mean of exp(S), and with delta that of
- * its correction (sum p^2 - 1/K)/2: p + p^2 - p sum p^2, p the normalised
- * weights. */
+ * its correction (K sum p^2 - 1)/(K - 1)/2: p + (p^2 - p sum p^2) K/(K - 1),
+ * p the normalised weights. */
 static void weights_bar(const struct tally *t, bool delta, double scale,
                         size_t n, const double *S, double *S_bar)
 {
     double log_sum = tally_log_sum(t);
-    double squares = delta ? 1.0 / tally_ess(t) : 0.0;
+    double K = (double)t->count, squares = 1.0 / tally_ess(t);
+    double extra = delta && t->count > 1 ? K / (K - 1.0) : 0.0;
     for (size_t k = 0; k < n; k++) {
         double p = exp(S[k] - log_sum);
-        S_bar[k] = scale * (delta ? p * (1.0 + p - squares) : p);
+        S_bar[k] = scale * p * (1.0 + extra * (p - squares));
     }
 }
 
@@ -156,7 +157,8 @@ static void online_block(struct estimate *e, struct scratch *s,
     memcpy(s->group_S + t->k0, s->S, n * sizeof *s->S);
     if (tally->most > most) scale_parts(e, s, exp(most - tally->most));
     for (size_t k = 0; k < n; k++)
-        s->S_bar[k] = exp(s->S[k] - tally->most);
+        s->S_bar[k] =
+            tally->most == -INFINITY ? 0.0 : exp(s->S[k] - tally->most);
     swap_parts(s);
     item_walk_back(e, s, t, 0.0, true);
     swap_parts(s);

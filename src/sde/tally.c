@@ -72,6 +72,7 @@ double tally_ess(const struct tally *t)
 
 double tally_delta(const struct tally *t)
 {
-    double ess = tally_ess(t);
-    return ess > 0.0 ? 1.0 / ess - 1.0 / (double)t->count : 0.0;
+    double ess = tally_ess(t), K = (double)t->count;
+    if (!(ess > 0.0) || t->count < 2) return 0.0;
+    return (K / ess - 1.0) / (K - 1.0);
 }

@@ -22,7 +22,8 @@ double tally_log_mean(const struct tally *t);
 double tally_variance(const struct tally *t); /* of the log mean */
 double tally_ess(const struct tally *t);
 
-/* 1/ESS - 1/K: twice the delta method's bias of the log mean, negated. */
+/* (K/ESS - 1)/(K - 1): twice the delta method's bias of the log mean, negated;
+ * 0 where one path does not tell. */
 double tally_delta(const struct tally *t);
 
 #endif
