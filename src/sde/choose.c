@@ -171,14 +171,15 @@ static void measure_energy(const struct estimate *e, struct context *c,
 
 static enum form choose_form(const struct estimate *e, const struct context *c)
 {
+    bool brownian = c->reference.kind == REFERENCE_BROWNIAN;
     switch (e->options->form) {
     case GSV_FORM_ITO: return FORM_ITO;
-    case GSV_FORM_MIDPOINT: return FORM_MIDPOINT;
+    /* Against brownian the midpoint is ito: it is called by that name. */
+    case GSV_FORM_MIDPOINT: return brownian ? FORM_ITO : FORM_MIDPOINT;
     case GSV_FORM_STRATONOVICH: return FORM_STRATONOVICH;
     case GSV_FORM_AUTO: break;
     }
-    /* Against brownian the midpoint is ito: it is called by that name. */
-    if (c->reference.kind == REFERENCE_BROWNIAN) return FORM_ITO;
+    if (brownian) return FORM_ITO;
     if (c->M == 1) return FORM_MIDPOINT;
     if (e->options->joint && e->options->richardson) return FORM_ITO;
     return c->energy > DRIFT_DOMINATES ? FORM_MIDPOINT : FORM_ITO;

@@ -28,6 +28,8 @@ struct finding {
     enum reference_kind reference;
     enum form form;
     double khat;
+    double energy; /* of the drift, see struct context              */
+    double error;  /* of an extrapolated value, else NaN            */
 };
 
 /* Everything that the threads read. */

@@ -12,6 +12,11 @@ static size_t tail_size(size_t K)
     return (size_t)ceil(n);
 }
 
+bool khat_tells(size_t K)
+{
+    return tail_size(K) >= SHORTEST_TAIL;
+}
+
 size_t khat_room(size_t K)
 {
     return tail_size(K) + 2;
@@ -78,7 +83,7 @@ static double fitted(size_t n, const double *x)
 double khat(size_t K, const double *S, double *room)
 {
     size_t n = tail_size(K);
-    if (n < SHORTEST_TAIL || n + 1 > K) return NAN;
+    if (!khat_tells(K)) return NAN;
     largest(K, S, n + 1, room);
     double most = room[0], cut = exp(room[n] - most);
     for (size_t i = 0; i < n; i++)

@@ -5,12 +5,16 @@
 #ifndef SDE_KHAT_H
 #define SDE_KHAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* From the log weights S (K); room holds 3 sqrt(K) + 2 numbers. NaN where K is
  * too small to tell. */
 double khat(size_t K, const double *S, double *room);
 size_t khat_room(size_t K);
+
+/* Whether K weights have a tail to look at. */
+bool khat_tells(size_t K);
 
 /* What k-hat must stay below: min(1 - 1 / log10 K, 0.7). */
 double khat_threshold(size_t K);

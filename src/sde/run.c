@@ -63,14 +63,32 @@ static size_t chunk_of(const struct estimate *e, size_t item)
     return e->chunks > 1 ? item % e->chunks : 0;
 }
 
+/* The standard error of 2 l(dt) - l(2 dt): both means are over the same
+ * paths, whose normalised weights are p and q. */
+static double extrapolated_error(const struct estimate *e, size_t group,
+                                 const double *S, const double *S2)
+{
+    double log_p = tally_log_sum(&e->tally[group * e->chunks]);
+    double log_q = tally_log_sum(&e->tally2[group * e->chunks]);
+    double K = (double)e->K, sum = 0.0;
+    for (size_t k = 0; k < e->K; k++) {
+        double u = 2.0 * exp(S[k] - log_p) - exp(S2[k] - log_q) - 1.0 / K;
+        sum += u * u;
+    }
+    return sqrt(sum * K / (K - 1.0));
+}
+
 /* What a group's weights say, where all of them are at hand. */
 static void find(struct estimate *e, struct scratch *s, size_t group,
-                 const double *S)
+                 const double *S, const double *S2)
 {
     const struct tally *t = &e->tally[group * e->chunks];
+    struct finding *f = &e->finding[group];
     /* Weights that are all but equal have no tail worth a fit. */
     bool even = tally_ess(t) > 0.95 * (double)e->K;
-    e->finding[group].khat = even ? 0.0 : khat(e->K, S, s->sorted);
+    f->khat = !khat_tells(e->K) ? NAN : even ? 0.0 : khat(e->K, S, s->sorted);
+    if (e->options->richardson && e->K > 1)
+        f->error = extrapolated_error(e, group, S, S2);
 }
 
 /* Of a batch the last gap's; where a group is one gap, its own. */
@@ -81,6 +99,7 @@ static void note_contexts(struct estimate *e, const struct scratch *s)
         struct finding *f = &e->finding[c->group];
         f->reference = c->reference.kind;
         f->form = c->form;
+        f->energy = c->energy;
     }
 }
 
@@ -94,7 +113,7 @@ static void tally_group(struct estimate *e, struct scratch *s, size_t item,
     tally_add(&e->tally[at], n, s->S + slot);
     tally_add(&e->tally2[at], n, s->S2 + slot);
     if (e->chunks == 1) {
-        find(e, s, group, s->S + slot);
+        find(e, s, group, s->S + slot, s->S2 + slot);
         return;
     }
     memcpy(e->S + group * e->K + t->k0, s->S, n * sizeof *s->S);
@@ -182,7 +201,7 @@ static void item_online(struct estimate *e, struct scratch *s,
     move_sum(program_uniforms(e->unit), s->unit_part, s->unit_bar);
     move_sum(program_uniforms(e->map), s->map_part, s->map_bar);
     item_base_back(e, s, t);
-    find(e, s, group, s->group_S);
+    find(e, s, group, s->group_S, NULL);
 }
 
 static void item_forward(struct estimate *e, struct scratch *s, size_t item)
@@ -262,7 +281,7 @@ static void merge_chunks(struct estimate *e)
             tally_merge(&e->tally[first], &e->tally[first + c]);
             tally_merge(&e->tally2[first], &e->tally2[first + c]);
         }
-        find(e, &e->scratch[0], g, e->S + g * e->K);
+        find(e, &e->scratch[0], g, e->S + g * e->K, e->S2 + g * e->K);
     }
 }
 
@@ -288,7 +307,7 @@ static bool has_pairs(const struct estimate *e, size_t group)
     return false;
 }
 
-static unsigned flags_of(const gsv_gap *gap, size_t K)
+static unsigned flags_of(const gsv_gap *gap, size_t K, double energy)
 {
     double k = (double)K, least = fmin(fmax(10.0, 0.1 * k), 0.5 * k);
     unsigned flags = 0;
@@ -296,12 +315,21 @@ static unsigned flags_of(const gsv_gap *gap, size_t K)
     /* A heavy tail does no harm to weights that hardly differ. */
     if (gap->khat > khat_threshold(K) && gap->ess < 0.8 * k)
         flags |= GSV_FLAG_KHAT;
-    /* What is left at dt of the change from 2 dt: all of it for sums of the
-     * first order, about 1/15 for the midpoint, whose error falls like dt^4. */
+    /* What is left at dt of the change from 2 dt: about all of it, but for the
+     * midpoint where the drift dominates a fifth (docs/ESTIMATOR.md). */
     double left = fabs(gap->discretisation);
-    if (gap->form == GSV_FORM_MIDPOINT) left /= 15.0;
+    if (gap->form == GSV_FORM_MIDPOINT && energy > 20.0) left /= 5.0;
     if (left > fmax(0.1, 3.0 * gap->error)) flags |= GSV_FLAG_STEPS;
     return flags;
+}
+
+/* With one path there is none, but where no gap has an inner point. */
+static double error_of(const struct estimate *e, size_t group,
+                       const struct tally *t)
+{
+    if (e->K == 1) return e->longest > 1 ? NAN : 0.0;
+    return is_extrapolated(e, group) ? e->finding[group].error
+                                     : sqrt(tally_variance(t));
 }
 
 static gsv_gap group_result(const struct estimate *e, size_t g)
@@ -329,9 +357,7 @@ static gsv_gap group_result(const struct estimate *e, size_t g)
                      .loglik =
                          e->base[g * e->chunks] +
                          (is_extrapolated(e, g) ? 2.0 * fine - coarse : fine),
-                     .error = e->K > 1         ? sqrt(tally_variance(t))
-                              : e->longest > 1 ? NAN
-                                               : 0,
+                     .error = error_of(e, g, t),
                      .ess = tally_ess(t),
                      .khat = e->finding[g].khat,
                      .log_bias = o->delta ? 0.0 : -bias,
@@ -348,13 +374,14 @@ static void sum_groups(const struct estimate *e, gsv_result *r)
     for (size_t g = 0; g < e->groups; g++) {
         gsv_gap *out = &r->gap[g];
         *out = group_result(e, g);
-        out->flags = flags_of(out, e->K);
+        out->flags = flags_of(out, e->K, e->finding[g].energy);
         if (out->flags) r->flagged++;
         r->loglik += out->loglik;
         r->log_bias += out->log_bias;
         variance += out->error * out->error;
         if (out->ess < r->ess_min) r->ess_min = out->ess;
-        if (!(out->khat <= r->khat_max)) r->khat_max = out->khat;
+        if (out->khat > r->khat_max || isnan(r->khat_max))
+            r->khat_max = out->khat;
         if (!isnan(out->discretisation))
             r->discretisation += out->discretisation;
     }
@@ -467,26 +494,26 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
 
 /* Beyond these an estimate is not made better by waiting. */
 static const double MOST_PATHS = 1 << 20, MOST_STEPS = 1 << 12;
-static const double MOST_EVALUATIONS = 2e10;
+static const double MOST_EVALUATIONS = 1e9;
 
-/* The next numbers of paths and steps; false where there are none. */
+/* The next numbers of paths and steps, each as far as it goes; false where
+ * neither goes further. */
 static bool raise_effort(const gsv_result *r, gsv_options *o)
 {
-    bool noisy = r->error > o->tolerance;
-    bool coarse = fabs(r->discretisation) > o->tolerance;
     double paths = (double)r->paths, steps = (double)r->steps;
-    if (noisy) {
-        double ratio = r->error / o->tolerance;
-        paths *= fmin(fmax(ratio * ratio, 2.0), 16.0);
-    }
-    if (coarse) steps *= 2.0;
-    double work = (double)r->gaps * paths * steps;
-    if (paths > MOST_PATHS || steps > MOST_STEPS || work > MOST_EVALUATIONS)
-        return false;
-    o->paths = (size_t)paths;
-    if (coarse && o->step > 0.0) o->step *= 0.5;
-    else if (coarse) o->steps = (size_t)steps;
-    return noisy || coarse;
+    double ratio = r->error / o->tolerance;
+    double more = ratio > 1.0 ? fmin(fmax(ratio * ratio, 2.0), 16.0) : 1.0;
+    double finer = fabs(r->discretisation) > o->tolerance ? 2.0 : 1.0;
+    if (steps * finer > MOST_STEPS) finer = 1.0;
+    more = fmin(more, MOST_PATHS / paths);
+    double room = MOST_EVALUATIONS / ((double)r->gaps * paths * steps);
+    if (finer > room) finer = 1.0;
+    more = fmin(more, room / finer);
+    if (more < 2.0) more = 1.0;
+    o->paths = (size_t)(paths * more);
+    if (o->step > 0.0) o->step /= finer;
+    else o->steps = (size_t)(steps * finer);
+    return more > 1.0 || finer > 1.0;
 }
 
 /* Without the gradient until the numbers are found, then once with it. */
