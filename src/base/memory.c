@@ -27,13 +27,18 @@ static void *no_memory(size_t count, size_t size)
 void *mem_new(size_t count, size_t size)
 {
     if (fail_in && --fail_in == 0) return no_memory(count, size);
-    if (size && count > (SIZE_MAX / 2 - ALIGN) / size)
+    if (size && count > (SIZE_MAX / 2 - 2 * ALIGN) / size)
         return no_memory(count, size);
-    size_t bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
-    if (!bytes) bytes = ALIGN;
-    void *block = aligned_alloc(ALIGN, bytes);
-    if (!block) return no_memory(count, size);
-    memset(block, 0, bytes);
+    /* From calloc, whose large blocks the system hands out as zeros when they
+     * are first touched: by the thread that works on them, not by this one.
+     * What calloc gave stands right before the block. */
+    size_t bytes = count * size + ALIGN + sizeof(void *);
+    char *raw = calloc(bytes, 1);
+    if (!raw) return no_memory(count, size);
+    uintptr_t first = (uintptr_t)raw + sizeof(void *);
+    size_t shift = (ALIGN - first % ALIGN) % ALIGN;
+    void **block = (void **)(void *)(raw + sizeof(void *) + shift);
+    block[-1] = raw;
     return block;
 }
 
@@ -59,7 +64,7 @@ int mem_room(void **array, size_t n, size_t *capacity, size_t size)
 
 void mem_free(void *block)
 {
-    free(block);
+    if (block) free(((void **)block)[-1]);
 }
 
 char *mem_substring(const char *s, size_t n)
