@@ -261,6 +261,36 @@ static void inputs__in_the_noise_are_held_to_the_end_of_a_gap(void **state)
     gsv_model_free(m);
 }
 
+/* Inside of a gap, T would jump where no path knows of it. */
+static void inputs__of_the_noise_may_not_jump_inside_a_gap(void **state)
+{
+    (void)state;
+    static const char *const jumps = "time,x,u\n0,1,0\n1,,1\n2,2,0\n";
+    static const char *const stays = "time,x,u\n0,1,3\n0.5,1,\n1,,3\n2,2,0\n";
+    gsv_model *noise = model_of("state x\n input u hold\n dx = exp(u)*dW");
+    gsv_model *drift = model_of("state x\n input u hold\n dx = u*dt + dW");
+    gsv_model *linear = model_of("state x\n input u\n dx = exp(u)*dW");
+    gsv_series *s = csv_of(noise, jumps);
+    FAILS(noise, s, NULL, GSV_BAD_INPUT, "'u'", "time 1", "linear");
+    const gsv_options o = usual_options();
+    gsv_result r = loglik_of(drift, s, &o);
+    gsv_result_free(&r);
+    r = loglik_of(linear, s, &o);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    s = csv_of(noise, stays);
+    r = loglik_of(noise, s, &o);
+    assert_near(r.loglik,
+                exact_normal(1, 1, 0.5 * exp(6)) +
+                    exact_normal(2, 1, 1.5 * exp(6)),
+                1e-12);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(noise);
+    gsv_model_free(drift);
+    gsv_model_free(linear);
+}
+
 static void inputs__must_be_there(void **state)
 {
     (void)state;
@@ -423,6 +453,7 @@ int main(void)
         cmocka_unit_test(inputs__move_the_state_by_their_integral),
         cmocka_unit_test(inputs__change_at_steps_that_are_rounded),
         cmocka_unit_test(inputs__in_the_noise_are_held_to_the_end_of_a_gap),
+        cmocka_unit_test(inputs__of_the_noise_may_not_jump_inside_a_gap),
         cmocka_unit_test(inputs__must_be_there),
         cmocka_unit_test(options__out_of_range_are_refused),
         cmocka_unit_test(options__step_sets_the_steps_of_each_gap),

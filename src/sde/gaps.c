@@ -140,10 +140,12 @@ static int check_jumps(const struct gaps *g, const struct gap *gap)
     for (size_t i = 0; i < g->spec->inputs; i++) {
         size_t column = g->spec->dim + i;
         if (!g->spec->input[i].hold || !g->noise_input[i]) continue;
-        for (size_t row = gap->from + 1; row < gap->to; row++) {
-            double before = cell(g, column, gap->from);
+        size_t knot = 0;
+        double start = s->time[gap->from];
+        bool held = knot_left(g, column, gap->track, start, false, &knot);
+        for (size_t row = gap->from + 1; held && row < gap->to; row++) {
             double value = cell(g, column, row);
-            if (isnan(value) || value == before) continue;
+            if (isnan(value) || value == cell(g, column, knot)) continue;
             return fail(GSV_BAD_INPUT,
                         "%s: the held input '%s' of the noise changes at time "
                         "%g of series '%s', where the states were not "
