@@ -11,4 +11,11 @@ node make_node(struct graph *g, struct node_info n, const node *input);
 /* Node n again with its inputs replaced by their images. */
 node remake(struct graph *g, node n, const node *image);
 
+/* Node a again, from its leaves on: every node that it is made of is what
+ * made() says, given the images of those before it. */
+node remake_all(struct graph *g, node a,
+                node (*made)(struct graph *g, node n, const node *image,
+                             node with),
+                node with);
+
 #endif

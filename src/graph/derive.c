@@ -114,26 +114,16 @@ node elementwise_partial(struct graph *g, node n, size_t i)
 
 /* --- Networks are opened before they are differentiated ----------------- */
 
+static node open_net(struct graph *g, node n, const node *image, node unused)
+{
+    (void)unused;
+    if (g->info[n].op != OP_NET) return remake(g, n, image);
+    return graph_net_open(g, g->info[n].offset, image[graph_input(g, n, 0)]);
+}
+
 static node opened(struct graph *g, node a)
 {
-    node *image = NEW(node, a + 1);
-    bool *wanted = NEW(bool, a + 1);
-    g->failed = g->failed || !image || !wanted;
-    if (!g->failed) wanted[a] = true;
-    for (node n = a + 1; !g->failed && n-- > 0;)
-        for (size_t i = 0; wanted[n] && i < g->info[n].inputs; i++)
-            wanted[graph_input(g, n, i)] = true;
-    for (node n = 0; !g->failed && n <= a; n++) {
-        if (!wanted[n]) continue;
-        if (g->info[n].op == OP_NET)
-            image[n] = graph_net_open(g, g->info[n].offset,
-                                      image[graph_input(g, n, 0)]);
-        else image[n] = remake(g, n, image);
-    }
-    node result = g->failed ? 0 : image[a];
-    mem_free(image);
-    mem_free(wanted);
-    return result;
+    return remake_all(g, a, open_net, 0);
 }
 
 /* --- Forward: the derivative in time ------------------------------------ */

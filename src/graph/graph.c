@@ -291,25 +291,33 @@ bool graph_depends(const struct graph *g, node a, enum op leaf)
     return g->info[a].leaves >> leaf & 1;
 }
 
-node graph_substitute(struct graph *g, node a, node state)
+node remake_all(struct graph *g, node a,
+                node (*made)(struct graph *g, node n, const node *image,
+                             node with),
+                node with)
 {
     if (g->failed) return 0;
     node *image = NEW(node, a + 1);
     bool *wanted = NEW(bool, a + 1);
-    node result = 0;
     g->failed = !image || !wanted;
-    if (g->failed) goto done;
-    wanted[a] = true;
-    for (node n = a + 1; n-- > 0;)
+    if (!g->failed) wanted[a] = true;
+    for (node n = a + 1; !g->failed && n-- > 0;)
         for (size_t i = 0; wanted[n] && i < g->info[n].inputs; i++)
             wanted[graph_input(g, n, i)] = true;
-    for (node n = 0; n <= a; n++) {
-        if (!wanted[n]) continue;
-        image[n] = g->info[n].op == OP_STATE ? state : remake(g, n, image);
-    }
-    result = image[a];
-done:
+    for (node n = 0; !g->failed && n <= a; n++)
+        if (wanted[n]) image[n] = made(g, n, image, with);
+    node result = g->failed ? 0 : image[a];
     mem_free(image);
     mem_free(wanted);
-    return g->failed ? 0 : result;
+    return result;
+}
+
+static node with_state(struct graph *g, node n, const node *image, node state)
+{
+    return g->info[n].op == OP_STATE ? state : remake(g, n, image);
+}
+
+node graph_substitute(struct graph *g, node a, node state)
+{
+    return remake_all(g, a, with_state, state);
 }
