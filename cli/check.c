@@ -68,11 +68,11 @@ static int check_work(const struct args *a, const gsv_model *m,
     gsv_options with = *o;
     with.gradient = true;
     if (gsv_loglik(m, s, &with, &r)) return complain_last();
-    json_object_set_new(j, "gaps", json_integer((json_int_t)r.gaps));
+    json_object_set_new(j, "gaps", json_count(r.gaps));
     json_object_set_new(j, "drift_evaluations",
-                        json_integer((json_int_t)r.drift_evaluations));
+                        json_count(r.drift_evaluations));
     json_object_set_new(j, "seconds", json_number(r.seconds));
-    json_object_set_new(j, "memory", json_integer((json_int_t)r.memory));
+    json_object_set_new(j, "memory", json_count(r.memory));
     if (!a->json)
         printf("\none gradient    %zu gaps, %llu drift evaluations, %.3g s, "
                "%.1f MiB of working memory\n",
@@ -87,13 +87,10 @@ static json_t *describe_json(const gsv_model *m)
     json_t *j = json_object(), *columns = json_array();
     for (size_t i = 0; i < gsv_model_columns(m); i++)
         json_array_append_new(columns, json_string(gsv_model_column(m)[i]));
-    json_object_set_new(j, "states",
-                        json_integer((json_int_t)gsv_model_dim(m)));
-    json_object_set_new(j, "noises",
-                        json_integer((json_int_t)gsv_model_noises(m)));
+    json_object_set_new(j, "states", json_count(gsv_model_dim(m)));
+    json_object_set_new(j, "noises", json_count(gsv_model_noises(m)));
     json_object_set_new(j, "columns", columns);
-    json_object_set_new(j, "values",
-                        json_integer((json_int_t)gsv_model_values(m)));
+    json_object_set_new(j, "values", json_count(gsv_model_values(m)));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
     return j;
 }
@@ -123,7 +120,7 @@ int check_run(const struct args *a)
 {
     gsv_options o;
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    gsv_model *m = open_model(a);
+    gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     json_t *j = describe_json(m);
     int code = check_with(a, m, &o, j);

@@ -13,36 +13,66 @@ enum exit_code {
     EXIT_DONE = 0,
     EXIT_INPUT = 1,
     EXIT_NUMBERS = 2,
-    EXIT_STRICT = 3
+    EXIT_STRICT = 3,
+    EXIT_INTERRUPTED = 130
 };
 
-enum verb_id { CHECK = 1, SIMULATE = 2, LOGLIK = 4, DIAGNOSE = 8, EVERY = 15 };
+enum verb_id {
+    CHECK = 1,
+    SIMULATE = 2,
+    LOGLIK = 4,
+    DIAGNOSE = 8,
+    FIT = 16,
+    SUMMARY = 32,
+    FIELD = 64,
+    PROFILE = 128,
+    COMPARE = 256,
+    EVERY = 511
+};
 
-/* The verbs that estimate a likelihood. */
-enum { ESTIMATE = CHECK | LOGLIK | DIAGNOSE };
+/* The verbs that estimate a likelihood: at given parameters, or to learn. */
+enum {
+    WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE,
+    LEARN = FIT | PROFILE,
+    ESTIMATE = WEIGH | LEARN
+};
+
+/* Words of the command line, as often as they are given. */
+struct words {
+    const char **word;
+    size_t count;
+};
 
 /* What the command line says: options.c has the table that fills it. */
 struct args {
     const char *model, *data;
+    struct words files;    /* all that are no options         */
+    struct words set, fix; /* name=value; name or name=value  */
     bool json, quiet, help, gradient, paper, joint, wide;
-    bool richardson, delta, strict;
+    bool richardson, delta, strict, correlation, text;
     const char *output, *times, *x0, *scheme, *inputs;
     const char *reference, *form, *random;
-    const char **set; /* name=value, as often as given */
-    size_t sets;
-    size_t paths, steps, tracks, threads;
+    const char *optimizer, *schedule, *errors;
+    const char *resume; /* "" without a file of its own */
+    const char *checkpoint, *trace;
+    const char *at, *grid, *plot;
+    const char *param, *range;
+    size_t paths, steps; /* 0 where not given */
+    size_t tracks, threads, points;
     double step, tolerance;
     uint64_t seed;
+    gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
 };
 
 struct verb {
     enum verb_id id;
     const char *name;
-    const char *arguments; /* after the verb      */
-    const char *summary;   /* one line            */
-    const char *text;      /* a paragraph         */
-    const char *examples;  /* lines of shell      */
-    bool data, data_optional;
+    const char *arguments; /* after the verb                       */
+    const char *summary;   /* one line                             */
+    const char *text;      /* a paragraph                          */
+    const char *examples;  /* lines of shell                       */
+    bool data, optional;   /* takes a data file; can do without    */
+    bool many;             /* takes several models before the data */
     int (*run)(const struct args *a);
 };
 
@@ -53,18 +83,37 @@ int check_run(const struct args *a);
 int simulate_run(const struct args *a);
 int loglik_run(const struct args *a);
 int diagnose_run(const struct args *a);
+int fit_run(const struct args *a);
+int summary_run(const struct args *a);
+int field_run(const struct args *a);
+int profile_run(const struct args *a);
+int compare_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
 /* Fills args from the words after the verb; 0, or EXIT_INPUT after a
- * message. args->set is yours. */
+ * message. Either way options_free() it. */
 int options_parse(const struct verb *verb, int count, char **word,
                   struct args *a);
+void options_free(struct args *a);
 void options_help(const struct verb *verb, FILE *out);
+
+/* --- values.c ----------------------------------------------------------- */
 
 /* Numbers separated by commas, with or without brackets; *count of them. The
  * array is yours, NULL after a message. what names the option. */
 double *parse_numbers(const char *what, const char *text, size_t *count);
+
+/* A:B:N with A < B and N from 2 on, or A:B, where *n stays; false otherwise. */
+bool parse_range(const char *text, double *low, double *high, size_t *n);
+
+/* The place of a word in a list that ends with NULL, or a message. Nothing is
+ * done where none is given. */
+int parse_choice(const char *option, const char *given, const char *const *word,
+                 int *choice);
+
+/* Sets NAME=VALUE in a model, or a message that begins with the option. */
+int set_value(gsv_model *m, const char *option, const char *text);
 
 /* --- out.c -------------------------------------------------------------- */
 
@@ -74,6 +123,7 @@ int complain(int code, const char *format, ...)
 
 /* The library's last sentence, and its exit code. */
 int complain_last(void);
+int complain_memory(void);
 
 /* Prints and releases the object. */
 int print_json(json_t *object);
@@ -81,17 +131,25 @@ int print_json(json_t *object);
 /* Numbers, where what is not finite becomes null; a parameter's numbers as a
  * number, a list or a list of rows. */
 json_t *json_number(double value);
+json_t *json_count(size_t value);
 json_t *json_param(const gsv_param *p, const double *value);
 
 /* Every parameter by name, from a vector of all values. */
 json_t *json_params(const gsv_model *m, const double *value);
 
 /* Opens the model, sets what --set says. */
-gsv_model *open_model(const struct args *a);
+gsv_model *open_model(const struct args *a, const char *path);
 
 /* Reads the data with the model's columns; says what was passed over. */
 gsv_series *open_data(const struct args *a, const gsv_model *m);
 void say_note(const struct args *a, const gsv_series *s);
+
+/* Digits as far as the standard error lets them mean something, and a number
+ * whose sign goes where it rounds to nothing. */
+int digits(double error);
+double shown(double x, int digits);
+
+/* --- estimator.c -------------------------------------------------------- */
 
 /* The words of the estimator's choices. */
 extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[];
@@ -107,5 +165,89 @@ void say_effort(const gsv_options *o, const gsv_result *r);
 
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);
+
+/* --- numbers.c ---------------------------------------------------------- */
+
+/* One number of a parameter: element j, row by row. */
+struct number {
+    gsv_param param;
+    size_t j;
+    size_t at;  /* in the vector of all values */
+    bool noise; /* the noise depends on it     */
+};
+
+/* The numbers of a model that people look at: of all parameters but the
+ * networks', and of a triangle what is not 0. The list is yours, NULL after a
+ * message. */
+struct number *model_numbers(const gsv_model *m, size_t *count);
+
+/* "s", "v[2]", "A[1,2]" */
+enum { NAME_ROOM = 340 };
+const char *number_name(const struct number *n, char room[NAME_ROOM]);
+
+/* The number that a name stands for, a network's too, or a message. */
+int find_number(const gsv_model *m, const char *option, const char *name,
+                struct number *found);
+
+/* --- record.c ----------------------------------------------------------- */
+
+extern const char *const OPTIMIZERS[], *const SCHEDULES[], *const ERRORS[];
+
+/* A fit's record for people: its likelihoods, and the parameters. */
+void print_likelihood(const gsv_record *r);
+int print_estimates(const gsv_model *m, const gsv_record *r);
+void say_warnings(const gsv_record *r);
+
+json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path);
+
+/* --- draft.c ------------------------------------------------------------ */
+
+/* A file in the making, beside its place until it is whole. */
+struct draft {
+    const char *path; /* as asked for; NULL is standard output */
+    char *target;     /* what will be replaced, or NULL        */
+    char *name;       /* where it is now, or NULL              */
+    FILE *out;
+};
+
+/* path NULL or "-" is standard output. 0, or a message. */
+int draft_open(struct draft *d, const char *path);
+
+/* Puts it in its place where keep says so, else lets go of it. 0, or a
+ * message. */
+int draft_close(struct draft *d, bool keep);
+
+/* Whether a file can be written there: 0, or a message. To be asked before
+ * hours of work. */
+int check_place(const char *path);
+
+/* The same; NULL and "-" are standard output. */
+int check_output(const char *path);
+
+/* Whether both name one file that exists. */
+bool same_file(const char *a, const char *b);
+
+/* A number with every digit; nothing for what is not known. A text in quotes
+ * where CSV needs them. */
+void put_number(double x, FILE *out);
+void put_text(const char *text, FILE *out);
+
+/* --- plot.c ------------------------------------------------------------- */
+
+/* A picture that gnuplot draws: write its commands to `to`. */
+struct plot {
+    FILE *to;
+    int child;
+    struct draft file;
+    void (*pipe_handler)(int); /* of SIGPIPE, before */
+};
+
+/* Starts gnuplot; the file's ending (svg, png or pdf) chooses the format. 0, or
+ * a message. */
+int plot_open(struct plot *p, const char *path, int width, int height);
+int plot_close(struct plot *p, bool keep);
+
+/* Whether plot_open could work: 0, or a message. */
+int check_plot(const char *path);
 
 #endif

@@ -31,7 +31,7 @@ static const gsv_gap **flagged(const gsv_result *r)
     const gsv_gap **list = malloc((r->flagged + 1) * sizeof *list);
     size_t n = 0;
     if (!list) {
-        complain(EXIT_NUMBERS, "out of memory");
+        complain_memory();
         return NULL;
     }
     for (size_t i = 0; i < r->groups; i++)
@@ -181,11 +181,11 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
     json_object_set_new(j, "ess_min", json_number(r->ess_min));
     json_object_set_new(j, "khat_max", json_number(r->khat_max));
     json_object_set_new(j, "log_bias", json_number(r->log_bias));
-    json_object_set_new(j, "paths", json_integer((json_int_t)r->paths));
-    json_object_set_new(j, "steps", json_integer((json_int_t)r->steps));
+    json_object_set_new(j, "paths", json_count(r->paths));
+    json_object_set_new(j, "steps", json_count(r->steps));
     if (o->tolerance > 0.0)
         json_object_set_new(j, "settled", json_boolean(r->settled));
-    json_object_set_new(j, "flagged", json_integer((json_int_t)r->flagged));
+    json_object_set_new(j, "flagged", json_count(r->flagged));
     json_object_set_new(j, "gaps", gaps);
     return j;
 }
@@ -213,7 +213,7 @@ int diagnose_run(const struct args *a)
     gsv_options o;
     gsv_result r = {0};
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    gsv_model *m = open_model(a);
+    gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = EXIT_INPUT;
     gsv_series *s = open_data(a, m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* girsanov loglik: the estimate as a table for people, or as JSON. */
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "cli.h"
 
@@ -16,12 +16,12 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     json_object_set_new(j, "ess_min", json_number(r->ess_min));
     json_object_set_new(j, "khat_max", json_number(r->khat_max));
     json_object_set_new(j, "log_bias", json_number(r->log_bias));
-    json_object_set_new(j, "flagged", json_integer((json_int_t)r->flagged));
-    json_object_set_new(j, "gaps", json_integer((json_int_t)r->gaps));
-    json_object_set_new(j, "paths", json_integer((json_int_t)r->paths));
-    json_object_set_new(j, "steps", json_integer((json_int_t)r->steps));
+    json_object_set_new(j, "flagged", json_count(r->flagged));
+    json_object_set_new(j, "gaps", json_count(r->gaps));
+    json_object_set_new(j, "paths", json_count(r->paths));
+    json_object_set_new(j, "steps", json_count(r->steps));
     json_object_set_new(j, "drift_evaluations",
-                        json_integer((json_int_t)r->drift_evaluations));
+                        json_count(r->drift_evaluations));
     json_object_set_new(j, "seconds", json_number(r->seconds));
     json_object_set_new(j, "joint", json_boolean(o->joint));
     json_object_set_new(j, "reference", json_string(references_used(r, text)));
@@ -29,7 +29,7 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     json_object_set_new(j, "random", json_string(RANDOMS[o->random]));
     if (o->tolerance > 0.0)
         json_object_set_new(j, "settled", json_boolean(r->settled));
-    json_object_set_new(j, "seed", json_integer((json_int_t)o->seed));
+    json_object_set_new(j, "seed", json_count(o->seed));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
     if (r->gradient)
         json_object_set_new(j, "gradient", json_params(m, r->gradient));
@@ -37,20 +37,6 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
 }
 
 /* --- For people --------------------------------------------------------- */
-
-/* Digits as far as the standard error lets them mean something. */
-static int digits(double error)
-{
-    if (!(error > 0.0)) return 6;
-    double n = 1.0 - floor(log10(error));
-    return n < 0.0 ? 0 : n > 9.0 ? 9 : (int)n;
-}
-
-/* What rounds to nothing has no sign. */
-static double shown(double x, int n)
-{
-    return fabs(x) < 0.5 * pow(10.0, -n) ? 0.0 : x;
-}
 
 static const gsv_gap *worst_gap(const gsv_result *r)
 {
@@ -60,38 +46,37 @@ static const gsv_gap *worst_gap(const gsv_result *r)
     return worst;
 }
 
-static void print_values(const gsv_model *m, const gsv_result *r)
+/* Of a network's layer, the length of its gradient. */
+static void print_layer(const gsv_param *p, const double *gradient)
 {
-    const double *value = gsv_model_value(m);
-    printf("\n%-16s %14s %14s\n", "parameter", "value", "gradient");
-    for (size_t i = 0; i < gsv_model_params(m); i++) {
-        gsv_param p = gsv_model_param(m, i);
-        size_t n = p.rows * p.columns;
-        if (p.weight) {
-            double square = 0.0;
-            for (size_t j = 0; j < n; j++)
-                square += r->gradient[p.offset + j] * r->gradient[p.offset + j];
-            printf("%-16s %14s %14.6g  (norm of %zu x %zu)\n", p.name, "",
-                   sqrt(square), p.rows, p.columns);
-            continue;
-        }
-        for (size_t j = 0; j < n; j++) {
-            char name[340];
-            if (p.lower && j % p.columns > j / p.columns) continue;
-            if (p.rank == 0) snprintf(name, sizeof name, "%s", p.name);
-            else if (p.rank == 1)
-                snprintf(name, sizeof name, "%s[%zu]", p.name, j + 1);
-            else
-                snprintf(name, sizeof name, "%s[%zu,%zu]", p.name,
-                         j / p.columns + 1, j % p.columns + 1);
-            printf("%-16s %14.6g %14.6g\n", name, value[p.offset + j],
-                   r->gradient[p.offset + j]);
-        }
-    }
+    double square = 0.0;
+    for (size_t j = 0; j < p->rows * p->columns; j++)
+        square += gradient[p->offset + j] * gradient[p->offset + j];
+    printf("%-16s %14s %14.6g  (norm of %zu x %zu)\n", p->name, "",
+           sqrt(square), p->rows, p->columns);
 }
 
-static void print_table(const gsv_model *m, const gsv_series *s,
-                        const gsv_options *o, const gsv_result *r)
+static int print_gradient(const gsv_model *m, const double *gradient)
+{
+    size_t count;
+    struct number *list = model_numbers(m, &count);
+    if (!list) return EXIT_NUMBERS;
+    printf("\n%-16s %14s %14s\n", "parameter", "value", "gradient");
+    for (size_t i = 0; i < count; i++) {
+        char name[NAME_ROOM];
+        printf("%-16s %14.6g %14.6g\n", number_name(&list[i], name),
+               gsv_model_value(m)[list[i].at], gradient[list[i].at]);
+    }
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        if (p.weight) print_layer(&p, gradient);
+    }
+    free(list);
+    return EXIT_DONE;
+}
+
+static int print_table(const gsv_model *m, const gsv_series *s,
+                       const gsv_options *o, const gsv_result *r)
 {
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
@@ -116,7 +101,7 @@ static void print_table(const gsv_model *m, const gsv_series *s,
            references_used(r, text));
     printf("form %s, random %s, seed %llu\n", forms_used(r, text),
            RANDOMS[o->random], (unsigned long long)o->seed);
-    if (r->gradient) print_values(m, r);
+    return r->gradient ? print_gradient(m, r->gradient) : EXIT_DONE;
 }
 
 /* When the answer is not to be trusted, it is said. */
@@ -142,7 +127,7 @@ int loglik_run(const struct args *a)
     gsv_result r = {0};
     gsv_series *s = NULL;
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    gsv_model *m = open_model(a);
+    gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = EXIT_INPUT;
     s = open_data(a, m);
@@ -151,9 +136,8 @@ int loglik_run(const struct args *a)
         code = complain_last();
         goto done;
     }
-    code = EXIT_DONE;
-    if (a->json) code = print_json(result_json(m, &o, &r));
-    else print_table(m, s, &o, &r);
+    code = a->json ? print_json(result_json(m, &o, &r))
+                   : print_table(m, s, &o, &r);
     if (!a->quiet) warn(&o, &r);
 done:
     gsv_result_free(&r);

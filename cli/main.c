@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* girsanov VERB MODEL [DATA] [options] */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -14,13 +13,13 @@ const struct verb VERBS[] = {
      "under the same random numbers, on the data or on simulated ones.\n",
      "  girsanov check lorenz.sde\n"
      "  girsanov check lorenz.sde data.csv --gradient\n",
-     true, true, check_run},
+     true, true, false, check_run},
     {SIMULATE, "simulate", "MODEL", "draw sample paths as CSV",
      "Draws tracks of the SDE at the times asked for. Start values are exact;\n"
      "'--x0 normal' draws them from the standard normal law.\n",
      "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
      "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
-     false, false, simulate_run},
+     false, false, false, simulate_run},
     {LOGLIK, "loglik", "MODEL DATA", "log-likelihood of data, and its gradient",
      "Estimates log p(data | first row of each series) without integrating "
      "the\n"
@@ -31,7 +30,55 @@ const struct verb VERBS[] = {
      "  girsanov loglik lorenz.sde data.csv --paths 256 --step 0.005 "
      "--gradient\n"
      "  girsanov loglik lorenz.sde data.csv --paper --json\n",
-     true, false, loglik_run},
+     true, false, false, loglik_run},
+    {FIT, "fit", "MODEL DATA -o FIT", "learn a model's parameters from data",
+     "Learns all parameters, networks included, by the likelihood, and writes\n"
+     "the model with what was learned: FIT can stand wherever a MODEL can, "
+     "and\n"
+     "is then the start of another fit, too. Parameters start at what the "
+     "data\n"
+     "suggest, unless --set or --fix says otherwise. Ctrl-C saves the state "
+     "and\n"
+     "exits with code 130; the same command with --resume goes on.\n",
+     "  girsanov fit lorenz.sde data.csv -o lorenz.fit\n"
+     "  girsanov fit lorenz.sde data.csv -o lorenz.fit --fix b=2.667\n"
+     "  girsanov fit net.sde data.csv -o net.fit --time-limit 600 --trace "
+     "t.csv\n"
+     "  girsanov fit net.sde data.csv -o net.fit --resume\n",
+     true, false, false, fit_run},
+    {SUMMARY, "summary", "FIT", "what was learned, how, from which data",
+     "Prints a fit's record: log-likelihood, estimates with standard errors\n"
+     "and 95 % intervals, and the correlation of the estimates.\n",
+     "  girsanov summary lorenz.fit\n"
+     "  girsanov summary lorenz.fit --json\n",
+     false, false, false, summary_run},
+    {FIELD, "field", "MODEL [DATA]", "drift and diffusion at points, as CSV",
+     "Evaluates the drift and the diffusion on a grid or at the points of a\n"
+     "file: the coordinates, then drift_x for every state x, then\n"
+     "diffusion_x_j, by which dWj moves x. Without --grid and --at, the grid\n"
+     "covers the range of DATA, or of the data a fit was learned from. --plot\n"
+     "draws it, with the points of DATA; then the CSV needs -o.\n",
+     "  girsanov field lorenz.fit -o field.csv\n"
+     "  girsanov field cell.sde --grid x=-3:3:50,y=0:10:20\n"
+     "  girsanov field cell.fit data.csv --plot field.svg\n",
+     true, true, false, field_run},
+    {PROFILE, "profile", "FIT DATA --param NAME",
+     "profile likelihood of a parameter",
+     "Holds one number at several values and maximises the log-likelihood "
+     "over\n"
+     "all others. Prints its drop below the largest, and the 95 % interval:\n"
+     "where the drop is below 1.92.\n",
+     "  girsanov profile lorenz.fit data.csv --param r\n"
+     "  girsanov profile pair.fit data.csv --param 'A[1,2]' --range -1:1\n",
+     true, false, false, profile_run},
+    {COMPARE, "compare", "MODEL... DATA", "models side by side on one data set",
+     "Estimates the log-likelihood of the data under every model or fit, the\n"
+     "best first: difference to the best, with the standard error from the\n"
+     "differences gap by gap, and AIC. Data that no model was learned from\n"
+     "tell most.\n",
+     "  girsanov compare linear.fit net.fit test.csv\n"
+     "  girsanov compare a.fit b.fit c.fit test.csv --paths 256 --json\n",
+     true, false, true, compare_run},
     {DIAGNOSE, "diagnose", "MODEL DATA",
      "where the estimate is not to be trusted",
      "Runs the estimate of loglik and looks at every gap: how many paths "
@@ -42,7 +89,7 @@ const struct verb VERBS[] = {
      "says what would help.\n",
      "  girsanov diagnose lorenz.sde data.csv\n"
      "  girsanov diagnose lorenz.sde data.csv --reference brownian --strict\n",
-     true, false, diagnose_run},
+     true, false, false, diagnose_run},
 };
 const size_t VERB_COUNT = sizeof VERBS / sizeof *VERBS;
 
@@ -105,14 +152,15 @@ static int run(int count, char **word)
     int code = options_parse(verb, count - 2, word + 2, &a);
     if (!code && a.help) options_help(verb, stdout);
     else if (!code) code = verb->run(&a);
-    free(a.set);
+    options_free(&a);
     return code;
 }
 
 int main(int count, char **word)
 {
     int code = run(count, word);
-    bool printed = code == EXIT_DONE || code == EXIT_STRICT;
+    bool printed =
+        code == EXIT_DONE || code == EXIT_STRICT || code == EXIT_INTERRUPTED;
     if (printed && (fflush(stdout) || ferror(stdout)))
         return complain(EXIT_INPUT, "cannot write to standard output");
     return code;

@@ -9,7 +9,18 @@
 
 #include "cli.h"
 
-enum kind { FLAG, COUNT, REAL, SEED, TEXT, SETTING };
+enum kind {
+    FLAG,
+    COUNT,
+    REAL,   /* positive             */
+    AMOUNT, /* from 0 on            */
+    SHARE,  /* from 0, below 1      */
+    SEED,
+    TEXT,
+    OPTIONAL, /* a text behind '=', or none */
+    SETTING,  /* NAME=V, as often as given  */
+    NAME      /* NAME or NAME=V, too        */
+};
 
 struct option {
     const char *name, *letter;
@@ -22,9 +33,66 @@ struct option {
 #define AT(field) offsetof(struct args, field)
 
 static const struct option OPTIONS[] = {
-    {"--paths", NULL, ESTIMATE, COUNT, AT(paths), "K", "paths a gap (64)"},
-    {"--steps", NULL, ESTIMATE, COUNT, AT(steps), "M", "steps a gap (8)"},
-    {"--step", NULL, EVERY, REAL, AT(step), "DT",
+    {"--output", "-o", FIT, TEXT, AT(output), "FILE",
+     "where the fit goes; needed"},
+    {"--output", "-o", SIMULATE | FIELD, TEXT, AT(output), "FILE",
+     "where to write (standard output)"},
+    {"--output", "-o", PROFILE, TEXT, AT(output), "FILE",
+     "the values as CSV (a table on standard output)"},
+    {"--optimizer", NULL, FIT, TEXT, AT(optimizer), "O",
+     "auto, adam or lbfgs (auto: lbfgs, or adam where there is a network)"},
+    {"--iterations", NULL, FIT, COUNT, AT(fit.iterations), "N",
+     "at most (chosen)"},
+    {"--rate", NULL, FIT, REAL, AT(fit.rate), "R", "Adam's step (chosen)"},
+    {"--batch", NULL, FIT, COUNT, AT(fit.batch), "GAPS",
+     "gaps of an iteration (chosen)"},
+    {"--schedule", NULL, FIT, TEXT, AT(schedule), "S",
+     "of Adam's rate: cosine, plateau or constant (cosine)"},
+    {"--decay", NULL, FIT, AMOUNT, AT(fit.decay), "W",
+     "of networks' weights, as in AdamW (0: none)"},
+    {"--clip", NULL, FIT, AMOUNT, AT(fit.clip), "C",
+     "longest gradient, in running lengths; 0 for any (10)"},
+    {"--average", NULL, FIT, SHARE, AT(fit.average), "A",
+     "of the numbers over iterations; 0 for none (0.98)"},
+    {"--heldout", NULL, FIT, SHARE, AT(fit.heldout), "SHARE",
+     "of the gaps, not learned from; 0 for none (chosen)"},
+    {"--patience", NULL, FIT, SHARE, AT(fit.patience), "SHARE",
+     "ends after this share of them without a better held-out value (0.2)"},
+    {"--restarts", NULL, FIT, COUNT, AT(fit.restarts), "N",
+     "from other starts; the best is kept (1)"},
+    {"--time-limit", NULL, FIT, REAL, AT(fit.time_limit), "S",
+     "seconds after which it ends; --resume goes on (none)"},
+    {"--fix", NULL, FIT, NAME, AT(fix), "NAME[=V]",
+     "do not learn a parameter or an element; =V sets it; repeatable"},
+    {"--errors", NULL, FIT, TEXT, AT(errors), "E",
+     "standard errors: auto, none, observed or sandwich (auto)"},
+    {"--checkpoint", NULL, FIT, TEXT, AT(checkpoint), "FILE",
+     "save the state there while learning"},
+    {"--every", NULL, FIT, REAL, AT(fit.every), "S",
+     "seconds from one checkpoint to the next (30)"},
+    {"--resume", NULL, FIT, OPTIONAL, AT(resume), "FILE",
+     "go on from FILE, else from the checkpoint, else from -o"},
+    {"--trace", NULL, FIT, TEXT, AT(trace), "FILE",
+     "CSV with a row for every iteration"},
+    {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
+     "of the estimates, also of more than 12"},
+    {"--model", NULL, SUMMARY, FLAG, AT(text), NULL, "the model's text, too"},
+    {"--at", NULL, FIELD, TEXT, AT(at), "FILE",
+     "CSV of points: a column for each state and input, time if need be"},
+    {"--grid", NULL, FIELD, TEXT, AT(grid), "G",
+     "x=-3:3:50,y=0:10:20,u=1,t=0: ranges A:B:N or values (the data's range)"},
+    {"--param", NULL, PROFILE, TEXT, AT(param), "NAME",
+     "a parameter, or an element such as A[1,2]; needed"},
+    {"--points", NULL, PROFILE, COUNT, AT(points), "N", "values (21)"},
+    {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
+     "of the values (estimate +- 3 standard errors)"},
+    {"--plot", NULL, FIELD | PROFILE, TEXT, AT(plot), "FILE",
+     "a picture, .svg, .png or .pdf; needs gnuplot"},
+    {"--paths", NULL, WEIGH, COUNT, AT(paths), "K", "paths a gap (64)"},
+    {"--paths", NULL, LEARN, COUNT, AT(paths), "K", "paths a gap (chosen)"},
+    {"--steps", NULL, WEIGH, COUNT, AT(steps), "M", "steps a gap (8)"},
+    {"--steps", NULL, LEARN, COUNT, AT(steps), "M", "steps a gap (chosen)"},
+    {"--step", NULL, ESTIMATE | SIMULATE, REAL, AT(step), "DT",
      "longest step; sets the number of steps by each gap's length"},
     {"--reference", NULL, ESTIMATE, TEXT, AT(reference), "R",
      "what bridges are drawn from: auto, lna, linear, brownian (auto)"},
@@ -36,7 +104,7 @@ static const struct option OPTIONS[] = {
      "2 l(dt) - l(2 dt): takes the steps' error of ito sums away"},
     {"--delta", NULL, ESTIMATE, FLAG, AT(delta), NULL,
      "correct the bias of the log of a mean over few paths"},
-    {"--tolerance", NULL, LOGLIK | DIAGNOSE, REAL, AT(tolerance), "S",
+    {"--tolerance", NULL, LOGLIK | DIAGNOSE | COMPARE, REAL, AT(tolerance), "S",
      "raise paths and steps until both errors are below S"},
     {"--joint", NULL, ESTIMATE, FLAG, AT(joint), NULL,
      "average over whole series instead of gap by gap"},
@@ -46,8 +114,6 @@ static const struct option OPTIONS[] = {
      "the gradient by every parameter (check: compare with differences)"},
     {"--strict", NULL, DIAGNOSE, FLAG, AT(strict), NULL,
      "exit with code 3 where a gap is flagged"},
-    {"--output", "-o", SIMULATE, TEXT, AT(output), "FILE",
-     "where to write (standard output)"},
     {"--times", NULL, SIMULATE, TEXT, AT(times), "A:B:N",
      "N times from A to B, or a list 0,0.5,2 (0:10:201)"},
     {"--tracks", NULL, SIMULATE, COUNT, AT(tracks), "R", "series to draw (1)"},
@@ -57,7 +123,8 @@ static const struct option OPTIONS[] = {
      "euler, milstein, heun or srk (srk)"},
     {"--inputs", NULL, SIMULATE, TEXT, AT(inputs), "FILE",
      "CSV with time and the model's input columns"},
-    {"--set", NULL, EVERY, SETTING, AT(set), "NAME=V",
+    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE), SETTING, AT(set),
+     "NAME=V",
      "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--double", NULL, ESTIMATE, FLAG, AT(wide), NULL,
      "networks in double instead of float32"},
@@ -66,8 +133,10 @@ static const struct option OPTIONS[] = {
      "threads; any number gives the same bits (all)"},
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
      "one JSON object on standard output"},
-    {"--quiet", "-q", EVERY, FLAG, AT(quiet), NULL,
+    {"--quiet", "-q", EVERY & ~(unsigned)FIT, FLAG, AT(quiet), NULL,
      "no notes on standard error"},
+    {"--quiet", "-q", FIT, FLAG, AT(quiet), NULL,
+     "no progress and no notes on standard error"},
     {"--help", "-h", EVERY, FLAG, AT(help), NULL, "this text"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS };
@@ -80,9 +149,13 @@ void options_help(const struct verb *verb, FILE *out)
         const struct option *o = &OPTIONS[i];
         char left[40];
         if (!(o->verbs & verb->id)) continue;
-        snprintf(left, sizeof left, "%s%s%s%s%s", o->letter ? o->letter : "",
-                 o->letter ? ", " : "", o->name, o->value ? " " : "",
-                 o->value ? o->value : "");
+        bool optional = o->kind == OPTIONAL;
+        snprintf(left, sizeof left, "%s%s%s%s%s%s", o->letter ? o->letter : "",
+                 o->letter ? ", " : "", o->name,
+                 optional   ? "[="
+                 : o->value ? " "
+                            : "",
+                 o->value ? o->value : "", optional ? "]" : "");
         fprintf(out, "  %-20s %s\n", left, o->help);
     }
     fprintf(out, "\nExamples:\n%s", verb->examples);
@@ -108,13 +181,19 @@ static int parse_count(const struct option *o, const char *text, size_t *value)
     return 0;
 }
 
+/* A number with low <= value < high, but for 0 where it must be positive. */
 static int parse_real(const struct option *o, const char *text, double *value)
 {
     char *end;
+    double high = o->kind == SHARE ? 1.0 : INFINITY;
     *value = strtod(text, &end);
-    if (end == text || *end || !(*value > 0.0) || !isfinite(*value))
-        return bad_value(o, text, "a positive number");
-    return 0;
+    if (end != text && !*end && *value >= 0.0 && *value < high &&
+        (*value > 0.0 || o->kind != REAL))
+        return 0;
+    return bad_value(o, text,
+                     o->kind == REAL     ? "a positive number"
+                     : o->kind == AMOUNT ? "a number from 0 on"
+                                         : "a number from 0 to below 1");
 }
 
 static int parse_seed(const struct option *o, const char *text, uint64_t *value)
@@ -128,51 +207,31 @@ static int parse_seed(const struct option *o, const char *text, uint64_t *value)
     return 0;
 }
 
+static int add_word(const struct option *o, const char *text,
+                    struct words *list)
+{
+    if (o->kind == SETTING && !strchr(text, '='))
+        return bad_value(o, text, "NAME=VALUE");
+    list->word[list->count++] = text;
+    return 0;
+}
+
 static int store(const struct option *o, const char *text, struct args *a)
 {
     void *to = (char *)a + o->offset;
     switch (o->kind) {
     case FLAG: *(bool *)to = true; return 0;
     case COUNT: return parse_count(o, text, to);
-    case REAL: return parse_real(o, text, to);
+    case REAL:
+    case AMOUNT:
+    case SHARE: return parse_real(o, text, to);
     case SEED: return parse_seed(o, text, to);
+    case OPTIONAL: *(const char **)to = text ? text : ""; return 0;
     case TEXT: *(const char **)to = text; return 0;
-    case SETTING: break;
+    case SETTING:
+    case NAME: return add_word(o, text, to);
     }
-    if (!strchr(text, '=')) return bad_value(o, text, "NAME=VALUE");
-    a->set[a->sets++] = text;
     return 0;
-}
-
-double *parse_numbers(const char *what, const char *text, size_t *count)
-{
-    size_t most = 1;
-    for (const char *c = text; *c; c++)
-        most += *c == ',';
-    double *value = malloc(most * sizeof *value);
-    if (!value) {
-        complain(EXIT_NUMBERS, "out of memory");
-        return NULL;
-    }
-    bool bracket = *text == '[';
-    const char *at = text + bracket;
-    for (*count = 0; *count < most;) {
-        char *end;
-        value[(*count)++] = strtod(at, &end);
-        while (*end == ' ')
-            end++;
-        bool last = *count == most;
-        bool ends = last ? !strcmp(end, bracket ? "]" : "") : *end == ',';
-        if (end == at || !ends || !isfinite(value[*count - 1])) {
-            complain(EXIT_INPUT,
-                     "%s: '%s' is not a list of numbers such as 1,2.5,3", what,
-                     text);
-            free(value);
-            return NULL;
-        }
-        at = end + 1;
-    }
-    return value;
 }
 
 /* --- Words -------------------------------------------------------------- */
@@ -211,53 +270,84 @@ static const struct option *find(const struct verb *verb, const char *word,
     return NULL;
 }
 
-static int positional(const struct verb *verb, const char *word, struct args *a)
+static int one_too_many(const struct verb *verb, const char *word)
 {
-    if (!a->model) a->model = word;
-    else if (verb->data && !a->data) a->data = word;
-    else
-        return complain(EXIT_INPUT,
-                        "one argument too many: '%s'; the usage is girsanov "
-                        "%s %s",
-                        word, verb->name, verb->arguments);
+    return complain(EXIT_INPUT,
+                    "one argument too many: '%s'; the usage is girsanov %s %s",
+                    word, verb->name, verb->arguments);
+}
+
+/* Which file is the model, and which the data. */
+static int take_files(const struct verb *verb, struct args *a)
+{
+    size_t n = a->files.count, most = 1 + verb->data;
+    if (n > most && !verb->many) return one_too_many(verb, a->files.word[most]);
+    if (n) a->model = a->files.word[0];
+    if (n > 1) a->data = a->files.word[n - 1];
     return 0;
+}
+
+/* The name that a text begins with. */
+static int missing(const struct verb *verb, const char *text)
+{
+    return complain(EXIT_INPUT, "%.*s is missing; the usage is girsanov %s %s",
+                    (int)strcspn(text, " ."), text, verb->name,
+                    verb->arguments);
 }
 
 static int check_complete(const struct verb *verb, const struct args *a)
 {
     if (a->help) return 0;
-    if (!a->model || (verb->data && !verb->data_optional && !a->data))
-        return complain(
-            EXIT_INPUT, "%s is missing; the usage is girsanov %s %s",
-            a->model ? "DATA" : "MODEL", verb->name, verb->arguments);
-    const char *second = a->data ? a->data : a->inputs;
-    if (second && !strcmp(a->model, "-") && !strcmp(second, "-"))
+    if (!a->model || (verb->data && !verb->optional && !a->data))
+        return missing(verb, a->model ? "DATA" : verb->arguments);
+    size_t inputs = 0;
+    for (size_t i = 0; i < a->files.count; i++)
+        inputs += !strcmp(a->files.word[i], "-");
+    inputs += a->inputs && !strcmp(a->inputs, "-");
+    inputs += a->at && !strcmp(a->at, "-");
+    if (inputs > 1)
         return complain(EXIT_INPUT, "the model and the data cannot both be "
                                     "'-': there is one standard input");
     return 0;
 }
 
+/* Room for every word in each of the lists. */
+static int start_args(size_t count, struct args *a)
+{
+    const char **room = malloc(3 * (count + 1) * sizeof *room);
+    *a = (struct args){.seed = 1, .tracks = 1, .points = 21};
+    a->fit = gsv_fit_options_default();
+    a->files.word = room;
+    if (!room) {
+        complain_memory();
+        return EXIT_NUMBERS;
+    }
+    a->set.word = room + count + 1;
+    a->fix.word = room + 2 * (count + 1);
+    return 0;
+}
+
+void options_free(struct args *a)
+{
+    free(a->files.word);
+}
+
 int options_parse(const struct verb *verb, int count, char **word,
                   struct args *a)
 {
-    gsv_options o = gsv_options_default();
-    *a = (struct args){.paths = o.paths,
-                       .steps = o.steps,
-                       .seed = 1,
-                       .tracks = 1,
-                       .set = malloc(((size_t)count + 1) * sizeof *a->set)};
-    if (!a->set) return complain(EXIT_NUMBERS, "out of memory");
+    if (start_args((size_t)count, a)) return EXIT_NUMBERS;
     for (int i = 0; i < count; i++) {
         const char *value;
         if (word[i][0] != '-' || !word[i][1]) {
-            if (positional(verb, word[i], a)) return EXIT_INPUT;
+            a->files.word[a->files.count++] = word[i];
             continue;
         }
         const struct option *option = find(verb, word[i], &value);
         if (!option) return unknown_option(verb, word[i]);
+        bool alone = option->kind == FLAG || option->kind == OPTIONAL;
         if (option->kind == FLAG && value)
             return complain(EXIT_INPUT, "%s takes no value", option->name);
-        if (option->kind != FLAG && !value) {
+        if (!alone && !value) {
             if (++i == count)
                 return complain(EXIT_INPUT, "%s needs a value: %s",
                                 option->name, option->help);
@@ -265,5 +355,5 @@ int options_parse(const struct verb *verb, int count, char **word,
         }
         if (store(option, value, a)) return EXIT_INPUT;
     }
-    return check_complete(verb, a);
+    return take_files(verb, a) ? EXIT_INPUT : check_complete(verb, a);
 }

@@ -26,11 +26,33 @@ int complain_last(void)
                     "%s", gsv_last_error());
 }
 
+int complain_memory(void)
+{
+    return complain(EXIT_NUMBERS, "out of memory");
+}
+
+int digits(double error)
+{
+    if (!(error > 1e-12)) return 6;
+    double n = 1.0 - floor(log10(error));
+    return n < 0.0 ? 0 : n > 9.0 ? 9 : (int)n;
+}
+
+double shown(double x, int n)
+{
+    return fabs(x) < 0.5 * pow(10.0, -n) ? 0.0 : x;
+}
+
 /* --- JSON --------------------------------------------------------------- */
 
 json_t *json_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_count(size_t value)
+{
+    return json_integer((json_int_t)value);
 }
 
 static json_t *json_row(size_t n, const double *value)
@@ -66,7 +88,7 @@ int print_json(json_t *object)
 {
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(object);
-    if (!text) return complain(EXIT_NUMBERS, "out of memory");
+    if (!text) return complain_memory();
     puts(text);
     free(text);
     return EXIT_DONE;
@@ -74,32 +96,17 @@ int print_json(json_t *object)
 
 /* --- Models and data ---------------------------------------------------- */
 
-static int set_value(gsv_model *m, const char *text)
+/* A fit's networks are what they were learned to be. */
+gsv_model *open_model(const struct args *a, const char *path)
 {
-    const char *equal = strchr(text, '=');
-    size_t count, length = (size_t)(equal - text);
-    char name[300];
-    if (length >= sizeof name)
-        return complain(EXIT_INPUT, "--set: the name is too long");
-    memcpy(name, text, length);
-    name[length] = 0;
-    double *value = parse_numbers("--set", equal + 1, &count);
-    if (!value) return EXIT_INPUT;
-    int status = gsv_model_set(m, name, count, value);
-    free(value);
-    return status ? complain(EXIT_INPUT, "--set: %s", gsv_last_error()) : 0;
-}
-
-gsv_model *open_model(const struct args *a)
-{
-    gsv_model *m = gsv_model_read(a->model);
+    gsv_model *m = gsv_model_read(path);
     if (!m) {
         complain_last();
         return NULL;
     }
-    gsv_model_draw(m, a->seed);
-    for (size_t i = 0; i < a->sets; i++)
-        if (set_value(m, a->set[i])) {
+    if (!gsv_model_record(m)) gsv_model_draw(m, a->seed);
+    for (size_t i = 0; i < a->set.count; i++)
+        if (set_value(m, "--set", a->set.word[i])) {
             gsv_model_free(m);
             return NULL;
         }
@@ -119,111 +126,4 @@ gsv_series *open_data(const struct args *a, const gsv_model *m)
     if (!s) complain_last();
     else say_note(a, s);
     return s;
-}
-
-const char *const REFERENCES[] = {[GSV_REFERENCE_AUTO] = "auto",
-                                  [GSV_REFERENCE_BROWNIAN] = "brownian",
-                                  [GSV_REFERENCE_LINEAR] = "linear",
-                                  [GSV_REFERENCE_LNA] = "lna",
-                                  NULL};
-const char *const FORMS[] = {[GSV_FORM_AUTO] = "auto",
-                             [GSV_FORM_ITO] = "ito",
-                             [GSV_FORM_MIDPOINT] = "midpoint",
-                             [GSV_FORM_STRATONOVICH] = "stratonovich",
-                             NULL};
-const char *const RANDOMS[] = {
-    [GSV_RANDOM_SOBOL] = "sobol", [GSV_RANDOM_IID] = "iid", NULL};
-
-/* The place of a word in a list that ends with NULL. */
-static int choose(const char *option, const char *given,
-                  const char *const *word, int *choice)
-{
-    char known[120] = "";
-    for (int i = 0; given && word[i]; i++) {
-        if (!strcmp(given, word[i])) {
-            *choice = i;
-            return 0;
-        }
-        strcat(strcat(known, i ? word[i + 1] ? ", " : " or " : ""), word[i]);
-    }
-    if (!given) return 0;
-    return complain(EXIT_INPUT, "%s %s: %s is wanted", option, given, known);
-}
-
-int estimator_options(const struct args *a, gsv_options *o)
-{
-    int reference = GSV_REFERENCE_AUTO, form = GSV_FORM_AUTO;
-    int random = GSV_RANDOM_SOBOL;
-    if (a->paper) {
-        reference = GSV_REFERENCE_BROWNIAN;
-        form = GSV_FORM_ITO;
-        random = GSV_RANDOM_IID;
-    }
-    if (choose("--reference", a->reference, REFERENCES, &reference) ||
-        choose("--form", a->form, FORMS, &form) ||
-        choose("--random", a->random, RANDOMS, &random))
-        return EXIT_INPUT;
-    *o = (gsv_options){.paths = a->paths,
-                       .steps = a->steps,
-                       .step = a->step,
-                       .reference = (enum gsv_reference)reference,
-                       .form = (enum gsv_form)form,
-                       .random = (enum gsv_random)random,
-                       .richardson = a->richardson,
-                       .delta = a->delta,
-                       .tolerance = a->tolerance,
-                       .joint = a->joint || a->paper,
-                       .gradient = a->gradient,
-                       .wide = a->wide,
-                       .seed = a->seed,
-                       .threads = a->threads};
-    return 0;
-}
-
-/* --- What was used ------------------------------------------------------- */
-
-/* "lna", or with counts where there are several. */
-static const char *used(const char *const *word, size_t words,
-                        const size_t *count, size_t total, char *room)
-{
-    size_t n = 0;
-    room[0] = 0;
-    for (size_t i = 0; i < words; i++) {
-        if (!count[i]) continue;
-        if (count[i] == total) n += (size_t)sprintf(room + n, "%s", word[i]);
-        else
-            n += (size_t)sprintf(room + n, "%s%s %zu", n ? ", " : "", word[i],
-                                 count[i]);
-    }
-    return room;
-}
-
-const char *references_used(const gsv_result *r, char room[120])
-{
-    size_t count[4] = {0};
-    for (size_t i = 0; i < r->groups; i++)
-        count[r->gap[i].reference]++;
-    return used(REFERENCES, 4, count, r->groups, room);
-}
-
-const char *forms_used(const gsv_result *r, char room[120])
-{
-    size_t count[4] = {0};
-    for (size_t i = 0; i < r->groups; i++)
-        count[r->gap[i].form]++;
-    return used(FORMS, 4, count, r->groups, room);
-}
-
-void say_effort(const gsv_options *o, const gsv_result *r)
-{
-    if (r->paths != o->paths && r->paths > 1 && !(o->tolerance > 0.0))
-        fprintf(stderr,
-                "note: %zu paths instead of %zu: Sobol' points come in "
-                "powers of two\n",
-                r->paths, o->paths);
-    if (o->tolerance > 0.0 && !r->settled)
-        fprintf(stderr,
-                "warning: the tolerance was not reached with %zu paths and "
-                "%zu steps\n",
-                r->paths, r->steps);
 }

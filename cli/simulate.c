@@ -9,22 +9,19 @@
 /* A:B:N, or a list. The array is yours. */
 static double *parse_times(const char *text, size_t *count)
 {
-    double first, last, n;
-    int used = 0;
+    double first, last;
+    *count = 0;
     if (!strchr(text, ':')) return parse_numbers("--times", text, count);
-    if (sscanf(text, "%lf:%lf:%lf%n", &first, &last, &n, &used) != 3 ||
-        text[used] || !(n >= 2.0 && n <= 1e9) || n != floor(n) ||
-        !(first < last) || !isfinite(first) || !isfinite(last)) {
+    if (!parse_range(text, &first, &last, count) || !*count) {
         complain(EXIT_INPUT,
                  "--times %s: A:B:N with A < B and N from 2 on is wanted",
                  text);
         return NULL;
     }
-    *count = (size_t)n;
     double *time = malloc(*count * sizeof *time);
     for (size_t i = 0; time && i < *count; i++)
         time[i] = first + (last - first) * (double)i / (double)(*count - 1);
-    if (!time) complain(EXIT_NUMBERS, "out of memory");
+    if (!time) complain_memory();
     return time;
 }
 
@@ -58,7 +55,7 @@ static int parse_start(const struct args *a, const gsv_model *m,
         (*start)[i] = x[count == 1 ? 0 : i / a->tracks];
     free(x);
     o->start = *start;
-    return *start ? 0 : complain(EXIT_NUMBERS, "out of memory");
+    return *start ? 0 : complain_memory();
 }
 
 static int parse_scheme(const char *text, enum gsv_scheme *scheme)
@@ -66,16 +63,12 @@ static int parse_scheme(const char *text, enum gsv_scheme *scheme)
     static const char *const name[] = {[GSV_EULER] = "euler",
                                        [GSV_MILSTEIN] = "milstein",
                                        [GSV_HEUN] = "heun",
-                                       [GSV_SRK] = "srk"};
-    for (int i = 0; text && i < 4; i++)
-        if (!strcmp(text, name[i])) {
-            *scheme = (enum gsv_scheme)i;
-            return 0;
-        }
-    if (!text) return 0;
-    return complain(EXIT_INPUT,
-                    "--scheme %s: euler, milstein, heun or srk is wanted",
-                    text);
+                                       [GSV_SRK] = "srk",
+                                       NULL};
+    int choice = (int)*scheme;
+    if (parse_choice("--scheme", text, name, &choice)) return EXIT_INPUT;
+    *scheme = (enum gsv_scheme)choice;
+    return 0;
 }
 
 static gsv_series *read_inputs(const struct args *a, const gsv_model *m)
@@ -98,9 +91,9 @@ static int write_result(const struct args *a, const gsv_series *s)
     if (a->json) {
         json_t *j = json_object();
         json_object_set_new(j, "output", json_string(path));
-        json_object_set_new(j, "tracks", json_integer((json_int_t)s->tracks));
-        json_object_set_new(j, "rows", json_integer((json_int_t)s->rows));
-        json_object_set_new(j, "seed", json_integer((json_int_t)a->seed));
+        json_object_set_new(j, "tracks", json_count(s->tracks));
+        json_object_set_new(j, "rows", json_count(s->rows));
+        json_object_set_new(j, "seed", json_count(a->seed));
         return print_json(j);
     }
     if (!a->quiet && strcmp(path, "-"))
@@ -142,7 +135,7 @@ int simulate_run(const struct args *a)
     if (a->json && (!a->output || !strcmp(a->output, "-")))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
-    gsv_model *m = open_model(a);
+    gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = run_with(a, m);
     gsv_model_free(m);

@@ -80,7 +80,7 @@ typedef struct gsv_model gsv_model;
 /* From a model's text; name stands for it in messages. See docs/LANGUAGE.md. */
 gsv_model *gsv_model_parse(const char *text, const char *name);
 
-/* From a .sde file; "-" is standard input. */
+/* From a .sde file or a fit; "-" is standard input. */
 gsv_model *gsv_model_read(const char *path);
 
 /* A drift in C with constant, diagonal noise. Arrays have the points as their
@@ -124,6 +124,8 @@ typedef struct gsv_param {
     double low, high;
     bool lower;  /* triangular, with a positive diagonal */
     bool weight; /* of a network                         */
+    bool scale;  /* of a network's inputs and outputs: from the data, and
+                  * not learned                          */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i);
@@ -154,6 +156,12 @@ int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
                     const double *x, const double *input, double *f);
 int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
                         const double *x, const double *input, double *g);
+
+/* Whether the noise depends on parameter i. */
+bool gsv_model_is_noise(const gsv_model *m, size_t i);
+
+/* The model's text; empty where it is a C callback. Borrowed. */
+const char *gsv_model_text(const gsv_model *m);
 
 /* The model in words, as `girsanov check` prints it. Yours: gsv_text_free. */
 char *gsv_model_describe(const gsv_model *m);
@@ -281,6 +289,134 @@ void gsv_result_free(gsv_result *result);
  * of the gradient's own scale; name (if not NULL) is where. */
 int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
                        double *worst, size_t *where);
+
+/* --- Learning ------------------------------------------------------------ */
+
+/* auto: lbfgs for formulas, adam where there is a network. */
+enum gsv_optimizer {
+    GSV_OPTIMIZER_AUTO,
+    GSV_OPTIMIZER_ADAM,
+    GSV_OPTIMIZER_LBFGS
+};
+
+/* How Adam's rate goes on: down to 0 along a cosine, halved whenever the
+ * held-out likelihood stands still, or as it is. */
+enum gsv_schedule {
+    GSV_SCHEDULE_COSINE,
+    GSV_SCHEDULE_PLATEAU,
+    GSV_SCHEDULE_CONSTANT
+};
+
+/* Where standard errors come from: the observed information, or with the
+ * outer products of the gaps' scores (sandwich). auto: observed for formulas,
+ * none where there is a network. */
+enum gsv_errors {
+    GSV_ERRORS_AUTO,
+    GSV_ERRORS_NONE,
+    GSV_ERRORS_OBSERVED,
+    GSV_ERRORS_SANDWICH
+};
+
+/* Where a fit stands, at every iteration. */
+typedef struct gsv_progress {
+    size_t iteration;  /* done, of this restart: 1, 2, ...             */
+    size_t iterations; /* at most                                      */
+    size_t restart;    /* 1 .. restarts                                */
+    size_t restarts;
+    double loglik;          /* a gap: mean over this iteration's batch      */
+    double error;           /* standard error of that mean over the gaps    */
+    double heldout;         /* a held-out gap's mean, where it is known; NaN */
+    double rate;            /* of the optimiser                             */
+    double seconds;         /* since the fit began, before a resume too     */
+    const gsv_model *model; /* with the values as they are               */
+} gsv_progress;
+
+typedef struct gsv_fit_options {
+    /* paths, steps and step of 0, and reference and form auto, let the fit
+     * choose: first linear with one step, then lna with a few paths. */
+    gsv_options estimator;
+    enum gsv_optimizer optimizer;
+    enum gsv_schedule schedule;
+    enum gsv_errors errors;
+    size_t iterations; /* at most; 0: chosen                           */
+    size_t batch;      /* gaps of an iteration; 0: chosen              */
+    size_t restarts;   /* from other starts, the best is kept; 1       */
+    double rate;       /* Adam's step; 0: chosen                       */
+    double decay;      /* of weights, as in AdamW; 0                   */
+    double clip;       /* longest gradient, in running lengths; 0: none */
+    double average;    /* of theta over iterations, as 0.99; 0: none   */
+    double heldout;    /* share of gaps; negative: chosen              */
+    double patience;   /* share of the iterations without a better
+                        * held-out likelihood that ends it; 0: never   */
+    double time_limit; /* seconds; 0: none                             */
+    size_t fixed;      /* parameters that stay: names, or elements     */
+    const char *const *fix;
+    size_t kept;             /* starts that stay as they are: not taken from */
+    const char *const *keep; /* the data                                */
+    const char *checkpoint;  /* a file to write, or NULL                */
+    double every;            /* seconds from one to the next; 30        */
+    const char *resume;      /* a checkpoint to go on from, or NULL     */
+    /* Called after every iteration; true ends the fit, which can then be
+     * resumed. */
+    bool (*progress)(void *user, const gsv_progress *p);
+    void *user;
+} gsv_fit_options;
+gsv_fit_options gsv_fit_options_default(void);
+
+enum gsv_ended {
+    GSV_ENDED_CONVERGED,
+    GSV_ENDED_ITERATIONS, /* all of them done                         */
+    GSV_ENDED_EARLY,      /* the held-out likelihood stood still      */
+    GSV_ENDED_TIME,       /* the time limit; can be resumed           */
+    GSV_ENDED_STOPPED     /* progress() said so; can be resumed       */
+};
+
+/* What a fit leaves in its model: what was fitted to which data, and how well.
+ * Arrays over values are indexed as gsv_model_value(). Borrowed. */
+typedef struct gsv_record {
+    char *data; /* the file's name */
+    size_t tracks, rows, gaps, heldout_gaps;
+    enum gsv_optimizer optimizer;
+    enum gsv_ended ended;
+    enum gsv_errors errors; /* never auto */
+    size_t iterations, restarts;
+    double seconds;
+    uint64_t seed;
+    double loglik;         /* of all gaps that were learned from       */
+    double error;          /* its Monte Carlo standard error           */
+    double discretisation; /* l(dt) - l(2 dt)                          */
+    double heldout;        /* log-likelihood of the held-out gaps      */
+    size_t paths, steps;   /* of these last estimates                  */
+    size_t flagged;        /* gaps not to be trusted                   */
+    size_t free;           /* numbers that were learned                */
+    double aic, bic;
+    size_t columns;           /* the data's range in the model's columns: */
+    double *lowest, *highest; /* (columns)                                */
+    size_t values;
+    double *error_of;    /* (values) standard errors; NaN where none     */
+    double *low, *high;  /* (values) 95 % intervals; NaN where none      */
+    double *correlation; /* (values, values), NaN where none, or NULL    */
+    char *warning;       /* what is not to be trusted, a line each, or "" */
+} gsv_record;
+
+/* Learns the model's parameters from data, starting from their values. On
+ * success the model has the learned values, and a record. After a failure it
+ * has the values of before. */
+int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
+
+/* Of a model that was fitted, or read from a fit; else NULL. */
+const gsv_record *gsv_model_record(const gsv_model *m);
+
+/* Writes the model with its values and its record as a fit (docs/FORMAT.md);
+ * gsv_model_read() reads it. The file appears whole or not at all. */
+int gsv_model_write(const gsv_model *m, const char *path);
+
+/* The log-likelihood maximised over all other parameters, with one number held
+ * at each of n values in turn: from the model's values on, which stay. name is
+ * a parameter or an element. loglik is (n). */
+int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                const char *name, size_t n, const double *value,
+                double *loglik);
 
 /* --- Bridges of any Gaussian process ------------------------------------- */
 

@@ -194,13 +194,14 @@ static void bridge_vjp__agrees_with_finite_differences(void **state)
         size_t first = slice[n][0], steps = slice[n][1];
         double end[2 * D] = {0.4, -1.0, 2.0, 0.9, -3.0, 0.1};
         double bar[2 * D], lambda[(M + 1) * D] = {0.0}, scratch[2 * D];
+        struct reference_bar none = {0}; /* brownian has no b */
         double *Y_bar = normals(D * steps * K, 5);
         double *dY_bar = normals(D * steps * K, 6);
         struct paths p = paths_new(D, M, K, 0.3, end, end + D, n + 1);
         for (size_t i = 0; i < 2 * D; i++)
             bar[i] = 10.0 + (double)i; /* it is added to */
         bridge_gather(D, first, steps, K, Y_bar, dY_bar, steps * K, lambda);
-        bridge_vjp(&p.r, lambda, bar, bar + D, scratch);
+        bridge_vjp(&p.r, lambda, bar, bar + D, &none, scratch);
         for (size_t i = 0; i < 2 * D; i++) {
             end[i] += 0.5;
             double up = pairing(&p, first, steps, Y_bar, dY_bar);

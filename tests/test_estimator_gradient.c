@@ -63,6 +63,10 @@ static void assert_gradient(gsv_model *m, const gsv_options *way,
     "state x, y, z\n param s = 8, r = 25, b = 2, q = 1 > 0\n"                  \
     "dx = s*(y - x)*dt + q*dW\n dy = (x*(r - z) - y)*dt + q*dW\n"              \
     "dz = (x*y - b*z)*dt + q*dW"
+#define QUIET_LORENZ                                                           \
+    "state x, y, z\n param s = 10, r = 28, b = 2.6667, q = 0.15 > 0\n"         \
+    "dx = s*(y - x)*dt + q*dW\n dy = (x*(r - z) - y)*dt + q*dW\n"              \
+    "dz = (x*y - b*z)*dt + q*dW"
 #define NET                                                                    \
     "state x, y\n net f(x, y) -> 2 : 3 silu\n param s = 0.5 > 0\n"             \
     "dx = f[1]*dt + s*dW\n dy = f[2]*dt + s*dW"
@@ -141,6 +145,77 @@ static void gradient__agrees_over_several_blocks(void **state)
         }
         gsv_model_free(m);
     }
+}
+
+/* --- References that move with the noise ---------------------------------- */
+
+/* b stands in the coordinates of the data: T takes it to those of the noise at
+ * the time of each step, with all of L. */
+static void gradient__agrees_where_the_noise_turns_the_reference(void **state)
+{
+    (void)state;
+    static const double close = 1e-7;
+    const size_t stride = SLOWER > 1 ? 7 : 1;
+    gsv_model *m =
+        model_of("state x[2]\n param A[2,2] = [-1,.5, -.5,-1], b = 0.3\n"
+                 "param L[2,2] = [1,0, .4,.7] lower, a = 0.5, w = 2\n"
+                 "dx = (A @ sin(x) + b*x^2)*dt + (1 + a*sin(w*t))*(L @ dW)");
+    gsv_series *s = walk_of(m, 2, 4, 0.3, 6);
+    for (size_t n = 0; n < WAYS; n += stride) {
+        gsv_options o = way_of(n);
+        double worst = NAN;
+        size_t where = 0;
+        o.paths = 8;
+        o.steps = 4 + n % 5;
+        o.joint = n % 11 < 4;
+        assert_int_equal(gsv_check_gradient(m, s, &o, &worst, &where), 0);
+        if (!(worst <= close))
+            fail_msg("way %zu: off by %g at number %zu", n, worst, where);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static double noise_gradient(const gsv_model *m, const gsv_series *s,
+                             size_t paths)
+{
+    gsv_options o = default_options();
+    o.reference = GSV_REFERENCE_LNA;
+    o.form = GSV_FORM_MIDPOINT;
+    o.paths = paths;
+    o.steps = 8;
+    o.gradient = true;
+    gsv_result r = loglik_of(m, s, &o);
+    double q_bar = r.gradient[r.values - 1];
+    gsv_result_free(&r);
+    return q_bar;
+}
+
+/* Where drift dominates, the bridges' middle line must not move with the
+ * noise: two paths are enough. */
+static void gradient__by_the_noise_needs_few_paths(void **state)
+{
+    (void)state;
+    enum { TIMES = 101 };
+    double time[TIMES], start[3] = {1.0, 1.0, 20.0};
+    gsv_model *m = model_of(QUIET_LORENZ);
+    for (size_t i = 0; i < TIMES; i++)
+        time[i] = 0.05 * (double)i;
+    gsv_simulate_options o = gsv_simulate_options_default();
+    o.times = TIMES;
+    o.time = time;
+    o.start = start;
+    o.seed = 7;
+    o.threads = 1;
+    gsv_series *s = gsv_simulate(m, &o);
+    if (!s) fail_msg("%s", gsv_last_error());
+    double many = noise_gradient(m, s, 64);
+    for (size_t paths = 2; paths < 64; paths *= 2) {
+        double few = noise_gradient(m, s, paths);
+        assert_near(few, many, 0.01 * fabs(many));
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
 }
 
 /* --- Gaps of different lengths -------------------------------------------- */
@@ -288,6 +363,8 @@ int main(void)
         cmocka_unit_test(gradient__agrees_in_every_way),
         cmocka_unit_test(gradient__agrees_however_it_is_cut),
         cmocka_unit_test(gradient__agrees_over_several_blocks),
+        cmocka_unit_test(gradient__agrees_where_the_noise_turns_the_reference),
+        cmocka_unit_test(gradient__by_the_noise_needs_few_paths),
         cmocka_unit_test(gradient__agrees_where_the_steps_differ),
         cmocka_unit_test(gradient__agrees_for_a_drift_in_c),
         cmocka_unit_test(callback__has_no_divergence),

@@ -87,7 +87,7 @@ static void draw__is_uniform_within_its_bound(void **state)
     gsv_model *m = parse("state x[4]\nnet f(x) -> 4 : 100 100 relu\n"
                          "dx = f*dt + dW\n");
     static const double FAN_IN[] = {4, 4, 100, 100, 100, 100};
-    assert_int_equal(gsv_model_params(m), COUNT(FAN_IN));
+    assert_int_equal(gsv_model_params(m), COUNT(FAN_IN) + 4);
     for (size_t q = 0; q < COUNT(FAN_IN); q++) {
         gsv_param p = gsv_model_param(m, q);
         double bound = 1.0 / sqrt(FAN_IN[q]), most = 0.0, square = 0.0;

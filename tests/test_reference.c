@@ -55,14 +55,18 @@ static const size_t DIMS[] = {1, 2, 5};
 struct trial {
     struct reference r;
     double *memory, *y0, *y1;
+    struct reference_bar bar; /* zeros */
+    double k_bar[MOST_D];
 };
 
 /* With slopes of about 1 and steps of 0.2. */
 static struct trial trial_new(enum reference_kind kind, size_t d, size_t M)
 {
     struct trial t = {.y0 = normals(d, 7), .y1 = normals(d, 8)};
-    t.memory = NEW(double, reference_size(d, M));
-    reference_place(&t.r, d, M, t.memory);
+    t.memory = NEW(double, 4 * M * d + reference_size(d, M));
+    t.bar = (struct reference_bar){t.memory, t.memory + M * d,
+                                   t.memory + 2 * M * d, t.memory + 3 * M * d};
+    reference_place(&t.r, d, M, t.memory + 4 * M * d);
     double *A = normals(M * d * d, 9), *b = normals(M * d, 10);
     size_t steps = kind == REFERENCE_LINEAR ? 1 : M;
     memcpy(t.r.A, A, steps * d * d * sizeof *A);
@@ -78,6 +82,19 @@ static void trial_free(struct trial *t)
     mem_free(t->memory);
     mem_free(t->y0);
     mem_free(t->y1);
+}
+
+/* Of every kind with matrices, dimension and number of steps. */
+static void for_every_trial(void (*claim)(struct trial *t))
+{
+    for (size_t i = 0; i < COUNT(DIMS); i++)
+        for (size_t M = 1; M <= MOST_M; M++)
+            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+                struct trial t =
+                    trial_new((enum reference_kind)kind, DIMS[i], M);
+                claim(&t);
+                trial_free(&t);
+            }
 }
 
 /* The law of (Y_1, ..., Y_M) given Y_0 = y0: mean (M d), cov (M d, M d). */
@@ -143,7 +160,7 @@ static void condition(size_t d, size_t M, const double *y1, struct joint *j)
 /* A bridge is linear in its noises: path 0 has none, path j one of 1, number j
  * of all. Then path 0 is the mean, and the others' squares are the covariance
  * without any sampling. */
-static void assert_bridge(const struct trial *t)
+static void assert_bridge(struct trial *t)
 {
     size_t d = t->r.d, M = t->r.M, n = M * d, K = n + 1;
     double *xi = NEW(double, M *d *K), *at = NEW(double, d *K);
@@ -188,35 +205,27 @@ static void assert_bridge(const struct trial *t)
 static void bridge__has_the_exact_conditional_law(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT(DIMS); i++)
-        for (size_t M = 1; M <= MOST_M; M++)
-            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
-                struct trial t =
-                    trial_new((enum reference_kind)kind, DIMS[i], M);
-                assert_bridge(&t);
-                trial_free(&t);
-            }
+    for_every_trial(assert_bridge);
+}
+
+static void assert_density(struct trial *t)
+{
+    size_t d = t->r.d, all = t->r.M * d, last = all - d;
+    struct joint *j = NEW(struct joint, 1);
+    joint_of(&t->r, t->y0, j);
+    struct exact_law law = exact_point(d, j->mean + last);
+    for (size_t e = 0; e < d * d; e++)
+        law.cov[e] = j->cov[(last + e / d) * all + last + e % d];
+    double expected = exact_density(&law, t->y1);
+    assert_near(reference_log_density(&t->r, t->y0, t->y1), expected,
+                1e-12 * (1.0 + fabs(expected)));
+    mem_free(j);
 }
 
 static void density__is_that_of_the_transition(void **state)
 {
     (void)state;
-    struct joint *j = NEW(struct joint, 1);
-    for (size_t n = 0; n < COUNT(DIMS); n++)
-        for (size_t M = 1; M <= MOST_M; M++)
-            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
-                size_t d = DIMS[n], all = M * d, last = (M - 1) * d;
-                struct trial t = trial_new((enum reference_kind)kind, d, M);
-                joint_of(&t.r, t.y0, j);
-                struct exact_law law = exact_point(d, j->mean + last);
-                for (size_t e = 0; e < d * d; e++)
-                    law.cov[e] = j->cov[(last + e / d) * all + last + e % d];
-                double expected = exact_density(&law, t.y1);
-                assert_near(reference_log_density(&t.r, t.y0, t.y1), expected,
-                            1e-12 * (1.0 + fabs(expected)));
-                trial_free(&t);
-            }
-    mem_free(j);
+    for_every_trial(assert_density);
 }
 
 static void brownian__is_a_linear_reference_without_drift(void **state)
@@ -236,7 +245,8 @@ static void brownian__is_a_linear_reference_without_drift(void **state)
             at[e] = t.y0[e / K];
         bridge_walk(&t.r, t.y1, 0, M, K, xi, at, Y[n], dY[n], M * K, scratch);
         density[n] = reference_log_density(&t.r, t.y0, t.y1);
-        reference_log_density_vjp(&t.r, t.y0, t.y1, 1.0, bar[n], bar[n] + D);
+        reference_log_density_vjp(&t.r, t.y0, t.y1, 1.0, bar[n], bar[n] + D,
+                                  t.k_bar);
     }
     for (size_t e = 0; e < D * M * K; e++) {
         assert_near(Y[0][e], Y[1][e], 1e-13);
@@ -258,7 +268,8 @@ static void density_vjp__agrees_with_finite_differences(void **state)
             size_t d = DIMS[n];
             struct trial t = trial_new((enum reference_kind)kind, d, 4);
             double bar[10] = {1.0, 2.0}; /* it is added to */
-            reference_log_density_vjp(&t.r, t.y0, t.y1, 3.0, bar, bar + d);
+            reference_log_density_vjp(&t.r, t.y0, t.y1, 3.0, bar, bar + d,
+                                      t.k_bar);
             bar[0] -= 1.0;
             bar[1] -= 2.0;
             for (size_t i = 0; i < 2 * d; i++) {
@@ -275,51 +286,180 @@ static void density_vjp__agrees_with_finite_differences(void **state)
 }
 
 /* The sum of Y_bar Y + dY_bar dY over all steps. */
-static double pairing(const struct trial *t, size_t K, const double *xi,
-                      const double *Y_bar, const double *dY_bar)
+struct pairing {
+    size_t K;
+    double *xi, *Y_bar, *dY_bar;
+};
+
+static struct pairing pairing_new(const struct trial *t, size_t K)
 {
-    size_t d = t->r.d, M = t->r.M, n = d * M * K;
+    size_t n = t->r.d * t->r.M * K;
+    return (struct pairing){K, normals(n, 1), normals(n, 2), normals(n, 3)};
+}
+
+static void pairing_free(struct pairing *p)
+{
+    mem_free(p->xi);
+    mem_free(p->Y_bar);
+    mem_free(p->dY_bar);
+}
+
+static double pairing_value(const struct trial *t, const void *with)
+{
+    const struct pairing *p = with;
+    size_t d = t->r.d, M = t->r.M, K = p->K, n = d * M * K;
     double *work = NEW(double, 2 * n + 2 * d * K), sum = 0.0;
     double *Y = work, *dY = Y + n, *at = dY + n, *scratch = at + d * K;
     for (size_t e = 0; e < d * K; e++)
         at[e] = t->y0[e / K];
-    bridge_walk(&t->r, t->y1, 0, M, K, xi, at, Y, dY, M * K, scratch);
+    bridge_walk(&t->r, t->y1, 0, M, K, p->xi, at, Y, dY, M * K, scratch);
     for (size_t e = 0; e < n; e++)
-        sum += Y_bar[e] * Y[e] + dY_bar[e] * dY[e];
+        sum += p->Y_bar[e] * Y[e] + p->dY_bar[e] * dY[e];
     mem_free(work);
     return sum;
+}
+
+/* Its gradient by the ends (2, d), and to the trial's bar; in slices. */
+static void pairing_vjp(struct trial *t, const struct pairing *p, double *bar)
+{
+    enum { SLICE = 3 };
+    size_t d = t->r.d, M = t->r.M, K = p->K;
+    double lambda[(MOST_M + 1) * MOST_D] = {0.0}, scratch[2 * MOST_D];
+    for (size_t m = 0; m < M; m += SLICE)
+        bridge_gather(d, m, M - m < SLICE ? M - m : SLICE, K, p->Y_bar + m * K,
+                      p->dY_bar + m * K, M * K, lambda);
+    bridge_vjp(&t->r, lambda, bar, bar + d, &t->bar, scratch);
+}
+
+static void assert_bridge_vjp(struct trial *t)
+{
+    size_t d = t->r.d;
+    struct pairing p = pairing_new(t, 6);
+    double bar[2 * MOST_D] = {1.0, 2.0}; /* it is added to */
+    pairing_vjp(t, &p, bar);
+    bar[0] -= 1.0;
+    bar[1] -= 2.0;
+    for (size_t i = 0; i < 2 * d; i++) {
+        double *y = i < d ? t->y0 + i : t->y1 + (i - d);
+        *y += 0.5;
+        double up = pairing_value(t, &p);
+        *y -= 1.0;
+        double down = pairing_value(t, &p);
+        *y += 0.5;
+        assert_near(bar[i], up - down, 1e-11);
+    }
+    pairing_free(&p);
 }
 
 static void bridge_vjp__agrees_with_finite_differences(void **state)
 {
     (void)state;
-    enum { K = 6 };
-    for (size_t n = 0; n < COUNT(DIMS); n++)
-        for (size_t M = 1; M <= 8; M++) {
-            size_t d = DIMS[n], all = d * M * K;
-            struct trial t = trial_new(REFERENCE_LNA, d, M);
-            double *xi = normals(all, 1), *Y_bar = normals(all, 2);
-            double *dY_bar = normals(all, 3), bar[10] = {1.0, 2.0};
-            double lambda[(8 + 1) * 5] = {0.0}, scratch[10];
-            bridge_gather(d, 0, M, K, Y_bar, dY_bar, M * K, lambda);
-            bridge_vjp(&t.r, lambda, bar, bar + d, scratch);
-            bar[0] -= 1.0;
-            bar[1] -= 2.0;
-            for (size_t i = 0; i < 2 * d; i++) {
-                double *y = i < d ? t.y0 + i : t.y1 + (i - d);
-                *y += 0.5;
-                double up = pairing(&t, K, xi, Y_bar, dY_bar);
-                *y -= 1.0;
-                double down = pairing(&t, K, xi, Y_bar, dY_bar);
-                *y += 0.5;
-                assert_near(bar[i], up - down, 1e-11);
-            }
-            mem_free(xi);
-            mem_free(Y_bar);
-            mem_free(dY_bar);
-            trial_free(&t);
-        }
+    for_every_trial(assert_bridge_vjp);
 }
+
+/* --- By b ----------------------------------------------------------------- */
+
+/* With b of one step moved, of all steps where the kind is linear. Everything
+ * here is at most quadratic in b, so that central differences are exact but
+ * for rounding. */
+static void assert_b_bar(struct trial *t,
+                         double (*value)(const struct trial *t,
+                                         const void *with),
+                         const void *with, const double *b_bar)
+{
+    struct reference *r = &t->r;
+    size_t n = r->kind == REFERENCE_LINEAR ? r->d : r->M * r->d;
+    for (size_t e = 0; e < n; e++) {
+        double kept = r->b[e], side[2];
+        for (size_t i = 0; i < 2; i++) {
+            r->b[e] = kept + 0.5 - (double)i;
+            assert_true(reference_build(r, r->kind, r->M, r->dt));
+            side[i] = value(t, with);
+        }
+        r->b[e] = kept;
+        assert_true(reference_build(r, r->kind, r->M, r->dt));
+        assert_near(b_bar[e], side[0] - side[1], 1e-12 * (1.0 + fabs(side[0])));
+    }
+}
+
+static double thrice_density(const struct trial *t, const void *with)
+{
+    (void)with;
+    return 3.0 * reference_log_density(&t->r, t->y0, t->y1);
+}
+
+static void assert_density_by_b(struct trial *t)
+{
+    double y_bar[2 * MOST_D] = {0.0};
+    reference_log_density_vjp(&t->r, t->y0, t->y1, 3.0, y_bar, y_bar + t->r.d,
+                              t->k_bar);
+    reference_vjp(&t->r, t->k_bar, &t->bar);
+    assert_b_bar(t, thrice_density, NULL, t->bar.b);
+}
+
+static void density_vjp__by_b_agrees_with_finite_differences(void **state)
+{
+    (void)state;
+    for_every_trial(assert_density_by_b);
+}
+
+static void assert_bridge_by_b(struct trial *t)
+{
+    double y_bar[2 * MOST_D] = {0.0};
+    struct pairing p = pairing_new(t, 6);
+    pairing_vjp(t, &p, y_bar);
+    reference_vjp(&t->r, t->k_bar, &t->bar);
+    assert_b_bar(t, pairing_value, &p, t->bar.b);
+    pairing_free(&p);
+}
+
+static void bridge_vjp__by_b_agrees_with_finite_differences(void **state)
+{
+    (void)state;
+    for_every_trial(assert_bridge_by_b);
+}
+
+/* Density and path as well as b, c and half_c with weights (3, M, d). */
+struct all {
+    const double *weight;
+    struct pairing pairing;
+};
+
+static double all_value(const struct trial *t, const void *with)
+{
+    const struct all *a = with;
+    size_t n = t->r.M * t->r.d;
+    const double *x[] = {t->r.b, t->r.c, t->r.half_c};
+    double sum = thrice_density(t, NULL) + pairing_value(t, &a->pairing);
+    for (size_t e = 0; e < COUNT(x) * n; e++)
+        sum += a->weight[e] * x[e / n][e % n];
+    return sum;
+}
+
+static void assert_all_by_b(struct trial *t)
+{
+    size_t d = t->r.d, n = t->r.M * d;
+    double y_bar[2 * MOST_D] = {0.0}, *weight = normals(3 * n, 4);
+    struct all a = {weight, pairing_new(t, 6)};
+    memcpy(t->bar.b, weight, n * sizeof *weight);
+    memcpy(t->bar.c, weight + n, n * sizeof *weight);
+    memcpy(t->bar.half_c, weight + 2 * n, n * sizeof *weight);
+    pairing_vjp(t, &a.pairing, y_bar);
+    reference_log_density_vjp(&t->r, t->y0, t->y1, 3.0, y_bar, y_bar + d,
+                              t->k_bar);
+    reference_vjp(&t->r, t->k_bar, &t->bar);
+    assert_b_bar(t, all_value, &a, t->bar.b);
+    pairing_free(&a.pairing);
+    mem_free(weight);
+}
+
+static void reference_vjp__adds_up_all_that_hangs_on_b(void **state)
+{
+    (void)state;
+    for_every_trial(assert_all_by_b);
+}
+
+/* --- Pairs of steps ------------------------------------------------------- */
 
 /* Half of log det of a positive matrix. */
 static double half_log_det(size_t d, const double *Q)
@@ -420,6 +560,9 @@ int main(void)
         cmocka_unit_test(brownian__is_a_linear_reference_without_drift),
         cmocka_unit_test(density_vjp__agrees_with_finite_differences),
         cmocka_unit_test(bridge_vjp__agrees_with_finite_differences),
+        cmocka_unit_test(density_vjp__by_b_agrees_with_finite_differences),
+        cmocka_unit_test(bridge_vjp__by_b_agrees_with_finite_differences),
+        cmocka_unit_test(reference_vjp__adds_up_all_that_hangs_on_b),
         cmocka_unit_test(pairs__are_two_steps_and_one_long_step),
         cmocka_unit_test(midpoint__weights_undo_the_noise),
         cmocka_unit_test(reference__that_overflows_is_refused),

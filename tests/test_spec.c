@@ -116,11 +116,15 @@ static void params__have_names_shapes_and_bounds(void **state)
         {"f.0.bias", 1, 4, 1, 22, -INFINITY, INFINITY, false, true},
         {"f.1.weight", 2, 2, 4, 26, -INFINITY, INFINITY, false, true},
         {"f.1.bias", 1, 2, 1, 34, -INFINITY, INFINITY, false, true},
+        {"f.input_mean", 1, 1, 1, 36, -INFINITY, INFINITY, false, false},
+        {"f.input_scale", 1, 1, 1, 37, 0, INFINITY, false, false},
+        {"f.output_mean", 1, 2, 1, 38, -INFINITY, INFINITY, false, false},
+        {"f.output_scale", 1, 2, 1, 40, 0, INFINITY, false, false},
     };
     static const double VALUE[] = {2, -1, 3, 1, 1, 1, 0, 0, 0,
                                    0, 0,  0, 1, 0, 0, 1, 4, 2};
     assert_int_equal(gsv_model_params(m), COUNT(WANTED));
-    assert_int_equal(gsv_model_values(m), 36);
+    assert_int_equal(gsv_model_values(m), 42);
     for (size_t i = 0; i < COUNT(WANTED); i++) {
         gsv_param p = gsv_model_param(m, i);
         assert_string_equal(p.name, WANTED[i].name);
@@ -129,6 +133,7 @@ static void params__have_names_shapes_and_bounds(void **state)
         assert_true(p.offset == WANTED[i].offset && p.lower == WANTED[i].lower);
         assert_true(p.low == WANTED[i].low && p.high == WANTED[i].high);
         assert_true(p.weight == WANTED[i].weight);
+        assert_true(p.scale == (i >= COUNT(WANTED) - 4));
     }
     for (size_t i = 0; i < COUNT(VALUE); i++)
         assert_true(gsv_model_value(m)[i] == VALUE[i]);

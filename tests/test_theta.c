@@ -46,11 +46,15 @@ static void expect_near(double got, double wanted, double tolerance)
 
 /* --- theta --------------------------------------------------------------- */
 
-static void theta__has_no_place_for_zeros_above_the_diagonal(void **state)
+static void theta__has_no_place_for_scales_and_above_the_diagonal(void **state)
 {
     (void)state;
     gsv_model *m = parse(RICH);
-    assert_int_equal(gsv_theta_size(m), gsv_model_values(m) - 3);
+    size_t scales = 0;
+    for (size_t i = 0; i < gsv_model_params(m); i++)
+        if (gsv_model_param(m, i).scale) scales += gsv_model_param(m, i).rows;
+    assert_int_equal(scales, 10);
+    assert_int_equal(gsv_theta_size(m), gsv_model_values(m) - 3 - scales);
     gsv_model_free(m);
 }
 
@@ -283,7 +287,7 @@ static void set__says_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(theta__has_no_place_for_zeros_above_the_diagonal),
+        cmocka_unit_test(theta__has_no_place_for_scales_and_above_the_diagonal),
         cmocka_unit_test(theta__and_values_are_two_ways_of_saying_it),
         cmocka_unit_test(theta__stays_inside_of_the_bounds),
         cmocka_unit_test(theta__maps_are_those_of_the_bounds),

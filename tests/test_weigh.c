@@ -342,6 +342,43 @@ static void assert_bar(const struct trial *t, double *x, size_t rows,
     }
 }
 
+/* The same by b of every step of the reference, whose rest is built anew. */
+static void assert_b_bar(struct trial *t, const double *b_bar, double scale,
+                         const double *S_bar, const double *S2_bar)
+{
+    struct reference *r = &t->r;
+    size_t n = r->kind == REFERENCE_LINEAR ? r->d : r->M * r->d;
+    for (size_t e = 0; e < n; e++) {
+        double kept = r->b[e], side[2];
+        for (size_t i = 0; i < 2; i++) {
+            r->b[e] = kept + 0.5 - (double)i;
+            assert_true(reference_build(r, r->kind, r->M, r->dt));
+            side[i] = weighted(t, S_bar, S2_bar);
+        }
+        r->b[e] = kept;
+        assert_true(reference_build(r, r->kind, r->M, r->dt));
+        assert_near(b_bar[e], scale * (side[0] - side[1]),
+                    1e-12 * (1.0 + fabs(side[0])));
+    }
+}
+
+/* All of it is added to: with the same weights twice it is the double. Paths
+ * stay as they are, so that steps outside of the slice get nothing. */
+static void assert_reference_bar(struct trial *t, struct slice_bar b)
+{
+    size_t d = t->r.d, n = t->r.M * d;
+    double *x = NEW(double, 4 * n), k0_bar[MOST] = {0.0};
+    struct reference_bar bar = {x, x + n, x + 2 * n, x + 3 * n};
+    b.reference = &bar;
+    weigh_vjp(&t->s, &b);
+    weigh_vjp(&t->s, &b);
+    for (size_t e = 0; e < 2 * n; e++)
+        assert_true(x[2 * n + e] == 0.0); /* no weight hangs on half_c, k */
+    reference_vjp(&t->r, k0_bar, &bar);
+    assert_b_bar(t, bar.b, 2.0, b.S_bar, b.S2_bar);
+    mem_free(x);
+}
+
 static void assert_vjp(struct trial *t)
 {
     bool more = t->s.form == FORM_STRATONOVICH;
@@ -352,15 +389,18 @@ static void assert_vjp(struct trial *t)
         bar[i] = normals(t->rows, 13 + i); /* they are set */
     for (int how = 0; how < 4; how++) {
         double *second = how % 2 ? S2_bar : NULL;
+        struct reference_bar none = {0}; /* brownian has no b */
         struct slice_bar b = {.S_bar = S_bar,
                               .S2_bar = second,
                               .ends = how / 2,
+                              .reference = &none,
                               .f_bar = bar[0],
                               .div_bar = div_bar,
                               .dY_bar = bar[1],
                               .Y_bar = bar[2],
                               .Z_bar = bar[3]};
-        weigh_vjp(&t->s, &b);
+        if (b.ends && t->r.kind) assert_reference_bar(t, b);
+        else weigh_vjp(&t->s, &b);
         assert_bar(t, t->f, d, columns, b.f_bar, S_bar, second);
         if (more) assert_bar(t, t->div, 1, columns, div_bar, S_bar, second);
         if (!b.ends) continue;

@@ -6,19 +6,26 @@
  *
  * and Cholesky's upper factor of A' = A is our lower one: nothing has to be
  * transposed. Below SMALL plain loops do the same and are faster than a call:
- * a model's matrices mostly are 2 by 2 or 3 by 3. */
+ * a model's matrices mostly are 2 by 2 or 3 by 3, and for these the loops are
+ * unrolled. */
 #include "base/linalg.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
 
+#include "base/fast.h"
+
 /* LAPACK itself, as OpenBLAS has it: the C interface is a library more to load,
- * a millisecond of every start, for two functions. */
+ * a millisecond of every start, for three functions. */
 void dgetrf_(const int *rows, const int *columns, double *A, const int *ld,
              int *pivot, int *info);
 void dpotrf_(const char *half, const int *n, double *A, const int *ld,
              int *info, size_t half_length);
+
+void dsyev_(const char *job, const char *half, const int *n, double *A,
+            const int *ld, double *value, double *work, const int *size,
+            int *info, size_t job_length, size_t half_length);
 
 enum { SMALL = 16 };
 
@@ -38,9 +45,9 @@ static void threads_back(int threads)
 
 /* --- Product ------------------------------------------------------------- */
 
-static void product_small(size_t n, size_t k, size_t m, const double *A,
+INLINE void product_small(size_t n, size_t k, size_t m, const double *A,
                           bool A_transposed, const double *B, bool B_transposed,
-                          double *C)
+                          double *restrict C)
 {
     const size_t A_row = A_transposed ? 1 : k, A_column = A_transposed ? n : 1;
     const size_t B_row = B_transposed ? 1 : m, B_column = B_transposed ? k : 1;
@@ -64,6 +71,15 @@ void linalg_product(size_t n, size_t k, size_t m, const double *A,
                     bool A_transposed, const double *B, bool B_transposed,
                     double *C)
 {
+    bool square = n == k && n == m;
+    if (square && n == 3) {
+        product_small(3, 3, 3, A, A_transposed, B, B_transposed, C);
+        return;
+    }
+    if (square && n == 2) {
+        product_small(2, 2, 2, A, A_transposed, B, B_transposed, C);
+        return;
+    }
     if (n * k * m <= SMALL * SMALL * SMALL) {
         product_small(n, k, m, A, A_transposed, B, B_transposed, C);
         return;
@@ -82,7 +98,7 @@ struct triangle {
 };
 
 /* Rows in the order in which they can be solved: a row needs those before. */
-static void solve_small(size_t n, size_t m, const double *T, struct triangle t,
+INLINE void solve_small(size_t n, size_t m, const double *T, struct triangle t,
                         double *B)
 {
     const bool down = t.lower != t.transposed;
@@ -104,6 +120,14 @@ static void solve_small(size_t n, size_t m, const double *T, struct triangle t,
 static void solve(size_t n, size_t m, const double *T, struct triangle t,
                   double *B)
 {
+    if (n == 3 && m == 3) {
+        solve_small(3, 3, T, t, B);
+        return;
+    }
+    if (n == 2 && m == 2) {
+        solve_small(2, 2, T, t, B);
+        return;
+    }
     if (n <= SMALL || !m) {
         solve_small(n, m, T, t, B);
         return;
@@ -209,7 +233,7 @@ double linalg_lu_sign(size_t n, const double *LU, const int *pivot)
 
 /* --- Cholesky ------------------------------------------------------------ */
 
-static bool cholesky_small(size_t n, double *A)
+INLINE bool cholesky_small(size_t n, double *A)
 {
     for (size_t i = 0; i < n; i++) {
         double *row = A + i * n;
@@ -227,7 +251,9 @@ static bool cholesky_small(size_t n, double *A)
 bool linalg_cholesky(size_t n, double *A)
 {
     bool done;
-    if (n <= SMALL) {
+    if (n == 3) {
+        done = cholesky_small(3, A);
+    } else if (n <= SMALL) {
         done = cholesky_small(n, A);
     } else {
         int threads = threads_one(), size = (int)n, info;
@@ -239,4 +265,14 @@ bool linalg_cholesky(size_t n, double *A)
         for (size_t j = i + 1; j < n; j++)
             A[i * n + j] = 0;
     return done && all_finite(n * n, A);
+}
+
+/* --- Eigenvectors --------------------------------------------------------- */
+
+bool linalg_eigen(size_t n, double *A, double *value, double *room)
+{
+    int size = (int)n, work = 64 * size, info = 0, threads = threads_one();
+    if (n) dsyev_("V", "U", &size, A, &size, value, room, &work, &info, 1, 1);
+    threads_back(threads);
+    return info == 0;
 }

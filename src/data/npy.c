@@ -5,14 +5,14 @@
 #include "data/npy.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/file.h"
+#include "data/little.h"
 #include "data/phrase.h"
 #include "data/series.h"
 
@@ -39,45 +39,11 @@ struct dtype {
     double (*load)(const unsigned char *bytes); /* least byte first */
 };
 
-static uint64_t load_bits(const unsigned char *bytes, size_t n)
-{
-    uint64_t bits = 0;
-    while (n--)
-        bits = bits << 8 | bytes[n];
-    return bits;
-}
-
-static double load_f8(const unsigned char *bytes)
-{
-    uint64_t bits = load_bits(bytes, 8);
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static double load_f4(const unsigned char *bytes)
-{
-    uint32_t bits = (uint32_t)load_bits(bytes, 4);
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return (double)x;
-}
-
-static double load_i8(const unsigned char *bytes)
-{
-    return (double)(int64_t)load_bits(bytes, 8);
-}
-
-static double load_i4(const unsigned char *bytes)
-{
-    return (double)(int32_t)load_bits(bytes, 4);
-}
-
 /* A '<' or '>' in front gives the order of the bytes. */
-static const struct dtype DTYPES[] = {{"f8", 8, load_f8},
-                                      {"f4", 4, load_f4},
-                                      {"i8", 8, load_i8},
-                                      {"i4", 4, load_i4}};
+static const struct dtype DTYPES[] = {{"f8", 8, little_f64},
+                                      {"f4", 4, little_f32},
+                                      {"i8", 8, little_i64},
+                                      {"i4", 4, little_i32}};
 
 /* Turns the bytes of every element around. */
 static void swap_bytes(unsigned char *raw, size_t bytes, size_t size)
@@ -101,10 +67,8 @@ static int damaged(const struct npy *a, const char *at)
 /* Reads n bytes that the file is known to have. */
 static int take_bytes(struct npy *a, void *to, size_t n)
 {
-    errno = 0;
-    if (fread(to, 1, n, a->file) != n)
-        return fail(GSV_BAD_INPUT, "cannot read %s: %s", a->path,
-                    errno ? strerror(errno) : "it became shorter");
+    int status = file_take(a->file, a->path, to, n);
+    if (status) return status;
     a->left -= n;
     return 0;
 }
@@ -129,7 +93,7 @@ static int read_start(struct npy *a, size_t *length)
                     start[6], start[7]);
     size_t wide = start[6] == 1 ? 0 : 2;
     status = take_bytes(a, start + 10, wide);
-    *length = (size_t)load_bits(start + 8, 2 + wide);
+    *length = (size_t)little_bits(start + 8, 2 + wide);
     return status;
 }
 
@@ -333,24 +297,11 @@ static int add_tracks(struct npy *a)
     return status;
 }
 
-static int open_file(struct npy *a)
-{
-    struct stat info;
-    a->file = fopen(a->path, "rb");
-    if (!a->file || fstat(fileno(a->file), &info))
-        return fail(GSV_BAD_INPUT, "cannot open %s: %s", a->path,
-                    strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return fail(GSV_BAD_INPUT, "cannot read %s: it is not a regular file",
-                    a->path);
-    a->left = (size_t)info.st_size;
-    return 0;
-}
-
 static int read_all(struct npy *a, size_t columns, const char *const *name)
 {
-    int status = open_file(a);
-    if (!status) status = read_header(a);
+    a->file = file_open(a->path, &a->left);
+    if (!a->file) return GSV_BAD_INPUT;
+    int status = read_header(a);
     if (!status) status = parse_header(a);
     if (!status) status = check_shape(a, columns, name);
     if (!status) status = read_array(a);

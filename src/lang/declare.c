@@ -346,6 +346,48 @@ static int add_layer(struct builder *b, const struct declared *net,
     return 0;
 }
 
+/* What the data's scales are kept in: 0 and 1 until there are data. */
+static int add_scales(struct builder *b, const struct declared *net,
+                      size_t inputs, size_t outputs)
+{
+    static const char *const end[] = {"input_mean", "input_scale",
+                                      "output_mean", "output_scale"};
+    for (size_t i = 0; i < 4; i++) {
+        char name[300];
+        snprintf(name, sizeof name, "%.250s.%s", net->name, end[i]);
+        struct param_spec *p =
+            new_param(b->spec, name, i < 2 ? inputs : outputs, 1);
+        if (!p) return GSV_NO_MEMORY;
+        p->rank = 1;
+        p->scale = true;
+        if (i % 2) p->low = 0.0;
+        for (size_t j = 0; j < p->rows; j++)
+            p->start[j] = (double)(i % 2);
+    }
+    return 0;
+}
+
+size_t net_scales(const struct graph *g, size_t net)
+{
+    return g->net_offset[net] + net_parameters(&g->net[net]);
+}
+
+node scaled_net(struct graph *g, size_t net, node argument)
+{
+    if (g->failed) return 0;
+    const struct net *n = &g->net[net];
+    size_t in = n->width[0], out = n->width[n->layers];
+    size_t at = net_scales(g, net);
+    node mean = graph_leaf(g, OP_PARAM, at, in, 1);
+    node scale = graph_leaf(g, OP_PARAM, at + in, in, 1);
+    node shift = graph_leaf(g, OP_PARAM, at + 2 * in, out, 1);
+    node stretch = graph_leaf(g, OP_PARAM, at + 2 * in + out, out, 1);
+    node inverse = graph_binary(g, OP_DIV, graph_number(g, 1.0), scale);
+    node x = graph_binary(g, OP_SUB, argument, mean);
+    node y = graph_net(g, net, graph_binary(g, OP_MUL, x, inverse));
+    return graph_binary(g, OP_ADD, graph_binary(g, OP_MUL, y, stretch), shift);
+}
+
 static int add_net(struct builder *b, const struct statement *s, size_t inputs,
                    enum activation act, size_t *net)
 {
@@ -360,9 +402,18 @@ static int add_net(struct builder *b, const struct statement *s, size_t inputs,
     }
     for (size_t l = 0; !status && l < layers; l++)
         status = add_layer(b, &s->declared, l, width[l], width[l + 1]);
+    if (!status) status = add_scales(b, &s->declared, inputs, s->outputs);
     if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
     mem_free(width);
     return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;
+}
+
+static int note_net(struct spec *spec, struct net_spec net)
+{
+    if (MEM_ROOM(spec->net, spec->nets, spec->net_capacity))
+        return GSV_NO_MEMORY;
+    spec->net[spec->nets++] = net;
+    return 0;
 }
 
 static int declare_net(struct builder *b, const struct statement *s)
@@ -384,8 +435,11 @@ static int declare_net(struct builder *b, const struct statement *s)
             complain(b->source, s->declared.place,
                      "the network '%s' has no arguments", s->declared.name);
     if (!status) status = add_net(b, s, inputs, act, &net);
-    if (!status)
-        value = graph_net(g, net, graph_stack(g, s->arguments, a, inputs, 1));
+    if (!status) {
+        node argument = graph_stack(g, s->arguments, a, inputs, 1);
+        value = scaled_net(g, net, argument);
+        status = note_net(b->spec, (struct net_spec){argument, value});
+    }
     mem_free(a);
     if (status) return status;
     return scope_add(b, (struct symbol){.name = s->declared.name,

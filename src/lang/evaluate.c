@@ -344,7 +344,7 @@ static int call_net(struct builder *b, const struct expr *e,
         return complain(b->source, expr_span(e),
                         "'%s' takes %zu %s, but is given %zu", e->name, wanted,
                         wanted == 1 ? "number" : "numbers", given);
-    *result = graph_net(g, s->net, graph_stack(g, e->kids, a, given, 1));
+    *result = scaled_net(g, s->net, graph_stack(g, e->kids, a, given, 1));
     return 0;
 }
 

@@ -83,6 +83,9 @@ bool is_function(const char *name);
 /* The statements that declare a name. */
 int declare(struct builder *b, const struct statement *s);
 
+/* A network at the argument, with its inputs and outputs scaled. */
+node scaled_net(struct graph *g, size_t net, node argument);
+
 /* --- equation.c --------------------------------------------------------- */
 
 /* All equations at once: drift, diffusion and sigma of the spec. */

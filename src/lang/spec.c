@@ -79,6 +79,7 @@ void spec_free(struct spec *spec)
     mem_free(spec->param);
     mem_free(spec->column);
     mem_free(spec->input);
+    mem_free(spec->net);
     graph_free(spec->graph);
     mem_free(spec);
 }

@@ -20,11 +20,17 @@ struct param_spec {
     double low, high;
     bool lower;    /* triangular with a positive diagonal              */
     size_t fan_in; /* of a network's weight: its start is drawn; else 0 */
+    bool scale;    /* of a network's inputs and outputs: not learned   */
 };
 
 struct input_spec {
     char *name;
     bool hold;
+};
+
+/* A network where it was declared: the graph's, by the same number. */
+struct net_spec {
+    node argument, value;
 };
 
 struct spec {
@@ -36,6 +42,8 @@ struct spec {
     size_t parameters; /* numbers in all of them */
     struct input_spec *input;
     size_t inputs, input_capacity;
+    struct net_spec *net; /* (graph->nets) */
+    size_t nets, net_capacity;
 
     node drift; /* (dim, 1) */
     bool diagonal;
@@ -44,6 +52,13 @@ struct spec {
     node sigma;     /* a square root of the covariance: the diffusion, or */
                     /* (dim, dim) when there are more noises than states  */
 };
+
+/* Where the numbers stand that scale a network's inputs and outputs,
+ *
+ *     f(x) = output_mean + output_scale net((x - input_mean) / input_scale):
+ *
+ * in this order, right behind its weights. */
+size_t net_scales(const struct graph *g, size_t net);
 
 /* Parses and builds, or fails with a message. */
 struct spec *spec_new(const struct source *source);

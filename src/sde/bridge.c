@@ -110,7 +110,7 @@ static void brownian_vjp(const struct reference *r, const double *lambda,
 }
 
 void bridge_vjp(const struct reference *r, const double *lambda, double *y0_bar,
-                double *y1_bar, double *scratch)
+                double *y1_bar, struct reference_bar *bar, double *scratch)
 {
     size_t d = r->d, dd = d * d;
     if (r->kind == REFERENCE_BROWNIAN) {
@@ -127,9 +127,12 @@ void bridge_vjp(const struct reference *r, const double *lambda, double *y0_bar,
         for (size_t i = 0; i < d; i++) {
             total[i] = lambda[m * d + i];
             for (size_t j = 0; !last && j < d; j++) {
+                double pull = r->G[m * dd + j * d + i] * next[j];
                 total[i] += r->B[m * dd + j * d + i] * next[j];
-                y1_bar[i] += r->G[m * dd + j * d + i] * next[j];
+                y1_bar[i] += pull;
+                bar->k[m * d + i] -= pull;
             }
+            if (!last) bar->c[m * d + i] += next[i];
         }
     }
     for (size_t i = 0; i < d; i++)

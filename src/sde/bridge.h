@@ -28,8 +28,9 @@ void bridge_gather(size_t d, size_t first, size_t steps, size_t K,
                    const double *Y_bar, const double *dY_bar, size_t ld,
                    double *lambda);
 
-/* A path is linear in its ends: from lambda to them. scratch (2, d). */
+/* A path is linear in its ends and in the reference's c: from lambda to them.
+ * scratch (2, d). */
 void bridge_vjp(const struct reference *r, const double *lambda, double *y0_bar,
-                double *y1_bar, double *scratch);
+                double *y1_bar, struct reference_bar *bar, double *scratch);
 
 #endif

@@ -69,7 +69,7 @@ static void jacobian_column(const struct estimate *e, struct scratch *s,
     memset(s->dot, 0, d * n * sizeof *s->dot);
     for (size_t k = 0; k < n; k++)
         s->dot[j * n + k] = 1.0;
-    program_jvp(e->unit, &e->guide_unit, &s->unit, in, s->dot);
+    program_jvp(e->unit, e->guide_unit, &s->unit, in, s->dot);
     const double *f_dot = program_output_dot(e->unit, &s->unit, n, 0);
     for (size_t k = 0; k < n; k++, p = next_spot(s, p, kind)) {
         double *A = s->context[p.context].reference.A + p.step * d * d;
@@ -87,7 +87,7 @@ static void probe(const struct estimate *e, struct scratch *s, size_t first,
         struct points in;
         struct spot q = p;
         size_t n = fill_points(e, s, p, end, kind, &in);
-        program_forward(e->unit, &e->guide_unit, &s->unit, &in);
+        program_forward(e->unit, e->guide_unit, &s->unit, &in);
         const double *f = program_output(e->unit, &s->unit, n, 0);
         for (size_t k = 0; k < n; k++, q = next_spot(s, q, kind))
             for (size_t i = 0; i < d; i++)
@@ -227,7 +227,7 @@ static double try_pilots(const struct estimate *e, struct scratch *s,
 {
     memset(s->pilot, 0, n * sizeof *s->pilot);
     memset(s->pilot2, 0, n * sizeof *s->pilot2);
-    context_walk(e, s, &e->guide_unit, c, 0, n, RANDOM_PILOT, s->pilot,
+    context_walk(e, s, e->guide_unit, c, 0, n, RANDOM_PILOT, s->pilot,
                  s->pilot2);
     return ess(n, s->pilot);
 }

@@ -13,10 +13,17 @@ static bool has_matrices(const struct estimate *e)
     return e->options->reference != GSV_REFERENCE_BROWNIAN;
 }
 
+/* y_bar, k_bar, lambda and, where there are matrices, the reference's. */
+static size_t bars_size(const struct estimate *e)
+{
+    size_t d = e->d, M = e->longest;
+    return 3 * d + (M + 1) * d + (has_matrices(e) ? 4 * M * d : 0);
+}
+
 size_t context_size(const struct estimate *e)
 {
     size_t d = e->d, M = e->longest;
-    return 4 * d + (M + 1) * d + (has_matrices(e) ? reference_size(d, M) : 0);
+    return 2 * d + bars_size(e) + (has_matrices(e) ? reference_size(d, M) : 0);
 }
 
 static void context_place(const struct estimate *e, struct scratch *s,
@@ -26,12 +33,18 @@ static void context_place(const struct estimate *e, struct scratch *s,
     double *memory = s->context_memory + i * context_size(e);
     c->y0 = memory;
     c->y1 = memory + d;
-    c->y_bar = memory + 2 * d;
-    c->lambda = memory + 4 * d;
+    c->bars = memory + 2 * d;
+    c->y_bar = c->bars;
+    c->k_bar = c->bars + 2 * d;
+    c->lambda = c->bars + 3 * d;
     c->reference = (struct reference){.d = d};
-    if (has_matrices(e))
-        reference_place(&c->reference, d, e->longest,
-                        memory + 4 * d + (e->longest + 1) * d);
+    if (!has_matrices(e)) return;
+    double *b_bar = c->lambda + (e->longest + 1) * d;
+    size_t n = e->longest * d;
+    c->reference_bar =
+        (struct reference_bar){b_bar, b_bar + n, b_bar + 2 * n, b_bar + 3 * n};
+    reference_place(&c->reference, d, e->longest, c->bars + bars_size(e));
+    c->reference.pairs = e->halved;
 }
 
 /* --- The ends through T ------------------------------------------------- */
@@ -90,6 +103,117 @@ static size_t group_of(const struct estimate *e, size_t gap)
     return low;
 }
 
+/* --- The references' b in the coordinates of the data ------------------- */
+
+/* A walk over the b of all references. */
+struct cursor {
+    size_t context, step;
+};
+
+static size_t vectors_of(const struct context *c)
+{
+    switch (c->reference.kind) {
+    case REFERENCE_BROWNIAN: return 0;
+    case REFERENCE_LINEAR: return 1;
+    case REFERENCE_LNA: break;
+    }
+    return c->M;
+}
+
+/* To the next one, from here on; false after the last. */
+static bool find_vector(const struct scratch *s, struct cursor *at)
+{
+    while (at->context < s->contexts &&
+           at->step >= vectors_of(&s->context[at->context]))
+        *at = (struct cursor){at->context + 1, 0};
+    return at->context < s->contexts;
+}
+
+/* How many are left, as far as T has room for them at once. */
+static size_t count_vectors(const struct estimate *e, const struct scratch *s,
+                            struct cursor at)
+{
+    size_t n = 0;
+    for (; n < 2 * e->batch && find_vector(s, &at); n++)
+        at.step++;
+    return n;
+}
+
+/* At the middle of its step, where the drift was linearised. */
+static void fill_vector(const struct estimate *e, struct scratch *s,
+                        struct cursor at, size_t n, size_t P)
+{
+    const struct context *c = &s->context[at.context];
+    double share = ((double)at.step + 0.5) / (double)vectors_of(c);
+    s->end_time[n] = c->gap->start + c->gap->length * share;
+    for (size_t i = 0; i < e->d; i++)
+        s->x[i * P + n] = c->reference.b[at.step * e->d + i];
+    if (e->inputs)
+        gap_inputs(&e->gaps, c->gap->track, s->end_time[n], false,
+                   s->end_input + n, s->end_slope + n, P);
+}
+
+/* The next P of them as b_x = T^-1(b), points of their own. */
+static struct points vectors_back(const struct estimate *e, struct scratch *s,
+                                  const struct uniforms *u, struct cursor at,
+                                  size_t P)
+{
+    struct points in = {.P = P,
+                        .state = s->x,
+                        .time = s->end_time,
+                        .input = s->end_input,
+                        .slope = s->end_slope};
+    for (size_t n = 0; n < P && find_vector(s, &at); n++, at.step++)
+        fill_vector(e, s, at, n, P);
+    program_forward(e->back, u, &s->back, &in);
+    memcpy(s->x, program_output(e->back, &s->back, P, 0),
+           e->d * P * sizeof *s->x);
+    return in;
+}
+
+/* From the guide's noise to the model's own: b = T(b_x). */
+static void move_references(const struct estimate *e, struct scratch *s)
+{
+    struct cursor at = {0, 0};
+    for (size_t P; (P = count_vectors(e, s, at)) > 0;) {
+        struct points in = vectors_back(e, s, &e->frozen_back, at, P);
+        program_forward(e->map, &e->map_uniforms, &s->map, &in);
+        const double *b = program_output(e->map, &s->map, P, 0);
+        for (size_t n = 0; n < P && find_vector(s, &at); n++, at.step++)
+            for (size_t i = 0; i < e->d; i++)
+                s->context[at.context].reference.b[at.step * e->d + i] =
+                    b[i * P + n];
+    }
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct reference *r = &s->context[n].reference;
+        if (r->kind != REFERENCE_BROWNIAN)
+            reference_build(r, r->kind, r->M, r->dt);
+    }
+}
+
+/* b_bar through T to the uniforms. */
+static void references_vjp(const struct estimate *e, struct scratch *s)
+{
+    struct cursor at = {0, 0};
+    double *none = s->small + 4 * e->d; /* (2 batch) */
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct context *c = &s->context[n];
+        if (vectors_of(c))
+            reference_vjp(&c->reference, c->k_bar, &c->reference_bar);
+    }
+    for (size_t P; (P = count_vectors(e, s, at)) > 0;) {
+        struct points in = vectors_back(e, s, &e->back_uniforms, at, P);
+        for (size_t n = 0; n < P && find_vector(s, &at); n++, at.step++)
+            for (size_t i = 0; i < e->d; i++)
+                s->y_bar[i * P + n] =
+                    s->context[at.context].reference_bar.b[at.step * e->d + i];
+        memset(none, 0, P * sizeof *none);
+        program_forward(e->map, &e->map_uniforms, &s->map, &in);
+        program_vjp(e->map, &e->map_uniforms, &s->map, &in,
+                    (const double *const[2]){s->y_bar, none}, NULL, s->map_bar);
+    }
+}
+
 /* --- All together ------------------------------------------------------- */
 
 void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
@@ -99,22 +223,24 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     for (size_t i = 0; i < count; i++) {
         struct context *c = &s->context[i];
         context_place(e, s, c, i);
-        c->number = first + i;
         c->group = group_of(e, first + i);
         c->gap = &e->gaps.gap[first + i];
         c->M = estimate_steps(e, c->gap);
         c->dt = c->gap->length / (double)c->M;
     }
     read_ends(e, s);
-    if (e->frozen) map_ends(e, s, &e->guide_map);
+    if (e->frozen) map_ends(e, s, e->guide_map);
     else map_ends(e, s, &e->map_uniforms);
     contexts_choose(e, s);
-    if (e->frozen) map_ends(e, s, &e->map_uniforms);
+    if (e->frozen) {
+        move_references(e, s);
+        read_ends(e, s);
+        map_ends(e, s, &e->map_uniforms);
+    }
     for (size_t i = 0; i < count; i++) {
         struct context *c = &s->context[i];
         c->base += reference_log_density(&c->reference, c->y0, c->y1);
-        memset(c->y_bar, 0, 2 * e->d * sizeof *c->y_bar);
-        memset(c->lambda, 0, (c->M + 1) * e->d * sizeof *c->lambda);
+        memset(c->bars, 0, bars_size(e) * sizeof *c->bars);
     }
 }
 
@@ -129,9 +255,10 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
         double *y0_bar = c->y_bar, *y1_bar = y0_bar + d;
-        bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar, s->small);
+        bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar, &c->reference_bar,
+                   s->small);
         reference_log_density_vjp(&c->reference, c->y0, c->y1, once, y0_bar,
-                                  y1_bar);
+                                  y1_bar, c->k_bar);
         for (size_t i = 0; i < d; i++) {
             s->y_bar[i * P + 2 * n] = y0_bar[i];
             s->y_bar[i * P + 2 * n + 1] = y1_bar[i];
@@ -142,4 +269,5 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
         bar[n] = n % 2 ? once : 0.0;
     program_vjp(e->map, &e->map_uniforms, &s->map, &in,
                 (const double *const[2]){s->y_bar, bar}, NULL, s->map_bar);
+    references_vjp(e, s);
 }

@@ -40,11 +40,12 @@ static void parameters(FILE *out, const gsv_model *m)
         const struct param_spec *p = &m->spec->param[i];
         const double *v = m->value + p->offset;
         char shape[64] = "";
+        if (p->scale) continue;
         if (p->rank == 1) snprintf(shape, sizeof shape, "[%zu]", p->rows);
         if (p->rank == 2)
             snprintf(shape, sizeof shape, "[%zu,%zu]", p->rows, p->columns);
         fprintf(out, "  %s%s", p->name, shape);
-        if (p->fan_in) fputs("  drawn", out);
+        if (p->fan_in) fputs(m->record ? "  learned" : "  drawn", out);
         else if (p->rank == 0) fprintf(out, " = %g", v[0]);
         else
             for (size_t j = 0; j < p->rows * p->columns; j++) {
@@ -91,9 +92,15 @@ static void write_all(FILE *out, const gsv_model *m)
     fprintf(out, "%-15s y = %s, so that dy = f~ dt + dW\n", "map",
             s->diagonal ? "x / sigma, state by state" : "sigma^-1 x");
     networks(out, s->graph);
-    fprintf(out, "%-15s %zu %s in %zu %s\n", "parameters", s->parameters,
-            s->parameters == 1 ? "number" : "numbers", s->params,
-            s->params == 1 ? "name" : "names");
+    size_t numbers = 0, params = 0;
+    for (size_t i = 0; i < s->params; i++) {
+        const struct param_spec *p = &s->param[i];
+        numbers += p->scale ? 0 : p->rows * p->columns;
+        params += !p->scale;
+    }
+    fprintf(out, "%-15s %zu %s in %zu %s\n", "parameters", numbers,
+            numbers == 1 ? "number" : "numbers", params,
+            params == 1 ? "name" : "names");
     parameters(out, m);
 }
 

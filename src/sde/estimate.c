@@ -16,7 +16,7 @@ enum { ITEMS = 64 };
 /* A block's points fill about this much of the cache; an item of small groups
  * has at least as many points as keep the kernels busy. */
 enum { BLOCK_BYTES = 1 << 20, FEWEST_POINTS = 64, MOST_POINTS = 8192 };
-enum { BUSY_POINTS = 96, CONTEXT_BYTES = 1 << 20, MOST_GAPS = 256 };
+enum { BUSY_POINTS = 64, CONTEXT_BYTES = 1 << 20, MOST_GAPS = 256 };
 
 gsv_options gsv_options_default(void)
 {
@@ -104,23 +104,22 @@ static int add_divergence(struct estimate *e, node *divergence)
     return e->graph->failed ? GSV_NO_MEMORY : 0;
 }
 
-static int prepare(struct estimate *e, const double *guide)
+void estimate_prepare(struct estimate *e, const double *guide)
 {
     const double *value = e->model->value;
-    if (uniforms_init(&e->unit_uniforms, e->unit) ||
-        uniforms_init(&e->map_uniforms, e->map) ||
-        uniforms_init(&e->guide_unit, e->unit) ||
-        uniforms_init(&e->guide_map, e->map))
-        return GSV_NO_MEMORY;
-    e->frozen = guide != NULL;
     program_prepare(e->unit, value, &e->unit_uniforms);
     program_prepare(e->map, value, &e->map_uniforms);
-    program_prepare(e->unit, guide ? guide : value, &e->guide_unit);
-    program_prepare(e->map, guide ? guide : value, &e->guide_map);
-    return 0;
+    program_prepare(e->back, value, &e->back_uniforms);
+    e->frozen = guide != NULL;
+    e->guide_unit = guide ? &e->frozen_unit : &e->unit_uniforms;
+    e->guide_map = guide ? &e->frozen_map : &e->map_uniforms;
+    if (!guide) return;
+    program_prepare(e->unit, guide, &e->frozen_unit);
+    program_prepare(e->map, guide, &e->frozen_map);
+    program_prepare(e->back, guide, &e->frozen_back);
 }
 
-static int make_programs(struct estimate *e, const double *guide)
+static int make_programs(struct estimate *e)
 {
     const gsv_model *m = e->model;
     size_t n = m->spec->parameters, outputs = 1;
@@ -134,21 +133,65 @@ static int make_programs(struct estimate *e, const double *guide)
     const struct graph *g = e->graph ? e->graph : m->spec->graph;
     e->unit = program_new(g, outputs, unit, n, wide);
     e->map = program_new(g, 2, map, n, wide);
-    return e->unit && e->map ? prepare(e, guide) : GSV_NO_MEMORY;
+    e->back = program_new(g, 1, &m->data_state, n, wide);
+    if (!e->unit || !e->map || !e->back ||
+        uniforms_init(&e->unit_uniforms, e->unit) ||
+        uniforms_init(&e->map_uniforms, e->map) ||
+        uniforms_init(&e->back_uniforms, e->back) ||
+        uniforms_init(&e->frozen_unit, e->unit) ||
+        uniforms_init(&e->frozen_map, e->map) ||
+        uniforms_init(&e->frozen_back, e->back))
+        return GSV_NO_MEMORY;
+    return 0;
 }
 
 /* --- Groups, items, sizes ----------------------------------------------- */
 
+/* All gaps and the groups that they form. */
 static int make_groups(struct estimate *e)
 {
-    const struct gaps *g = &e->gaps;
-    e->group_first = NEW(size_t, g->count + 1);
-    if (!e->group_first) return GSV_NO_MEMORY;
+    struct gaps *g = &e->gaps;
+    e->every_first = NEW(size_t, g->count + 1);
+    if (!e->every_first) return GSV_NO_MEMORY;
     for (size_t i = 0; i < g->count; i++)
         if (!e->options->joint || !i || g->gap[i].track != g->gap[i - 1].track)
-            e->group_first[e->groups++] = i;
-    e->group_first[e->groups] = g->count;
+            e->every_first[e->every_group++] = i;
+    e->every_first[e->every_group] = g->count;
+    if (!e->most || e->most > e->every_group) e->most = e->every_group;
+    e->groups = e->most;
     return 0;
+}
+
+/* Where only some groups are chosen, their gaps follow each other in a list of
+ * their own. */
+static int make_room_for_groups(struct estimate *e)
+{
+    size_t longest = 0;
+    e->every = e->gaps.gap;
+    e->group_first = e->every_first;
+    if (e->most == e->every_group) return 0;
+    for (size_t i = 0; i < e->every_group; i++) {
+        size_t n = e->every_first[i + 1] - e->every_first[i];
+        if (n > longest) longest = n;
+    }
+    e->gaps.gap = NEW(struct gap, e->most * longest);
+    e->group_first = NEW(size_t, e->most + 1);
+    return e->gaps.gap && e->group_first ? 0 : GSV_NO_MEMORY;
+}
+
+static void copy_groups(struct estimate *e, size_t n, const size_t *group)
+{
+    size_t gaps = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t from = group ? group[i] : i, first = e->every_first[from];
+        size_t count = e->every_first[from + 1] - first;
+        memcpy(e->gaps.gap + gaps, e->every + first, count * sizeof *e->every);
+        e->group_first[i] = gaps;
+        gaps += count;
+    }
+    e->group_first[n] = gaps;
+    e->gaps.count = gaps;
+    e->groups = n;
 }
 
 /* K as it is used: one path where no gap has an inner point, and a power of
@@ -176,12 +219,20 @@ static size_t fewest_paths(const struct estimate *e)
     return brownian ? 8 : 16 * (e->d + 1);
 }
 
-size_t group_columns(const struct estimate *e, size_t group)
+static size_t columns_of(const struct estimate *e, const struct gap *gap,
+                         size_t gaps)
 {
     size_t columns = 0;
-    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
-        columns += walk_columns(e, estimate_steps(e, &e->gaps.gap[i]));
+    for (size_t i = 0; i < gaps; i++)
+        columns += walk_columns(e, estimate_steps(e, &gap[i]));
     return columns;
+}
+
+size_t group_columns(const struct estimate *e, size_t group)
+{
+    size_t first = e->group_first[group];
+    return columns_of(e, e->gaps.gap + first,
+                      e->group_first[group + 1] - first);
 }
 
 /* Averaging over tracks, a path's weight is known only at the track's end. So
@@ -196,9 +247,9 @@ static void make_room_for_tracks(struct estimate *e, size_t point_bytes)
     if (!e->options->joint || !e->options->gradient ||
         e->groups < ONLINE_TRACKS)
         return;
-    for (size_t g = 0; g < e->groups; g++) {
-        size_t n = e->group_first[g + 1] - e->group_first[g];
-        size_t columns = group_columns(e, g);
+    for (size_t g = 0; g < e->every_group; g++) {
+        size_t n = e->every_first[g + 1] - e->every_first[g];
+        size_t columns = columns_of(e, e->every + e->every_first[g], n);
         if (columns > points) points = columns;
         if (n > gaps) gaps = n;
     }
@@ -261,6 +312,7 @@ static size_t chunk_first(const struct estimate *e, size_t chunk)
 
 static int make_items(struct estimate *e)
 {
+    e->items = 0;
     if (e->chunks == 1) return pack_groups(e);
     for (size_t g = 0; g < e->groups; g++)
         for (size_t c = 0; c < e->chunks; c++)
@@ -272,16 +324,12 @@ static int make_items(struct estimate *e)
 
 /* --- Memory ------------------------------------------------------------- */
 
-/* The most weights that an item has at once. */
+/* The most weights that an item has at once: small groups fill a block of
+ * points at most, and every path has a point; a large one is alone. */
 static size_t item_weights(const struct estimate *e)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < e->items; i++) {
-        const struct item *t = &e->item[i];
-        size_t n = (t->group1 - t->group0) * (t->k1 - t->k0);
-        if (n > most) most = n;
-    }
-    return most;
+    size_t alone = e->chunks > 1 ? chunk_first(e, 1) + 8 : e->K;
+    return alone > e->capacity ? alone : e->capacity;
 }
 
 static int scratch_init(const struct estimate *e, struct scratch *s)
@@ -343,7 +391,8 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     if (!s->context || !s->piece || arena_init(&s->arena, bytes) ||
         workspace_init(&s->unit, e->unit, P, gradient,
                        e->options->reference != GSV_REFERENCE_BROWNIAN) ||
-        workspace_init(&s->map, e->map, G, gradient, false))
+        workspace_init(&s->map, e->map, G, gradient, false) ||
+        workspace_init(&s->back, e->back, G, false, false))
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < parts; i++)
         *part[i].array = arena_take(&s->arena, part[i].count);
@@ -356,6 +405,7 @@ static void scratch_free(struct scratch *s)
 {
     workspace_free(&s->unit);
     workspace_free(&s->map);
+    workspace_free(&s->back);
     arena_free(&s->arena);
     mem_free(s->context);
     mem_free(s->piece);
@@ -384,21 +434,31 @@ static int make_memory(struct estimate *e)
     return 0;
 }
 
-int estimate_init(struct estimate *e, const gsv_model *m,
-                  const gsv_series *series, const gsv_options *o,
-                  const double *guide)
+int estimate_choose(struct estimate *e, size_t n, const size_t *group)
 {
-    *e = (struct estimate){
-        .model = m, .options = o, .d = m->spec->dim, .inputs = m->spec->inputs};
+    if (e->most < e->every_group) copy_groups(e, n, group);
+    return make_items(e);
+}
+
+int estimate_init(struct estimate *e, const gsv_model *m,
+                  const gsv_series *series, const gsv_options *o, size_t most)
+{
+    *e = (struct estimate){.model = m,
+                           .options = o,
+                           .d = m->spec->dim,
+                           .inputs = m->spec->inputs,
+                           .halved = true,
+                           .most = most};
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
     if (!status) status = find_longest(e);
     if (!status) status = check_reference(e);
     if (!status) status = make_groups(e);
-    if (!status) status = make_programs(e, guide);
+    if (!status) status = make_room_for_groups(e);
+    if (!status) status = make_programs(e);
     if (status) return status;
     make_sizes(e);
-    status = make_items(e);
+    status = estimate_choose(e, e->most, NULL);
     return status ? status : make_memory(e);
 }
 
@@ -416,13 +476,18 @@ void estimate_free(struct estimate *e)
     mem_free(e->S2);
     mem_free(e->unit_bar);
     mem_free(e->map_bar);
-    mem_free(e->group_first);
+    if (e->group_first != e->every_first) mem_free(e->group_first);
+    mem_free(e->every_first);
+    if (e->every != e->gaps.gap) mem_free(e->every);
     uniforms_free(&e->unit_uniforms);
     uniforms_free(&e->map_uniforms);
-    uniforms_free(&e->guide_unit);
-    uniforms_free(&e->guide_map);
+    uniforms_free(&e->frozen_unit);
+    uniforms_free(&e->frozen_map);
+    uniforms_free(&e->frozen_back);
+    uniforms_free(&e->back_uniforms);
     program_free(e->unit);
     program_free(e->map);
+    program_free(e->back);
     graph_free(e->graph);
     gaps_free(&e->gaps);
 }

@@ -38,16 +38,24 @@ struct estimate {
     const gsv_options *options;
     struct gaps gaps;
     size_t d, inputs, K;
+    uint32_t iteration; /* of the random numbers */
+    bool halved;        /* whether l(2 dt) is wanted */
 
     struct graph *graph;  /* the model's with more nodes, or NULL     */
     struct program *unit; /* f~, and with stratonovich its divergence */
     struct program *map;  /* T and log |det dT/dx|                    */
-    struct uniforms unit_uniforms, map_uniforms;
+    struct program *back; /* T^-1                                     */
+    struct uniforms unit_uniforms, map_uniforms, back_uniforms;
     /* References are made from these values: the same, or frozen ones. */
-    struct uniforms guide_unit, guide_map;
+    struct uniforms frozen_unit, frozen_map, frozen_back;
+    const struct uniforms *guide_unit, *guide_map;
     bool frozen;
 
-    size_t *group_first; /* (groups + 1): gaps of a group */
+    struct gap *every;   /* all gaps, of which some are chosen: gaps.gap */
+    size_t *every_first; /* (every group + 1): gaps of all groups        */
+    size_t every_group;
+    size_t most;         /* groups that are chosen at once, at most      */
+    size_t *group_first; /* (most + 1): gaps of a chosen group           */
     size_t groups, chunks;
     struct item *item;
     size_t items, item_capacity;
@@ -69,19 +77,22 @@ struct estimate {
 /* A gap made ready: its ends in unit diffusion, and its reference. */
 struct context {
     const struct gap *gap;
-    size_t number, group, M;
+    size_t group, M;
     double dt, base;
     double energy; /* int |f|^2 dt / d on the chord: drift against noise */
     enum form form;
     struct reference reference;
+    struct reference_bar reference_bar;
     double *y0, *y1; /* (d)        */
+    double *bars;    /* all of these: */
     double *y_bar;   /* (2, d)     */
+    double *k_bar;   /* (d)        */
     double *lambda;  /* (M + 1, d) */
 };
 
 /* A thread's own memory. P is the capacity of a block. */
 struct scratch {
-    struct workspace unit, map;
+    struct workspace unit, map, back;
     struct arena arena;
     struct draw draw;
     struct context *context; /* (batch) */

@@ -169,12 +169,14 @@ static int add_track(struct gaps *g, size_t track)
         if (!is) continue;
         if (have) {
             if (MEM_ROOM(g->gap, g->count, g->capacity)) return GSV_NO_MEMORY;
-            g->gap[g->count++] =
+            g->gap[g->count] =
                 (struct gap){.track = track,
                              .from = last,
                              .to = row,
+                             .number = g->count,
                              .start = s->time[last],
                              .length = s->time[row] - s->time[last]};
+            g->count++;
             if (check_jumps(g, &g->gap[g->count - 1])) return GSV_BAD_INPUT;
         }
         have = true;
@@ -213,12 +215,8 @@ int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
     *g = (struct gaps){
         .series = s, .spec = m->spec, .noise_input = m->noise_input};
     int status = map_columns(g, m, 0);
-    g->track_first = NEW(size_t, s->tracks + 1);
-    if (!status && !g->track_first) status = GSV_NO_MEMORY;
-    for (size_t r = 0; !status && r < s->tracks; r++) {
+    for (size_t r = 0; !status && r < s->tracks; r++)
         status = add_track(g, r);
-        g->track_first[r + 1] = g->count;
-    }
     if (!status && !g->count)
         status = fail(GSV_BAD_INPUT,
                       "%s has no two rows of one series in which the states "
@@ -232,7 +230,6 @@ void gaps_free(struct gaps *g)
 {
     mem_free(g->column);
     mem_free(g->gap);
-    mem_free(g->track_first);
     *g = (struct gaps){0};
 }
 

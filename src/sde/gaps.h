@@ -7,8 +7,9 @@
 #include "sde/model.h"
 
 struct gap {
-    size_t track, from, to; /* rows of the series */
-    double start, length;   /* in time            */
+    size_t track, from, to; /* rows of the series               */
+    size_t number;          /* among all: random numbers hang on it */
+    double start, length;   /* in time                          */
 };
 
 /* The knots of one input in one track are those of its rows that have it. */
@@ -19,7 +20,6 @@ struct gaps {
     size_t *column; /* (dim + inputs): where they stand in the series */
     struct gap *gap;
     size_t count, capacity;
-    size_t *track_first; /* (tracks + 1): gaps of a track */
 };
 
 /* Both are borrowed. Fails where there is no gap at all. */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fast.h"
 #include "base/linalg.h"
 
 /* |A| s <= SHORT: the terms of Q fall like (2 |A| s)^n / n!, and those below
@@ -20,8 +21,25 @@ size_t linear_scratch(size_t d)
     return 3 * d * d;
 }
 
+INLINE void product(size_t d, const double *A, bool A_transposed,
+                    const double *B, bool B_transposed, double *restrict C)
+{
+    if (d > 3) {
+        linalg_product(d, d, d, A, A_transposed, B, B_transposed, C);
+        return;
+    }
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            double sum = 0.0;
+            for (size_t l = 0; l < d; l++)
+                sum += A[A_transposed ? l * d + i : i * d + l] *
+                       B[B_transposed ? j * d + l : l * d + j];
+            C[i * d + j] = sum;
+        }
+}
+
 /* The largest sum of a row's magnitudes. */
-static double norm(size_t d, const double *A)
+INLINE double norm(size_t d, const double *A)
 {
     double most = 0.0;
     for (size_t i = 0; i < d; i++) {
@@ -33,7 +51,7 @@ static double norm(size_t d, const double *A)
     return most;
 }
 
-static void identity(size_t d, double scale, double *X)
+INLINE void identity(size_t d, double scale, double *X)
 {
     memset(X, 0, d * d * sizeof *X);
     for (size_t i = 0; i < d; i++)
@@ -50,14 +68,14 @@ static int terms_of(double size)
 }
 
 /* Phi = sum (A s)^n / n!, Gamma = sum A^n s^(n+1) / (n+1)!. */
-static void series_phi(size_t d, int terms, double s, const double *A,
+INLINE void series_phi(size_t d, int terms, double s, const double *A,
                        double *Phi, double *Gamma, double *term, double *next)
 {
     identity(d, 1.0, Phi);
     identity(d, s, Gamma);
     identity(d, 1.0, term);
     for (int n = 1; n < terms; n++) {
-        linalg_product(d, d, d, A, false, term, false, next);
+        product(d, A, false, term, false, next);
         for (size_t e = 0; e < d * d; e++) {
             term[e] = next[e] * s / n;
             Phi[e] += term[e];
@@ -67,13 +85,13 @@ static void series_phi(size_t d, int terms, double s, const double *A,
 }
 
 /* Q = sum X_n with X_0 = s I, X_n = (A X_(n-1) + X_(n-1) A') s / (n+1). */
-static void series_Q(size_t d, int terms, double s, const double *A, double *Q,
+INLINE void series_Q(size_t d, int terms, double s, const double *A, double *Q,
                      double *term, double *next)
 {
     identity(d, s, Q);
     identity(d, s, term);
     for (int n = 1; n < terms; n++) {
-        linalg_product(d, d, d, A, false, term, false, next);
+        product(d, A, false, term, false, next);
         for (size_t i = 0; i < d; i++)
             for (size_t j = 0; j < d; j++) {
                 term[i * d + j] =
@@ -84,22 +102,24 @@ static void series_Q(size_t d, int terms, double s, const double *A, double *Q,
 }
 
 /* From s to 2s; X and Y are scratch. */
-static void doubled(size_t d, double *Phi, double *Gamma, double *Q, double *X,
+INLINE void doubled(size_t d, double *Phi, double *Gamma, double *Q, double *X,
                     double *Y)
 {
     size_t dd = d * d;
-    linalg_product(d, d, d, Phi, false, Q, false, X);
-    linalg_product(d, d, d, X, false, Phi, true, Y);
+    product(d, Phi, false, Q, false, X);
+    product(d, X, false, Phi, true, Y);
     for (size_t e = 0; e < dd; e++)
         Q[e] += Y[e];
-    linalg_product(d, d, d, Phi, false, Gamma, false, X);
+    product(d, Phi, false, Gamma, false, X);
     for (size_t e = 0; e < dd; e++)
         Gamma[e] += X[e];
-    linalg_product(d, d, d, Phi, false, Phi, false, X);
+    product(d, Phi, false, Phi, false, X);
     memcpy(Phi, X, dd * sizeof *Phi);
 }
 
-bool linear_transition(size_t d, double dt, const double *A, double *Phi,
+/* Small ones are unrolled: in a gap of a few points this takes as long as the
+ * drift. */
+INLINE bool transition(size_t d, double dt, const double *A, double *Phi,
                        double *Gamma, double *Q, double *Phi_half,
                        double *Gamma_half, double *scratch)
 {
@@ -121,4 +141,24 @@ bool linear_transition(size_t d, double dt, const double *A, double *Phi,
     for (size_t e = 0; e < dd; e++)
         if (!isfinite(Q[e]) || !isfinite(Phi[e])) return false;
     return true;
+}
+
+FAST bool linear_transition(size_t d, double dt, const double *A, double *Phi,
+                            double *Gamma, double *Q, double *Phi_half,
+                            double *Gamma_half, double *scratch)
+{
+    switch (d) {
+    case 1:
+        return transition(1, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
+    case 2:
+        return transition(2, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
+    case 3:
+        return transition(3, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
+    default:
+        return transition(d, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
+    }
 }

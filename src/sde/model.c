@@ -2,15 +2,13 @@
 /* Making models and asking them: sizes, names, values, drift and diffusion. */
 #include "sde/model.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "graph/program.h"
+#include "sde/fit_record.h"
 
 const char *gsv_version(void)
 {
@@ -55,39 +53,62 @@ static int to_unit_diffusion(struct gsv_model *m)
     }
     m->unit_drift = over_sigma(s, f);
     m->unit_state = over_sigma(s, state);
+    m->data_state = times_sigma(s, state);
     m->log_jacobian = graph_unary(g, OP_NEG, log_det_sigma(s));
     m->learned_noise = graph_depends(g, s->sigma, OP_PARAM);
     m->calls = g->call.f != NULL;
     return g->failed ? GSV_NO_MEMORY : 0;
 }
 
-/* Which inputs sigma is made of. */
-static int find_noise_inputs(struct gsv_model *m)
+/* Which parameter a leaf of the graph begins in. */
+static size_t param_at(const struct spec *s, size_t offset)
 {
-    const struct graph *g = m->spec->graph;
-    node sigma = m->spec->sigma;
-    bool *wanted = NEW(bool, sigma + 1);
-    m->noise_input = NEW(bool, m->spec->inputs);
-    if (!wanted || !m->noise_input) {
-        mem_free(wanted);
-        return GSV_NO_MEMORY;
-    }
-    wanted[sigma] = true;
-    for (node n = sigma + 1; n-- > 0;) {
+    size_t i = s->params;
+    while (i-- > 1 && s->param[i].offset > offset)
+        ;
+    return i;
+}
+
+/* The inputs and parameters that an expression is made of. */
+static int find_leaves(const struct spec *s, node root, bool *input,
+                       bool *param)
+{
+    const struct graph *g = s->graph;
+    bool *wanted = NEW(bool, root + 1);
+    if (!wanted) return GSV_NO_MEMORY;
+    wanted[root] = true;
+    for (node n = root + 1; n-- > 0;) {
         const struct node_info *info = graph_info(g, n);
-        if (wanted[n] && info->op == OP_INPUT)
-            m->noise_input[info->offset] = true;
-        for (size_t i = 0; wanted[n] && i < info->inputs; i++)
+        if (!wanted[n]) continue;
+        if (info->op == OP_INPUT) input[info->offset] = true;
+        if (info->op == OP_PARAM) param[param_at(s, info->offset)] = true;
+        for (size_t i = 0; i < info->inputs; i++)
             wanted[graph_input(g, n, i)] = true;
     }
     mem_free(wanted);
     return 0;
 }
 
+static int find_dependencies(struct gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    m->noise_input = NEW(bool, s->inputs);
+    m->noise_param = NEW(bool, s->params);
+    m->drift_param = NEW(bool, s->params);
+    bool *other = NEW(bool, s->inputs);
+    int status = GSV_NO_MEMORY;
+    if (m->noise_input && m->noise_param && m->drift_param && other)
+        status = find_leaves(s, s->drift, other, m->drift_param);
+    if (!status)
+        status = find_leaves(s, s->sigma, m->noise_input, m->noise_param);
+    mem_free(other);
+    return status;
+}
+
 /* --- Making ------------------------------------------------------------- */
 
 /* The spec is taken. */
-static gsv_model *model_new(struct spec *spec)
+static gsv_model *model_new(struct spec *spec, const char *text)
 {
     if (!spec) return NULL;
     gsv_model *m = NEW(gsv_model, 1);
@@ -96,10 +117,11 @@ static gsv_model *model_new(struct spec *spec)
         return NULL;
     }
     m->spec = spec;
+    m->text = mem_string(text);
     m->value = NEW(double, spec->parameters);
     m->column = NEW(const char *, spec->dim + spec->inputs);
-    if (!m->value || !m->column || to_unit_diffusion(m) ||
-        find_noise_inputs(m)) {
+    if (!m->text || !m->value || !m->column || to_unit_diffusion(m) ||
+        find_dependencies(m)) {
         gsv_model_free(m);
         return NULL;
     }
@@ -119,12 +141,12 @@ static gsv_model *model_new(struct spec *spec)
 gsv_model *gsv_model_parse(const char *text, const char *name)
 {
     struct source source = {.name = name ? name : "model", .text = text};
-    return model_new(spec_new(&source));
+    return model_new(spec_new(&source), text);
 }
 
 gsv_model *gsv_model_callback(const gsv_callback *c)
 {
-    return model_new(spec_callback(c));
+    return model_new(spec_callback(c), "");
 }
 
 void gsv_model_free(gsv_model *m)
@@ -134,34 +156,12 @@ void gsv_model_free(gsv_model *m)
     mem_free(m->value);
     mem_free(m->column);
     mem_free(m->noise_input);
+    mem_free(m->noise_param);
+    mem_free(m->drift_param);
+    mem_free(m->text);
+    fit_record_free(m->record);
+    tensors_free(&m->state);
     mem_free(m);
-}
-
-/* A model is a page of text: more than this is some other file. */
-enum { LONGEST_FILE = 1 << 20 };
-
-gsv_model *gsv_model_read(const char *path)
-{
-    bool piped = !strcmp(path, "-");
-    FILE *in = piped ? stdin : fopen(path, "rb");
-    if (!in)
-        return fail_null(GSV_BAD_INPUT, "cannot open the model %s: %s", path,
-                         strerror(errno));
-    gsv_model *m = NULL;
-    char *text = mem_new(LONGEST_FILE + 1, 1);
-    size_t n = text ? fread(text, 1, LONGEST_FILE + 1, in) : 0;
-    if (text && ferror(in))
-        fail(GSV_BAD_INPUT, "cannot read the model %s: %s", path,
-             strerror(errno));
-    else if (text && n > LONGEST_FILE)
-        fail(GSV_BAD_INPUT, "%s is larger than 1 MiB: it is not a model", path);
-    else if (text && memchr(text, 0, n))
-        fail(GSV_BAD_INPUT, "%s has zero bytes: it is not a model's text",
-             path);
-    else if (text) m = gsv_model_parse(text, piped ? "<stdin>" : path);
-    mem_free(text);
-    if (!piped) fclose(in);
-    return m;
 }
 
 /* --- Asking ------------------------------------------------------------- */
@@ -207,7 +207,23 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .low = p->low,
                        .high = p->high,
                        .lower = p->lower,
-                       .weight = p->fan_in > 0};
+                       .weight = p->fan_in > 0,
+                       .scale = p->scale};
+}
+
+bool gsv_model_is_noise(const gsv_model *m, size_t i)
+{
+    return m->noise_param[i];
+}
+
+const char *gsv_model_text(const gsv_model *m)
+{
+    return m->text;
+}
+
+const gsv_record *gsv_model_record(const gsv_model *m)
+{
+    return m->record;
 }
 
 size_t gsv_model_values(const gsv_model *m)
@@ -238,15 +254,15 @@ void gsv_model_draw(gsv_model *m, uint64_t seed)
 /* --- Drift and diffusion at points -------------------------------------- */
 
 /* One output of the model at n points, in blocks. */
-static int evaluate_at(const gsv_model *m, node what, const struct points *in,
-                       double *out)
+int model_evaluate(const gsv_model *m, node what, const struct points *in,
+                   bool wide, double *out)
 {
     const struct graph *g = m->spec->graph;
     size_t n = in->P, size = graph_size(g, what);
     int status = 0;
     struct uniforms u = {0};
     struct workspace w = {0};
-    struct program *p = program_new(g, 1, &what, m->spec->parameters, true);
+    struct program *p = program_new(g, 1, &what, m->spec->parameters, wide);
     if (!p || uniforms_init(&u, p) || workspace_init(&w, p, n, false, false)) {
         status = GSV_NO_MEMORY;
     } else {
@@ -266,7 +282,7 @@ int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
     struct points in = {.P = n, .state = x, .time = time, .input = input};
     if (m->spec->inputs && !input)
         return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
-    return n ? evaluate_at(m, m->spec->drift, &in, f) : 0;
+    return n ? model_evaluate(m, m->spec->drift, &in, true, f) : 0;
 }
 
 int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
@@ -276,7 +292,7 @@ int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
     struct points in = {.P = n, .state = x, .time = time, .input = input};
     if (s->inputs && !input)
         return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
-    int status = n ? evaluate_at(m, s->diffusion, &in, g) : 0;
+    int status = n ? model_evaluate(m, s->diffusion, &in, true, g) : 0;
     if (status || !n || !s->diagonal) return status;
     /* From the diagonal (dim, n) to the matrix (dim, dim, n), last row first:
      * a row only ever moves to the right. */

@@ -8,20 +8,33 @@
 #ifndef SDE_MODEL_H
 #define SDE_MODEL_H
 
+#include "data/safetensors.h"
+#include "graph/program.h"
 #include "lang/spec.h"
 
 #include "girsanov.h"
 
 struct gsv_model {
     struct spec *spec;
-    const char **column; /* (dim + inputs), borrowed from the spec */
-    double *value;       /* (spec->parameters)                     */
-    node unit_drift;     /* f~(y, t): (dim, 1)                     */
-    node unit_state;     /* T(x, t): (dim, 1)                      */
-    node log_jacobian;   /* log |det dT/dx|                        */
-    bool learned_noise;  /* whether T depends on parameters        */
-    bool *noise_input;   /* (inputs) whether the noise depends on it */
-    bool calls;          /* whether the drift is a C callback      */
+    const char **column;  /* (dim + inputs), borrowed from the spec */
+    double *value;        /* (spec->parameters)                     */
+    node unit_drift;      /* f~(y, t): (dim, 1)                     */
+    node unit_state;      /* T(x, t): (dim, 1)                      */
+    node data_state;      /* T^-1(y, t): (dim, 1)                   */
+    node log_jacobian;    /* log |det dT/dx|                        */
+    bool learned_noise;   /* whether T depends on parameters        */
+    bool *noise_input;    /* (inputs) whether the noise depends on it */
+    bool *noise_param;    /* (params) the same                      */
+    bool *drift_param;    /* (params) whether the drift does        */
+    bool calls;           /* whether the drift is a C callback      */
+    char *text;           /* what it was made from, or ""           */
+    gsv_record *record;   /* of a fit, or NULL                      */
+    struct tensors state; /* of an optimiser that can be resumed    */
 };
+
+/* A node of the model's graph at points, to out (size, P). wide: networks in
+ * double. */
+int model_evaluate(const gsv_model *m, node what, const struct points *in,
+                   bool wide, double *out);
 
 #endif

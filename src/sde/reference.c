@@ -7,7 +7,7 @@
 #include "base/linalg.h"
 #include "sde/linear.h"
 
-enum { MATRICES = 15, VECTORS = 4, WORK = 12 };
+enum { MATRICES = 17, VECTORS = 4, WORK = 12 };
 
 size_t reference_size(size_t d, size_t M)
 {
@@ -19,11 +19,13 @@ void reference_place(struct reference *r, size_t d, size_t M, double *memory)
 {
     size_t dd = M * d * d;
     double **matrix[MATRICES] = {
-        &r->A,      &r->Phi,    &r->Gamma,    &r->Q,          &r->half_Phi,
-        &r->B,      &r->G,      &r->L,        &r->W,          &r->V,
-        &r->pair_P, &r->long_A, &r->long_Phi, &r->long_Gamma, &r->long_P};
+        &r->A,          &r->Phi,        &r->Gamma,  &r->Q,      &r->half_Phi,
+        &r->F,          &r->half_Gamma, &r->B,      &r->G,      &r->L,
+        &r->W,          &r->V,          &r->pair_P, &r->long_A, &r->long_Phi,
+        &r->long_Gamma, &r->long_P};
     double **vector[VECTORS] = {&r->b, &r->c, &r->h, &r->half_c};
     r->d = d;
+    r->pairs = true;
     for (size_t i = 0; i < MATRICES; i++, memory += dd)
         *matrix[i] = memory;
     for (size_t i = 0; i < VECTORS; i++, memory += M * d)
@@ -52,12 +54,12 @@ static void times(size_t d, const double *X, const double *x, bool add,
 static bool step_transition(struct reference *r, size_t m)
 {
     size_t d = r->d, at = m * d * d;
-    double *half_Gamma = r->scratch, *work = half_Gamma + d * d;
     if (!linear_transition(d, r->dt, r->A + at, r->Phi + at, r->Gamma + at,
-                           r->Q + at, r->half_Phi + at, half_Gamma, work))
+                           r->Q + at, r->half_Phi + at, r->half_Gamma + at,
+                           r->scratch))
         return false;
     times(d, r->Gamma + at, r->b + m * d, false, r->c + m * d);
-    times(d, half_Gamma, r->b + m * d, false, r->half_c + m * d);
+    times(d, r->half_Gamma + at, r->b + m * d, false, r->half_c + m * d);
     return true;
 }
 
@@ -127,7 +129,8 @@ static void repeat(double *x, size_t n, size_t times_more)
 static void repeat_steps(struct reference *r)
 {
     size_t d = r->d, dd = d * d, more = r->M - 1;
-    double *matrix[] = {r->A, r->Phi, r->Gamma, r->Q, r->half_Phi, r->W, r->V};
+    double *matrix[] = {r->A,        r->Phi,        r->Gamma, r->Q,
+                        r->half_Phi, r->half_Gamma, r->W,     r->V};
     double *vector[] = {r->b, r->c, r->half_c};
     for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
         repeat(matrix[i], dd, more);
@@ -155,7 +158,7 @@ static bool build_steps(struct reference *r)
                               r->W + m * dd, r->V + m * dd, r->scratch))
             return false;
     if (once) repeat_steps(r);
-    for (size_t m = 0; m + 2 <= M; m += 2) {
+    for (size_t m = 0; r->pairs && m + 2 <= M; m += 2) {
         if (once && m) copy_pair(r, m);
         else if (!build_pair(r, m)) return false;
     }
@@ -173,6 +176,7 @@ static bool step_bridge(struct reference *r, size_t m, double *F, double *k,
     double *FQ = r->scratch, *X = FQ + dd, *chol = X + dd, *E = chol + dd;
     const double *Q = r->Q + at;
     double *G = r->G + at, *L = r->L + at;
+    memcpy(r->F + at, F, dd * sizeof *F);
     linalg_product(d, d, d, F, false, Q, false, FQ);
     linalg_product(d, d, d, FQ, false, F, true, X);
     for (size_t e = 0; e < dd; e++)
@@ -266,7 +270,7 @@ double reference_log_density(const struct reference *r, const double *y0,
 
 void reference_log_density_vjp(const struct reference *r, const double *y0,
                                const double *y1, double scale, double *y0_bar,
-                               double *y1_bar)
+                               double *y1_bar, double *k0_bar)
 {
     size_t d = r->d;
     if (r->kind == REFERENCE_BROWNIAN) {
@@ -282,7 +286,36 @@ void reference_log_density_vjp(const struct reference *r, const double *y0,
     residual(r, y0, y1, half, q);
     for (size_t i = 0; i < d; i++) {
         y1_bar[i] -= scale * q[i];
+        k0_bar[i] += scale * q[i];
         for (size_t j = 0; j < d; j++)
             y0_bar[j] += scale * r->F0[i * d + j] * q[i];
     }
+}
+
+/* --- What hangs on b ------------------------------------------------------ */
+
+/* y += X' x. */
+static void times_turned(size_t d, const double *X, const double *x, double *y)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            y[j] += X[i * d + j] * x[i];
+}
+
+/* c = Gamma b, half_c = Gamma_half b; k_m = sum over n >= m of F_{n+1} c_n. */
+void reference_vjp(const struct reference *r, double *k_bar,
+                   struct reference_bar *bar)
+{
+    size_t d = r->d, dd = d * d;
+    for (size_t m = 0; m < r->M; m++) {
+        double *c_bar = bar->c + m * d, *b_bar = bar->b + m * d;
+        for (size_t i = 0; i < d; i++)
+            k_bar[i] += bar->k[m * d + i];
+        times_turned(d, r->F + m * dd, k_bar, c_bar);
+        times_turned(d, r->Gamma + m * dd, c_bar, b_bar);
+        times_turned(d, r->half_Gamma + m * dd, bar->half_c + m * d, b_bar);
+    }
+    for (size_t m = 1; r->kind == REFERENCE_LINEAR && m < r->M; m++)
+        for (size_t i = 0; i < d; i++)
+            bar->b[i] += bar->b[m * d + i];
 }

@@ -16,7 +16,11 @@
  *     E = I - G_m F_{m+1},  B_m = E Phi_m,  h_m = E c_m - G_m k_{m+1},
  *     L_m L_m' = E Q_m.
  *
- * It is a constant under differentiation. */
+ * A is a constant under differentiation. So is b where it was found: in the
+ * coordinates of the data, where the bridge's middle line then stays the same.
+ * Here, b = T(b_x) moves with the noise. In these coordinates it would not: a
+ * few paths would be far from where the drift now is, and the gradient by the
+ * noise of little use. */
 #ifndef SDE_REFERENCE_H
 #define SDE_REFERENCE_H
 
@@ -27,11 +31,13 @@ enum reference_kind { REFERENCE_BROWNIAN, REFERENCE_LINEAR, REFERENCE_LNA };
 
 struct reference {
     enum reference_kind kind;
+    bool pairs; /* whether steps twice as long are wanted, too */
     size_t d, M;
     double dt;
     /* Vectors (M, d), matrices (M, d, d). */
     double *b, *c, *h, *half_c; /* half_c: Gamma b of half a step */
-    double *A, *Phi, *Gamma, *Q, *half_Phi;
+    double *A, *Phi, *Gamma, *Q, *half_Phi, *half_Gamma;
+    double *F; /* F_{m+1} at m */
     double *B, *G, *L;
     /* The midpoint form: W = Gamma' Q^-1, V = W Gamma. */
     double *W, *V;
@@ -63,6 +69,17 @@ double reference_log_density(const struct reference *r, const double *y0,
 /* Adds scale times its gradient. */
 void reference_log_density_vjp(const struct reference *r, const double *y0,
                                const double *y1, double scale, double *y0_bar,
-                               double *y1_bar);
+                               double *y1_bar, double *k0_bar);
+
+/* Gradients by what is made of b, (M, d) each: by b itself, c and half_c as
+ * they stand in the weights and in the bridge; k: by k_m in step m. */
+struct reference_bar {
+    double *b, *c, *half_c, *k;
+};
+
+/* All of it to bar->b: of every step, or of the first one where kind is
+ * linear. k_bar (d) is that by k_0, and is used up. */
+void reference_vjp(const struct reference *r, double *k_bar,
+                   struct reference_bar *bar);
 
 #endif

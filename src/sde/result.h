@@ -5,11 +5,32 @@
 
 #include "sde/estimate.h"
 
-/* guide: values that references are made from; NULL for the model's own. */
+/* Over all groups, or over at most so many at once: then the first of them are
+ * chosen. Model, series and options are borrowed. After it, and whenever the
+ * model's values change: estimate_prepare(). */
 int estimate_init(struct estimate *e, const gsv_model *m,
-                  const gsv_series *series, const gsv_options *o,
-                  const double *guide);
+                  const gsv_series *series, const gsv_options *o, size_t most);
 void estimate_free(struct estimate *e);
+
+/* Takes the groups with these numbers, n of them at most what it was made
+ * for. Where it was made for all, it stays with all. */
+int estimate_choose(struct estimate *e, size_t n, const size_t *group);
+
+/* guide: values that references are made from; NULL for the model's own. */
+void estimate_prepare(struct estimate *e, const double *guide);
+
+/* Runs all chosen groups, with the numbers of this iteration. */
+void estimate_run(struct estimate *e, uint32_t iteration);
+
+/* After it: one group, whether all are finite, and d sum / d value. */
+gsv_gap estimate_group(const struct estimate *e, size_t group);
+/* All of them, to r->gap (groups) and the sums of a result that is zero. */
+void estimate_sum(const struct estimate *e, gsv_result *r);
+int estimate_check(const struct estimate *e);
+int estimate_gradient(struct estimate *e, double *gradient);
+
+/* Whether a group's value is 2 l(dt) - l(2 dt): run.c. */
+bool is_extrapolated(const struct estimate *e, size_t group);
 
 /* gsv_loglik() with references that stay those of the guide's values. */
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,

@@ -18,10 +18,31 @@ INLINE void add_columns(size_t n, size_t K, const double *by,
     }
 }
 
+/* One path: nothing to vectorise. */
+INLINE void times_one(size_t d, const double *X, bool transposed,
+                      const double *x, size_t ldx, const double *c, bool add,
+                      double *y, size_t ldy)
+{
+    for (size_t i = 0; i < d; i++) {
+        double sum = add ? y[i * ldy] : c ? c[i] : 0.0;
+        for (size_t j = 0; j < d; j++)
+            sum += (transposed ? X[j * d + i] : X[i * d + j]) * x[j * ldx];
+        y[i * ldy] = sum;
+    }
+}
+
 FAST void rows_times(size_t d, size_t K, const double *X, bool transposed,
                      const double *x, size_t ldx, const double *c, bool add,
                      double *y, size_t ldy)
 {
+    if (K == 1 && d == 3) {
+        times_one(3, X, transposed, x, ldx, c, add, y, ldy);
+        return;
+    }
+    if (K == 1) {
+        times_one(d, X, transposed, x, ldx, c, add, y, ldy);
+        return;
+    }
     for (size_t i = 0; i < d; i++) {
         double *to = y + i * ldy, start = c ? c[i] : 0.0;
         for (size_t k = 0; !add && k < K; k++)

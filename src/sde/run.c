@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Running the items over the lanes, and the result from what they left. */
+/* Running the items over the lanes, with gradients merged in order. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/lanes.h"
@@ -15,6 +14,11 @@ static void move_sum(size_t n, double *from, double *to)
         to[i] += from[i];
         from[i] = 0.0;
     }
+}
+
+static void clear(size_t n, double *x)
+{
+    memset(x, 0, n * sizeof *x);
 }
 
 /* --- From weights to their gradient ------------------------------------- */
@@ -37,7 +41,7 @@ static void weights_bar(const struct tally *t, bool delta, double scale,
 /* 2 l(dt) - l(2 dt) takes an error of the first order away; the midpoint's is
  * of a higher one, and is left as it is. Over a track auto takes the midpoint
  * in single steps alone, whose l(2 dt) is l(dt). */
-static bool is_extrapolated(const struct estimate *e, size_t group)
+bool is_extrapolated(const struct estimate *e, size_t group)
 {
     const gsv_options *o = e->options;
     bool single = o->joint && o->form == GSV_FORM_AUTO;
@@ -285,9 +289,15 @@ static void merge_chunks(struct estimate *e)
     }
 }
 
-static void run(struct estimate *e)
+void estimate_run(struct estimate *e, uint32_t iteration)
 {
     bool gradient = e->options->gradient, twice = gradient && e->chunks > 1;
+    e->iteration = iteration;
+    clear(e->groups * e->chunks, e->base);
+    if (gradient) {
+        clear(program_uniforms(e->unit), e->unit_bar);
+        clear(program_uniforms(e->map), e->map_bar);
+    }
     struct lanes_job job = {.context = e, .work = lane_forward};
     if (gradient && !twice) job.merge = lane_merge;
     lanes_run(lane_count(e), e->threads, &job);
@@ -295,267 +305,4 @@ static void run(struct estimate *e)
     if (!twice) return;
     job = (struct lanes_job){e, lane_backward, lane_merge};
     lanes_run(lane_count(e), e->threads, &job);
-}
-
-/* --- The result --------------------------------------------------------- */
-
-/* Whether any gap of a group has two steps, so that l(2 dt) differs. */
-static bool has_pairs(const struct estimate *e, size_t group)
-{
-    for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
-        if (estimate_steps(e, &e->gaps.gap[i]) > 1) return true;
-    return false;
-}
-
-static unsigned flags_of(const gsv_gap *gap, size_t K, double energy)
-{
-    double k = (double)K, least = fmin(fmax(10.0, 0.1 * k), 0.5 * k);
-    unsigned flags = 0;
-    if (K > 1 && gap->ess < least) flags |= GSV_FLAG_ESS;
-    /* A heavy tail does no harm to weights that hardly differ. */
-    if (gap->khat > khat_threshold(K) && gap->ess < 0.8 * k)
-        flags |= GSV_FLAG_KHAT;
-    /* What is left at dt of the change from 2 dt: about all of it, but for the
-     * midpoint where the drift dominates a fifth (docs/ESTIMATOR.md). */
-    double left = fabs(gap->discretisation);
-    if (gap->form == GSV_FORM_MIDPOINT && energy > 20.0) left /= 5.0;
-    if (left > fmax(0.1, 3.0 * gap->error)) flags |= GSV_FLAG_STEPS;
-    return flags;
-}
-
-/* With one path there is none, but where no gap has an inner point. */
-static double error_of(const struct estimate *e, size_t group,
-                       const struct tally *t)
-{
-    if (e->K == 1) return e->longest > 1 ? NAN : 0.0;
-    return is_extrapolated(e, group) ? e->finding[group].error
-                                     : sqrt(tally_variance(t));
-}
-
-static gsv_gap group_result(const struct estimate *e, size_t g)
-{
-    static const enum gsv_reference reference[] = {
-        [REFERENCE_BROWNIAN] = GSV_REFERENCE_BROWNIAN,
-        [REFERENCE_LINEAR] = GSV_REFERENCE_LINEAR,
-        [REFERENCE_LNA] = GSV_REFERENCE_LNA};
-    static const enum gsv_form form[] = {[FORM_ITO] = GSV_FORM_ITO,
-                                         [FORM_MIDPOINT] = GSV_FORM_MIDPOINT,
-                                         [FORM_STRATONOVICH] =
-                                             GSV_FORM_STRATONOVICH};
-    const gsv_options *o = e->options;
-    const struct tally *t = &e->tally[g * e->chunks];
-    const struct tally *t2 = &e->tally2[g * e->chunks];
-    const struct gap *first = &e->gaps.gap[e->group_first[g]];
-    const struct gap *last = &e->gaps.gap[e->group_first[g + 1] - 1];
-    double bias = 0.5 * tally_delta(t), bias2 = 0.5 * tally_delta(t2);
-    double fine = tally_log_mean(t) + (o->delta ? bias : 0.0);
-    double coarse = tally_log_mean(t2) + (o->delta ? bias2 : 0.0);
-    bool halved = has_pairs(e, g);
-    return (gsv_gap){.track = first->track,
-                     .from = first->from,
-                     .to = last->to,
-                     .loglik =
-                         e->base[g * e->chunks] +
-                         (is_extrapolated(e, g) ? 2.0 * fine - coarse : fine),
-                     .error = error_of(e, g, t),
-                     .ess = tally_ess(t),
-                     .khat = e->finding[g].khat,
-                     .log_bias = o->delta ? 0.0 : -bias,
-                     .discretisation = halved ? fine - coarse : NAN,
-                     .reference = reference[e->finding[g].reference],
-                     .form = form[e->finding[g].form]};
-}
-
-static void sum_groups(const struct estimate *e, gsv_result *r)
-{
-    double variance = 0.0;
-    r->ess_min = INFINITY;
-    r->khat_max = NAN;
-    for (size_t g = 0; g < e->groups; g++) {
-        gsv_gap *out = &r->gap[g];
-        *out = group_result(e, g);
-        out->flags = flags_of(out, e->K, e->finding[g].energy);
-        if (out->flags) r->flagged++;
-        r->loglik += out->loglik;
-        r->log_bias += out->log_bias;
-        variance += out->error * out->error;
-        if (out->ess < r->ess_min) r->ess_min = out->ess;
-        if (out->khat > r->khat_max || isnan(r->khat_max))
-            r->khat_max = out->khat;
-        if (!isnan(out->discretisation))
-            r->discretisation += out->discretisation;
-    }
-    r->error = sqrt(variance);
-    if (e->longest == 1) r->discretisation = NAN;
-}
-
-static void count_work(const struct estimate *e, gsv_result *r)
-{
-    for (size_t i = 0; i < e->gaps.count; i++)
-        r->drift_evaluations +=
-            (uint64_t)walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) *
-            e->K;
-    size_t point = program_bytes(e->unit, e->options->gradient);
-    r->steps = e->longest;
-    r->paths = e->K;
-    r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
-}
-
-/* NaN never spreads silently: the first group that has one is named. */
-static int check_finite(const struct estimate *e, const gsv_result *r)
-{
-    const gsv_series *s = e->gaps.series;
-    for (size_t g = 0; g < e->groups; g++) {
-        const gsv_gap *gap = &r->gap[g];
-        size_t broken = e->tally[g * e->chunks].broken;
-        const char *label = s->label[gap->track];
-        double from = s->time[gap->from], to = s->time[gap->to];
-        if (broken)
-            return fail(GSV_NUMERICAL,
-                        "%zu of %zu paths of series '%s' from time %g to %g "
-                        "have weights that are not finite: the drift or the "
-                        "noise is not finite there; check the model's "
-                        "formula and its parameters",
-                        broken, e->K, label, from, to);
-        if (!isfinite(gap->loglik))
-            return fail(GSV_NUMERICAL,
-                        "the log-likelihood of series '%s' from time %g to "
-                        "%g is %g; check the noise and the data there",
-                        label, from, to, gap->loglik);
-    }
-    return 0;
-}
-
-/* Above the diagonal of a lower matrix there is nothing to move. */
-static void clear_upper(const struct spec *spec, double *gradient)
-{
-    for (size_t q = 0; q < spec->params; q++) {
-        const struct param_spec *p = &spec->param[q];
-        for (size_t i = 0; p->lower && i < p->rows; i++)
-            for (size_t j = i + 1; j < p->columns; j++)
-                gradient[p->offset + i * p->columns + j] = 0.0;
-    }
-}
-
-static int collect_gradient(struct estimate *e, gsv_result *r)
-{
-    if (!e->options->gradient) return 0;
-    r->gradient = NEW(double, r->values);
-    if (!r->gradient) return GSV_NO_MEMORY;
-    program_finish(e->unit, &e->unit_uniforms, e->unit_bar);
-    program_finish(e->map, &e->map_uniforms, e->map_bar);
-    for (size_t i = 0; i < r->values; i++) {
-        r->gradient[i] = e->unit_bar[i] + e->map_bar[i];
-        if (!isfinite(r->gradient[i]))
-            return fail(GSV_NUMERICAL,
-                        "the gradient is not finite although the "
-                        "log-likelihood is: a function has an infinite slope "
-                        "at the data");
-    }
-    clear_upper(e->model->spec, r->gradient);
-    return 0;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-                  const double *guide, gsv_result *result)
-{
-    double begin = now();
-    struct estimate e;
-    gsv_result r = {.values = m->spec->parameters};
-    int status = estimate_init(&e, m, s, o, guide);
-    if (!status) {
-        r.gaps = e.gaps.count;
-        r.groups = e.groups;
-        r.gap = NEW(gsv_gap, e.groups);
-        if (!r.gap) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
-        run(&e);
-        sum_groups(&e, &r);
-        count_work(&e, &r);
-        status = check_finite(&e, &r);
-    }
-    if (!status) status = collect_gradient(&e, &r);
-    r.seconds = now() - begin;
-    estimate_free(&e);
-    if (status) gsv_result_free(&r);
-    *result = r;
-    return status;
-}
-
-/* --- Until a tolerance is met ------------------------------------------- */
-
-/* Beyond these an estimate is not made better by waiting. */
-static const double MOST_PATHS = 1 << 20, MOST_STEPS = 1 << 12;
-static const double MOST_EVALUATIONS = 1e9;
-
-/* The next numbers of paths and steps, each as far as it goes; false where
- * neither goes further. */
-static bool raise_effort(const gsv_result *r, gsv_options *o)
-{
-    double paths = (double)r->paths, steps = (double)r->steps;
-    double ratio = r->error / o->tolerance;
-    double more = ratio > 1.0 ? fmin(fmax(ratio * ratio, 2.0), 16.0) : 1.0;
-    double finer = fabs(r->discretisation) > o->tolerance ? 2.0 : 1.0;
-    if (steps * finer > MOST_STEPS) finer = 1.0;
-    more = fmin(more, MOST_PATHS / paths);
-    double room = MOST_EVALUATIONS / ((double)r->gaps * paths * steps);
-    if (finer > room) finer = 1.0;
-    more = fmin(more, room / finer);
-    if (more < 2.0) more = 1.0;
-    o->paths = (size_t)(paths * more);
-    if (o->step > 0.0) o->step /= finer;
-    else o->steps = (size_t)(steps * finer);
-    return more > 1.0 || finer > 1.0;
-}
-
-/* Without the gradient until the numbers are found, then once with it. */
-static int loglik_until(const gsv_model *m, const gsv_series *s,
-                        const gsv_options *wish, gsv_result *result)
-{
-    gsv_options o = *wish;
-    o.gradient = false;
-    /* One path or one step tells nothing about either error. */
-    if (o.paths < 2) o.paths = 2;
-    if (!(o.step > 0.0) && o.steps < 2) o.steps = 2;
-    for (;;) {
-        int status = loglik_guided(m, s, &o, NULL, result);
-        if (status) return status;
-        result->settled = result->error <= o.tolerance &&
-                          !(fabs(result->discretisation) > o.tolerance);
-        if (result->settled || !raise_effort(result, &o)) break;
-        gsv_result_free(result);
-    }
-    if (!wish->gradient) return 0;
-    bool settled = result->settled;
-    gsv_result_free(result);
-    o.gradient = true;
-    int status = loglik_guided(m, s, &o, NULL, result);
-    result->settled = settled;
-    return status;
-}
-
-int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-               gsv_result *result)
-{
-    if (!(o->tolerance >= 0.0))
-        return fail(GSV_BAD_INPUT, "the tolerance is %g, but must be positive",
-                    o->tolerance);
-    return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
-                              : loglik_guided(m, s, o, NULL, result);
-}
-
-void gsv_result_free(gsv_result *result)
-{
-    mem_free(result->gradient);
-    mem_free(result->gap);
-    result->gradient = NULL;
-    result->gap = NULL;
 }

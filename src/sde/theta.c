@@ -4,7 +4,11 @@
  *     > low       p = low + exp(theta)
  *     < high      p = high - exp(theta)
  *     in (l, h)   p = l + (h - l) sigmoid(theta)
- *     lower       the diagonal by exp, below it as it is, above it nothing */
+ *     lower       the diagonal by exp, below it as it is, above it nothing
+ *
+ * The scales of networks are not in it: they are set from data. */
+#include "sde/theta.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "sde/model.h"
 
 /* How element i of a parameter is kept inside its bounds. */
 enum map { MAP_NONE, MAP_ABOVE, MAP_BELOW, MAP_BETWEEN, MAP_ABSENT };
@@ -23,6 +26,7 @@ static enum map map_of(const struct param_spec *p, size_t i)
                                    [BOUND_ABOVE] = MAP_ABOVE,
                                    [BOUND_BELOW] = MAP_BELOW,
                                    [BOUND_BETWEEN] = MAP_BETWEEN};
+    if (p->scale) return MAP_ABSENT;
     if (!p->lower) return map[p->bound];
     size_t row = i / p->columns, column = i % p->columns;
     return column > row ? MAP_ABSENT : column == row ? MAP_ABOVE : MAP_NONE;
@@ -91,6 +95,31 @@ static double slope(const struct param_spec *p, enum map map, double v)
         }                                                                      \
     }
 
+/* Most numbers are weights, which are themselves in theta. */
+static bool is_plain(const struct param_spec *p)
+{
+    return !p->scale && !p->lower && p->bound == BOUND_NONE;
+}
+
+/* Runs over parameters: plain ones as a whole, the others' free numbers. n is
+ * the length of a plain one. */
+#define EACH_PARAM(m, PLAIN, BODY)                                             \
+    for (size_t q = 0, j = 0; q < (m)->spec->params; q++) {                    \
+        const struct param_spec *p = &(m)->spec->param[q];                     \
+        size_t n = p->rows * p->columns, v = p->offset;                        \
+        if (is_plain(p)) {                                                     \
+            PLAIN;                                                             \
+            j += n;                                                            \
+            continue;                                                          \
+        }                                                                      \
+        for (size_t i = 0; i < n; i++, v++) {                                  \
+            enum map map = map_of(p, i);                                       \
+            if (map == MAP_ABSENT) continue;                                   \
+            BODY;                                                              \
+            j++;                                                               \
+        }                                                                      \
+    }
+
 size_t gsv_theta_size(const gsv_model *m)
 {
     size_t n = 0;
@@ -100,17 +129,43 @@ size_t gsv_theta_size(const gsv_model *m)
 
 void gsv_theta_get(const gsv_model *m, double *theta)
 {
-    EACH_FREE(m, theta[j] = to_theta(p, map, m->value[v]))
+    EACH_PARAM(m, memcpy(theta + j, m->value + v, n * sizeof *theta),
+               theta[j] = to_theta(p, map, m->value[v]))
 }
 
 void gsv_theta_set(gsv_model *m, const double *theta)
 {
-    EACH_FREE(m, m->value[v] = from_theta(p, map, theta[j]))
+    EACH_PARAM(m, memcpy(m->value + v, theta + j, n * sizeof *theta),
+               m->value[v] = from_theta(p, map, theta[j]))
+}
+
+static void add(size_t n, const double *from, double *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += from[i];
 }
 
 void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar)
 {
-    EACH_FREE(m, theta_bar[j] += p_bar[v] * slope(p, map, m->value[v]))
+    EACH_PARAM(m, add(n, p_bar + v, theta_bar + j),
+               theta_bar[j] += p_bar[v] * slope(p, map, m->value[v]))
+}
+
+void theta_places(const gsv_model *m, size_t *place)
+{
+    EACH_FREE(m, place[j] = v)
+}
+
+void theta_slopes(const gsv_model *m, double *slopes)
+{
+    EACH_FREE(m, slopes[j] = slope(p, map, m->value[v]))
+}
+
+double theta_value(const gsv_model *m, size_t number, double theta)
+{
+    double value = NAN;
+    EACH_FREE(m, (void)v; if (j == number) value = from_theta(p, map, theta))
+    return value;
 }
 
 /* --- Setting by name ---------------------------------------------------- */
@@ -132,6 +187,7 @@ static int unknown(const gsv_model *m, const char *name)
     size_t used = 0;
     for (size_t i = 0; i < m->spec->params; i++) {
         const char *other = m->spec->param[i].name;
+        if (m->spec->param[i].scale) continue;
         if (used + strlen(other) + 8 > sizeof known) {
             strcat(known, ", ...");
             break;
@@ -165,8 +221,9 @@ static int check_value(const struct param_spec *p, size_t i, double v)
     double low = map == MAP_ABOVE ? low_of(p) : p->low;
     if (!isfinite(v))
         return fail(GSV_BAD_INPUT, "'%s' cannot be %g", p->name, v);
-    if (map == MAP_ABSENT ? v == 0.0 : v > low && v < p->high) return 0;
-    if (map == MAP_ABSENT)
+    bool zero = map == MAP_ABSENT && !p->scale;
+    if (zero ? v == 0.0 : v > low && v < p->high) return 0;
+    if (zero)
         return fail(GSV_BAD_INPUT,
                     "'%s' is lower triangular: above its diagonal it is 0 and "
                     "cannot be %g",
@@ -202,4 +259,28 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
     for (size_t i = 0; i < count; i++)
         m->value[p->offset + first + i] = value_for(p, count, n, value, i);
     return 0;
+}
+
+/* Whether a parameter is one of the network `name`: name.0.weight, ... */
+static bool is_of_net(const struct param_spec *p, const char *name)
+{
+    size_t n = strlen(name);
+    return p->fan_in && !strncmp(p->name, name, n) && p->name[n] == '.';
+}
+
+int theta_select(const gsv_model *m, const char *name, bool *chosen)
+{
+    const char *bracket = strchr(name, '[');
+    size_t length = bracket ? (size_t)(bracket - name) : strlen(name);
+    const struct param_spec *named = find(m, name, length);
+    size_t only = 0;
+    bool any = false;
+    if (named && bracket && element(named, name, bracket, &only))
+        return GSV_BAD_INPUT;
+    EACH_FREE(m, {
+        bool is = named ? p == named && (!bracket || v == p->offset + only)
+                        : is_of_net(p, name);
+        if (is) chosen[j] = any = true;
+    })
+    return any ? 0 : unknown(m, name);
 }

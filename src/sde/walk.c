@@ -52,8 +52,8 @@ static void sample(const struct estimate *e, struct scratch *s,
     if (!p->first) {
         s->draw.key = (struct random_key){.seed = e->options->seed,
                                           .purpose = purpose,
-                                          .iteration = e->options->iteration,
-                                          .item = c->number};
+                                          .iteration = e->iteration,
+                                          .item = c->gap->number};
         draw_start(&s->draw, c->M, p->k0, K, room);
         for (size_t i = 0; i < d; i++)
             for (size_t k = 0; k < K; k++)
@@ -149,10 +149,14 @@ static void ends_backward(const struct estimate *e, struct scratch *s,
     const struct reference *r = &p->context->reference;
     size_t d = e->d, K = p->K;
     double *left_bar = (has_middle(p) ? s->Y_bar : s->Z_bar) + p->at;
-    for (size_t m = 0; has_middle(p) && m < p->steps; m++)
-        rows_times(d, K, r->half_Phi + (p->first + m) * d * d, true,
-                   s->Z_bar + p->at + m * K, b->P, NULL, true, left_bar + m * K,
-                   b->P);
+    for (size_t m = 0; has_middle(p) && m < p->steps; m++) {
+        size_t step = p->first + m;
+        const double *Z_bar = s->Z_bar + p->at + m * K;
+        rows_times(d, K, r->half_Phi + step * d * d, true, Z_bar, b->P, NULL,
+                   true, left_bar + m * K, b->P);
+        rows_sum(d, K, 1.0, Z_bar, b->P,
+                 p->context->reference_bar.half_c + step * d);
+    }
     bridge_gather(d, p->first, p->steps, K, left_bar, s->dY_bar + p->at, b->P,
                   p->context->lambda);
     if (p->columns > p->steps)
@@ -174,6 +178,7 @@ static void block_backward(const struct estimate *e, struct scratch *s,
             .S_bar = s->S_bar + p->slot,
             .S2_bar = e->options->richardson ? s->S2_bar + p->slot : NULL,
             .ends = ends,
+            .reference = &p->context->reference_bar,
             .f_bar = s->f_bar + p->at,
             .div_bar = s->div_bar + p->at,
             .dY_bar = s->dY_bar + p->at,

@@ -56,13 +56,15 @@ void slice_reference(const struct slice *s, size_t step, const double *Y,
 }
 
 void slice_reference_vjp(const struct slice *s, size_t step,
-                         const double *l_bar, double *Y_bar, size_t ld)
+                         const double *l_bar, double *Y_bar, size_t ld,
+                         struct reference_bar *bar)
 {
     const struct reference *r = s->reference;
     size_t d = r->d, m = s->first + step;
     if (r->kind == REFERENCE_BROWNIAN) return;
     rows_times(d, s->K, r->A + m * d * d, true, l_bar, s->K, NULL, true, Y_bar,
                ld);
+    rows_sum(d, s->K, 1.0, l_bar, s->K, bar->b + m * d);
 }
 
 void clear_rows(size_t d, size_t n, double *x, size_t ld)

@@ -44,6 +44,7 @@ void weigh(const struct slice *s, double *S, double *S2);
 struct slice_bar {
     const double *S_bar, *S2_bar;
     bool ends;
+    struct reference_bar *reference; /* added to, where ends is set */
     double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
 };
 void weigh_vjp(const struct slice *s, const struct slice_bar *bar);

@@ -70,7 +70,7 @@ static void step_vjp(const struct slice *s, size_t m, struct work w,
                bar->f_bar + at, s->ld);
     if (!bar->ends) return;
     rows_blend(d, K, S_bar, -1.0, move, ld, dt, w.l, K, false, l_bar, K);
-    slice_reference_vjp(s, m, l_bar, bar->Z_bar + at, s->ld);
+    slice_reference_vjp(s, m, l_bar, bar->Z_bar + at, s->ld, bar->reference);
 }
 
 void weigh_ito_vjp(const struct slice *s, const struct slice_bar *bar)

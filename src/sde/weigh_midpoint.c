@@ -122,13 +122,13 @@ void weigh_midpoint(const struct slice *s, double *S, double *S2)
         residual(s, m, w.r);
         innovation(s, m, w.e);
         add_step(s, w, w.e, ref->W + at, ref->V + at, S);
-        if (m % 2) continue;
+        if (m % 2 || !ref->pairs) continue;
         if (m + 1 < s->steps) add_pair(s, m, w, S2);
         else add_step(s, w, w.e, ref->W + at, ref->V + at, S2);
     }
 }
 
-/* Y_bar -= (Phi - I)' e_bar, dY_bar += e_bar. */
+/* Y_bar -= (Phi - I)' e_bar, dY_bar += e_bar, c_bar -= e_bar. */
 static void innovation_vjp(const struct slice *s, size_t m, const double *e_bar,
                            const struct slice_bar *bar)
 {
@@ -142,6 +142,7 @@ static void innovation_vjp(const struct slice *s, size_t m, const double *e_bar,
             bar->dY_bar[at] += e_bar[j];
             bar->Y_bar[at] += e_bar[j] - less[j];
         }
+    rows_sum(d, K, -1.0, e_bar, K, bar->reference->c + (s->first + m) * d);
 }
 
 /* r_bar = S_bar (W e - V r) to f and -A' r_bar to z; e_bar = S_bar W' r is
@@ -155,7 +156,7 @@ static void step_vjp(const struct slice *s, size_t m, struct work w,
                bar->f_bar + m * K, s->ld);
     if (!bar->ends) return;
     rows_blend(d, K, S_bar, -1.0, w.We, K, 1.0, w.Vr, K, false, w.Vr, K);
-    slice_reference_vjp(s, m, w.Vr, bar->Z_bar + m * K, s->ld);
+    slice_reference_vjp(s, m, w.Vr, bar->Z_bar + m * K, s->ld, bar->reference);
     rows_times(d, K, W, true, w.r, K, NULL, false, w.Vr, K);
     rows_blend(d, K, S_bar, 1.0, w.Vr, K, 0.0, w.Vr, K, false, w.We, K);
 }
@@ -202,6 +203,7 @@ static void coarse_innovation_vjp(const struct slice *s, size_t m,
             w.r[j] = w.Vr[j] - w.r[j];
         }
     rows_times(d, K, ref->Phi + at, true, w.r, K, NULL, true, Y_bar, s->ld);
+    rows_sum(d, K, 1.0, w.r, K, bar->reference->c + (s->first + m) * d);
 }
 
 /* The part of S2 that begins at an even step. */
@@ -254,7 +256,7 @@ void weigh_midpoint_vjp(const struct slice *s, const struct slice_bar *bar)
         add_step(s, w, w.e, ref->W + at, ref->V + at, NULL);
         step_vjp(s, m, w, bar->S_bar, ref->W + at, false, bar);
         if (bar->ends) innovation_vjp(s, m, w.We, bar);
-        if (!bar->S2_bar || m % 2) continue;
+        if (!bar->S2_bar || m % 2 || !ref->pairs) continue;
         if (m + 1 < s->steps) pair_vjp(s, m, w, bar);
         else alone_vjp(s, m, w, bar);
     }

@@ -83,7 +83,8 @@ static void side_vjp(const struct slice *s, struct side side, size_t m,
     if (!bar->ends) return;
     slice_reference(s, side.step, s->Z + at, s->ld, l);
     rows_blend(d, K, w, -0.5, move, K, 0.5 * dt, l, K, false, l_bar, K);
-    slice_reference_vjp(s, side.step, l_bar, bar->Z_bar + at, s->ld);
+    slice_reference_vjp(s, side.step, l_bar, bar->Z_bar + at, s->ld,
+                        bar->reference);
     for (size_t j = m; j < n; j++)
         rows_blend(d, K, w, 0.5, s->f + at, s->ld, -0.5, l, K, true,
                    bar->dY_bar + j * K, s->ld);

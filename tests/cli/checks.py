@@ -5,7 +5,9 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
@@ -141,12 +143,16 @@ def stdout__full_device_is_an_error(place):
                   ["diagnose", model, data, "--paper", "--steps", 2,
                    "--paths", 4, "--strict"],
                   ["simulate", model, "--times", "0:1:100000"],
-                  ["simulate", model, "--json", "-o", "new.csv"]):
+                  ["simulate", model, "--json", "-o", "new.csv"],
+                  ["field", model, data],
+                  ["field", model, "--grid", "x=0:1:100000"],
+                  ["compare", model, model, data]):
         with open("/dev/full", "wb") as full:
             done = girsanov(place, *words, stdout=full)
         wrong.append((" ".join(map(str, words)), complaint(done)))
-    done = girsanov(place, "simulate", model, "-o", "/dev/full")
-    wrong.append(("-o /dev/full", complaint(done)))
+    for words in (["simulate", model], ["field", model, data]):
+        done = girsanov(place, *words, "-o", "/dev/full")
+        wrong.append((words[0] + " -o /dev/full", complaint(done)))
     return gather(wrong)
 
 
@@ -203,6 +209,79 @@ def json__has_the_fields_that_the_page_promises(place):
         if given != promised:
             wrong.append((words[0], "only one side has " + ", ".join(
                 sorted(given ^ promised))))
+    return gather(wrong)
+
+
+def json__has_the_list_of_the_page(place):
+    """Of verbs whose fields are one list, the first of their section."""
+    model, data, fit = (place.work / n for n in ("m.sde", "d.csv", "m.fit"))
+    model.write_text(OU)
+    girsanov(place, "simulate", model, "--times", "0:5:21", "-o", data, "-q")
+    page = (place.root / "docs" / "COMMAND.md").read_text()
+    wrong = []
+    for words in (["fit", model, data, "-o", fit],
+                  ["profile", model, data, "--param", "a", "--range", "0.5:2",
+                   "--points", 3],
+                  ["compare", model, model, data]):
+        done = girsanov(place, *words, "--json", "-q")
+        if done.returncode:
+            wrong.append((words[0], done.stderr.decode()))
+            continue
+        part = page[page.index("## " + words[0]):].split("\n## ")[0]
+        part = part[part.index("With `--json`:") + len("With `--json`:"):]
+        promised = set(re.search(r"`([^`]*)`", part).group(1).split())
+        other = promised ^ set(json.loads(done.stdout))
+        if other:
+            wrong.append((words[0], "only one side has " + ", ".join(
+                sorted(other))))
+    return gather(wrong)
+
+
+# --- Learning --------------------------------------------------------------
+
+NET = ("state x\nparam s = 0.5 > 0\nnet f(x) -> 1 : 32 32 tanh\n"
+       "dx = f*dt + s*dW\n")
+
+
+def untimed(path):
+    """The rows of a trace without their seconds."""
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    return [row[:2] + row[3:] for row in rows]
+
+
+def fit__interrupted_goes_on_to_the_same_fit(place):
+    model, data = place.work / "m.sde", place.work / "d.csv"
+    trace = place.work / "t.csv"
+    model.write_text(NET)
+    girsanov(place, "simulate", model, "--times", "0:40:401", "-o", data, "-q")
+    words = ["fit", model, data, "--json", "--iterations", 3000, "--patience",
+             0, "--paths", 8, "--steps", 8, "-q"]
+    whole = girsanov(place, *words, "-o", "whole.fit", "--trace", "whole.csv")
+    if whole.returncode:
+        return whole.stderr.decode()
+    words += ["-o", "parts.fit", "--trace", trace]
+    run = subprocess.Popen([place.girsanov, *map(str, words)], cwd=place.work,
+                           env=place.environment, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    end = time.monotonic() + 30
+    while time.monotonic() < end and (not trace.exists() or
+                                      len(untimed(trace)) < 2):
+        time.sleep(0.01)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    if run.returncode != 130 or b"go on with --resume" not in err:
+        return "exit code %d: %s" % (run.returncode, err.decode())
+    # A row that was cut off, as by a crash.
+    with open(trace, "a") as out:
+        out.write("9999,1,")
+    rest = girsanov(place, *words, "--resume")
+    if rest.returncode:
+        return rest.stderr.decode()
+    a, b = json.loads(whole.stdout), json.loads(rest.stdout)
+    wrong = [(key, "differs") for key in ("params", "loglik", "iterations")
+             if a[key] != b[key]]
+    if untimed(trace) != untimed(place.work / "whole.csv"):
+        wrong.append(("trace", "differs"))
     return gather(wrong)
 
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Learns the Lorenz system from DATA and prints, as one JSON object, the time
+ * until the drift error
+ *
+ *     err = sum |f - f_Lorenz|^2 / sum |f_Lorenz|^2   at the observations
+ *
+ * first is below some levels. Looking at the error is not counted.
+ *
+ *     learn_bench MODEL DATA [threads [seed [iterations [until [rate]]]]] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "girsanov.h"
+
+enum { LEVELS = 5 };
+static const double LEVEL[LEVELS] = {0.05, 0.02, 0.01, 0.002, 2e-4};
+
+struct watch {
+    const gsv_series *s;
+    double *f, *true_f;
+    double looking, err, until;
+    double reached[LEVELS];
+    size_t at[LEVELS], iterations;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double error_of(const struct watch *w, const gsv_model *m)
+{
+    double off = 0.0, all = 0.0;
+    gsv_model_drift(m, w->s->rows, w->s->time, w->s->value, NULL, w->f);
+    for (size_t i = 0; i < 3 * w->s->rows; i++) {
+        off += (w->f[i] - w->true_f[i]) * (w->f[i] - w->true_f[i]);
+        all += w->true_f[i] * w->true_f[i];
+    }
+    return off / all;
+}
+
+static bool look(void *user, const gsv_progress *p)
+{
+    struct watch *w = user;
+    w->iterations = p->iteration;
+    if (p->iteration % 5 && p->iteration != p->iterations) return false;
+    double begin = now();
+    w->err = error_of(w, p->model);
+    for (size_t i = 0; i < LEVELS; i++)
+        if (w->err < LEVEL[i] && !w->at[i]) {
+            w->at[i] = p->iteration;
+            w->reached[i] = p->seconds - w->looking;
+        }
+    w->looking += now() - begin;
+    return w->err < w->until;
+}
+
+int main(int argc, char **argv)
+{
+    static const char TRUTH[] = "state x, y, z\n"
+                                "dx = 10*(y - x)*dt + dW\n"
+                                "dy = (x*(28 - z) - y)*dt + dW\n"
+                                "dz = (x*y - 8/3*z)*dt + dW\n";
+    if (argc < 3) return 1;
+    gsv_fit_options o = gsv_fit_options_default();
+    gsv_model *m = gsv_model_read(argv[1]);
+    gsv_model *truth = gsv_model_parse(TRUTH, "truth");
+    gsv_series *s = m ? gsv_series_read(argv[2], 3, gsv_model_column(m)) : NULL;
+    if (!s || !truth) return fprintf(stderr, "%s\n", gsv_last_error()), 1;
+    struct watch w = {.s = s,
+                      .f = malloc(3 * s->rows * sizeof(double)),
+                      .true_f = malloc(3 * s->rows * sizeof(double))};
+    gsv_model_drift(truth, s->rows, s->time, s->value, NULL, w.true_f);
+    o.estimator.threads = argc > 3 ? (size_t)atol(argv[3]) : 0;
+    o.estimator.seed = argc > 4 ? (uint64_t)atol(argv[4]) : 1;
+    o.iterations = argc > 5 ? (size_t)atol(argv[5]) : 0;
+    w.until = argc > 6 ? atof(argv[6]) : 0.0;
+    o.rate = argc > 7 ? atof(argv[7]) : 0.0;
+    if (argc > 8) o.batch = (size_t)atol(argv[8]);
+    gsv_model_draw(m, o.estimator.seed);
+    o.progress = look;
+    o.user = &w;
+    double begin = now();
+    if (gsv_fit(m, s, &o)) return fprintf(stderr, "%s\n", gsv_last_error()), 2;
+    double seconds = now() - begin - w.looking;
+    const gsv_record *r = gsv_model_record(m);
+    printf("{\"iterations\": %zu, \"seconds\": %.4f, \"err\": %.3g",
+           w.iterations, seconds, error_of(&w, m));
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        if (gsv_model_is_noise(m, i) && p.rank == 0)
+            printf(", \"%s\": %.4g", p.name, gsv_model_value(m)[p.offset]);
+    }
+    printf(", \"loglik\": %.4f, \"heldout\": %.4f, \"steps\": %zu, "
+           "\"reached\": {",
+           r->loglik / (double)r->gaps, r->heldout / (double)r->heldout_gaps,
+           r->steps);
+    for (size_t i = 0, n = 0; i < LEVELS; i++)
+        if (w.at[i])
+            printf("%s\"%g\": {\"seconds\": %.4f, \"iterations\": %zu}",
+                   n++ ? ", " : "", LEVEL[i], w.reached[i], w.at[i]);
+    printf("}}\n");
+    gsv_model_free(m);
+    gsv_model_free(truth);
+    gsv_series_free(s);
+    free(w.f);
+    free(w.true_f);
+    return 0;
+}

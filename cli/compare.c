@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov compare: the same data under several models. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct candidate {
+    const char *path;
+    gsv_model *model;
+    gsv_series *data;
+    gsv_result result;
+    size_t learned;    /* numbers                                    */
+    bool seen;         /* the data are those that it was learned from */
+    double difference; /* to the best                                */
+    double error;      /* of that; NaN for the best itself           */
+};
+
+/* --- One by one ---------------------------------------------------------- */
+
+static bool has_column(const gsv_model *m, const char *name)
+{
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        if (!strcmp(gsv_model_column(m)[i], name)) return true;
+    return false;
+}
+
+/* Densities of other columns are other densities. */
+static int check_states(const struct candidate *a, const struct candidate *b)
+{
+    bool same = gsv_model_dim(a->model) == gsv_model_dim(b->model);
+    for (size_t i = 0; same && i < gsv_model_dim(a->model); i++)
+        same = has_column(b->model, gsv_model_column(a->model)[i]);
+    if (same) return 0;
+    return complain(EXIT_INPUT,
+                    "%s and %s have other states, so their likelihoods cannot "
+                    "be compared",
+                    a->path, b->path);
+}
+
+/* What one model passes over another may read: a note is said once. */
+static int read_data(const struct args *a, struct candidate *c, bool first)
+{
+    c->data = gsv_series_read(a->data, gsv_model_columns(c->model),
+                              gsv_model_column(c->model));
+    if (!c->data) return complain_last();
+    if (first || strcmp(c->data->note, c[-1].data->note)) say_note(a, c->data);
+    return 0;
+}
+
+static int weigh(const gsv_options *o, struct candidate *c)
+{
+    const gsv_record *r = gsv_model_record(c->model);
+    c->learned = r ? r->free : 0;
+    c->seen = r && !strcmp(r->data, c->data->source);
+    if (!gsv_loglik(c->model, c->data, o, &c->result)) return 0;
+    int code = gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT : EXIT_NUMBERS;
+    return complain(code, "%s: %s", c->path, gsv_last_error());
+}
+
+/* --- Against the best ----------------------------------------------------- */
+
+/* Rows may be missing for one model and not for the other. */
+static bool same_gaps(const struct candidate *a, const struct candidate *b)
+{
+    if (a->result.groups != b->result.groups) return false;
+    for (size_t i = 0; i < a->result.groups; i++) {
+        const gsv_gap *g = &a->result.gap[i], *h = &b->result.gap[i];
+        if (g->track != h->track ||
+            a->data->time[g->from] != b->data->time[h->from] ||
+            a->data->time[g->to] != b->data->time[h->to])
+            return false;
+    }
+    return true;
+}
+
+/* The standard error of a sum of differences gap by gap. */
+static double paired_error(const gsv_result *a, const gsv_result *b)
+{
+    double n = (double)a->groups, mean = (a->loglik - b->loglik) / n;
+    double square = 0.0;
+    for (size_t i = 0; i < a->groups; i++) {
+        double d = a->gap[i].loglik - b->gap[i].loglik - mean;
+        square += d * d;
+    }
+    return n > 1.0 ? sqrt(n / (n - 1.0) * square) : NAN;
+}
+
+static int better_first(const void *a, const void *b)
+{
+    double x = ((const struct candidate *)a)->result.loglik;
+    double y = ((const struct candidate *)b)->result.loglik;
+    return (x < y) - (x > y);
+}
+
+static int rank(struct candidate *c, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (!same_gaps(c, &c[i]))
+            return complain(EXIT_INPUT,
+                            "%s and %s see other gaps of the data: a row lacks "
+                            "a column of one of them",
+                            c[0].path, c[i].path);
+    qsort(c, n, sizeof *c, better_first);
+    for (size_t i = 0; i < n; i++) {
+        c[i].difference = c[i].result.loglik - c->result.loglik;
+        c[i].error = i ? paired_error(&c[i].result, &c->result) : NAN;
+    }
+    return 0;
+}
+
+/* --- Out ----------------------------------------------------------------- */
+
+static double aic(const struct candidate *c)
+{
+    return 2.0 * (double)c->learned - 2.0 * c->result.loglik;
+}
+
+static json_t *candidate_json(const struct candidate *c)
+{
+    json_t *j = json_object();
+    const gsv_result *r = &c->result;
+    json_object_set_new(j, "model", json_string(c->path));
+    json_object_set_new(j, "loglik", json_number(r->loglik));
+    json_object_set_new(j, "stderr", json_number(r->error));
+    json_object_set_new(j, "loglik_per_gap",
+                        json_number(r->loglik / (double)r->gaps));
+    json_object_set_new(j, "difference", json_number(c->difference));
+    json_object_set_new(j, "difference_stderr", json_number(c->error));
+    json_object_set_new(j, "learned", json_count(c->learned));
+    json_object_set_new(j, "aic", json_number(aic(c)));
+    json_object_set_new(j, "flagged", json_count(r->flagged));
+    json_object_set_new(j, "seen", json_boolean(c->seen));
+    return j;
+}
+
+static int print_comparison_json(const struct candidate *c, size_t n)
+{
+    json_t *j = json_object(), *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, candidate_json(&c[i]));
+    json_object_set_new(j, "data", json_string(c->data->source));
+    json_object_set_new(j, "gaps", json_count(c->result.gaps));
+    json_object_set_new(j, "models", list);
+    return print_json(j);
+}
+
+static int name_width(const struct candidate *c, size_t n)
+{
+    size_t width = 16;
+    for (size_t i = 0; i < n; i++)
+        if (strlen(c[i].path) > width) width = strlen(c[i].path);
+    return width > 60 ? 60 : (int)width;
+}
+
+static void print_comparison(const struct candidate *c, size_t n)
+{
+    int width = name_width(c, n);
+    printf("%-*s %14s %10s %12s %10s %8s %14s\n", width, "model",
+           "log-likelihood", "per gap", "difference", "+-", "learned", "AIC");
+    for (size_t i = 0; i < n; i++) {
+        const gsv_result *r = &c[i].result;
+        printf("%-*s %14.3f %10.4f %12.3f", width, c[i].path, r->loglik,
+               r->loglik / (double)r->gaps, shown(c[i].difference, 3));
+        if (isnan(c[i].error)) printf(" %10s", "");
+        else printf(" %10.3f", c[i].error);
+        printf(" %8zu %14.3f\n", c[i].learned, aic(&c[i]));
+    }
+}
+
+static void say_notes(const gsv_options *o, const struct candidate *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].seen)
+            fprintf(stderr,
+                    "note: %s was learned from %s: these data are not held "
+                    "out\n",
+                    c[i].path, c[i].data->source);
+        if (c[i].result.flagged)
+            fprintf(stderr,
+                    "warning: %s: %zu of %zu %s not to be trusted; 'girsanov "
+                    "diagnose' names them\n",
+                    c[i].path, c[i].result.flagged, c[i].result.groups,
+                    o->joint ? "series are" : "gaps are");
+    }
+}
+
+/* --- The verb ----------------------------------------------------------- */
+
+static int run_with(const struct args *a, const gsv_options *o,
+                    struct candidate *c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        c[i].path = a->files.word[i];
+        c[i].model = open_model(a, c[i].path);
+        if (!c[i].model || check_states(c, &c[i])) return EXIT_INPUT;
+    }
+    for (size_t i = 0; i < n; i++) {
+        int code = read_data(a, &c[i], i == 0);
+        if (!code) code = weigh(o, &c[i]);
+        if (code) return code;
+    }
+    int code = rank(c, n);
+    if (code) return code;
+    if (a->json) code = print_comparison_json(c, n);
+    else print_comparison(c, n);
+    if (!a->quiet) say_notes(o, c, n);
+    return code;
+}
+
+int compare_run(const struct args *a)
+{
+    gsv_options o;
+    size_t n = a->files.count - 1;
+    if (estimator_options(a, &o)) return EXIT_INPUT;
+    if (n > 1 && !strcmp(a->data, "-"))
+        return complain(EXIT_INPUT, "the data of several models cannot be "
+                                    "'-': each reads them");
+    struct candidate *c = calloc(n, sizeof *c);
+    if (!c) return complain_memory();
+    int code = run_with(a, &o, c, n);
+    for (size_t i = 0; i < n; i++) {
+        gsv_result_free(&c[i].result);
+        gsv_series_free(c[i].data);
+        gsv_model_free(c[i].model);
+    }
+    free(c);
+    return code;
+}

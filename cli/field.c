@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov field: drift and diffusion at points, a block at a time. */
+#include "field.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int block_field(const struct block *b, const gsv_model *m)
+{
+    const double *input =
+        gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
+    if (gsv_model_drift(m, b->n, b->time, b->value, input, b->f) ||
+        gsv_model_diffusion(m, b->n, b->time, b->value, input, b->g))
+        return complain_last();
+    return 0;
+}
+
+int block_init(struct block *b, const gsv_model *m, size_t n)
+{
+    size_t dim = gsv_model_dim(m), columns = gsv_model_columns(m);
+    size_t width = 1 + columns + dim + dim * gsv_model_noises(m);
+    b->time = malloc(n * width * sizeof *b->time);
+    if (!b->time) {
+        complain_memory();
+        return EXIT_NUMBERS;
+    }
+    b->value = b->time + n;
+    b->f = b->value + n * columns;
+    b->g = b->f + n * dim;
+    return 0;
+}
+
+/* --- Where -------------------------------------------------------------- */
+
+struct place {
+    struct grid grid;
+    struct points points; /* none on a grid */
+    gsv_series *data;     /* or NULL        */
+    size_t count;
+    bool timed; /* time is a column of the table */
+};
+
+static void place_free(struct place *p)
+{
+    grid_free(&p->grid);
+    free(p->points.cell);
+    gsv_series_free(p->data);
+}
+
+static int cover_data(struct grid *g, const gsv_model *m, const gsv_series *s)
+{
+    double *low = malloc(2 * s->columns * sizeof *low), *high;
+    if (!low) return complain_memory();
+    high = low + s->columns;
+    for (size_t i = 0; i < s->columns; i++)
+        find_range(s->value + i * s->rows, s->rows, 1, &low[i], &high[i]);
+    int code = grid_cover(g, m, low, high);
+    free(low);
+    return code;
+}
+
+/* Points have a range, too: that of a picture. */
+static void cover_points(struct grid *g, const struct points *p)
+{
+    for (size_t i = 0; i <= p->columns; i++) {
+        struct axis *a = &g->axis[i];
+        find_range(p->cell + i, p->rows, p->columns + 1, &a->low, &a->high);
+        a->n = a->low < a->high ? 2 : 1;
+    }
+}
+
+static int find_grid(const struct args *a, const gsv_model *m, struct place *p)
+{
+    const gsv_record *r = gsv_model_record(m);
+    if (a->grid) return grid_parse(&p->grid, a->grid);
+    if (p->data) return cover_data(&p->grid, m, p->data);
+    if (r) return grid_cover(&p->grid, m, r->lowest, r->highest);
+    return complain(EXIT_INPUT,
+                    "%s was not learned from data, so there is no range to "
+                    "look at; say where with --grid %s=A:B:N, --at FILE or "
+                    "DATA",
+                    a->model, gsv_model_column(m)[0]);
+}
+
+static int find_place(const struct args *a, const gsv_model *m, struct place *p)
+{
+    size_t columns = gsv_model_columns(m);
+    if (a->at && a->grid)
+        return complain(EXIT_INPUT, "--at and --grid exclude each other");
+    if (grid_init(&p->grid, m)) return EXIT_NUMBERS;
+    if (a->data && !(p->data = open_data(a, m))) return EXIT_INPUT;
+    if (a->at) {
+        p->timed = true;
+        if (points_read(&p->points, a->at, columns, gsv_model_column(m)))
+            return EXIT_INPUT;
+        p->count = p->points.rows;
+        cover_points(&p->grid, &p->points);
+        return 0;
+    }
+    if (find_grid(a, m, p)) return EXIT_INPUT;
+    p->timed = p->grid.axis[columns].n > 1;
+    p->count = grid_points(&p->grid);
+    return p->count ? 0 : EXIT_INPUT;
+}
+
+/* --- The table ----------------------------------------------------------- */
+
+static void put_header(const gsv_model *m, const struct place *p, FILE *out)
+{
+    const char *const *name = gsv_model_column(m);
+    const char *comma = p->timed ? "," : "";
+    if (p->timed) fputs("time", out);
+    for (size_t i = 0; i < gsv_model_columns(m); i++, comma = ",")
+        fprintf(out, "%s%s", comma, name[i]);
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        fprintf(out, ",drift_%s", name[i]);
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        for (size_t j = 0; j < gsv_model_noises(m); j++)
+            fprintf(out, ",diffusion_%s_%zu", name[i], j + 1);
+    putc('\n', out);
+}
+
+static void put_cells(const double *cell, size_t count, size_t n, bool first,
+                      FILE *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i || !first) putc(',', out);
+        put_number(cell[i * n], out);
+    }
+}
+
+static void put_block(const gsv_model *m, const struct place *p,
+                      const struct block *b, FILE *out)
+{
+    size_t dim = gsv_model_dim(m);
+    for (size_t k = 0; k < b->n; k++) {
+        if (p->timed) put_cells(b->time + k, 1, b->n, true, out);
+        put_cells(b->value + k, gsv_model_columns(m), b->n, !p->timed, out);
+        put_cells(b->f + k, dim, b->n, false, out);
+        put_cells(b->g + k, dim * gsv_model_noises(m), b->n, false, out);
+        putc('\n', out);
+    }
+}
+
+/* Points in a block: many, but in not too much memory. */
+static size_t block_points(const gsv_model *m)
+{
+    size_t cells = gsv_model_dim(m) * gsv_model_noises(m) + 1;
+    size_t n = ((size_t)1 << 22) / cells;
+    return n < 1 ? 1 : n > 4096 ? 4096 : n;
+}
+
+static int put_table(const gsv_model *m, const struct place *p, FILE *out)
+{
+    struct block b = {0};
+    size_t most = block_points(m);
+    if (block_init(&b, m, most)) return EXIT_NUMBERS;
+    int code = 0;
+    put_header(m, p, out);
+    for (size_t i = 0; i < p->count && !code && !ferror(out); i += b.n) {
+        b.n = p->count - i < most ? p->count - i : most;
+        if (p->points.cell) points_fill(&p->points, i, b.n, b.time, b.value);
+        else grid_fill(&p->grid, i, b.n, b.time, b.value);
+        code = block_field(&b, m);
+        if (!code) put_block(m, p, &b, out);
+    }
+    free(b.time);
+    return code;
+}
+
+/* --- The verb ----------------------------------------------------------- */
+
+static int write_table(const struct args *a, const gsv_model *m,
+                       const struct place *p)
+{
+    struct draft d;
+    if (a->plot && !a->output) return 0;
+    if (draft_open(&d, a->output)) return EXIT_INPUT;
+    int code = put_table(m, p, d.out);
+    int closed = draft_close(&d, !code);
+    return code ? code : closed;
+}
+
+static json_t *string_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static int report(const struct args *a, const struct place *p)
+{
+    if (a->json) {
+        json_t *j = json_object();
+        json_object_set_new(j, "output", string_or_null(a->output));
+        json_object_set_new(j, "plot", string_or_null(a->plot));
+        json_object_set_new(j, "points", json_count(p->count));
+        return print_json(j);
+    }
+    if (a->quiet) return EXIT_DONE;
+    if (a->output && strcmp(a->output, "-"))
+        fprintf(stderr, "wrote %s: %zu points\n", a->output, p->count);
+    if (a->plot) fprintf(stderr, "wrote %s\n", a->plot);
+    return EXIT_DONE;
+}
+
+int field_run(const struct args *a)
+{
+    struct place p = {0};
+    if (a->json && (a->output ? !strcmp(a->output, "-") : !a->plot))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    int code = find_place(a, m, &p);
+    if (!code && a->plot) code = field_plot(m, &p.grid, p.data, a->plot);
+    if (!code) code = write_table(a, m, &p);
+    if (!code) code = report(a, &p);
+    place_free(&p);
+    gsv_model_free(m);
+    return code;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a field is looked at: on a grid over the model's columns and time, or
+ * at the points of a file. */
+#ifndef FIELD_H
+#define FIELD_H
+
+#include "cli.h"
+
+/* n values from low to high; one: low; none where it is not said. */
+struct axis {
+    const char *name;
+    double low, high;
+    size_t n;
+};
+
+double axis_at(const struct axis *a, size_t i);
+double axis_middle(const struct axis *a);
+
+/* The smallest and the largest of n numbers, `stride` apart; NaN does not
+ * count. */
+void find_range(const double *x, size_t n, size_t stride, double *low,
+                double *high);
+
+/* The model's columns, states first, then time. */
+struct grid {
+    size_t axes;
+    struct axis *axis; /* (axes), yours */
+};
+
+/* An empty grid; 0, or a message. */
+int grid_init(struct grid *g, const gsv_model *m);
+void grid_free(struct grid *g);
+
+/* x=-3:3:50,y=0:10:20,u=1 */
+int grid_parse(struct grid *g, const char *text);
+
+/* Over a range of each column, states at as many values as suit a picture,
+ * inputs in the middle. */
+int grid_cover(struct grid *g, const gsv_model *m, const double *low,
+               const double *high);
+
+/* How many points; 0 after a message that they are too many. */
+size_t grid_points(const struct grid *g);
+
+/* The points first, first + 1, ...: time (n), value (columns, n). The first
+ * axis is the slowest. */
+void grid_fill(const struct grid *g, size_t first, size_t n, double *time,
+               double *value);
+
+/* Points of a CSV file, which needs the columns, and may have a time. */
+struct points {
+    size_t rows, columns;
+    double *cell; /* (rows, columns + 1): the columns, then time; yours */
+};
+int points_read(struct points *p, const char *path, size_t columns,
+                const char *const *name);
+void points_fill(const struct points *p, size_t first, size_t n, double *time,
+                 double *value);
+
+/* n points, the fastest index of every array, and the field there. */
+struct block {
+    size_t n;
+    double *time;  /* (n); the others follow it. Yours */
+    double *value; /* (columns, n)                      */
+    double *f;     /* (dim, n) drift                    */
+    double *g;     /* (dim, noises, n) diffusion        */
+};
+
+/* Room for up to n points; 0, or a message. Free b->time. */
+int block_init(struct block *b, const gsv_model *m, size_t n);
+
+/* The field at the block's points; 0, or a message. */
+int block_field(const struct block *b, const gsv_model *m);
+
+/* A picture of the field over the grid's ranges, with the points of the data
+ * where there are any. */
+int field_plot(const gsv_model *m, const struct grid *g, const gsv_series *data,
+               const char *path);
+
+#endif

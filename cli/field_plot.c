@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Pictures of a field. Over one state: drift and noise as curves. Over two:
+ * arrows of the drift, all of one length, coloured by speed. Over three: three
+ * such planes, through the middle of what they leave out. What does not vary
+ * is in the middle of its axis. */
+#include "field.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    CURVE = 400,
+    CURVES = 6,
+    ARROWS = 24,
+    MOST_DOTS = 20000,
+    MOST_TICKS = 2000
+};
+
+/* What a picture is of, the points that are looked at, and where it goes. */
+struct canvas {
+    const gsv_model *m;
+    const struct grid *grid;
+    const gsv_series *data;
+    FILE *to;
+    size_t dim, columns, noises;
+    struct block at;
+};
+
+/* n points, all in the middle of every axis. */
+static void go_to_middle(struct canvas *c, size_t n)
+{
+    c->at.n = n;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = 0; i < c->columns; i++)
+            c->at.value[i * n + k] = axis_middle(&c->grid->axis[i]);
+        c->at.time[k] = axis_middle(&c->grid->axis[c->columns]);
+    }
+}
+
+static double spread(double low, double high, size_t i, size_t n)
+{
+    return low + (high - low) * (double)i / (double)(n - 1);
+}
+
+/* Where the data were, as dots of two columns, or of one and a constant. Not
+ * too many: a picture is looked at, not computed with. */
+static void put_data(const struct canvas *c, size_t x, size_t y)
+{
+    fputs("$data << EOD\n", c->to);
+    const gsv_series *s = c->data;
+    size_t most = x == y ? MOST_TICKS : MOST_DOTS;
+    size_t stride = s ? 1 + s->rows / most : 1;
+    for (size_t r = 0; s && r < s->rows; r += stride)
+        fprintf(c->to, "%.8g %.8g\n", s->value[x * s->rows + r],
+                s->value[y * s->rows + r]);
+    fputs("EOD\n", c->to);
+}
+
+/* --- Over one state ------------------------------------------------------ */
+
+/* How strongly the noises together move state i at point k. */
+static double strength(const struct canvas *c, size_t i, size_t k, size_t n)
+{
+    double square = 0.0;
+    for (size_t j = 0; j < c->noises; j++) {
+        double g = c->at.g[(i * c->noises + j) * n + k];
+        square += g * g;
+    }
+    return sqrt(square);
+}
+
+/* What the curves reach: of the drift with 0, of the noise. */
+struct reach {
+    double low, high, noise;
+};
+
+static int put_curves(struct canvas *c, size_t x, struct reach *reach)
+{
+    const struct axis *a = &c->grid->axis[x];
+    size_t n = CURVE;
+    go_to_middle(c, n);
+    for (size_t k = 0; k < n; k++)
+        c->at.value[x * n + k] = spread(a->low, a->high, k, n);
+    if (block_field(&c->at, c->m)) return EXIT_NUMBERS;
+    fputs("$curve << EOD\n", c->to);
+    for (size_t k = 0; k < n; k++) {
+        fprintf(c->to, "%.8g", c->at.value[x * n + k]);
+        for (size_t i = 0; i < c->dim && i < CURVES; i++) {
+            double f = c->at.f[i * n + k], g = strength(c, i, k, n);
+            if (isfinite(f)) reach->low = fmin(reach->low, f);
+            if (isfinite(f)) reach->high = fmax(reach->high, f);
+            if (isfinite(g)) reach->noise = fmax(reach->noise, g);
+            fprintf(c->to, " %.8g %.8g", f, g);
+        }
+        putc('\n', c->to);
+    }
+    fputs("EOD\n", c->to);
+    return 0;
+}
+
+/* A panel of curves; offset 0 is drift, 1 noise. */
+static void plot_panel(const struct canvas *c, size_t offset)
+{
+    const char *const *name = gsv_model_column(c->m);
+    size_t count = c->dim < CURVES ? c->dim : CURVES;
+    fputs(count > 1 ? "set key\nplot " : "unset key\nplot ", c->to);
+    if (!offset && c->data)
+        fputs(
+            "$data using 1:(foot):(0):(tick) with vectors nohead lw 0.5 lc rgb "
+            "'#999999' notitle, ",
+            c->to);
+    for (size_t i = 0; i < count; i++)
+        fprintf(c->to, "%s$curve using 1:%zu with lines lt %zu title '%s'",
+                i ? ", " : "", 2 + 2 * i + offset, i + 1, name[i]);
+    putc('\n', c->to);
+}
+
+/* The ticks of the data stand on the lower edge of the drift's panel. */
+static int plot_line(struct canvas *c, size_t x)
+{
+    const struct axis *a = &c->grid->axis[x];
+    struct reach r = {0};
+    put_data(c, x, x);
+    if (put_curves(c, x, &r)) return EXIT_NUMBERS;
+    double tall = r.high > r.low ? r.high - r.low : 1.0;
+    double noise = r.noise > 0.0 ? 1.2 * r.noise : 1.0;
+    fprintf(c->to,
+            "set xrange [%.17g:%.17g]\n"
+            "set multiplot layout 2,1 margins 0.12,0.97,0.11,0.96 "
+            "spacing 0.06\n"
+            "set xzeroaxis lw 1 dt 1 lc rgb '#888888'\n"
+            "foot = %.8g\ntick = %.8g\nset yrange [foot:%.8g]\n"
+            "set format x ''\nset ylabel 'drift'\n",
+            a->low, a->high, r.low - 0.12 * tall, 0.04 * tall,
+            r.high + 0.08 * tall);
+    plot_panel(c, 0);
+    fprintf(c->to,
+            "set yrange [0:%.8g]\nset format x\nset xlabel '%s'\n"
+            "set ylabel 'diffusion'\n",
+            noise, a->name);
+    plot_panel(c, 1);
+    fputs("unset multiplot\n", c->to);
+    return 0;
+}
+
+/* --- Over planes --------------------------------------------------------- */
+
+struct plane {
+    size_t x, y; /* columns */
+};
+
+/* The arrows of a plane as $arrowsP, centred on their points; the fastest
+ * speed in it raises *top. */
+static int put_arrows(struct canvas *c, struct plane p, size_t number,
+                      double *top)
+{
+    const struct axis *a = &c->grid->axis[p.x], *b = &c->grid->axis[p.y];
+    size_t n = ARROWS * ARROWS;
+    double wide = a->high - a->low, tall = b->high - b->low;
+    go_to_middle(c, n);
+    for (size_t k = 0; k < n; k++) {
+        c->at.value[p.x * n + k] = spread(a->low, a->high, k % ARROWS, ARROWS);
+        c->at.value[p.y * n + k] = spread(b->low, b->high, k / ARROWS, ARROWS);
+    }
+    if (block_field(&c->at, c->m)) return EXIT_NUMBERS;
+    fprintf(c->to, "$arrows%zu << EOD\n", number);
+    for (size_t k = 0; k < n; k++) {
+        double u = c->at.f[p.x * n + k], v = c->at.f[p.y * n + k];
+        double length = hypot(u / wide, v / tall) / (0.85 / ARROWS);
+        if (!isfinite(length) || !(length > 0.0)) continue;
+        double dx = u / length, dy = v / length;
+        *top = fmax(*top, hypot(u, v));
+        fprintf(c->to, "%.8g %.8g %.8g %.8g %.8g\n",
+                c->at.value[p.x * n + k] - 0.5 * dx,
+                c->at.value[p.y * n + k] - 0.5 * dy, dx, dy, hypot(u, v));
+    }
+    fputs("EOD\n", c->to);
+    return 0;
+}
+
+static void plot_plane(const struct canvas *c, struct plane p, size_t number)
+{
+    const struct axis *a = &c->grid->axis[p.x], *b = &c->grid->axis[p.y];
+    double wide = a->high - a->low, tall = b->high - b->low;
+    put_data(c, p.x, p.y);
+    fprintf(c->to,
+            "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n"
+            "set xlabel '%s'\nset ylabel '%s'\nplot ",
+            a->low - 0.03 * wide, a->high + 0.03 * wide, b->low - 0.03 * tall,
+            b->high + 0.03 * tall, a->name, b->name);
+    if (c->data)
+        fputs("$data using 1:2 with points pt 7 ps 0.25 lc rgb '#c4c4c4' "
+              "notitle, ",
+              c->to);
+    fprintf(c->to,
+            "$arrows%zu using 1:2:3:4:5 with vectors head filled size "
+            "graph 0.013,22,60 lw 1.3 lc palette notitle\n",
+            number);
+}
+
+/* Says below a plane where the states that it leaves out are. */
+static void title_plane(const struct canvas *c, struct plane p)
+{
+    fputs("set title '", c->to);
+    for (size_t i = 0; i < c->dim; i++)
+        if (i != p.x && i != p.y)
+            fprintf(c->to, "%s = %.4g  ", c->grid->axis[i].name,
+                    axis_middle(&c->grid->axis[i]));
+    fputs("' textcolor rgb '#333333'\n", c->to);
+}
+
+static int plot_planes(struct canvas *c, const struct plane *p, size_t n)
+{
+    double top = 0.0, right = n > 1 ? 0.915 : 0.86;
+    for (size_t i = 0; i < n; i++)
+        if (put_arrows(c, p[i], i, &top)) return EXIT_NUMBERS;
+    if (!(top > 0.0)) top = 1.0;
+    fprintf(c->to,
+            "unset key\nset cbrange [0:%.8g]\nset cblabel 'speed'\n"
+            "set multiplot layout 1,%zu margins %g,%g,%g,%g spacing 0.065\n"
+            "set colorbox user origin screen %g,%g size screen %g,%g "
+            "noborder\n",
+            top, n, n > 1 ? 0.05 : 0.1, right, n > 1 ? 0.15 : 0.11,
+            n > 1 ? 0.91 : 0.95, right + 0.018, n > 1 ? 0.15 : 0.11,
+            n > 1 ? 0.009 : 0.02, n > 1 ? 0.76 : 0.84);
+    for (size_t i = 0; i < n; i++) {
+        if (n > 1) title_plane(c, p[i]);
+        plot_plane(c, p[i], i);
+        fputs("unset colorbox\n", c->to);
+    }
+    fputs("unset multiplot\n", c->to);
+    return 0;
+}
+
+/* --- The picture --------------------------------------------------------- */
+
+/* The states that vary; how many, of which at most 3 are listed. */
+static size_t varied(const struct canvas *c, size_t state[3])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->dim; i++)
+        if (c->grid->axis[i].n > 1 && n++ < 3) state[n - 1] = i;
+    return n;
+}
+
+int field_plot(const gsv_model *m, const struct grid *g, const gsv_series *data,
+               const char *path)
+{
+    struct canvas c = {.m = m,
+                       .grid = g,
+                       .data = data,
+                       .dim = gsv_model_dim(m),
+                       .columns = gsv_model_columns(m),
+                       .noises = gsv_model_noises(m)};
+    struct plot plot;
+    size_t s[3] = {0}, n = varied(&c, s);
+    if (n < 1 || n > 3)
+        return complain(EXIT_INPUT,
+                        "--plot: %zu states vary; a picture takes 1 to 3, the "
+                        "others as --grid NAME=VALUE",
+                        n);
+    struct plane planes[] = {{s[0], s[1]}, {s[0], s[2]}, {s[1], s[2]}};
+    /* Enough for a curve, too. */
+    if (block_init(&c.at, m, ARROWS * ARROWS)) return EXIT_NUMBERS;
+    int code = plot_open(&plot, path, n == 3 ? 1290 : 720, n == 3 ? 440 : 560);
+    if (!code) {
+        c.to = plot.to;
+        code = n == 1 ? plot_line(&c, s[0])
+                      : plot_planes(&c, planes, n == 3 ? 3 : 1);
+        int closed = plot_close(&plot, !code);
+        if (!code) code = closed;
+    }
+    free(c.at.time);
+    return code;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov fit: learns, shows how it goes, and writes what was learned. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "progress.h"
+#include "signals.h"
+#include "trace.h"
+
+/* --- Before: nothing is worse than to find out after an hour ------------- */
+
+static int check_not_input(const char *option, const char *path,
+                           const char *input)
+{
+    if (!same_file(path, input)) return 0;
+    return complain(EXIT_INPUT, "%s %s would overwrite what is read", option,
+                    path);
+}
+
+/* A fit may be learned further in its own place, a model's text may not be
+ * lost. */
+static int check_written(const struct args *a, const gsv_model *m,
+                         const char *option, const char *path)
+{
+    if (!path) return 0;
+    if (!strcmp(path, "-"))
+        return complain(EXIT_INPUT, "%s needs a file: not standard output",
+                        option);
+    if (check_not_input(option, path, a->data)) return EXIT_INPUT;
+    if (!(gsv_model_record(m) && path != a->trace) &&
+        check_not_input(option, path, a->model))
+        return EXIT_INPUT;
+    return check_place(path);
+}
+
+static int check_outputs(const struct args *a, const gsv_model *m)
+{
+    if (check_written(a, m, "-o", a->output) ||
+        check_written(a, m, "--checkpoint", a->checkpoint) ||
+        check_written(a, m, "--trace", a->trace))
+        return EXIT_INPUT;
+    if (a->trace && (!strcmp(a->trace, a->output) ||
+                     (a->checkpoint && !strcmp(a->trace, a->checkpoint))))
+        return complain(EXIT_INPUT, "--trace %s is the fit's own file",
+                        a->trace);
+    return 0;
+}
+
+/* --- Options ------------------------------------------------------------ */
+
+/* What stays fixed, and what the command line gives a start. Texts are
+ * yours. */
+struct names {
+    char **fix, **keep;
+    size_t fixed, kept;
+};
+
+static void names_free(struct names *n)
+{
+    for (size_t i = 0; n->fix && i < n->fixed; i++)
+        free(n->fix[i]);
+    for (size_t i = 0; n->keep && i < n->kept; i++)
+        free(n->keep[i]);
+    free(n->fix);
+    free(n->keep);
+}
+
+/* Adds what stands before the '='. */
+static int add_name(char **list, size_t *count, const char *text)
+{
+    list[*count] = strndup(text, strcspn(text, "="));
+    if (!list[*count]) return complain_memory();
+    (*count)++;
+    return 0;
+}
+
+static int names_read(const struct args *a, gsv_model *m, struct names *n)
+{
+    *n = (struct names){0};
+    n->fix = calloc(a->fix.count + 1, sizeof *n->fix);
+    n->keep = calloc(a->fix.count + a->set.count + 1, sizeof *n->keep);
+    if (!n->fix || !n->keep) return complain_memory();
+    for (size_t i = 0; i < a->fix.count; i++) {
+        const char *text = a->fix.word[i];
+        bool given = strchr(text, '=') != NULL;
+        if (given && set_value(m, "--fix", text)) return EXIT_INPUT;
+        if (add_name(n->fix, &n->fixed, text) ||
+            (given && add_name(n->keep, &n->kept, text)))
+            return EXIT_NUMBERS;
+    }
+    for (size_t i = 0; i < a->set.count; i++)
+        if (add_name(n->keep, &n->kept, a->set.word[i])) return EXIT_NUMBERS;
+    return 0;
+}
+
+/* The file to go on from; NULL for a fresh start. */
+static const char *resume_from(const struct args *a)
+{
+    if (!a->resume) return NULL;
+    const char *path = a->resume[0]    ? a->resume
+                       : a->checkpoint ? a->checkpoint
+                                       : a->output;
+    if (!access(path, F_OK)) return path;
+    if (!a->quiet)
+        fprintf(stderr, "note: there is no %s yet: a fresh start\n", path);
+    return NULL;
+}
+
+static int read_options(const struct args *a, const struct names *n,
+                        gsv_fit_options *o)
+{
+    *o = a->fit;
+    int optimizer = (int)o->optimizer, schedule = (int)o->schedule;
+    int errors = (int)o->errors;
+    if (estimator_options(a, &o->estimator) ||
+        parse_choice("--optimizer", a->optimizer, OPTIMIZERS, &optimizer) ||
+        parse_choice("--schedule", a->schedule, SCHEDULES, &schedule) ||
+        parse_choice("--errors", a->errors, ERRORS, &errors))
+        return EXIT_INPUT;
+    o->estimator.paths = a->paths;
+    o->estimator.steps = a->steps;
+    o->optimizer = (enum gsv_optimizer)optimizer;
+    o->schedule = (enum gsv_schedule)schedule;
+    o->errors = (enum gsv_errors)errors;
+    o->fixed = n->fixed;
+    o->fix = (const char *const *)n->fix;
+    o->kept = n->kept;
+    o->keep = (const char *const *)n->keep;
+    o->checkpoint = a->checkpoint;
+    o->resume = resume_from(a);
+    return 0;
+}
+
+/* --- While -------------------------------------------------------------- */
+
+struct watch {
+    struct progress progress;
+    struct trace trace;
+};
+
+static bool watch_iteration(void *user, const gsv_progress *now)
+{
+    struct watch *w = user;
+    progress_show(&w->progress, now);
+    trace_row(&w->trace, now);
+    return signals_caught();
+}
+
+static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
+                 const gsv_fit_options *options)
+{
+    struct watch w;
+    gsv_fit_options o = *options;
+    if (progress_begin(&w.progress, m, a->quiet)) return EXIT_NUMBERS;
+    int code = trace_open(&w.trace, a->trace, m, o.resume != NULL);
+    if (!code) {
+        o.progress = watch_iteration;
+        o.user = &w;
+        signals_watch();
+        int status = gsv_fit(m, s, &o);
+        progress_end(&w.progress);
+        if (status) code = complain_last();
+        else if (gsv_model_write(m, a->output)) code = complain_last();
+    }
+    int traced = trace_close(&w.trace);
+    return code ? code : traced;
+}
+
+/* --- After -------------------------------------------------------------- */
+
+static int report(const struct args *a, const gsv_model *m)
+{
+    const gsv_record *r = gsv_model_record(m);
+    bool stopped = r->ended == GSV_ENDED_STOPPED;
+    int code = EXIT_DONE;
+    if (a->json) code = print_json(record_json(m, r, a->output));
+    else if (!stopped) {
+        print_likelihood(r);
+        printf("written         %s\n", a->output);
+        code = print_estimates(m, r);
+    }
+    if (code) return code;
+    if (!a->quiet) say_warnings(r);
+    if (!a->quiet && r->ended == GSV_ENDED_TIME)
+        fprintf(stderr,
+                "note: the time limit ended it after %zu iterations; go on "
+                "with --resume and a longer one\n",
+                r->iterations);
+    if (!stopped) return EXIT_DONE;
+    return complain(EXIT_INTERRUPTED,
+                    "interrupted after %zu iterations; %s has the state: go on "
+                    "with --resume",
+                    r->iterations, a->output);
+}
+
+static int run_with(const struct args *a, gsv_model *m)
+{
+    gsv_fit_options o;
+    struct names names = {0};
+    gsv_series *s = NULL;
+    int code = check_outputs(a, m);
+    if (!code) code = names_read(a, m, &names);
+    if (!code) code = read_options(a, &names, &o);
+    if (!code) {
+        s = open_data(a, m);
+        if (!s) code = EXIT_INPUT;
+    }
+    if (!code) code = learn(a, m, s, &o);
+    if (!code) code = report(a, m);
+    gsv_series_free(s);
+    names_free(&names);
+    return code;
+}
+
+int fit_run(const struct args *a)
+{
+    if (!a->output)
+        return complain(EXIT_INPUT, "-o FILE is missing: where the fit goes");
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    int code = run_with(a, m);
+    gsv_model_free(m);
+    return code;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov profile: the log-likelihood with one number held at several values,
+ * and the interval in which it is not far below its largest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* 2 (max - l) has the chi-square law of one degree of freedom: 1.96^2 holds
+ * 95 % of it. */
+static const double ROOT = 1.959963984540054;
+
+struct profile {
+    struct number number;
+    char name[NAME_ROOM];
+    double estimate;
+    size_t n;
+    double *value, *loglik; /* (n), yours */
+    size_t at;              /* the value that is worked on: 1 ... n */
+    size_t best;
+    double low, high; /* NaN where an end is open */
+};
+
+/* --- The values ---------------------------------------------------------- */
+
+/* The bounds of the number itself: a triangle's diagonal is positive. */
+static void find_bounds(const struct number *n, double *low, double *high)
+{
+    bool diagonal = n->param.lower && n->j % (n->param.columns + 1) == 0;
+    *low = diagonal ? 0.0 : n->param.low;
+    *high = n->param.high;
+}
+
+/* To a line without ends, and back, as the fit's own map. */
+static double to_line(double v, double low, double high)
+{
+    if (isinf(low) && isinf(high)) return v;
+    if (isinf(high)) return log(v - low);
+    if (isinf(low)) return -log(high - v);
+    return log((v - low) / (high - v));
+}
+
+static double from_line(double u, double low, double high)
+{
+    if (isinf(low) && isinf(high)) return u;
+    if (isinf(high)) return low + exp(u);
+    if (isinf(low)) return high - exp(-u);
+    return low + (high - low) / (1.0 + exp(-u));
+}
+
+/* du / dv */
+static double line_slope(double v, double low, double high)
+{
+    double slope = 0.0;
+    if (isinf(low) && isinf(high)) return 1.0;
+    if (!isinf(low)) slope += 1.0 / (v - low);
+    if (!isinf(high)) slope += 1.0 / (high - v);
+    return slope;
+}
+
+/* Three standard errors to both sides, on the line without ends. */
+static int spread_errors(struct profile *p, const gsv_record *r)
+{
+    double error = r ? r->error_of[p->number.at] : NAN, low, high;
+    if (!isfinite(error) || !(error > 0.0))
+        return complain(EXIT_INPUT,
+                        "'%s' has no standard error to choose a range by; "
+                        "give --range A:B",
+                        p->name);
+    find_bounds(&p->number, &low, &high);
+    double middle = to_line(p->estimate, low, high);
+    double reach = 3.0 * error * line_slope(p->estimate, low, high);
+    for (size_t i = 0; i < p->n; i++) {
+        double share = 2.0 * (double)i / (double)(p->n - 1) - 1.0;
+        p->value[i] = from_line(middle + share * reach, low, high);
+    }
+    if (p->n % 2) p->value[p->n / 2] = p->estimate;
+    return 0;
+}
+
+static int spread_range(struct profile *p, const char *text)
+{
+    double first, last, low, high;
+    size_t n = 0;
+    if (!parse_range(text, &first, &last, &n) || n)
+        return complain(EXIT_INPUT, "--range %s: A:B with A < B is wanted",
+                        text);
+    find_bounds(&p->number, &low, &high);
+    if (first <= low || last >= high)
+        return complain(EXIT_INPUT,
+                        "--range %s: '%s' is between %g and %g, which "
+                        "are excluded",
+                        text, p->name, low, high);
+    for (size_t i = 0; i < p->n; i++)
+        p->value[i] = first + (last - first) * (double)i / (double)(p->n - 1);
+    return 0;
+}
+
+static int choose_values(const struct args *a, const gsv_model *m,
+                         struct profile *p)
+{
+    p->n = a->points;
+    if (p->n < 3)
+        return complain(EXIT_INPUT, "--points %zu: at least 3 are wanted",
+                        p->n);
+    if (!a->param)
+        return complain(EXIT_INPUT, "--param NAME is missing: whose profile?");
+    if (find_number(m, "--param", a->param, &p->number)) return EXIT_INPUT;
+    number_name(&p->number, p->name);
+    p->estimate = gsv_model_value(m)[p->number.at];
+    p->value = malloc(p->n * sizeof *p->value);
+    p->loglik = malloc(p->n * sizeof *p->loglik);
+    if (!p->value || !p->loglik) return complain_memory();
+    if (a->range) return spread_range(p, a->range);
+    return spread_errors(p, gsv_model_record(m));
+}
+
+/* --- The interval -------------------------------------------------------- */
+
+static double drop(const struct profile *p, size_t i)
+{
+    return p->loglik[p->best] - p->loglik[i];
+}
+
+/* From the best value to one side: where the root of twice the drop, which is
+ * a straight line for a parabola, passes ROOT. NaN where it never does. */
+static double find_end(const struct profile *p, int side)
+{
+    size_t last = side < 0 ? 0 : p->n - 1;
+    for (size_t i = p->best; i != last;) {
+        size_t next = side < 0 ? i - 1 : i + 1;
+        double a = sqrt(2.0 * drop(p, i)), b = sqrt(2.0 * drop(p, next));
+        if (b >= ROOT)
+            return p->value[i] +
+                   (p->value[next] - p->value[i]) * (ROOT - a) / (b - a);
+        i = next;
+    }
+    return NAN;
+}
+
+static int find_interval(struct profile *p)
+{
+    p->best = p->n;
+    for (size_t i = 0; i < p->n; i++)
+        if (isfinite(p->loglik[i]) &&
+            (p->best == p->n || p->loglik[i] > p->loglik[p->best]))
+            p->best = i;
+    if (p->best == p->n)
+        return complain(EXIT_NUMBERS,
+                        "the log-likelihood is finite at none of the values");
+    p->low = find_end(p, -1);
+    p->high = find_end(p, +1);
+    return 0;
+}
+
+/* --- Out ----------------------------------------------------------------- */
+
+static void print_interval(const struct profile *p)
+{
+    double first = p->value[0], last = p->value[p->n - 1];
+    printf("95 %% interval of %s: ", p->name);
+    if (isnan(p->low) && isnan(p->high))
+        printf("open at both ends: all of %.6g to %.6g is inside\n", first,
+               last);
+    else if (isnan(p->low))
+        printf("below %.6g, open below: still inside at %.6g\n", p->high,
+               first);
+    else if (isnan(p->high))
+        printf("above %.6g, open above: still inside at %.6g\n", p->low, last);
+    else printf("%.6g to %.6g\n", p->low, p->high);
+}
+
+static void print_profile(const struct profile *p)
+{
+    printf("%14s %16s %12s\n", p->name, "log-likelihood", "drop");
+    for (size_t i = 0; i < p->n; i++)
+        printf("%14.6g %16.4f %12.4f\n", p->value[i], p->loglik[i],
+               shown(drop(p, i), 4));
+    putchar('\n');
+}
+
+static int write_csv(const struct profile *p, const char *path)
+{
+    struct draft d;
+    if (draft_open(&d, path)) return EXIT_INPUT;
+    fputs("value,loglik,drop\n", d.out);
+    for (size_t i = 0; i < p->n; i++) {
+        put_number(p->value[i], d.out);
+        putc(',', d.out);
+        put_number(p->loglik[i], d.out);
+        putc(',', d.out);
+        put_number(drop(p, i), d.out);
+        putc('\n', d.out);
+    }
+    return draft_close(&d, true);
+}
+
+static json_t *profile_json(const struct profile *p)
+{
+    json_t *j = json_object(), *value = json_array(), *loglik = json_array();
+    json_t *drops = json_array();
+    for (size_t i = 0; i < p->n; i++) {
+        json_array_append_new(value, json_number(p->value[i]));
+        json_array_append_new(loglik, json_number(p->loglik[i]));
+        json_array_append_new(drops, json_number(drop(p, i)));
+    }
+    json_object_set_new(j, "param", json_string(p->name));
+    json_object_set_new(j, "estimate", json_number(p->estimate));
+    json_object_set_new(j, "low", json_number(p->low));
+    json_object_set_new(j, "high", json_number(p->high));
+    json_object_set_new(j, "value", value);
+    json_object_set_new(j, "loglik", loglik);
+    json_object_set_new(j, "drop", drops);
+    return j;
+}
+
+static int plot_profile(const struct profile *p, const char *path)
+{
+    struct plot plot;
+    if (plot_open(&plot, path, 720, 480)) return EXIT_INPUT;
+    FILE *to = plot.to;
+    fputs("$profile << EOD\n", to);
+    for (size_t i = 0; i < p->n; i++)
+        fprintf(to, "%.10g %.10g\n", p->value[i], -drop(p, i));
+    fputs("EOD\nunset key\n", to);
+    double first = p->value[0], last = p->value[p->n - 1];
+    fprintf(to,
+            "set xrange [%.10g:%.10g]\nset yrange [*:0.3]\n"
+            "set object rectangle from first %.10g, graph 0 to first %.10g, "
+            "graph 1 behind fc rgb '#e9f0f8' fs noborder\n"
+            "set label ' 95 %%' at graph 0.99, first %.4f right offset 0,0.6 "
+            "textcolor rgb '#888888'\n",
+            first, last, isnan(p->low) ? first : p->low,
+            isnan(p->high) ? last : p->high, -0.5 * ROOT * ROOT);
+    fprintf(to,
+            "set xlabel '%s'\nset ylabel 'log-likelihood below its largest'\n"
+            "plot %.6f with lines dt 2 lw 1.2 lc rgb '#888888', $profile "
+            "using 1:2 smooth csplines lt 1, $profile using 1:2 with points "
+            "pt 7 ps 0.5 lc rgb '#1f5fa8'\n",
+            p->name, -0.5 * ROOT * ROOT);
+    return plot_close(&plot, true);
+}
+
+static int report(const struct args *a, const struct profile *p)
+{
+    int code = a->output ? write_csv(p, a->output) : 0;
+    if (!code && a->plot) code = plot_profile(p, a->plot);
+    if (code) return code;
+    if (a->json) return print_json(profile_json(p));
+    bool table = !a->output;
+    if (table) print_profile(p);
+    if (table || strcmp(a->output, "-")) print_interval(p);
+    return EXIT_DONE;
+}
+
+/* --- The verb ----------------------------------------------------------- */
+
+/* On a terminal, which value it is at. */
+static bool show(void *user, const gsv_progress *now)
+{
+    struct profile *p = user;
+    double held = gsv_model_value(now->model)[p->number.at];
+    size_t at = 0;
+    for (size_t i = 1; i < p->n; i++)
+        if (fabs(p->value[i] - held) < fabs(p->value[at] - held)) at = i;
+    if (p->at == at + 1) return false;
+    p->at = at + 1;
+    fprintf(stderr, "\r%s = %.6g: %zu of %zu\033[K", p->name, p->value[at],
+            p->at, p->n);
+    fflush(stderr);
+    return false;
+}
+
+static int run_with(const struct args *a, gsv_model *m, struct profile *p)
+{
+    gsv_fit_options o = a->fit;
+    if (estimator_options(a, &o.estimator)) return EXIT_INPUT;
+    o.estimator.paths = a->paths;
+    o.estimator.steps = a->steps;
+    o.heldout = 0.0;
+    if (isatty(STDERR_FILENO) && !a->quiet) {
+        o.progress = show;
+        o.user = p;
+    }
+    int code = choose_values(a, m, p);
+    if (code) return code;
+    gsv_series *s = open_data(a, m);
+    if (!s) return EXIT_INPUT;
+    int status = gsv_profile(m, s, &o, p->name, p->n, p->value, p->loglik);
+    if (p->at) fputs("\r\033[K", stderr);
+    if (status) code = complain_last();
+    gsv_series_free(s);
+    if (!code) code = find_interval(p);
+    return code ? code : report(a, p);
+}
+
+int profile_run(const struct args *a)
+{
+    struct profile p = {0};
+    if (a->json && a->output && !strcmp(a->output, "-"))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    int code = run_with(a, m, &p);
+    free(p.value);
+    free(p.loglik);
+    gsv_model_free(m);
+    return code;
+}

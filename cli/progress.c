@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "progress.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Seconds from one line to the next, on a terminal and in a log. */
+static const double REDRAW = 0.1, LOG = 5.0;
+
+/* How much of the averages an iteration is. */
+static const double FRESH = 0.2;
+
+int progress_begin(struct progress *p, const gsv_model *m, bool quiet)
+{
+    *p = (struct progress){
+        .quiet = quiet, .terminal = isatty(STDERR_FILENO), .heldout = NAN};
+    size_t count;
+    struct number *list = model_numbers(m, &count);
+    if (!list) return EXIT_NUMBERS;
+    for (size_t i = 0; i < count && p->noises < 3; i++)
+        if (list[i].noise) p->noise[p->noises++] = list[i];
+    free(list);
+    return 0;
+}
+
+/* --- The parts of the line ---------------------------------------------- */
+
+enum { PARTS = 7 };
+
+/* When there is no room, the part with the highest rank goes first; rank 0
+ * stays. */
+struct part {
+    int rank;
+    char text[160];
+};
+
+/* An average over the last iterations, so that it can be read. */
+static void average(struct progress *p, const gsv_progress *now)
+{
+    if (p->restart != now->restart) p->averaged = 0;
+    p->restart = now->restart;
+    double share = fmax(FRESH, 1.0 / (double)++p->averaged);
+    if (!isfinite(p->loglik) || !isfinite(now->loglik)) share = 1.0;
+    p->loglik += share * (now->loglik - p->loglik);
+    if (share == 1.0) p->loglik = now->loglik, p->error = now->error;
+    else if (isfinite(now->error)) p->error += share * (now->error - p->error);
+    if (isfinite(now->heldout)) p->heldout = now->heldout;
+}
+
+static void write_duration(double seconds, char *text, size_t size)
+{
+    double s = ceil(seconds);
+    if (s < 100.0) snprintf(text, size, "%.0f s", s);
+    else if (s < 3600.0)
+        snprintf(text, size, "%.0f:%02.0f min", floor(s / 60.0), fmod(s, 60.0));
+    else
+        snprintf(text, size, "%.0f:%02.0f h", floor(s / 3600.0),
+                 floor(fmod(s, 3600.0) / 60.0));
+}
+
+static size_t all_done(const gsv_progress *now)
+{
+    return (now->restart - 1) * now->iterations + now->iteration;
+}
+
+static void write_pace(const struct progress *p, const gsv_progress *now,
+                       struct part *speed, struct part *left)
+{
+    double took = now->seconds - p->started;
+    double each = (double)(all_done(now) - p->done);
+    if (!(took > 0.0) || all_done(now) <= p->done) return;
+    double pace = each / took;
+    size_t rest = now->restarts * now->iterations - all_done(now);
+    char text[40];
+    snprintf(speed->text, sizeof speed->text, "%.*f it/s", pace < 10.0 ? 1 : 0,
+             pace);
+    write_duration((double)rest / pace, text, sizeof text);
+    snprintf(left->text, sizeof left->text, "ETA %s", text);
+}
+
+static void write_noise(const struct progress *p, const gsv_model *m,
+                        struct part *part)
+{
+    char name[NAME_ROOM];
+    size_t n = 0;
+    for (size_t i = 0; i < p->noises; i++)
+        n += (size_t)snprintf(part->text + n, sizeof part->text - n,
+                              "%s%.16s %.3g", i ? " " : "",
+                              number_name(&p->noise[i], name),
+                              gsv_model_value(m)[p->noise[i].at]);
+}
+
+static void write_parts(const struct progress *p, const gsv_progress *now,
+                        struct part part[PARTS])
+{
+    int n = digits(p->error) < 2   ? 2
+            : digits(p->error) > 5 ? 5
+                                   : digits(p->error);
+    size_t room = sizeof part->text;
+    memset(part, 0, PARTS * sizeof *part);
+    int wide = snprintf(NULL, 0, "%zu", now->iterations);
+    if (!p->terminal) wide = 0;
+    size_t done = 0;
+    if (now->restarts > 1)
+        done = (size_t)snprintf(part[0].text, room,
+                                "start %zu/%zu: ", now->restart, now->restarts);
+    snprintf(part[0].text + done, room - done, "%*zu/%zu", wide, now->iteration,
+             now->iterations);
+    snprintf(part[1].text, room, "loglik/gap %.*f +- %.*f", n, p->loglik, n,
+             p->error);
+    if (isfinite(p->heldout))
+        snprintf(part[2].text, room, "held out %.*f", n, p->heldout);
+    write_noise(p, now->model, &part[3]);
+    if (isfinite(now->rate))
+        snprintf(part[4].text, room, "rate %.2g", now->rate);
+    write_pace(p, now, &part[5], &part[6]);
+    static const int rank[PARTS] = {0, 0, 2, 3, 5, 4, 1};
+    for (size_t i = 0; i < PARTS; i++)
+        part[i].rank = rank[i];
+}
+
+/* --- The line ------------------------------------------------------------ */
+
+static size_t length_of(const struct part *part)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < PARTS; i++)
+        if (part[i].text[0]) n += strlen(part[i].text) + 2;
+    return n;
+}
+
+/* Takes parts away until the rest has room. */
+static void shorten(struct part *part, size_t width)
+{
+    while (length_of(part) > width) {
+        struct part *last = part;
+        for (size_t i = 1; i < PARTS; i++)
+            if (part[i].text[0] && part[i].rank > last->rank) last = &part[i];
+        if (!last->rank) return;
+        last->text[0] = 0;
+    }
+}
+
+static void join(const struct part *part, const char *between, char *line,
+                 size_t size)
+{
+    size_t n = strlen(line);
+    for (size_t i = 0; i < PARTS && n < size; i++)
+        if (part[i].text[0])
+            n += (size_t)snprintf(line + n, size - n, "%s%s",
+                                  n && i ? between : "", part[i].text);
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col) return 80;
+    return size.ws_col;
+}
+
+/* "[=====>    ] " */
+static void write_bar(const gsv_progress *now, size_t inside, char *line)
+{
+    double share = (double)now->iteration / (double)now->iterations;
+    size_t full = (size_t)(share * (double)inside);
+    if (!inside) return;
+    line[0] = '[';
+    for (size_t i = 0; i < inside; i++)
+        line[1 + i] = i < full ? '=' : i == full ? '>' : ' ';
+    memcpy(line + 1 + inside, "] ", 3);
+}
+
+static void write_line(struct progress *p, const gsv_progress *now)
+{
+    struct part part[PARTS];
+    write_parts(p, now, part);
+    p->line[0] = 0;
+    if (!p->terminal) {
+        snprintf(p->line, sizeof p->line, "iteration ");
+        join(part, ", ", p->line, sizeof p->line);
+        return;
+    }
+    size_t width = terminal_width() - 1;
+    if (width >= sizeof p->line) width = sizeof p->line - 1;
+    size_t bar = width > 110 ? 24 : width > 60 ? 12 : 0;
+    shorten(part, width - (bar ? bar + 3 : 0));
+    write_bar(now, bar, p->line);
+    join(part, "  ", p->line, sizeof p->line);
+    p->line[width] = 0;
+}
+
+static void draw(struct progress *p)
+{
+    fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", p->line);
+    fflush(stderr);
+    p->late = false;
+}
+
+void progress_show(struct progress *p, const gsv_progress *now)
+{
+    if (p->quiet) return;
+    average(p, now);
+    if (!p->begun) {
+        p->started = now->seconds;
+        p->done = all_done(now);
+        p->drawn = -INFINITY;
+        p->begun = true;
+    }
+    write_line(p, now);
+    p->late = true;
+    if (now->seconds - p->drawn < (p->terminal ? REDRAW : LOG)) return;
+    p->drawn = now->seconds;
+    draw(p);
+}
+
+void progress_end(struct progress *p)
+{
+    if (p->quiet || !p->begun || !p->terminal) return;
+    if (p->late) draw(p);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* What a fit says of itself, for people and as JSON: fit and summary. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+const char *const OPTIMIZERS[] = {[GSV_OPTIMIZER_AUTO] = "auto",
+                                  [GSV_OPTIMIZER_ADAM] = "adam",
+                                  [GSV_OPTIMIZER_LBFGS] = "lbfgs",
+                                  NULL};
+const char *const SCHEDULES[] = {[GSV_SCHEDULE_COSINE] = "cosine",
+                                 [GSV_SCHEDULE_PLATEAU] = "plateau",
+                                 [GSV_SCHEDULE_CONSTANT] = "constant",
+                                 NULL};
+const char *const ERRORS[] = {[GSV_ERRORS_AUTO] = "auto",
+                              [GSV_ERRORS_NONE] = "none",
+                              [GSV_ERRORS_OBSERVED] = "observed",
+                              [GSV_ERRORS_SANDWICH] = "sandwich",
+                              NULL};
+
+static const struct {
+    const char *word, *sentence;
+} ENDS[] = {
+    [GSV_ENDED_CONVERGED] = {"converged", "converged"},
+    [GSV_ENDED_ITERATIONS] = {"iterations", "all iterations done"},
+    [GSV_ENDED_EARLY] = {"early", "the held-out likelihood stood still"},
+    [GSV_ENDED_TIME] = {"time", "time limit"},
+    [GSV_ENDED_STOPPED] = {"stopped", "interrupted"},
+};
+
+/* --- For people --------------------------------------------------------- */
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+void print_likelihood(const gsv_record *r)
+{
+    int n = digits(r->error);
+    printf("log-likelihood  %.*f", n, r->loglik);
+    if (isfinite(r->error)) printf(" +- %.*f", n, r->error);
+    printf("  (%zu path%s, %zu step%s)\n", r->paths, plural(r->paths), r->steps,
+           plural(r->steps));
+    printf("per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
+    if (isfinite(r->discretisation))
+        printf("discretisation  %+.*f  from steps twice as long\n", n,
+               shown(r->discretisation, n));
+    if (r->heldout_gaps)
+        printf("held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
+               r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
+               r->gaps + r->heldout_gaps);
+    printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n, r->aic, n,
+           r->bic, r->free, plural(r->free));
+    printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
+           ENDS[r->ended].sentence, r->iterations, plural(r->iterations));
+    if (r->restarts > 1) printf(", best of %zu starts", r->restarts);
+    printf(", %.3g s\n", r->seconds);
+}
+
+/* A number in a column, or a dash where it is not known. */
+static void print_cell(double x, int figures)
+{
+    if (isnan(x)) printf(" %14s", "-");
+    else printf(" %14.*g", figures, x);
+}
+
+static void print_estimate(const gsv_model *m, const gsv_record *r,
+                           const struct number *n)
+{
+    char name[NAME_ROOM];
+    printf("%-16s", number_name(n, name));
+    print_cell(gsv_model_value(m)[n->at], 6);
+    if (r->errors != GSV_ERRORS_NONE) {
+        print_cell(r->error_of[n->at], 3);
+        print_cell(r->low[n->at], 6);
+        print_cell(r->high[n->at], 6);
+    }
+    putchar('\n');
+}
+
+int print_estimates(const gsv_model *m, const gsv_record *r)
+{
+    size_t count;
+    struct number *list = model_numbers(m, &count);
+    if (!list) return EXIT_NUMBERS;
+    if (count) printf("\n%-16s %14s", "parameter", "estimate");
+    if (count && r->errors != GSV_ERRORS_NONE)
+        printf(" %14s %29s%s", "standard error", "95 % interval",
+               r->errors == GSV_ERRORS_SANDWICH ? "  (sandwich)" : "");
+    if (count) putchar('\n');
+    for (size_t i = 0; i < count; i++)
+        print_estimate(m, r, &list[i]);
+    free(list);
+    return EXIT_DONE;
+}
+
+/* The lines of the record's warning, one by one. */
+static const char *next_warning(const char *text, int *length)
+{
+    while (*text == '\n')
+        text++;
+    *length = (int)strcspn(text, "\n");
+    return *length ? text : NULL;
+}
+
+void say_warnings(const gsv_record *r)
+{
+    int length;
+    for (const char *w = r->warning; (w = next_warning(w, &length));
+         w += length)
+        fprintf(stderr, "warning: %.*s\n", length, w);
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static json_t *warnings_json(const gsv_record *r)
+{
+    json_t *list = json_array();
+    int length;
+    for (const char *w = r->warning; (w = next_warning(w, &length));
+         w += length)
+        json_array_append_new(list, json_stringn(w, (size_t)length));
+    return list;
+}
+
+json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
+{
+    json_t *j = json_object();
+    double gaps = (double)r->gaps, out = (double)r->heldout_gaps;
+    json_object_set_new(j, "fit", json_string(path));
+    json_object_set_new(j, "data", json_string(r->data));
+    json_object_set_new(j, "tracks", json_count(r->tracks));
+    json_object_set_new(j, "rows", json_count(r->rows));
+    json_object_set_new(j, "gaps", json_count(r->gaps));
+    json_object_set_new(j, "heldout_gaps", json_count(r->heldout_gaps));
+    json_object_set_new(j, "loglik", json_number(r->loglik));
+    json_object_set_new(j, "stderr", json_number(r->error));
+    json_object_set_new(j, "loglik_per_gap", json_number(r->loglik / gaps));
+    json_object_set_new(j, "discretisation", json_number(r->discretisation));
+    json_object_set_new(j, "heldout", json_number(r->heldout));
+    json_object_set_new(j, "heldout_per_gap", json_number(r->heldout / out));
+    json_object_set_new(j, "aic", json_number(r->aic));
+    json_object_set_new(j, "bic", json_number(r->bic));
+    json_object_set_new(j, "learned", json_count(r->free));
+    json_object_set_new(j, "paths", json_count(r->paths));
+    json_object_set_new(j, "steps", json_count(r->steps));
+    json_object_set_new(j, "flagged", json_count(r->flagged));
+    json_object_set_new(j, "optimizer", json_string(OPTIMIZERS[r->optimizer]));
+    json_object_set_new(j, "ended", json_string(ENDS[r->ended].word));
+    json_object_set_new(j, "iterations", json_count(r->iterations));
+    json_object_set_new(j, "restarts", json_count(r->restarts));
+    json_object_set_new(j, "seconds", json_number(r->seconds));
+    json_object_set_new(j, "seed", json_count(r->seed));
+    json_object_set_new(j, "errors_from", json_string(ERRORS[r->errors]));
+    json_object_set_new(j, "warnings", warnings_json(r));
+    json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
+    json_object_set_new(j, "errors", json_params(m, r->error_of));
+    return j;
+}

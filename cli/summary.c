@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov summary: a fit's record, in words or as JSON. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* A matrix of up to so many is printed without being asked for. */
+enum { SMALL = 12 };
+
+/* --- Correlation -------------------------------------------------------- */
+
+/* The numbers that have a standard error, in place; how many. */
+static size_t keep_estimated(const gsv_record *r, struct number *list, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(r->error_of[list[i].at])) list[kept++] = list[i];
+    return kept;
+}
+
+static double correlation(const gsv_record *r, const struct number *a,
+                          const struct number *b)
+{
+    return r->correlation[a->at * r->values + b->at];
+}
+
+/* The names that stand above the columns are cut to their width. */
+static void print_correlation(const gsv_record *r, const struct number *list,
+                              size_t n)
+{
+    char name[NAME_ROOM];
+    printf("\n%-16s", "correlation");
+    for (size_t j = 0; j + 1 < n; j++)
+        printf(" %8.8s", number_name(&list[j], name));
+    putchar('\n');
+    for (size_t i = 1; i < n; i++) {
+        printf("%-16s", number_name(&list[i], name));
+        for (size_t j = 0; j < i; j++)
+            printf(" %8.3f", shown(correlation(r, &list[i], &list[j]), 3));
+        putchar('\n');
+    }
+}
+
+static json_t *correlation_json(const gsv_record *r, const struct number *list,
+                                size_t n)
+{
+    char name[NAME_ROOM];
+    json_t *j = json_object(), *names = json_array(), *rows = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        json_array_append_new(names, json_string(number_name(&list[i], name)));
+        for (size_t k = 0; k < n; k++)
+            json_array_append_new(
+                row, json_number(correlation(r, &list[i], &list[k])));
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(j, "names", names);
+    json_object_set_new(j, "matrix", rows);
+    return j;
+}
+
+/* --- The record --------------------------------------------------------- */
+
+static json_t *params_json(const gsv_model *m, const gsv_record *r)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        json_t *j = json_object();
+        json_object_set_new(j, "estimate", json_param(&p, gsv_model_value(m)));
+        json_object_set_new(j, "stderr", json_param(&p, r->error_of));
+        json_object_set_new(j, "low", json_param(&p, r->low));
+        json_object_set_new(j, "high", json_param(&p, r->high));
+        json_object_set_new(all, p.name, j);
+    }
+    return all;
+}
+
+static json_t *summary_json(const struct args *a, const gsv_model *m,
+                            const gsv_record *r, const struct number *list,
+                            size_t n)
+{
+    json_t *j = record_json(m, r, a->model);
+    json_object_del(j, "errors");
+    json_object_set_new(j, "params", params_json(m, r));
+    json_object_set_new(j, "correlation",
+                        r->correlation ? correlation_json(r, list, n)
+                                       : json_null());
+    if (a->text)
+        json_object_set_new(j, "model", json_string(gsv_model_text(m)));
+    return j;
+}
+
+static size_t network_numbers(const gsv_model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        if (p.weight) n += p.rows * p.columns;
+    }
+    return n;
+}
+
+static int print_summary(const struct args *a, const gsv_model *m,
+                         const gsv_record *r, const struct number *list,
+                         size_t n)
+{
+    size_t weights = network_numbers(m);
+    printf("fit             %s\n", a->model);
+    printf("data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
+           r->tracks, r->rows, r->gaps + r->heldout_gaps);
+    print_likelihood(r);
+    if (print_estimates(m, r)) return EXIT_NUMBERS;
+    if (weights) printf("and %zu weights of networks\n", weights);
+    if (r->correlation && n > 1 && (n <= SMALL || a->correlation))
+        print_correlation(r, list, n);
+    if (a->text) printf("\n%s", gsv_model_text(m));
+    return EXIT_DONE;
+}
+
+int summary_run(const struct args *a)
+{
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    const gsv_record *r = gsv_model_record(m);
+    int code = EXIT_DONE;
+    size_t n;
+    struct number *list = r ? model_numbers(m, &n) : NULL;
+    if (!r)
+        code = complain(EXIT_INPUT,
+                        "%s is a model's text, not a fit; 'girsanov fit' "
+                        "makes one",
+                        a->model);
+    else if (!list) code = EXIT_NUMBERS;
+    else {
+        n = keep_estimated(r, list, n);
+        code = a->json ? print_json(summary_json(a, m, r, list, n))
+                       : print_summary(a, m, r, list, n);
+        if (!a->quiet) say_warnings(r);
+    }
+    free(list);
+    gsv_model_free(m);
+    return code;
+}

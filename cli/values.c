@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of options that are more than a number or a word. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+double *parse_numbers(const char *what, const char *text, size_t *count)
+{
+    size_t most = 1;
+    for (const char *c = text; *c; c++)
+        most += *c == ',';
+    double *value = malloc(most * sizeof *value);
+    if (!value) {
+        complain_memory();
+        return NULL;
+    }
+    bool bracket = *text == '[';
+    const char *at = text + bracket;
+    for (*count = 0; *count < most;) {
+        char *end;
+        value[(*count)++] = strtod(at, &end);
+        while (*end == ' ')
+            end++;
+        bool last = *count == most;
+        bool ends = last ? !strcmp(end, bracket ? "]" : "") : *end == ',';
+        if (end == at || !ends || !isfinite(value[*count - 1])) {
+            complain(EXIT_INPUT,
+                     "%s: '%s' is not a list of numbers such as 1,2.5,3", what,
+                     text);
+            free(value);
+            return NULL;
+        }
+        at = end + 1;
+    }
+    return value;
+}
+
+bool parse_range(const char *text, double *low, double *high, size_t *n)
+{
+    double count = 0.0;
+    int two = 0, three = 0;
+    int found =
+        sscanf(text, "%lf:%lf%n:%lf%n", low, high, &two, &count, &three);
+    int used = found == 3 ? three : found == 2 ? two : 0;
+    if (!used || text[used] || !(*low < *high) || !isfinite(*low) ||
+        !isfinite(*high))
+        return false;
+    if (found == 2) return true;
+    if (!(count >= 2.0 && count <= 1e9) || count != floor(count)) return false;
+    *n = (size_t)count;
+    return true;
+}
+
+int parse_choice(const char *option, const char *given, const char *const *word,
+                 int *choice)
+{
+    char known[120] = "";
+    for (int i = 0; given && word[i]; i++) {
+        if (!strcmp(given, word[i])) {
+            *choice = i;
+            return 0;
+        }
+        strcat(strcat(known, i ? word[i + 1] ? ", " : " or " : ""), word[i]);
+    }
+    if (!given) return 0;
+    return complain(EXIT_INPUT, "%s %s: %s is wanted", option, given, known);
+}
+
+int set_value(gsv_model *m, const char *option, const char *text)
+{
+    size_t count, length = strcspn(text, "=");
+    char name[300];
+    if (length >= sizeof name)
+        return complain(EXIT_INPUT, "%s: the name is too long", option);
+    memcpy(name, text, length);
+    name[length] = 0;
+    double *value = parse_numbers(option, text + length + 1, &count);
+    if (!value) return EXIT_INPUT;
+    int status = gsv_model_set(m, name, count, value);
+    free(value);
+    return status ? complain(EXIT_INPUT, "%s: %s", option, gsv_last_error())
+                  : 0;
+}

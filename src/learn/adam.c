@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/adam.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/fast.h"
+#include "base/memory.h"
+
+static const double BETA1 = 0.9, BETA2 = 0.999, TINY = 1e-8;
+
+int adam_init(struct adam *a, size_t n)
+{
+    *a = (struct adam){.n = n,
+                       .mean = NEW(double, n),
+                       .square = NEW(double, n),
+                       .average = NEW(double, n)};
+    return a->mean && a->square && a->average ? 0 : GSV_NO_MEMORY;
+}
+
+void adam_free(struct adam *a)
+{
+    mem_free(a->mean);
+    mem_free(a->square);
+    mem_free(a->average);
+    *a = (struct adam){0};
+}
+
+void adam_clip(struct adam *a, double most, double *gradient)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < a->n; i++)
+        sum += gradient[i] * gradient[i];
+    double length = sqrt(sum), longest = most * a->length;
+    if (most > 0.0 && a->length > 0.0 && length > longest) {
+        for (size_t i = 0; i < a->n; i++)
+            gradient[i] *= longest / length;
+        length = longest;
+    }
+    a->length = a->length > 0.0 ? 0.98 * a->length + 0.02 * length : length;
+}
+
+FAST void adam_step(struct adam *a, double rate, double decay,
+                    const double *unit, const bool *decaying,
+                    const double *gradient, double *theta)
+{
+    a->steps += 1.0;
+    double one = 1.0 / (1.0 - pow(BETA1, a->steps));
+    double two = 1.0 / (1.0 - pow(BETA2, a->steps));
+    double *restrict m = a->mean, *restrict v = a->square;
+    for (size_t i = 0; i < a->n; i++) {
+        double g = gradient[i];
+        m[i] += (1.0 - BETA1) * (g - m[i]);
+        v[i] += (1.0 - BETA2) * (g * g - v[i]);
+        theta[i] += rate * unit[i] * one * m[i] / (sqrt(two * v[i]) + TINY);
+    }
+    for (size_t i = 0; decay > 0.0 && i < a->n; i++)
+        if (decaying[i] && unit[i] > 0.0) theta[i] -= rate * decay * theta[i];
+}
+
+FAST void adam_average(struct adam *a, double memory, const double *theta)
+{
+    for (size_t i = 0; i < a->n; i++)
+        a->average[i] = memory * a->average[i] + (1.0 - memory) * theta[i];
+    a->weight = memory * a->weight + (1.0 - memory);
+}
+
+void adam_averaged(const struct adam *a, const double *theta, double *to)
+{
+    for (size_t i = 0; i < a->n; i++)
+        to[i] = a->weight > 0.0 ? a->average[i] / a->weight : theta[i];
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* The record of a fit: what was learned from what, how likely the data are
+ * now, and what the held-out ones say. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/learner.h"
+#include "sde/fit_record.h"
+
+/* Under the last estimate an error is to be seen, and its pilots need some
+ * paths. */
+enum { FEWEST_PATHS = 16 };
+
+static gsv_options last_options(const struct learner *l)
+{
+    gsv_options o = l->stage[l->stages - 1];
+    o.gradient = false;
+    if (l->stages < 2) return o;
+    size_t steps = gsv_options_default().steps;
+    o.reference = GSV_REFERENCE_AUTO;
+    o.form = GSV_FORM_AUTO;
+    if (o.steps < steps) o.steps = steps;
+    if (o.paths < FEWEST_PATHS) o.paths = FEWEST_PATHS;
+    return o;
+}
+
+/* --- What was fitted ---------------------------------------------------- */
+
+static void note_ranges(const struct learner *l, gsv_record *r)
+{
+    const gsv_series *s = l->s;
+    for (size_t c = 0; c < r->columns; c++)
+        for (size_t j = 0; j < s->columns; j++) {
+            if (strcmp(s->name[j], l->m->column[c])) continue;
+            const double *v = s->value + j * s->rows;
+            for (size_t i = 0; i < s->rows; i++) {
+                r->lowest[c] = fmin(r->lowest[c], v[i]);
+                r->highest[c] = fmax(r->highest[c], v[i]);
+            }
+        }
+}
+
+static size_t count_free(const struct learner *l)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += !l->fixed[i];
+    return n;
+}
+
+static int note_facts(const struct learner *l, gsv_record *r)
+{
+    mem_free(r->data);
+    r->data = mem_string(l->s->source);
+    r->tracks = l->s->tracks;
+    r->rows = l->s->rows;
+    r->optimizer = l->optimizer;
+    r->ended = l->ended;
+    r->errors = GSV_ERRORS_NONE;
+    r->iterations = (size_t)(l->now.total + l->now.iteration);
+    r->restarts = l->o->restarts;
+    r->seconds = learner_seconds(l);
+    r->seed = l->o->estimator.seed;
+    r->free = count_free(l);
+    r->loglik = r->error = r->discretisation = r->heldout = NAN;
+    r->aic = r->bic = NAN;
+    r->gaps = l->gaps;
+    note_ranges(l, r);
+    return r->data ? 0 : GSV_NO_MEMORY;
+}
+
+/* --- How likely --------------------------------------------------------- */
+
+struct sums {
+    double loglik, variance, discretisation;
+    size_t gaps, flagged, paths, steps;
+};
+
+static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
+                  size_t groups, const size_t *group, struct sums *sums)
+{
+    struct objective at;
+    struct score score;
+    gsv_result r = {0};
+    int status = objective_init(&at, l->m, l->s, o, groups);
+    if (!status)
+        status = objective_at(&at, theta, NULL, 0, groups, group, &score, NULL);
+    if (!status) {
+        r.gap = NEW(gsv_gap, at.estimate.groups);
+        if (!r.gap) status = GSV_NO_MEMORY;
+    }
+    if (!status) {
+        estimate_sum(&at.estimate, &r);
+        *sums = (struct sums){.loglik = r.loglik,
+                              .variance = r.error * r.error,
+                              .discretisation = r.discretisation,
+                              .gaps = at.estimate.gaps.count,
+                              .flagged = r.flagged,
+                              .paths = at.estimate.K,
+                              .steps = at.estimate.longest};
+    }
+    gsv_result_free(&r);
+    objective_free(&at);
+    return status;
+}
+
+static int note_likelihoods(struct learner *l, const double *theta,
+                            gsv_record *r)
+{
+    gsv_options o = last_options(l);
+    struct sums train, held = {.loglik = NAN};
+    int status = sum_up(l, &o, theta, l->split.trains, l->split.train, &train);
+    if (!status && l->split.helds)
+        status = sum_up(l, &o, theta, l->split.helds, l->split.held, &held);
+    if (status) return status;
+    double k = (double)r->free;
+    r->gaps = train.gaps;
+    r->heldout_gaps = held.gaps;
+    r->loglik = train.loglik;
+    r->error = sqrt(train.variance);
+    r->discretisation = train.discretisation;
+    r->heldout = held.loglik;
+    r->paths = train.paths;
+    r->steps = train.steps;
+    r->flagged = train.flagged + held.flagged;
+    r->aic = 2.0 * k - 2.0 * r->loglik;
+    r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
+    return 0;
+}
+
+static enum gsv_errors errors_wanted(const struct learner *l)
+{
+    if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
+    bool net = l->m->spec->nets > 0;
+    return net ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
+}
+
+int finish(struct learner *l, const double *theta, bool whole)
+{
+    gsv_theta_set(l->m, theta);
+    gsv_record *r = fit_record_new(l->m);
+    if (!r) return GSV_NO_MEMORY;
+    int status = note_facts(l, r);
+    if (!status && whole) status = note_likelihoods(l, theta, r);
+    if (!status && whole) {
+        r->errors = errors_wanted(l);
+        if (r->errors != GSV_ERRORS_NONE) status = uncertainty(l, theta, r);
+    }
+    gsv_theta_set(l->m, theta);
+    r->seconds = learner_seconds(l);
+    if (status) {
+        fit_record_free(r);
+        return status;
+    }
+    fit_record_free(l->m->record);
+    l->m->record = r;
+    return 0;
+}

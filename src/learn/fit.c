@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* A fit from its options to its record: starts, restarts, the clock. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "learn/learner.h"
+#include "learn/start.h"
+#include "sde/fit_record.h"
+#include "sde/theta.h"
+
+gsv_fit_options gsv_fit_options_default(void)
+{
+    gsv_options estimator = gsv_options_default();
+    estimator.paths = estimator.steps = 0;
+    return (gsv_fit_options){.estimator = estimator,
+                             .restarts = 1,
+                             .clip = 10.0,
+                             .average = 0.98,
+                             .heldout = -1.0,
+                             .patience = 0.2,
+                             .every = 30.0};
+}
+
+/* --- The clock ---------------------------------------------------------- */
+
+double learner_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double learner_seconds(const struct learner *l)
+{
+    return l->now.seconds + learner_clock() - l->began;
+}
+
+void learner_result(const struct learner *l, double *to)
+{
+    bool held = l->split.helds && isfinite(l->now.best);
+    if (l->optimizer == GSV_OPTIMIZER_LBFGS)
+        memcpy(to, l->theta, l->n * sizeof *to);
+    else if (held) memcpy(to, l->best, l->n * sizeof *to);
+    else adam_averaged(&l->adam, l->theta, to);
+}
+
+bool learner_step(struct learner *l, const struct score *score, double rate)
+{
+    const gsv_fit_options *o = l->o;
+    gsv_progress p = {.iteration = (size_t)l->now.iteration,
+                      .iterations = l->iterations,
+                      .restart = (size_t)l->now.restart + 1,
+                      .restarts = o->restarts,
+                      .loglik = score->mean,
+                      .error = score->error,
+                      .heldout = l->now.heldout,
+                      .rate = rate,
+                      .seconds = learner_seconds(l),
+                      .model = l->m};
+    bool stop = o->progress && o->progress(o->user, &p);
+    if (stop) l->ended = GSV_ENDED_STOPPED;
+    else if (o->time_limit > 0.0 && p.seconds >= o->time_limit) {
+        l->ended = GSV_ENDED_TIME;
+        stop = true;
+    }
+    if (!stop && o->checkpoint && learner_clock() - l->saved >= o->every) {
+        enum gsv_ended ended = l->ended;
+        l->failed = checkpoint_write(l, o->checkpoint);
+        l->ended = ended;
+        l->saved = learner_clock();
+    }
+    return stop || l->failed;
+}
+
+/* --- Options ------------------------------------------------------------ */
+
+static int check_options(const gsv_fit_options *o)
+{
+    if (!(o->rate >= 0.0) || !isfinite(o->rate) || !(o->decay >= 0.0) ||
+        !(o->clip >= 0.0))
+        return fail(GSV_BAD_INPUT, "rate, decay and clip of a fit must be "
+                                   "positive");
+    if (!(o->average >= 0.0 && o->average < 1.0))
+        return fail(GSV_BAD_INPUT,
+                    "the average's memory is %g, but must be from 0 to below 1",
+                    o->average);
+    if (!(o->heldout < 1.0) || !(o->patience >= 0.0))
+        return fail(GSV_BAD_INPUT,
+                    "the held-out share is %g and the patience %g, but shares "
+                    "are from 0 to below 1",
+                    o->heldout, o->patience);
+    if (!o->restarts) return fail(GSV_BAD_INPUT, "restarts begin at 1");
+    if (o->iterations > 4000000000u)
+        return fail(GSV_BAD_INPUT, "at most 4e9 iterations");
+    return 0;
+}
+
+/* Adam's usual numbers, where nothing else was asked for. */
+static const double RATE = 5e-3, HELDOUT = 0.05, NOISE_UNIT = 10.0;
+enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
+enum { FEWEST_TO_HOLD = 100 };
+
+static void choose_defaults(struct learner *l, gsv_fit_options *o)
+{
+    bool nets = l->m->spec->nets > 0;
+    l->optimizer = o->optimizer;
+    if (l->optimizer == GSV_OPTIMIZER_AUTO)
+        l->optimizer = nets ? GSV_OPTIMIZER_ADAM : GSV_OPTIMIZER_LBFGS;
+    bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
+    if (!o->iterations)
+        o->iterations = adam ? ADAM_ITERATIONS : LBFGS_ITERATIONS;
+    if (!(o->rate > 0.0)) o->rate = RATE;
+    if (o->heldout < 0.0)
+        o->heldout = nets && adam && l->gaps >= FEWEST_TO_HOLD ? HELDOUT : 0.0;
+    if (!o->batch) o->batch = BATCH;
+    l->iterations = o->iterations;
+}
+
+/* --- Theta -------------------------------------------------------------- */
+
+static int select_all(const gsv_model *m, size_t names, const char *const *name,
+                      bool *chosen)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < names; i++)
+        status = theta_select(m, name[i], chosen);
+    return status;
+}
+
+static size_t param_of(const struct spec *s, size_t value)
+{
+    size_t p = 0;
+    while (p + 1 < s->params && s->param[p + 1].offset <= value)
+        p++;
+    return p;
+}
+
+/* A weight's step is Adam's rate. A formula's numbers are fewer and further
+ * away, in units of their own. */
+static int set_units(struct learner *l)
+{
+    size_t *place = NEW(size_t, l->n);
+    if (!place) return GSV_NO_MEMORY;
+    theta_places(l->m, place);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct param_spec *p =
+            &l->m->spec->param[param_of(l->m->spec, place[i])];
+        bool bounded = p->bound != BOUND_NONE || p->lower;
+        double own = bounded ? 1.0 : fmax(fabs(l->theta[i]), 1.0);
+        l->weight[i] = p->fan_in > 0;
+        l->unit[i] = l->fixed[i] ? 0.0 : l->weight[i] ? 1.0 : NOISE_UNIT * own;
+    }
+    mem_free(place);
+    return 0;
+}
+
+/* Where a restart begins: other weights, and formulas' numbers moved. */
+static void place_start(struct learner *l, const double *first)
+{
+    size_t restart = (size_t)l->now.restart;
+    struct random_key key = {
+        .seed = l->o->estimator.seed, .purpose = RANDOM_START, .item = restart};
+    gsv_theta_set(l->m, first);
+    if (restart) {
+        gsv_model_draw(l->m, l->o->estimator.seed + restart * 7919);
+        gsv_theta_get(l->m, l->theta);
+    } else {
+        memcpy(l->theta, first, l->n * sizeof *first);
+    }
+    for (size_t i = 0; restart && i < l->n; i++) {
+        double z;
+        random_normals(&key, i, 1, 0, 1, &z);
+        if (l->fixed[i]) l->theta[i] = first[i];
+        else if (!l->weight[i])
+            l->theta[i] = first[i] + 0.5 * z * fmax(1.0, fabs(first[i]));
+    }
+}
+
+/* --- Terms -------------------------------------------------------------- */
+
+static uint64_t hash(uint64_t h, size_t bytes, const void *data)
+{
+    const unsigned char *c = data;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ c[i]) * 1099511628211u;
+    return h;
+}
+
+static uint64_t hash_data(const gsv_series *s)
+{
+    uint64_t h = 1469598103934665603u;
+    h = hash(h, s->rows * sizeof *s->time, s->time);
+    h = hash(h, s->rows * s->columns * sizeof *s->value, s->value);
+    return hash(h, (s->tracks + 1) * sizeof *s->start, s->start);
+}
+
+static int put_word(json_t *all, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int put_word(json_t *all, const char *key, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    json_t *word = json_vsprintf(format, args);
+    va_end(args);
+    return json_object_set_new(all, key, word);
+}
+
+static int put_fixed(const struct learner *l, json_t *all)
+{
+    uint64_t h = hash(1469598103934665603u, l->n * sizeof *l->fixed, l->fixed);
+    return put_word(all, "--fix", "%" PRIx64, h);
+}
+
+/* Everything that the bits of a fit depend on. */
+static int write_terms(struct learner *l)
+{
+    const gsv_fit_options *o = l->o;
+    const gsv_options *e = &o->estimator;
+    json_t *all = json_object();
+    int lost = put_word(all, "model", "%s", l->m->text);
+    lost |= put_word(all, "data", "%" PRIx64, hash_data(l->s));
+    lost |= put_word(all, "--optimizer", "%d", l->optimizer);
+    lost |= put_word(all, "--schedule", "%d", o->schedule);
+    lost |= put_word(all, "--iterations", "%zu", o->iterations);
+    lost |= put_word(all, "--batch", "%zu", o->batch);
+    lost |= put_word(all, "--restarts", "%zu", o->restarts);
+    lost |= put_word(all, "--rate", "%.17g", o->rate);
+    lost |= put_word(all, "--decay", "%.17g", o->decay);
+    lost |= put_word(all, "--clip", "%.17g", o->clip);
+    lost |= put_word(all, "--average", "%.17g", o->average);
+    lost |= put_word(all, "--heldout", "%.17g", o->heldout);
+    lost |= put_word(all, "--patience", "%.17g", o->patience);
+    lost |= put_word(all, "--seed", "%" PRIu64, e->seed);
+    lost |= put_word(all, "estimator option",
+                     "%zu %zu %.17g %d %d %d %d %d "
+                     "%d %d",
+                     e->paths, e->steps, e->step, e->reference, e->form,
+                     e->random, e->richardson, e->delta, e->joint, e->wide);
+    lost |= put_fixed(l, all);
+    char *text = lost ? NULL : json_dumps(all, 0);
+    json_decref(all);
+    l->terms = text ? mem_string(text) : NULL;
+    free(text);
+    return l->terms ? 0 : fail(GSV_NO_MEMORY, "out of memory");
+}
+
+/* --- Beginning ---------------------------------------------------------- */
+
+static int count_groups(const struct learner *l, size_t *groups)
+{
+    struct gaps g;
+    int status = gaps_init(&g, l->m, l->s);
+    if (status) return status;
+    *groups = 0;
+    for (size_t i = 0; i < g.count; i++)
+        if (!l->o->estimator.joint || !i ||
+            g.gap[i].track != g.gap[i - 1].track)
+            ++*groups;
+    gaps_free(&g);
+    return 0;
+}
+
+/* A model that was fitted before goes on from where it is. */
+static int start_from_data(struct learner *l)
+{
+    bool *kept = NEW(bool, l->n);
+    int status = kept ? 0 : GSV_NO_MEMORY;
+    if (!status) status = select_all(l->m, l->o->kept, l->o->keep, kept);
+    for (size_t i = 0; !status && i < l->n; i++)
+        kept[i] = kept[i] || l->fixed[i];
+    if (!status && !l->m->record && !l->m->calls) {
+        status = start_scales(l->m, l->s);
+        if (!status) status = start_noise(l->m, l->s, kept);
+    }
+    mem_free(kept);
+    return status;
+}
+
+static int learner_init(struct learner *l, gsv_fit_options *o)
+{
+    size_t n = l->n = gsv_theta_size(l->m);
+    double **vector[] = {&l->unit, &l->theta,    &l->safe,
+                         &l->best, &l->champion, &l->move};
+    l->began = l->saved = learner_clock();
+    int status = check_options(o);
+    if (!status) status = count_groups(l, &l->gaps);
+    if (status) return status;
+    choose_defaults(l, o);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        if (!(*vector[i] = NEW(double, n))) return GSV_NO_MEMORY;
+    l->fixed = NEW(bool, n);
+    l->weight = NEW(bool, n);
+    if (!l->fixed || !l->weight || adam_init(&l->adam, n)) return GSV_NO_MEMORY;
+    status = select_all(l->m, o->fixed, o->fix, l->fixed);
+    if (!status)
+        status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
+                            o->batch);
+    if (!status) effort_plan(l);
+    return status ? status : write_terms(l);
+}
+
+static void learner_free(struct learner *l)
+{
+    split_free(&l->split);
+    adam_free(&l->adam);
+    mem_free(l->fixed);
+    mem_free(l->weight);
+    mem_free(l->unit);
+    mem_free(l->theta);
+    mem_free(l->safe);
+    mem_free(l->best);
+    mem_free(l->champion);
+    mem_free(l->move);
+    mem_free(l->terms);
+}
+
+/* --- Restarts ----------------------------------------------------------- */
+
+static void reset(struct learner *l)
+{
+    l->now = (struct standing){.restart = l->now.restart,
+                               .champion = l->now.champion,
+                               .seconds = l->now.seconds,
+                               .total = l->now.total,
+                               .factor = 1.0,
+                               .heldout = NAN,
+                               .best = -INFINITY};
+    for (size_t i = 0; i < l->n; i++)
+        l->adam.mean[i] = l->adam.square[i] = l->adam.average[i] = 0.0;
+    l->adam.steps = l->adam.weight = l->adam.length = 0.0;
+}
+
+static bool can_go_on(const struct learner *l)
+{
+    return l->ended == GSV_ENDED_STOPPED || l->ended == GSV_ENDED_TIME;
+}
+
+/* The mean that restarts are compared by, held out where that is possible. */
+static int rank(struct learner *l, const double *theta, double *score)
+{
+    gsv_options o = l->stage[l->stages - 1];
+    struct objective at;
+    struct score mean;
+    bool held = l->split.helds > 0;
+    size_t n = held ? l->split.helds : l->split.trains;
+    o.gradient = false;
+    int status = objective_init(&at, l->m, l->s, &o, n);
+    if (!status)
+        status =
+            objective_at(&at, theta, NULL, 0, n,
+                         held ? l->split.held : l->split.train, &mean, NULL);
+    objective_free(&at);
+    *score = status ? -INFINITY : mean.mean;
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+static int crown(struct learner *l)
+{
+    double score;
+    learner_result(l, l->theta);
+    int status = l->o->restarts > 1 ? rank(l, l->theta, &score) : 0;
+    if (status) return status;
+    if (l->o->restarts > 1 && l->now.restart > 0.0 &&
+        !(score > l->now.champion))
+        return 0;
+    if (l->o->restarts > 1) l->now.champion = score;
+    memcpy(l->champion, l->theta, l->n * sizeof *l->champion);
+    return 0;
+}
+
+static int run_restarts(struct learner *l, const double *first)
+{
+    bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
+    for (; (size_t)l->now.restart < l->o->restarts; l->now.restart += 1.0) {
+        if (!l->resumed) {
+            reset(l);
+            place_start(l, first);
+        }
+        l->resumed = false;
+        int status = adam ? learn_adam(l) : learn_lbfgs(l);
+        if (!status) status = l->failed;
+        if (status == GSV_NUMERICAL && l->now.restart > 0.0) continue;
+        if (status) return status;
+        if (can_go_on(l)) return 0;
+        status = crown(l);
+        if (status) return status;
+        l->now.total += l->now.iteration;
+        l->now.iteration = 0.0;
+    }
+    return 0;
+}
+
+/* An unfinished fit ends with what it has; a finished one with its best. */
+static int conclude(struct learner *l)
+{
+    double *theta = l->champion;
+    tensors_free(&l->m->state);
+    if (!can_go_on(l)) return finish(l, theta, true);
+    theta = NEW(double, l->n);
+    if (!theta) return GSV_NO_MEMORY;
+    learner_result(l, theta);
+    int status = finish(l, theta, true);
+    if (!status) status = checkpoint_keep(l);
+    if (!status && l->o->checkpoint)
+        status = gsv_model_write(l->m, l->o->checkpoint);
+    mem_free(theta);
+    return status;
+}
+
+static int run_fit(struct learner *l)
+{
+    double *first = NEW(double, l->n);
+    int status = first ? start_from_data(l) : GSV_NO_MEMORY;
+    if (!status) {
+        gsv_theta_get(l->m, first);
+        memcpy(l->theta, first, l->n * sizeof *first);
+        status = set_units(l);
+    }
+    if (!status && l->o->resume) status = checkpoint_read(l, l->o->resume);
+    if (!status) status = run_restarts(l, first);
+    if (!status) status = conclude(l);
+    mem_free(first);
+    return status;
+}
+
+int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
+{
+    size_t values = m->spec->parameters;
+    gsv_fit_options o = *options;
+    struct learner l = {.m = m, .s = s, .o = &o};
+    double *kept = NEW(double, values);
+    if (!kept) return GSV_NO_MEMORY;
+    memcpy(kept, m->value, values * sizeof *kept);
+    int status = learner_init(&l, &o);
+    if (!status) status = run_fit(&l);
+    if (status) memcpy(m->value, kept, values * sizeof *kept);
+    learner_free(&l);
+    mem_free(kept);
+    return status;
+}

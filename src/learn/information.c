@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/information.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/linalg.h"
+#include "sde/theta.h"
+
+/* More than this many numbers take too long to difference. */
+enum { MOST_NUMBERS = 400 };
+
+/* --- Names -------------------------------------------------------------- */
+
+/* Number i of theta as the user would write it: "s", "A[1,2]". */
+static const char *name_of(const struct information *a, size_t i,
+                           char room[120])
+{
+    const struct spec *s = a->l->m->spec;
+    size_t v = a->value[i], p = 0;
+    while (p + 1 < s->params && s->param[p + 1].offset <= v)
+        p++;
+    const struct param_spec *q = &s->param[p];
+    size_t e = v - q->offset;
+    if (q->rank == 0) snprintf(room, 120, "%.100s", q->name);
+    if (q->rank == 1) snprintf(room, 120, "%.80s[%zu]", q->name, e + 1);
+    if (q->rank == 2)
+        snprintf(room, 120, "%.80s[%zu,%zu]", q->name, e / q->columns + 1,
+                 e % q->columns + 1);
+    return room;
+}
+
+/* --- At a bound --------------------------------------------------------- */
+
+/* The slope dp/dtheta vanishes at a bound: relative to the value's own size
+ * and to the width of its room, this is what is left of it. */
+static const double AT_BOUND = 1e-6;
+
+static double nearest_bound(const struct param_spec *p, double v)
+{
+    double low = p->lower ? 0.0 : p->low;
+    return v - low < p->high - v ? low : p->high;
+}
+
+static bool is_at_bound(const struct information *a, size_t i)
+{
+    const struct spec *s = a->l->m->spec;
+    size_t v = a->value[i], q = 0;
+    while (q + 1 < s->params && s->param[q + 1].offset <= v)
+        q++;
+    const struct param_spec *p = &s->param[q];
+    bool diagonal = p->lower && (v - p->offset) % (p->columns + 1) == 0;
+    if (p->bound == BOUND_NONE && !diagonal) return false;
+    double value = a->l->m->value[v], bound = nearest_bound(p, value);
+    double size = fmax(fabs(p->start[v - p->offset] - bound), 1e-12);
+    if (fabs(value - bound) > AT_BOUND * size) return false;
+    char room[120];
+    fprintf(a->words,
+            "%s is at its bound %g: it has no standard error, and those of "
+            "the others are as if it were fixed there\n",
+            name_of(a, i, room), bound);
+    return true;
+}
+
+/* --- The information ---------------------------------------------------- */
+
+static int gradient_at(struct information *a, const double *theta,
+                       double *gradient)
+{
+    const struct split *s = &a->l->split;
+    struct score score;
+    int status = objective_at(&a->all, theta, NULL, 0, s->trains, s->train,
+                              &score, gradient);
+    for (size_t i = 0; !status && i < a->l->n; i++)
+        gradient[i] *= (double)score.gaps;
+    return status;
+}
+
+/* Column j from steps of this length. */
+static int difference(struct information *a, size_t j, double step,
+                      double *column)
+{
+    size_t at = a->place[j];
+    double kept = a->theta[at];
+    a->theta[at] = kept + step;
+    int status = gradient_at(a, a->theta, a->up);
+    a->theta[at] = kept - step;
+    if (!status) status = gradient_at(a, a->theta, a->down);
+    a->theta[at] = kept;
+    for (size_t i = 0; !status && i < a->n; i++)
+        column[i] = (a->down[a->place[i]] - a->up[a->place[i]]) / (2.0 * step);
+    return status;
+}
+
+/* A step of a twentieth of the standard error that it leads to: found by a
+ * few tries, as the numbers' scales may be any. */
+static int column_of(struct information *a, size_t j, double *column)
+{
+    double *move = &a->l->move[a->place[j]], step = *move;
+    if (!(step > 0.0)) step = 1e-4 * fmax(1.0, fabs(a->theta[a->place[j]]));
+    for (int tries = 0; tries < 5; tries++) {
+        int status = difference(a, j, step, column);
+        if (status && status != GSV_NUMERICAL) return status;
+        double better = status ? 0.01 * step : 0.05 / sqrt(fabs(column[j]));
+        bool fits = !status && better < 20.0 * step && better > 0.05 * step;
+        if (fits) *move = step;
+        if (fits || !isfinite(better)) return status;
+        step = better;
+    }
+    return difference(a, j, step, column);
+}
+
+int information_fill(struct information *a)
+{
+    size_t n = a->n;
+    for (size_t j = 0; j < n; j++) {
+        int status = column_of(a, j, a->I + j * n);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            double mean = 0.5 * (a->I[i * n + j] + a->I[j * n + i]);
+            a->I[i * n + j] = a->I[j * n + i] = mean;
+        }
+    return 0;
+}
+
+/* --- Whether it can be inverted ----------------------------------------- */
+
+/* Relative to a diagonal of ones, smaller eigenvalues are directions that the
+ * data say nothing about. */
+static const double FLAT = 1e-7;
+
+static void say_flat(const struct information *a, const double *vector,
+                     double eigenvalue)
+{
+    size_t n = a->n, named = 0;
+    char room[120];
+    fputs(eigenvalue < -FLAT ? "this is not a maximum: the log-likelihood "
+                               "still rises along "
+                             : "the data do not tell apart ",
+          a->words);
+    for (size_t i = 0; i < n; i++)
+        if (fabs(vector[i]) > 0.2 && named < 6)
+            fprintf(a->words, "%s%s", named++ ? ", " : "",
+                    name_of(a, a->place[i], room));
+    fputs(eigenvalue < -FLAT
+              ? "; there are no standard errors (more --iterations, or other "
+                "starts with --restarts)\n"
+              : ": their information is singular, and there are no standard "
+                "errors; fix one of them (--fix)\n",
+          a->words);
+}
+
+/* A number whose own information is nothing. */
+static bool say_silent(const struct information *a)
+{
+    bool silent = false;
+    char room[120];
+    for (size_t i = 0; i < a->n; i++) {
+        double own = a->I[i * a->n + i];
+        if (own > 0.0 && isfinite(own)) continue;
+        silent = true;
+        fprintf(a->words,
+                "the data say nothing about %s (its information is %.3g): "
+                "there are no standard errors; fix it (--fix)\n",
+                name_of(a, a->place[i], room), own);
+    }
+    return silent;
+}
+
+/* V = I^-1, or false after a word about it. */
+bool information_invert(struct information *a)
+{
+    size_t n = a->n;
+    double *value = a->room + (n > 64 ? n : 64) * n;
+    if (say_silent(a)) return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            a->V[i * n + j] =
+                a->I[i * n + j] / sqrt(a->I[i * n + i] * a->I[j * n + j]);
+    if (!linalg_eigen(n, a->V, value, a->room)) return false;
+    if (value[0] < FLAT) {
+        say_flat(a, a->V, value[0]);
+        return false;
+    }
+    double *L = a->room; /* (n, n) */
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < n; k++)
+                sum += a->V[k * n + i] * a->V[k * n + j] / value[k];
+            L[i * n + j] = sum / sqrt(a->I[i * n + i] * a->I[j * n + j]);
+        }
+    memcpy(a->V, L, n * n * sizeof *L);
+    return true;
+}
+
+/* --- Making ------------------------------------------------------------- */
+
+static int find_places(struct information *a)
+{
+    struct learner *l = a->l;
+    size_t free = 0;
+    a->place = NEW(size_t, l->n);
+    a->value = NEW(size_t, l->n);
+    if (!a->place || !a->value) return GSV_NO_MEMORY;
+    theta_places(l->m, a->value);
+    for (size_t i = 0; i < l->n; i++)
+        free += !l->fixed[i];
+    if (free > MOST_NUMBERS) {
+        fprintf(a->words,
+                "%zu numbers were learned: standard errors are computed for "
+                "at most %d\n",
+                free, MOST_NUMBERS);
+        return 0;
+    }
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->fixed[i] && !is_at_bound(a, i)) a->place[a->n++] = i;
+    return 0;
+}
+
+static int prepare(struct information *a, const double *theta)
+{
+    struct learner *l = a->l;
+    size_t n = a->n;
+    gsv_options o = l->stage[l->stages - 1];
+    o.gradient = true;
+    a->theta = NEW(double, l->n);
+    a->up = NEW(double, l->n);
+    a->down = NEW(double, l->n);
+    a->I = NEW(double, n *n);
+    a->V = NEW(double, n *n);
+    a->room = NEW(double, (n > 64 ? n : 64) * n + n);
+    if (!a->theta || !a->up || !a->down || !a->I || !a->V || !a->room)
+        return GSV_NO_MEMORY;
+    memcpy(a->theta, theta, l->n * sizeof *theta);
+    return objective_init(&a->all, l->m, l->s, &o, l->split.trains);
+}
+
+int information_init(struct information *a, struct learner *l,
+                     const double *theta)
+{
+    *a = (struct information){.l = l};
+    a->words = open_memstream(&a->text, &a->size);
+    if (!a->words) return fail(GSV_NO_MEMORY, "out of memory");
+    gsv_theta_set(l->m, theta);
+    int status = find_places(a);
+    return status || !a->n ? status : prepare(a, theta);
+}
+
+void information_free(struct information *a)
+{
+    objective_free(&a->all);
+    if (a->words) fclose(a->words);
+    free(a->text);
+    mem_free(a->place);
+    mem_free(a->value);
+    mem_free(a->theta);
+    mem_free(a->up);
+    mem_free(a->down);
+    mem_free(a->I);
+    mem_free(a->V);
+    mem_free(a->room);
+}

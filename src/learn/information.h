@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The observed information. With s(theta) the score under the last stage's
+ * estimator, its random numbers common and its references following theta,
+ *
+ *     I = - ds/dtheta    by central differences,   V = I^-1,
+ *
+ * over the numbers that were learned and are not at a bound. */
+#ifndef LEARN_INFORMATION_H
+#define LEARN_INFORMATION_H
+
+#include <stdio.h>
+
+#include "learn/learner.h"
+
+struct information {
+    struct learner *l;
+    struct objective all;
+    size_t n;                  /* learned and not at a bound     */
+    size_t *place;             /* (n) in theta                   */
+    size_t *value;             /* (theta size) among values      */
+    double *theta, *up, *down; /* (theta size)                   */
+    double *I, *V;             /* (n, n)                         */
+    double *room;              /* (max(n, 64), n), (n)           */
+    char *text;                /* what is wrong with it, in lines */
+    size_t size;
+    FILE *words; /* of text                        */
+};
+
+/* At theta. More than 400 numbers, or all at bounds: n is 0, with a word. */
+int information_init(struct information *a, struct learner *l,
+                     const double *theta);
+void information_free(struct information *a);
+
+/* I, then V: false, after a word, where I cannot be inverted. */
+int information_fill(struct information *a);
+bool information_invert(struct information *a);
+
+#endif

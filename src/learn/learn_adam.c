@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Adam over batches of gaps, with fresh random numbers in every iteration. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/learner.h"
+
+static const double PI = 3.14159265358979323846;
+
+/* The second stage begins after this share of the iterations. */
+static const double FIRST_STAGE = 2.0 / 3.0;
+
+/* Held-out gaps are looked at so often, and at least so many apart. */
+enum { LOOKS = 100, LEAST_APART = 10, MOST_FAILURES = 20 };
+
+/* A plateau: so many looks without a better one, then half the rate. */
+static const double PLATEAU = 5.0;
+
+struct climb {
+    struct learner *l;
+    struct objective batch, held;
+    double *gradient, *average; /* (n) */
+    size_t apart;               /* iterations between two looks       */
+    int stage;                  /* that the objectives are of; -1 none */
+};
+
+static double rate_of(const struct learner *l)
+{
+    double share = l->now.iteration / (double)l->iterations;
+    double rate = l->o->rate * l->now.factor;
+    if (l->o->schedule == GSV_SCHEDULE_COSINE)
+        rate *= 0.5 * (1.0 + cos(PI * share));
+    return rate;
+}
+
+/* Of a gap's log-likelihood, in the second stage. */
+static const double ACCURACY = 0.2;
+
+/* The objectives of the stage that this iteration belongs to. */
+static int enter_stage(struct climb *c)
+{
+    struct learner *l = c->l;
+    double share = l->now.iteration / (double)l->iterations;
+    int stage = l->stages > 1 && share >= FIRST_STAGE, status = 0;
+    if (stage == c->stage) return 0;
+    if ((double)stage > l->now.stage) {
+        status = effort_by_value(l, l->theta, ACCURACY);
+        l->now.stage = (double)stage;
+        /* Under another estimator held-out values are others. */
+        l->now.best = -INFINITY;
+        l->now.best_at = l->now.iteration;
+    }
+    objective_free(&c->batch);
+    objective_free(&c->held);
+    c->stage = stage;
+    gsv_options *o = &l->stage[stage], held = *o;
+    held.gradient = false;
+    if (!status)
+        status = objective_init(&c->batch, l->m, l->s, o, l->split.batch);
+    if (!status && l->split.helds)
+        status = objective_init(&c->held, l->m, l->s, &held, l->split.helds);
+    return status;
+}
+
+/* --- Held-out gaps ------------------------------------------------------ */
+
+/* The plateau's rate, and whether it has been still for too long. */
+static bool stands_still(struct learner *l, size_t apart)
+{
+    const gsv_fit_options *o = l->o;
+    double since = fmax(l->now.best_at, l->now.lowered_at);
+    if (o->schedule == GSV_SCHEDULE_PLATEAU &&
+        l->now.iteration - since >= PLATEAU * (double)apart) {
+        l->now.factor *= 0.5;
+        l->now.lowered_at = l->now.iteration;
+    }
+    bool last = l->stages < 2 || l->now.stage > 0.0;
+    return last && o->patience > 0.0 &&
+           l->now.iteration - l->now.best_at >=
+               o->patience * (double)l->iterations;
+}
+
+/* Looks at the average of theta; true where the fit should end. */
+static int look(struct climb *c, bool *end)
+{
+    struct learner *l = c->l;
+    struct score score;
+    adam_averaged(&l->adam, l->theta, c->average);
+    int status = objective_at(&c->held, c->average, NULL, 0, l->split.helds,
+                              l->split.held, &score, NULL);
+    gsv_theta_set(l->m, l->theta);
+    if (status == GSV_NUMERICAL) score.mean = -INFINITY;
+    else if (status) return status;
+    l->now.heldout = score.mean;
+    if (score.mean > l->now.best) {
+        l->now.best = score.mean;
+        l->now.best_at = l->now.iteration;
+        memcpy(l->best, c->average, l->n * sizeof *l->best);
+    }
+    *end = stands_still(l, c->apart);
+    return 0;
+}
+
+/* --- Iterations --------------------------------------------------------- */
+
+/* From where it was finite, slower. */
+static int step_back(struct climb *c)
+{
+    struct learner *l = c->l;
+    if (++l->now.failures > MOST_FAILURES) return GSV_NUMERICAL;
+    memcpy(l->theta, l->safe, l->n * sizeof *l->theta);
+    memset(l->adam.mean, 0, l->n * sizeof *l->adam.mean);
+    l->now.factor *= 0.5;
+    return 0;
+}
+
+static int iterate(struct climb *c, struct score *score)
+{
+    struct learner *l = c->l;
+    uint64_t number = (uint64_t)l->now.iteration;
+    const size_t *group = split_batch(&l->split, number);
+    int status = objective_at(&c->batch, l->theta, NULL, (uint32_t)number + 1,
+                              l->split.batch, group, score, c->gradient);
+    if (status == GSV_NUMERICAL && number) {
+        *score = (struct score){.mean = NAN, .error = NAN};
+        return step_back(c);
+    }
+    if (status) return status;
+    memcpy(l->safe, l->theta, l->n * sizeof *l->safe);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->fixed[i]) c->gradient[i] = 0.0;
+    adam_clip(&l->adam, l->o->clip, c->gradient);
+    adam_step(&l->adam, rate_of(l), l->o->decay, l->unit, l->weight,
+              c->gradient, l->theta);
+    adam_average(&l->adam, l->o->average, l->theta);
+    return 0;
+}
+
+static int climb(struct climb *c)
+{
+    struct learner *l = c->l;
+    l->ended = GSV_ENDED_ITERATIONS;
+    while ((size_t)l->now.iteration < l->iterations) {
+        struct score score;
+        bool end = false;
+        double rate = rate_of(l);
+        int status = enter_stage(c);
+        if (!status) status = iterate(c, &score);
+        if (status) return status;
+        l->now.iteration += 1.0;
+        size_t i = (size_t)l->now.iteration;
+        if (l->split.helds && (i % c->apart == 0 || i == l->iterations))
+            status = look(c, &end);
+        if (status) return status;
+        gsv_theta_set(l->m, l->theta);
+        if (learner_step(l, &score, rate)) return 0;
+        if (!end) continue;
+        l->ended = GSV_ENDED_EARLY;
+        return 0;
+    }
+    return 0;
+}
+
+int learn_adam(struct learner *l)
+{
+    struct climb c = {.l = l,
+                      .gradient = NEW(double, l->n),
+                      .average = NEW(double, l->n),
+                      .apart = l->iterations / LOOKS,
+                      .stage = -1};
+    if (c.apart < LEAST_APART) c.apart = LEAST_APART;
+    int status = c.gradient && c.average ? 0 : GSV_NO_MEMORY;
+    if (!status) status = climb(&c);
+    objective_free(&c.batch);
+    objective_free(&c.held);
+    mem_free(c.gradient);
+    mem_free(c.average);
+    return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* L-BFGS over all gaps with common random numbers, and then Newton's steps.
+ * References follow theta, but are constants under differentiation: what the
+ * estimate itself would gain by a better reference is not in its gradient. Near
+ * the maximum L-BFGS cannot tell that from a gain; so the end is the zero of
+ * the score itself, by steps with the observed information. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/information.h"
+#include "learn/learner.h"
+#include "learn/maximise.h"
+
+/* A round is what is done again after a resume: L-BFGS then begins without its
+ * memory, in an uninterrupted fit, too. */
+enum { ROUND = 25, ROUNDS = 200, NEWTON_STEPS = 10 };
+
+/* In nats of the whole: a round that gains less has moved theta by about a
+ * twentieth of its standard error. Newton's steps end at a fiftieth of one. */
+static const double GAIN = 1e-3, SMALL_STEP = 0.02;
+
+struct round {
+    struct learner *l;
+    struct objective all;
+    double *theta;    /* (n)                        */
+    double *gradient; /* (n)                        */
+    double *x;        /* (free)                     */
+    size_t *place;    /* (free) in theta            */
+    size_t free;
+    double first; /* value at the round's start */
+    bool begun, resting;
+    struct score score; /* at the last point          */
+};
+
+static int at(void *context, const double *x, double *value, double *gradient)
+{
+    struct round *r = context;
+    for (size_t i = 0; i < r->free; i++)
+        r->theta[r->place[i]] = x[i];
+    int status = objective_at(&r->all, r->theta, NULL, 0, r->l->split.trains,
+                              r->l->split.train, &r->score, r->gradient);
+    if (status) return status;
+    double gaps = (double)r->score.gaps;
+    *value = r->score.mean * gaps;
+    for (size_t i = 0; i < r->free; i++)
+        gradient[i] = r->gradient[r->place[i]] * gaps;
+    if (!r->begun) r->first = *value;
+    r->begun = true;
+    return 0;
+}
+
+static bool step(void *context, const double *x, double value)
+{
+    struct round *r = context;
+    struct learner *l = r->l;
+    for (size_t i = 0; i < r->free; i++)
+        l->theta[r->place[i]] = x[i];
+    struct score score = r->score;
+    score.mean = value / (double)score.gaps;
+    l->now.iteration += 1.0;
+    if ((size_t)l->now.iteration >= l->iterations) r->resting = true;
+    gsv_theta_set(l->m, l->theta);
+    return learner_step(l, &score, 1.0) || r->resting;
+}
+
+static void start_round(struct round *r)
+{
+    struct learner *l = r->l;
+    memcpy(r->theta, l->theta, l->n * sizeof *r->theta);
+    memcpy(l->safe, l->theta, l->n * sizeof *l->safe);
+    for (size_t i = 0; i < r->free; i++)
+        r->x[i] = l->theta[r->place[i]];
+    l->now.round_began = l->now.iteration;
+    r->begun = false;
+}
+
+/* Rounds under one stage's estimator. done: ended by somebody else. */
+static int run_rounds(struct round *r, bool *done)
+{
+    struct learner *l = r->l;
+    struct maximise job = {r, at, step, ROUND, 0.1 * GAIN};
+    for (; l->now.round < ROUNDS; l->now.round += 1.0) {
+        enum maximise_end end;
+        double value;
+        start_round(r);
+        int status = maximise(&job, r->free, r->x, &value, &end);
+        if (status) return status;
+        for (size_t i = 0; i < r->free; i++)
+            l->theta[r->place[i]] = r->x[i];
+        *done = end == MAXIMISE_STOPPED;
+        if (*done && r->resting) l->ended = GSV_ENDED_ITERATIONS;
+        if (*done || end == MAXIMISE_CONVERGED || value - r->first < GAIN)
+            return 0;
+    }
+    l->ended = GSV_ENDED_ITERATIONS;
+    return 0;
+}
+
+/* --- Newton's steps ----------------------------------------------------- */
+
+/* From theta by V times the score; true where it was a small one. A step that
+ * is longer than the information reaches is not taken. */
+static bool newton_step(struct round *r, const struct information *a,
+                        bool *wild)
+{
+    struct learner *l = r->l;
+    double gaps = (double)r->score.gaps, longest = 0.0;
+    for (size_t i = 0; i < a->n; i++) {
+        double move = 0.0, error = sqrt(a->V[i * a->n + i]);
+        for (size_t j = 0; j < a->n; j++)
+            move += a->V[i * a->n + j] * r->gradient[a->place[j]] * gaps;
+        r->x[i] = move;
+        longest = fmax(longest, fabs(move) / error);
+    }
+    *wild = !(longest < 30.0);
+    for (size_t i = 0; !*wild && i < a->n; i++)
+        l->theta[a->place[i]] += r->x[i];
+    return longest < SMALL_STEP;
+}
+
+/* More numbers would take longer to difference than L-BFGS took. */
+enum { MOST_NEWTON = 60 };
+
+static int polish(struct round *r)
+{
+    struct learner *l = r->l;
+    struct information a;
+    bool done = r->free > MOST_NEWTON, wild = false;
+    if (done) return 0;
+    int status = information_init(&a, l, l->theta);
+    if (!status) status = information_fill(&a);
+    if (!status && !information_invert(&a)) done = true;
+    for (int i = 0; !status && !done && !wild && i < NEWTON_STEPS; i++) {
+        status = objective_at(&r->all, l->theta, NULL, 0, l->split.trains,
+                              l->split.train, &r->score, r->gradient);
+        if (!status) done = newton_step(r, &a, &wild);
+    }
+    /* Without a step this is still where L-BFGS ended. */
+    if (status == GSV_NUMERICAL) {
+        memcpy(l->theta, l->safe, l->n * sizeof *l->theta);
+        status = 0;
+    }
+    information_free(&a);
+    return status;
+}
+
+/* --- Stages ------------------------------------------------------------- */
+
+/* Of the score's deviation: the estimate is then off by about as much of its
+ * standard error. */
+static const double SHARE = 0.2;
+
+static int run_stages(struct round *r)
+{
+    struct learner *l = r->l;
+    bool done = false;
+    int status = 0;
+    l->ended = GSV_ENDED_CONVERGED;
+    while (!status && !done && (size_t)l->now.stage < l->stages) {
+        size_t stage = (size_t)l->now.stage;
+        if (stage == 1 && l->now.round == 0.0)
+            status = effort_by_score(l, l->theta, SHARE);
+        if (!status)
+            status = objective_init(&r->all, l->m, l->s, &l->stage[stage],
+                                    l->split.trains);
+        if (!status) status = run_rounds(r, &done);
+        if (!status && !done && stage + 1 == l->stages) status = polish(r);
+        objective_free(&r->all);
+        if (status || done) break;
+        l->now.stage += 1.0;
+        l->now.round = 0.0;
+    }
+    return status;
+}
+
+int learn_lbfgs(struct learner *l)
+{
+    struct round r = {.l = l,
+                      .theta = NEW(double, l->n),
+                      .gradient = NEW(double, l->n),
+                      .x = NEW(double, l->n),
+                      .place = NEW(size_t, l->n)};
+    int status = GSV_NO_MEMORY;
+    for (size_t i = 0; r.place && i < l->n; i++)
+        if (!l->fixed[i]) r.place[r.free++] = i;
+    l->ended = GSV_ENDED_CONVERGED;
+    if (r.theta && r.gradient && r.x && r.place)
+        status = r.free ? run_stages(&r) : 0;
+    mem_free(r.theta);
+    mem_free(r.gradient);
+    mem_free(r.x);
+    mem_free(r.place);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* One fit under way: what the optimisers share. */
+#ifndef LEARN_LEARNER_H
+#define LEARN_LEARNER_H
+
+#include "learn/adam.h"
+#include "learn/objective.h"
+#include "learn/split.h"
+
+enum { STAGES = 2 };
+
+/* The numbers of a fit that a checkpoint keeps besides its vectors. All are
+ * doubles, so that they go into one tensor. */
+struct standing {
+    double iteration;       /* of this restart                            */
+    double restart;         /* 0, 1, ...                                  */
+    double stage;           /* 0 or 1                                     */
+    double reference, form; /* of the second stage, once it has begun */
+    double paths, steps;
+    double factor;      /* of the rate: failures and plateaus         */
+    double failures;    /* iterations that left the finite            */
+    double heldout;     /* the last held-out mean                     */
+    double best;        /* the best held-out mean of this stage       */
+    double best_at;     /* its iteration                              */
+    double lowered_at;  /* iteration at which a plateau lowered the rate */
+    double round;       /* of lbfgs                                   */
+    double round_began; /* iteration at which this one did          */
+    double champion;    /* score of the best restart so far           */
+    double seconds;     /* of the runs before                         */
+    double total;       /* iterations of all restarts                 */
+};
+
+struct learner {
+    gsv_model *m;
+    const gsv_series *s;
+    const gsv_fit_options *o;
+    enum gsv_optimizer optimizer;
+    gsv_options stage[STAGES]; /* the estimator of each */
+    size_t stages;
+    size_t iterations, n, gaps;
+    struct split split;
+
+    bool *fixed;      /* (n) stays as it is                   */
+    bool *weight;     /* (n) of a network                     */
+    double *unit;     /* (n) of Adam's steps; 0 where fixed   */
+    double *theta;    /* (n)                                  */
+    double *safe;     /* (n) the last one that was finite     */
+    double *best;     /* (n) with the best held-out value     */
+    double *champion; /* (n) the best restart's               */
+    double *move;     /* (n) a step to difference by; 0: none known */
+    struct adam adam;
+    struct standing now;
+    char *terms; /* what a checkpoint must have in common with a resume */
+
+    double began, saved; /* on the clock */
+    enum gsv_ended ended;
+    int failed;   /* a checkpoint could not be written     */
+    bool resumed; /* what a checkpoint kept is in place    */
+};
+
+/* Seconds since some moment; since the fit began, with what came before. */
+double learner_clock(void);
+double learner_seconds(const struct learner *l);
+
+/* After an iteration: tells progress(), writes a checkpoint where one is due,
+ * looks at the clock. True ends the fit, with l->ended set. value: a gap's
+ * mean and its error. */
+bool learner_step(struct learner *l, const struct score *score, double rate);
+
+/* The theta that a fit would end with now, to (n). */
+void learner_result(const struct learner *l, double *to);
+
+/* The two optimisers: from l->theta on, which is moved. */
+int learn_adam(struct learner *l);
+int learn_lbfgs(struct learner *l);
+
+/* --- effort.c ------------------------------------------------------------ */
+
+/* Fills the stages from the options. */
+void effort_plan(struct learner *l);
+
+/* The second stage's paths and steps at theta: as many as the spread of the
+ * weights and twice as many steps ask for, so that a gap's log-likelihood is
+ * right to this accuracy; or the score to this share of its deviation, over
+ * all gaps. */
+int effort_by_value(struct learner *l, const double *theta, double accuracy);
+int effort_by_score(struct learner *l, const double *theta, double share);
+
+/* --- checkpoint.c -------------------------------------------------------- */
+
+int checkpoint_write(struct learner *l, const char *path);
+
+/* Puts the state into the model, so that it is written along with it. */
+int checkpoint_keep(struct learner *l);
+int checkpoint_read(struct learner *l, const char *path);
+
+/* --- finish.c ------------------------------------------------------------ */
+
+/* The record at theta: likelihoods, standard errors. whole: with all that
+ * takes time. */
+int finish(struct learner *l, const double *theta, bool whole);
+
+/* Standard errors, intervals and correlations to the record. */
+int uncertainty(struct learner *l, const double *theta, gsv_record *r);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/objective.h"
+
+#include <math.h>
+#include <string.h>
+
+int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
+                   const gsv_options *options, size_t most)
+{
+    *o = (struct objective){.model = m,
+                            .options = *options,
+                            .n = gsv_theta_size(m),
+                            .value_bar = NEW(double, m->spec->parameters)};
+    if (!o->value_bar) return GSV_NO_MEMORY;
+    int status = estimate_init(&o->estimate, m, s, &o->options, most);
+    /* Nobody asks for it, and the midpoint's gradient does not use it. */
+    o->estimate.halved = !options->gradient;
+    o->groups = o->estimate.groups;
+    return status;
+}
+
+void objective_free(struct objective *o)
+{
+    if (o->model) estimate_free(&o->estimate);
+    mem_free(o->value_bar);
+    *o = (struct objective){0};
+}
+
+/* Groups are gaps, or with joint tracks; their spread gives the error. */
+static struct score score_of(const struct estimate *e)
+{
+    struct score s = {.gaps = e->gaps.count};
+    double sum = 0.0, squares = 0.0, n = (double)e->groups;
+    for (size_t g = 0; g < e->groups; g++)
+        sum += estimate_group(e, g).loglik;
+    for (size_t g = 0; g < e->groups; g++) {
+        double off = estimate_group(e, g).loglik - sum / n;
+        squares += off * off;
+    }
+    s.mean = sum / (double)s.gaps;
+    s.error = n > 1.0 ? sqrt(squares * n / (n - 1.0)) / (double)s.gaps : NAN;
+    return s;
+}
+
+int objective_at(struct objective *o, const double *theta, const double *guide,
+                 uint32_t iteration, size_t groups, const size_t *group,
+                 struct score *score, double *theta_bar)
+{
+    struct estimate *e = &o->estimate;
+    int status = group ? estimate_choose(e, groups, group) : 0;
+    if (status) return status;
+    gsv_theta_set(o->model, theta);
+    estimate_prepare(e, guide);
+    estimate_run(e, iteration);
+    status = estimate_check(e);
+    if (status) return status;
+    *score = score_of(e);
+    if (!theta_bar) return 0;
+    status = estimate_gradient(e, o->value_bar);
+    if (status) return status;
+    double share = 1.0 / (double)score->gaps;
+    for (size_t i = 0; i < o->model->spec->parameters; i++)
+        o->value_bar[i] *= share;
+    memset(theta_bar, 0, o->n * sizeof *theta_bar);
+    gsv_theta_vjp(o->model, o->value_bar, theta_bar);
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The log-likelihood of some gaps as a function of theta, with its gradient:
+ * an estimate that is set up once and then run again and again. */
+#ifndef LEARN_OBJECTIVE_H
+#define LEARN_OBJECTIVE_H
+
+#include "sde/result.h"
+
+struct objective {
+    gsv_model *model; /* its values are moved */
+    gsv_options options;
+    struct estimate estimate;
+    double *value_bar; /* (values) */
+    size_t n;          /* of theta */
+    size_t groups;     /* that are chosen at once */
+};
+
+struct score {
+    double mean;  /* of a gap's log-likelihood        */
+    double error; /* standard error of that, over gaps */
+    size_t gaps;
+};
+
+/* Over all groups, or over at most so many at once. Model and series are
+ * borrowed. Must stay where it is: the estimate points into it. */
+int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
+                   const gsv_options *options, size_t most);
+void objective_free(struct objective *o);
+
+/* At theta, over the chosen groups (NULL: as they are). guide: values that
+ * references are made from, or NULL for the model's own. theta_bar, the
+ * gradient of the mean, may be NULL where options.gradient is not set. Fails
+ * with GSV_NUMERICAL where something is not finite. */
+int objective_at(struct objective *o, const double *theta, const double *guide,
+                 uint32_t iteration, size_t groups, const size_t *group,
+                 struct score *score, double *theta_bar);
+
+#endif

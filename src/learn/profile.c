@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The profile of a parameter: the others are fitted again with it held. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "sde/fit_record.h"
+#include "sde/theta.h"
+
+/* One point: from where the one before ended. */
+static int profile_at(gsv_model *m, const gsv_series *s,
+                      const gsv_fit_options *o, const char *name, double value,
+                      double *loglik)
+{
+    int status = gsv_model_set(m, name, 1, &value);
+    if (!status) status = gsv_fit(m, s, o);
+    if (!status) *loglik = m->record->loglik;
+    return status;
+}
+
+static int check_one(const gsv_model *m, const char *name)
+{
+    size_t n = gsv_theta_size(m), count = 0;
+    bool *chosen = NEW(bool, n);
+    if (!chosen) return GSV_NO_MEMORY;
+    int status = theta_select(m, name, chosen);
+    for (size_t i = 0; i < n; i++)
+        count += chosen[i];
+    mem_free(chosen);
+    if (status || count == 1) return status;
+    return fail(GSV_BAD_INPUT,
+                "'%s' has %zu numbers; name one of them, such as '%s[1]'", name,
+                count, name);
+}
+
+/* Names in fix, and one more. */
+static const char **names_with(const gsv_fit_options *o, const char *name)
+{
+    const char **all = NEW(const char *, o->fixed + 1);
+    for (size_t i = 0; all && i < o->fixed; i++)
+        all[i] = o->fix[i];
+    if (all) all[o->fixed] = name;
+    return all;
+}
+
+int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                const char *name, size_t n, const double *value, double *loglik)
+{
+    size_t values = m->spec->parameters;
+    gsv_fit_options held = *o;
+    gsv_record *record = m->record;
+    int status = check_one(m, name);
+    if (status) return status;
+    double *kept = NEW(double, values);
+    const char **fix = names_with(o, name);
+    status = kept && fix ? 0 : GSV_NO_MEMORY;
+    if (!status) memcpy(kept, m->value, values * sizeof *kept);
+    held.fix = fix;
+    held.fixed = o->fixed + 1;
+    held.errors = GSV_ERRORS_NONE;
+    held.checkpoint = held.resume = NULL;
+    /* With a record a fit goes on from the values as they are. */
+    m->record = fit_record_new(m);
+    if (!m->record) status = GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < n; i++)
+        status = profile_at(m, s, &held, name, value[i], &loglik[i]);
+    fit_record_free(m->record);
+    m->record = record;
+    if (kept) memcpy(m->value, kept, values * sizeof *kept);
+    mem_free(kept);
+    mem_free(fix);
+    return status;
+}

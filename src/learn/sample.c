@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/sample.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+
+/* All of them; or by the golden ratio, which no period of the data or length of
+ * a track goes along with. */
+static size_t choice(const struct sample *a, size_t i)
+{
+    double turn = 0.6180339887498949 * (double)i;
+    if (a->count == a->gaps.count) return i;
+    return (size_t)((turn - floor(turn)) * (double)a->gaps.count);
+}
+
+static void fill(struct sample *a, size_t inputs)
+{
+    size_t P = 2 * a->count;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct gap *gap = &a->gaps.gap[choice(a, i)];
+        a->gap[i] = gap;
+        gap_ends(&a->gaps, gap, a->state + 2 * i, P);
+        a->time[2 * i] = gap->start;
+        a->time[2 * i + 1] = gap->start + gap->length;
+        for (size_t j = 0; inputs && j < 2; j++)
+            gap_inputs(&a->gaps, gap->track, a->time[2 * i + j], j,
+                       a->input + 2 * i + j, a->slope + 2 * i + j, P);
+    }
+    a->ends = (struct points){.P = P,
+                              .state = a->state,
+                              .time = a->time,
+                              .input = a->input,
+                              .slope = a->slope};
+}
+
+int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,
+                size_t most)
+{
+    *a = (struct sample){0};
+    int status = gaps_init(&a->gaps, m, s);
+    if (status) return status;
+    a->count = a->gaps.count < most ? a->gaps.count : most;
+    size_t P = 2 * a->count, n = m->spec->inputs;
+    a->gap = NEW(const struct gap *, a->count);
+    a->state = NEW(double, m->spec->dim *P);
+    a->time = NEW(double, P);
+    a->input = NEW(double, n *P);
+    a->slope = NEW(double, n *P);
+    if (!a->gap || !a->state || !a->time || !a->input || !a->slope)
+        return GSV_NO_MEMORY;
+    fill(a, n);
+    return 0;
+}
+
+void sample_free(struct sample *a)
+{
+    gaps_free(&a->gaps);
+    mem_free(a->gap);
+    mem_free(a->state);
+    mem_free(a->time);
+    mem_free(a->input);
+    mem_free(a->slope);
+    *a = (struct sample){0};
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a fit starts from: what the data say before anything is learned. */
+#ifndef LEARN_START_H
+#define LEARN_START_H
+
+#include "sde/gaps.h"
+
+/* The inputs of networks to mean 0 and deviation 1 over the data, and their
+ * outputs to what moves the states as fast as they are seen to move. Networks
+ * that have scales already keep them. */
+int start_scales(gsv_model *m, const gsv_series *s);
+
+/* The parameters that the noise alone depends on, at the maximum of the
+ * likelihood without any drift: the quadratic variation. kept (theta size)
+ * are left as they are. */
+int start_noise(gsv_model *m, const gsv_series *s, const bool *kept);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* Scales of networks,
+ *
+ *     f(x) = output_mean + output_scale net((x - input_mean) / input_scale).
+ *
+ * Inputs are standardised over the data. For the outputs, the states' rates
+ * r = dx/dt less the drift without networks are what the networks must make
+ * up; output j at scale 1 moves state i by c_ij, which is kappa_ij times as
+ * much as the network itself varies, so scale_j = deviation of r_i / kappa_ij.
+ * A rate of one gap is drift and noise; the product of the rates of two
+ * neighbouring gaps has the noise averaged away: where it is small against
+ * their squares, it is what the drift's deviation is taken from. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/sample.h"
+#include "learn/start.h"
+
+enum { SAMPLE = 256 };
+
+struct rates {
+    double mean, deviation;
+};
+
+struct scaling {
+    gsv_model *m;
+    struct sample sample;
+    double *drift;      /* (d, P) without networks          */
+    double *moved;      /* (d, P) with one output           */
+    double *net;        /* (most inputs or outputs, P)      */
+    struct rates *rate; /* (d) */
+    bool *scaled;       /* (nets): had its scales before     */
+};
+
+static double *scales(const struct scaling *z, size_t net)
+{
+    return z->m->value + net_scales(z->m->spec->graph, net);
+}
+
+static const struct net *net_of(const struct scaling *z, size_t net)
+{
+    return &z->m->spec->graph->net[net];
+}
+
+static size_t inputs_of(const struct scaling *z, size_t net)
+{
+    return net_of(z, net)->width[0];
+}
+
+static size_t outputs_of(const struct scaling *z, size_t net)
+{
+    const struct net *n = net_of(z, net);
+    return n->width[n->layers];
+}
+
+static void moments(size_t n, const double *x, double *mean, double *deviation)
+{
+    double sum = 0.0, squares = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    *mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - *mean) * (x[i] - *mean);
+    *deviation = sqrt(squares / (double)n);
+}
+
+static bool usable(double scale)
+{
+    return isfinite(scale) && scale > 1e-300;
+}
+
+/* --- Inputs ------------------------------------------------------------- */
+
+static int scale_inputs(struct scaling *z, size_t net)
+{
+    size_t n = inputs_of(z, net), P = z->sample.ends.P;
+    double *mean = scales(z, net), *scale = mean + n;
+    /* The argument itself, whatever the scales are. */
+    node argument = z->m->spec->net[net].argument;
+    int status = model_evaluate(z->m, argument, &z->sample.ends, false, z->net);
+    for (size_t i = 0; !status && i < n; i++) {
+        double at, deviation;
+        moments(P, z->net + i * P, &at, &deviation);
+        /* A constant gives nothing to scale by. */
+        bool varies = usable(deviation) && deviation > 1e-12 * fabs(at);
+        if (isfinite(at)) mean[i] = at;
+        scale[i] = varies ? deviation : 1.0;
+    }
+    return status;
+}
+
+/* --- Outputs ------------------------------------------------------------ */
+
+/* The gap that begins where this one ends, if any. */
+static const struct gap *next_gap(const struct sample *a, const struct gap *gap)
+{
+    const struct gap *end = a->gaps.gap + a->gaps.count, *next = gap + 1;
+    return next < end && next->track == gap->track ? next : NULL;
+}
+
+static double rate_of(const struct sample *a, const struct gap *gap, size_t i)
+{
+    const gsv_series *s = a->gaps.series;
+    const double *x = s->value + a->gaps.column[i] * s->rows;
+    return (x[gap->to] - x[gap->from]) / gap->length;
+}
+
+/* Of state i: the mean and the deviation of what the drift still lacks. */
+static struct rates measure_rates(const struct scaling *z, size_t i)
+{
+    const struct sample *a = &z->sample;
+    const double *f = z->drift + i * a->ends.P;
+    double sum = 0.0, squares = 0.0, products = 0.0, pairs = 0.0;
+    double n = (double)a->count;
+    for (size_t g = 0; g < a->count; g++) {
+        const struct gap *next = next_gap(a, a->gap[g]);
+        double r = rate_of(a, a->gap[g], i) - f[2 * g];
+        sum += r;
+        squares += r * r;
+        if (!next) continue;
+        products += r * (rate_of(a, next, i) - f[2 * g + 1]);
+        pairs += 1.0;
+    }
+    double mean = sum / n, variance = squares / n - mean * mean;
+    double common = pairs > 8.0 ? products / pairs - mean * mean : variance;
+    /* What is below the products' own noise cannot be told from it. */
+    double drift = fmax(common, variance / sqrt(fmax(pairs, 1.0)));
+    if (common > 0.25 * variance) drift = variance;
+    return (struct rates){mean, sqrt(fmax(drift, 0.0))};
+}
+
+static void set_outputs(struct scaling *z, size_t net, double scale)
+{
+    size_t in = inputs_of(z, net), out = outputs_of(z, net);
+    double *mean = scales(z, net) + 2 * in;
+    for (size_t j = 0; j < out; j++) {
+        mean[j] = 0.0;
+        mean[out + j] = scale;
+    }
+}
+
+static double root_mean_square(size_t n, const double *x)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum / (double)n);
+}
+
+/* The factor where c is a constant times f at all points, else 0. */
+static double factor(size_t n, const double *c, const double *f)
+{
+    double cf = 0.0, ff = 0.0, worst = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        cf += c[i] * f[i];
+        ff += f[i] * f[i];
+    }
+    double kappa = cf / ff;
+    for (size_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(c[i] - kappa * f[i]));
+    return worst < 1e-6 * fabs(kappa) * sqrt(ff / (double)n) ? kappa : 0.0;
+}
+
+/* With output j alone at scale 1: which states move, and how much. */
+static void scale_output(struct scaling *z, size_t j, double *mean,
+                         double *scale)
+{
+    size_t P = z->sample.ends.P, d = z->m->spec->dim, moving = 0;
+    const double *f = z->net + j * P;
+    double own = root_mean_square(P, f), best = INFINITY, shift = 0.0;
+    for (size_t i = 0; i < d; i++) {
+        double *c = z->moved + i * P;
+        for (size_t p = 0; p < P; p++)
+            c[p] -= z->drift[i * P + p];
+        double kappa = root_mean_square(P, c) / own;
+        double wanted = z->rate[i].deviation / kappa;
+        if (!usable(kappa) || !usable(wanted)) continue;
+        double same = factor(P, c, f);
+        moving++;
+        best = fmin(best, wanted);
+        shift = same != 0.0 ? z->rate[i].mean / same : 0.0;
+    }
+    *scale = usable(best) ? best : 1.0;
+    *mean = moving == 1 ? shift : 0.0;
+}
+
+/* The network itself at scale 1, then the drift with one output at a time. */
+static int scale_outputs(struct scaling *z, size_t net, double *mean,
+                         double *scale)
+{
+    const struct spec *spec = z->m->spec;
+    const struct points *ends = &z->sample.ends;
+    size_t in = inputs_of(z, net), out = outputs_of(z, net);
+    double *stretch = scales(z, net) + 2 * in + out;
+    set_outputs(z, net, 1.0);
+    int status =
+        model_evaluate(z->m, spec->net[net].value, ends, false, z->net);
+    set_outputs(z, net, 0.0);
+    for (size_t j = 0; !status && j < out; j++) {
+        stretch[j] = 1.0;
+        status = model_evaluate(z->m, spec->drift, ends, false, z->moved);
+        if (!status) scale_output(z, j, &mean[j], &scale[j]);
+        stretch[j] = 0.0;
+    }
+    return status;
+}
+
+/* All networks together, each against the drift without any. */
+static int scale_all_outputs(struct scaling *z)
+{
+    const struct spec *spec = z->m->spec;
+    size_t total = 0, at = 0;
+    for (size_t n = 0; n < spec->nets; n++)
+        total += outputs_of(z, n);
+    double *mean = NEW(double, total), *scale = NEW(double, total);
+    int status = mean && scale ? 0 : GSV_NO_MEMORY;
+    for (size_t n = 0; n < spec->nets; n++)
+        if (!z->scaled[n]) set_outputs(z, n, 0.0);
+    if (!status)
+        status =
+            model_evaluate(z->m, spec->drift, &z->sample.ends, false, z->drift);
+    for (size_t i = 0; !status && i < spec->dim; i++)
+        z->rate[i] = measure_rates(z, i);
+    for (size_t n = 0; !status && n < spec->nets; at += outputs_of(z, n++))
+        if (!z->scaled[n]) status = scale_outputs(z, n, mean + at, scale + at);
+    at = 0;
+    for (size_t n = 0; !status && n < spec->nets; at += outputs_of(z, n++)) {
+        size_t in = inputs_of(z, n), out = outputs_of(z, n);
+        double *to = scales(z, n) + 2 * in;
+        if (z->scaled[n]) continue;
+        memcpy(to, mean + at, out * sizeof *to);
+        memcpy(to + out, scale + at, out * sizeof *to);
+    }
+    mem_free(mean);
+    mem_free(scale);
+    return status;
+}
+
+/* --- Both --------------------------------------------------------------- */
+
+static bool has_scales(const struct scaling *z, size_t net)
+{
+    size_t in = inputs_of(z, net), out = outputs_of(z, net);
+    const double *v = scales(z, net);
+    for (size_t i = 0; i < 2 * (in + out); i++) {
+        bool ones = i < 2 * in ? i >= in : i >= 2 * in + out;
+        if (v[i] != (ones ? 1.0 : 0.0)) return true;
+    }
+    return false;
+}
+
+static int scaling_init(struct scaling *z, gsv_model *m, const gsv_series *s)
+{
+    const struct spec *spec = m->spec;
+    size_t widest = 1;
+    *z = (struct scaling){.m = m};
+    int status = sample_init(&z->sample, m, s, SAMPLE);
+    if (status) return status;
+    for (size_t n = 0; n < spec->nets; n++) {
+        if (inputs_of(z, n) > widest) widest = inputs_of(z, n);
+        if (outputs_of(z, n) > widest) widest = outputs_of(z, n);
+    }
+    size_t P = z->sample.ends.P;
+    z->drift = NEW(double, spec->dim *P);
+    z->moved = NEW(double, spec->dim *P);
+    z->net = NEW(double, widest *P);
+    z->rate = NEW(struct rates, spec->dim);
+    z->scaled = NEW(bool, spec->nets);
+    if (!z->drift || !z->moved || !z->net || !z->rate || !z->scaled)
+        return GSV_NO_MEMORY;
+    for (size_t n = 0; n < spec->nets; n++)
+        z->scaled[n] = has_scales(z, n);
+    return 0;
+}
+
+/* Inputs twice: a network's argument may be another network. */
+int start_scales(gsv_model *m, const gsv_series *s)
+{
+    struct scaling z;
+    if (!m->spec->nets) return 0;
+    int status = scaling_init(&z, m, s);
+    for (int pass = 0; !status && pass < 2; pass++) {
+        for (size_t n = 0; !status && n < m->spec->nets; n++)
+            if (!z.scaled[n]) status = scale_inputs(&z, n);
+        if (!status && pass == 0) status = scale_all_outputs(&z);
+    }
+    sample_free(&z.sample);
+    mem_free(z.drift);
+    mem_free(z.moved);
+    mem_free(z.net);
+    mem_free(z.rate);
+    mem_free(z.scaled);
+    return status;
+}

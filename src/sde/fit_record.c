@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* A record as one JSON object for its numbers and words, and tensors for its
+ * arrays: see docs/FORMAT.md. One table names the numbers. */
+#include "sde/fit_record.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+gsv_record *fit_record_new(const gsv_model *m)
+{
+    size_t n = m->spec->parameters, columns = m->spec->dim + m->spec->inputs;
+    gsv_record *r = NEW(gsv_record, 1);
+    if (!r) return NULL;
+    *r = (gsv_record){.values = n,
+                      .columns = columns,
+                      .lowest = NEW(double, columns),
+                      .highest = NEW(double, columns),
+                      .error_of = NEW(double, n),
+                      .low = NEW(double, n),
+                      .high = NEW(double, n),
+                      .data = mem_string(""),
+                      .warning = mem_string("")};
+    if (!r->lowest || !r->highest || !r->error_of || !r->low || !r->high ||
+        !r->data || !r->warning) {
+        fit_record_free(r);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        r->error_of[i] = r->low[i] = r->high[i] = NAN;
+    for (size_t i = 0; i < columns; i++)
+        r->lowest[i] = r->highest[i] = NAN;
+    return r;
+}
+
+void fit_record_free(gsv_record *r)
+{
+    if (!r) return;
+    mem_free(r->data);
+    mem_free(r->warning);
+    mem_free(r->lowest);
+    mem_free(r->highest);
+    mem_free(r->error_of);
+    mem_free(r->low);
+    mem_free(r->high);
+    mem_free(r->correlation);
+    mem_free(r);
+}
+
+int fit_record_warn(gsv_record *r, const char *lines)
+{
+    size_t n = strlen(r->warning) + strlen(lines) + 1;
+    char *all = mem_new(n, 1);
+    if (!all) return GSV_NO_MEMORY;
+    snprintf(all, n, "%s%s", r->warning, lines);
+    mem_free(r->warning);
+    r->warning = all;
+    return 0;
+}
+
+/* --- The table ---------------------------------------------------------- */
+
+enum kind { COUNT, REAL, SEED, OPTIMIZER, ENDED, ERRORS };
+
+static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", NULL};
+static const char *const ENDS[] = {"converged",  "iterations", "early",
+                                   "time limit", "stopped",    NULL};
+static const char *const SOURCES[] = {"auto", "none", "observed", "sandwich",
+                                      NULL};
+static const char *const *const WORDS[] = {
+    [OPTIMIZER] = OPTIMIZERS, [ENDED] = ENDS, [ERRORS] = SOURCES};
+
+#define AT(field) offsetof(gsv_record, field)
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+} FIELDS[] = {
+    {"tracks", COUNT, AT(tracks)},
+    {"rows", COUNT, AT(rows)},
+    {"gaps", COUNT, AT(gaps)},
+    {"heldout_gaps", COUNT, AT(heldout_gaps)},
+    {"optimizer", OPTIMIZER, AT(optimizer)},
+    {"ended", ENDED, AT(ended)},
+    {"errors", ERRORS, AT(errors)},
+    {"iterations", COUNT, AT(iterations)},
+    {"restarts", COUNT, AT(restarts)},
+    {"seconds", REAL, AT(seconds)},
+    {"seed", SEED, AT(seed)},
+    {"loglik", REAL, AT(loglik)},
+    {"stderr", REAL, AT(error)},
+    {"discretisation", REAL, AT(discretisation)},
+    {"heldout", REAL, AT(heldout)},
+    {"paths", COUNT, AT(paths)},
+    {"steps", COUNT, AT(steps)},
+    {"flagged", COUNT, AT(flagged)},
+    {"free", COUNT, AT(free)},
+    {"aic", REAL, AT(aic)},
+    {"bic", REAL, AT(bic)},
+};
+enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
+
+static json_t *get_field(const void *from, enum kind kind)
+{
+    double real;
+    switch (kind) {
+    case COUNT: return json_integer((json_int_t) * (const size_t *)from);
+    case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
+    case REAL:
+        real = *(const double *)from;
+        return isfinite(real) ? json_real(real) : json_null();
+    case OPTIMIZER:
+    case ENDED:
+    case ERRORS: break;
+    }
+    return json_string(WORDS[kind][*(const int *)from]);
+}
+
+/* False where the JSON value is none of this kind. */
+static bool set_field(const json_t *json, enum kind kind, void *to)
+{
+    switch (kind) {
+    case COUNT:
+        *(size_t *)to = (size_t)json_integer_value(json);
+        return json_is_integer(json) && json_integer_value(json) >= 0;
+    case SEED:
+        *(uint64_t *)to = (uint64_t)json_integer_value(json);
+        return json_is_integer(json);
+    case REAL:
+        *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
+        return json_is_null(json) || json_is_number(json);
+    case OPTIMIZER:
+    case ENDED:
+    case ERRORS: break;
+    }
+    for (int i = 0; json_is_string(json) && WORDS[kind][i]; i++)
+        if (!strcmp(json_string_value(json), WORDS[kind][i])) {
+            *(int *)to = i;
+            return true;
+        }
+    return false;
+}
+
+/* --- Out ---------------------------------------------------------------- */
+
+static int put_text(const gsv_record *r, struct tensors *t)
+{
+    json_t *all = json_object();
+    int lost = json_object_set_new(all, "data", json_string(r->data));
+    for (size_t i = 0; i < FIELD_COUNT; i++)
+        lost |= json_object_set_new(
+            all, FIELDS[i].name,
+            get_field((const char *)r + FIELDS[i].offset, FIELDS[i].kind));
+    lost |= json_object_set_new(all, "warning", json_string(r->warning));
+    char *text = lost ? NULL : json_dumps(all, JSON_REAL_PRECISION(17));
+    json_decref(all);
+    if (!text) return fail(GSV_NO_MEMORY, "out of memory");
+    int status = tensors_note(t, "fit", text);
+    free(text);
+    return status;
+}
+
+int fit_record_put(const gsv_record *r, struct tensors *t)
+{
+    size_t n = r->values;
+    int status = put_text(r, t);
+    if (!status) status = tensors_add(t, "@lowest", 1, &r->columns, r->lowest);
+    if (!status)
+        status = tensors_add(t, "@highest", 1, &r->columns, r->highest);
+    if (status || r->errors == GSV_ERRORS_NONE) return status;
+    status = tensors_add(t, "@stderr", 1, &n, r->error_of);
+    if (!status) status = tensors_add(t, "@low", 1, &n, r->low);
+    if (!status) status = tensors_add(t, "@high", 1, &n, r->high);
+    if (!status && r->correlation)
+        status =
+            tensors_add(t, "@correlation", 2, (size_t[]){n, n}, r->correlation);
+    return status;
+}
+
+/* --- In ----------------------------------------------------------------- */
+
+static int take_text(const char *text, const char *path, gsv_record *r)
+{
+    json_t *all = json_loads(text, 0, NULL);
+    const json_t *data = json_object_get(all, "data");
+    const json_t *warning = json_object_get(all, "warning");
+    const char *bad = NULL;
+    for (size_t i = 0; !bad && i < FIELD_COUNT; i++)
+        if (!set_field(json_object_get(all, FIELDS[i].name), FIELDS[i].kind,
+                       (char *)r + FIELDS[i].offset))
+            bad = FIELDS[i].name;
+    if (!json_is_string(data)) bad = "data";
+    if (!json_is_string(warning)) bad = "warning";
+    if (!bad) {
+        mem_free(r->data);
+        mem_free(r->warning);
+        r->data = mem_string(json_string_value(data));
+        r->warning = mem_string(json_string_value(warning));
+    }
+    json_decref(all);
+    if (bad)
+        return fail(GSV_BAD_INPUT,
+                    "%s is damaged: '%s' of its record is missing or wrong",
+                    path, bad);
+    return r->data && r->warning ? 0 : GSV_NO_MEMORY;
+}
+
+/* An array that may be absent. */
+static int take_array(const struct tensors *t, const char *name, size_t n,
+                      const char *path, double *to)
+{
+    const struct tensor *from = tensors_find(t, name);
+    if (from && from->count != n)
+        return fail(GSV_BAD_INPUT,
+                    "%s is damaged: '%s' has %zu numbers instead of %zu", path,
+                    name, from->count, n);
+    if (from && n) memcpy(to, from->value, n * sizeof *to);
+    return 0;
+}
+
+int fit_record_take(const gsv_model *m, const struct tensors *t,
+                    const char *path, gsv_record **record)
+{
+    const char *text = tensors_text(t, "fit");
+    *record = NULL;
+    if (!text) return 0;
+    gsv_record *r = fit_record_new(m);
+    if (!r) return GSV_NO_MEMORY;
+    size_t n = r->values;
+    int status = take_text(text, path, r);
+    if (!status) status = take_array(t, "@lowest", r->columns, path, r->lowest);
+    if (!status)
+        status = take_array(t, "@highest", r->columns, path, r->highest);
+    if (!status) status = take_array(t, "@stderr", n, path, r->error_of);
+    if (!status) status = take_array(t, "@low", n, path, r->low);
+    if (!status) status = take_array(t, "@high", n, path, r->high);
+    if (!status && tensors_find(t, "@correlation")) {
+        r->correlation = NEW(double, n *n);
+        status = r->correlation ? take_array(t, "@correlation", n * n, path,
+                                             r->correlation)
+                                : GSV_NO_MEMORY;
+    }
+    if (status) fit_record_free(r);
+    else *record = r;
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What a fit leaves in its model, and the file that it is kept in. */
+#ifndef SDE_FIT_RECORD_H
+#define SDE_FIT_RECORD_H
+
+#include "sde/model.h"
+
+/* With the arrays over values and columns, full of NaN. */
+gsv_record *fit_record_new(const gsv_model *m);
+void fit_record_free(gsv_record *r);
+
+/* Adds lines to the record's warnings. */
+int fit_record_warn(gsv_record *r, const char *lines);
+
+/* As a JSON text and tensors, and back: NULL where there is none. */
+int fit_record_put(const gsv_record *r, struct tensors *t);
+int fit_record_take(const gsv_model *m, const struct tensors *t,
+                    const char *path, gsv_record **r);
+
+#endif
