@@ -115,6 +115,22 @@ static int take(const struct tensors *t, const char *name, size_t n,
     return 0;
 }
 
+/* Numbers from a file are used as counts only within these bounds. */
+static bool is_sane(const struct learner *l, const struct standing *n)
+{
+    return n->iteration >= 0.0 && n->iteration <= (double)l->iterations &&
+           n->restart >= 0.0 && n->restart < (double)l->o->restarts &&
+           n->stage >= 0.0 && n->stage <= (double)l->stages &&
+           n->reference >= GSV_REFERENCE_AUTO &&
+           n->reference <= GSV_REFERENCE_LNA && n->form >= GSV_FORM_AUTO &&
+           n->form <= GSV_FORM_STRATONOVICH && n->paths >= 0.0 &&
+           n->paths <= 1e6 && n->steps >= 0.0 && n->steps <= 1e6 &&
+           n->round >= 0.0 && n->round <= 1e6 && n->round_began >= 0.0 &&
+           n->round_began <= (double)l->iterations && n->total >= 0.0 &&
+           n->total <= 1e15 && n->seconds >= 0.0 && n->factor > 0.0 &&
+           n->factor <= 1.0;
+}
+
 static int take_state(struct learner *l, const struct tensors *t,
                       const char *path)
 {
@@ -127,6 +143,10 @@ static int take_state(struct learner *l, const struct tensors *t,
     if (!status) status = take(t, "@state.adam", 3, path, adam);
     if (!status)
         status = take(t, "@state.numbers", NUMBERS, path, (double *)&l->now);
+    if (!status && !is_sane(l, &l->now))
+        status =
+            fail(GSV_BAD_INPUT,
+                 "%s is damaged: the numbers of its state make no sense", path);
     if (status) return status;
     l->adam.steps = adam[0];
     l->adam.weight = adam[1];

@@ -382,6 +382,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->unit_part, gradient ? program_uniforms(e->unit) : 0},
         {&s->map_part, gradient ? program_uniforms(e->map) : 0},
         {&s->group_S, gradient ? e->K : 0},
+        {&s->single, single_size(e)},
     };
     size_t bytes = 0, parts = sizeof part / sizeof *part;
     for (size_t i = 0; i < parts; i++)

@@ -112,6 +112,7 @@ struct scratch {
     double *unit_part, *map_part;    /* the same of one group     */
     double *group_S;                 /* (K) of one group          */
     double *sorted;                  /* (K) for k-hat             */
+    double *single;                  /* single_size()             */
 };
 
 enum { PILOTS = 64, LANES = 64 };
@@ -136,6 +137,16 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once);
 
 /* References and forms of all contexts, as the options ask for. */
 void contexts_choose(const struct estimate *e, struct scratch *s);
+
+/* --- single.c ----------------------------------------------------------- */
+
+/* Whether items of this estimate are taken by single_item(), and its memory. */
+bool single_applies(const struct estimate *e);
+size_t single_size(const struct estimate *e);
+
+/* All of an item, with its gradient where it is asked for. False where a gap's
+ * linear reference does not exist: then nothing has been added. */
+bool single_item(struct estimate *e, struct scratch *s, const struct item *t);
 
 /* --- walk.c ------------------------------------------------------------- */
 

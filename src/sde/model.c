@@ -107,6 +107,38 @@ static int find_dependencies(struct gsv_model *m)
 
 /* --- Making ------------------------------------------------------------- */
 
+/* The bytes of the UTF-8 character that begins here, or 0 for something else.
+ */
+static size_t utf8_length(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    size_t n = c[0] < 0x80                    ? 1
+               : c[0] >= 0xc2 && c[0] <= 0xdf ? 2
+               : (c[0] & 0xf0) == 0xe0        ? 3
+               : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
+                                              : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    /* Longer than need be, halves of pairs, beyond the last character. */
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* A fit keeps the text, and takes UTF-8 alone: in comments there may be
+ * anything. */
+static char *copy_text(const char *text)
+{
+    char *copy = mem_string(text);
+    for (char *c = copy; c && *c;) {
+        size_t n = utf8_length(c);
+        if (!n) *c = '?';
+        c += n ? n : 1;
+    }
+    return copy;
+}
+
 /* The spec is taken. */
 static gsv_model *model_new(struct spec *spec, const char *text)
 {
@@ -117,7 +149,7 @@ static gsv_model *model_new(struct spec *spec, const char *text)
         return NULL;
     }
     m->spec = spec;
-    m->text = mem_string(text);
+    m->text = copy_text(text);
     m->value = NEW(double, spec->parameters);
     m->column = NEW(const char *, spec->dim + spec->inputs);
     if (!m->text || !m->value || !m->column || to_unit_diffusion(m) ||

@@ -211,6 +211,7 @@ static void item_online(struct estimate *e, struct scratch *s,
 static void item_forward(struct estimate *e, struct scratch *s, size_t item)
 {
     const struct item *t = &e->item[item];
+    if (single_applies(e) && single_item(e, s, t)) return;
     bool one_block = item_is_one_block(e, t);
     size_t online = one_block || e->chunks > 1 || !e->options->gradient
                         ? 0
