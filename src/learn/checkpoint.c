@@ -127,8 +127,8 @@ static bool is_sane(const struct learner *l, const struct standing *n)
            n->paths <= 1e6 && n->steps >= 0.0 && n->steps <= 1e6 &&
            n->round >= 0.0 && n->round <= 1e6 && n->round_began >= 0.0 &&
            n->round_began <= (double)l->iterations && n->total >= 0.0 &&
-           n->total <= 1e15 && n->seconds >= 0.0 && n->factor > 0.0 &&
-           n->factor <= 1.0;
+           n->total <= 1e15 && n->place >= 0.0 && n->place <= 1e15 &&
+           n->seconds >= 0.0 && n->factor > 0.0 && n->factor <= 1.0;
 }
 
 static int take_state(struct learner *l, const struct tensors *t,

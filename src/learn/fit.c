@@ -119,7 +119,8 @@ static void choose_defaults(struct learner *l, gsv_fit_options *o)
     if (!(o->rate > 0.0)) o->rate = RATE;
     if (o->heldout < 0.0)
         o->heldout = nets && adam && l->gaps >= FEWEST_TO_HOLD ? HELDOUT : 0.0;
-    if (!o->batch) o->batch = BATCH;
+    l->ramp = !o->batch;
+    if (l->ramp) o->batch = BATCH;
     l->iterations = o->iterations;
 }
 
@@ -230,7 +231,7 @@ static int write_terms(struct learner *l)
     lost |= put_word(all, "--optimizer", "%d", l->optimizer);
     lost |= put_word(all, "--schedule", "%d", o->schedule);
     lost |= put_word(all, "--iterations", "%zu", o->iterations);
-    lost |= put_word(all, "--batch", "%zu", o->batch);
+    lost |= put_word(all, "--batch", "%zu", l->ramp ? 0 : o->batch);
     lost |= put_word(all, "--restarts", "%zu", o->restarts);
     lost |= put_word(all, "--rate", "%.17g", o->rate);
     lost |= put_word(all, "--decay", "%.17g", o->decay);
@@ -302,7 +303,7 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
     status = select_all(l->m, o->fixed, o->fix, l->fixed);
     if (!status)
         status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
-                            o->batch);
+                            l->ramp ? 2 * o->batch : o->batch);
     if (!status) effort_plan(l);
     return status ? status : write_terms(l);
 }

@@ -12,6 +12,19 @@ static const double PI = 3.14159265358979323846;
 /* The second stage begins after this share of the iterations. */
 static const double FIRST_STAGE = 2.0 / 3.0;
 
+/* Far from the maximum a rough direction is enough, and half of the gaps give
+ * it; at the end the noise of the batches is what is left of the error. */
+static const double FIRST_ITERATIONS = 0.03;
+
+static size_t batch_of(const struct learner *l)
+{
+    double share = l->now.iteration / (double)l->iterations;
+    size_t n = l->o->batch;
+    if (l->ramp && share < FIRST_ITERATIONS) n /= 2;
+    if (l->ramp && share >= FIRST_STAGE) n *= 2;
+    return n < l->split.batch ? n : l->split.batch;
+}
+
 /* Held-out gaps are looked at so often, and at least so many apart. */
 enum { LOOKS = 100, LEAST_APART = 10, MOST_FAILURES = 20 };
 
@@ -120,9 +133,11 @@ static int iterate(struct climb *c, struct score *score)
 {
     struct learner *l = c->l;
     uint64_t number = (uint64_t)l->now.iteration;
-    const size_t *group = split_batch(&l->split, number);
+    size_t n = batch_of(l);
+    const size_t *group = split_batch(&l->split, (uint64_t)l->now.place, n);
     int status = objective_at(&c->batch, l->theta, NULL, (uint32_t)number + 1,
-                              l->split.batch, group, score, c->gradient);
+                              n, group, score, c->gradient);
+    l->now.place += (double)n;
     if (status == GSV_NUMERICAL && number) {
         *score = (struct score){.mean = NAN, .error = NAN};
         return step_back(c);

@@ -28,6 +28,7 @@ struct standing {
     double champion;    /* score of the best restart so far           */
     double seconds;     /* of the runs before                         */
     double total;       /* iterations of all restarts                 */
+    double place;       /* gaps that batches have taken               */
 };
 
 struct learner {
@@ -39,6 +40,7 @@ struct learner {
     size_t stages;
     size_t iterations, n, gaps;
     struct split split;
+    bool ramp; /* whether batches grow from stage to stage */
 
     bool *fixed;      /* (n) stays as it is                   */
     bool *weight;     /* (n) of a network                     */

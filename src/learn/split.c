@@ -68,11 +68,10 @@ void split_free(struct split *s)
     *s = (struct split){0};
 }
 
-const size_t *split_batch(struct split *s, uint64_t number)
+const size_t *split_batch(struct split *s, uint64_t place, size_t n)
 {
-    uint64_t place = number * s->batch;
-    if (s->batch == s->trains) return s->train;
-    for (size_t i = 0; i < s->batch; i++, place++) {
+    if (n == s->trains) return s->train;
+    for (size_t i = 0; i < n; i++, place++) {
         uint64_t epoch = 1 + place / s->trains;
         if (epoch != s->epoch) {
             for (size_t j = 0; j < s->trains; j++)

@@ -11,9 +11,9 @@ struct split {
     uint64_t seed;
     size_t *train, trains;
     size_t *held, helds;
-    size_t *order; /* (trains) of the epoch that was drawn last */
-    size_t *group; /* (batch)                                    */
-    size_t batch;
+    size_t *order;  /* (trains) of the epoch that was drawn last */
+    size_t *group;  /* (batch)                                    */
+    size_t batch;   /* groups at once, at most                    */
     uint64_t epoch; /* of order; 0 for none */
 };
 
@@ -23,8 +23,8 @@ int split_init(struct split *s, uint64_t seed, size_t groups, double share,
                size_t batch);
 void split_free(struct split *s);
 
-/* Batch number 0, 1, ...: without replacement through one order of the groups
- * after the other. */
-const size_t *split_batch(struct split *s, uint64_t number);
+/* n groups from this place on, in one order of all groups after the other: none
+ * comes again before all others have come. */
+const size_t *split_batch(struct split *s, uint64_t place, size_t n);
 
 #endif
