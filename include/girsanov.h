@@ -323,6 +323,7 @@ typedef struct gsv_progress {
     size_t iterations; /* at most                                      */
     size_t restart;    /* 1 .. restarts                                */
     size_t restarts;
+    double gaps;            /* that this restart has looked at, one by one */
     double loglik;          /* a gap: mean over this iteration's batch      */
     double error;           /* standard error of that mean over the gaps    */
     double heldout;         /* a held-out gap's mean, where it is known; NaN */

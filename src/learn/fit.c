@@ -58,6 +58,7 @@ bool learner_step(struct learner *l, const struct score *score, double rate)
                       .iterations = l->iterations,
                       .restart = (size_t)l->now.restart + 1,
                       .restarts = o->restarts,
+                      .gaps = l->now.place,
                       .loglik = score->mean,
                       .error = score->error,
                       .heldout = l->now.heldout,

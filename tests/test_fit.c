@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* Fits against the exact maximum of the likelihood: estimates, standard
+ * errors, intervals and correlations of linear models in closed form; and the
+ * profile around it. */
+#include "learn.h"
+
+/* The estimate is the zero of the score to within Newton's last step, which is
+ * shorter than this, and then taken. */
+static const double CLOSE = 0.02;
+
+/* Standard errors are from differences over a twentieth of themselves. */
+static const double SHARE = 0.03;
+
+/* --- Ornstein and Uhlenbeck ----------------------------------------------- */
+
+static struct learn_peak ou_peak(const gsv_series *s)
+{
+    struct learn_peak q = {.n = 3, .at = {1.3, 0.4, 0.7}};
+    learn_maximum(learn_ou_loglik, s, &q);
+    return q;
+}
+
+static void expect_peak(const gsv_record *r, const double *value,
+                        const struct learn_peak *q, const size_t *place)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        size_t v = place[i];
+        double error = sqrt(q->cov[i * q->n + i]);
+        assert_near(value[v], q->at[i], CLOSE * error);
+        assert_near(r->error_of[v], error, SHARE * error);
+        assert_true(r->low[v] < value[v] && value[v] < r->high[v]);
+        for (size_t j = 0; j < q->n; j++) {
+            double other = sqrt(q->cov[j * q->n + j]);
+            double found = r->correlation[v * r->values + place[j]];
+            assert_near(found, q->cov[i * q->n + j] / (error * other), SHARE);
+            assert_near(found, r->correlation[place[j] * r->values + v], 0.0);
+        }
+        assert_near(r->correlation[v * r->values + v], 1.0, 1e-12);
+    }
+}
+
+static void ou__is_fitted_to_the_exact_maximum(void **state)
+{
+    (void)state;
+    static const size_t PLACE[] = {0, 1, 2};
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        gsv_model *m = model_of(LEARN_OU);
+        gsv_series *s = learn_ou(m, 2, 150, seed);
+        struct learn_peak q = ou_peak(s);
+        gsv_fit_options o = fit_options();
+        const gsv_record *r = fit_must(m, s, &o);
+        expect_peak(r, gsv_model_value(m), &q, PLACE);
+        /* The record's own estimate is of the exact likelihood at a point that
+         * is CLOSE to the maximum in three directions. */
+        assert_near(r->loglik, q.value,
+                    TOLERANCE * r->error + 1.5 * CLOSE * CLOSE + 1e-6);
+        assert_int_equal(r->errors, GSV_ERRORS_OBSERVED);
+        assert_int_equal(r->optimizer, GSV_OPTIMIZER_LBFGS);
+        assert_int_equal(r->ended, GSV_ENDED_CONVERGED);
+        assert_string_equal(r->warning, "");
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+/* theta = log p is off by 1.96 of its own standard errors, error / p. */
+static void intervals__are_symmetric_without_bounds(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 2, 60, 9);
+    gsv_fit_options o = fit_options();
+    const gsv_record *r = fit_must(m, s, &o);
+    const double *p = gsv_model_value(m);
+    for (size_t i = 0; i < 3; i += 2) {
+        double width = 1.959963984540054 * r->error_of[i] / p[i];
+        assert_near(r->low[i], p[i] * exp(-width), 1e-9);
+        assert_near(r->high[i], p[i] * exp(width), 1e-9);
+    }
+    assert_near(r->low[1], p[1] - 1.959963984540054 * r->error_of[1], 1e-9);
+    assert_near(r->high[1], p[1] + 1.959963984540054 * r->error_of[1], 1e-9);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void intervals__stay_inside_of_bounds(void **state)
+{
+    (void)state;
+    gsv_model *m =
+        model_of("state x\n param k = 0.5 in (0, 4), mu = 0 < 3, s = 1 > 0\n"
+                 "dx = k*(mu - x)*dt + s*dW");
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        gsv_series *s = learn_ou(m, 1, 12, seed);
+        gsv_fit_options o = fit_options();
+        const gsv_record *r = fit_must(m, s, &o);
+        for (size_t i = 0; i < 3; i++) {
+            gsv_param p = gsv_model_param(m, i);
+            double v = gsv_model_value(m)[i];
+            assert_true(v > p.low && v < p.high);
+            if (isnan(r->error_of[i])) continue;
+            assert_true(r->low[i] > p.low && r->high[i] < p.high);
+            assert_true(r->low[i] <= v && v <= r->high[i]);
+        }
+        gsv_series_free(s);
+    }
+    gsv_model_free(m);
+}
+
+static void criteria__are_their_formulas(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 2, 60, 9);
+    gsv_fit_options o = fit_options();
+    const gsv_record *r = fit_must(m, s, &o);
+    assert_int_equal(r->free, 3);
+    assert_int_equal(r->gaps, 118);
+    assert_int_equal(r->heldout_gaps, 0);
+    assert_int_equal(r->rows, 120);
+    assert_int_equal(r->tracks, 2);
+    assert_string_equal(r->data, s->source);
+    assert_near(r->aic, 6.0 - 2.0 * r->loglik, 1e-12);
+    assert_near(r->bic, 3.0 * log(118.0) - 2.0 * r->loglik, 1e-12);
+    assert_true(isnan(r->heldout));
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < s->rows; i++) {
+        low = fmin(low, s->value[i]);
+        high = fmax(high, s->value[i]);
+    }
+    assert_int_equal(r->columns, 1);
+    assert_true(r->lowest[0] == low && r->highest[0] == high);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* A fit that goes on from a fit has nothing to do. */
+static void ou__does_not_move_from_its_maximum(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 2, 150, 5);
+    gsv_fit_options o = fit_options();
+    double first[3], error[3];
+    const gsv_record *r = fit_must(m, s, &o);
+    memcpy(first, gsv_model_value(m), sizeof first);
+    memcpy(error, r->error_of, sizeof error);
+    r = fit_must(m, s, &o);
+    for (size_t i = 0; i < 3; i++)
+        assert_near(gsv_model_value(m)[i], first[i], 2.0 * CLOSE * error[i]);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* --- Two dimensions ------------------------------------------------------- */
+
+static const char LINEAR[] = "state x[2]\n param A[2,2] = [-1,0, 0,-1]\n"
+                             "param L[2,2] = [1,0, 0,1] lower\n"
+                             "dx = A @ x*dt + L @ dW";
+
+/* p = (A11, A12, A21, A22, L11, L21, L22). */
+static void linear_slopes(const double *p, const double *y, double *dy)
+{
+    const double *A = p, *F = y, *Q = y + 4;
+    const double LL[4] = {p[4] * p[4], p[4] * p[5], p[4] * p[5],
+                          p[5] * p[5] + p[6] * p[6]};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < 2; j++) {
+            double f = 0.0, q = LL[2 * i + j];
+            for (size_t k = 0; k < 2; k++) {
+                f += A[2 * i + k] * F[2 * k + j];
+                q += A[2 * i + k] * Q[2 * k + j] + Q[2 * i + k] * A[2 * j + k];
+            }
+            dy[2 * i + j] = f;
+            dy[4 + 2 * i + j] = q;
+        }
+}
+
+/* F' = A F and Q' = A Q + Q A' + L L' by Runge and Kutta: over 0.6 in 12 steps
+ * with |A| of about 2 each step is off by (0.1)^5 / 120. */
+static void linear_law(const double *p, double h, double *y)
+{
+    enum { STEPS = 12 };
+    const double start[8] = {1.0, 0.0, 0.0, 1.0};
+    double dt = h / STEPS, k[4][8], at[8];
+    static const double AHEAD[] = {0.0, 0.5, 0.5, 1.0};
+    static const double WEIGHT[] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6};
+    memcpy(y, start, sizeof start);
+    for (size_t n = 0; n < STEPS; n++) {
+        for (size_t s = 0; s < 4; s++) {
+            for (size_t i = 0; i < 8; i++)
+                at[i] = y[i] + (s ? AHEAD[s] * dt * k[s - 1][i] : 0.0);
+            linear_slopes(p, at, k[s]);
+        }
+        for (size_t i = 0; i < 8; i++)
+            for (size_t s = 0; s < 4; s++)
+                y[i] += dt * WEIGHT[s] * k[s][i];
+    }
+}
+
+static double linear_loglik(const void *context, const double *p)
+{
+    const gsv_series *s = context;
+    double sum = 0.0;
+    for (size_t i = 1; i < s->rows; i++) {
+        double y[8];
+        const double *a = s->value + i - 1, *b = a + s->rows;
+        const double x[2] = {a[1], b[1]};
+        linear_law(p, s->time[i] - s->time[i - 1], y);
+        struct exact_law law = {.d = 2};
+        law.mean[0] = y[0] * a[0] + y[1] * b[0];
+        law.mean[1] = y[2] * a[0] + y[3] * b[0];
+        memcpy(law.cov, y + 4, 4 * sizeof *y);
+        sum += exact_density(&law, x);
+    }
+    return sum;
+}
+
+static void linear_step(const double *p, double gap, const double *x,
+                        const double *z, double *y)
+{
+    double law[8];
+    linear_law(p, gap, law);
+    double one = sqrt(law[4]), below = law[6] / one;
+    double two = sqrt(law[7] - below * below);
+    y[0] = law[0] * x[0] + law[1] * x[1] + one * z[0];
+    y[1] = law[2] * x[0] + law[3] * x[1] + below * z[0] + two * z[1];
+}
+
+static void linear__is_fitted_to_the_exact_maximum(void **state)
+{
+    (void)state;
+    static const double TRUTH[] = {-0.8, 1.5, -1.2, -0.5, 0.6, 0.3, 0.9};
+    /* Of L[1,2] there is nothing to learn. */
+    static const size_t PLACE[] = {0, 1, 2, 3, 4, 6, 7};
+    gsv_model *m = model_of(LINEAR);
+    gsv_series *s = learn_series(m, 1, 300, 0.4, 2, linear_step, TRUTH);
+    struct learn_peak q = {.n = 7};
+    memcpy(q.at, TRUTH, sizeof TRUTH);
+    learn_maximum(linear_loglik, s, &q);
+    gsv_fit_options o = fit_options();
+    const gsv_record *r = fit_must(m, s, &o);
+    expect_peak(r, gsv_model_value(m), &q, PLACE);
+    assert_int_equal(r->free, 7);
+    assert_true(isnan(r->error_of[5]) && isnan(r->correlation[5 * 8 + 5]));
+    assert_near(r->loglik, q.value,
+                TOLERANCE * r->error + 3.5 * CLOSE * CLOSE + 1e-6);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* --- The sandwich --------------------------------------------------------- */
+
+/* Under the true model both estimate the same. Of n gaps, the mean of squared
+ * scores has the deviation 3.8 / sqrt(n) for a deviation (its score is z^2 - 1:
+ * the variance of its square is 56 against a mean of 2), and less for the
+ * others; half of that in standard errors. */
+static void sandwich__is_the_observed_one_under_the_true_model(void **state)
+{
+    (void)state;
+    enum { ROWS = 1500 };
+    gsv_model *m = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 1, ROWS, 3);
+    gsv_fit_options o = fit_options();
+    double observed[3];
+    const gsv_record *r = fit_must(m, s, &o);
+    memcpy(observed, r->error_of, sizeof observed);
+    o.errors = GSV_ERRORS_SANDWICH;
+    r = fit_must(m, s, &o);
+    assert_int_equal(r->errors, GSV_ERRORS_SANDWICH);
+    for (size_t i = 0; i < 3; i++) {
+        assert_near(r->error_of[i], observed[i],
+                    observed[i] * TOLERANCE * 1.9 / sqrt(ROWS));
+        assert_true(r->error_of[i] != observed[i]);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* Wrong noise (s is held too small by half): the observed errors follow s, the
+ * sandwich follows the data and is twice as large. */
+static void sandwich__does_not_believe_a_wrong_model(void **state)
+{
+    (void)state;
+    enum { ROWS = 1500 };
+    const char *const fix[] = {"s"};
+    const double half = 0.35;
+    double errors[2];
+    for (int i = 0; i < 2; i++) {
+        gsv_model *m = model_of(LEARN_OU);
+        gsv_series *s = learn_ou(m, 1, ROWS, 3);
+        gsv_fit_options o = fit_options();
+        assert_int_equal(gsv_model_set(m, "s", 1, &half), 0);
+        o.fixed = 1;
+        o.fix = fix;
+        o.errors = i ? GSV_ERRORS_SANDWICH : GSV_ERRORS_OBSERVED;
+        errors[i] = fit_must(m, s, &o)->error_of[1];
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+    /* The score of mu is normal: its squares have 1.42 / sqrt(n); and s itself
+     * is 0.7 within a few of its own errors, 0.71 / sqrt(n). */
+    assert_near(errors[1] / errors[0], 2.0, 2.0 * TOLERANCE / sqrt(ROWS));
+}
+
+/* --- Profile -------------------------------------------------------------- */
+
+static void profile__has_its_maximum_at_the_estimate(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    gsv_model *m = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 1, 100, 6);
+    gsv_fit_options o = fit_options();
+    const gsv_record *r = fit_must(m, s, &o);
+    double first[3], value[N], loglik[N], record = r->loglik, sigma = r->error;
+    memcpy(first, gsv_model_value(m), sizeof first);
+    for (size_t i = 0; i < N; i++)
+        value[i] = first[0] + r->error_of[0] * ((double)i - 2.0);
+    assert_int_equal(gsv_profile(m, s, &o, "k", N, value, loglik), 0);
+    /* The same model, with the same record. */
+    assert_ptr_equal(gsv_model_record(m), r);
+    assert_true(r->loglik == record);
+    assert_true(same_bits(3, first, gsv_model_value(m)));
+    double noise = TOLERANCE * sigma + 2.0 * CLOSE * CLOSE + 1e-6;
+    assert_near(loglik[2], record, noise);
+    for (size_t i = 0; i < N; i++) {
+        struct learn_peak q = ou_peak(s);
+        /* About a parabola of 1/2 at one standard error, 2 at two; here within
+         * a half of it, as 100 gaps are not many. */
+        double off = (double)i - 2.0;
+        assert_true(loglik[i] <= q.value + noise);
+        assert_near(loglik[i], record - 0.5 * off * off,
+                    0.25 * off * off + noise);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* Other numbers at their maximum given k, from the exact likelihood. */
+static double given_k(const void *context, const double *p)
+{
+    const void *const *both = context;
+    const double all[] = {*(const double *)both[1], p[0], p[1]};
+    return learn_ou_loglik(both[0], all);
+}
+
+static void profile__is_the_exact_one(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 1, 100, 6);
+    gsv_fit_options o = fit_options();
+    const double value[] = {0.4, 1.0, 2.5};
+    double loglik[3];
+    fit_must(m, s, &o);
+    assert_int_equal(gsv_profile(m, s, &o, "k", 3, value, loglik), 0);
+    for (size_t i = 0; i < 3; i++) {
+        const void *const context[] = {s, &value[i]};
+        struct learn_peak q = {.n = 2, .at = {0.4, 0.7}};
+        learn_maximum(given_k, context, &q);
+        assert_near(loglik[i], q.value, 2.0 * CLOSE * CLOSE + 1e-3);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void profile__refuses_what_it_cannot_hold(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(LINEAR);
+    gsv_series *s = walk_of(m, 1, 30, 0.3, 2);
+    gsv_fit_options o = fit_options();
+    double value[] = {-1.0, NAN}, loglik[2], first[8];
+    memcpy(first, gsv_model_value(m), sizeof first);
+    expect_error(gsv_profile(m, s, &o, "A", 1, value, loglik), GSV_BAD_INPUT,
+                 "'A' has 4 numbers");
+    expect_error(gsv_profile(m, s, &o, "B", 1, value, loglik), GSV_BAD_INPUT,
+                 "no parameter 'B'");
+    expect_error(gsv_profile(m, s, &o, "L[1,2]", 1, value, loglik),
+                 GSV_BAD_INPUT, "L");
+    expect_error(gsv_profile(m, s, &o, "A[1,1]", 2, value, loglik),
+                 GSV_BAD_INPUT, "A");
+    expect_error(gsv_profile(m, s, &o, "L[2,2]", 1, value, loglik),
+                 GSV_BAD_INPUT, "bounds of 'L'");
+    assert_null(gsv_model_record(m));
+    assert_true(same_bits(8, first, gsv_model_value(m)));
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ou__is_fitted_to_the_exact_maximum),
+        cmocka_unit_test(intervals__are_symmetric_without_bounds),
+        cmocka_unit_test(intervals__stay_inside_of_bounds),
+        cmocka_unit_test(criteria__are_their_formulas),
+        cmocka_unit_test(ou__does_not_move_from_its_maximum),
+        cmocka_unit_test(linear__is_fitted_to_the_exact_maximum),
+        cmocka_unit_test(sandwich__is_the_observed_one_under_the_true_model),
+        cmocka_unit_test(sandwich__does_not_believe_a_wrong_model),
+        cmocka_unit_test(profile__has_its_maximum_at_the_estimate),
+        cmocka_unit_test(profile__is_the_exact_one),
+        cmocka_unit_test(profile__refuses_what_it_cannot_hold),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
