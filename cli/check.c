@@ -91,7 +91,7 @@ static json_t *describe_json(const gsv_model *m)
     json_object_set_new(j, "noises", json_count(gsv_model_noises(m)));
     json_object_set_new(j, "columns", columns);
     json_object_set_new(j, "values", json_count(gsv_model_values(m)));
-    json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
+    json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     return j;
 }
 

@@ -134,8 +134,9 @@ json_t *json_number(double value);
 json_t *json_count(size_t value);
 json_t *json_param(const gsv_param *p, const double *value);
 
-/* Every parameter by name, from a vector of all values. */
-json_t *json_params(const gsv_model *m, const double *value);
+/* Every parameter by name, from a vector of all values; or those alone that are
+ * learned, without the scales of networks. */
+json_t *json_params(const gsv_model *m, const double *value, bool learned);
 
 /* Opens the model, sets what --set says. */
 gsv_model *open_model(const struct args *a, const char *path);

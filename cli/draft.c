@@ -140,7 +140,10 @@ void put_number(double x, FILE *out)
 {
     char text[32];
     if (isnan(x)) return;
-    if (x == 0.0) x = 0.0; /* without a sign */
+    if (x == 0.0) { /* without a sign */
+        putc('0', out);
+        return;
+    }
     for (int n = 15; n <= 17; n++) {
         snprintf(text, sizeof text, "%.*g", n, x);
         if (strtod(text, NULL) == x) break;

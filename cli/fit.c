@@ -186,7 +186,7 @@ static int report(const struct args *a, const gsv_model *m)
     if (!a->quiet && r->ended == GSV_ENDED_TIME)
         fprintf(stderr,
                 "note: the time limit ended it after %zu iterations; go on "
-                "with --resume and a longer one\n",
+                "with --resume\n",
                 r->iterations);
     if (!stopped) return EXIT_DONE;
     return complain(EXIT_INTERRUPTED,

@@ -30,9 +30,9 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     if (o->tolerance > 0.0)
         json_object_set_new(j, "settled", json_boolean(r->settled));
     json_object_set_new(j, "seed", json_count(o->seed));
-    json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
+    json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     if (r->gradient)
-        json_object_set_new(j, "gradient", json_params(m, r->gradient));
+        json_object_set_new(j, "gradient", json_params(m, r->gradient, true));
     return j;
 }
 

@@ -295,16 +295,19 @@ static int missing(const struct verb *verb, const char *text)
                     verb->arguments);
 }
 
+static bool is_standard(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
 static int check_complete(const struct verb *verb, const struct args *a)
 {
     if (a->help) return 0;
     if (!a->model || (verb->data && !verb->optional && !a->data))
         return missing(verb, a->model ? "DATA" : verb->arguments);
-    size_t inputs = 0;
+    int inputs = is_standard(a->inputs) + is_standard(a->at);
     for (size_t i = 0; i < a->files.count; i++)
-        inputs += !strcmp(a->files.word[i], "-");
-    inputs += a->inputs && !strcmp(a->inputs, "-");
-    inputs += a->at && !strcmp(a->at, "-");
+        inputs += is_standard(a->files.word[i]);
     if (inputs > 1)
         return complain(EXIT_INPUT, "the model and the data cannot both be "
                                     "'-': there is one standard input");
@@ -314,7 +317,7 @@ static int check_complete(const struct verb *verb, const struct args *a)
 /* Room for every word in each of the lists. */
 static int start_args(size_t count, struct args *a)
 {
-    const char **room = malloc(3 * (count + 1) * sizeof *room);
+    const char **room = calloc(3 * (count + 1), sizeof *room);
     *a = (struct args){.seed = 1, .tracks = 1, .points = 21};
     a->fit = gsv_fit_options_default();
     a->files.word = room;

@@ -74,11 +74,12 @@ json_t *json_param(const gsv_param *p, const double *value)
     return rows;
 }
 
-json_t *json_params(const gsv_model *m, const double *value)
+json_t *json_params(const gsv_model *m, const double *value, bool learned)
 {
     json_t *all = json_object();
     for (size_t i = 0; i < gsv_model_params(m); i++) {
         gsv_param p = gsv_model_param(m, i);
+        if (learned && p.scale) continue;
         json_object_set_new(all, p.name, json_param(&p, value));
     }
     return all;

@@ -109,8 +109,10 @@ static void write_parts(const struct progress *p, const gsv_progress *now,
                                 "start %zu/%zu: ", now->restart, now->restarts);
     snprintf(part[0].text + done, room - done, "%*zu/%zu", wide, now->iteration,
              now->iterations);
-    snprintf(part[1].text, room, "loglik/gap %.*f +- %.*f", n, p->loglik, n,
-             p->error);
+    if (isfinite(p->error))
+        snprintf(part[1].text, room, "loglik/gap %.*f +- %.*f", n, p->loglik, n,
+                 p->error);
+    else snprintf(part[1].text, room, "loglik/gap %.*f", n, p->loglik);
     if (isfinite(p->heldout))
         snprintf(part[2].text, room, "held out %.*f", n, p->heldout);
     write_noise(p, now->model, &part[3]);

@@ -156,7 +156,7 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "seed", json_count(r->seed));
     json_object_set_new(j, "errors_from", json_string(ERRORS[r->errors]));
     json_object_set_new(j, "warnings", warnings_json(r));
-    json_object_set_new(j, "params", json_params(m, gsv_model_value(m)));
-    json_object_set_new(j, "errors", json_params(m, r->error_of));
+    json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
+    json_object_set_new(j, "errors", json_params(m, r->error_of, true));
     return j;
 }

@@ -27,6 +27,8 @@ void effort_plan(struct learner *l)
     if (chosen_by_user(&o)) {
         if (!o.paths) o.paths = adam ? 8 : 64;
         if (!o.steps) o.steps = 8;
+        /* Of left sums it is the score that needs it more than the value. */
+        if (o.form == GSV_FORM_AUTO && !o.joint) o.richardson = true;
         l->stage[0] = o;
         return;
     }

@@ -10,7 +10,7 @@
 #include "sde/fit_record.h"
 
 /* Under the last estimate an error is to be seen, and its pilots need some
- * paths. */
+ * paths; networks take longer. */
 enum { FEWEST_PATHS = 16 };
 
 static gsv_options last_options(const struct learner *l)
@@ -22,7 +22,9 @@ static gsv_options last_options(const struct learner *l)
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
     if (o.steps < steps) o.steps = steps;
-    if (o.paths < FEWEST_PATHS) o.paths = FEWEST_PATHS;
+    size_t fewest =
+        l->m->spec->nets ? FEWEST_PATHS : gsv_options_default().paths;
+    if (o.paths < fewest) o.paths = fewest;
     return o;
 }
 

@@ -67,7 +67,8 @@ bool learner_step(struct learner *l, const struct score *score, double rate)
                       .model = l->m};
     bool stop = o->progress && o->progress(o->user, &p);
     if (stop) l->ended = GSV_ENDED_STOPPED;
-    else if (o->time_limit > 0.0 && p.seconds >= o->time_limit) {
+    else if (o->time_limit > 0.0 &&
+             learner_clock() - l->began >= o->time_limit) {
         l->ended = GSV_ENDED_TIME;
         stop = true;
     }
