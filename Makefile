@@ -28,6 +28,12 @@ bench: packages
 	@$(MAKE) --no-print-directory all
 	@bench/run
 
+# Simulate, fit, and see whether the intervals cover the truth. Takes minutes.
+coverage: packages
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target coverage -- -s --no-print-directory
+	@$(BUILD)/tests/coverage/coverage
+
 lint: packages-lint
 	@tools/lint
 
@@ -44,4 +50,4 @@ install: all
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang
 
-.PHONY: all packages packages-lint demo check bench lint asan install clean
+.PHONY: all packages packages-lint demo check bench coverage lint asan install clean

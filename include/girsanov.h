@@ -66,6 +66,12 @@ gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
 gsv_series *gsv_series_read(const char *path, size_t columns,
                             const char *const *name);
 
+/* The same where the columns of time and series have other names; either may
+ * be NULL. */
+gsv_series *gsv_series_read_named(const char *path, const char *time,
+                                  const char *series, size_t columns,
+                                  const char *const *name);
+
 /* Writes series,time,... as CSV with every digit; "-" is standard output. The
  * file appears whole or not at all. */
 int gsv_series_write(const gsv_series *s, const char *path);

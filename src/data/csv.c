@@ -8,12 +8,32 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/date.h"
 #include "data/number.h"
 #include "data/phrase.h"
 #include "data/record.h"
 #include "data/series.h"
 
 #define NONE WORDS_NONE
+
+/* A cell that later ones are held against. */
+struct witness {
+    struct excerpt text;
+    size_t line;
+};
+
+/* While it is open whether day or month comes first, rows are held with the
+ * two times they may have. Only dates that are possible either way are: the
+ * first other one settles it. */
+struct dates {
+    bool here;            /* the first time is a date, not a number       */
+    struct date form;     /* as that first one; the others must be alike  */
+    enum date_order order;
+    struct witness first; /* the first one                                */
+    struct witness clear; /* the one that settled the order               */
+    double (*open)[2];    /* (rows held): day first, month first          */
+    size_t capacity;
+};
 
 struct csv {
     struct text text;
@@ -23,6 +43,7 @@ struct csv {
     const char **cell_name; /* (cells): borrowed from header, or ""    */
     size_t *column;         /* (cells): the column it goes to, or NONE */
     size_t time, series;    /* their cells, or NONE                    */
+    struct dates dates;     /* what the column of time holds           */
     double *value;          /* (columns) of one row                    */
     char *note;
     struct series_builder builder;
@@ -84,22 +105,51 @@ static size_t find_cell(const struct csv *c, const char *name)
     return NONE;
 }
 
+static int no_part(const struct csv *c, const char *name, const char *part)
+{
+    return fail(
+        GSV_BAD_INPUT,
+        "%s:%zu: the header has no column '%s' for the %s; columns found: %s%s",
+        c->text.source, c->record.line, phrase_name(name).text, part,
+        header_list(c).text,
+        phrase_guess(name, c->header.count, const_names(&c->header)).text);
+}
+
+static int no_time(const struct csv *c)
+{
+    return fail(
+        GSV_BAD_INPUT,
+        "%s:%zu: the header has no column 'time' or 't'; name the column of "
+        "time (--time NAME); columns found: %s%s",
+        c->text.source, c->record.line, header_list(c).text,
+        phrase_guess("time", c->header.count, const_names(&c->header)).text);
+}
+
 /* With both names there, the long one has the part and the short one is a
  * column like any other. */
-static int find_parts(struct csv *c)
+static size_t find_either(const struct csv *c, const char *name,
+                          const char *short_name, size_t taken)
 {
-    c->time = find_cell(c, "time");
-    if (c->time == NONE) c->time = find_cell(c, "t");
-    c->series = find_cell(c, "series");
-    if (c->series == NONE) c->series = find_cell(c, "id");
-    if (c->time == NONE)
-        return fail(
-            GSV_BAD_INPUT,
-            "%s:%zu: the header has no column 'time' or 't'; columns found: "
-            "%s%s",
-            c->text.source, c->record.line, header_list(c).text,
-            phrase_guess("time", c->header.count, const_names(&c->header))
-                .text);
+    size_t cell = find_cell(c, name);
+    if (cell == NONE || cell == taken) cell = find_cell(c, short_name);
+    return cell == taken ? NONE : cell;
+}
+
+/* The columns asked for have their parts before others are looked for. */
+static int find_parts(struct csv *c, const char *time, const char *series)
+{
+    c->time = time ? find_cell(c, time) : NONE;
+    c->series = series ? find_cell(c, series) : NONE;
+    if (time && c->time == NONE) return no_part(c, time, "time");
+    if (series && c->series == NONE) return no_part(c, series, "series");
+    if (time && c->time == c->series)
+        return fail(GSV_BAD_INPUT,
+                    "%s:%zu: column '%s' cannot be both the time and the "
+                    "series",
+                    c->text.source, c->record.line, phrase_name(time).text);
+    if (!time) c->time = find_either(c, "time", "t", c->series);
+    if (!series) c->series = find_either(c, "series", "id", c->time);
+    if (c->time == NONE) return no_time(c);
     c->builder.time_cell = c->time + 1;
     c->builder.remedy =
         c->series == NONE
@@ -109,9 +159,12 @@ static int find_parts(struct csv *c)
     return 0;
 }
 
+/* A column 'time' or 'series' whose part another one has is passed over: in
+ * a series these names are taken. */
 static bool is_value(const struct csv *c, size_t i)
 {
-    return i != c->time && i != c->series && *c->cell_name[i];
+    return i != c->time && i != c->series && *c->cell_name[i] &&
+           strcmp(c->cell_name[i], "time") && strcmp(c->cell_name[i], "series");
 }
 
 /* Every column of values, in the order of the file. */
@@ -165,28 +218,11 @@ static int choose_named(struct csv *c, size_t columns, const char *const *name)
     return 0;
 }
 
-static int write_note(struct csv *c)
+static int understand(struct csv *c, const char *time, const char *series,
+                      size_t columns, const char *const *name)
 {
-    const char **name = NEW(const char *, c->cells);
-    size_t count = 0;
-    if (!name) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < c->cells; i++)
-        if (i != c->time && i != c->series && c->column[i] == NONE)
-            name[count++] = *c->cell_name[i] ? c->cell_name[i] : "(unnamed)";
-    struct phrase list = phrase_list(count, name);
-    mem_free(name);
-    size_t size = sizeof list.text + 32;
-    c->note = mem_new(size, 1);
-    if (!c->note) return GSV_NO_MEMORY;
-    if (count) snprintf(c->note, size, "columns ignored: %s", list.text);
-    return 0;
-}
-
-static int understand(struct csv *c, size_t columns, const char *const *name)
-{
-    int status = find_parts(c);
+    int status = find_parts(c, time, series);
     if (!status) status = name ? choose_named(c, columns, name) : choose_all(c);
-    if (!status) status = write_note(c);
     if (status) return status;
     c->value = NEW(double, c->builder.name.count);
     return c->value ? 0 : GSV_NO_MEMORY;
@@ -201,7 +237,10 @@ static int bad_cell(const struct csv *c, size_t i, enum number_kind kind)
                                         [NUMBER_HUGE] = "is too large"};
     const struct cell *cell = &c->record.cell[i];
     const char *remedy =
-        i == c->time ? "write the time as a finite number"
+        i == c->time && kind == NUMBER_BAD && !c->builder.rows
+            ? "write the time as a finite number, or as a date such as "
+              "2005-01-31"
+        : i == c->time ? "write the time as a finite number"
         : memchr(cell->text, ',', cell->size)
             ? "write a decimal point, not a comma"
         : kind == NUMBER_BAD
@@ -255,15 +294,15 @@ static int read_row(struct csv *c)
                     "%s:%zu: the row has %zu cell%s, but the header has %zu",
                     c->text.source, r->line, r->count, r->count > 1 ? "s" : "",
                     c->cells);
-    double time;
+    double time[2];
     size_t track;
-    int status = parse_cell(c, c->time, &time);
+    int status = read_time(c, time);
     for (size_t i = 0; i < c->cells && !status; i++)
         if (c->column[i] != NONE)
             status = parse_cell(c, i, &c->value[c->column[i]]);
     if (!status) status = find_track(c, &track);
-    if (status) return status;
-    return builder_add(&c->builder, track, time, c->value, r->line);
+    if (!status) status = builder_hold(&c->builder, track, c->value, r->line);
+    return status ? status : set_time(c, time);
 }
 
 static int read_rows(struct csv *c)

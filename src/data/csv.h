@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Long CSV files: series (or id), time (or t), then values by name. */
+/* Long CSV files: series (or id), time (or t), then values by name. Times are
+ * numbers, or dates, which become days since 1970-01-01. */
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
 
 #include "girsanov.h"
 
-/* As gsv_series_read(), under number_begin(). */
-gsv_series *csv_read(const char *path, size_t columns, const char *const *name);
+/* As gsv_series_read_named(), under number_begin(). */
+gsv_series *csv_read(const char *path, const char *time, const char *series,
+                     size_t columns, const char *const *name);
 
 #endif

@@ -152,18 +152,17 @@ bool date_read(const char *s, size_t n, struct date *d)
 
 /* --- Writing ------------------------------------------------------------ */
 
-static int write_clock(int64_t micros, char *text, size_t size)
+static void write_clock(int64_t micros, char *text, size_t size)
 {
     int seconds = (int)(micros / 1000000), rest = (int)(micros % 1000000);
     int n = snprintf(text, size, " %02d:%02d", seconds / 3600,
                      seconds / 60 % 60);
     if (seconds % 60 || rest)
         n += snprintf(text + n, size - (size_t)n, ":%02d", seconds % 60);
-    if (!rest) return n;
+    if (!rest) return;
     n += snprintf(text + n, size - (size_t)n, ".%06d", rest);
     while (text[n - 1] == '0')
         text[--n] = '\0';
-    return n;
 }
 
 void date_write(double time, char text[static DATE_TEXT])

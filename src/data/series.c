@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/csv.h"
+#include "data/date.h"
 #include "data/npy.h"
 #include "data/number.h"
 #include "data/phrase.h"
@@ -46,41 +47,54 @@ static struct phrase series_of(const struct series_builder *b, size_t track)
     return p;
 }
 
-static int bad_order(const struct series_builder *b, size_t track, double time,
-                     size_t line)
+static void write_time(const struct series_builder *b, double time,
+                       char text[static DATE_TEXT])
 {
-    const struct builder_track *t = &b->track[track];
+    if (b->dated) date_write(time, text);
+    else number_write(time, text);
+}
+
+static int bad_order(const struct series_builder *b,
+                     const struct builder_row *row, double time)
+{
+    const struct builder_track *t = &b->track[row->track];
     const struct builder_row *last = &b->row[t->last];
-    struct place here = place_of(b, line, t->rows + 1);
+    struct place here = place_of(b, row->line, t->rows + 1);
     struct place there = place_of(b, last->line, t->rows);
-    char now[NUMBER_TEXT], before[NUMBER_TEXT];
-    number_write(time, now);
-    number_write(last->time, before);
+    char now[DATE_TEXT], before[DATE_TEXT];
+    write_time(b, time, now);
+    write_time(b, last->time, before);
     if (time == last->time)
         return fail(GSV_BAD_INPUT, "%sduplicate time %s %s, as %s%s; %s",
                     here.prefix, now, here.row, there.row,
-                    series_of(b, track).text, b->remedy);
+                    series_of(b, row->track).text, b->remedy);
     return fail(GSV_BAD_INPUT, "%stime %s %s is not after %s %s%s; %s",
                 here.prefix, now, here.row, before, there.row,
-                series_of(b, track).text, b->remedy);
+                series_of(b, row->track).text, b->remedy);
 }
 
-static int check_row(const struct series_builder *b, size_t track, double time,
-                     const double *value, size_t line)
+static int check_time(const struct series_builder *b,
+                      const struct builder_row *row, double time)
 {
-    assert(track < b->label.count && b->track);
-    const struct builder_track *t = &b->track[track];
+    const struct builder_track *t = &b->track[row->track];
     if (!isfinite(time)) {
-        struct place here = place_of(b, line, t->rows + 1);
+        struct place here = place_of(b, row->line, t->rows + 1);
         return fail(GSV_BAD_INPUT, "%sthe time %s%s is %s; give every row one",
-                    here.prefix, here.row, series_of(b, track).text,
+                    here.prefix, here.row, series_of(b, row->track).text,
                     isnan(time) ? "missing" : "infinite");
     }
     if (t->rows && !(time > b->row[t->last].time))
-        return bad_order(b, track, time, line);
+        return bad_order(b, row, time);
+    return 0;
+}
+
+static int check_values(const struct series_builder *b, size_t track,
+                        const double *value, size_t line)
+{
+    assert(track < b->label.count && b->track);
     for (size_t c = 0; c < b->name.count; c++) {
         if (!isinf(value[c])) continue;
-        struct place here = place_of(b, line, t->rows + 1);
+        struct place here = place_of(b, line, b->track[track].rows + 1);
         return fail(GSV_BAD_INPUT,
                     "%scolumn '%s' is infinite %s%s; a missing value is NaN",
                     here.prefix, phrase_name(b->name.text[c]).text, here.row,
@@ -135,21 +149,37 @@ int builder_next(struct series_builder *b, size_t *track)
     return builder_label(b, number, (size_t)n, track);
 }
 
-int builder_add(struct series_builder *b, size_t track, double time,
-                const double *value, size_t line)
+int builder_hold(struct series_builder *b, size_t track, const double *value,
+                 size_t line)
 {
-    int status = check_row(b, track, time, value, line);
+    int status = check_values(b, track, value, line);
     if (status) return status;
     size_t columns = b->name.count;
     if (MEM_ROOM(b->row, b->rows, b->row_capacity)) return GSV_NO_MEMORY;
     if (MEM_ROOM(b->cell, b->cells + columns, b->cell_capacity))
         return GSV_NO_MEMORY;
-    b->row[b->rows] = (struct builder_row){time, line, track};
+    b->row[b->rows++] = (struct builder_row){NAN, line, track};
     if (columns) memcpy(b->cell + b->cells, value, columns * sizeof *value);
-    b->track[track].rows++;
-    b->track[track].last = b->rows++;
     b->cells += columns;
     return 0;
+}
+
+int builder_time(struct series_builder *b, size_t row, double time)
+{
+    struct builder_row *r = &b->row[row];
+    int status = check_time(b, r, time);
+    if (status) return status;
+    r->time = time;
+    b->track[r->track].rows++;
+    b->track[r->track].last = row;
+    return 0;
+}
+
+int builder_add(struct series_builder *b, size_t track, double time,
+                const double *value, size_t line)
+{
+    int status = builder_hold(b, track, value, line);
+    return status ? status : builder_time(b, b->rows - 1, time);
 }
 
 /* Row i goes to the next free place of its track: a stable sort by track. */
@@ -258,18 +288,37 @@ gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
     return s;
 }
 
-gsv_series *gsv_series_read(const char *path, size_t columns,
+static gsv_series *read_npy(const char *path, bool named, size_t columns,
                             const char *const *name)
+{
+    if (named)
+        return fail_null(GSV_BAD_INPUT,
+                         "%s: there are no names in a .npy file, so no column "
+                         "of time or series can be named; the first is the "
+                         "time",
+                         path);
+    return npy_read(path, columns, name);
+}
+
+gsv_series *gsv_series_read_named(const char *path, const char *time,
+                                  const char *series, size_t columns,
+                                  const char *const *name)
 {
     assert(path);
     struct number_locale locale;
     if (number_begin(&locale)) return NULL;
     size_t n = strlen(path);
     bool npy = n >= 4 && strcmp(path + n - 4, ".npy") == 0;
-    gsv_series *s =
-        npy ? npy_read(path, columns, name) : csv_read(path, columns, name);
+    gsv_series *s = npy ? read_npy(path, time || series, columns, name)
+                        : csv_read(path, time, series, columns, name);
     number_end(&locale);
     return s;
+}
+
+gsv_series *gsv_series_read(const char *path, size_t columns,
+                            const char *const *name)
+{
+    return gsv_series_read_named(path, NULL, NULL, columns, name);
 }
 
 static void free_texts(char **text, size_t count)

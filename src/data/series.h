@@ -13,7 +13,7 @@ struct builder_row {
 };
 
 struct builder_track {
-    size_t rows, last; /* last: index of the track's newest row */
+    size_t rows, last; /* those with a time; last: index of the newest */
 };
 
 /* Zero-initialised it may be freed. The first block is set by the maker
@@ -22,6 +22,7 @@ struct series_builder {
     const char *source;
     const char *remedy; /* for times that do not increase           */
     size_t time_cell;   /* the cell of the time in a line, from 1   */
+    bool dated;         /* times are days since 1970-01-01          */
 
     struct words name, label;
     size_t rows, row_capacity, cells, cell_capacity, track_capacity;
@@ -45,6 +46,13 @@ int builder_next(struct series_builder *b, size_t *track);
  * where there are no lines, then messages count the track's rows from 1. */
 int builder_add(struct series_builder *b, size_t track, double time,
                 const double *value, size_t line);
+
+/* The same in two steps, for times that are understood only further down:
+ * rows are held, and get their times in the order in which they were added,
+ * each of them once. */
+int builder_hold(struct series_builder *b, size_t track, const double *value,
+                 size_t line);
+int builder_time(struct series_builder *b, size_t row, double time);
 
 /* The series of all rows; the builder is left to be freed. */
 gsv_series *builder_finish(struct series_builder *b, const char *note);
