@@ -4,6 +4,7 @@
  * parsed, so they may hold any text. */
 #include "data/csv.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -26,8 +27,8 @@ struct witness {
  * two times they may have. Only dates that are possible either way are: the
  * first other one settles it. */
 struct dates {
-    bool here;            /* the first time is a date, not a number       */
-    struct date form;     /* as that first one; the others must be alike  */
+    bool here;        /* the first time is a date, not a number       */
+    struct date form; /* as that first one; the others must be alike  */
     enum date_order order;
     struct witness first; /* the first one                                */
     struct witness clear; /* the one that settled the order               */
@@ -228,7 +229,7 @@ static int understand(struct csv *c, const char *time, const char *series,
     return c->value ? 0 : GSV_NO_MEMORY;
 }
 
-/* --- Rows --------------------------------------------------------------- */
+/* --- Cells -------------------------------------------------------------- */
 
 static int bad_cell(const struct csv *c, size_t i, enum number_kind kind)
 {
@@ -276,6 +277,144 @@ static int parse_cell(struct csv *c, size_t i, double *x)
                 c->text.source, c->record.line, i + 1, c->cell_name[i]);
 }
 
+/* --- Dates -------------------------------------------------------------- */
+
+static struct witness witness_of(const struct csv *c)
+{
+    const struct cell *cell = &c->record.cell[c->time];
+    return (struct witness){phrase_excerpt(cell->text, cell->size),
+                            c->record.line};
+}
+
+static int bad_date(const struct csv *c, const struct witness *w,
+                    const char *fault)
+{
+    return fail(GSV_BAD_INPUT, "%s:%zu:%zu: column '%s': '%s' %s",
+                c->text.source, w->line, c->time + 1,
+                phrase_name(c->cell_name[c->time]).text, w->text.text, fault);
+}
+
+static int unlike(const struct csv *c, const char *fault,
+                  const struct witness *other)
+{
+    struct witness here = witness_of(c);
+    struct phrase p;
+    snprintf(p.text, sizeof p.text,
+             "%s '%s' on line %zu; write all dates one way, such as "
+             "2005-01-31",
+             fault, other->text.text, other->line);
+    return bad_date(c, &here, p.text);
+}
+
+/* The rows held get their times, and from now on every row at once. */
+static int settle(struct csv *c, enum date_order order)
+{
+    struct dates *d = &c->dates;
+    int status = 0;
+    d->order = order;
+    for (size_t i = 0; i < c->builder.rows && !status; i++)
+        status =
+            builder_time(&c->builder, i, d->open[i][order == DATE_MONTH_FIRST]);
+    mem_free(d->open);
+    d->open = NULL;
+    return status;
+}
+
+/* A date that is possible in one order only. */
+static int meet_order(struct csv *c, enum date_order order)
+{
+    struct dates *d = &c->dates;
+    if (d->order == order) return 0;
+    if (d->order == DATE_OPEN) {
+        d->clear = witness_of(c);
+        return settle(c, order);
+    }
+    return unlike(c,
+                  order == DATE_DAY_FIRST
+                      ? "has the day first, but the month is first in"
+                      : "has the month first, but the day is first in",
+                  &d->clear);
+}
+
+/* The time, or the two that it may be while the order is open. */
+static int time_date(struct csv *c, const struct date *date,
+                     double time[static 2])
+{
+    struct dates *d = &c->dates;
+    bool year = date->year_first;
+    bool day = date_time(date, year ? DATE_YEAR_FIRST : DATE_DAY_FIRST, time);
+    bool month = !year && date_time(date, DATE_MONTH_FIRST, time + 1);
+    if (!day && !month) {
+        struct witness here = witness_of(c);
+        return bad_date(c, &here,
+                        isnan(date->seconds)
+                            ? "is impossible: there is no such time of day"
+                            : "is impossible: there is no such day");
+    }
+    int status = 0;
+    if (!year && day != month)
+        status = meet_order(c, day ? DATE_DAY_FIRST : DATE_MONTH_FIRST);
+    if (d->order == DATE_MONTH_FIRST) time[0] = time[1];
+    return status;
+}
+
+static void begin_dates(struct csv *c, const struct date *date)
+{
+    c->dates.here = c->builder.dated = true;
+    c->dates.form = *date;
+    c->dates.first = witness_of(c);
+    c->dates.order = date->year_first ? DATE_YEAR_FIRST : DATE_OPEN;
+}
+
+/* The first time decides whether all of them are numbers or dates. */
+static int read_time(struct csv *c, double time[static 2])
+{
+    struct dates *d = &c->dates;
+    struct cell *cell = &c->record.cell[c->time];
+    struct date date;
+    bool first = !c->builder.rows;
+    if (cell->quoted) trim(cell);
+    bool good = (first || d->here) && date_read(cell->text, cell->size, &date);
+    if (first && good) begin_dates(c, &date);
+    if (!d->here ||
+        (!good && number_read(cell->text, cell->size, time) == NUMBER_MISSING))
+        return parse_cell(c, c->time, time);
+    if (!good || date.year_first != d->form.year_first ||
+        date.separator != d->form.separator)
+        return unlike(c, "is not a date like", &d->first);
+    if (date.zoned != d->form.zoned)
+        return unlike(c,
+                      date.zoned ? "has a time zone, unlike"
+                                 : "has no time zone, unlike",
+                      &d->first);
+    return time_date(c, &date, time);
+}
+
+/* Gives the row just held its time, unless that is open. */
+static int set_time(struct csv *c, const double time[static 2])
+{
+    struct dates *d = &c->dates;
+    size_t row = c->builder.rows - 1;
+    if (!d->here || d->order) return builder_time(&c->builder, row, *time);
+    if (MEM_ROOM(d->open, row, d->capacity)) return GSV_NO_MEMORY;
+    memcpy(d->open[row], time, sizeof d->open[row]);
+    return 0;
+}
+
+/* Points are between day and month where the day comes first. */
+static int finish_dates(struct csv *c)
+{
+    struct dates *d = &c->dates;
+    if (!d->here || d->order) return 0;
+    if (d->form.separator == '.') return settle(c, DATE_DAY_FIRST);
+    return bad_date(c, &d->first,
+                    "may have the day or the month first, and no other date "
+                    "tells; write the dates as year-month-day, such as "
+                    "2005-01-31");
+}
+
+/* --- Rows --------------------------------------------------------------- */
+
 static int find_track(struct csv *c, size_t *track)
 {
     *track = 0;
@@ -315,30 +454,83 @@ static int read_rows(struct csv *c)
     }
 }
 
-static int read_all(struct csv *c, const char *path, size_t columns,
-                    const char *const *name)
+/* --- Note --------------------------------------------------------------- */
+
+/* "a, b", or "". */
+static int list_ignored(const struct csv *c, struct phrase *p)
+{
+    const char **name = NEW(const char *, c->cells);
+    size_t count = 0;
+    if (!name) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < c->cells; i++)
+        if (i != c->time && i != c->series && c->column[i] == NONE)
+            name[count++] = *c->cell_name[i] ? c->cell_name[i] : "(unnamed)";
+    *p = phrase_list(count, name);
+    mem_free(name);
+    return 0;
+}
+
+static struct phrase dates_note(const struct csv *c)
+{
+    static const char *const ORDER[][3] = {
+        [DATE_DAY_FIRST] = {"day", "month", "year"},
+        [DATE_MONTH_FIRST] = {"month", "day", "year"},
+        [DATE_YEAR_FIRST] = {"year", "month", "day"}};
+    const struct dates *d = &c->dates;
+    const char *const *order = ORDER[d->order];
+    char separator = d->form.separator;
+    struct phrase p = {{0}};
+    if (d->here)
+        snprintf(p.text, sizeof p.text,
+                 "dates of column '%s' read as %s%c%s%c%s: time is in days "
+                 "since 1970-01-01%s",
+                 phrase_name(c->cell_name[c->time]).text, order[0], separator,
+                 order[1], separator, order[2], d->form.zoned ? " UTC" : "");
+    return p;
+}
+
+static int write_note(struct csv *c)
+{
+    struct phrase ignored, dates = dates_note(c);
+    int status = list_ignored(c, &ignored);
+    if (status) return status;
+    size_t size = sizeof ignored.text + sizeof dates.text + 32;
+    c->note = mem_new(size, 1);
+    if (!c->note) return GSV_NO_MEMORY;
+    snprintf(c->note, size, "%s%s%s%s", dates.text,
+             *dates.text && *ignored.text ? "; " : "",
+             *ignored.text ? "columns ignored: " : "", ignored.text);
+    return 0;
+}
+
+static int read_all(struct csv *c, const char *path, const char *time,
+                    const char *series, size_t columns, const char *const *name)
 {
     int status = text_open(&c->text, path);
     c->builder.source = c->text.source;
     if (!status) status = read_header(c);
-    if (!status) status = understand(c, columns, name);
+    if (!status) status = understand(c, time, series, columns, name);
     if (!status) status = read_rows(c);
-    if (status || c->builder.rows) return status;
-    return fail(GSV_BAD_INPUT, "%s: there are no rows below the header",
-                c->text.source);
+    if (!status && !c->builder.rows)
+        status = fail(GSV_BAD_INPUT, "%s: there are no rows below the header",
+                      c->text.source);
+    if (!status) status = finish_dates(c);
+    return status ? status : write_note(c);
 }
 
-gsv_series *csv_read(const char *path, size_t columns, const char *const *name)
+gsv_series *csv_read(const char *path, const char *time, const char *series,
+                     size_t columns, const char *const *name)
 {
     struct csv c = {0};
     gsv_series *s = NULL;
-    if (!read_all(&c, path, columns, name))
+    if (!read_all(&c, path, time, series, columns, name))
         s = builder_finish(&c.builder, c.note);
     builder_free(&c.builder);
     record_free(&c.record);
     words_free(&c.header);
     mem_free(c.cell_name);
     mem_free(c.column);
+    mem_free(c.dates.open);
     mem_free(c.value);
     mem_free(c.note);
     text_close(&c.text);

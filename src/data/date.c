@@ -93,8 +93,9 @@ static bool take_zone(struct cursor *c, bool *zoned, double *ahead)
     if (!sign || take_digits(c, 2, &hours) != 2) return false;
     bool more = take(c, ":") || c->p < c->end;
     if (more && take_digits(c, 2, &minutes) != 2) return false;
-    *ahead = hours > 23 || minutes > 59 ? NAN : 3600 * hours + 60 * minutes;
-    if (sign == '-') *ahead = -*ahead;
+    int seconds = 3600 * hours + 60 * minutes;
+    *ahead = sign == '-' ? -seconds : seconds;
+    if (hours > 23 || minutes > 59) *ahead = NAN;
     return true;
 }
 
@@ -155,8 +156,8 @@ bool date_read(const char *s, size_t n, struct date *d)
 static void write_clock(int64_t micros, char *text, size_t size)
 {
     int seconds = (int)(micros / 1000000), rest = (int)(micros % 1000000);
-    int n = snprintf(text, size, " %02d:%02d", seconds / 3600,
-                     seconds / 60 % 60);
+    int n =
+        snprintf(text, size, " %02d:%02d", seconds / 3600, seconds / 60 % 60);
     if (seconds % 60 || rest)
         n += snprintf(text + n, size - (size_t)n, ":%02d", seconds % 60);
     if (!rest) return;
@@ -179,7 +180,7 @@ void date_write(double time, char text[static DATE_TEXT])
     day -= year_days(year);
     for (; day >= month_days(year, month); month++)
         day -= month_days(year, month);
-    int n = snprintf(text, DATE_TEXT, "%04d-%02d-%02d", year, month,
-                     (int)day + 1);
+    int n =
+        snprintf(text, DATE_TEXT, "%04d-%02d-%02d", year, month, (int)day + 1);
     if (micros) write_clock(micros, text + n, DATE_TEXT - (size_t)n);
 }

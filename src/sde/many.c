@@ -210,16 +210,16 @@ INLINE void cholesky(size_t d, size_t n, double *Q)
 
 FAST bool many_cholesky(size_t d, size_t n, double *Q)
 {
-    double least = INFINITY;
+    bool positive = true;
 #define CALL(D) cholesky(D, n, Q)
     FOR_EVERY_DIM(CALL)
 #undef CALL
     for (size_t i = 0; i < d; i++)
         for (size_t m = 0; m < n; m++) {
             double root = Q[(i * d + i) * n + m];
-            if (!(root >= least)) least = root;
+            positive = positive && root > 0.0 && root < INFINITY;
         }
-    return least > 0.0 && isfinite(least);
+    return positive;
 }
 
 INLINE void solve(size_t d, size_t n, const double *L, bool turned, double *x)
