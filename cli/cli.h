@@ -50,6 +50,7 @@ struct args {
     struct words set, fix; /* name=value; name or name=value  */
     bool json, quiet, help, gradient, paper, joint, wide;
     bool richardson, delta, strict, correlation, text;
+    const char *time, *series;
     const char *output, *times, *x0, *scheme, *inputs;
     const char *reference, *form, *random;
     const char *optimizer, *schedule, *errors;

@@ -208,7 +208,7 @@ static inline const gsv_record *fit_must_at(int line, gsv_model *m,
 }
 
 #define expect_error(status, wanted, ...)                                      \
-    expect_error_at(__LINE__, (status), (wanted),                              \
+    expect_error_at(__LINE__, (int)(status), (wanted),                         \
                     (const char *const[]){__VA_ARGS__, NULL})
 static inline void expect_error_at(int line, int status, int wanted,
                                    const char *const *words)

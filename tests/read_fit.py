@@ -170,10 +170,11 @@ def check_errors(girsanov, path):
     said = json.loads(run(girsanov, "summary", path, "--json"))["params"]
     begin = 0
     for name, value in parameters(tensors).items():
-        for array, key in ((value, "estimate"), (tensors["@stderr"], "stderr"),
-                           (tensors["@low"], "low"), (tensors["@high"], "high")):
-            if array is not value:
-                array = array[begin:begin + value.size].reshape(value.shape)
+        for key in "estimate", "stderr", "low", "high":
+            array = value
+            if key != "estimate":
+                array = tensors["@" + key][begin:begin + value.size]
+                array = array.reshape(value.shape)
             theirs = np.array(said[name][key], float)  # null becomes NaN
             assert np.array_equal(*np.broadcast_arrays(array, theirs),
                                   equal_nan=True), (name, key)

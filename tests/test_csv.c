@@ -351,7 +351,15 @@ static void csv__is_deaf_to_the_locale(void **state)
 #define APART                                                                  \
     "; times must increase, unless a column 'series' tells several series "    \
     "apart"
-#define NO_TIME ":1: the header has no column 'time' or 't'; columns found: "
+#define NO_TIME                                                                \
+    ":1: the header has no column 'time' or 't'; name the column of time "     \
+    "(--time NAME); columns found: "
+#define OR_DATE                                                                \
+    " is not a number; write the time as a finite number, or as a date such "  \
+    "as 2005-01-31"
+#define ONE_WAY "; write all dates one way, such as 2005-01-31"
+#define NO_DAY " is impossible: there is no such day"
+#define NO_HOUR " is impossible: there is no such time of day"
 
 static const struct {
     const char *file, *message; /* the message behind the file's name */
@@ -389,8 +397,50 @@ static const struct {
     {"huge.csv", ":2:2: column 'x': '1e999' is too large" FINITE},
     {"decimal-comma.csv", ":2:2: column 'x': '1,5' is not a number; write a "
                           "decimal point, not a comma"},
-    {"date.csv", ":2:1: column 't': '2024-01-01' is not a number; write the "
+    {"date.csv", ":3:1: column 't': '2024-01-01' is not a number; write the "
                  "time as a finite number"},
+    {"date-like.csv", ":2:1: column 'time': '3 Jan 2005'" OR_DATE},
+    {"date-short-year.csv", ":2:1: column 'time': '03/01/05'" OR_DATE},
+    {"date-two-separators.csv", ":2:1: column 'time': '2005-01/03'" OR_DATE},
+    {"date-number.csv", ":3:1: column 'time': '12787' is not a date like "
+                        "'2005-01-03' on line 2" ONE_WAY},
+    {"date-missing.csv",
+     ":3:1: column 'time': the time is missing; give every row one"},
+    {"date-infinite.csv", ":3:1: column 'time': 'inf' is not a date like "
+                          "'2005-01-03' on line 2" ONE_WAY},
+    {"date-separators.csv", ":3:1: column 'time': '2005/01/04' is not a date "
+                            "like '2005-01-03' on line 2" ONE_WAY},
+    {"date-year-last.csv", ":3:2: column 'time': '04-01-2005' is not a date "
+                           "like '2005-01-03' on line 2" ONE_WAY},
+    {"date-open.csv",
+     ":2:2: column 'time': '03/01/2005' may have the day or the month first, "
+     "and no other date tells; write the dates as year-month-day, such as "
+     "2005-01-31"},
+    {"date-both-orders.csv",
+     ":5:1: column 'time': '01/14/2005' has the month first, but the day is "
+     "first in '13/01/2005' on line 4" ONE_WAY},
+    {"date-both-orders-month.csv",
+     ":3:1: column 'time': '14-01-2005' has the day first, but the month is "
+     "first in '01-13-2005' on line 2" ONE_WAY},
+    {"date-impossible.csv", ":3:1: column 'time': '30/02/2005'" NO_DAY},
+    {"date-leap.csv", ":3:1: column 'time': '1900-02-29'" NO_DAY},
+    {"date-zero.csv", ":2:1: column 'time': '03.00.2005'" NO_DAY},
+    {"date-month.csv", ":2:1: column 'time': '2005-13-01'" NO_DAY},
+    {"date-hour.csv", ":2:1: column 'time': '2005-01-03T24:00:01'" NO_HOUR},
+    {"date-zone.csv", ":2:1: column 'time': '2005-01-03T12:30+01:60'" NO_HOUR},
+    {"date-no-hour.csv", ":3:1: column 'time': '2005-01-04 1230' is not a date "
+                         "like '2005-01-03 12:30' on line 2" ONE_WAY},
+    {"date-some-zones.csv",
+     ":3:1: column 'time': '2005-01-04T12:30' has no time zone, unlike "
+     "'2005-01-03T12:30Z' on line 2" ONE_WAY},
+    {"date-a-zone.csv",
+     ":3:1: column 'time': '2005-01-04T12:30+01:00' has a time zone, unlike "
+     "'2005-01-03T12:30' on line 2" ONE_WAY},
+    {"date-backwards.csv", ":3:1: time 2005-01-03 on line 3 is not after "
+                           "2005-01-10 on line 2" APART},
+    {"date-twice.csv",
+     ":4:2: duplicate time 2005-01-03 12:30 on line 4, as on line 2 of series "
+     "'a'; times must increase within a series"},
     {"missing-time.csv",
      ":3:1: column 'time': the time is missing; give every row one"},
     {"backwards.csv",
@@ -453,6 +503,85 @@ static void csv__lists_and_guesses_a_wanted_column(void **state)
     expect_error(gsv_series_read(FILE_NAME, 1, (const char *const[]){"t"}),
                  "data.csv:1: there is no column 't' of values; columns "
                  "found: t, x");
+}
+
+static gsv_series *read_named(const char *text, const char *time,
+                              const char *series)
+{
+    put_bytes(text, strlen(text));
+    return gsv_series_read_named(FILE_NAME, time, series, 0, NULL);
+}
+
+static void csv__takes_time_and_series_by_other_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *time, *series, *column, *note;
+    } CASES[] = {
+        {"who,when,x", "when", "who", "x", ""},
+        {"series,when,x", "when", NULL, "x", ""},
+        {"id,when,x", "when", NULL, "x", ""},
+        {"who,time,x", NULL, "who", "x", ""},
+        {"time,t,x", NULL, "time", "x", ""},
+        {"series,id,x", "id", NULL, "x", ""},
+        {" \"who\" ,\"when\",x", "when", "who", "x", ""},
+        {"who,,x", "", "who", "x", ""},
+        {"who,when,t", "when", "who", "t", ""},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "%s\na,0,1\nb,0,2\na,1,3\n",
+                 CASES[i].header);
+        gsv_series *s = read_named(text, CASES[i].time, CASES[i].series);
+        if (!s) fail_msg("%s", gsv_last_error());
+        assert_int_equal(s->tracks, 2);
+        assert_string_equal(s->label[1], "b");
+        assert_int_equal(s->columns, 1);
+        assert_string_equal(s->name[0], CASES[i].column);
+        assert_string_equal(s->note, CASES[i].note);
+        assert_true(s->time[1] == 1 && s->value[1] == 3);
+        gsv_series_free(s);
+    }
+}
+
+/* The names time and series are taken, even where others have the parts. */
+static void csv__passes_over_time_and_series_without_their_parts(void **state)
+{
+    (void)state;
+    gsv_series *s =
+        read_named("series,time,who,when,x\nz,z,a,0,1\n", "when", "who");
+    assert_non_null(s);
+    assert_int_equal(s->columns, 1);
+    assert_string_equal(s->label[0], "a");
+    assert_string_equal(s->note, "columns ignored: series, time");
+    gsv_series_free(s);
+}
+
+static void csv__lists_and_guesses_a_wanted_time_or_series(void **state)
+{
+    (void)state;
+    const char *text = "Date,Town,x\n0,a,1\n";
+    expect_error(read_named(text, "date", NULL),
+                 "data.csv:1: the header has no column 'date' for the time; "
+                 "columns found: Date, Town, x; did you mean 'Date'?");
+    expect_error(read_named(text, "Date", "Twon"),
+                 "data.csv:1: the header has no column 'Twon' for the series; "
+                 "columns found: Date, Town, x; did you mean 'Town'?");
+    expect_error(read_named(text, "", NULL),
+                 "data.csv:1: the header has no column '' for the time; "
+                 "columns found: Date, Town, x");
+    expect_error(read_named(text, "x", "x"),
+                 "data.csv:1: column 'x' cannot be both the time and the "
+                 "series");
+    expect_error(read_named("time,x\n0,1\n", NULL, "time"),
+                 "data.csv:1: the header has no column 'time' or 't'; name the "
+                 "column of time (--time NAME); columns found: time, x");
+    expect_error(gsv_series_read_named("x.npy", "Date", NULL, 0, NULL),
+                 "x.npy: there are no names in a .npy file, so no column of "
+                 "time or series can be named; the first is the time");
+    expect_error(gsv_series_read_named("x.npy", NULL, "id", 0, NULL),
+                 "x.npy: there are no names in a .npy file, so no column of "
+                 "time or series can be named; the first is the time");
 }
 
 static void csv__says_why_a_file_cannot_be_read(void **state)
@@ -556,6 +685,9 @@ int main(void)
         cmocka_unit_test(csv__is_deaf_to_the_locale),
         cmocka_unit_test(csv__names_line_column_and_text),
         cmocka_unit_test(csv__lists_and_guesses_a_wanted_column),
+        cmocka_unit_test(csv__takes_time_and_series_by_other_names),
+        cmocka_unit_test(csv__passes_over_time_and_series_without_their_parts),
+        cmocka_unit_test(csv__lists_and_guesses_a_wanted_time_or_series),
         cmocka_unit_test(csv__says_why_a_file_cannot_be_read),
         cmocka_unit_test(csv__survives_random_bytes),
         cmocka_unit_test(csv__survives_small_damage),

@@ -165,15 +165,16 @@ static void noise__leaves_what_the_drift_shares(void **state)
     start_close(&a);
 }
 
+static const char LOWER[] = "state x[2]\n param L[2,2] = [.3,0, .1,.3] lower\n"
+                            "dx = -x*dt + L @ dW";
+
 static void noise__of_data_that_stand_still_stays(void **state)
 {
     (void)state;
     const double factor[] = {0.0, 0.0, 0.0};
     static const char *const TEXTS[] = {
         "state x\n param s = 0.3 > 0\n dx = -x*dt + s*dW",
-        "state x[3]\n param s[3] = 0.3 > 0\n dx = -x*dt + s*dW",
-        "state x[2]\n param L[2,2] = [.3,0, .1,.3] lower\n dx = -x*dt + L @ "
-        "dW"};
+        "state x[3]\n param s[3] = 0.3 > 0\n dx = -x*dt + s*dW", LOWER};
     for (size_t i = 0; i < COUNT(TEXTS); i++) {
         struct start a = start_of(TEXTS[i], factor);
         gsv_model *fresh = model_of(TEXTS[i]);

@@ -27,7 +27,7 @@ void dsyev_(const char *job, const char *half, const int *n, double *A,
             const int *ld, double *value, double *work, const int *size,
             int *info, size_t job_length, size_t half_length);
 
-enum { SMALL = 16 };
+enum { FEW = 4, SMALL = 16, MEDIUM = 40 };
 
 /* OpenBLAS takes as many threads as OpenMP would; between these two it takes
  * one. The setting is the calling thread's own. */
@@ -62,6 +62,34 @@ INLINE void product_small(size_t n, size_t k, size_t m, const double *A,
     }
 }
 
+/* Between the small and those worth a call: rows of B, or of B', are vectors.
+ */
+FAST static void product_medium(size_t n, size_t k, size_t m, const double *A,
+                                bool A_transposed, const double *B,
+                                bool B_transposed, double *restrict C)
+{
+    const size_t A_row = A_transposed ? 1 : k, A_column = A_transposed ? n : 1;
+    for (size_t i = 0; i < n; i++) {
+        double *restrict c = C + i * m;
+        for (size_t j = 0; B_transposed && j < m; j++) {
+            double sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (size_t l = 0; l < k; l++)
+                sum += A[i * A_row + l * A_column] * B[j * k + l];
+            c[j] = sum;
+        }
+        if (B_transposed) continue;
+        for (size_t j = 0; j < m; j++)
+            c[j] = 0;
+        for (size_t l = 0; l < k; l++) {
+            double a = A[i * A_row + l * A_column];
+#pragma omp simd
+            for (size_t j = 0; j < m; j++)
+                c[j] += a * B[l * m + j];
+        }
+    }
+}
+
 static CBLAS_TRANSPOSE flag(bool transposed)
 {
     return transposed ? CblasTrans : CblasNoTrans;
@@ -80,8 +108,12 @@ void linalg_product(size_t n, size_t k, size_t m, const double *A,
         product_small(2, 2, 2, A, A_transposed, B, B_transposed, C);
         return;
     }
-    if (n * k * m <= SMALL * SMALL * SMALL) {
+    if (n * k * m <= FEW * FEW * FEW) {
         product_small(n, k, m, A, A_transposed, B, B_transposed, C);
+        return;
+    }
+    if (n * k * m <= MEDIUM * MEDIUM * MEDIUM) {
+        product_medium(n, k, m, A, A_transposed, B, B_transposed, C);
         return;
     }
     int threads = threads_one();

@@ -27,12 +27,12 @@ struct witness {
  * two times they may have. Only dates that are possible either way are: the
  * first other one settles it. */
 struct dates {
-    bool here;        /* the first time is a date, not a number       */
-    struct date form; /* as that first one; the others must be alike  */
-    enum date_order order;
-    struct witness first; /* the first one                                */
-    struct witness clear; /* the one that settled the order               */
-    double (*open)[2];    /* (rows held): day first, month first          */
+    bool here;             /* the first time is a date, not a number   */
+    struct date form;      /* that first one; the others must be alike */
+    enum date_order order; /* of all                                   */
+    struct witness first;  /* the text of form                         */
+    struct witness clear;  /* what settled the order                   */
+    double (*open)[2];     /* (rows held): day first, month first      */
     size_t capacity;
 };
 

@@ -12,7 +12,7 @@
 #include "learn/learner.h"
 #include "sde/fit_record.h"
 
-enum { VECTORS = 7, NUMBERS = sizeof(struct standing) / sizeof(double) };
+enum { VECTORS = 9, NUMBERS = sizeof(struct standing) / sizeof(double) };
 
 /* The vectors by name, (n) each. */
 struct vector {
@@ -22,11 +22,15 @@ struct vector {
 
 static void list_vectors(struct learner *l, struct vector *v)
 {
-    struct vector all[VECTORS] = {
-        {"@state.theta", l->theta},         {"@state.safe", l->safe},
-        {"@state.best", l->best},           {"@state.champion", l->champion},
-        {"@state.mean", l->adam.mean},      {"@state.square", l->adam.square},
-        {"@state.average", l->adam.average}};
+    struct vector all[VECTORS] = {{"@state.theta", l->theta},
+                                  {"@state.safe", l->safe},
+                                  {"@state.best", l->best},
+                                  {"@state.champion", l->champion},
+                                  {"@state.mean", l->adam.mean},
+                                  {"@state.square", l->adam.square},
+                                  {"@state.average", l->adam.average},
+                                  {"@state.first", l->first},
+                                  {"@state.move", l->move}};
     memcpy(v, all, sizeof all);
 }
 

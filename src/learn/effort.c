@@ -9,7 +9,7 @@
 
 #include "learn/learner.h"
 
-enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
+enum { MOST_LNA = 8, SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
 
 static bool chosen_by_user(const gsv_options *o)
 {
@@ -24,7 +24,8 @@ void effort_plan(struct learner *l)
     o.gradient = true;
     o.tolerance = 0.0;
     l->stages = 1;
-    if (chosen_by_user(&o)) {
+    l->chosen = chosen_by_user(&o);
+    if (l->chosen) {
         if (!o.paths) o.paths = adam ? 8 : 64;
         if (!o.steps) o.steps = 8;
         /* Of left sums it is the score that needs it more than the value. */
@@ -40,6 +41,8 @@ void effort_plan(struct learner *l)
     l->stage[1].reference = GSV_REFERENCE_LNA;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;
+    /* Matrices of many dimensions in every step are too dear for a network. */
+    if (adam && l->m->spec->dim > MOST_LNA) l->stages = 1;
 }
 
 /* --- By value ----------------------------------------------------------- */
@@ -57,7 +60,7 @@ static int look(struct learner *l, const double *theta, size_t M,
     gsv_options o = l->stage[1];
     size_t n = l->split.trains < SAMPLE ? l->split.trains : SAMPLE;
     struct objective at;
-    struct score score;
+    struct score score = {0};
     o.paths = PROBE_PATHS;
     o.steps = M;
     o.gradient = false;
@@ -120,19 +123,58 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 
 /* --- By score ----------------------------------------------------------- */
 
-/* The score of all gaps under an estimator, to gradient (n). */
-static int score_with(struct learner *l, const double *theta,
-                      const gsv_options *o, uint32_t iteration,
-                      double *gradient)
+/* By differences of the log-likelihood itself where that does not take too
+ * long: this is what the last steps of a fit follow. */
+enum { MOST_BY_VALUE = 24 };
+
+static size_t count_free(const struct learner *l)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += !l->fixed[i];
+    return n;
+}
+
+static int differences(struct learner *l, struct objective *at, double *theta,
+                       uint32_t iteration, double *gradient)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < l->n; i++) {
+        struct score up, down;
+        double kept = theta[i];
+        if (l->fixed[i]) continue;
+        theta[i] = kept + l->move[i];
+        status = objective_at(at, theta, NULL, iteration, l->split.trains,
+                              l->split.train, &up, NULL);
+        theta[i] = kept - l->move[i];
+        if (!status)
+            status = objective_at(at, theta, NULL, iteration, l->split.trains,
+                                  l->split.train, &down, NULL);
+        theta[i] = kept;
+        if (!status) gradient[i] = (up.mean - down.mean) / (2.0 * l->move[i]);
+    }
+    return status;
+}
+
+/* The slope of the log-likelihood of all gaps under an estimator. theta comes
+ * back as it was. */
+static int score_with(struct learner *l, double *theta, const gsv_options *how,
+                      uint32_t iteration, double *gradient)
 {
     struct objective at;
     struct score score;
-    int status = objective_init(&at, l->m, l->s, o, l->split.trains);
-    if (!status)
+    gsv_options o = *how;
+    bool by_value = count_free(l) <= MOST_BY_VALUE;
+    o.gradient = !by_value;
+    int status = objective_init(&at, l->m, l->s, &o, l->split.trains);
+    if (!status && by_value)
+        status = differences(l, &at, theta, iteration, gradient);
+    else if (!status)
         status = objective_at(&at, theta, NULL, iteration, l->split.trains,
                               l->split.train, &score, gradient);
+    double gaps = (double)at.estimate.gaps.count;
     for (size_t i = 0; !status && i < l->n; i++)
-        gradient[i] *= (double)score.gaps;
+        gradient[i] *= gaps;
     objective_free(&at);
     return status;
 }
@@ -161,7 +203,7 @@ static int score_deviation(struct learner *l, const double *theta, double *one,
 
 struct search {
     struct learner *l;
-    const double *theta;
+    double *theta; /* (n) */
     double share;
     double *deviation;            /* (n) of the score           */
     double *here, *again, *finer; /* (n) scores                 */
@@ -206,13 +248,13 @@ static int search_steps(struct search *s, gsv_options *o, bool *found)
     return status;
 }
 
-/* From the cheapest on: one step a gap, without any sampling; the midpoint,
- * which is exact where the drift is linear, however strong the noise is; the
- * form that every gap chooses. */
-static int search_all(struct search *s)
+/* From the cheapest on: one step a gap, without any sampling, which is exact
+ * where the drift is linear; then the form that most gaps would choose, for all
+ * of them, so that none changes it on the way. */
+static int search_all(struct search *s, enum gsv_form form)
 {
     struct learner *l = s->l;
-    gsv_options one = l->stage[0], o = l->stage[1], best;
+    gsv_options one = l->stage[0], o = l->stage[1];
     bool found = false;
     o.paths = 4;
     o.steps = 2;
@@ -223,34 +265,45 @@ static int search_all(struct search *s)
         settle(l, &one);
         return 0;
     }
-    best = o;
-    best.form = GSV_FORM_AUTO;
-    if (!status) status = search_steps(s, &best, &found);
-    if (status || !found) return status;
-    settle(l, &best);
-    return 0;
+    o.form = form;
+    if (!status) status = search_steps(s, &o, &found);
+    if (!status && found) settle(l, &o);
+    return status;
+}
+
+static int search_effort(struct learner *l, struct search *s)
+{
+    struct probe p;
+    gsv_options usual = l->stage[1];
+    int status = score_deviation(l, s->theta, s->here, s->deviation);
+    for (size_t i = 0; !status && i < l->n; i++) {
+        double size = fmax(1.0, fabs(s->theta[i]));
+        l->move[i] = fmin(0.02 / s->deviation[i], 0.1 * size);
+    }
+    if (!status) status = look(l, s->theta, 4, &p);
+    enum gsv_form form = GSV_FORM_MIDPOINT;
+    if (!status && p.ito > 0.5) form = GSV_FORM_ITO;
+    usual.form = form;
+    usual.paths = 64;
+    usual.steps = MOST_STEPS;
+    settle(l, &usual);
+    return status ? status : search_all(s, form);
 }
 
 int effort_by_score(struct learner *l, const double *theta, double share)
 {
     size_t n = l->n;
-    double *room = NEW(double, 4 * n);
+    double *room = NEW(double, 5 * n);
     if (!room) return GSV_NO_MEMORY;
     struct search s = {.l = l,
-                       .theta = theta,
+                       .theta = room + 4 * n,
                        .share = share,
                        .deviation = room,
                        .here = room + n,
                        .again = room + 2 * n,
                        .finer = room + 3 * n};
-    gsv_options usual = l->stage[1];
-    usual.paths = 64;
-    usual.steps = MOST_STEPS;
-    settle(l, &usual);
-    int status = score_deviation(l, theta, s.here, s.deviation);
-    if (!status) status = search_all(&s);
-    for (size_t i = 0; !status && i < n; i++)
-        if (s.deviation[i] > 0.0) l->move[i] = 0.05 / s.deviation[i];
+    memcpy(s.theta, theta, n * sizeof *theta);
+    int status = search_effort(l, &s);
     mem_free(room);
     return status == GSV_NUMERICAL ? 0 : status;
 }

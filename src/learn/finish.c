@@ -17,7 +17,7 @@ static gsv_options last_options(const struct learner *l)
 {
     gsv_options o = l->stage[l->stages - 1];
     o.gradient = false;
-    if (l->stages < 2) return o;
+    if (l->chosen) return o;
     size_t steps = gsv_options_default().steps;
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
@@ -141,7 +141,7 @@ static enum gsv_errors errors_wanted(const struct learner *l)
 
 int finish(struct learner *l, const double *theta, bool whole)
 {
-    gsv_theta_set(l->m, theta);
+    learner_set(l, theta);
     gsv_record *r = fit_record_new(l->m);
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
@@ -150,7 +150,7 @@ int finish(struct learner *l, const double *theta, bool whole)
         r->errors = errors_wanted(l);
         if (r->errors != GSV_ERRORS_NONE) status = uncertainty(l, theta, r);
     }
-    gsv_theta_set(l->m, theta);
+    learner_set(l, theta);
     r->seconds = learner_seconds(l);
     if (status) {
         fit_record_free(r);

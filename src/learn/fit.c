@@ -42,6 +42,13 @@ double learner_seconds(const struct learner *l)
     return l->now.seconds + learner_clock() - l->began;
 }
 
+void learner_set(struct learner *l, const double *theta)
+{
+    gsv_theta_set(l->m, theta);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->fixed[i]) l->m->value[l->value[i]] = l->kept[l->value[i]];
+}
+
 void learner_result(const struct learner *l, double *to)
 {
     bool held = l->split.helds && isfinite(l->now.best);
@@ -156,7 +163,7 @@ static int set_units(struct learner *l)
         const struct param_spec *p =
             &l->m->spec->param[param_of(l->m->spec, place[i])];
         bool bounded = p->bound != BOUND_NONE || p->lower;
-        double own = bounded ? 1.0 : fmax(fabs(l->theta[i]), 1.0);
+        double own = bounded ? 1.0 : fmax(fabs(l->first[i]), 1.0);
         l->weight[i] = p->fan_in > 0;
         l->unit[i] = l->fixed[i] ? 0.0 : l->weight[i] ? 1.0 : NOISE_UNIT * own;
     }
@@ -219,6 +226,8 @@ static int put_word(json_t *all, const char *key, const char *format, ...)
 static int put_fixed(const struct learner *l, json_t *all)
 {
     uint64_t h = hash(1469598103934665603u, l->n * sizeof *l->fixed, l->fixed);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->fixed[i]) h = hash(h, sizeof *l->kept, &l->kept[l->value[i]]);
     return put_word(all, "--fix", "%" PRIx64, h);
 }
 
@@ -279,7 +288,7 @@ static int start_from_data(struct learner *l)
     if (!status) status = select_all(l->m, l->o->kept, l->o->keep, kept);
     for (size_t i = 0; !status && i < l->n; i++)
         kept[i] = kept[i] || l->fixed[i];
-    if (!status && !l->m->record && !l->m->calls) {
+    if (!status && !l->refit && !l->m->calls) {
         status = start_scales(l->m, l->s);
         if (!status) status = start_noise(l->m, l->s, kept);
     }
@@ -290,8 +299,8 @@ static int start_from_data(struct learner *l)
 static int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
-    double **vector[] = {&l->unit, &l->theta,    &l->safe,
-                         &l->best, &l->champion, &l->move};
+    double **vector[] = {&l->unit,     &l->theta, &l->safe, &l->best,
+                         &l->champion, &l->first, &l->move};
     l->began = l->saved = learner_clock();
     int status = check_options(o);
     if (!status) status = count_groups(l, &l->gaps);
@@ -300,8 +309,11 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         if (!(*vector[i] = NEW(double, n))) return GSV_NO_MEMORY;
     l->fixed = NEW(bool, n);
+    l->value = NEW(size_t, n);
     l->weight = NEW(bool, n);
-    if (!l->fixed || !l->weight || adam_init(&l->adam, n)) return GSV_NO_MEMORY;
+    if (!l->fixed || !l->value || !l->weight || adam_init(&l->adam, n))
+        return GSV_NO_MEMORY;
+    theta_places(l->m, l->value);
     status = select_all(l->m, o->fixed, o->fix, l->fixed);
     if (!status)
         status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
@@ -315,12 +327,14 @@ static void learner_free(struct learner *l)
     split_free(&l->split);
     adam_free(&l->adam);
     mem_free(l->fixed);
+    mem_free(l->value);
     mem_free(l->weight);
     mem_free(l->unit);
     mem_free(l->theta);
     mem_free(l->safe);
     mem_free(l->best);
     mem_free(l->champion);
+    mem_free(l->first);
     mem_free(l->move);
     mem_free(l->terms);
 }
@@ -329,6 +343,8 @@ static void learner_free(struct learner *l)
 
 static void reset(struct learner *l)
 {
+    effort_plan(l);
+    memset(l->move, 0, l->n * sizeof *l->move);
     l->now = (struct standing){.restart = l->now.restart,
                                .champion = l->now.champion,
                                .seconds = l->now.seconds,
@@ -349,7 +365,15 @@ static bool can_go_on(const struct learner *l)
 /* The mean that restarts are compared by, held out where that is possible. */
 static int rank(struct learner *l, const double *theta, double *score)
 {
-    gsv_options o = l->stage[l->stages - 1];
+    /* The same for all: a restart chooses its own paths and steps. */
+    gsv_options o = l->stage[0];
+    if (!l->chosen) {
+        o = gsv_options_default();
+        o.paths = 16;
+        o.seed = l->o->estimator.seed;
+        o.threads = l->o->estimator.threads;
+        o.wide = l->o->estimator.wide;
+    }
     struct objective at;
     struct score mean;
     bool held = l->split.helds > 0;
@@ -379,13 +403,13 @@ static int crown(struct learner *l)
     return 0;
 }
 
-static int run_restarts(struct learner *l, const double *first)
+static int run_restarts(struct learner *l)
 {
     bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
     for (; (size_t)l->now.restart < l->o->restarts; l->now.restart += 1.0) {
         if (!l->resumed) {
             reset(l);
-            place_start(l, first);
+            place_start(l, l->first);
         }
         l->resumed = false;
         int status = adam ? learn_adam(l) : learn_lbfgs(l);
@@ -420,32 +444,42 @@ static int conclude(struct learner *l)
 
 static int run_fit(struct learner *l)
 {
-    double *first = NEW(double, l->n);
-    int status = first ? start_from_data(l) : GSV_NO_MEMORY;
-    if (!status) {
-        gsv_theta_get(l->m, first);
-        memcpy(l->theta, first, l->n * sizeof *first);
-        status = set_units(l);
-    }
-    if (!status && l->o->resume) status = checkpoint_read(l, l->o->resume);
-    if (!status) status = run_restarts(l, first);
-    if (!status) status = conclude(l);
-    mem_free(first);
-    return status;
+    int status = start_from_data(l);
+    if (status) return status;
+    gsv_theta_get(l->m, l->first);
+    memcpy(l->theta, l->first, l->n * sizeof *l->theta);
+    if (l->o->resume) status = checkpoint_read(l, l->o->resume);
+    if (!status) status = set_units(l);
+    if (!status) status = run_restarts(l);
+    return status ? status : conclude(l);
 }
 
+/* The record of before comes back where nothing has come of the fit. */
 int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
 {
     size_t values = m->spec->parameters;
     gsv_fit_options o = *options;
-    struct learner l = {.m = m, .s = s, .o = &o};
-    double *kept = NEW(double, values);
-    if (!kept) return GSV_NO_MEMORY;
-    memcpy(kept, m->value, values * sizeof *kept);
+    gsv_record *record = m->record;
+    struct tensors state = m->state;
+    struct learner l = {.m = m, .s = s, .o = &o, .refit = record != NULL};
+    l.kept = NEW(double, values);
+    if (!l.kept) return GSV_NO_MEMORY;
+    memcpy(l.kept, m->value, values * sizeof *l.kept);
+    m->record = NULL;
+    m->state = (struct tensors){0};
     int status = learner_init(&l, &o);
     if (!status) status = run_fit(&l);
-    if (status) memcpy(m->value, kept, values * sizeof *kept);
+    if (status) {
+        memcpy(m->value, l.kept, values * sizeof *l.kept);
+        fit_record_free(m->record);
+        tensors_free(&m->state);
+        m->record = record;
+        m->state = state;
+    } else {
+        fit_record_free(record);
+        tensors_free(&state);
+    }
+    mem_free(l.kept);
     learner_free(&l);
-    mem_free(kept);
     return status;
 }

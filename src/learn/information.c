@@ -10,7 +10,7 @@
 #include "sde/theta.h"
 
 /* More than this many numbers take too long to difference. */
-enum { MOST_NUMBERS = 400 };
+enum { MOST_NUMBERS = 400, MOST_BY_VALUE = 24 };
 
 /* --- Names -------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static const char *name_of(const struct information *a, size_t i,
 
 /* The slope dp/dtheta vanishes at a bound: relative to the value's own size
  * and to the width of its room, this is what is left of it. */
-static const double AT_BOUND = 1e-6;
+static const double AT_BOUND = 1e-4;
 
 static double nearest_bound(const struct param_spec *p, double v)
 {
@@ -64,7 +64,7 @@ static bool is_at_bound(const struct information *a, size_t i)
     return true;
 }
 
-/* --- The information ---------------------------------------------------- */
+/* --- From scores ---------------------------------------------------- */
 
 static int gradient_at(struct information *a, const double *theta,
                        double *gradient)
@@ -112,41 +112,137 @@ static int column_of(struct information *a, size_t j, double *column)
     return difference(a, j, step, column);
 }
 
-int information_fill(struct information *a)
+/* From differences of the gradient: n columns. */
+static int fill_by_score(struct information *a)
 {
     size_t n = a->n;
-    for (size_t j = 0; j < n; j++) {
-        int status = column_of(a, j, a->I + j * n);
-        if (status) return status;
-    }
-    for (size_t i = 0; i < n; i++)
+    int status = gradient_at(a, a->theta, a->up);
+    for (size_t i = 0; !status && i < n; i++)
+        a->slope[i] = a->up[a->place[i]];
+    for (size_t j = 0; !status && j < n; j++)
+        status = column_of(a, j, a->I + j * n);
+    for (size_t i = 0; !status && i < n; i++)
         for (size_t j = 0; j < i; j++) {
             double mean = 0.5 * (a->I[i * n + j] + a->I[j * n + i]);
             a->I[i * n + j] = a->I[j * n + i] = mean;
         }
-    return 0;
+    return status;
+}
+
+/* --- From values -------------------------------------------------------- */
+
+int information_value(struct information *a, const double *theta, double *value)
+{
+    const struct split *s = &a->l->split;
+    struct score score;
+    int status = objective_at(&a->all, theta, NULL, 0, s->trains, s->train,
+                              &score, NULL);
+    *value = status ? NAN : score.mean * (double)score.gaps;
+    return status;
+}
+
+/* l at theta moved by the steps of numbers i and j, up or down. */
+static int value_at(struct information *a, size_t i, size_t j, double sign,
+                    double *value)
+{
+    size_t p = a->place[i], q = a->place[j];
+    double kept = a->theta[p], other = a->theta[q];
+    a->theta[p] += sign * a->l->move[p];
+    if (j != i) a->theta[q] += sign * a->l->move[q];
+    int status = information_value(a, a->theta, value);
+    a->theta[p] = kept;
+    a->theta[q] = other;
+    return status;
+}
+
+/* Both neighbours of number i, with a step of a fiftieth of the standard error
+ * that they lead to: found by a few tries, as scales may be any. */
+static int neighbours(struct information *a, size_t i, double here)
+{
+    double *move = &a->l->move[a->place[i]];
+    if (!(*move > 0.0)) *move = 1e-3 * fmax(1.0, fabs(a->theta[a->place[i]]));
+    for (int tries = 0;; tries++) {
+        int status = value_at(a, i, i, 1.0, &a->ups[i]);
+        if (!status) status = value_at(a, i, i, -1.0, &a->downs[i]);
+        if (status && status != GSV_NUMERICAL) return status;
+        double bend = 2.0 * here - a->ups[i] - a->downs[i];
+        double better = status ? 0.01 * *move : 0.02 * *move / sqrt(fabs(bend));
+        bool fits = !status && better < 4.0 * *move && better > 0.25 * *move;
+        if (fits || tries == 6 || !(better > 0.0) || !isfinite(better))
+            return status;
+        *move = fmin(fmax(better, 1e-3 * *move), 1e3 * *move);
+    }
+}
+
+static int fill_by_value(struct information *a)
+{
+    size_t n = a->n;
+    double here;
+    int status = information_value(a, a->theta, &here);
+    for (size_t i = 0; !status && i < n; i++) {
+        status = neighbours(a, i, here);
+        double step = a->l->move[a->place[i]];
+        a->slope[i] = (a->ups[i] - a->downs[i]) / (2.0 * step);
+        a->I[i * n + i] =
+            (2.0 * here - a->ups[i] - a->downs[i]) / (step * step);
+    }
+    for (size_t i = 0; !status && i < n; i++)
+        for (size_t j = 0; !status && j < i; j++) {
+            double up = 0.0, down = 0.0;
+            double area = a->l->move[a->place[i]] * a->l->move[a->place[j]];
+            status = value_at(a, i, j, 1.0, &up);
+            if (!status) status = value_at(a, i, j, -1.0, &down);
+            double bend = a->ups[i] + a->downs[i] + a->ups[j] + a->downs[j] -
+                          up - down - 2.0 * here;
+            a->I[i * n + j] = a->I[j * n + i] = bend / (2.0 * area);
+        }
+    return status;
+}
+
+int information_slope(struct information *a, const double *theta)
+{
+    int status = 0;
+    memcpy(a->theta, theta, a->l->n * sizeof *theta);
+    if (!a->by_value) {
+        status = gradient_at(a, theta, a->up);
+        for (size_t i = 0; !status && i < a->n; i++)
+            a->slope[i] = a->up[a->place[i]];
+        return status;
+    }
+    for (size_t i = 0; !status && i < a->n; i++) {
+        status = value_at(a, i, i, 1.0, &a->ups[i]);
+        if (!status) status = value_at(a, i, i, -1.0, &a->downs[i]);
+        a->slope[i] =
+            (a->ups[i] - a->downs[i]) / (2.0 * a->l->move[a->place[i]]);
+    }
+    return status;
+}
+
+int information_fill(struct information *a)
+{
+    return a->by_value ? fill_by_value(a) : fill_by_score(a);
 }
 
 /* --- Whether it can be inverted ----------------------------------------- */
 
 /* Relative to a diagonal of ones, smaller eigenvalues are directions that the
  * data say nothing about. */
-static const double FLAT = 1e-7;
+static const double FLAT = 1e-4, RISING = -1e-2;
 
 static void say_flat(const struct information *a, const double *vector,
                      double eigenvalue)
 {
     size_t n = a->n, named = 0;
     char room[120];
-    fputs(eigenvalue < -FLAT ? "this is not a maximum: the log-likelihood "
-                               "still rises along "
-                             : "the data do not tell apart ",
+    fputs(eigenvalue < RISING ? "this is not a maximum: the log-likelihood "
+                                "still rises along "
+                              : "the data do not tell apart ",
           a->words);
     for (size_t i = 0; i < n; i++)
         if (fabs(vector[i]) > 0.2 && named < 6)
             fprintf(a->words, "%s%s", named++ ? ", " : "",
                     name_of(a, a->place[i], room));
-    fputs(eigenvalue < -FLAT
+    fputs(eigenvalue < RISING
               ? "; there are no standard errors (more --iterations, or other "
                 "starts with --restarts)\n"
               : ": their information is singular, and there are no standard "
@@ -176,7 +272,7 @@ bool information_invert(struct information *a)
 {
     size_t n = a->n;
     double *value = a->room + (n > 64 ? n : 64) * n;
-    if (say_silent(a)) return false;
+    if (!n || say_silent(a)) return false;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             a->V[i * n + j] =
@@ -227,14 +323,19 @@ static int prepare(struct information *a, const double *theta)
     struct learner *l = a->l;
     size_t n = a->n;
     gsv_options o = l->stage[l->stages - 1];
-    o.gradient = true;
+    a->by_value = n <= MOST_BY_VALUE;
+    o.gradient = !a->by_value;
+    a->slope = NEW(double, n);
+    a->ups = NEW(double, n);
+    a->downs = NEW(double, n);
     a->theta = NEW(double, l->n);
     a->up = NEW(double, l->n);
     a->down = NEW(double, l->n);
     a->I = NEW(double, n *n);
     a->V = NEW(double, n *n);
     a->room = NEW(double, (n > 64 ? n : 64) * n + n);
-    if (!a->theta || !a->up || !a->down || !a->I || !a->V || !a->room)
+    if (!a->slope || !a->ups || !a->downs || !a->theta || !a->up || !a->down ||
+        !a->I || !a->V || !a->room)
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
     return objective_init(&a->all, l->m, l->s, &o, l->split.trains);
@@ -264,4 +365,7 @@ void information_free(struct information *a)
     mem_free(a->I);
     mem_free(a->V);
     mem_free(a->room);
+    mem_free(a->slope);
+    mem_free(a->ups);
+    mem_free(a->downs);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The observed information. With s(theta) the score under the last stage's
+/* The observed information: with l the log-likelihood under the last stage's
  * estimator, its random numbers common and its references following theta,
  *
- *     I = - ds/dtheta    by central differences,   V = I^-1,
+ *     I = - d2 l / dtheta2    by differences of l,   V = I^-1,
  *
- * over the numbers that were learned and are not at a bound. */
+ * over the numbers that were learned and are not at a bound. The gradient comes
+ * along. Of l itself, not of its gradient, which leaves out that references
+ * follow; but for many numbers that would take too long. */
 #ifndef LEARN_INFORMATION_H
 #define LEARN_INFORMATION_H
 
@@ -20,6 +22,9 @@ struct information {
     size_t *value;             /* (theta size) among values      */
     double *theta, *up, *down; /* (theta size)                   */
     double *I, *V;             /* (n, n)                         */
+    bool by_value;             /* by l itself, or by its gradient */
+    double *slope;             /* (n) dl/dtheta                  */
+    double *ups, *downs;       /* (n) l one step up and down     */
     double *room;              /* (max(n, 64), n), (n)           */
     char *text;                /* what is wrong with it, in lines */
     size_t size;
@@ -31,7 +36,12 @@ int information_init(struct information *a, struct learner *l,
                      const double *theta);
 void information_free(struct information *a);
 
-/* I, then V: false, after a word, where I cannot be inverted. */
+/* The value at another theta; the slope there, by the steps of l->move. */
+int information_value(struct information *a, const double *theta,
+                      double *value);
+int information_slope(struct information *a, const double *theta);
+
+/* I and the slope; then V: false, after a word, where I cannot be inverted. */
 int information_fill(struct information *a);
 bool information_invert(struct information *a);
 

@@ -48,7 +48,8 @@ static double rate_of(const struct learner *l)
     return rate;
 }
 
-/* Of a gap's log-likelihood, in the second stage. */
+/* Of a gap's log-likelihood, in the second stage, for up to three states; more
+ * have more of it to be wrong about. */
 static const double ACCURACY = 0.2;
 
 /* The objectives of the stage that this iteration belongs to. */
@@ -59,7 +60,8 @@ static int enter_stage(struct climb *c)
     int stage = l->stages > 1 && share >= FIRST_STAGE, status = 0;
     if (stage == c->stage) return 0;
     if ((double)stage > l->now.stage) {
-        status = effort_by_value(l, l->theta, ACCURACY);
+        double states = (double)l->m->spec->dim;
+        status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
         l->now.stage = (double)stage;
         /* Under another estimator held-out values are others. */
         l->now.best = -INFINITY;
@@ -89,10 +91,23 @@ static bool stands_still(struct learner *l, size_t apart)
         l->now.factor *= 0.5;
         l->now.lowered_at = l->now.iteration;
     }
-    bool last = l->stages < 2 || l->now.stage > 0.0;
-    return last && o->patience > 0.0 &&
-           l->now.iteration - l->now.best_at >=
-               o->patience * (double)l->iterations;
+    return o->patience > 0.0 && l->now.iteration - l->now.best_at >=
+                                    o->patience * (double)l->iterations;
+}
+
+/* Where the first stage has nothing more to give, the rest of it is left out,
+ * and the second one begins from its best. */
+static bool skip_stage(struct learner *l)
+{
+    double second = ceil(FIRST_STAGE * (double)l->iterations);
+    if (l->stages < 2 || l->now.stage > 0.0 || l->now.iteration >= second ||
+        !isfinite(l->now.best))
+        return false;
+    l->now.iteration = second;
+    memcpy(l->theta, l->best, l->n * sizeof *l->theta);
+    l->adam.weight = 0.0;
+    memset(l->adam.average, 0, l->n * sizeof *l->adam.average);
+    return true;
 }
 
 /* Looks at the average of theta; true where the fit should end. */
@@ -112,7 +127,7 @@ static int look(struct climb *c, bool *end)
         l->now.best_at = l->now.iteration;
         memcpy(l->best, c->average, l->n * sizeof *l->best);
     }
-    *end = stands_still(l, c->apart);
+    *end = stands_still(l, c->apart) && !skip_stage(l);
     return 0;
 }
 
@@ -156,8 +171,7 @@ static int iterate(struct climb *c, struct score *score)
 static int climb(struct climb *c)
 {
     struct learner *l = c->l;
-    l->ended = GSV_ENDED_ITERATIONS;
-    while ((size_t)l->now.iteration < l->iterations) {
+    while ((size_t)l->now.iteration < l->iterations && l->now.end == 0.0) {
         struct score score;
         bool end = false;
         double rate = rate_of(l);
@@ -170,11 +184,10 @@ static int climb(struct climb *c)
             status = look(c, &end);
         if (status) return status;
         gsv_theta_set(l->m, l->theta);
+        l->now.end = (double)end;
         if (learner_step(l, &score, rate)) return 0;
-        if (!end) continue;
-        l->ended = GSV_ENDED_EARLY;
-        return 0;
     }
+    l->ended = l->now.end > 0.0 ? GSV_ENDED_EARLY : GSV_ENDED_ITERATIONS;
     return 0;
 }
 

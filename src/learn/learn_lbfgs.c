@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* L-BFGS over all gaps with common random numbers, and then Newton's steps.
  * References follow theta, but are constants under differentiation: what the
- * estimate itself would gain by a better reference is not in its gradient. Near
- * the maximum L-BFGS cannot tell that from a gain; so the end is the zero of
- * the score itself, by steps with the observed information. */
+ * estimate itself would gain by a better reference is not in its gradient. So
+ * L-BFGS brings theta near to the maximum; the last steps are by differences of
+ * the log-likelihood itself. */
 #include <math.h>
 #include <string.h>
 
@@ -100,24 +100,38 @@ static int run_rounds(struct round *r, bool *done)
 
 /* --- Newton's steps ----------------------------------------------------- */
 
-/* From theta by V times the score; true where it was a small one. A step that
- * is longer than the information reaches is not taken. */
-static bool newton_step(struct round *r, const struct information *a,
-                        bool *wild)
+/* theta + share V slope to r->theta; the longest step in standard errors. */
+static double newton_point(struct round *r, const struct information *a,
+                           double share)
 {
-    struct learner *l = r->l;
-    double gaps = (double)r->score.gaps, longest = 0.0;
+    double longest = 0.0;
+    memcpy(r->theta, r->l->theta, r->l->n * sizeof *r->theta);
     for (size_t i = 0; i < a->n; i++) {
         double move = 0.0, error = sqrt(a->V[i * a->n + i]);
         for (size_t j = 0; j < a->n; j++)
-            move += a->V[i * a->n + j] * r->gradient[a->place[j]] * gaps;
-        r->x[i] = move;
-        longest = fmax(longest, fabs(move) / error);
+            move += a->V[i * a->n + j] * a->slope[j];
+        r->theta[a->place[i]] += share * move;
+        longest = fmax(longest, share * fabs(move) / error);
     }
-    *wild = !(longest < 30.0);
-    for (size_t i = 0; !*wild && i < a->n; i++)
-        l->theta[a->place[i]] += r->x[i];
-    return longest < SMALL_STEP;
+    return longest;
+}
+
+/* Half as far, until it is no loss; small: there is no more to gain. */
+static int newton_step(struct round *r, struct information *a, double *value,
+                       bool *small)
+{
+    for (double share = 1.0; share > 0.01; share *= 0.5) {
+        double there, longest = newton_point(r, a, share);
+        int status = information_value(a, r->theta, &there);
+        if (status && status != GSV_NUMERICAL) return status;
+        if (status || !(there >= *value - 1e-9 * fabs(*value))) continue;
+        memcpy(r->l->theta, r->theta, r->l->n * sizeof *r->theta);
+        *value = there;
+        *small = longest < SMALL_STEP;
+        return 0;
+    }
+    *small = true;
+    return 0;
 }
 
 /* More numbers would take longer to difference than L-BFGS took. */
@@ -127,23 +141,19 @@ static int polish(struct round *r)
 {
     struct learner *l = r->l;
     struct information a;
-    bool done = r->free > MOST_NEWTON, wild = false;
-    if (done) return 0;
+    double value;
+    bool small = r->free > MOST_NEWTON;
+    if (small) return 0;
     int status = information_init(&a, l, l->theta);
-    if (!status) status = information_fill(&a);
-    if (!status && !information_invert(&a)) done = true;
-    for (int i = 0; !status && !done && !wild && i < NEWTON_STEPS; i++) {
-        status = objective_at(&r->all, l->theta, NULL, 0, l->split.trains,
-                              l->split.train, &r->score, r->gradient);
-        if (!status) done = newton_step(r, &a, &wild);
-    }
-    /* Without a step this is still where L-BFGS ended. */
-    if (status == GSV_NUMERICAL) {
-        memcpy(l->theta, l->safe, l->n * sizeof *l->theta);
-        status = 0;
+    if (!status) status = a.n ? information_value(&a, l->theta, &value) : 0;
+    if (!status && a.n) status = information_fill(&a);
+    if (!status && !information_invert(&a)) small = true;
+    for (int i = 0; !status && !small && i < NEWTON_STEPS; i++) {
+        if (i) status = information_slope(&a, l->theta);
+        if (!status) status = newton_step(r, &a, &value, &small);
     }
     information_free(&a);
-    return status;
+    return status == GSV_NUMERICAL ? 0 : status;
 }
 
 /* --- Stages ------------------------------------------------------------- */

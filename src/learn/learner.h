@@ -28,6 +28,7 @@ struct standing {
     double champion;    /* score of the best restart so far           */
     double seconds;     /* of the runs before                         */
     double total;       /* iterations of all restarts                 */
+    double end;         /* 1: held-out gaps say that it is enough     */
     double place;       /* gaps that batches have taken               */
 };
 
@@ -40,18 +41,23 @@ struct learner {
     size_t stages;
     size_t iterations, n, gaps;
     struct split split;
-    bool ramp; /* whether batches grow from stage to stage */
+    bool chosen; /* whether the user chose the estimator */
+    bool ramp;   /* whether batches grow from stage to stage */
 
     bool *fixed;      /* (n) stays as it is                   */
+    size_t *value;    /* (n) where theta's numbers stand among the values */
     bool *weight;     /* (n) of a network                     */
     double *unit;     /* (n) of Adam's steps; 0 where fixed   */
     double *theta;    /* (n)                                  */
     double *safe;     /* (n) the last one that was finite     */
     double *best;     /* (n) with the best held-out value     */
     double *champion; /* (n) the best restart's               */
+    double *first;    /* (n) where the first restart began    */
+    double *kept;     /* (values) before the fit: of fixed numbers */
     double *move;     /* (n) a step to difference by; 0: none known */
     struct adam adam;
     struct standing now;
+    bool refit;  /* of a model that was fitted before */
     char *terms; /* what a checkpoint must have in common with a resume */
 
     double began, saved; /* on the clock */
@@ -68,6 +74,9 @@ double learner_seconds(const struct learner *l);
  * looks at the clock. True ends the fit, with l->ended set. value: a gap's
  * mean and its error. */
 bool learner_step(struct learner *l, const struct score *score, double rate);
+
+/* Sets the model's values; fixed ones to the bit. */
+void learner_set(struct learner *l, const double *theta);
 
 /* The theta that a fit would end with now, to (n). */
 void learner_result(const struct learner *l, double *to);

@@ -15,7 +15,8 @@ struct run {
     bool started, stopped, settled;
     int status; /* of a failure that ends it */
     double worst;
-    double past[PAST]; /* values of the last iterations */
+    double *best, best_value; /* (n) where it was largest */
+    double past[PAST];        /* values of the last iterations */
     size_t iteration;
 };
 
@@ -35,6 +36,10 @@ static lbfgsfloatval_t evaluate(void *instance, const lbfgsfloatval_t *x,
         return r->worst;
     }
     if (!r->started) r->worst = 1e3 * (1.0 + fabs(value)) - value;
+    if (!r->started || value > r->best_value) {
+        r->best_value = value;
+        memcpy(r->best, x, (size_t)n * sizeof *x);
+    }
     r->started = true;
     for (int i = 0; i < n; i++)
         gradient[i] = -gradient[i];
@@ -71,18 +76,17 @@ static lbfgs_parameter_t parameters(const struct maximise *job)
 int maximise(const struct maximise *job, size_t n, double *x, double *value,
              enum maximise_end *end)
 {
-    struct run r = {.job = job};
+    struct run r = {.job = job, .best = x};
     lbfgs_parameter_t p = parameters(job);
-    lbfgsfloatval_t *at = lbfgs_malloc((int)n), f = 0.0;
+    lbfgsfloatval_t *at = lbfgs_malloc((int)n);
     if (!at) return fail(GSV_NO_MEMORY, "out of memory");
     memcpy(at, x, n * sizeof *x);
-    int code = lbfgs((int)n, at, &f, evaluate, progress, &r, &p);
+    int code = lbfgs((int)n, at, NULL, evaluate, progress, &r, &p);
     if (code == LBFGSERR_OUTOFMEMORY)
         r.status = fail(GSV_NO_MEMORY, "out of memory");
-    memcpy(x, at, n * sizeof *x);
     lbfgs_free(at);
     if (r.status) return r.status;
-    *value = -f;
+    *value = r.best_value;
     *end = r.stopped                           ? MAXIMISE_STOPPED
            : code == LBFGSERR_MAXIMUMITERATION ? MAXIMISE_ITERATIONS
                                                : MAXIMISE_CONVERGED;

@@ -49,6 +49,7 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     size_t values = m->spec->parameters;
     gsv_fit_options held = *o;
     gsv_record *record = m->record;
+    struct tensors state = m->state;
     int status = check_one(m, name);
     if (status) return status;
     double *kept = NEW(double, values);
@@ -60,12 +61,15 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     held.errors = GSV_ERRORS_NONE;
     held.checkpoint = held.resume = NULL;
     /* With a record a fit goes on from the values as they are. */
+    m->state = (struct tensors){0};
     m->record = fit_record_new(m);
     if (!m->record) status = GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++)
         status = profile_at(m, s, &held, name, value[i], &loglik[i]);
     fit_record_free(m->record);
+    tensors_free(&m->state);
     m->record = record;
+    m->state = state;
     if (kept) memcpy(m->value, kept, values * sizeof *kept);
     mem_free(kept);
     mem_free(fix);

@@ -16,42 +16,41 @@ static const double NORMAL_95 = 1.959963984540054;
 
 /* --- The sandwich ------------------------------------------------------- */
 
-/* J = sum of s s' over the groups, from one group at a time. */
-static int outer_products(struct information *a, struct objective *one,
-                          double *J)
+/* The scores of all groups by number i, to score (groups). */
+static int scores_of(struct information *a, size_t i, double *score)
 {
-    const struct split *s = &a->l->split;
-    size_t n = a->n;
-    memset(J, 0, n * n * sizeof *J);
-    for (size_t g = 0; g < s->trains; g++) {
-        struct score score;
-        int status = objective_at(one, a->theta, NULL, 0, 1, &s->train[g],
-                                  &score, a->up);
-        if (status) return status;
-        double gaps = (double)score.gaps;
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < n; j++)
-                J[i * n + j] +=
-                    gaps * gaps * a->up[a->place[i]] * a->up[a->place[j]];
+    size_t at = a->place[i], groups = a->all.estimate.groups;
+    double kept = a->theta[at], step = a->l->move[at], value;
+    a->theta[at] = kept + step;
+    int status = information_value(a, a->theta, &value);
+    for (size_t g = 0; !status && g < groups; g++)
+        score[g] = estimate_group(&a->all.estimate, g).loglik;
+    a->theta[at] = kept - step;
+    if (!status) status = information_value(a, a->theta, &value);
+    for (size_t g = 0; !status && g < groups; g++) {
+        double down = estimate_group(&a->all.estimate, g).loglik;
+        score[g] = (score[g] - down) / (2.0 * step);
     }
-    return 0;
+    a->theta[at] = kept;
+    return status;
 }
 
+/* V becomes V (sum of s s') V. */
 static int make_sandwich(struct information *a)
 {
-    size_t n = a->n;
-    struct objective one = {0};
-    gsv_options o = a->all.options;
-    double *J = NEW(double, n *n), *VJ = NEW(double, n *n);
-    int status = J && VJ ? 0 : GSV_NO_MEMORY;
-    if (!status) status = objective_init(&one, a->l->m, a->l->s, &o, 1);
-    if (!status) status = outer_products(a, &one, J);
+    size_t n = a->n, groups = a->all.estimate.groups;
+    double *S = NEW(double, n *groups), *J = NEW(double, n *n);
+    double *VJ = NEW(double, n *n);
+    int status = S && J && VJ ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < n; i++)
+        status = scores_of(a, i, S + i * groups);
     if (!status) {
+        linalg_product(n, groups, n, S, false, S, true, J);
         linalg_product(n, n, n, a->V, false, J, false, VJ);
         linalg_product(n, n, n, VJ, false, a->V, false, J);
         memcpy(a->V, J, n * n * sizeof *J);
     }
-    objective_free(&one);
+    mem_free(S);
     mem_free(J);
     mem_free(VJ);
     return status;

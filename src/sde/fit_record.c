@@ -152,7 +152,9 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
 static int put_text(const gsv_record *r, struct tensors *t)
 {
     json_t *all = json_object();
-    int lost = json_object_set_new(all, "data", json_string(r->data));
+    char *data = utf8_string(r->data);
+    int lost = !data || json_object_set_new(all, "data", json_string(data));
+    mem_free(data);
     for (size_t i = 0; i < FIELD_COUNT; i++)
         lost |= json_object_set_new(
             all, FIELDS[i].name,

@@ -126,9 +126,7 @@ static size_t utf8_length(const char *text)
     return n;
 }
 
-/* A fit keeps the text, and takes UTF-8 alone: in comments there may be
- * anything. */
-static char *copy_text(const char *text)
+char *utf8_string(const char *text)
 {
     char *copy = mem_string(text);
     for (char *c = copy; c && *c;) {
@@ -149,7 +147,7 @@ static gsv_model *model_new(struct spec *spec, const char *text)
         return NULL;
     }
     m->spec = spec;
-    m->text = copy_text(text);
+    m->text = utf8_string(text);
     m->value = NEW(double, spec->parameters);
     m->column = NEW(const char *, spec->dim + spec->inputs);
     if (!m->text || !m->value || !m->column || to_unit_diffusion(m) ||

@@ -32,6 +32,10 @@ struct gsv_model {
     struct tensors state; /* of an optimiser that can be resumed    */
 };
 
+/* A copy, with '?' for what is not UTF-8: a fit takes nothing else, but in a
+ * text's comments and in file names there may be anything. */
+char *utf8_string(const char *text);
+
 /* A node of the model's graph at points, to out (size, P). wide: networks in
  * double. */
 int model_evaluate(const gsv_model *m, node what, const struct points *in,
