@@ -2,6 +2,7 @@
 /* The record of a fit: what was learned from what, how likely the data are
  * now, and what the held-out ones say. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -132,6 +133,18 @@ static int note_likelihoods(struct learner *l, const double *theta,
     return 0;
 }
 
+static int warn_of_gaps(gsv_record *r)
+{
+    char line[200];
+    size_t all = r->gaps + r->heldout_gaps;
+    if (!r->flagged) return 0;
+    snprintf(line, sizeof line,
+             "%zu of %zu gaps are not to be trusted; 'girsanov diagnose' names "
+             "them and says what to do\n",
+             r->flagged, all);
+    return fit_record_warn(r, line);
+}
+
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
@@ -146,6 +159,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
     if (!status && whole) status = note_likelihoods(l, theta, r);
+    if (!status && whole) status = warn_of_gaps(r);
     if (!status && whole) {
         r->errors = errors_wanted(l);
         if (r->errors != GSV_ERRORS_NONE) status = uncertainty(l, theta, r);

@@ -285,6 +285,45 @@ def fit__interrupted_goes_on_to_the_same_fit(place):
     return gather(wrong)
 
 
+def fit__killed_leaves_a_whole_checkpoint(place):
+    """Killed again and again while it writes one checkpoint after the other,
+    a fit comes to the same end as one that was left alone."""
+    model, data = place.work / "m.sde", place.work / "d.csv"
+    check = place.work / "c.fit"
+    model.write_text(NET)
+    girsanov(place, "simulate", model, "--times", "0:10:101", "-o", data, "-q")
+    words = ["fit", model, data, "--json", "--iterations", 600, "--patience", 0,
+             "--paths", 8, "--steps", 4, "--threads", 1, "-q"]
+    whole = girsanov(place, *words, "-o", "whole.fit")
+    if whole.returncode:
+        return whole.stderr.decode()
+    words += ["-o", "parts.fit", "--checkpoint", check, "--every", 1e-9,
+              "--resume"]
+    kills = 0
+    for attempt in range(12):
+        run = subprocess.Popen([place.girsanov, *map(str, words)],
+                               cwd=place.work, env=place.environment,
+                               stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        time.sleep(0.02 + 0.013 * attempt)
+        kills += run.poll() is None
+        run.kill()
+        run.wait()
+        if not check.exists():
+            continue
+        seen = girsanov(place, "summary", check, "--json")
+        if seen.returncode:
+            return "after kill %d: %s" % (attempt, seen.stderr.decode())
+    if not kills or not check.exists():
+        return "nothing was killed while it wrote"
+    rest = girsanov(place, *words)
+    if rest.returncode:
+        return rest.stderr.decode()
+    a, b = json.loads(whole.stdout), json.loads(rest.stdout)
+    return gather([(key, "differs") for key in ("params", "loglik")
+                   if a[key] != b[key]])
+
+
 # --- Documents -------------------------------------------------------------
 
 def blocks(path, kind):
