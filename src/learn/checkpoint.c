@@ -185,7 +185,7 @@ static void take_scales(gsv_model *m, const gsv_model *from)
 int checkpoint_read(struct learner *l, const char *path)
 {
     gsv_model *from = gsv_model_read(path);
-    if (!from) return gsv_last_status();
+    if (!from) return (int)gsv_last_status();
     int status = take_state(l, &from->state, path);
     if (!status) take_scales(l->m, from);
     gsv_model_free(from);
