@@ -120,8 +120,8 @@ static double newton_point(struct round *r, const struct information *a,
 static int newton_step(struct round *r, struct information *a, double *value,
                        bool *small)
 {
-    for (double share = 1.0; share > 0.01; share *= 0.5) {
-        double there, longest = newton_point(r, a, share);
+    for (int halvings = 0; halvings < 7; halvings++) {
+        double there, longest = newton_point(r, a, ldexp(1.0, -halvings));
         int status = information_value(a, r->theta, &there);
         if (status && status != GSV_NUMERICAL) return status;
         if (status || !(there >= *value - 1e-9 * fabs(*value))) continue;

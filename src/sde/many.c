@@ -197,7 +197,6 @@ INLINE void cholesky(size_t d, size_t n, double *Q)
 {
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j <= i; j++) {
-#pragma omp simd
             for (size_t m = 0; m < n; m++) {
                 double sum = Q[(i * d + j) * n + m];
                 for (size_t k = 0; k < j; k++)
