@@ -140,7 +140,7 @@ static int differences(struct learner *l, struct objective *at, double *theta,
 {
     int status = 0;
     for (size_t i = 0; !status && i < l->n; i++) {
-        struct score up, down;
+        struct score up = {0}, down = {0};
         double kept = theta[i];
         if (l->fixed[i]) continue;
         theta[i] = kept + l->move[i];
