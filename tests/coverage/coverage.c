@@ -207,8 +207,8 @@ static void refit(struct study *study, uint64_t seed)
     if (!fitted || !count(study, m)) {
         const char *why =
             fitted ? gsv_model_record(m)->warning : gsv_last_error();
-        fprintf(stderr, "%s, data set %lu: %s\n", study->problem->name,
-                (unsigned long)seed, why);
+        fprintf(stderr, "%s, data set %lu: %.*s\n", study->problem->name,
+                (unsigned long)seed, (int)strcspn(why, "\n"), why);
         study->failures++;
     }
     gsv_model_free(m);
