@@ -65,6 +65,14 @@ struct spec *spec_new(const struct source *source)
     return b.spec;
 }
 
+size_t spec_param_at(const struct spec *s, size_t number)
+{
+    size_t p = 0;
+    while (p + 1 < s->params && s->param[p + 1].offset <= number)
+        p++;
+    return p;
+}
+
 void spec_free(struct spec *spec)
 {
     if (!spec) return;

@@ -60,6 +60,9 @@ struct spec {
  * in this order, right behind its weights. */
 size_t net_scales(const struct graph *g, size_t net);
 
+/* The parameter that a number of the vector of all parameters belongs to. */
+size_t spec_param_at(const struct spec *s, size_t number);
+
 /* Parses and builds, or fails with a message. */
 struct spec *spec_new(const struct source *source);
 void spec_free(struct spec *spec);

@@ -66,8 +66,7 @@ static int look(struct learner *l, const double *theta, size_t M,
     o.gradient = false;
     int status = objective_init(&at, l->m, l->s, &o, n);
     if (!status)
-        status =
-            objective_at(&at, theta, NULL, 0, n, l->split.train, &score, NULL);
+        status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};
     for (size_t g = 0; !status && g < at.estimate.groups; g++) {
         gsv_gap gap = estimate_group(&at.estimate, g);
@@ -123,18 +122,6 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 
 /* --- By score ----------------------------------------------------------- */
 
-/* By differences of the log-likelihood itself where that does not take too
- * long: this is what the last steps of a fit follow. */
-enum { MOST_BY_VALUE = 24 };
-
-static size_t count_free(const struct learner *l)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < l->n; i++)
-        n += !l->fixed[i];
-    return n;
-}
-
 static int differences(struct learner *l, struct objective *at, double *theta,
                        uint32_t iteration, double *gradient)
 {
@@ -144,11 +131,11 @@ static int differences(struct learner *l, struct objective *at, double *theta,
         double kept = theta[i];
         if (l->fixed[i]) continue;
         theta[i] = kept + l->move[i];
-        status = objective_at(at, theta, NULL, iteration, l->split.trains,
+        status = objective_at(at, theta, iteration, l->split.trains,
                               l->split.train, &up, NULL);
         theta[i] = kept - l->move[i];
         if (!status)
-            status = objective_at(at, theta, NULL, iteration, l->split.trains,
+            status = objective_at(at, theta, iteration, l->split.trains,
                                   l->split.train, &down, NULL);
         theta[i] = kept;
         if (!status) gradient[i] = (up.mean - down.mean) / (2.0 * l->move[i]);
@@ -164,13 +151,13 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     struct objective at;
     struct score score;
     gsv_options o = *how;
-    bool by_value = count_free(l) <= MOST_BY_VALUE;
+    bool by_value = l->free <= MOST_BY_VALUE;
     o.gradient = !by_value;
     int status = objective_init(&at, l->m, l->s, &o, l->split.trains);
     if (!status && by_value)
         status = differences(l, &at, theta, iteration, gradient);
     else if (!status)
-        status = objective_at(&at, theta, NULL, iteration, l->split.trains,
+        status = objective_at(&at, theta, iteration, l->split.trains,
                               l->split.train, &score, gradient);
     double gaps = (double)at.estimate.gaps.count;
     for (size_t i = 0; !status && i < l->n; i++)
@@ -190,7 +177,7 @@ static int score_deviation(struct learner *l, const double *theta, double *one,
     memset(deviation, 0, l->n * sizeof *deviation);
     for (size_t g = 0; !status && g < n; g++) {
         size_t group = l->split.train[g * l->split.trains / n];
-        status = objective_at(&at, theta, NULL, 0, 1, &group, &score, one);
+        status = objective_at(&at, theta, 0, 1, &group, &score, one);
         for (size_t i = 0; !status && i < l->n; i++)
             deviation[i] += one[i] * one[i];
     }

@@ -45,14 +45,6 @@ static void note_ranges(const struct learner *l, gsv_record *r)
         }
 }
 
-static size_t count_free(const struct learner *l)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < l->n; i++)
-        n += !l->fixed[i];
-    return n;
-}
-
 static int note_facts(const struct learner *l, gsv_record *r)
 {
     mem_free(r->data);
@@ -66,7 +58,7 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->restarts = l->o->restarts;
     r->seconds = learner_seconds(l);
     r->seed = l->o->estimator.seed;
-    r->free = count_free(l);
+    r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = NAN;
     r->gaps = l->gaps;
@@ -89,7 +81,7 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
     gsv_result r = {0};
     int status = objective_init(&at, l->m, l->s, o, groups);
     if (!status)
-        status = objective_at(&at, theta, NULL, 0, groups, group, &score, NULL);
+        status = objective_at(&at, theta, 0, groups, group, &score, NULL);
     if (!status) {
         r.gap = NEW(gsv_gap, at.estimate.groups);
         if (!r.gap) status = GSV_NO_MEMORY;

@@ -144,31 +144,18 @@ static int select_all(const gsv_model *m, size_t names, const char *const *name,
     return status;
 }
 
-static size_t param_of(const struct spec *s, size_t value)
-{
-    size_t p = 0;
-    while (p + 1 < s->params && s->param[p + 1].offset <= value)
-        p++;
-    return p;
-}
-
 /* A weight's step is Adam's rate. A formula's numbers are fewer and further
  * away, in units of their own. */
-static int set_units(struct learner *l)
+static void set_units(struct learner *l)
 {
-    size_t *place = NEW(size_t, l->n);
-    if (!place) return GSV_NO_MEMORY;
-    theta_places(l->m, place);
+    const struct spec *s = l->m->spec;
     for (size_t i = 0; i < l->n; i++) {
-        const struct param_spec *p =
-            &l->m->spec->param[param_of(l->m->spec, place[i])];
+        const struct param_spec *p = &s->param[spec_param_at(s, l->value[i])];
         bool bounded = p->bound != BOUND_NONE || p->lower;
         double own = bounded ? 1.0 : fmax(fabs(l->first[i]), 1.0);
         l->weight[i] = p->fan_in > 0;
         l->unit[i] = l->fixed[i] ? 0.0 : l->weight[i] ? 1.0 : NOISE_UNIT * own;
     }
-    mem_free(place);
-    return 0;
 }
 
 /* Where a restart begins: other weights, and formulas' numbers moved. */
@@ -315,6 +302,8 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
         return GSV_NO_MEMORY;
     theta_places(l->m, l->value);
     status = select_all(l->m, o->fixed, o->fix, l->fixed);
+    for (size_t i = 0; i < n; i++)
+        l->free += !l->fixed[i];
     if (!status)
         status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
                             l->ramp ? 2 * o->batch : o->batch);
@@ -382,7 +371,7 @@ static int rank(struct learner *l, const double *theta, double *score)
     int status = objective_init(&at, l->m, l->s, &o, n);
     if (!status)
         status =
-            objective_at(&at, theta, NULL, 0, n,
+            objective_at(&at, theta, 0, n,
                          held ? l->split.held : l->split.train, &mean, NULL);
     objective_free(&at);
     *score = status ? -INFINITY : mean.mean;
@@ -449,8 +438,9 @@ static int run_fit(struct learner *l)
     gsv_theta_get(l->m, l->first);
     memcpy(l->theta, l->first, l->n * sizeof *l->theta);
     if (l->o->resume) status = checkpoint_read(l, l->o->resume);
-    if (!status) status = set_units(l);
-    if (!status) status = run_restarts(l);
+    if (status) return status;
+    set_units(l);
+    status = run_restarts(l);
     return status ? status : conclude(l);
 }
 

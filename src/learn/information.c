@@ -10,7 +10,7 @@
 #include "sde/theta.h"
 
 /* More than this many numbers take too long to difference. */
-enum { MOST_NUMBERS = 400, MOST_BY_VALUE = 24 };
+enum { MOST_NUMBERS = 400 };
 
 /* --- Names -------------------------------------------------------------- */
 
@@ -19,10 +19,8 @@ static const char *name_of(const struct information *a, size_t i,
                            char room[120])
 {
     const struct spec *s = a->l->m->spec;
-    size_t v = a->value[i], p = 0;
-    while (p + 1 < s->params && s->param[p + 1].offset <= v)
-        p++;
-    const struct param_spec *q = &s->param[p];
+    size_t v = a->l->value[i];
+    const struct param_spec *q = &s->param[spec_param_at(s, v)];
     size_t e = v - q->offset;
     if (q->rank == 0) snprintf(room, 120, "%.100s", q->name);
     if (q->rank == 1) snprintf(room, 120, "%.80s[%zu]", q->name, e + 1);
@@ -47,10 +45,8 @@ static double nearest_bound(const struct param_spec *p, double v)
 static bool is_at_bound(const struct information *a, size_t i)
 {
     const struct spec *s = a->l->m->spec;
-    size_t v = a->value[i], q = 0;
-    while (q + 1 < s->params && s->param[q + 1].offset <= v)
-        q++;
-    const struct param_spec *p = &s->param[q];
+    size_t v = a->l->value[i];
+    const struct param_spec *p = &s->param[spec_param_at(s, v)];
     bool diagonal = p->lower && (v - p->offset) % (p->columns + 1) == 0;
     if (p->bound == BOUND_NONE && !diagonal) return false;
     double value = a->l->m->value[v], bound = nearest_bound(p, value);
@@ -71,8 +67,8 @@ static int gradient_at(struct information *a, const double *theta,
 {
     const struct split *s = &a->l->split;
     struct score score;
-    int status = objective_at(&a->all, theta, NULL, 0, s->trains, s->train,
-                              &score, gradient);
+    int status =
+        objective_at(&a->all, theta, 0, s->trains, s->train, &score, gradient);
     for (size_t i = 0; !status && i < a->l->n; i++)
         gradient[i] *= (double)score.gaps;
     return status;
@@ -135,8 +131,8 @@ int information_value(struct information *a, const double *theta, double *value)
 {
     const struct split *s = &a->l->split;
     struct score score;
-    int status = objective_at(&a->all, theta, NULL, 0, s->trains, s->train,
-                              &score, NULL);
+    int status =
+        objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
     *value = status ? NAN : score.mean * (double)score.gaps;
     return status;
 }
@@ -299,18 +295,13 @@ bool information_invert(struct information *a)
 static int find_places(struct information *a)
 {
     struct learner *l = a->l;
-    size_t free = 0;
     a->place = NEW(size_t, l->n);
-    a->value = NEW(size_t, l->n);
-    if (!a->place || !a->value) return GSV_NO_MEMORY;
-    theta_places(l->m, a->value);
-    for (size_t i = 0; i < l->n; i++)
-        free += !l->fixed[i];
-    if (free > MOST_NUMBERS) {
+    if (!a->place) return GSV_NO_MEMORY;
+    if (l->free > MOST_NUMBERS) {
         fprintf(a->words,
                 "%zu numbers were learned: standard errors are computed for "
                 "at most %d\n",
-                free, MOST_NUMBERS);
+                l->free, MOST_NUMBERS);
         return 0;
     }
     for (size_t i = 0; i < l->n; i++)
@@ -358,7 +349,6 @@ void information_free(struct information *a)
     if (a->words) fclose(a->words);
     free(a->text);
     mem_free(a->place);
-    mem_free(a->value);
     mem_free(a->theta);
     mem_free(a->up);
     mem_free(a->down);

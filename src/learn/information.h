@@ -19,7 +19,6 @@ struct information {
     struct objective all;
     size_t n;                  /* learned and not at a bound     */
     size_t *place;             /* (n) in theta                   */
-    size_t *value;             /* (theta size) among values      */
     double *theta, *up, *down; /* (theta size)                   */
     double *I, *V;             /* (n, n)                         */
     bool by_value;             /* by l itself, or by its gradient */

@@ -116,7 +116,7 @@ static int look(struct climb *c, bool *end)
     struct learner *l = c->l;
     struct score score;
     adam_averaged(&l->adam, l->theta, c->average);
-    int status = objective_at(&c->held, c->average, NULL, 0, l->split.helds,
+    int status = objective_at(&c->held, c->average, 0, l->split.helds,
                               l->split.held, &score, NULL);
     gsv_theta_set(l->m, l->theta);
     if (status == GSV_NUMERICAL) score.mean = -INFINITY;
@@ -150,8 +150,8 @@ static int iterate(struct climb *c, struct score *score)
     uint64_t number = (uint64_t)l->now.iteration;
     size_t n = batch_of(l);
     const size_t *group = split_batch(&l->split, (uint64_t)l->now.place, n);
-    int status = objective_at(&c->batch, l->theta, NULL, (uint32_t)number + 1,
-                              n, group, score, c->gradient);
+    int status = objective_at(&c->batch, l->theta, (uint32_t)number + 1, n,
+                              group, score, c->gradient);
     l->now.place += (double)n;
     if (status == GSV_NUMERICAL && number) {
         *score = (struct score){.mean = NAN, .error = NAN};

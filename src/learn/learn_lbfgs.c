@@ -39,7 +39,7 @@ static int at(void *context, const double *x, double *value, double *gradient)
     struct round *r = context;
     for (size_t i = 0; i < r->free; i++)
         r->theta[r->place[i]] = x[i];
-    int status = objective_at(&r->all, r->theta, NULL, 0, r->l->split.trains,
+    int status = objective_at(&r->all, r->theta, 0, r->l->split.trains,
                               r->l->split.train, &r->score, r->gradient);
     if (status) return status;
     double gaps = (double)r->score.gaps;

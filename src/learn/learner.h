@@ -9,6 +9,11 @@
 
 enum { STAGES = 2 };
 
+/* Up to so many numbers differences are of the log-likelihood itself; of its
+ * gradient, which leaves out that references follow, where that would take too
+ * long. */
+enum { MOST_BY_VALUE = 24 };
+
 /* The numbers of a fit that a checkpoint keeps besides its vectors. All are
  * doubles, so that they go into one tensor. */
 struct standing {
@@ -45,6 +50,7 @@ struct learner {
     bool ramp;   /* whether batches grow from stage to stage */
 
     bool *fixed;      /* (n) stays as it is                   */
+    size_t free;      /* numbers that do not                  */
     size_t *value;    /* (n) where theta's numbers stand among the values */
     bool *weight;     /* (n) of a network                     */
     double *unit;     /* (n) of Adam's steps; 0 where fixed   */

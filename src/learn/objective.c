@@ -15,7 +15,6 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
     int status = estimate_init(&o->estimate, m, s, &o->options, most);
     /* Nobody asks for it, and the midpoint's gradient does not use it. */
     o->estimate.halved = !options->gradient;
-    o->groups = o->estimate.groups;
     return status;
 }
 
@@ -42,15 +41,15 @@ static struct score score_of(const struct estimate *e)
     return s;
 }
 
-int objective_at(struct objective *o, const double *theta, const double *guide,
-                 uint32_t iteration, size_t groups, const size_t *group,
-                 struct score *score, double *theta_bar)
+int objective_at(struct objective *o, const double *theta, uint32_t iteration,
+                 size_t groups, const size_t *group, struct score *score,
+                 double *theta_bar)
 {
     struct estimate *e = &o->estimate;
     int status = group ? estimate_choose(e, groups, group) : 0;
     if (status) return status;
     gsv_theta_set(o->model, theta);
-    estimate_prepare(e, guide);
+    estimate_prepare(e, NULL);
     estimate_run(e, iteration);
     status = estimate_check(e);
     if (status) return status;

@@ -12,7 +12,6 @@ struct objective {
     struct estimate estimate;
     double *value_bar; /* (values) */
     size_t n;          /* of theta */
-    size_t groups;     /* that are chosen at once */
 };
 
 struct score {
@@ -27,12 +26,11 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
 void objective_free(struct objective *o);
 
-/* At theta, over the chosen groups (NULL: as they are). guide: values that
- * references are made from, or NULL for the model's own. theta_bar, the
- * gradient of the mean, may be NULL where options.gradient is not set. Fails
- * with GSV_NUMERICAL where something is not finite. */
-int objective_at(struct objective *o, const double *theta, const double *guide,
-                 uint32_t iteration, size_t groups, const size_t *group,
-                 struct score *score, double *theta_bar);
+/* At theta, over the chosen groups (NULL: as they are). theta_bar, the gradient
+ * of the mean, may be NULL. Fails with GSV_NUMERICAL where something is not
+ * finite. */
+int objective_at(struct objective *o, const double *theta, uint32_t iteration,
+                 size_t groups, const size_t *group, struct score *score,
+                 double *theta_bar);
 
 #endif

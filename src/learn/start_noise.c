@@ -85,10 +85,7 @@ static int find_free(struct variation *v, const bool *kept)
     if (!value) return GSV_NO_MEMORY;
     theta_places(m, value);
     for (size_t i = 0; i < n; i++) {
-        size_t p = 0;
-        while (p + 1 < m->spec->params &&
-               m->spec->param[p + 1].offset <= value[i])
-            p++;
+        size_t p = spec_param_at(m->spec, value[i]);
         bool noise = m->noise_param[p] && !m->drift_param[p];
         if (noise && !m->spec->param[p].fan_in && !kept[i])
             v->place[v->free++] = i;

@@ -68,7 +68,7 @@ static int note_errors(const struct information *a, gsv_record *r)
         r->correlation[i] = NAN;
     theta_slopes(m, a->up);
     for (size_t i = 0; i < n; i++) {
-        size_t at = a->place[i], v = a->value[at];
+        size_t at = a->place[i], v = a->l->value[at];
         double error = sqrt(a->V[i * n + i]);
         double one = theta_value(m, at, a->theta[at] - NORMAL_95 * error);
         double two = theta_value(m, at, a->theta[at] + NORMAL_95 * error);
@@ -78,7 +78,7 @@ static int note_errors(const struct information *a, gsv_record *r)
         for (size_t j = 0; j < n; j++) {
             size_t to = a->place[j];
             double sign = a->up[at] * a->up[to] < 0.0 ? -1.0 : 1.0;
-            r->correlation[v * values + a->value[to]] =
+            r->correlation[v * values + a->l->value[to]] =
                 sign * a->V[i * n + j] /
                 sqrt(a->V[i * n + i] * a->V[j * n + j]);
         }

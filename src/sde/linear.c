@@ -58,13 +58,17 @@ INLINE void identity(size_t d, double scale, double *X)
         X[i * d + i] = scale;
 }
 
-static int terms_of(double size)
+bool linear_plan(double size, int *doublings, int *terms)
 {
     double term = 1.0;
-    int n = 1;
-    for (; term > TINY; n++)
-        term *= 2.0 * size / n;
-    return n;
+    if (!(size < 1e6)) return false;
+    *doublings = 1;
+    while (size > SHORT * ldexp(1.0, *doublings) && *doublings < MOST_DOUBLINGS)
+        ++*doublings;
+    size = ldexp(size, -*doublings);
+    for (*terms = 1; term > TINY; ++*terms)
+        term *= 2.0 * size / *terms;
+    return true;
 }
 
 /* Phi = sum (A s)^n / n!, Gamma = sum A^n s^(n+1) / (n+1)!. */
@@ -124,13 +128,10 @@ INLINE bool transition(size_t d, double dt, const double *A, double *Phi,
                        double *Gamma_half, double *scratch)
 {
     size_t dd = d * d;
-    double *X = scratch, *Y = X + dd, size = norm(d, A) * dt;
-    int doublings = 1; /* the last one goes from the half to the whole */
-    if (!(size < 1e6)) return false;
-    while (size > SHORT * ldexp(1.0, doublings) && doublings < MOST_DOUBLINGS)
-        doublings++;
+    double *X = scratch, *Y = X + dd;
+    int doublings, terms;
+    if (!linear_plan(norm(d, A) * dt, &doublings, &terms)) return false;
     double s = ldexp(dt, -doublings);
-    int terms = terms_of(ldexp(size, -doublings));
     series_phi(d, terms, s, A, Phi, Gamma, X, Y);
     series_Q(d, terms, s, A, Q, X, Y);
     for (int n = 1; n < doublings; n++)

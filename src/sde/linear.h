@@ -9,6 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* How a transition with |A| dt = size is summed up: series over dt /
+ * 2^doublings with so many terms, then doubled; the last doubling goes from the
+ * half to the whole. false where it would overflow. */
+bool linear_plan(double size, int *doublings, int *terms);
+
 /* What linear_transition() needs of scratch memory, in doubles. */
 size_t linear_scratch(size_t d);
 

@@ -5,11 +5,7 @@
 #include <string.h>
 
 #include "base/fast.h"
-
-/* As linear.c, which says why; here all gaps take the doublings and terms of
- * the one that needs most of them. */
-static const double SHORT = 0.25, TINY = 1e-18;
-enum { MOST_DOUBLINGS = 60 };
+#include "sde/linear.h"
 
 /* Bodies are written once and compiled for every d: the inner loops over
  * elements vanish. */
@@ -101,7 +97,8 @@ INLINE void doubled(size_t d, size_t n, double *Phi, double *Gamma, double *Q,
     memcpy(Phi, X, all * sizeof *Phi);
 }
 
-/* The largest |A| dt, by the sums of rows. */
+/* The largest |A| dt, by the sums of rows: all gaps take the doublings and
+ * terms of the one that needs most of them. */
 INLINE double largest(size_t d, size_t n, const double *dt, const double *A)
 {
     double most = 0.0;
@@ -113,15 +110,6 @@ INLINE double largest(size_t d, size_t n, const double *dt, const double *A)
             if (!(row <= most)) most = row;
         }
     return most;
-}
-
-static int terms_of(double size)
-{
-    double term = 1.0;
-    int n = 1;
-    for (; term > TINY; n++)
-        term *= 2.0 * size / n;
-    return n;
 }
 
 static bool all_finite(size_t n, const double *x)
@@ -150,12 +138,9 @@ FAST bool many_transition(size_t d, size_t n, const double *dt, const double *A,
                           double *Phi, double *Gamma, double *Q,
                           double *Phi_half, double *Gamma_half, double *scratch)
 {
-    double size = largest(d, n, dt, A), *s = scratch + 2 * d * d * n;
-    int doublings = 1;
-    if (!(size < 1e6)) return false;
-    while (size > SHORT * ldexp(1.0, doublings) && doublings < MOST_DOUBLINGS)
-        doublings++;
-    int terms = terms_of(ldexp(size, -doublings));
+    double *s = scratch + 2 * d * d * n;
+    int doublings, terms;
+    if (!linear_plan(largest(d, n, dt, A), &doublings, &terms)) return false;
     for (size_t m = 0; m < n; m++)
         s[m] = ldexp(dt[m], -doublings);
 #define CALL(D)                                                                \

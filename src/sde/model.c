@@ -60,15 +60,6 @@ static int to_unit_diffusion(struct gsv_model *m)
     return g->failed ? GSV_NO_MEMORY : 0;
 }
 
-/* Which parameter a leaf of the graph begins in. */
-static size_t param_at(const struct spec *s, size_t offset)
-{
-    size_t i = s->params;
-    while (i-- > 1 && s->param[i].offset > offset)
-        ;
-    return i;
-}
-
 /* The inputs and parameters that an expression is made of. */
 static int find_leaves(const struct spec *s, node root, bool *input,
                        bool *param)
@@ -81,7 +72,7 @@ static int find_leaves(const struct spec *s, node root, bool *input,
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n]) continue;
         if (info->op == OP_INPUT) input[info->offset] = true;
-        if (info->op == OP_PARAM) param[param_at(s, info->offset)] = true;
+        if (info->op == OP_PARAM) param[spec_param_at(s, info->offset)] = true;
         for (size_t i = 0; i < info->inputs; i++)
             wanted[graph_input(g, n, i)] = true;
     }
