@@ -27,12 +27,24 @@ void adam_free(struct adam *a)
     *a = (struct adam){0};
 }
 
+/* In eight sums, which the processor adds side by side. */
+FAST static double squares(size_t n, const double *x)
+{
+    double part[8] = {0}, sum = 0.0;
+    size_t whole = n - n % 8;
+    for (size_t i = 0; i < whole; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            part[j] += x[i + j] * x[i + j];
+    for (size_t i = whole; i < n; i++)
+        sum += x[i] * x[i];
+    for (size_t j = 0; j < 8; j++)
+        sum += part[j];
+    return sum;
+}
+
 void adam_clip(struct adam *a, double most, double *gradient)
 {
-    double sum = 0.0;
-    for (size_t i = 0; i < a->n; i++)
-        sum += gradient[i] * gradient[i];
-    double length = sqrt(sum), longest = most * a->length;
+    double length = sqrt(squares(a->n, gradient)), longest = most * a->length;
     if (most > 0.0 && a->length > 0.0 && length > longest) {
         for (size_t i = 0; i < a->n; i++)
             gradient[i] *= longest / length;

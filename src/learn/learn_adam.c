@@ -159,7 +159,7 @@ static int iterate(struct climb *c, struct score *score)
     }
     if (status) return status;
     memcpy(l->safe, l->theta, l->n * sizeof *l->safe);
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; l->free < l->n && i < l->n; i++)
         if (l->fixed[i]) c->gradient[i] = 0.0;
     adam_clip(&l->adam, l->o->clip, c->gradient);
     adam_step(&l->adam, rate_of(l), l->o->decay, l->unit, l->weight,

@@ -3,10 +3,12 @@
  * value; and the loop that raises the effort until a tolerance is met. */
 #include "sde/result.h"
 
+#include <float.h>
 #include <math.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/fast.h"
 #include "sde/khat.h"
 
 /* Whether any gap of a group has two steps, so that l(2 dt) differs. */
@@ -147,16 +149,24 @@ static void clear_upper(const struct spec *spec, double *gradient)
     }
 }
 
+/* Whether all of the sum is finite. */
+FAST static bool add_finite(size_t n, const double *restrict a,
+                            const double *restrict b, double *restrict sum)
+{
+    size_t finite = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum[i] = a[i] + b[i];
+        finite += fabs(sum[i]) <= DBL_MAX;
+    }
+    return finite == n;
+}
+
 int estimate_gradient(struct estimate *e, double *gradient)
 {
     program_finish(e->unit, &e->unit_uniforms, e->unit_bar);
     program_finish(e->map, &e->map_uniforms, e->map_bar);
-    double lost = 0.0; /* NaN once anything is not finite */
-    for (size_t i = 0; i < e->model->spec->parameters; i++) {
-        gradient[i] = e->unit_bar[i] + e->map_bar[i];
-        lost += 0.0 * gradient[i];
-    }
-    if (isnan(lost))
+    if (!add_finite(e->model->spec->parameters, e->unit_bar, e->map_bar,
+                    gradient))
         return fail(GSV_NUMERICAL,
                     "the gradient is not finite although the log-likelihood "
                     "is: a function has an infinite slope at the data");
