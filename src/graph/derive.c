@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbolic derivatives: new expressions over the same operations. In time by
- * the forward mode, with respect to a leaf by the reverse mode. */
+/* Symbolic derivatives: new expressions over the same operations. In time and
+ * along a direction by the forward mode, with respect to a leaf by the reverse
+ * mode. */
 #include "graph/derive.h"
 
 #include <assert.h>
@@ -126,7 +127,7 @@ static node opened(struct graph *g, node a)
     return remake_all(g, a, open_net, 0);
 }
 
-/* --- Forward: the derivative in time ------------------------------------ */
+/* --- Forward: in time, and along a direction ------------------------------ */
 
 static node shaped(struct graph *g, node value, node like)
 {
@@ -228,25 +229,49 @@ static node node_dot(struct graph *g, node n, const node *dot)
     }
 }
 
-node graph_time_derivative(struct graph *g, node a)
+/* dot has what the leaves move by, and room for all nodes up to a. */
+static node forward_mode(struct graph *g, node a, node *dot)
 {
-    a = opened(g, a);
-    node *dot = g->failed ? NULL : NEW(node, a + 1);
-    if (!dot) {
-        g->failed = true;
-        return 0;
-    }
     for (node n = 0; n <= a && !g->failed; n++) {
         struct node_info info = *graph_info(g, n);
         bool moves = false;
         for (size_t i = 0; i < info.inputs; i++)
             moves = moves || dot[graph_input(g, n, i)];
+        if (moves) dot[n] = node_dot(g, n, dot);
+    }
+    return g->failed ? 0 : shaped(g, dot[a], a);
+}
+
+static node *new_dots(struct graph *g, node a)
+{
+    node *dot = g->failed ? NULL : NEW(node, a + 1);
+    if (!dot) g->failed = true;
+    return dot;
+}
+
+node graph_time_derivative(struct graph *g, node a)
+{
+    a = opened(g, a);
+    node *dot = new_dots(g, a);
+    if (!dot) return 0;
+    for (node n = 0; n <= a; n++) {
+        struct node_info info = *graph_info(g, n);
         if (info.op == OP_TIME) dot[n] = num(g, 1.0);
         else if (info.op == OP_INPUT)
             dot[n] = graph_leaf(g, OP_SLOPE, info.offset, 1, 1);
-        else if (moves) dot[n] = node_dot(g, n, dot);
     }
-    node result = g->failed ? 0 : shaped(g, dot[a], a);
+    node result = forward_mode(g, a, dot);
+    mem_free(dot);
+    return result;
+}
+
+node graph_directional(struct graph *g, node a, node leaf, node along)
+{
+    a = opened(g, a);
+    node *dot = new_dots(g, a);
+    if (!dot) return 0;
+    if (leaf <= a) dot[leaf] = shaped(g, along, leaf);
+    node result = forward_mode(g, a, dot);
     mem_free(dot);
     return result;
 }

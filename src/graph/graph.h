@@ -165,9 +165,11 @@ node graph_call(struct graph *g, const struct call_spec *call, size_t params,
 node graph_substitute(struct graph *g, node a, node state);
 
 /* Symbolic derivatives (derive.c): the derivative of a in time, where inputs
- * move by their slopes and the state stands still; and the gradient of the
- * scalar a with respect to a leaf, in the leaf's shape. */
+ * move by their slopes and the state stands still; that along dot, by which the
+ * leaf moves; and the gradient of the scalar a with respect to a leaf, in the
+ * leaf's shape. */
 node graph_time_derivative(struct graph *g, node a);
+node graph_directional(struct graph *g, node a, node leaf, node dot);
 node graph_gradient(struct graph *g, node a, node leaf);
 
 /* sum over i of d a_i / d leaf_i: the divergence of a vector field. */

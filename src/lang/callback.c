@@ -70,6 +70,9 @@ static int fill(struct spec *s, const gsv_callback *c)
     s->noises = c->dim;
     s->diffusion = s->sigma =
         graph_leaf(s->graph, OP_PARAM, c->parameters, c->dim, 1);
+    s->state_of_data = graph_leaf(s->graph, OP_STATE, 0, c->dim, 1);
+    s->data_of_state = s->state_of_data;
+    s->map_log_jacobian = graph_number(s->graph, 0.0);
     return s->graph->failed ? GSV_NO_MEMORY : 0;
 }
 

@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* dx = A*dt + B*dW: equations are sums of terms that are linear in dt and the
- * noises. Their coefficients become the drift and the diffusion matrix. */
+ * noises. */
+#include "lang/equation.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "lang/scope.h"
-
-/* One noise in one equation. A matrix coefficient is that of `L @ dW`. */
-struct term {
-    size_t noise; /* 0 for the equation's own, k for dWk */
-    node coefficient;
-    bool matrix;
-    bool bare; /* still waits for the matrix in L @ dW */
-    struct place place;
-};
-
-/* What an expression is as a differential: a number, and what stands before
- * dt and before each noise. Node 0 is nothing. */
-struct form {
-    node plain, drift;
-    bool has_plain;
-    struct place plain_place;
-    struct term *term;
-    size_t terms, capacity;
-};
 
 static void form_free(struct form *f)
 {
     mem_free(f->term);
     *f = (struct form){0};
+}
+
+/* A vector as a matrix with equal columns. */
+static node widened(struct graph *g, node a, size_t columns)
+{
+    node ones = graph_fill(g, graph_number(g, 1.0), 1, columns);
+    return graph_matmul(g, a, ones);
+}
+
+node term_whole(struct graph *g, const struct term *t)
+{
+    if (!t->row_factor) return t->coefficient;
+    size_t columns = graph_info(g, t->coefficient)->columns;
+    return graph_binary(g, OP_MUL, widened(g, t->row_factor, columns),
+                        t->coefficient);
 }
 
 /* e is where to point when the factors of a noise do not fit together. */
@@ -47,7 +44,9 @@ static int form_add_term(struct builder *b, const struct expr *e,
                             "this noise stands here with a matrix and without, "
                             "or with matrices of different widths; join them "
                             "in one matrix");
-        return combine(b, e, '+', old->coefficient, t.coefficient,
+        old->coefficient = term_whole(g, old);
+        old->row_factor = 0;
+        return combine(b, e, '+', old->coefficient, term_whole(g, &t),
                        &old->coefficient);
     }
     if (MEM_ROOM(f->term, f->terms, f->capacity)) return GSV_NO_MEMORY;
@@ -134,12 +133,26 @@ static int scale(struct builder *b, const struct expr *e, char op, node by,
     struct graph *g = b->spec->graph;
     struct node_info c = *graph_info(g, *coefficient);
     if (c.columns > 1 && graph_info(g, by)->columns == 1 &&
-        graph_size(g, by) == c.rows) {
-        node ones = graph_fill(g, graph_number(g, 1.0), 1, c.columns);
-        by = graph_matmul(g, by, ones);
-    }
+        graph_size(g, by) == c.rows)
+        by = widened(g, by, c.columns);
     if (op == '/') return combine(b, e, '/', *coefficient, by, coefficient);
     return combine(b, e, '*', by, *coefficient, coefficient);
+}
+
+/* What depends on the state stays apart from the matrix whose rows it scales:
+ * system.c looks at it alone. */
+static int scale_term(struct builder *b, const struct expr *e, char op, node by,
+                      struct term *t)
+{
+    struct graph *g = b->spec->graph;
+    size_t rows = graph_info(g, t->coefficient)->rows, n = graph_size(g, by);
+    if (!t->matrix || (n != 1 && n != rows) || !graph_depends(g, by, OP_STATE))
+        return scale(b, e, op, by, &t->coefficient);
+    node before = t->row_factor ? t->row_factor : graph_number(g, 1.0);
+    t->row_factor = graph_binary(g, op == '/' ? OP_DIV : OP_MUL,
+                                 graph_fill(g, before, rows, 1),
+                                 graph_fill(g, by, rows, 1));
+    return 0;
 }
 
 static int form_scale(struct builder *b, const struct expr *e, char op, node by,
@@ -154,7 +167,7 @@ static int form_scale(struct builder *b, const struct expr *e, char op, node by,
             return complain(b->source, t->place,
                             "a matrix goes before a noise with '@': write "
                             "'L @ dW'");
-        status = scale(b, e, op, by, &t->coefficient);
+        status = scale_term(b, e, op, by, t);
         t->bare = false;
     }
     return status;
@@ -246,12 +259,6 @@ static int form_of(struct builder *b, const struct expr *e, struct form *f)
 
 /* --- One equation ------------------------------------------------------- */
 
-struct equation {
-    const struct statement *statement;
-    size_t offset, rows;
-    struct form form;
-};
-
 static int check_shape(struct builder *b, const struct equation *q, node a,
                        const char *what)
 {
@@ -274,7 +281,7 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     struct graph *g = b->spec->graph;
     struct node_info i = *graph_info(g, t->coefficient);
     char text[48];
-    if (graph_depends(g, t->coefficient, OP_STATE))
+    if (graph_depends(g, term_whole(g, t), OP_STATE))
         return complain(b->source, t->place,
                         "the factor of this noise depends on the state, which "
                         "is not supported yet; a factor may depend on "
@@ -297,7 +304,7 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     return 0;
 }
 
-static int build_equation(struct builder *b, struct equation *q)
+int equation_build(struct builder *b, struct equation *q)
 {
     struct graph *g = b->spec->graph;
     struct form *f = &q->form;
@@ -323,208 +330,7 @@ static int build_equation(struct builder *b, struct equation *q)
     return status;
 }
 
-/* --- All of them: the drift vector and the diffusion matrix ------------- */
-
-struct system {
-    struct equation *equation;
-    size_t equations;
-    size_t *shared; /* the numbers k of the dWk, in order of appearance */
-    size_t shares, capacity;
-};
-
-static int find_equation(struct builder *b, const struct statement *s,
-                         struct system *y)
+void equation_free(struct equation *q)
 {
-    char hint[160];
-    struct symbol *state =
-        (struct symbol *)(size_t)scope_find(b, s->declared.name);
-    if (state && state->kind != SYMBOL_STATE)
-        return complain(b->source, s->declared.place,
-                        "'%s' is not a state, and only states have equations",
-                        s->declared.name);
-    if (!state)
-        return complain(b->source, s->declared.place,
-                        "there is no state '%s'%s", s->declared.name,
-                        scope_hint(b, s->declared.name, hint, sizeof hint));
-    if (state->equation)
-        return complain(b->source, s->declared.place,
-                        "'%s' has two equations; join them in one",
-                        s->declared.name);
-    state->equation = true;
-    y->equation[y->equations++] =
-        (struct equation){.statement = s,
-                          .offset = state->offset,
-                          .rows = graph_size(b->spec->graph, state->value)};
-    return 0;
-}
-
-static int find_equations(struct builder *b, const struct ast *ast,
-                          struct system *y)
-{
-    y->equation = NEW(struct equation, ast->statements);
-    if (!y->equation) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < ast->statements; i++) {
-        if (ast->statement[i].kind != EQUATION) continue;
-        int status = find_equation(b, &ast->statement[i], y);
-        if (!status) status = build_equation(b, &y->equation[y->equations - 1]);
-        if (status) return status;
-    }
-    for (size_t i = 0; i < b->symbols; i++) {
-        const struct symbol *s = &b->symbol[i];
-        if (s->kind == SYMBOL_STATE && !s->equation)
-            return complain(b->source, s->place,
-                            "the state '%s' has no equation; add a line "
-                            "'d%s = ...*dt + ...*dW'",
-                            s->name, s->name);
-    }
-    return 0;
-}
-
-/* A dWk that stands in one equation of one row only, which has no dW, is that
- * equation's own noise. */
-static void own_noises(struct system *y)
-{
-    for (size_t i = 0; i < y->equations; i++) {
-        struct equation *q = &y->equation[i];
-        if (q->form.terms != 1 || q->rows != 1) continue;
-        bool alone = true;
-        for (size_t j = 0; j < y->equations; j++)
-            for (size_t k = 0; j != i && k < y->equation[j].form.terms; k++)
-                alone = alone && y->equation[j].form.term[k].noise !=
-                                     q->form.term[0].noise;
-        if (alone) q->form.term[0].noise = 0;
-    }
-}
-
-static int list_shared(struct system *y)
-{
-    for (size_t i = 0; i < y->equations; i++)
-        for (size_t k = 0; k < y->equation[i].form.terms; k++) {
-            size_t noise = y->equation[i].form.term[k].noise, j = 0;
-            while (j < y->shares && y->shared[j] != noise)
-                j++;
-            if (!noise || j < y->shares) continue;
-            if (MEM_ROOM(y->shared, y->shares, y->capacity))
-                return GSV_NO_MEMORY;
-            y->shared[y->shares++] = noise;
-        }
-    return 0;
-}
-
-static size_t own_columns(const struct graph *g, const struct equation *q)
-{
-    for (size_t k = 0; k < q->form.terms; k++) {
-        const struct term *t = &q->form.term[k];
-        if (!t->noise)
-            return t->matrix ? graph_info(g, t->coefficient)->columns : q->rows;
-    }
-    return 0;
-}
-
-/* Writes a term's coefficients into the elements of the matrix (dim, m). */
-static void place_term(struct graph *g, const struct equation *q,
-                       const struct term *t, size_t column, size_t m,
-                       node *element)
-{
-    size_t columns = graph_info(g, t->coefficient)->columns;
-    for (size_t r = 0; r < q->rows; r++) {
-        node *row = element + (q->offset + r) * m + column;
-        for (size_t c = 0; t->matrix && c < columns; c++)
-            row[c] = graph_slice(g, t->coefficient, r * columns + c, 1, 1);
-        if (!t->matrix)
-            row[t->noise ? 0 : r] = graph_slice(g, t->coefficient, r, 1, 1);
-    }
-}
-
-static int full_matrix(struct builder *b, const struct system *y, size_t m,
-                       node *result)
-{
-    struct spec *spec = b->spec;
-    struct graph *g = spec->graph;
-    /* Node 0 is the number 0: what is not written is zero. */
-    node *element = NEW(node, spec->dim * m);
-    if (!element) return GSV_NO_MEMORY;
-    size_t own = y->shares;
-    for (size_t i = 0; i < y->equations; i++) {
-        const struct equation *q = &y->equation[i];
-        for (size_t k = 0; k < q->form.terms; k++) {
-            size_t column = 0;
-            const struct term *t = &q->form.term[k];
-            while (t->noise && y->shared[column] != t->noise)
-                column++;
-            place_term(g, q, t, t->noise ? column : own, m, element);
-        }
-        own += own_columns(g, q);
-    }
-    *result = graph_stack(g, spec->dim * m, element, spec->dim, m);
-    mem_free(element);
-    return 0;
-}
-
-/* Parts in the order of the states' rows. */
-static int gather(struct builder *b, const struct system *y, bool drift,
-                  node *result)
-{
-    node *part = NEW(node, y->equations);
-    if (!part) return GSV_NO_MEMORY;
-    size_t n = 0;
-    for (size_t row = 0; row < b->spec->dim;) {
-        size_t i = 0;
-        while (y->equation[i].offset != row)
-            i++;
-        const struct equation *q = &y->equation[i];
-        part[n++] = drift ? q->form.drift : q->form.term[0].coefficient;
-        row += q->rows;
-    }
-    *result = graph_stack(b->spec->graph, n, part, b->spec->dim, 1);
-    mem_free(part);
-    return 0;
-}
-
-static int build_noise(struct builder *b, struct system *y)
-{
-    struct spec *spec = b->spec;
-    struct graph *g = spec->graph;
-    own_noises(y);
-    int status = list_shared(y);
-    if (status) return status;
-    spec->diagonal = y->shares == 0;
-    spec->noises = y->shares;
-    for (size_t i = 0; i < y->equations; i++) {
-        spec->noises += own_columns(g, &y->equation[i]);
-        spec->diagonal = spec->diagonal && !y->equation[i].form.term[0].matrix;
-    }
-    if (spec->noises < spec->dim)
-        return complain(b->source, y->equation[0].statement->declared.place,
-                        "%zu states are driven by only %zu %s, so the data "
-                        "have no density; give every equation a noise of its "
-                        "own ('dW')",
-                        spec->dim, spec->noises,
-                        spec->noises == 1 ? "noise" : "noises");
-    if (spec->diagonal) {
-        status = gather(b, y, false, &spec->diffusion);
-        spec->sigma = spec->diffusion;
-        return status;
-    }
-    status = full_matrix(b, y, spec->noises, &spec->diffusion);
-    spec->sigma = spec->diffusion;
-    if (!status && spec->noises > spec->dim) {
-        node covariance = graph_matmul(g, spec->diffusion,
-                                       graph_transpose(g, spec->diffusion));
-        spec->sigma = graph_cholesky(g, covariance);
-    }
-    return status;
-}
-
-int build_equations(struct builder *b, const struct ast *ast)
-{
-    struct system y = {0};
-    int status = find_equations(b, ast, &y);
-    if (!status) status = gather(b, &y, true, &b->spec->drift);
-    if (!status) status = build_noise(b, &y);
-    for (size_t i = 0; i < y.equations; i++)
-        form_free(&y.equation[i].form);
-    mem_free(y.equation);
-    mem_free(y.shared);
-    return status;
+    form_free(&q->form);
 }

@@ -86,7 +86,7 @@ int declare(struct builder *b, const struct statement *s);
 /* A network at the argument, with its inputs and outputs scaled. */
 node scaled_net(struct graph *g, size_t net, node argument);
 
-/* --- equation.c --------------------------------------------------------- */
+/* --- system.c ----------------------------------------------------------- */
 
 /* All equations at once: drift, diffusion and sigma of the spec. */
 int build_equations(struct builder *b, const struct ast *ast);

@@ -32,6 +32,15 @@ static void bind_states(struct builder *b, const struct ast *ast)
     }
 }
 
+/* z = x: what is observed are the states themselves. */
+static void build_maps(struct builder *b)
+{
+    struct spec *spec = b->spec;
+    spec->state_of_data = graph_leaf(spec->graph, OP_STATE, 0, spec->dim, 1);
+    spec->data_of_state = spec->state_of_data;
+    spec->map_log_jacobian = graph_number(spec->graph, 0.0);
+}
+
 static int build(struct builder *b, const struct ast *ast)
 {
     int status = declare_all(b, ast, true);
@@ -41,6 +50,7 @@ static int build(struct builder *b, const struct ast *ast)
                         "the model has no state; begin with a line such as "
                         "'state x'");
     bind_states(b, ast);
+    build_maps(b);
     if (b->spec->graph->failed) return GSV_NO_MEMORY;
     status = declare_all(b, ast, false);
     if (!status) status = build_equations(b, ast);

@@ -33,6 +33,13 @@ struct net_spec {
     node argument, value;
 };
 
+/* How the equations' noise becomes that of unit diffusion. */
+enum noise_kind {
+    NOISE_ADDITIVE,  /* sigma(t): without the state                           */
+    NOISE_STRETCHED, /* shape(z) sigma(t): each state is stretched by itself  */
+    NOISE_BRIDGED    /* sigma(z, t), and no map that brings it there          */
+};
+
 struct spec {
     struct graph *graph;
     char **column; /* (dim): the data's columns of the states */
@@ -45,12 +52,34 @@ struct spec {
     struct net_spec *net; /* (graph->nets) */
     size_t nets, net_capacity;
 
+    /* The states as functions of the data, z = Z(x, t), over the state leaf
+     * that stands for x; and back, over the leaf that stands for z. The domain
+     * is positive where Z is defined, in as many rows as there are conditions,
+     * or 0 where it is defined everywhere. */
+    bool mapped;           /* whether Z is anything but z = x */
+    node state_of_data;    /* (dim, 1)                        */
+    node data_of_state;    /* (dim, 1)                        */
+    node map_log_jacobian; /* log |det dZ/dx|                 */
+    node map_domain;       /* (conditions, 1) over x, or 0    */
+
+    /* The equations, over the leaf that stands for z. */
     node drift; /* (dim, 1) */
     bool diagonal;
     size_t noises;
     node diffusion; /* (dim, 1) where diagonal, else (dim, noises)       */
-    node sigma;     /* a square root of the covariance: the diffusion, or */
-                    /* (dim, dim) when there are more noises than states  */
+
+    /* dz = f dt + shape(z, t) sigma(t) dW: each state by itself is stretched,
+     * u = U(z, t) with dU/dz = 1 / shape, and y = sigma(t)^-1 u. */
+    enum noise_kind noise;
+    node sigma; /* a square root of the covariance: (dim, 1) where diagonal,  */
+                /* else (dim, dim); of NOISE_BRIDGED it depends on the state  */
+    node shape; /* (dim, 1), or 0 where it is 1              */
+    node stretch;        /* U over z, (dim, 1), or 0 where it is z    */
+    node unstretch;      /* its inverse over u                        */
+    node stretch_domain; /* (conditions, 1) over z: positive where U is */
+                         /* defined, or 0 where it is everywhere      */
+    node stretch_range;  /* the same of its inverse, over u           */
+    bool numerical;      /* whether U is a quadrature somewhere       */
 };
 
 /* Where the numbers stand that scale a network's inputs and outputs,

@@ -15,50 +15,7 @@ const char *gsv_version(void)
     return GSV_VERSION;
 }
 
-/* --- Unit diffusion ----------------------------------------------------- */
-
-/* sigma y, sigma^-1 y, for a diagonal that is a vector, and for a matrix. */
-static node times_sigma(const struct spec *s, node y)
-{
-    return s->diagonal ? graph_binary(s->graph, OP_MUL, s->sigma, y)
-                       : graph_matmul(s->graph, s->sigma, y);
-}
-
-static node over_sigma(const struct spec *s, node x)
-{
-    return s->diagonal ? graph_binary(s->graph, OP_DIV, x, s->sigma)
-                       : graph_solve(s->graph, s->sigma, x);
-}
-
-static node log_det_sigma(const struct spec *s)
-{
-    struct graph *g = s->graph;
-    if (!s->diagonal) return graph_logdet(g, s->sigma);
-    return graph_sum(g,
-                     graph_unary(g, OP_LOG, graph_unary(g, OP_ABS, s->sigma)));
-}
-
-static int to_unit_diffusion(struct gsv_model *m)
-{
-    const struct spec *s = m->spec;
-    struct graph *g = s->graph;
-    node state = graph_leaf(g, OP_STATE, 0, s->dim, 1);
-    node f = graph_substitute(g, s->drift, times_sigma(s, state));
-    if (graph_depends(g, s->sigma, OP_TIME) ||
-        graph_depends(g, s->sigma, OP_INPUT)) {
-        node moved = graph_time_derivative(g, s->sigma);
-        moved = s->diagonal ? graph_binary(g, OP_MUL, moved, state)
-                            : graph_matmul(g, moved, state);
-        f = graph_binary(g, OP_SUB, f, moved);
-    }
-    m->unit_drift = over_sigma(s, f);
-    m->unit_state = over_sigma(s, state);
-    m->data_state = times_sigma(s, state);
-    m->log_jacobian = graph_unary(g, OP_NEG, log_det_sigma(s));
-    m->learned_noise = graph_depends(g, s->sigma, OP_PARAM);
-    m->calls = g->call.f != NULL;
-    return g->failed ? GSV_NO_MEMORY : 0;
-}
+/* --- What it depends on -------------------------------------------------- */
 
 /* The inputs and parameters that an expression is made of. */
 static int find_leaves(const struct spec *s, node root, bool *input,
@@ -90,8 +47,9 @@ static int find_dependencies(struct gsv_model *m)
     int status = GSV_NO_MEMORY;
     if (m->noise_input && m->noise_param && m->drift_param && other)
         status = find_leaves(s, s->drift, other, m->drift_param);
-    if (!status)
-        status = find_leaves(s, s->sigma, m->noise_input, m->noise_param);
+    const node noise[] = {m->unit_state, m->log_jacobian, s->sigma};
+    for (size_t i = 0; !status && i < sizeof noise / sizeof *noise; i++)
+        status = find_leaves(s, noise[i], m->noise_input, m->noise_param);
     mem_free(other);
     return status;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A model: its spec, the values of its parameters, and the expressions that
- * bring it to unit diffusion. With y = T(x, t) = sigma(t)^-1 x,
+ * bring it to unit diffusion. With y = T(x, t),
  *
- *     dY = f~(Y, t) dt + dW,   f~ = sigma^-1 (f(sigma y, t) - sigma' y),
+ *     dY = f~(Y, t) dt + dW
  *
- * and log p(x'|x) = log p(y'|y) + log |det dT/dx| at the later end. */
+ * and log p(x'|x) = log p(y'|y) + log |det dT/dx| at the later end. Where the
+ * noise is such that no T exists (bridged), y is the state of the equations
+ * and dY = f~ dt + sigma(Y, t) dW. */
 #ifndef SDE_MODEL_H
 #define SDE_MODEL_H
 
@@ -22,6 +24,12 @@ struct gsv_model {
     node unit_state;      /* T(x, t): (dim, 1)                      */
     node data_state;      /* T^-1(y, t): (dim, 1)                   */
     node log_jacobian;    /* log |det dT/dx|                        */
+    node domain;          /* (conditions, 1) over x: positive where T is */
+                          /* defined, or 0 where it is everywhere   */
+    node range;           /* the same of T^-1, over y               */
+    node unit_push;       /* T'(x, t) v over (x; v), 2 dim rows     */
+    node data_push;       /* (T^-1)'(y, t) w over (y; w)            */
+    bool bridged;         /* whether no T brings it to unit diffusion */
     bool learned_noise;   /* whether T depends on parameters        */
     bool *noise_input;    /* (inputs) whether the noise depends on it */
     bool *noise_param;    /* (params) the same                      */
@@ -31,6 +39,13 @@ struct gsv_model {
     gsv_record *record;   /* of a fit, or NULL                      */
     struct tensors state; /* of an optimiser that can be resumed    */
 };
+
+/* --- unit.c ------------------------------------------------------------- */
+
+/* Makes the expressions. */
+int to_unit_diffusion(struct gsv_model *m);
+
+/* --- model.c ------------------------------------------------------------ */
 
 /* A copy, with '?' for what is not UTF-8: a fit takes nothing else, but in a
  * text's comments and in file names there may be anything. */

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* All equations together: the drift vector, the diffusion matrix, and how its
+ * noise becomes that of unit diffusion. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lang/equation.h"
+#include "lang/lamperti.h"
+
+struct system {
+    struct equation *equation;
+    size_t equations;
+    size_t *shared; /* the numbers k of the dWk, in order of appearance */
+    size_t shares, capacity;
+};
+
+static int find_equation(struct builder *b, const struct statement *s,
+                         struct system *y)
+{
+    char hint[160];
+    struct symbol *state =
+        (struct symbol *)(size_t)scope_find(b, s->declared.name);
+    if (state && state->kind != SYMBOL_STATE)
+        return complain(b->source, s->declared.place,
+                        "'%s' is not a state, and only states have equations",
+                        s->declared.name);
+    if (!state)
+        return complain(b->source, s->declared.place,
+                        "there is no state '%s'%s", s->declared.name,
+                        scope_hint(b, s->declared.name, hint, sizeof hint));
+    if (state->equation)
+        return complain(b->source, s->declared.place,
+                        "'%s' has two equations; join them in one",
+                        s->declared.name);
+    state->equation = true;
+    y->equation[y->equations++] =
+        (struct equation){.statement = s,
+                          .offset = state->offset,
+                          .rows = graph_size(b->spec->graph, state->value)};
+    return 0;
+}
+
+static int find_equations(struct builder *b, const struct ast *ast,
+                          struct system *y)
+{
+    y->equation = NEW(struct equation, ast->statements);
+    if (!y->equation) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < ast->statements; i++) {
+        if (ast->statement[i].kind != EQUATION) continue;
+        int status = find_equation(b, &ast->statement[i], y);
+        if (!status) status = equation_build(b, &y->equation[y->equations - 1]);
+        if (status) return status;
+    }
+    for (size_t i = 0; i < b->symbols; i++) {
+        const struct symbol *s = &b->symbol[i];
+        if (s->kind == SYMBOL_STATE && !s->equation)
+            return complain(b->source, s->place,
+                            "the state '%s' has no equation; add a line "
+                            "'d%s = ...*dt + ...*dW'",
+                            s->name, s->name);
+    }
+    return 0;
+}
+
+/* A dWk that stands in one equation of one row only, which has no dW, is that
+ * equation's own noise. */
+static void own_noises(struct system *y)
+{
+    for (size_t i = 0; i < y->equations; i++) {
+        struct equation *q = &y->equation[i];
+        if (q->form.terms != 1 || q->rows != 1) continue;
+        bool alone = true;
+        for (size_t j = 0; j < y->equations; j++)
+            for (size_t k = 0; j != i && k < y->equation[j].form.terms; k++)
+                alone = alone && y->equation[j].form.term[k].noise !=
+                                     q->form.term[0].noise;
+        if (alone) q->form.term[0].noise = 0;
+    }
+}
+
+static int list_shared(struct system *y)
+{
+    for (size_t i = 0; i < y->equations; i++)
+        for (size_t k = 0; k < y->equation[i].form.terms; k++) {
+            size_t noise = y->equation[i].form.term[k].noise, j = 0;
+            while (j < y->shares && y->shared[j] != noise)
+                j++;
+            if (!noise || j < y->shares) continue;
+            if (MEM_ROOM(y->shared, y->shares, y->capacity))
+                return GSV_NO_MEMORY;
+            y->shared[y->shares++] = noise;
+        }
+    return 0;
+}
+
+static size_t own_columns(const struct graph *g, const struct equation *q)
+{
+    for (size_t k = 0; k < q->form.terms; k++) {
+        const struct term *t = &q->form.term[k];
+        if (!t->noise)
+            return t->matrix ? graph_info(g, t->coefficient)->columns : q->rows;
+    }
+    return 0;
+}
+
+/* Writes a term's coefficients into the elements of the matrix (dim, m). */
+static void place_term(struct graph *g, const struct equation *q,
+                       const struct term *t, size_t column, size_t m,
+                       node *element)
+{
+    node whole = term_whole(g, t);
+    size_t columns = graph_info(g, whole)->columns;
+    for (size_t r = 0; r < q->rows; r++) {
+        node *row = element + (q->offset + r) * m + column;
+        for (size_t c = 0; t->matrix && c < columns; c++)
+            row[c] = graph_slice(g, whole, r * columns + c, 1, 1);
+        if (!t->matrix) row[t->noise ? 0 : r] = graph_slice(g, whole, r, 1, 1);
+    }
+}
+
+static int full_matrix(struct builder *b, const struct system *y, size_t m,
+                       node *result)
+{
+    struct spec *spec = b->spec;
+    struct graph *g = spec->graph;
+    /* Node 0 is the number 0: what is not written is zero. */
+    node *element = NEW(node, spec->dim * m);
+    if (!element) return GSV_NO_MEMORY;
+    size_t own = y->shares;
+    for (size_t i = 0; i < y->equations; i++) {
+        const struct equation *q = &y->equation[i];
+        for (size_t k = 0; k < q->form.terms; k++) {
+            size_t column = 0;
+            const struct term *t = &q->form.term[k];
+            while (t->noise && y->shared[column] != t->noise)
+                column++;
+            place_term(g, q, t, t->noise ? column : own, m, element);
+        }
+        own += own_columns(g, q);
+    }
+    *result = graph_stack(g, spec->dim * m, element, spec->dim, m);
+    mem_free(element);
+    return 0;
+}
+
+/* Parts in the order of the states' rows, a vector for each equation. */
+static int gather(struct builder *b, const struct system *y,
+                  node (*part_of)(const struct equation *q), node *result)
+{
+    node *part = NEW(node, y->equations);
+    if (!part) return GSV_NO_MEMORY;
+    size_t n = 0;
+    for (size_t row = 0; row < b->spec->dim;) {
+        size_t i = 0;
+        while (y->equation[i].offset != row)
+            i++;
+        const struct equation *q = &y->equation[i];
+        part[n++] = part_of(q);
+        row += q->rows;
+    }
+    *result = graph_stack(b->spec->graph, n, part, b->spec->dim, 1);
+    mem_free(part);
+    return 0;
+}
+
+static node drift_of(const struct equation *q)
+{
+    return q->form.drift;
+}
+
+static node noise_factor_of(const struct equation *q)
+{
+    return q->form.term[0].coefficient;
+}
+
+static node shape_of(const struct equation *q)
+{
+    return q->shape;
+}
+
+static node stretch_of(const struct equation *q)
+{
+    return q->map.stretch;
+}
+
+static node unstretch_of(const struct equation *q)
+{
+    return q->map.unstretch;
+}
+
+/* --- The factors of noises ---------------------------------------------- */
+
+/* (dim, 1) where every equation has a noise of its own and no other, else
+ * (dim, noises). */
+static int factors(struct builder *b, const struct system *y, node *result)
+{
+    const struct spec *spec = b->spec;
+    return spec->diagonal ? gather(b, y, noise_factor_of, result)
+                          : full_matrix(b, y, spec->noises, result);
+}
+
+/* A square root of the covariance. */
+static node square_root(const struct spec *spec, node factor)
+{
+    struct graph *g = spec->graph;
+    if (spec->diagonal || spec->noises == spec->dim) return factor;
+    return graph_cholesky(g,
+                          graph_matmul(g, factor, graph_transpose(g, factor)));
+}
+
+/* Takes the shape that all noises of an equation share out of its terms; false
+ * where they share none. */
+static bool take_shape(struct builder *b, struct equation *q)
+{
+    struct graph *g = b->spec->graph;
+    node leaf = graph_leaf(g, OP_STATE, 0, b->spec->dim, 1);
+    node state = graph_slice(g, leaf, q->offset, q->rows, 1);
+    node one = graph_number(g, 1.0);
+    for (size_t i = 0; i < q->form.terms; i++) {
+        struct term *t = &q->form.term[i];
+        node shape, rest;
+        if (t->matrix && graph_depends(g, t->coefficient, OP_STATE))
+            return false;
+        node factor = !t->matrix      ? t->coefficient
+                      : t->row_factor ? t->row_factor
+                                      : one;
+        if (!lamperti_split(g, graph_fill(g, factor, q->rows, 1), state, &rest,
+                            &shape))
+            return false;
+        rest = graph_fill(g, rest, q->rows, 1);
+        shape = graph_fill(g, shape, q->rows, 1);
+        if (i && shape != q->shape) return false;
+        q->shape = shape;
+        if (t->matrix) t->row_factor = rest;
+        else t->coefficient = rest;
+    }
+    if (!graph_depends(g, q->shape, OP_STATE)) {
+        q->map = (struct lamperti){.stretch = state, .unstretch = state};
+        return true;
+    }
+    return lamperti_find(b->spec, q->shape, state, &q->map);
+}
+
+/* Conditions below each other; 0 for none. */
+static int join_conditions(struct builder *b, const struct system *y,
+                           bool range, node *result)
+{
+    struct graph *g = b->spec->graph;
+    node *part = NEW(node, y->equations);
+    size_t n = 0, rows = 0;
+    if (!part) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < y->equations; i++) {
+        const struct lamperti *map = &y->equation[i].map;
+        node condition = range ? map->range : map->domain;
+        if (!condition) continue;
+        part[n++] = condition;
+        rows += graph_size(g, condition);
+    }
+    *result = n ? graph_stack(g, n, part, rows, 1) : 0;
+    mem_free(part);
+    return 0;
+}
+
+static int build_stretch(struct builder *b, struct system *y)
+{
+    struct spec *spec = b->spec;
+    int status = gather(b, y, shape_of, &spec->shape);
+    if (!status) status = gather(b, y, stretch_of, &spec->stretch);
+    if (!status) status = gather(b, y, unstretch_of, &spec->unstretch);
+    if (!status) status = join_conditions(b, y, false, &spec->stretch_domain);
+    if (!status) status = join_conditions(b, y, true, &spec->stretch_range);
+    for (size_t i = 0; i < y->equations; i++)
+        spec->numerical = spec->numerical || y->equation[i].map.numerical;
+    spec->noise = NOISE_STRETCHED;
+    return status;
+}
+
+/* From the diffusion on: how it becomes that of unit diffusion. */
+static int build_kind(struct builder *b, struct system *y)
+{
+    struct spec *spec = b->spec;
+    bool found = true;
+    spec->sigma = square_root(spec, spec->diffusion);
+    spec->noise = NOISE_ADDITIVE;
+    if (!graph_depends(spec->graph, spec->diffusion, OP_STATE)) return 0;
+    for (size_t i = 0; found && i < y->equations; i++)
+        found = take_shape(b, &y->equation[i]);
+    spec->noise = NOISE_BRIDGED;
+    if (!found) return 0;
+    node factor;
+    int status = factors(b, y, &factor);
+    if (status) return status;
+    spec->sigma = square_root(spec, factor);
+    return build_stretch(b, y);
+}
+
+static int build_noise(struct builder *b, struct system *y)
+{
+    struct spec *spec = b->spec;
+    const struct graph *g = spec->graph;
+    own_noises(y);
+    int status = list_shared(y);
+    if (status) return status;
+    spec->diagonal = y->shares == 0;
+    spec->noises = y->shares;
+    for (size_t i = 0; i < y->equations; i++) {
+        spec->noises += own_columns(g, &y->equation[i]);
+        spec->diagonal = spec->diagonal && !y->equation[i].form.term[0].matrix;
+    }
+    if (spec->noises < spec->dim)
+        return complain(b->source, y->equation[0].statement->declared.place,
+                        "%zu states are driven by only %zu %s, so the data "
+                        "have no density; give every equation a noise of its "
+                        "own ('dW')",
+                        spec->dim, spec->noises,
+                        spec->noises == 1 ? "noise" : "noises");
+    status = factors(b, y, &spec->diffusion);
+    return status ? status : build_kind(b, y);
+}
+
+int build_equations(struct builder *b, const struct ast *ast)
+{
+    struct system y = {0};
+    int status = find_equations(b, ast, &y);
+    if (!status) status = gather(b, &y, drift_of, &b->spec->drift);
+    if (!status) status = build_noise(b, &y);
+    for (size_t i = 0; i < y.equations; i++)
+        equation_free(&y.equation[i]);
+    mem_free(y.equation);
+    mem_free(y.shared);
+    return status;
+}
