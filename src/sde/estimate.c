@@ -110,6 +110,7 @@ void estimate_prepare(struct estimate *e, const double *guide)
     program_prepare(e->unit, value, &e->unit_uniforms);
     program_prepare(e->map, value, &e->map_uniforms);
     program_prepare(e->back, value, &e->back_uniforms);
+    if (e->range) program_prepare(e->range, value, &e->range_uniforms);
     e->frozen = guide != NULL;
     e->guide_unit = guide ? &e->frozen_unit : &e->unit_uniforms;
     e->guide_map = guide ? &e->frozen_map : &e->map_uniforms;
@@ -117,6 +118,7 @@ void estimate_prepare(struct estimate *e, const double *guide)
     program_prepare(e->unit, guide, &e->frozen_unit);
     program_prepare(e->map, guide, &e->frozen_map);
     program_prepare(e->back, guide, &e->frozen_back);
+    if (e->range) program_prepare(e->range, guide, &e->frozen_range);
 }
 
 static int make_programs(struct estimate *e)
@@ -124,7 +126,7 @@ static int make_programs(struct estimate *e)
     const gsv_model *m = e->model;
     size_t n = m->spec->parameters, outputs = 1;
     bool wide = e->options->wide;
-    node unit[2] = {m->unit_drift}, map[2] = {m->unit_state, m->log_jacobian};
+    node unit[2] = {m->unit_drift};
     if (e->options->form == GSV_FORM_STRATONOVICH) {
         int status = add_divergence(e, &unit[1]);
         if (status) return status;
@@ -132,8 +134,14 @@ static int make_programs(struct estimate *e)
     }
     const struct graph *g = e->graph ? e->graph : m->spec->graph;
     e->unit = program_new(g, outputs, unit, n, wide);
-    e->map = program_new(g, 2, map, n, wide);
-    e->back = program_new(g, 1, &m->data_state, n, wide);
+    e->map = program_new(g, 3, m->forth, n, wide);
+    e->back = program_new(g, 2, m->back, n, wide);
+    if (m->range) {
+        e->range = program_new(g, 1, &m->range, n, wide);
+        if (!e->range || uniforms_init(&e->range_uniforms, e->range) ||
+            uniforms_init(&e->frozen_range, e->range))
+            return GSV_NO_MEMORY;
+    }
     if (!e->unit || !e->map || !e->back ||
         uniforms_init(&e->unit_uniforms, e->unit) ||
         uniforms_init(&e->map_uniforms, e->map) ||
@@ -370,7 +378,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->S2_bar, gradient ? weights : 0},
         {&s->pilot, PILOTS},
         {&s->pilot2, PILOTS},
-        {&s->x, d * G},
+        {&s->x, 2 * d * G},
         {&s->y_bar, d * G},
         {&s->end_time, G},
         {&s->end_input, n * G},
@@ -395,6 +403,11 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         workspace_init(&s->map, e->map, G, gradient, false) ||
         workspace_init(&s->back, e->back, G, false, false))
         return GSV_NO_MEMORY;
+    if (e->range) {
+        s->outside = NEW(bool, P);
+        if (!s->outside || workspace_init(&s->range, e->range, P, false, false))
+            return GSV_NO_MEMORY;
+    }
     for (size_t i = 0; i < parts; i++)
         *part[i].array = arena_take(&s->arena, part[i].count);
     s->draw.d = d;
@@ -407,6 +420,8 @@ static void scratch_free(struct scratch *s)
     workspace_free(&s->unit);
     workspace_free(&s->map);
     workspace_free(&s->back);
+    workspace_free(&s->range);
+    mem_free(s->outside);
     arena_free(&s->arena);
     mem_free(s->context);
     mem_free(s->piece);
@@ -452,6 +467,7 @@ int estimate_init(struct estimate *e, const gsv_model *m,
                            .most = most};
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
+    if (!status) status = domain_check(e);
     if (!status) status = find_longest(e);
     if (!status) status = check_reference(e);
     if (!status) status = make_groups(e);
@@ -485,10 +501,13 @@ void estimate_free(struct estimate *e)
     uniforms_free(&e->frozen_unit);
     uniforms_free(&e->frozen_map);
     uniforms_free(&e->frozen_back);
+    uniforms_free(&e->frozen_range);
     uniforms_free(&e->back_uniforms);
+    uniforms_free(&e->range_uniforms);
     program_free(e->unit);
     program_free(e->map);
     program_free(e->back);
+    program_free(e->range);
     graph_free(e->graph);
     gaps_free(&e->gaps);
 }

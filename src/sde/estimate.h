@@ -41,13 +41,14 @@ struct estimate {
     uint32_t iteration; /* of the random numbers */
     bool halved;        /* whether l(2 dt) is wanted */
 
-    struct graph *graph;  /* the model's with more nodes, or NULL     */
-    struct program *unit; /* f~, and with stratonovich its divergence */
-    struct program *map;  /* T and log |det dT/dx|                    */
-    struct program *back; /* T^-1                                     */
-    struct uniforms unit_uniforms, map_uniforms, back_uniforms;
+    struct graph *graph;   /* the model's with more nodes, or NULL     */
+    struct program *unit;  /* f~, and with stratonovich its divergence */
+    struct program *map;   /* the model's forth: T, log |det dT/dx|, T'v */
+    struct program *back;  /* the model's back: T^-1, (T^-1)'w         */
+    struct program *range; /* of T^-1, or NULL where it is all of space */
+    struct uniforms unit_uniforms, map_uniforms, back_uniforms, range_uniforms;
     /* References are made from these values: the same, or frozen ones. */
-    struct uniforms frozen_unit, frozen_map, frozen_back;
+    struct uniforms frozen_unit, frozen_map, frozen_back, frozen_range;
     const struct uniforms *guide_unit, *guide_map;
     bool frozen;
 
@@ -92,7 +93,8 @@ struct context {
 
 /* A thread's own memory. P is the capacity of a block. */
 struct scratch {
-    struct workspace unit, map, back;
+    struct workspace unit, map, back, range;
+    bool *outside; /* (P) points beyond T's range */
     struct arena arena;
     struct draw draw;
     struct context *context; /* (batch) */
@@ -105,7 +107,8 @@ struct scratch {
     double *weigh;                   /* weigh_scratch()           */
     double *S, *S2, *S_bar, *S2_bar; /* (groups of an item, paths) */
     double *pilot, *pilot2;          /* (batch, PILOTS)           */
-    double *x, *y_bar, *end_time;    /* (d, 2 batch), (2 batch)   */
+    double *x;                       /* (2 d, 2 batch)            */
+    double *y_bar, *end_time;        /* (d, 2 batch), (2 batch)   */
     double *end_input, *end_slope;   /* (inputs, 2 batch)         */
     double *dot, *small;             /* (d, P), (4 d)             */
     double *unit_bar, *map_bar;      /* of the uniforms           */
@@ -137,6 +140,15 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once);
 
 /* References and forms of all contexts, as the options ask for. */
 void contexts_choose(const struct estimate *e, struct scratch *s);
+
+/* --- range.c ------------------------------------------------------------- */
+
+/* Data where T is not defined are named in an error. */
+int domain_check(const struct estimate *e);
+
+/* Fills s->outside for the points; e->range is there. */
+void range_look(const struct estimate *e, struct scratch *s,
+                const struct uniforms *u, const struct points *in);
 
 /* --- single.c ----------------------------------------------------------- */
 

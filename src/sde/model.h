@@ -27,8 +27,9 @@ struct gsv_model {
     node domain;          /* (conditions, 1) over x: positive where T is */
                           /* defined, or 0 where it is everywhere   */
     node range;           /* the same of T^-1, over y               */
-    node unit_push;       /* T'(x, t) v over (x; v), 2 dim rows     */
-    node data_push;       /* (T^-1)'(y, t) w over (y; w)            */
+    node forth[3];        /* T, log |det dT/dx| and T'(x, t) v, over */
+                          /* (x; v), a state of 2 dim rows          */
+    node back[2];         /* T^-1 and (T^-1)'(y, t) w, over (y; w)  */
     bool bridged;         /* whether no T brings it to unit diffusion */
     bool learned_noise;   /* whether T depends on parameters        */
     bool *noise_input;    /* (inputs) whether the noise depends on it */

@@ -128,16 +128,22 @@ static node log_jacobian(const struct spec *s)
     return op(g, OP_SUB, sum, log_abs_sum(g, shape));
 }
 
-/* The derivative of a map at the first half of a leaf along the second. */
-static node pushed(const struct spec *s, node map)
+/* An expression at the first half of a leaf that is twice as long. */
+static node at_first(const struct spec *s, node a)
+{
+    node both = graph_leaf(s->graph, OP_STATE, 0, 2 * s->dim, 1);
+    return graph_substitute(s->graph, a,
+                            graph_slice(s->graph, both, 0, s->dim, 1));
+}
+
+/* The derivative of such a one along the second half. */
+static node pushed(const struct spec *s, node a)
 {
     struct graph *g = s->graph;
     size_t d = s->dim;
     node both = graph_leaf(g, OP_STATE, 0, 2 * d, 1);
-    node at = graph_slice(g, both, 0, d, 1);
     node along = graph_slice(g, both, d, d, 1);
-    return graph_directional(g, graph_substitute(g, map, at), both,
-                             graph_pad(g, along, 0, 2 * d, 1));
+    return graph_directional(g, a, both, graph_pad(g, along, 0, 2 * d, 1));
 }
 
 int to_unit_diffusion(struct gsv_model *m)
@@ -164,8 +170,11 @@ int to_unit_diffusion(struct gsv_model *m)
     if (s->stretch_range)
         m->range =
             graph_substitute(g, s->stretch_range, times_sigma(s, leaf_of(s)));
-    m->unit_push = pushed(s, m->unit_state);
-    m->data_push = pushed(s, m->data_state);
+    m->forth[0] = at_first(s, m->unit_state);
+    m->forth[1] = at_first(s, m->log_jacobian);
+    m->forth[2] = pushed(s, m->forth[0]);
+    m->back[0] = at_first(s, m->data_state);
+    m->back[1] = pushed(s, m->back[0]);
     m->learned_noise = graph_depends(g, m->unit_state, OP_PARAM) ||
                        graph_depends(g, m->log_jacobian, OP_PARAM) ||
                        (m->bridged && graph_depends(g, s->sigma, OP_PARAM));

@@ -123,21 +123,55 @@ static struct slice slice_of(const struct estimate *e, const struct scratch *s,
         .scratch = s->weigh};
 }
 
+/* A path that leaves T's range has weight zero. Its points there move to the
+ * chord, so that nothing that is not finite comes of them. */
+static void stay_inside(const struct estimate *e, struct scratch *s,
+                        const struct block *b, const struct uniforms *u)
+{
+    struct points in = block_points(s, b);
+    bool guided = e->frozen && u == e->guide_unit;
+    range_look(e, s, guided ? &e->frozen_range : &e->range_uniforms, &in);
+    for (size_t i = 0; i < b->pieces; i++) {
+        const struct piece *p = &b->piece[i];
+        const struct context *c = p->context;
+        double shift = has_middle(p) ? 0.5 : 0.0;
+        for (size_t n = 0; n < p->columns * p->K; n++) {
+            if (!s->outside[p->at + n]) continue;
+            double step = (double)(p->first + n / p->K) + shift;
+            double share = step / (double)c->M;
+            for (size_t j = 0; j < e->d; j++)
+                s->Z[j * b->P + p->at + n] =
+                    c->y0[j] + share * (c->y1[j] - c->y0[j]);
+        }
+    }
+}
+
+static void weigh_nothing(const struct scratch *s, const struct piece *p,
+                          double *S, double *S2)
+{
+    for (size_t n = 0; n < p->columns * p->K; n++)
+        if (s->outside[p->at + n])
+            S[p->slot + n % p->K] = S2[p->slot + n % p->K] = -INFINITY;
+}
+
 void block_forward(const struct estimate *e, struct scratch *s,
                    const struct uniforms *u, const struct block *b, double *S,
                    double *S2)
 {
-    bool times = e->inputs || program_uses(e->unit, OP_TIME);
+    bool times = e->inputs || program_uses(e->unit, OP_TIME) ||
+                 (e->range && program_uses(e->range, OP_TIME));
     for (size_t i = 0; i < b->pieces; i++) {
         sample(e, s, &b->piece[i], b->P, b->purpose);
         if (times) fill_times(e, s, &b->piece[i], b->P);
     }
     struct points in = block_points(s, b);
+    if (e->range) stay_inside(e, s, b, u);
     program_forward(e->unit, u, &s->unit, &in);
     for (size_t i = 0; S && i < b->pieces; i++) {
         const struct piece *p = &b->piece[i];
         struct slice slice = slice_of(e, s, b, p);
         weigh(&slice, S + p->slot, S2 + p->slot);
+        if (e->range) weigh_nothing(s, p, S, S2);
     }
 }
 
