@@ -192,7 +192,7 @@ static void measure_energy(const struct estimate *e, struct context *c,
 static enum form choose_form(const struct estimate *e, const struct context *c)
 {
     bool brownian = c->reference.kind == REFERENCE_BROWNIAN;
-    switch (e->options->form) {
+    switch (e->form) {
     case GSV_FORM_ITO: return FORM_ITO;
     /* Against brownian the midpoint is ito: it is called by that name. */
     case GSV_FORM_MIDPOINT: return brownian ? FORM_ITO : FORM_MIDPOINT;

@@ -250,11 +250,13 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
         c->base += reference_log_density(&c->reference, c->y0, c->y1);
         memset(c->bars, 0, bars_size(e) * sizeof *c->bars);
     }
+    if (e->potential) potentials_add(e, s);
 }
 
 void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
 {
     size_t d = e->d, P = 2 * s->contexts;
+    if (e->potential) potentials_add_vjp(e, s, once);
     if (!e->model->learned_noise) return;
     /* T may have run for another batch, or for the guide, in between. */
     read_ends(e, s);

@@ -121,16 +121,37 @@ void estimate_prepare(struct estimate *e, const double *guide)
     if (e->range) program_prepare(e->range, guide, &e->frozen_range);
 }
 
+/* Where the state of one dimension was stretched, its drift is often singular
+ * at a boundary, and sums over steps near it are poor: of the stratonovich
+ * form only an integral over time is left to sum. Networks would have to be
+ * differentiated twice. */
+static void choose_form(struct estimate *e)
+{
+    const gsv_model *m = e->model;
+    bool formula = !m->calls && !m->spec->graph->nets;
+    bool potential = has_potential(e);
+    e->form = e->options->form;
+    if (e->form == GSV_FORM_AUTO && potential && formula && e->longest > 1 &&
+        m->spec->noise == NOISE_STRETCHED && !e->options->joint)
+        e->form = GSV_FORM_STRATONOVICH;
+    e->potential = potential && e->form == GSV_FORM_STRATONOVICH;
+}
+
 static int make_programs(struct estimate *e)
 {
     const gsv_model *m = e->model;
     size_t n = m->spec->parameters, outputs = 1;
     bool wide = e->options->wide;
-    node unit[2] = {m->unit_drift};
-    if (e->options->form == GSV_FORM_STRATONOVICH) {
+    node unit[4] = {m->unit_drift};
+    if (e->form == GSV_FORM_STRATONOVICH) {
         int status = add_divergence(e, &unit[1]);
         if (status) return status;
         outputs = 2;
+    }
+    if (e->potential && m->distance) {
+        e->barriers = graph_size(m->spec->graph, m->distance);
+        unit[outputs++] = m->distance;
+        unit[outputs++] = m->steepness;
     }
     const struct graph *g = e->graph ? e->graph : m->spec->graph;
     e->unit = program_new(g, outputs, unit, n, wide);
@@ -365,6 +386,8 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->dot, path},
         {&s->f_bar, bars},
         {&s->div_bar, gradient ? P : 0},
+        {&s->distance_bar, gradient ? e->barriers * P : 0},
+        {&s->steepness_bar, gradient ? e->barriers * P : 0},
         {&s->dY_bar, bars},
         {&s->Y_bar, bars},
         {&s->Z_bar, bars},
@@ -472,6 +495,7 @@ int estimate_init(struct estimate *e, const gsv_model *m,
     if (!status) status = check_reference(e);
     if (!status) status = make_groups(e);
     if (!status) status = make_room_for_groups(e);
+    if (!status) choose_form(e);
     if (!status) status = make_programs(e);
     if (status) return status;
     make_sizes(e);

@@ -40,9 +40,13 @@ struct estimate {
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
     bool halved;        /* whether l(2 dt) is wanted */
+    enum gsv_form form; /* the options', or chosen for the whole model */
+    bool potential;     /* int f~ dY is known from its ends: potential.c */
 
     struct graph *graph;   /* the model's with more nodes, or NULL     */
-    struct program *unit;  /* f~, and with stratonovich its divergence */
+    struct program *unit;  /* f~, and with stratonovich its divergence; */
+                           /* distance and steepness of boundaries      */
+    size_t barriers;       /* boundaries that are looked at             */
     struct program *map;   /* the model's forth: T, log |det dT/dx|, T'v */
     struct program *back;  /* the model's back: T^-1, (T^-1)'w         */
     struct program *range; /* of T^-1, or NULL where it is all of space */
@@ -103,19 +107,20 @@ struct scratch {
     struct piece *piece;          /* (batch) */
     double *xi, *at, *Y, *Z, *dY; /* (d, P)                    */
     double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
-    double *time, *input, *slope;    /* (P), (inputs, P)          */
-    double *weigh;                   /* weigh_scratch()           */
-    double *S, *S2, *S_bar, *S2_bar; /* (groups of an item, paths) */
-    double *pilot, *pilot2;          /* (batch, PILOTS)           */
-    double *x;                       /* (2 d, 2 batch)            */
-    double *y_bar, *end_time;        /* (d, 2 batch), (2 batch)   */
-    double *end_input, *end_slope;   /* (inputs, 2 batch)         */
-    double *dot, *small;             /* (d, P), (4 d)             */
-    double *unit_bar, *map_bar;      /* of the uniforms           */
-    double *unit_part, *map_part;    /* the same of one group     */
-    double *group_S;                 /* (K) of one group          */
-    double *sorted;                  /* (K) for k-hat             */
-    double *single;                  /* single_size()             */
+    double *distance_bar, *steepness_bar; /* (barriers, P)      */
+    double *time, *input, *slope;         /* (P), (inputs, P)          */
+    double *weigh;                        /* weigh_scratch()           */
+    double *S, *S2, *S_bar, *S2_bar;      /* (groups of an item, paths) */
+    double *pilot, *pilot2;               /* (batch, PILOTS)           */
+    double *x;                            /* (2 d, 2 batch)            */
+    double *y_bar, *end_time;             /* (d, 2 batch), (2 batch)   */
+    double *end_input, *end_slope;        /* (inputs, 2 batch)         */
+    double *dot, *small;                  /* (d, P), (4 d)             */
+    double *unit_bar, *map_bar;           /* of the uniforms           */
+    double *unit_part, *map_part;         /* the same of one group     */
+    double *group_S;                      /* (K) of one group          */
+    double *sorted;                       /* (K) for k-hat             */
+    double *single;                       /* single_size()             */
 };
 
 enum { PILOTS = 64, LANES = 64 };
@@ -149,6 +154,16 @@ int domain_check(const struct estimate *e);
 /* Fills s->outside for the points; e->range is there. */
 void range_look(const struct estimate *e, struct scratch *s,
                 const struct uniforms *u, const struct points *in);
+
+/* --- potential.c -------------------------------------------------------- */
+
+/* Whether int f~ dY of a path depends on its ends alone. */
+bool has_potential(const struct estimate *e);
+
+/* Adds it to the base of all contexts. */
+void potentials_add(const struct estimate *e, struct scratch *s);
+void potentials_add_vjp(const struct estimate *e, struct scratch *s,
+                        double once);
 
 /* --- single.c ----------------------------------------------------------- */
 

@@ -30,6 +30,10 @@ struct gsv_model {
     node forth[3];        /* T, log |det dT/dx| and T'(x, t) v, over */
                           /* (x; v), a state of 2 dim rows          */
     node back[2];         /* T^-1 and (T^-1)'(y, t) w, over (y; w)  */
+    node distance;        /* (conditions, 1) over y from the boundaries of */
+                          /* the range, in one dimension; or 0      */
+    node steepness;       /* a / distance, where f~ = a / distance + ... */
+                          /* at the boundary                        */
     bool bridged;         /* whether no T brings it to unit diffusion */
     bool learned_noise;   /* whether T depends on parameters        */
     bool *noise_input;    /* (inputs) whether the noise depends on it */

@@ -13,7 +13,7 @@ enum { VECTOR = 8, FEW = 16 };
 
 size_t walk_columns(const struct estimate *e, size_t M)
 {
-    return M + (e->options->form == GSV_FORM_STRATONOVICH);
+    return M + (e->form == GSV_FORM_STRATONOVICH);
 }
 
 /* --- Sampling ----------------------------------------------------------- */
@@ -107,8 +107,12 @@ static struct slice slice_of(const struct estimate *e, const struct scratch *s,
 {
     const double *f = program_output(e->unit, &s->unit, b->P, 0);
     bool divergence = p->context->form == FORM_STRATONOVICH;
+    const double *wall[2] = {NULL, NULL};
+    for (size_t i = 0; e->barriers && i < 2; i++)
+        wall[i] = program_output(e->unit, &s->unit, b->P, 2 + i) + p->at;
     return (struct slice){
         .form = p->context->form,
+        .whole = e->potential,
         .reference = &p->context->reference,
         .first = p->first,
         .steps = p->steps,
@@ -120,6 +124,9 @@ static struct slice slice_of(const struct estimate *e, const struct scratch *s,
         .f = f + p->at,
         .div = divergence ? program_output(e->unit, &s->unit, b->P, 1) + p->at
                           : NULL,
+        .barriers = e->barriers,
+        .distance = wall[0],
+        .steepness = wall[1],
         .scratch = s->weigh};
 }
 
@@ -215,13 +222,16 @@ static void block_backward(const struct estimate *e, struct scratch *s,
             .reference = &p->context->reference_bar,
             .f_bar = s->f_bar + p->at,
             .div_bar = s->div_bar + p->at,
+            .distance_bar = s->distance_bar + p->at,
+            .steepness_bar = s->steepness_bar + p->at,
             .dY_bar = s->dY_bar + p->at,
             .Y_bar = s->Y_bar + p->at,
             .Z_bar = s->Z_bar + p->at};
         weigh_vjp(&slice, &bar);
     }
     program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
-                (const double *const[2]){s->f_bar, s->div_bar},
+                (const double *const[4]){s->f_bar, s->div_bar, s->distance_bar,
+                                         s->steepness_bar},
                 ends ? s->Z_bar : NULL, s->unit_bar);
     for (size_t i = 0; ends && i < b->pieces; i++)
         ends_backward(e, s, b, &b->piece[i]);
