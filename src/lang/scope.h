@@ -9,6 +9,7 @@
 
 enum symbol_kind {
     SYMBOL_STATE,
+    SYMBOL_COLUMN, /* of the data, that a state is a function of */
     SYMBOL_INPUT,
     SYMBOL_PARAM,
     SYMBOL_CONSTANT,
@@ -22,9 +23,10 @@ struct symbol {
     struct place place;
     node value;    /* of a net: at its own arguments        */
     size_t net;    /* of a net: its number in the graph     */
-    size_t offset; /* of a state: its first row             */
+    size_t offset; /* of a state or column: its first row   */
     bool equation; /* of a state: seen                      */
     int rank;
+    const char *column; /* of a state: what it is a function of, or NULL */
 };
 
 struct builder {
@@ -85,6 +87,36 @@ int declare(struct builder *b, const struct statement *s);
 
 /* A network at the argument, with its inputs and outputs scaled. */
 node scaled_net(struct graph *g, size_t net, node argument);
+
+/* --- state.c ------------------------------------------------------------ */
+
+int declare_state(struct builder *b, const struct statement *s);
+
+/* Refuses columns of the data that something else is read from. */
+int columns_are_free(struct builder *b, const struct declared *d);
+
+/* The states as functions of the data, and back. */
+int build_maps(struct builder *b);
+
+/* The statement that declares a name, wherever it stands, or NULL. */
+const struct statement *find_declaration(const struct builder *b,
+                                         const char *name);
+
+/* --- invert.c ----------------------------------------------------------- */
+
+/* A state as a function of a column of the same size. */
+struct state_map {
+    node forward;    /* over the state leaf as x                       */
+    node inverse;    /* over the leaf as z                             */
+    node log_slope;  /* log |det| of the forward map's derivative      */
+    node *condition; /* (conditions) over x: positive where it is defined */
+    size_t conditions, capacity;
+};
+
+/* Goes from the outside of e to the column in it: the inverse, at first z,
+ * becomes x; slopes and conditions are added. */
+int invert(struct builder *b, const struct expr *e, const char *column,
+           struct state_map *m);
 
 /* --- system.c ----------------------------------------------------------- */
 
