@@ -145,9 +145,8 @@ static int check_lower(struct builder *b, const struct statement *s)
     return 0;
 }
 
-/* Makes room for one more parameter; the caller fills it in. */
-static struct param_spec *new_param(struct spec *spec, const char *name,
-                                    size_t rows, size_t columns)
+struct param_spec *new_param(struct spec *spec, const char *name, size_t rows,
+                             size_t columns)
 {
     if (MEM_ROOM(spec->param, spec->params, spec->param_capacity)) return NULL;
     struct param_spec *p = &spec->param[spec->params++];
@@ -322,11 +321,22 @@ node scaled_net(struct graph *g, size_t net, node argument)
     return graph_binary(g, OP_ADD, graph_binary(g, OP_MUL, y, stretch), shift);
 }
 
+int add_layers(struct builder *b, const struct declared *name, size_t layers,
+               const size_t *width, enum activation act, size_t *net)
+{
+    struct spec *spec = b->spec;
+    size_t offset = spec->parameters;
+    int status = 0;
+    for (size_t l = 0; !status && l < layers; l++)
+        status = add_layer(b, name, l, width[l], width[l + 1]);
+    if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
+    return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;
+}
+
 static int add_net(struct builder *b, const struct statement *s, size_t inputs,
                    enum activation act, size_t *net)
 {
-    struct spec *spec = b->spec;
-    size_t layers = s->widths + 1, offset = spec->parameters;
+    size_t layers = s->widths + 1;
     size_t *width = NEW(size_t, layers + 1);
     int status = width ? 0 : GSV_NO_MEMORY;
     if (width) {
@@ -334,15 +344,13 @@ static int add_net(struct builder *b, const struct statement *s, size_t inputs,
         if (s->widths) memcpy(width + 1, s->width, s->widths * sizeof *width);
         width[layers] = s->outputs;
     }
-    for (size_t l = 0; !status && l < layers; l++)
-        status = add_layer(b, &s->declared, l, width[l], width[l + 1]);
+    if (!status) status = add_layers(b, &s->declared, layers, width, act, net);
     if (!status) status = add_scales(b, &s->declared, inputs, s->outputs);
-    if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
     mem_free(width);
-    return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;
+    return status;
 }
 
-static int note_net(struct spec *spec, struct net_spec net)
+int note_net(struct spec *spec, struct net_spec net)
 {
     if (MEM_ROOM(spec->net, spec->nets, spec->net_capacity))
         return GSV_NO_MEMORY;
@@ -372,7 +380,7 @@ static int declare_net(struct builder *b, const struct statement *s)
     if (!status) {
         node argument = graph_stack(g, s->arguments, a, inputs, 1);
         value = scaled_net(g, net, argument);
-        status = note_net(b->spec, (struct net_spec){argument, value});
+        status = note_net(b->spec, (struct net_spec){argument, value, false});
     }
     mem_free(a);
     if (status) return status;

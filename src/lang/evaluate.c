@@ -392,6 +392,7 @@ static int apply_function(struct builder *b, const struct expr *e,
 static int evaluate_call(struct builder *b, const struct expr *e, node *result)
 {
     const struct symbol *s = scope_find(b, e->name);
+    if (is_flow(b, e)) return evaluate_flow(b, e, result);
     if (!(s && s->kind == SYMBOL_NET) && !find_function(e->name))
         return unknown_function(b, e);
     node *a = NEW(node, e->kids);

@@ -294,6 +294,7 @@ static int undo(struct builder *b, const struct expr *e, const char *column,
     bool call = e->kind == EXPR_CALL;
     if (e->kind == EXPR_BINARY || (call && !strcmp(e->name, "pow")))
         return undo_pair(b, e, column, m, inside);
+    if (is_flow(b, e)) return undo_flow(b, e, m);
     if (!call || e->kids != 1) return no_inverse(b, e);
     int status = evaluate(b, *inside, &x);
     return status ? status : undo_function(b, e, x, m);

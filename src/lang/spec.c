@@ -63,6 +63,7 @@ struct spec *spec_new(const struct source *source)
         b.spec = NULL;
     }
     mem_free(b.symbol);
+    mem_free(b.flow);
     ast_free(ast);
     return b.spec;
 }
@@ -90,6 +91,7 @@ void spec_free(struct spec *spec)
     mem_free(spec->column);
     mem_free(spec->input);
     mem_free(spec->net);
+    mem_free(spec->flow);
     graph_free(spec->graph);
     mem_free(spec);
 }

@@ -288,6 +288,7 @@ static int build_map(struct builder *b, const struct statement *s,
     if (!state->column) return 0;
     const char *column = state->column;
     int status = declare_lets(b, s->value, NULL);
+    if (!status) status = declare_flow(b, s);
     struct symbol *c = (struct symbol *)(size_t)scope_find(b, column);
     c->value = here;
     if (!status) status = evaluate(b, s->value, &m->forward);
