@@ -376,6 +376,9 @@ static int find_flow(struct builder *b, const struct expr *e,
                         "flow(x)'");
     int status = evaluate(b, e->kid[0], x);
     if (status) return status;
+    if (!graph_depends(g, *x, OP_STATE))
+        return complain(b->source, expr_span(e),
+                        "the column is not in this flow; write 'flow(x)'");
     if (graph_size(g, *x) != (*found)->size)
         return complain(b->source, expr_span(e),
                         "the state has %zu elements, but the flow is given %s",

@@ -212,7 +212,13 @@ static int parse_layers(struct parser *p, size_t size[2])
                       "'layers' is missing; write ': 4 layers 32' with the "
                       "number of layers and the width of their networks");
     parse_next(p);
-    return p->token.kind == TOKEN_NUMBER ? parse_size(p, &size[1]) : 0;
+    if (p->token.kind != TOKEN_NUMBER) return 0;
+    status = parse_size(p, &size[1]);
+    if (!status && p->token.kind == TOKEN_NUMBER)
+        return refuse(p, p->token.place,
+                      "the networks of a flow have one width; write ': 4 "
+                      "layers 32'");
+    return status;
 }
 
 /* flow(arguments : 4 layers 32), with the bracket passed. Without a ':' it may
