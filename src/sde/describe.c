@@ -85,12 +85,14 @@ static void networks(FILE *out, const struct graph *g)
 static void write_all(FILE *out, const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    names(out, "states", s->dim, m->column);
+    names(out, s->mapped ? "data" : "states", s->dim, m->column);
     if (s->inputs) names(out, "inputs", s->inputs, m->column + s->dim);
     fprintf(out, "%-15s %s, %zu %s\n", "noise", noise_kind(s), s->noises,
             s->noises == 1 ? "source" : "sources");
     fprintf(out, "%-15s y = %s, so that dy = f~ dt + dW\n", "map",
             s->diagonal ? "x / sigma, state by state" : "sigma^-1 x");
+    if (s->mapped)
+        fprintf(out, "%-15s x are the states, as functions of the data\n", "");
     networks(out, s->graph);
     size_t numbers = 0, params = 0;
     for (size_t i = 0; i < s->params; i++) {

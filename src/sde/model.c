@@ -29,7 +29,12 @@ static int find_leaves(const struct spec *s, node root, bool *input,
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n]) continue;
         if (info->op == OP_INPUT) input[info->offset] = true;
-        if (info->op == OP_PARAM) param[spec_param_at(s, info->offset)] = true;
+        size_t end = info->offset + info->rows * info->columns;
+        size_t p =
+            info->op == OP_PARAM ? spec_param_at(s, info->offset) : s->params;
+        /* A network's leaf is all of its weights. */
+        for (; p < s->params && s->param[p].offset < end; p++)
+            param[p] = true;
         for (size_t i = 0; i < info->inputs; i++)
             wanted[graph_input(g, n, i)] = true;
     }
