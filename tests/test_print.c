@@ -164,7 +164,8 @@ static void text__writes_conditions(void **state)
         const char *margin, *text;
     } CASE[] = {{"x", "x > 0"},         {"1 - x", "x < 1"},
                 {"x - 2", "x > 2"},     {"x - a", "x > a"},
-                {"x*y - 1", "x*y > 1"}, {"a - x - y", "a > x + y"}};
+                {"x*y - 1", "x*y > 1"}, {"a - x - y", "a > x + y"},
+                {"2*s*x", "x > 0"}};
     for (size_t i = 0; i < COUNT(CASE); i++) {
         gsv_model *m = with(CASE[i].margin);
         struct graph_names names = spec_names(m->spec, m->column, NULL);
@@ -234,6 +235,7 @@ static void describe__shows_lampertis_map(void **state)
     s->unstretch = graph_binary(g, OP_MUL, graph_number(g, 0.25),
                                 graph_binary(g, OP_MUL, r, r));
     s->stretch_domain = r;
+    s->stretch_range = r;
     assert_int_equal(to_unit_diffusion(m), 0);
     expect_words(
         m, 6,
@@ -243,8 +245,7 @@ static void describe__shows_lampertis_map(void **state)
             "map             stretched by Lamperti's map, so that dy = f~ dt + "
             "dW",
             "  y = 2*sqrt(r)/s",
-            "  f~ = (k*(m - 0.25*s^2*y^2)/sqrt(0.25*s^2*y^2) - "
-            "0.25*s^2/sqrt(0.25*s^2*y^2))/s",
+            "  f~ = (2*k*(m - 0.25*s^2*y^2)/(s*y) - 0.5*s/y)/s",
             "domain          r > 0"});
     gsv_model_free(m);
 }

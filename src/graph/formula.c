@@ -82,6 +82,13 @@ struct sum sum_name(struct pen *p, const char *text, enum level level)
         p, (struct factor){.text = text, .level = level, .power = 1});
 }
 
+struct sum sum_positive(struct pen *p, const char *text)
+{
+    struct sum made = sum_name(p, text, LEVEL_ATOM);
+    if (made.products) made.product[0].factor[0].positive = true;
+    return made;
+}
+
 bool sum_is_number(struct sum a, double *value)
 {
     *value = a.products ? a.product[0].number : 0.0;
@@ -200,23 +207,31 @@ struct sum sum_multiply(struct pen *p, struct sum a, struct sum b)
     return opened(p, made);
 }
 
-/* A power of a product is that of its factors where the exponent is whole;
- * else (x^2)^0.5 would lose a sign. */
+/* Whether the power of a product is the product of its factors' powers: where
+ * the exponent is whole or nothing is negative; else (x^2)^0.5 would lose a
+ * sign. */
+static bool can_spread(const struct product *x, double power)
+{
+    if (power == floor(power) || !x->factors) return true;
+    if (x->number == 1.0 && x->factors == 1 && x->factor[0].power == 1.0)
+        return true;
+    for (size_t i = 0; i < x->factors; i++)
+        if (!x->factor[i].positive) return false;
+    return x->number > 0.0;
+}
+
 struct sum sum_power(struct pen *p, struct sum a, double power)
 {
     if (power == 1.0) return a;
-    struct product x = as_product(p, a), made = {1.0, x.factors, NULL};
-    bool whole = power == floor(power);
-    if (!whole && x.factors &&
-        !(x.number == 1.0 && x.factors == 1 && x.factor[0].power == 1.0)) {
+    struct product x = as_product(p, a);
+    if (!can_spread(&x, power)) {
         enum level level =
             x.factors == 1 && x.number == 1.0 ? LEVEL_POWER : LEVEL_PRODUCT;
         struct sum base = sum_name(p, sum_text(p, a), level);
         if (!base.products) return (struct sum){0};
         x = base.product[0];
-        made.factors = 1;
     }
-    made.number = pow(x.number, power);
+    struct product made = {pow(x.number, power), x.factors, NULL};
     made.factor = take(p, (x.factors ? x.factors : 1) * sizeof *made.factor);
     if (!made.factor) return (struct sum){0};
     for (size_t i = 0; i < x.factors; i++) {
@@ -246,6 +261,7 @@ struct sum sum_function(struct pen *p, const char *name, struct sum a)
     struct sum *inside = take(p, sizeof *inside);
     if (!inside || !made.products) return (struct sum){0};
     *inside = a;
+    made.product[0].factor[0].positive = !strcmp(name, "exp");
     made.product[0].factor[0].function = name;
     made.product[0].factor[0].inside = inside;
     return made;
@@ -341,6 +357,17 @@ const char *sum_tight(struct pen *p, struct sum a)
     return bracketed(p, sum_text(p, a), !tight);
 }
 
+/* A product without what is above 0 anyway: its sign is the same. */
+static void drop_positive(struct sum *a)
+{
+    if (a->products != 1) return;
+    struct product *x = a->product;
+    struct product left = {.number = 1.0, .factor = x->factor};
+    for (size_t i = 0; i < x->factors; i++)
+        if (!x->factor[i].positive) left.factor[left.factors++] = x->factor[i];
+    if (left.factors) *x = left;
+}
+
 const char *sum_condition(struct pen *p, struct sum a)
 {
     struct sum side[2]; /* what is added, what is subtracted */
@@ -354,6 +381,8 @@ const char *sum_condition(struct pen *p, struct sum a)
             side[i].product[side[i].products++] = x;
         }
     }
+    for (int i = 0; i < 2; i++)
+        if (!side[!i].products) drop_positive(&side[i]);
     const char *left = sum_text(p, side[0]), *right = sum_text(p, side[1]);
     return sum_is_number(side[0], &number)
                ? pen_text(p, "%s < %s", right, left)

@@ -16,6 +16,7 @@ struct factor {
     const char *text;
     enum level level;
     double power;
+    bool positive;         /* known to be above 0                 */
     const struct sum *sum; /* that the text is of, or NULL        */
     const char *function;  /* of `function(inside)`, or NULL      */
     const struct sum *inside;
@@ -49,6 +50,9 @@ const char *pen_text(struct pen *p, const char *format, ...)
 
 struct sum sum_number(struct pen *p, double value);
 struct sum sum_name(struct pen *p, const char *text, enum level level);
+
+/* A name of what is known to be above 0. */
+struct sum sum_positive(struct pen *p, const char *text);
 
 /* a + sign b. */
 struct sum sum_add(struct pen *p, struct sum a, double sign, struct sum b);

@@ -37,8 +37,12 @@ static struct sum parameter(struct printer *p, size_t offset)
         snprintf(text, sizeof text, "p[%zu]", offset + 1);
         return name(p, text);
     }
-    if (p->names->param(p->names->owner, offset, text, &value))
-        return name(p, text);
+    if (p->names->param(p->names->owner, offset, text, &value)) {
+        const char *kept = pen_text(&p->pen, "%s", text);
+        return p->names->positive && p->names->positive(p->names->owner, offset)
+                   ? sum_positive(&p->pen, kept)
+                   : sum_name(&p->pen, kept, LEVEL_ATOM);
+    }
     return sum_number(&p->pen, value);
 }
 
@@ -50,12 +54,20 @@ static struct sum listed(struct printer *p, const char *const *list, size_t i,
     return sum_name(&p->pen, text, LEVEL_ATOM);
 }
 
+static struct sum state_element(struct printer *p, size_t e)
+{
+    struct sum made = listed(p, p->names->state, e, "x");
+    bool positive = p->names->positive_state && p->names->positive_state[e];
+    if (made.products) made.product[0].factor[0].positive = positive;
+    return made;
+}
+
 static struct sum leaf(struct printer *p, const struct node_info *i, size_t e)
 {
     switch ((int)i->op) {
     case OP_CONSTANT: return sum_number(&p->pen, i->data[e]);
     case OP_PARAM: return parameter(p, i->offset + e);
-    case OP_STATE: return listed(p, p->names->state, e, "x");
+    case OP_STATE: return state_element(p, e);
     case OP_TIME: return name(p, "t");
     case OP_INPUT: return listed(p, p->names->input, i->offset, "u");
     default: /* the slope of an input */

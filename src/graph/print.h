@@ -15,6 +15,9 @@ struct graph_names {
     /* Writes what number `offset` of the parameters is called; false where it
      * stands for a number that is not worth a name. */
     bool (*param)(const void *owner, size_t offset, char *name, double *value);
+    /* Whether that number is above 0, whatever its value; may be NULL. */
+    bool (*positive)(const void *owner, size_t offset);
+    const bool *positive_state; /* (dim) the same of the state, or NULL */
     void (*net)(const void *owner, size_t net, char *name);
     node matrix; /* one that has a name of its own, or 0 */
     const char *matrix_name;

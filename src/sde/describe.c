@@ -179,6 +179,26 @@ static int sigma_rows(FILE *out, const gsv_model *m,
     return 0;
 }
 
+/* The elements of y that are above 0 where T^-1 is defined: their condition is
+ * their own name. */
+static bool *positive_units(const gsv_model *m, const struct graph_names *names)
+{
+    const struct graph *g = m->spec->graph;
+    size_t d = m->spec->dim, n = m->range ? graph_size(g, m->range) : 0;
+    bool *positive = NEW(bool, d);
+    for (size_t i = 0; positive && i < n; i++) {
+        char *text = graph_condition_text(g, m->range, i, names);
+        size_t length = text ? strcspn(text, " ") : 0;
+        for (size_t k = 0; text && k < d; k++)
+            if (strlen(names->state[k]) == length &&
+                !strncmp(text, names->state[k], length) &&
+                !strcmp(text + length, " > 0"))
+                positive[k] = true;
+        mem_free(text);
+    }
+    return positive;
+}
+
 static const char *map_kind(const struct spec *s)
 {
     if (s->noise == NOISE_BRIDGED)
@@ -206,7 +226,9 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     struct graph_names over_x = spec_names(s, m->column, input);
     struct graph_names over_y = spec_names(s, y->name, input);
     char left[2] = {y->name[0][0], '\0'}, state[2] = {z->name[0][0], '\0'};
-    int status = 0;
+    bool *positive = positive_units(m, &over_y);
+    int status = positive ? 0 : GSV_NO_MEMORY;
+    over_y.positive_state = positive;
     over_x.matrix = over_y.matrix = s->sigma;
     over_x.matrix_name = over_y.matrix_name = s->diagonal ? NULL : "sigma";
     if (s->mapped) {
@@ -219,7 +241,9 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     if (!status && !m->bridged)
         status = rows_of(out, m, m->unit_drift, &over_y, "f~");
     if (!status && !m->bridged) status = sigma_rows(out, m, &over_x);
-    return status ? status : domain(out, m, &over_x);
+    if (!status) status = domain(out, m, &over_x);
+    mem_free(positive);
+    return status;
 }
 
 static int map(FILE *out, const gsv_model *m)

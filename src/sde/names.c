@@ -29,6 +29,14 @@ static bool param_name(const void *owner, size_t offset, char *name,
     return true;
 }
 
+static bool param_positive(const void *owner, size_t offset)
+{
+    const struct spec *spec = owner;
+    const struct param_spec *p = &spec->param[spec_param_at(spec, offset)];
+    size_t at = offset - p->offset;
+    return p->lower ? at / p->columns == at % p->columns : p->low >= 0.0;
+}
+
 /* Its first weight is NAME.0.weight. */
 static void net_name(const void *owner, size_t net, char *name)
 {
@@ -45,5 +53,6 @@ struct graph_names spec_names(const struct spec *spec, const char *const *state,
                                 .input = input,
                                 .owner = spec,
                                 .param = param_name,
+                                .positive = param_positive,
                                 .net = net_name};
 }
