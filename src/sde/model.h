@@ -34,6 +34,9 @@ struct gsv_model {
                           /* the range, in one dimension; or 0      */
     node steepness;       /* a / distance, where f~ = a / distance + ... */
                           /* at the boundary                        */
+    node data_drift;      /* of x itself, over x: (dim, 1)          */
+    node data_diffusion;  /* (dim, noises), or (dim, 1) where it is */
+                          /* diagonal and x is the state            */
     bool bridged;         /* whether no T brings it to unit diffusion */
     bool learned_noise;   /* whether T depends on parameters        */
     bool *noise_input;    /* (inputs) whether the noise depends on it */
@@ -49,6 +52,11 @@ struct gsv_model {
 
 /* Makes the expressions. */
 int to_unit_diffusion(struct gsv_model *m);
+
+/* --- ito.c -------------------------------------------------------------- */
+
+/* Makes data_drift and data_diffusion. */
+int to_data_coordinates(struct gsv_model *m);
 
 /* --- model.c ------------------------------------------------------------ */
 
