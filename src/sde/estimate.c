@@ -121,10 +121,8 @@ void estimate_prepare(struct estimate *e, const double *guide)
     if (e->range) program_prepare(e->range, guide, &e->frozen_range);
 }
 
-/* Where the state of one dimension was stretched, its drift is often singular
- * at a boundary, and sums over steps near it are poor: of the stratonovich
- * form only an integral over time is left to sum. Networks would have to be
- * differentiated twice. */
+/* With a potential only an integral over time is left to sum, and its error is
+ * of a higher order. Networks would have to be differentiated twice. */
 static void choose_form(struct estimate *e)
 {
     const gsv_model *m = e->model;
@@ -132,7 +130,7 @@ static void choose_form(struct estimate *e)
     bool potential = has_potential(e);
     e->form = e->options->form;
     if (e->form == GSV_FORM_AUTO && potential && formula && e->longest > 1 &&
-        m->spec->noise == NOISE_STRETCHED && !e->options->joint)
+        !e->options->joint && e->options->reference != GSV_REFERENCE_BROWNIAN)
         e->form = GSV_FORM_STRATONOVICH;
     e->potential = potential && e->form == GSV_FORM_STRATONOVICH;
 }

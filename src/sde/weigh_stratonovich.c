@@ -44,12 +44,26 @@ static void add_side(const struct slice *s, struct side side, double dt,
     double *l = s->scratch + d * K, tr = trace(s, side.step);
     const double *f = s->f + at;
     slice_reference(s, side.step, s->Z + at, s->ld, l);
-    if (!s->whole) rows_dot(d, K, 0.5, f, s->ld, move, K, S);
-    rows_dot(d, K, -0.5, l, K, move, K, S);
+    if (!s->whole) {
+        rows_dot(d, K, 0.5, f, s->ld, move, K, S);
+        rows_dot(d, K, -0.5, l, K, move, K, S);
+    }
     rows_dot(d, K, -0.25 * dt, f, s->ld, f, s->ld, S);
     rows_dot(d, K, 0.25 * dt, l, K, l, K, S);
     for (size_t k = 0; k < K; k++)
         S[k] -= 0.25 * dt * (s->div[at + k] - tr);
+}
+
+/* -l' dY of whole, where f' dY is left out: exact in every step, as l is linear
+ * in it, and so never taken in steps twice as long. */
+static void add_line(const struct slice *s, size_t m, double *S)
+{
+    size_t d = s->reference->d, K = s->K;
+    double *l = s->scratch + d * K;
+    for (size_t column = m; column < m + 2; column++) {
+        slice_reference(s, m, s->Z + column * K, s->ld, l);
+        rows_dot(d, K, -0.5, l, K, s->dY + m * K, s->ld, S);
+    }
 }
 
 /* What boundary i adds between columns m and n of path k. */
@@ -104,6 +118,8 @@ static void add_step(const struct slice *s, size_t m, size_t n, double *S)
     movement(s, m, n, s->scratch);
     add_side(s, (struct side){m, m}, dt, s->scratch, S);
     add_side(s, (struct side){n, n - 1}, dt, s->scratch, S);
+    for (size_t j = m; s->whole && j < n; j++)
+        add_line(s, j, S);
     add_walls(s, m, n, dt, S);
 }
 
@@ -116,7 +132,8 @@ void weigh_stratonovich(const struct slice *s, double *S, double *S2)
 }
 
 /* f_bar += w (dY - dt f)/2, l_bar = w (dt l - dY)/2, div_bar -= w dt/4, and
- * dY_bar += w (f - l)/2 in all steps from m to n; f dY is left out of whole. */
+ * dY_bar += w (f - l)/2 in all steps from m to n; f dY is left out of whole,
+ * whose longer steps nobody differentiates. */
 static void side_vjp(const struct slice *s, struct side side, size_t m,
                      size_t n, double dt, const double *w,
                      const struct slice_bar *bar)
