@@ -318,7 +318,7 @@ static size_t reach(const double *I, size_t origin, size_t n, bool up,
     return k;
 }
 
-/* Bases that are not positive at all knots of the row. */
+/* Bases that are negative at some knots of the row, or not defined. */
 static bool find_others(const struct spec *spec, const struct product *p,
                         size_t row, node knots, struct margins *m)
 {
@@ -331,7 +331,7 @@ static bool find_others(const struct spec *spec, const struct product *p,
         node at = at_points(g, p->base[i], p->state, row, knots);
         if (g->failed || !at_start(spec, at, value)) return false;
         for (size_t k = 0; k < graph_size(g, knots); k++)
-            positive = positive && value[k] > 0.0;
+            positive = positive && value[k] >= 0.0; /* 0 by underflow */
         for (size_t k = 0; k < m->others; k++)
             known = known || m->margin[m->affine + k] == p->base[i];
         if (!positive && !known)

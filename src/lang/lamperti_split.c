@@ -131,7 +131,8 @@ node polynomial_node(struct graph *g, const struct polynomial *p, node state)
 
 static void take_constant(struct product *p, node value, node e)
 {
-    p->constant = mul(p->g, p->constant, power(p->g, value, e));
+    if (!is_one(p->g, value))
+        p->constant = mul(p->g, p->constant, power(p->g, value, e));
 }
 
 static void take_base(struct product *p, node base, node e)
