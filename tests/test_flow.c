@@ -16,8 +16,8 @@ static const char *const FLOWS[] = {
     "state z[5] = flow(x[5], t : 2 layers 4)\ndz = -z*dt + dW\n",
     "state z[1] = flow(x[1] : 1 layers)\ndz = -z*dt + dW\n",
     /* Within other maps, and beside other states. */
-    "state z[2] = 3*flow(asinh(x[2]/c) : 2 layers 6) - 1, y = softplus(v)\n"
-    "param c = 2 > 0\ndz = -z*dt + dW\ndy = dW\n",
+    ("state z[2] = 3*flow(asinh(x[2]/c) : 2 layers 6) - 1, y = softplus(v)\n"
+     "param c = 2 > 0\ndz = -z*dt + dW\ndy = dW\n"),
 };
 static const size_t WITHOUT_EXP = COUNT(FLOWS) - 1;
 

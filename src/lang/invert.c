@@ -286,7 +286,8 @@ static int undo(struct builder *b, const struct expr *e, const char *column,
 {
     struct graph *g = b->spec->graph;
     node x;
-    *inside = e->kids ? e->kid[0] : NULL;
+    if (!e->kids) return no_inverse(b, e);
+    *inside = e->kid[0];
     if (e->kind == EXPR_NEGATE) {
         m->inverse = f(g, OP_NEG, m->inverse);
         return 0;
