@@ -317,7 +317,7 @@ int invert(struct builder *b, const struct expr *e, const char *column,
             b->source, expr_span(e), "this is %s, but the state is %s",
             shape_text(g, m->forward, text), shape_text(g, m->inverse, wanted));
     while (!is_column(e, column)) {
-        const struct expr *inside;
+        const struct expr *inside = e;
         int status = undo(b, e, column, m, &inside);
         if (status) return status;
         e = inside;
