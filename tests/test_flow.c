@@ -16,8 +16,8 @@ static const char *const FLOWS[] = {
     "state z[5] = flow(x[5], t : 2 layers 4)\ndz = -z*dt + dW\n",
     "state z[1] = flow(x[1] : 1 layers)\ndz = -z*dt + dW\n",
     /* Within other maps, and beside other states. */
-    "state z[2] = 3*flow(asinh(x[2]/c) : 2 layers 6) - 1, y = softplus(v)\n"
-    "param c = 2 > 0\ndz = -z*dt + dW\ndy = dW\n",
+    ("state z[2] = 3*flow(asinh(x[2]/c) : 2 layers 6) - 1, y = softplus(v)\n"
+     "param c = 2 > 0\ndz = -z*dt + dW\ndy = dW\n"),
 };
 static const size_t WITHOUT_EXP = COUNT(FLOWS) - 1;
 
@@ -388,6 +388,30 @@ static void start__scales_networks_by_the_states(void **state)
     gsv_model_free(w);
 }
 
+/* A flow's own networks have no scales, and nothing beside them is touched. */
+static void start__leaves_the_networks_of_a_flow(void **state)
+{
+    (void)state;
+    gsv_model *m = map_model("state z[2] = flow(x[2] : 2 layers 4)\n"
+                             "net f(z) -> 2 : 8\ndz = f*dt + dW\n");
+    gsv_series *s = walk_around(m, 300);
+    assert_int_equal(start_flows(m, s), 0);
+    size_t n = m->spec->net[2].flow ? 0 : m->spec->graph->net_offset[2];
+    double *before = NEW(double, n);
+    assert_true(n > 50 && m->spec->net[0].flow && m->spec->net[1].flow);
+    memcpy(before, m->value, n * sizeof *before);
+    assert_int_equal(start_scales(m, s), 0);
+    assert_memory_equal(before, m->value, n * sizeof *before);
+    for (size_t i = 0; i < 2; i++) {
+        double scale = number(m, "f.input_scale", i);
+        assert_true(fabs(number(m, "f.input_mean", i)) < 0.5);
+        assert_true(scale > 0.7 && scale < 1.4 && scale != 1.0);
+    }
+    mem_free(before);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 /* --- Files and failures --------------------------------------------------- */
 
 static void flow__may_be_written_and_read(void **state)
@@ -451,6 +475,7 @@ int main(void)
         cmocka_unit_test(start__scales_a_flow_by_its_data),
         cmocka_unit_test(start__finds_the_scale_of_unit_noise),
         cmocka_unit_test(start__scales_networks_by_the_states),
+        cmocka_unit_test(start__leaves_the_networks_of_a_flow),
         cmocka_unit_test(flow__may_be_written_and_read),
         cmocka_unit_test(flow__fails_with_every_allocation),
     };

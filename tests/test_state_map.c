@@ -223,6 +223,23 @@ static void domains__are_positive_where_a_map_is_defined(void **state)
     }
 }
 
+static void domains__hold_where_maps_are_used(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(MAPS); i++) {
+        gsv_model *m = model_of_map(MAPS[i].text);
+        struct places a = range_of(&MAPS[i]);
+        double margin[MAPS_ROWS * MAPS_P];
+        size_t n = m->domain ? graph_size(m->spec->graph, m->domain) : 0;
+        if (n) map_at(m, m->domain, &a, a.x, margin);
+        for (size_t k = 0; k < n * a.P; k++)
+            if (!(margin[k] > 0.0))
+                fail_msg("%s has the margin %g at %g", MAPS[i].text, margin[k],
+                         a.x[k % a.P]);
+        gsv_model_free(m);
+    }
+}
+
 /* --- Vectors -------------------------------------------------------------- */
 
 static const char *const VECTORS[] = {
@@ -328,6 +345,7 @@ int main(void)
         cmocka_unit_test(maps__have_their_log_slopes),
         cmocka_unit_test(maps__have_gradients_by_their_parameters),
         cmocka_unit_test(domains__are_positive_where_a_map_is_defined),
+        cmocka_unit_test(domains__hold_where_maps_are_used),
         cmocka_unit_test(vectors__go_there_and_back),
         cmocka_unit_test(vectors__keep_the_order_of_columns),
         cmocka_unit_test(maps__without_one_are_the_data),

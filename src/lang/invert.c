@@ -286,7 +286,8 @@ static int undo(struct builder *b, const struct expr *e, const char *column,
 {
     struct graph *g = b->spec->graph;
     node x;
-    *inside = e->kids ? e->kid[0] : NULL;
+    if (!e->kids) return no_inverse(b, e);
+    *inside = e->kid[0];
     if (e->kind == EXPR_NEGATE) {
         m->inverse = f(g, OP_NEG, m->inverse);
         return 0;
@@ -316,7 +317,7 @@ int invert(struct builder *b, const struct expr *e, const char *column,
             b->source, expr_span(e), "this is %s, but the state is %s",
             shape_text(g, m->forward, text), shape_text(g, m->inverse, wanted));
     while (!is_column(e, column)) {
-        const struct expr *inside;
+        const struct expr *inside = e;
         int status = undo(b, e, column, m, &inside);
         if (status) return status;
         e = inside;

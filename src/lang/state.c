@@ -238,7 +238,7 @@ int declare_state(struct builder *b, const struct statement *s)
 
 /* --- Maps --------------------------------------------------------------- */
 
-/* Whether an expression, lets in it included, names a state or the like. */
+/* Whether an expression names no state or the like. */
 static bool is_fixed(const struct builder *b, const struct expr *e)
 {
     bool named = e->kind == EXPR_NAME || e->kind == EXPR_CALL;
@@ -250,24 +250,40 @@ static bool is_fixed(const struct builder *b, const struct expr *e)
     return true;
 }
 
-/* Declares the lets that a map needs, which come later otherwise, and those
- * that they need: each stands above the one that names it. */
-static int declare_lets(struct builder *b, const struct expr *e,
-                        const struct statement *below)
+/* The lets above statement number `below` that an expression names. */
+static void mark_lets(const struct builder *b, const struct expr *e,
+                      size_t below, bool *needed)
 {
-    int status = 0;
-    for (size_t i = 0; !status && i < e->kids; i++)
-        status = declare_lets(b, e->kid[i], below);
     const struct statement *d =
         e->kind == EXPR_NAME ? find_declaration(b, e->name) : NULL;
-    if (status || !d || d->kind != LET || (below && d >= below)) return status;
-    if (!is_fixed(b, d->value))
-        return complain(b->source, e->place,
-                        "'%s' is not made of numbers, parameters and t alone, "
-                        "as what stands in the map of a state must be",
-                        e->name);
-    status = declare_lets(b, d->value, d);
-    return status ? status : declare(b, d);
+    size_t i = d ? (size_t)(d - b->ast->statement) : below;
+    if (i < below && d->kind == LET) needed[i] = true;
+    for (size_t k = 0; k < e->kids; k++)
+        mark_lets(b, e->kid[k], below, needed);
+}
+
+/* Declares the lets that a map needs, which come later otherwise, and those
+ * that they need: each stands above the one that names it. */
+static int declare_lets(struct builder *b, const struct expr *map)
+{
+    size_t n = b->ast->statements;
+    bool *needed = NEW(bool, n);
+    int status = needed ? 0 : GSV_NO_MEMORY;
+    if (!status) mark_lets(b, map, n, needed);
+    for (size_t i = n; !status && i-- > 0;)
+        if (needed[i]) mark_lets(b, b->ast->statement[i].value, i, needed);
+    for (size_t i = 0; !status && i < n; i++) {
+        const struct statement *s = &b->ast->statement[i];
+        if (!needed[i]) continue;
+        status = is_fixed(b, s->value)
+                     ? declare(b, s)
+                     : complain(b->source, s->declared.place,
+                                "'%s' stands in the map of a state, so it is "
+                                "made of numbers, parameters and t alone",
+                                s->declared.name);
+    }
+    mem_free(needed);
+    return status;
 }
 
 static node state_leaf(const struct spec *s)
@@ -287,7 +303,7 @@ static int build_map(struct builder *b, const struct statement *s,
     m->forward = m->inverse = here;
     if (!state->column) return 0;
     const char *column = state->column;
-    int status = declare_lets(b, s->value, NULL);
+    int status = declare_lets(b, s->value);
     if (!status) status = declare_flow(b, s);
     struct symbol *c = (struct symbol *)(size_t)scope_find(b, column);
     c->value = here;
