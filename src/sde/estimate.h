@@ -157,6 +157,9 @@ void range_look(const struct estimate *e, struct scratch *s,
 
 /* --- potential.c -------------------------------------------------------- */
 
+/* Evaluations of f~ for a gap. */
+enum { POTENTIAL_NODES = 32 };
+
 /* Whether int f~ dY of a path depends on its ends alone. */
 bool has_potential(const struct estimate *e);
 

@@ -11,7 +11,7 @@
 #include "sde/estimate.h"
 
 /* Even for 1/y over a hundredfold range these are good to 1e-7. */
-enum { NODES = 32, HALF = NODES / 2 };
+enum { NODES = POTENTIAL_NODES, HALF = NODES / 2 };
 
 /* Positive nodes on (-1, 1) and their weights. */
 static const double NODE[HALF] = {

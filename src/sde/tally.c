@@ -73,7 +73,5 @@ double tally_ess(const struct tally *t)
 
 double tally_delta(const struct tally *t)
 {
-    double ess = tally_ess(t), K = (double)t->count;
-    if (!(ess > 0.0) || t->count < 2) return 0.0;
-    return (K / ess - 1.0) / (K - 1.0);
+    return t->count < 2 || !(t->sum > 0.0) ? 0.0 : tally_variance(t);
 }
