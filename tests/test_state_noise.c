@@ -219,6 +219,128 @@ static void cir__score_is_near(void **state)
     gsv_model_free(m);
 }
 
+/* --- Jacobi's process: two boundaries --------------------------------------
+ */
+
+/* Polynomial number n of Jacobi at y, by its recurrence. */
+static double polynomial(size_t n, double a, double b, double y)
+{
+    double before = 1.0, now = 0.5 * (a - b + (a + b + 2.0) * y);
+    if (!n) return 1.0;
+    for (size_t i = 2; i <= n; i++) {
+        double k = (double)i, c = 2.0 * k + a + b;
+        double first = 2.0 * k * (k + a + b) * (c - 2.0);
+        double second = (c - 1.0) * (c * (c - 2.0) * y + a * a - b * b);
+        double third = 2.0 * (k + a - 1.0) * (k + b - 1.0) * c;
+        double next = (second * now - third * before) / first;
+        before = now;
+        now = next;
+    }
+    return now;
+}
+
+/* dX = k (m - X) dt + s sqrt(X (1 - X)) dW by its eigenfunctions: polynomials,
+ * orthogonal under the stationary Beta law. */
+static double exact_jacobi(struct cir p, double x, double y, double h)
+{
+    double low = 2.0 * p.k * p.m / (p.s * p.s);
+    double high = 2.0 * p.k * (1.0 - p.m) / (p.s * p.s);
+    double a = high - 1.0, b = low - 1.0, sum = 0.0;
+    double log_beta = lgamma(low) + lgamma(high) - lgamma(low + high);
+    for (size_t n = 0; n < 100; n++) {
+        double k = (double)n;
+        double rate = k * p.k + 0.5 * k * (k - 1.0) * p.s * p.s;
+        double norm = lgamma(k + a + 1.0) + lgamma(k + b + 1.0) -
+                      lgamma(k + 1.0) - lgamma(k + a + b + 1.0) - log_beta;
+        norm -= n ? log(2.0 * k + a + b + 1.0) : log(a + b + 1.0);
+        sum += exp(-rate * h - norm) * polynomial(n, a, b, 2.0 * x - 1.0) *
+               polynomial(n, a, b, 2.0 * y - 1.0);
+    }
+    return b * log(y) + a * log(1.0 - y) - log_beta + log(sum);
+}
+
+static void jacobi__defaults_are_near(void **state)
+{
+    (void)state;
+    enum { N = 10 };
+    static const struct cir CASE[] = {{1.0, 0.4, 0.4}, {1.0, 0.5, 0.8}};
+    static const double MOST[] = {0.005, 0.02};
+    for (size_t c = 0; c < COUNT(CASE); c++) {
+        struct cir p = CASE[c];
+        double time[N], x[N], exact = 0.0;
+        wander(N, 0.1, 0.9, 0.2, time, x);
+        for (size_t i = 1; i < N; i++)
+            exact += exact_jacobi(p, x[i - 1], x[i], 0.2);
+        gsv_model *m = model_of("state x\n param k = 1, m = 0.4, s = 1 > 0\n"
+                                "dx = k*(m - x)*dt + s*sqrt(x*(1 - x))*dW");
+        assert_int_equal(gsv_model_set(m, "k", 1, &p.k), 0);
+        assert_int_equal(gsv_model_set(m, "m", 1, &p.m), 0);
+        assert_int_equal(gsv_model_set(m, "s", 1, &p.s), 0);
+        gsv_series *s = track_of(m, N, time, x);
+        gsv_options o = default_options();
+        o.paths = 256;
+        gsv_result r = loglik_of(m, s, &o);
+        print_message("jacobi: %.5f +- %.5f, exact %.5f\n", r.loglik, r.error,
+                      exact);
+        assert_near(r.loglik, exact, MOST[c]);
+        gsv_result_free(&r);
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+/* --- Domains ----------------------------------------------------------------
+ */
+
+static void domain__names_the_row(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *said;
+    } CASE[] = {
+        {"state x\n dx = -x*dt + 0.1*x*dW", "x = 0, but the noise"},
+        {"state x\n dx = -x*dt + 0.1*sqrt(x)*dW", "needs x > 0"},
+        {"state x\n dx = -x*dt + sqrt(x*(1 - x))*dW", "time 3 has x = 2"},
+        {"state z = log(x)\n dz = -z*dt + dW", "x = 0, but the state"},
+    };
+    const double time[] = {1.0, 2.0, 3.0}, zero[] = {0.5, 0.0, 1.0};
+    const double two[] = {0.5, 0.4, 2.0};
+    for (size_t c = 0; c < COUNT(CASE); c++) {
+        gsv_model *m = model_of(CASE[c].text);
+        gsv_series *s = track_of(m, 3, time, c == 2 ? two : zero);
+        gsv_options o = default_options();
+        gsv_result r;
+        assert_int_equal(gsv_loglik(m, s, &o, &r), GSV_BAD_INPUT);
+        if (!strstr(gsv_last_error(), CASE[c].said))
+            fail_msg("'%s' is not in: %s", CASE[c].said, gsv_last_error());
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+/* Brownian paths leave the range all the time, and weigh nothing there. */
+static void range__is_never_left(void **state)
+{
+    (void)state;
+    const struct cir p = {1.5, 0.5, 1.2};
+    const double time[] = {0.0, 1.0, 2.0}, x[] = {0.02, 0.05, 0.01};
+    double exact =
+        exact_cir(p, x[0], x[1], 1.0) + exact_cir(p, x[1], x[2], 1.0);
+    gsv_model *m = cir_model(p);
+    gsv_series *s = track_of(m, 3, time, x);
+    gsv_options o = default_options();
+    o.reference = GSV_REFERENCE_BROWNIAN;
+    o.form = GSV_FORM_STRATONOVICH;
+    o.paths = 65536 / SLOWER;
+    o.steps = 64;
+    gsv_result r = loglik_of(m, s, &o);
+    assert_near(r.loglik, exact, TOLERANCE * r.error + 0.01);
+    assert_true(r.error < 0.05);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 /* --- Boundaries ------------------------------------------------------------
  */
 
@@ -298,6 +420,9 @@ int main(void)
         cmocka_unit_test(cir__defaults_are_near),
         cmocka_unit_test(cir__near_the_boundary),
         cmocka_unit_test(cir__score_is_near),
+        cmocka_unit_test(jacobi__defaults_are_near),
+        cmocka_unit_test(domain__names_the_row),
+        cmocka_unit_test(range__is_never_left),
         cmocka_unit_test(barrier__value_and_slopes),
         cmocka_unit_test(gradient__is_that_of_the_value),
     };

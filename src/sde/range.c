@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Where T is defined, and what it reaches: data must be inside of the one,
  * paths of the other. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "sde/estimate.h"
+#include "sde/names.h"
 
 void range_look(const struct estimate *e, struct scratch *s,
                 const struct uniforms *u, const struct points *in)
@@ -32,6 +34,11 @@ struct look {
     struct arena arena;
     double *x, *time, *input, *slope;
 };
+
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
 
 static int look_init(struct look *l, const struct estimate *e)
 {
@@ -61,18 +68,53 @@ static void look_free(struct look *l)
     program_free(l->domain);
 }
 
+/* The column that a condition speaks of: the first whose name is a word of it.
+ */
+static size_t column_of(const struct spec *spec, const char *condition)
+{
+    for (size_t i = 0; i < spec->dim; i++) {
+        size_t n = strlen(spec->column[i]);
+        for (const char *at = condition; (at = strstr(at, spec->column[i]));
+             at++) {
+            bool begins = at == condition || !is_letter(at[-1]);
+            if (begins && !is_letter(at[n])) return i;
+        }
+    }
+    return 0;
+}
+
 static int complain(const struct look *l, const struct gap *gap, bool later,
                     size_t condition)
 {
+    const gsv_model *m = l->e->model;
+    const struct spec *spec = m->spec;
     const gsv_series *s = l->e->gaps.series;
-    size_t row = later ? gap->to : gap->from;
+    struct graph_names names =
+        spec_names(spec, m->column, m->column + spec->dim);
+    char *text =
+        graph_condition_text(spec->graph, m->domain, condition, &names);
+    if (!text) return GSV_NO_MEMORY;
+    size_t row = later ? gap->to : gap->from, column = column_of(spec, text);
+    size_t own =
+        spec->map_domain ? graph_size(spec->graph, spec->map_domain) : 0;
+    double *pair = l->x;
     char line[32] = "";
-    (void)condition;
     if (s->line[row]) snprintf(line, sizeof line, ":%zu", s->line[row]);
-    return fail(GSV_BAD_INPUT,
-                "%s%s: series '%s' at time %g is where the map to unit "
-                "diffusion is not defined",
-                s->source, line, s->label[gap->track], s->time[row]);
+    gap_ends(&l->e->gaps, gap, pair, 2);
+    int status = fail(
+        GSV_BAD_INPUT, "%s%s: series '%s' at time %g has %s = %g, but %s %s%s",
+        s->source, line, s->label[gap->track], s->time[row],
+        spec->column[column], pair[2 * column + later],
+        condition < own ? "the state is a function of it that needs"
+                        : "the noise that the model gives it needs",
+        text,
+        condition < own
+            ? ""
+            : ": it vanishes at the boundary, which no path crosses. Where "
+              "data do, take one that does not vanish, such as sqrt(a^2 + "
+              "(b*x)^2)*dW");
+    mem_free(text);
+    return status;
 }
 
 /* The earliest row of these gaps that is outside. */
