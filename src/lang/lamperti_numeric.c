@@ -13,11 +13,17 @@
  *     z += h s + h^2 s s' / 2 + h^3 (s (s s')') / 6,   h = u - U(z).
  *
  * All but the last step is behind a stop: there h is 0, and the step's first
- * three derivatives, by u and by parameters, are those of the inverse. */
+ * three derivatives, by u and by parameters, are those of the inverse.
+ *
+ * Measured within 30 of the origin, relative to 1 + |U|, against 48 points:
+ * with 16 points an interval U is off by at most 6e-16 for 2 + tanh(x - 25),
+ * softplus(x), 1 / sqrt(1 + x^2), sqrt(x) (1 + x) and others, by 5e-12 for
+ * 1.5 + sin(x); with 12 points by 2e-14 and 3e-9. U(U^-1(u)) = u to 2e-16 after
+ * 2 steps, to 1e-14 after 1. */
 #include "base/memory.h"
 #include "lang/lamperti_parts.h"
 
-enum { STEPS = 3 };
+enum { STEPS = 2 };
 
 /* One row of the state. The tables are (intervals, 1) each. */
 struct map {

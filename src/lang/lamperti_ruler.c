@@ -41,6 +41,7 @@ static double *start_values(const struct spec *spec)
 /* A node without the state at t = 0, to out (size). */
 static bool at_start(const struct spec *spec, node n, double *out)
 {
+    if (spec->graph->failed) return false;
     struct uniforms u = {0};
     struct workspace w = {0};
     double *value = start_values(spec), *zero = NEW(double, spec->inputs + 1);
@@ -318,26 +319,35 @@ static size_t reach(const double *I, size_t origin, size_t n, bool up,
     return k;
 }
 
-/* Bases that are negative at some knots of the row, or not defined. */
-static bool find_others(const struct spec *spec, const struct product *p,
-                        size_t row, node knots, struct margins *m)
+/* Whether a base is known to be positive: for all parameters, or where there
+ * are none, at all knots of the row. 0 may be an underflow. */
+static bool is_positive(const struct spec *spec, const struct product *p,
+                        size_t i, size_t row, node knots)
 {
     struct graph *g = p->g;
-    struct polynomial u;
     double value[KNOTS];
+    bool positive = true;
+    unsigned moving = 1u << OP_PARAM | 1u << OP_TIME | 1u << OP_INPUT;
+    if (sign_of(spec, g, p->base[i]) > 0) return true;
+    if (graph_info(g, p->base[i])->leaves & moving) return false;
+    node at = at_points(g, p->base[i], p->state, row, knots);
+    if (g->failed || !at_start(spec, at, value)) return false;
+    for (size_t k = 0; k < KNOTS; k++)
+        positive = positive && value[k] >= 0.0;
+    return positive;
+}
+
+static void find_others(const struct spec *spec, const struct product *p,
+                        size_t row, node knots, struct margins *m)
+{
+    struct polynomial u;
     for (size_t i = 0; i < p->factors; i++) {
-        if (polynomial_of(g, p->base[i], p->state, &u) && !u.c) continue;
-        bool positive = true, known = false;
-        node at = at_points(g, p->base[i], p->state, row, knots);
-        if (g->failed || !at_start(spec, at, value)) return false;
-        for (size_t k = 0; k < graph_size(g, knots); k++)
-            positive = positive && value[k] >= 0.0; /* 0 by underflow */
+        bool known = polynomial_of(p->g, p->base[i], p->state, &u) && !u.c;
         for (size_t k = 0; k < m->others; k++)
             known = known || m->margin[m->affine + k] == p->base[i];
-        if (!positive && !known)
+        if (!known && !is_positive(spec, p, i, row, knots))
             m->margin[m->affine + m->others++] = p->base[i];
     }
-    return true;
 }
 
 bool find_ruler(struct spec *spec, const struct product *p, node shape,
@@ -348,10 +358,9 @@ bool find_ruler(struct spec *spec, const struct product *p, node shape,
     double centre, I[KNOTS];
     size_t first, last, origin;
     if (!find_bounds(spec, p, row, m, &b) ||
-        !look_for_run(spec, p, shape, row, &b, &centre, &first, &last,
-                      &origin) ||
-        !find_others(spec, p, row, place_knots(g, &b, centre, 0, KNOTS), m))
+        !look_for_run(spec, p, shape, row, &b, &centre, &first, &last, &origin))
         return false;
+    find_others(spec, p, row, place_knots(g, &b, centre, 0, KNOTS), m);
     gauss_rule(g, r);
     r->intervals = last - first;
     r->knots = place_knots(g, &b, centre, first, r->intervals + 1);
