@@ -281,11 +281,6 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     struct graph *g = b->spec->graph;
     struct node_info i = *graph_info(g, t->coefficient);
     char text[48];
-    if (graph_depends(g, term_whole(g, t), OP_STATE))
-        return complain(b->source, t->place,
-                        "the factor of this noise depends on the state, which "
-                        "is not supported yet; a factor may depend on "
-                        "parameters, inputs and t");
     if (!t->coefficient)
         return complain(b->source, t->place,
                         "the factor of this noise is zero; without noise the "

@@ -43,9 +43,11 @@ struct estimate {
 
     struct graph *graph;  /* the model's with more nodes, or NULL     */
     struct program *unit; /* f~, and with stratonovich its divergence */
+    struct program *step; /* of a bridged model, whose unit is not f~ */
+                          /* alone: see modified.h; else NULL         */
     struct program *map;  /* T and log |det dT/dx|                    */
     struct program *back; /* T^-1                                     */
-    struct uniforms unit_uniforms, map_uniforms, back_uniforms;
+    struct uniforms unit_uniforms, step_uniforms, map_uniforms, back_uniforms;
     /* References are made from these values: the same, or frozen ones. */
     struct uniforms frozen_unit, frozen_map, frozen_back;
     const struct uniforms *guide_unit, *guide_map;
@@ -92,23 +94,25 @@ struct context {
 
 /* A thread's own memory. P is the capacity of a block. */
 struct scratch {
-    struct workspace unit, map, back;
+    struct workspace unit, step, map, back;
     struct arena arena;
     struct draw draw;
     struct context *context; /* (batch) */
     size_t contexts;
     double *context_memory;
     struct piece *piece;          /* (batch) */
-    double *xi, *at, *Y, *Z, *dY; /* (d, P)                    */
+    double *xi, *at, *Y, *Z, *dY; /* (d, P); bridged: Z (2 d, P) */
     double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
-    double *time, *input, *slope;    /* (P), (inputs, P)          */
-    double *weigh;                   /* weigh_scratch()           */
+    double *time, *input, *slope; /* (P), (inputs, P)          */
+    double *alive;                /* (P) of a bridged model, as these: */
+    double *step_time, *step_input, *step_slope; /* (P/2), (inputs, P/2) */
+    double *weigh;                               /* weigh_scratch()           */
     double *S, *S2, *S_bar, *S2_bar; /* (groups of an item, paths) */
     double *pilot, *pilot2;          /* (batch, PILOTS)           */
     double *x, *y_bar, *end_time;    /* (d, 2 batch), (2 batch)   */
     double *end_input, *end_slope;   /* (inputs, 2 batch)         */
     double *dot, *small;             /* (d, P), (4 d)             */
-    double *unit_bar, *map_bar;      /* of the uniforms           */
+    double *unit_bar, *map_bar;      /* of the uniforms, see unit_bars() */
     double *unit_part, *map_part;    /* the same of one group     */
     double *group_S;                 /* (K) of one group          */
     double *sorted;                  /* (K) for k-hat             */
@@ -119,6 +123,9 @@ enum { PILOTS = 64, LANES = 64 };
 
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
+
+/* The length of unit_bar: unit's uniforms, and after them step's. */
+size_t unit_bars(const struct estimate *e);
 
 /* The points of one path through all gaps of a group. */
 size_t group_columns(const struct estimate *e, size_t group);
@@ -164,6 +171,10 @@ struct block {
     size_t pieces, P;
     enum random_purpose purpose;
 };
+
+/* Starts the random numbers of a piece that begins with its gap. */
+void draw_begin(const struct estimate *e, struct scratch *s,
+                const struct piece *p, enum random_purpose purpose);
 
 /* Samples, runs the drift and adds to S and S2. */
 void block_forward(const struct estimate *e, struct scratch *s,

@@ -49,11 +49,13 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
     static const enum gsv_reference reference[] = {
         [REFERENCE_BROWNIAN] = GSV_REFERENCE_BROWNIAN,
         [REFERENCE_LINEAR] = GSV_REFERENCE_LINEAR,
-        [REFERENCE_LNA] = GSV_REFERENCE_LNA};
+        [REFERENCE_LNA] = GSV_REFERENCE_LNA,
+        [REFERENCE_MODIFIED] = GSV_REFERENCE_MODIFIED};
     static const enum gsv_form form[] = {[FORM_ITO] = GSV_FORM_ITO,
                                          [FORM_MIDPOINT] = GSV_FORM_MIDPOINT,
                                          [FORM_STRATONOVICH] =
-                                             GSV_FORM_STRATONOVICH};
+                                             GSV_FORM_STRATONOVICH,
+                                         [FORM_EULER] = GSV_FORM_EULER};
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];
@@ -151,11 +153,12 @@ static void clear_upper(const struct spec *spec, double *gradient)
 
 /* Whether all of the sum is finite. */
 FAST static bool add_finite(size_t n, const double *restrict a,
-                            const double *restrict b, double *restrict sum)
+                            const double *restrict b, const double *restrict c,
+                            double *restrict sum)
 {
     size_t finite = 0;
     for (size_t i = 0; i < n; i++) {
-        sum[i] = a[i] + b[i];
+        sum[i] = a[i] + b[i] + (c ? c[i] : 0.0);
         finite += fabs(sum[i]) <= DBL_MAX;
     }
     return finite == n;
@@ -165,8 +168,10 @@ int estimate_gradient(struct estimate *e, double *gradient)
 {
     program_finish(e->unit, &e->unit_uniforms, e->unit_bar);
     program_finish(e->map, &e->map_uniforms, e->map_bar);
+    double *step_bar = e->step ? e->unit_bar + program_uniforms(e->unit) : NULL;
+    if (e->step) program_finish(e->step, &e->step_uniforms, step_bar);
     if (!add_finite(e->model->spec->parameters, e->unit_bar, e->map_bar,
-                    gradient))
+                    step_bar, gradient))
         return fail(GSV_NUMERICAL,
                     "the gradient is not finite although the log-likelihood "
                     "is: a function has an infinite slope at the data");
