@@ -115,6 +115,22 @@ static void count_work(const struct estimate *e, gsv_result *r)
     r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
 }
 
+/* No path of a bridged model stayed where its noise is a noise: with its own
+ * steps, or with those twice as long that it is extrapolated by. */
+static int fail_outside(const struct estimate *e, size_t group,
+                        const gsv_gap *gap)
+{
+    const gsv_series *s = e->gaps.series;
+    bool own = tally_log_sum(&e->tally[group * e->chunks]) == -INFINITY;
+    return fail(GSV_NUMERICAL,
+                "all %zu paths of series '%s' from time %g to %g%s leave the "
+                "model's domain: drift or noise are not finite there, or the "
+                "noise is singular; check the data and the parameters, or take "
+                "more paths or steps",
+                e->K, s->label[gap->track], s->time[gap->from],
+                s->time[gap->to], own ? "" : ", with steps twice as long,");
+}
+
 /* NaN never spreads silently: the first group that has one is named. */
 int estimate_check(const struct estimate *e)
 {
@@ -125,6 +141,8 @@ int estimate_check(const struct estimate *e)
         if (!broken && isfinite(gap.loglik)) continue;
         const char *label = s->label[gap.track];
         double from = s->time[gap.from], to = s->time[gap.to];
+        if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
+            return fail_outside(e, g, &gap);
         if (broken)
             return fail(GSV_NUMERICAL,
                         "%zu of %zu paths of series '%s' from time %g to %g "
