@@ -63,19 +63,19 @@ static inline double exact_gbm(double x, double y, double a, double s, double h)
            log(y);
 }
 
-/* log I_nu(z), z > 0, by its series. */
+/* log I_nu(z), z > 0, by its series: terms rise up to about j = z/2, and are
+ * nothing some deviations away from there. */
 static inline double exact_log_bessel(double nu, double z)
 {
-    double log_half = log(0.5 * z), most = -INFINITY, sum = 0.0;
-    enum { TERMS = 400 };
-    double term[TERMS];
-    for (int j = 0; j < TERMS; j++) {
-        term[j] =
-            (2.0 * j + nu) * log_half - lgamma(j + 1.0) - lgamma(j + nu + 1.0);
-        most = fmax(most, term[j]);
+    double wide = 12.0 * sqrt(z) + 30.0, middle = floor(0.5 * z);
+    double first = fmax(0.0, floor(middle - wide)), most = -INFINITY, sum = 0.0;
+    for (double j = first; j < middle + wide; j++) {
+        double term = (2.0 * j + nu) * log(0.5 * z) - lgamma(j + 1.0) -
+                      lgamma(j + nu + 1.0);
+        double higher = fmax(most, term);
+        sum = sum * exp(most - higher) + exp(term - higher);
+        most = higher;
     }
-    for (int j = 0; j < TERMS; j++)
-        sum += exp(term[j] - most);
     return most + log(sum);
 }
 

@@ -100,6 +100,41 @@ static void modified__tends_to_eulers_chain(void **state)
     gsv_model_free(m);
 }
 
+/* With constant noise it is the Brownian bridge with left sums: number by
+ * number, the longer steps and the gradient too. */
+static void modified__is_the_brownian_bridge_of_constant_noise(void **state)
+{
+    (void)state;
+    static const char TEXT[] = "state x, y\n param a = 1.3, p = 0.4 > 0\n"
+                               "param q = 0.2\n dx = (y - x^3)*dt + p*dW1\n"
+                               "dy = (a*sin(x) - y)*dt + q*dW1 + 0.7*dW2";
+    gsv_model *plain = model_of(TEXT), *m = bridged_of(TEXT);
+    gsv_series *s = walk_of(m, 2, 4, 0.3, 4);
+    for (size_t n = 0; n < 32; n++) {
+        gsv_options o = default_options();
+        o.paths = 32;
+        o.steps = 1 + n % 8;
+        o.random = n % 3 ? GSV_RANDOM_SOBOL : GSV_RANDOM_IID;
+        o.richardson = n / 8 % 2;
+        o.joint = n / 16 % 2;
+        o.gradient = true;
+        gsv_result r = loglik_of(m, s, &o);
+        o.reference = GSV_REFERENCE_BROWNIAN;
+        o.form = GSV_FORM_ITO;
+        gsv_result q = loglik_of(plain, s, &o);
+        assert_near(r.loglik, q.loglik, 1e-10);
+        if (r.paths > 1) assert_near(r.error, q.error, 1e-9);
+        if (o.steps > 1) assert_near(r.discretisation, q.discretisation, 1e-9);
+        for (size_t i = 0; i < r.values; i++)
+            assert_near(r.gradient[i], q.gradient[i], 1e-8);
+        gsv_result_free(&r);
+        gsv_result_free(&q);
+    }
+    gsv_series_free(s);
+    gsv_model_free(plain);
+    gsv_model_free(m);
+}
+
 /* --- Laws of one dimension -------------------------------------------------
  */
 
@@ -378,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modified__is_exact_without_drift),
         cmocka_unit_test(modified__tends_to_eulers_chain),
+        cmocka_unit_test(modified__is_the_brownian_bridge_of_constant_noise),
         cmocka_unit_test(modified__is_of_first_order_on_a_geometric_motion),
         cmocka_unit_test(modified__is_of_first_order_on_a_square_root_process),
         cmocka_unit_test(modified__goes_through_a_map_of_the_data),

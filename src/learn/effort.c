@@ -127,6 +127,11 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 
 /* --- By score ----------------------------------------------------------- */
 
+bool learner_by_value(const struct learner *l, size_t numbers)
+{
+    return numbers <= MOST_BY_VALUE && !l->m->bridged;
+}
+
 static int differences(struct learner *l, struct objective *at, double *theta,
                        uint32_t iteration, double *gradient)
 {
@@ -156,7 +161,7 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     struct objective at;
     struct score score;
     gsv_options o = *how;
-    bool by_value = l->free <= MOST_BY_VALUE;
+    bool by_value = learner_by_value(l, l->free);
     o.gradient = !by_value;
     int status = objective_init(&at, l->m, l->s, &o, l->split.trains);
     if (!status && by_value)
@@ -290,7 +295,7 @@ int effort_by_score(struct learner *l, const double *theta, double share)
     if (!room) return GSV_NO_MEMORY;
     struct search s = {.l = l,
                        .theta = room + 4 * n,
-                       .share = share,
+                       .share = l->m->bridged ? 0.5 * share : share,
                        .deviation = room,
                        .here = room + n,
                        .again = room + 2 * n,
