@@ -293,6 +293,7 @@ int effort_by_score(struct learner *l, const double *theta, double share)
     size_t n = l->n;
     double *room = NEW(double, 5 * n);
     if (!room) return GSV_NO_MEMORY;
+    /* Euler's error may fall by no more than a half when the steps do. */
     struct search s = {.l = l,
                        .theta = room + 4 * n,
                        .share = l->m->bridged ? 0.5 * share : share,

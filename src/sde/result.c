@@ -110,6 +110,7 @@ static void count_work(const struct estimate *e, gsv_result *r)
             (uint64_t)walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) *
             e->K;
     size_t point = program_bytes(e->unit, e->options->gradient);
+    if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
     r->steps = e->longest;
     r->paths = e->K;
     r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
