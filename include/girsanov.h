@@ -80,7 +80,7 @@ void gsv_series_free(gsv_series *s);
 
 /* --- Models -------------------------------------------------------------- */
 
-/* An SDE dX = f(X, t) dt + g(t) dW with its parameters and their values. */
+/* An SDE dX = f(X, t) dt + g(X, t) dW with its parameters and their values. */
 typedef struct gsv_model gsv_model;
 
 /* From a model's text; name stands for it in messages. See docs/LANGUAGE.md. */
@@ -156,8 +156,10 @@ void gsv_theta_get(const gsv_model *m, double *theta);
 void gsv_theta_set(gsv_model *m, const double *theta);
 void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar);
 
-/* Drift (dim, n) and diffusion (dim, noises, n) at n points x (dim, n) and
- * times (n); input (inputs, n), NULL where the model has none. */
+/* Drift (dim, n) and diffusion (dim, noises, n) of the data at n points x
+ * (dim, n) and times (n); input (inputs, n), NULL where the model has none.
+ * Where the states are functions of the data, these are those of the data, by
+ * Ito's lemma, with inputs that stand still. */
 int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
                     const double *x, const double *input, double *f);
 int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,

@@ -138,9 +138,30 @@ static void check_unary(enum op op, const char *name)
 static void unary__derivatives_agree_with_differences(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, SLOPE) check_unary(OP_##ID, #NAME);
+#define CHECK(ID, NAME, VALUE, SLOPE)                                          \
+    if (OP_##ID != OP_STOP) check_unary(OP_##ID, #NAME);
     UNARY_OPS(CHECK)
 #undef CHECK
+}
+
+/* x stop(x^2) has the derivative x^2, and no other nodes for it. */
+static void stop__is_a_constant_to_derivatives(void **state)
+{
+    (void)state;
+    struct trial s;
+    trial_begin(&s, "stop");
+    node x = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+    node held = graph_unary(s.g, OP_STOP, graph_binary(s.g, OP_MUL, x, x));
+    node a = graph_binary(s.g, OP_MUL, held, x);
+    node slope = graph_slice(s.g, graph_gradient(s.g, a, s.state), 0, 1, 1);
+    node one = graph_fill(s.g, graph_number(s.g, 1.0), TRIAL_ROWS, 1);
+    assert_true(slope == held);
+    assert_true(graph_directional(s.g, a, s.state, one) == held);
+    node clock = graph_leaf(s.g, OP_TIME, 0, 1, 1);
+    node still = graph_time_derivative(
+        s.g, graph_unary(s.g, OP_STOP, graph_unary(s.g, OP_SIN, clock)));
+    assert_true(still == 0);
+    trial_end(&s);
 }
 
 /* Both move, one is a parameter, and a scalar goes with a vector. */
@@ -430,6 +451,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unary__derivatives_agree_with_differences),
+        cmocka_unit_test(stop__is_a_constant_to_derivatives),
         cmocka_unit_test(binary__derivatives_agree_with_differences),
         cmocka_unit_test(others__derivatives_agree_with_differences),
         cmocka_unit_test(networks__derivatives_agree_with_differences),

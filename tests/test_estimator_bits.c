@@ -142,6 +142,7 @@ static void paths__of_sobol_points_are_a_power_of_two(void **state)
     for (size_t i = 0; i < COUNT(asked); i++) {
         gsv_options o = default_options();
         o.paths = asked[i][0];
+        o.form = GSV_FORM_ITO;
         gsv_result r = loglik_of(m, s, &o);
         assert_int_equal(r.paths, asked[i][1]);
         assert_int_equal(r.drift_evaluations, 2 * 8 * asked[i][1]);

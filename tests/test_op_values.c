@@ -102,6 +102,11 @@ static double ref_silu(double x)
     return x / (1.0 + exp(-x));
 }
 
+static double ref_stop(double x)
+{
+    return x;
+}
+
 static double (*const REFERENCE[OPS])(double) = {
     [OP_NEG] = ref_neg,     [OP_EXP] = exp,
     [OP_LOG] = log,         [OP_LOG1P] = log1p,
@@ -115,6 +120,7 @@ static double (*const REFERENCE[OPS])(double) = {
     [OP_STEP] = ref_step,   [OP_SIGMOID] = ref_sigmoid,
     [OP_LOGIT] = ref_logit, [OP_SOFTPLUS] = ref_softplus,
     [OP_RELU] = ref_relu,   [OP_SILU] = ref_silu,
+    [OP_STOP] = ref_stop,
 };
 
 static void expect_like(const char *name, double x, double got, double wanted)
@@ -167,6 +173,8 @@ static double reference_pair(enum op op, double x, double y)
     case OP_POW: return pow(x, y);
     case OP_MIN: return fmin(x, y);
     case OP_MAX: return fmax(x, y);
+    case OP_EXPM1_RATIO: return y == 0.0 ? x : expm1(x * y) / y;
+    case OP_LOG1P_RATIO: return y == 0.0 ? x : log1p(x * y) / y;
     default: fail_msg("'%s' has no reference in this test", OP_TABLE[op].name);
     }
     return NAN;
@@ -227,6 +235,40 @@ static void extremes__neither_overflow_nor_lose_digits(void **state)
                      k ? "'" : "", x, at[k], wanted);
         }
     }
+}
+
+/* Values and slopes by both, through y = 0, where they are x and 1, and
+ * x^2 / 2 and -x^2 / 2 by y. */
+static void ratios__have_no_hole_at_zero(void **state)
+{
+    (void)state;
+    static const double Y[] = {0.0,  1e-300, 1e-20, -1e-12, 1e-9, -1e-8, 1e-7,
+                               1e-5, -1e-3,  0.02,  -0.1,   0.2,  0.45,  -0.5};
+    static const double X[] = {-1.5, 0.3, 1.7};
+    for (enum op op = OP_EXPM1_RATIO; op <= OP_LOG1P_RATIO; op++)
+        for (size_t i = 0; i < COUNT(Y) * COUNT(X); i++) {
+            struct trial s;
+            double x[2] = {X[i % COUNT(X)], Y[i / COUNT(X)]}, slope[2];
+            long double a = (long double)x[0] * x[1], z = x[0], by_y;
+            bool grows = op == OP_EXPM1_RATIO;
+            if (x[1] != 0.0) z = (grows ? expm1l(a) : log1pl(a)) / x[1];
+            by_y = grows ? a * expl(a) - expm1l(a) : a / (1 + a) - log1pl(a);
+            by_y = by_y / (a * a);
+            if (fabsl(a) < 1e-4L) /* three terms of the series */
+                by_y = grows ? 0.5L + a / 3 + a * a / 8
+                             : -0.5L + a * 2 / 3 - a * a * 3 / 4;
+            by_y *= (long double)x[0] * x[0];
+            trial_begin(&s, OP_TABLE[op].name);
+            node u = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+            node v = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+            slopes(&s, graph_binary(s.g, op, u, v), x, slope);
+            expect_like(s.what, x[1], op_fold(op, x[0], x[1]), (double)z);
+            expect_like("by x", x[1], slope[0],
+                        (double)(grows ? expl(a) : 1 / (1 + a)));
+            /* Of the formula for large a, some digits are lost near 0.1. */
+            expect_near(&s, "by y", slope[1], (double)by_y, 2e-14);
+            trial_end(&s);
+        }
 }
 
 static void softmax__does_not_overflow(void **state)
@@ -398,6 +440,7 @@ int main(void)
         cmocka_unit_test(unary__values_are_those_of_libm),
         cmocka_unit_test(binary__values_are_those_of_libm),
         cmocka_unit_test(extremes__neither_overflow_nor_lose_digits),
+        cmocka_unit_test(ratios__have_no_hole_at_zero),
         cmocka_unit_test(softmax__does_not_overflow),
         cmocka_unit_test(powers__of_whole_numbers_are_products),
         cmocka_unit_test(kinks__have_the_slope_zero),

@@ -62,6 +62,8 @@ static void put_expr(struct paper *out, const struct expr *e)
         put(out, " ");
         put_expr(out, e->kid[i]);
     }
+    if (e->layers) put(out, " : %zu", e->layers);
+    if (e->width) put(out, " %zu", e->width);
     put(out, ")");
 }
 
@@ -276,12 +278,16 @@ static const struct {
     {"state z[2] = flow(x[2] : 4 layers 32)\n"
      "net f(z) -> 2 : 64 64 tanh\n"
      "dz = f*dt + dW",
-     "state z[2] = (flow: (at x 2))\nnet f (z) -> 2 : 64 64 'tanh'\n"
+     "state z[2] = (flow: (at x 2) : 4 32)\nnet f (z) -> 2 : 64 64 'tanh'\n"
      "d z = (+ (* f dt) dW)\n"},
     {"state l\nobs n ~ poisson(exp(l))",
      "state l\nobs n = (poisson: (exp: l))\n"},
     {"state z = log(x), w = 2*v", "state z = (log: x)\nstate w = (* 2 v)\n"},
-    {"state z = flow(x : (4 [3]) layers), y", "state z = (flow: x)\nstate y\n"},
+    {"state z = flow(log(x), t : 1 layer), y",
+     "state z = (flow: (log: x) t : 1)\nstate y\n"},
+    {"state z = 2*flow(x) + flow", "state z = (+ (* 2 (flow: x)) flow)\n"},
+    {"net flow(x, y) -> 1 : 4\ndx = flow(y, x)*dt",
+     "net flow (x y) -> 1 : 4 ''\nd x = (* (flow: y x) dt)\n"},
     {"input u hold", "input u hold\n"},
     {"input u, v hold", "input u\ninput v hold\n"},
     {"param a = v > 0, b = 2, c[3] = [1,2,3] in (0, 5), A[2,2] = [1,2,3,4]",

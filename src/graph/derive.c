@@ -83,8 +83,24 @@ static node unary_partial(struct graph *g, enum op op, node x, node y)
     case OP_SOFTPLUS: return f(g, OP_SIGMOID, x);
     case OP_RELU: return f(g, OP_STEP, x);
     case OP_SILU: return silu_slope(g, x);
-    default: return num(g, 0.0); /* sign and step are flat */
+    default: return num(g, 0.0); /* sign, step, stop are flat */
     }
+}
+
+/* By y these are right away from y = 0; there, the operations' own derivatives
+ * are. */
+static node expm1_ratio_partial(struct graph *g, node x, node y, node z,
+                                size_t i)
+{
+    node grown = f(g, OP_EXP, mul(g, x, y));
+    return i ? over(g, sub(g, mul(g, x, grown), z), y) : grown;
+}
+
+static node log1p_ratio_partial(struct graph *g, node x, node y, node z,
+                                size_t i)
+{
+    node slope = over(g, num(g, 1.0), add(g, num(g, 1.0), mul(g, x, y)));
+    return i ? over(g, sub(g, mul(g, x, slope), z), y) : slope;
 }
 
 static node binary_partial(struct graph *g, enum op op, node x, node y, node z,
@@ -99,6 +115,8 @@ static node binary_partial(struct graph *g, enum op op, node x, node y, node z,
     case OP_POW:
         return i ? mul(g, z, f(g, OP_LOG, x))
                  : mul(g, y, graph_binary(g, OP_POW, x, sub(g, y, one)));
+    case OP_EXPM1_RATIO: return expm1_ratio_partial(g, x, y, z, i);
+    case OP_LOG1P_RATIO: return log1p_ratio_partial(g, x, y, z, i);
     case OP_MIN: less = f(g, OP_STEP, sub(g, x, y)); break; /* y is less */
     default: less = f(g, OP_STEP, sub(g, y, x)); break;     /* max        */
     }
@@ -109,7 +127,7 @@ node elementwise_partial(struct graph *g, node n, size_t i)
 {
     enum op op = graph_info(g, n)->op;
     node x = graph_input(g, n, 0);
-    if (op <= OP_SILU) return unary_partial(g, op, x, n);
+    if (op <= OP_STOP) return unary_partial(g, op, x, n);
     return binary_partial(g, op, x, graph_input(g, n, 1), n, i);
 }
 
@@ -337,11 +355,12 @@ static node input_bar(struct graph *g, node n, size_t i, size_t offset,
     }
 }
 
-/* moves[n]: n depends on the leaf. */
+/* moves[n]: n depends on the leaf, in a way that derivatives see. */
 static void mark(const struct graph *g, node a, node leaf, bool *moves)
 {
     for (node n = 0; n <= a; n++) {
         moves[n] = n == leaf;
+        if (g->info[n].op == OP_STOP) continue;
         for (size_t i = 0; i < g->info[n].inputs; i++)
             moves[n] = moves[n] || moves[graph_input(g, n, i)];
     }

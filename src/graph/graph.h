@@ -48,6 +48,7 @@ enum op {
     OP_SOFTPLUS,
     OP_RELU,
     OP_SILU,
+    OP_STOP, /* the same, taken as a constant by all derivatives  */
     /* Elementwise, two inputs; a scalar goes with any shape. */
     OP_ADD,
     OP_SUB,
@@ -56,6 +57,8 @@ enum op {
     OP_POW,
     OP_MIN,
     OP_MAX,
+    OP_EXPM1_RATIO, /* expm1(y x) / y, which is x at y = 0           */
+    OP_LOG1P_RATIO, /* log1p(y x) / y, its inverse in x              */
     /* Shapes. */
     OP_FILL,      /* a scalar in every element                         */
     OP_SUM,       /* of all elements                                   */

@@ -10,21 +10,21 @@
 /* Runs BODY for every point of a row, where X and Y are the inputs there. */
 #define POINTS(...)                                                            \
     if (a->in[0].step && a->in[1].step) {                                      \
-        _Pragma("omp simd") for (size_t i = 0; i < P; i++)                     \
+        SIMD for (size_t i = 0; i < P; i++)                                    \
         {                                                                      \
             double x = xs[i], y = ys[i];                                       \
             __VA_ARGS__                                                        \
         }                                                                      \
     } else if (a->in[0].step) {                                                \
         double y = *ys;                                                        \
-        _Pragma("omp simd") for (size_t i = 0; i < P; i++)                     \
+        SIMD for (size_t i = 0; i < P; i++)                                    \
         {                                                                      \
             double x = xs[i];                                                  \
             __VA_ARGS__                                                        \
         }                                                                      \
     } else {                                                                   \
         double x = *xs;                                                        \
-        _Pragma("omp simd") for (size_t i = 0; i < P; i++)                     \
+        SIMD for (size_t i = 0; i < P; i++)                                    \
         {                                                                      \
             double y = ys[i];                                                  \
             __VA_ARGS__                                                        \
@@ -46,8 +46,7 @@
             const double *ps =                                                 \
                 a->in[1 - (WHICH)].step ? (WHICH) ? xs : ys : zs;              \
             double one = (WHICH) ? *ys : *xs, sum = 0.0;                       \
-            _Pragma("omp simd reduction(+ : sum)") for (size_t i = 0; i < P;   \
-                                                        i++)                   \
+            SIMD_SUM for (size_t i = 0; i < P; i++)                            \
             {                                                                  \
                 double x = (WHICH) ? ps[i] : one, y = (WHICH) ? one : ps[i];   \
                 double z = zs[i];                                              \
@@ -109,4 +108,13 @@
         }                                                                      \
     }
 
-BINARY_OPS(DEFINE)
+#define SIMD _Pragma("omp simd")
+#define SIMD_SUM _Pragma("omp simd reduction(+ : sum)")
+PLAIN_OPS(DEFINE)
+
+/* Not every compiler has expm1 and log1p of vectors. */
+#undef SIMD
+#undef SIMD_SUM
+#define SIMD
+#define SIMD_SUM
+RATIO_OPS(DEFINE)

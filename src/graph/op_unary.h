@@ -32,7 +32,8 @@
     X(SOFTPLUS, softplus, softplus_of(x), sigmoid_of(x))                       \
     X(RELU, relu, x < 0.0 ? 0.0 : x, (double)(x > 0.0))                        \
     X(SILU, silu, x *sigmoid_of(x),                                            \
-      sigmoid_of(x) * (1.0 + x * (1.0 - sigmoid_of(x))))
+      sigmoid_of(x) * (1.0 + x * (1.0 - sigmoid_of(x))))                       \
+    X(STOP, stop, x, 0.0)
 
 /* Neither overflows: exp only ever sees what is below 0. */
 static inline double sigmoid_of(double x)

@@ -12,6 +12,7 @@
  * others in the rows from `row` on of the workspace, P numbers each. */
 struct slot {
     bool wanted, by_parameter, by_state;
+    bool moving; /* some output moves with it: not behind a stop */
     size_t row;
     size_t packed; /* offset of packed weights, bytes               */
 };
@@ -41,14 +42,19 @@ static void mark(struct program *p)
 {
     const struct graph *g = p->graph;
     for (size_t i = 0; i < p->outputs; i++)
-        p->slot[p->output[i]].wanted = true;
+        p->slot[p->output[i]].wanted = p->slot[p->output[i]].moving = true;
     for (node n = p->nodes; n-- > 0;)
-        for (size_t i = 0; p->slot[n].wanted && i < g->info[n].inputs; i++)
-            p->slot[graph_input(g, n, i)].wanted = true;
+        for (size_t i = 0; p->slot[n].wanted && i < g->info[n].inputs; i++) {
+            struct slot *in = &p->slot[graph_input(g, n, i)];
+            in->wanted = true;
+            if (p->slot[n].moving && g->info[n].op != OP_STOP)
+                in->moving = true;
+        }
     for (node n = 0; n < p->nodes; n++) {
         struct slot *s = &p->slot[n];
         s->by_parameter = g->info[n].op == OP_PARAM;
         s->by_state = g->info[n].op == OP_STATE;
+        if (g->info[n].op == OP_STOP) continue;
         for (size_t i = 0; i < g->info[n].inputs; i++) {
             const struct slot *from = &p->slot[graph_input(g, n, i)];
             s->by_parameter = s->by_parameter || from->by_parameter;
@@ -297,14 +303,15 @@ static struct operand operand(const struct run *r, node n)
     struct operand o = {.size = info->rows * info->columns};
     if (info->uniform) {
         o.value = r->uniforms->value + s->row;
-        if (r->uniform_bar && s->by_parameter) o.bar = r->uniform_bar + s->row;
+        if (r->uniform_bar && s->by_parameter && s->moving)
+            o.bar = r->uniform_bar + s->row;
         return o;
     }
     o.step = 1;
     o.value = r->value + s->row * r->P;
     bool active = s->by_parameter || (s->by_state && r->state_bar);
-    if (r->bar && active) o.bar = r->bar + s->row * r->P;
-    if (r->dot && s->by_state) o.dot = r->dot + s->row * r->P;
+    if (r->bar && active && s->moving) o.bar = r->bar + s->row * r->P;
+    if (r->dot && s->by_state && s->moving) o.dot = r->dot + s->row * r->P;
     return o;
 }
 

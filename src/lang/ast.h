@@ -23,7 +23,7 @@ enum expr_kind {
     EXPR_NAME,   /* name                                              */
     EXPR_NEGATE, /* kid[0]                                            */
     EXPR_BINARY, /* op is one of + - * / ^ @; kid[0], kid[1]          */
-    EXPR_CALL,   /* name(kid...)                                      */
+    EXPR_CALL,   /* name(kid...), flow(kid... : layers width)         */
     EXPR_INDEX,  /* kid[0] [ kid[1] ] or kid[0] [ kid[1], kid[2] ]    */
     EXPR_LIST    /* [ kid... ]                                        */
 };
@@ -39,7 +39,8 @@ struct expr {
     double number;
     struct expr **kid;
     size_t kids;
-    struct place place; /* of the name, number, operator or bracket */
+    size_t layers, width; /* of a flow; 0 where none is written */
+    struct place place;   /* of the name, number, operator or bracket */
 };
 
 /* A declared name with its shape: rank 0 scalar, 1 a[n], 2 a[n,m]. */

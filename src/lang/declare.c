@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The statements that declare a name: state, input, param, const, let, net. */
+/* The statements that declare a name: input, param, const, let, net; states are
+ * in state.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,79 +17,7 @@ static int not_yet(struct builder *b, const struct statement *s,
                     what, instead);
 }
 
-/* --- state and input ---------------------------------------------------- */
-
-/* Whether a column already there is one of those that s would be read from:
- * its name, or for a vector its name with a number. */
-static bool is_column_of(const struct declared *d, const char *column)
-{
-    size_t n = strlen(d->name);
-    if (!d->rank) return !strcmp(d->name, column);
-    if (strncmp(d->name, column, n) || column[n] < '1' || column[n] > '9' ||
-        strspn(column + n, "0123456789") != strlen(column + n))
-        return false;
-    return strlen(column + n) < 9 && strtoul(column + n, NULL, 10) <= d->rows;
-}
-
-static int columns_are_free(struct builder *b, const struct statement *s)
-{
-    static const char *const OWN[] = {"time", "series", "id"};
-    const struct spec *spec = b->spec;
-    const struct declared *d = &s->declared;
-    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
-        if (is_column_of(d, OWN[i]))
-            return complain(b->source, d->place,
-                            "'%s' names a column of its own in data files; "
-                            "choose another name",
-                            d->name);
-    for (size_t i = 0; i < spec->dim + spec->inputs; i++) {
-        const char *other =
-            i < spec->dim ? spec->column[i] : spec->input[i - spec->dim].name;
-        if (is_column_of(d, other))
-            return complain(b->source, d->place,
-                            "two states or inputs would be read from the "
-                            "column '%s'; rename one of them",
-                            other);
-    }
-    return 0;
-}
-
-static int add_column(struct spec *spec, const struct statement *s, size_t i)
-{
-    size_t n = strlen(s->declared.name) + 24;
-    if (MEM_ROOM(spec->column, spec->dim, spec->column_capacity))
-        return GSV_NO_MEMORY;
-    char *name = NEW(char, n);
-    if (!name) return GSV_NO_MEMORY;
-    if (s->declared.rank) snprintf(name, n, "%s%zu", s->declared.name, i + 1);
-    else snprintf(name, n, "%s", s->declared.name);
-    spec->column[spec->dim++] = name;
-    return 0;
-}
-
-/* The value waits until the number of states is known: see spec.c. */
-static int declare_state(struct builder *b, const struct statement *s)
-{
-    size_t offset = b->spec->dim;
-    if (s->value)
-        return not_yet(b, s, "a state that is a function of data is",
-                       "transform the data, and declare the state alone");
-    if (s->declared.rank > 1)
-        return complain(b->source, s->declared.place,
-                        "a state is one number or a vector; write '%s[%zu]'",
-                        s->declared.name,
-                        s->declared.rows * s->declared.columns);
-    int status = scope_check(b, s->declared.name, s->declared.place);
-    if (!status) status = columns_are_free(b, s);
-    for (size_t i = 0; !status && i < s->declared.rows; i++)
-        status = add_column(b->spec, s, i);
-    if (status) return status;
-    return scope_add(b, (struct symbol){.name = s->declared.name,
-                                        .kind = SYMBOL_STATE,
-                                        .place = s->declared.place,
-                                        .offset = offset,
-                                        .rank = s->declared.rank});
-}
+/* --- input --------------------------------------------------------------- */
 
 static int declare_input(struct builder *b, const struct statement *s)
 {
@@ -97,7 +26,7 @@ static int declare_input(struct builder *b, const struct statement *s)
         return complain(b->source, s->declared.place,
                         "an input is one column; declare each by its own name");
     int status = scope_check(b, s->declared.name, s->declared.place);
-    if (!status) status = columns_are_free(b, s);
+    if (!status) status = columns_are_free(b, &s->declared);
     if (status) return status;
     if (MEM_ROOM(spec->input, spec->inputs, spec->input_capacity))
         return GSV_NO_MEMORY;
@@ -216,9 +145,8 @@ static int check_lower(struct builder *b, const struct statement *s)
     return 0;
 }
 
-/* Makes room for one more parameter; the caller fills it in. */
-static struct param_spec *new_param(struct spec *spec, const char *name,
-                                    size_t rows, size_t columns)
+struct param_spec *new_param(struct spec *spec, const char *name, size_t rows,
+                             size_t columns)
 {
     if (MEM_ROOM(spec->param, spec->params, spec->param_capacity)) return NULL;
     struct param_spec *p = &spec->param[spec->params++];
@@ -287,6 +215,11 @@ static int declare_let(struct builder *b, const struct statement *s)
     struct graph *g = b->spec->graph;
     node value;
     char text[48];
+    const struct symbol *old = scope_find(b, d->name);
+    /* Done before, for the map of a state. */
+    if (old && old->place.line == d->place.line &&
+        old->place.column == d->place.column)
+        return 0;
     int status = evaluate(b, s->value, &value);
     if (status) return status;
     if (d->rank && graph_size(g, value) == 1)
@@ -388,11 +321,22 @@ node scaled_net(struct graph *g, size_t net, node argument)
     return graph_binary(g, OP_ADD, graph_binary(g, OP_MUL, y, stretch), shift);
 }
 
+int add_layers(struct builder *b, const struct declared *name, size_t layers,
+               const size_t *width, enum activation act, size_t *net)
+{
+    struct spec *spec = b->spec;
+    size_t offset = spec->parameters;
+    int status = 0;
+    for (size_t l = 0; !status && l < layers; l++)
+        status = add_layer(b, name, l, width[l], width[l + 1]);
+    if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
+    return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;
+}
+
 static int add_net(struct builder *b, const struct statement *s, size_t inputs,
                    enum activation act, size_t *net)
 {
-    struct spec *spec = b->spec;
-    size_t layers = s->widths + 1, offset = spec->parameters;
+    size_t layers = s->widths + 1;
     size_t *width = NEW(size_t, layers + 1);
     int status = width ? 0 : GSV_NO_MEMORY;
     if (width) {
@@ -400,15 +344,13 @@ static int add_net(struct builder *b, const struct statement *s, size_t inputs,
         if (s->widths) memcpy(width + 1, s->width, s->widths * sizeof *width);
         width[layers] = s->outputs;
     }
-    for (size_t l = 0; !status && l < layers; l++)
-        status = add_layer(b, &s->declared, l, width[l], width[l + 1]);
+    if (!status) status = add_layers(b, &s->declared, layers, width, act, net);
     if (!status) status = add_scales(b, &s->declared, inputs, s->outputs);
-    if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);
     mem_free(width);
-    return status ? status : spec->graph->failed ? GSV_NO_MEMORY : 0;
+    return status;
 }
 
-static int note_net(struct spec *spec, struct net_spec net)
+int note_net(struct spec *spec, struct net_spec net)
 {
     if (MEM_ROOM(spec->net, spec->nets, spec->net_capacity))
         return GSV_NO_MEMORY;
@@ -438,7 +380,7 @@ static int declare_net(struct builder *b, const struct statement *s)
     if (!status) {
         node argument = graph_stack(g, s->arguments, a, inputs, 1);
         value = scaled_net(g, net, argument);
-        status = note_net(b->spec, (struct net_spec){argument, value});
+        status = note_net(b->spec, (struct net_spec){argument, value, false});
     }
     mem_free(a);
     if (status) return status;

@@ -93,6 +93,19 @@ static int not_constant(struct builder *b, const struct expr *e)
                     "use numbers and constants only");
 }
 
+/* A column's name outside of the map that it belongs to. */
+static int not_a_column(struct builder *b, const struct expr *e)
+{
+    const char *state = "";
+    for (size_t i = 0; i < b->symbols; i++)
+        if (b->symbol[i].column && !strcmp(b->symbol[i].column, e->name))
+            state = b->symbol[i].name;
+    return complain(b->source, e->place,
+                    "'%s' is a column of the data; write the state '%s', "
+                    "which is a function of it",
+                    e->name, state);
+}
+
 static int evaluate_name(struct builder *b, const struct expr *e, node *result)
 {
     struct graph *g = b->spec->graph;
@@ -100,6 +113,7 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
     const struct symbol *s = scope_find(b, e->name);
     /* Parameters and constants get their values before states are nodes. */
     if (s && s->kind == SYMBOL_STATE && !s->value) return not_constant(b, e);
+    if (s && s->kind == SYMBOL_COLUMN && !s->value) return not_a_column(b, e);
     if (s) {
         *result = s->value;
         return 0;
@@ -155,6 +169,13 @@ static size_t rank_of(const struct builder *b, const struct expr *e, node a)
     return matrix || (s && s->rank == 2) ? 2 : 1;
 }
 
+static bool is_column(const struct builder *b, const struct expr *e)
+{
+    const struct symbol *s =
+        e->kind == EXPR_NAME ? scope_find(b, e->name) : NULL;
+    return s && s->kind == SYMBOL_COLUMN;
+}
+
 static int evaluate_index(struct builder *b, const struct expr *e, node *result)
 {
     struct graph *g = b->spec->graph;
@@ -162,6 +183,11 @@ static int evaluate_index(struct builder *b, const struct expr *e, node *result)
     size_t row = 0, column = 0;
     char text[48];
     if (evaluate(b, e->kid[0], &a)) return GSV_BAD_INPUT;
+    /* x[3] of the data's columns is all three: checked by state.c. */
+    if (is_column(b, e->kid[0])) {
+        *result = a;
+        return 0;
+    }
     struct node_info i = *graph_info(g, a);
     size_t rank = rank_of(b, e->kid[0], a);
     if (e->kids - 1 != rank)
@@ -366,6 +392,7 @@ static int apply_function(struct builder *b, const struct expr *e,
 static int evaluate_call(struct builder *b, const struct expr *e, node *result)
 {
     const struct symbol *s = scope_find(b, e->name);
+    if (is_flow(b, e)) return evaluate_flow(b, e, result);
     if (!(s && s->kind == SYMBOL_NET) && !find_function(e->name))
         return unknown_function(b, e);
     node *a = NEW(node, e->kids);

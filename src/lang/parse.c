@@ -60,7 +60,7 @@ static void copy_word(char word[SHOWN + 1], const struct token *t)
     word[n] = 0;
 }
 
-static int parse_size(struct parser *p, size_t *size)
+int parse_size(struct parser *p, size_t *size)
 {
     double n = p->token.number;
     bool good = p->token.kind == TOKEN_NUMBER && n >= 1 && n <= LARGEST_SIZE &&

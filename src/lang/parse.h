@@ -68,6 +68,9 @@ int parse_skip(struct parser *p);
 
 int parse_close(struct parser *p, const struct token *open);
 
+/* A whole number from 1 on: of elements, of units in a layer. */
+int parse_size(struct parser *p, size_t *size);
+
 /* Says why the token cannot stand behind the expression before it. */
 int parse_stray(struct parser *p);
 

@@ -7,6 +7,7 @@
  *     power   = postfix [ ^ unary ]          so that -x^2 is -(x^2)
  *     postfix = primary { [ expr {, expr} ] }
  *     primary = number | name | name ( list ) | ( expr ) | [ list ]
+ *             | flow ( list [ : number layers [number] ] )
  *
  * A function that returns an expression takes those that it is given: when it
  * fails, they are freed. NULL stands for one that has failed already. */
@@ -200,13 +201,45 @@ int parse_skip(struct parser *p)
     return depth ? parse_close(p, &open) : 0;
 }
 
-/* flow(argument : anything). */
-static int parse_flow(struct parser *p, const struct token *open,
-                      struct list *list)
+/* : 4 layers 32, where the width may be left out; or nothing at all. */
+static int parse_layers(struct parser *p, size_t size[2])
 {
-    int status = list_add(list, parse_expr(p));
-    if (!status && parse_take(p, ':')) status = parse_skip(p);
-    return status ? status : parse_close(p, open);
+    if (!parse_take(p, ':')) return 0;
+    int status = parse_size(p, &size[0]);
+    if (status) return status;
+    if (!parse_at_word(p, "layers") && !parse_at_word(p, "layer"))
+        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+                      "'layers' is missing; write ': 4 layers 32' with the "
+                      "number of layers and the width of their networks");
+    parse_next(p);
+    if (p->token.kind != TOKEN_NUMBER) return 0;
+    status = parse_size(p, &size[1]);
+    if (!status && p->token.kind == TOKEN_NUMBER)
+        return refuse(p, p->token.place,
+                      "the networks of a flow have one width; write ': 4 "
+                      "layers 32'");
+    return status;
+}
+
+/* flow(arguments : 4 layers 32), with the bracket passed. Without a ':' it may
+ * be any function of that name. */
+static struct expr *parse_flow(struct parser *p, const struct token *name,
+                               const struct token *open)
+{
+    struct list list = {0};
+    size_t size[2] = {0, 0};
+    int status;
+    do
+        status = list_add(&list, parse_expr(p));
+    while (!status && parse_take(p, ','));
+    if (!status) status = parse_layers(p, size);
+    if (!status) status = parse_close(p, open);
+    struct expr *e = status ? NULL : join_list(p, EXPR_CALL, name, &list);
+    list_free(&list);
+    if (!e) return NULL;
+    e->layers = size[0];
+    e->width = size[1];
+    return e;
 }
 
 static bool is_state(const struct parser *p, const char *name)
@@ -238,9 +271,9 @@ static struct expr *parse_call(struct parser *p, const struct token *name)
     struct token open = p->token;
     struct list list = {0};
     parse_next(p);
-    int status = token_is(name, "flow") ? parse_flow(p, &open, &list)
-                                        : parse_list(p, &open, &list);
-    if (status == 0) return check_time(p, join_list(p, EXPR_CALL, name, &list));
+    if (token_is(name, "flow")) return parse_flow(p, name, &open);
+    if (parse_list(p, &open, &list) == 0)
+        return check_time(p, join_list(p, EXPR_CALL, name, &list));
     list_free(&list);
     return NULL;
 }

@@ -9,6 +9,7 @@
 
 enum symbol_kind {
     SYMBOL_STATE,
+    SYMBOL_COLUMN, /* of the data, that a state is a function of */
     SYMBOL_INPUT,
     SYMBOL_PARAM,
     SYMBOL_CONSTANT,
@@ -22,9 +23,23 @@ struct symbol {
     struct place place;
     node value;    /* of a net: at its own arguments        */
     size_t net;    /* of a net: its number in the graph     */
-    size_t offset; /* of a state: its first row             */
+    size_t offset; /* of a state or column: its first row   */
     bool equation; /* of a state: seen                      */
     int rank;
+    const char *column; /* of a state: what it is a function of, or NULL */
+};
+
+/* A learned map of a vector. Its numbers stand one behind the other in the
+ * vector of all parameters: see flow.c. */
+struct flow {
+    const struct expr *call;
+    size_t number;              /* in the spec                             */
+    size_t size, layers, width; /* components; layers; units of a network  */
+    bool timed;                 /* whether it depends on t                 */
+    size_t scales;              /* from here on: mean and scale of x and t */
+    size_t plain;               /* numbers of layers without a network     */
+    size_t net;                 /* the first network, one for each layer   */
+    size_t scale;               /* of the result                           */
 };
 
 struct builder {
@@ -33,6 +48,8 @@ struct builder {
     struct spec *spec;
     struct symbol *symbol;
     size_t symbols, capacity;
+    struct flow *flow;
+    size_t flows, flow_capacity;
 };
 
 /* --- scope.c ------------------------------------------------------------ */
@@ -83,8 +100,63 @@ bool is_function(const char *name);
 /* The statements that declare a name. */
 int declare(struct builder *b, const struct statement *s);
 
+/* Makes room for one more parameter, of no bounds and all zeros. The pointer
+ * lasts up to the next one. */
+struct param_spec *new_param(struct spec *spec, const char *name, size_t rows,
+                             size_t columns);
+
+/* A network without scales: NAME.0.weight, NAME.0.bias and so on; width is
+ * (layers + 1). note_net() must follow. */
+int add_layers(struct builder *b, const struct declared *name, size_t layers,
+               const size_t *width, enum activation act, size_t *net);
+int note_net(struct spec *spec, struct net_spec net);
+
 /* A network at the argument, with its inputs and outputs scaled. */
 node scaled_net(struct graph *g, size_t net, node argument);
+
+/* --- state.c ------------------------------------------------------------ */
+
+int declare_state(struct builder *b, const struct statement *s);
+
+/* Refuses columns of the data that something else is read from. */
+int columns_are_free(struct builder *b, const struct declared *d);
+
+/* The states as functions of the data, and back. */
+int build_maps(struct builder *b);
+
+/* The statement that declares a name, wherever it stands, or NULL. */
+const struct statement *find_declaration(const struct builder *b,
+                                         const char *name);
+
+/* --- invert.c ----------------------------------------------------------- */
+
+/* A state as a function of a column of the same size. */
+struct state_map {
+    node forward;    /* over the state leaf as x                       */
+    node inverse;    /* over the leaf as z                             */
+    node log_slope;  /* log |det| of the forward map's derivative      */
+    node *condition; /* (conditions) over x: positive where it is defined */
+    size_t conditions, capacity;
+};
+
+/* Goes from the outside of e to the column in it: the inverse, at first z,
+ * becomes x; slopes and conditions are added. */
+int invert(struct builder *b, const struct expr *e, const char *column,
+           struct state_map *m);
+
+/* --- flow.c ------------------------------------------------------------- */
+
+/* Adds the parameters of the flow in a state's map, where there is one. */
+int declare_flow(struct builder *b, const struct statement *s);
+
+/* Whether a call is that of a flow, and not of a network with this name. */
+bool is_flow(const struct builder *b, const struct expr *e);
+
+/* flow(x) as a node. */
+int evaluate_flow(struct builder *b, const struct expr *e, node *result);
+
+/* The same for invert(). */
+int undo_flow(struct builder *b, const struct expr *e, struct state_map *m);
 
 /* --- system.c ----------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From the text to the spec: declarations that stand by themselves first, in
- * any order; then expressions; then the equations. */
+ * any order; then what states are of the data; then expressions; then the
+ * equations. */
 #include "lang/spec.h"
 
 #include "base/error.h"
@@ -32,15 +33,6 @@ static void bind_states(struct builder *b, const struct ast *ast)
     }
 }
 
-/* z = x: what is observed are the states themselves. */
-static void build_maps(struct builder *b)
-{
-    struct spec *spec = b->spec;
-    spec->state_of_data = graph_leaf(spec->graph, OP_STATE, 0, spec->dim, 1);
-    spec->data_of_state = spec->state_of_data;
-    spec->map_log_jacobian = graph_number(spec->graph, 0.0);
-}
-
 static int build(struct builder *b, const struct ast *ast)
 {
     int status = declare_all(b, ast, true);
@@ -50,9 +42,9 @@ static int build(struct builder *b, const struct ast *ast)
                         "the model has no state; begin with a line such as "
                         "'state x'");
     bind_states(b, ast);
-    build_maps(b);
+    status = build_maps(b);
     if (b->spec->graph->failed) return GSV_NO_MEMORY;
-    status = declare_all(b, ast, false);
+    if (!status) status = declare_all(b, ast, false);
     if (!status) status = build_equations(b, ast);
     if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
     return status;
@@ -71,6 +63,7 @@ struct spec *spec_new(const struct source *source)
         b.spec = NULL;
     }
     mem_free(b.symbol);
+    mem_free(b.flow);
     ast_free(ast);
     return b.spec;
 }
@@ -98,6 +91,7 @@ void spec_free(struct spec *spec)
     mem_free(spec->column);
     mem_free(spec->input);
     mem_free(spec->net);
+    mem_free(spec->flow);
     graph_free(spec->graph);
     mem_free(spec);
 }

@@ -31,6 +31,16 @@ struct input_spec {
 /* A network where it was declared: the graph's, by the same number. */
 struct net_spec {
     node argument, value;
+    bool flow; /* one within a flow: without scales, and not looked at */
+};
+
+/* A learned map of the data: what it is given, and where the numbers stand
+ * that scale it: mean (size), scale (size), and where it depends on t the mean
+ * and scale of time. */
+struct flow_spec {
+    node argument; /* (size, 1) over x */
+    size_t size, offset;
+    bool timed;
 };
 
 /* How the equations' noise becomes that of unit diffusion. */
@@ -51,6 +61,8 @@ struct spec {
     size_t inputs, input_capacity;
     struct net_spec *net; /* (graph->nets) */
     size_t nets, net_capacity;
+    struct flow_spec *flow;
+    size_t flows, flow_capacity;
 
     /* The states as functions of the data, z = Z(x, t), over the state leaf
      * that stands for x; and back, over the leaf that stands for z. The domain

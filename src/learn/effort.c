@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/linalg.h"
 #include "learn/learner.h"
 
 enum { MOST_LNA = 8, SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
@@ -55,6 +56,7 @@ struct probe {
     double mean;   /* of a gap                                             */
     double spread; /* what the log of a mean of K weights loses, times K   */
     double left;   /* share of the gaps with sums at left ends             */
+    bool by_model; /* auto takes one form for all gaps: stratonovich       */
 };
 
 /* A sample of gaps with M steps. */
@@ -78,6 +80,7 @@ static int look(struct learner *l, const double *theta, size_t M,
         p->spread -= gap.log_bias * PROBE_PATHS * share;
         bool left = gap.form == GSV_FORM_ITO || gap.form == GSV_FORM_EULER;
         p->left += left ? share : 0.0;
+        p->by_model = gap.form == GSV_FORM_STRATONOVICH;
     }
     objective_free(&at);
     return status;
@@ -176,43 +179,67 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     return status;
 }
 
-/* The deviation of the whole score, from the squares of some gaps' own. */
-static int score_deviation(struct learner *l, const double *theta, double *one,
-                           double *deviation)
-{
-    struct objective at;
-    struct score score;
-    size_t n = l->split.trains < SAMPLE ? l->split.trains : SAMPLE;
-    int status = objective_init(&at, l->m, l->s, &l->stage[0], 1);
-    memset(deviation, 0, l->n * sizeof *deviation);
-    for (size_t g = 0; !status && g < n; g++) {
-        size_t group = l->split.train[g * l->split.trains / n];
-        status = objective_at(&at, theta, 0, 1, &group, &score, one);
-        for (size_t i = 0; !status && i < l->n; i++)
-            deviation[i] += one[i] * one[i];
-    }
-    objective_free(&at);
-    double times = (double)l->split.trains / (double)n;
-    for (size_t i = 0; i < l->n; i++)
-        deviation[i] = sqrt(deviation[i] * times);
-    return status;
-}
-
 struct search {
     struct learner *l;
     double *theta; /* (n) */
     double share;
-    double *deviation;            /* (n) of the score           */
-    double *here, *again, *finer; /* (n) scores                 */
+    double *root;                 /* (n, n) see score_covariance()  */
+    double *deviation;            /* (n) of the score               */
+    double *here, *again, *finer; /* (n) scores                     */
 };
 
+/* Adds the squares and products of a gap's score; of fixed numbers nothing. */
+static void add_products(const struct learner *l, const double *one, double *J)
+{
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t j = 0; j < l->n; j++)
+            if (!l->fixed[i] && !l->fixed[j])
+                J[i * l->n + j] += one[i] * one[j];
+}
+
+/* The covariance of the whole score, from that of some gaps' own: its Cholesky
+ * factor and, of each number, its deviation. Where it has no factor, numbers
+ * count one by one. */
+static int score_covariance(struct search *s, double *one)
+{
+    struct learner *l = s->l;
+    struct objective at;
+    struct score score;
+    size_t all = l->split.trains, n = all < SAMPLE ? all : SAMPLE;
+    double *J = s->root;
+    int status = objective_init(&at, l->m, l->s, &l->stage[0], 1);
+    for (size_t g = 0; !status && g < n; g++) {
+        size_t group = l->split.train[g * all / n];
+        status = objective_at(&at, s->theta, 0, 1, &group, &score, one);
+        if (!status) add_products(l, one, J);
+    }
+    objective_free(&at);
+    for (size_t i = 0; i < l->n * l->n; i++)
+        J[i] *= (double)all / (double)n;
+    for (size_t i = 0; i < l->n; i++) {
+        s->deviation[i] = sqrt(J[i * (l->n + 1)]);
+        if (l->fixed[i]) J[i * (l->n + 1)] = 1.0;
+    }
+    if (linalg_cholesky(l->n, J)) return status;
+    memset(J, 0, l->n * l->n * sizeof *J);
+    for (size_t i = 0; i < l->n; i++)
+        J[i * (l->n + 1)] = l->fixed[i] ? 1.0 : s->deviation[i];
+    return status;
+}
+
+/* Whether the maximum would move by less than a share of its own deviation:
+ * the difference D of two scores moves it by J^-1 D, where D' J^-1 D is that
+ * move in standard deviations, squared. */
 static bool agree(const struct search *s, const double *one, const double *two)
 {
-    for (size_t i = 0; i < s->l->n; i++)
-        if (!s->l->fixed[i] &&
-            !(fabs(two[i] - one[i]) <= s->share * s->deviation[i]))
-            return false;
-    return true;
+    size_t n = s->l->n;
+    double *off = s->root + n * n, square = 0.0;
+    for (size_t i = 0; i < n; i++)
+        off[i] = s->l->fixed[i] ? 0.0 : two[i] - one[i];
+    linalg_lower_solve(n, 1, s->root, false, off);
+    for (size_t i = 0; i < n; i++)
+        square += off[i] * off[i];
+    return square <= s->share * s->share * (double)s->l->free;
 }
 
 /* More paths, until other random numbers give about the same score. */
@@ -255,7 +282,8 @@ static int search_all(struct search *s, enum gsv_form form)
     bool found = false;
     o.paths = 4;
     o.steps = 2;
-    o.form = l->m->bridged ? form : GSV_FORM_MIDPOINT;
+    bool one_form = form == GSV_FORM_AUTO || form == GSV_FORM_EULER;
+    o.form = one_form ? form : GSV_FORM_MIDPOINT;
     int status = search_paths(s, &o);
     if (!status) status = score_with(l, s->theta, &one, 0, s->finer);
     if (!status && agree(s, s->here, s->finer)) {
@@ -272,7 +300,7 @@ static int search_effort(struct learner *l, struct search *s)
 {
     struct probe p;
     gsv_options usual = l->stage[1];
-    int status = score_deviation(l, s->theta, s->here, s->deviation);
+    int status = score_covariance(s, s->here);
     for (size_t i = 0; !status && i < l->n; i++) {
         double size = fmax(1.0, fabs(s->theta[i]));
         l->move[i] = fmin(0.02 / s->deviation[i], 0.1 * size);
@@ -280,6 +308,7 @@ static int search_effort(struct learner *l, struct search *s)
     if (!status) status = look(l, s->theta, 4, &p);
     enum gsv_form form = GSV_FORM_MIDPOINT;
     if (!status && p.left > 0.5) form = GSV_FORM_ITO;
+    if (!status && p.by_model) form = GSV_FORM_AUTO;
     if (l->m->bridged) form = GSV_FORM_EULER;
     usual.form = form;
     usual.paths = 64;
@@ -291,7 +320,7 @@ static int search_effort(struct learner *l, struct search *s)
 int effort_by_score(struct learner *l, const double *theta, double share)
 {
     size_t n = l->n;
-    double *room = NEW(double, 5 * n);
+    double *room = NEW(double, n *(n + 6));
     if (!room) return GSV_NO_MEMORY;
     /* Euler's error may fall by no more than a half when the steps do. */
     struct search s = {.l = l,
@@ -300,7 +329,8 @@ int effort_by_score(struct learner *l, const double *theta, double share)
                        .deviation = room,
                        .here = room + n,
                        .again = room + 2 * n,
-                       .finer = room + 3 * n};
+                       .finer = room + 3 * n,
+                       .root = room + 5 * n};
     memcpy(s.theta, theta, n * sizeof *theta);
     int status = search_effort(l, &s);
     mem_free(room);

@@ -276,8 +276,13 @@ static int start_from_data(struct learner *l)
     for (size_t i = 0; !status && i < l->n; i++)
         kept[i] = kept[i] || l->fixed[i];
     if (!status && !l->refit && !l->m->calls) {
-        status = start_scales(l->m, l->s);
-        if (!status) status = start_noise(l->m, l->s, kept);
+        /* A flow's scale is one of the noise, and what networks are given is
+         * known with it only. */
+        bool first = l->m->spec->mapped;
+        status = start_flows(l->m, l->s);
+        if (!status && first) status = start_noise(l->m, l->s, kept);
+        if (!status) status = start_scales(l->m, l->s);
+        if (!status && !first) status = start_noise(l->m, l->s, kept);
     }
     mem_free(kept);
     return status;

@@ -160,7 +160,7 @@ static int polish(struct round *r)
 
 /* Of the score's deviation: the estimate is then off by about as much of its
  * standard error. */
-static const double SHARE = 0.2;
+static const double SHARE = 0.1;
 
 static int run_stages(struct round *r)
 {

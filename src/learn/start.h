@@ -5,6 +5,10 @@
 
 #include "sde/gaps.h"
 
+/* The arguments of flows, and time where they depend on it, to mean 0 and
+ * deviation 1 over the data. Flows that have scales already keep them. */
+int start_flows(gsv_model *m, const gsv_series *s);
+
 /* The inputs of networks to mean 0 and deviation 1 over the data, and their
  * outputs to what moves the states as fast as they are seen to move. Networks
  * that have scales already keep them. */

@@ -4,12 +4,14 @@
  *     f(x) = output_mean + output_scale net((x - input_mean) / input_scale).
  *
  * Inputs are standardised over the data. For the outputs, the states' rates
- * r = dx/dt less the drift without networks are what the networks must make
+ * r = dz/dt less the drift without networks are what the networks must make
  * up; output j at scale 1 moves state i by c_ij, which is kappa_ij times as
  * much as the network itself varies, so scale_j = deviation of r_i / kappa_ij.
  * A rate of one gap is drift and noise; the product of the rates of two
  * neighbouring gaps has the noise averaged away: where it is small against
- * their squares, it is what the drift's deviation is taken from. */
+ * their squares, it is what the drift's deviation is taken from.
+ *
+ * And scales of flows, which are those of the data themselves. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@
 #include "learn/sample.h"
 #include "learn/start.h"
 
-enum { SAMPLE = 256 };
+enum { SAMPLE = 256, FLOW_SAMPLE = 2048 };
 
 struct rates {
     double mean, deviation;
@@ -27,6 +29,9 @@ struct rates {
 struct scaling {
     gsv_model *m;
     struct sample sample;
+    double *state;      /* (d, P) the states there          */
+    double *after;      /* (d, count) one gap later         */
+    struct points ends; /* of the gaps, as states           */
     double *drift;      /* (d, P) without networks          */
     double *moved;      /* (d, P) with one output           */
     double *net;        /* (most inputs or outputs, P)      */
@@ -79,7 +84,7 @@ static int scale_inputs(struct scaling *z, size_t net)
     double *mean = scales(z, net), *scale = mean + n;
     /* The argument itself, whatever the scales are. */
     node argument = z->m->spec->net[net].argument;
-    int status = model_evaluate(z->m, argument, &z->sample.ends, false, z->net);
+    int status = model_evaluate(z->m, argument, &z->ends, false, z->net);
     for (size_t i = 0; !status && i < n; i++) {
         double at, deviation;
         moments(P, z->net + i * P, &at, &deviation);
@@ -100,27 +105,23 @@ static const struct gap *next_gap(const struct sample *a, const struct gap *gap)
     return next < end && next->track == gap->track ? next : NULL;
 }
 
-static double rate_of(const struct sample *a, const struct gap *gap, size_t i)
-{
-    const gsv_series *s = a->gaps.series;
-    const double *x = s->value + a->gaps.column[i] * s->rows;
-    return (x[gap->to] - x[gap->from]) / gap->length;
-}
-
 /* Of state i: the mean and the deviation of what the drift still lacks. */
 static struct rates measure_rates(const struct scaling *z, size_t i)
 {
     const struct sample *a = &z->sample;
     const double *f = z->drift + i * a->ends.P;
+    const double *x = z->state + i * a->ends.P;
+    const double *after = z->after + i * a->count;
     double sum = 0.0, squares = 0.0, products = 0.0, pairs = 0.0;
     double n = (double)a->count;
     for (size_t g = 0; g < a->count; g++) {
         const struct gap *next = next_gap(a, a->gap[g]);
-        double r = rate_of(a, a->gap[g], i) - f[2 * g];
+        double r = (x[2 * g + 1] - x[2 * g]) / a->gap[g]->length - f[2 * g];
         sum += r;
         squares += r * r;
         if (!next) continue;
-        products += r * (rate_of(a, next, i) - f[2 * g + 1]);
+        double rate = (after[g] - x[2 * g + 1]) / next->length;
+        products += r * (rate - f[2 * g + 1]);
         pairs += 1.0;
     }
     double mean = sum / n, variance = squares / n - mean * mean;
@@ -191,7 +192,7 @@ static int scale_outputs(struct scaling *z, size_t net, double *mean,
                          double *scale)
 {
     const struct spec *spec = z->m->spec;
-    const struct points *ends = &z->sample.ends;
+    const struct points *ends = &z->ends;
     size_t in = inputs_of(z, net), out = outputs_of(z, net);
     double *stretch = scales(z, net) + 2 * in + out;
     set_outputs(z, net, 1.0);
@@ -219,8 +220,7 @@ static int scale_all_outputs(struct scaling *z)
     for (size_t n = 0; n < spec->nets; n++)
         if (!z->scaled[n]) set_outputs(z, n, 0.0);
     if (!status)
-        status =
-            model_evaluate(z->m, spec->drift, &z->sample.ends, false, z->drift);
+        status = model_evaluate(z->m, spec->drift, &z->ends, false, z->drift);
     for (size_t i = 0; !status && i < spec->dim; i++)
         z->rate[i] = measure_rates(z, i);
     for (size_t n = 0; !status && n < spec->nets; at += outputs_of(z, n++))
@@ -251,6 +251,32 @@ static bool has_scales(const struct scaling *z, size_t net)
     return false;
 }
 
+/* The states at the ends of gaps, and at the ends of those that follow. */
+static int find_states(struct scaling *z)
+{
+    const struct sample *a = &z->sample;
+    const gsv_series *s = a->gaps.series;
+    size_t d = z->m->spec->dim, n = a->count;
+    node map = z->m->spec->state_of_data;
+    double *x = NEW(double, d *n), *time = NEW(double, n);
+    int status = x && time ? 0 : GSV_NO_MEMORY;
+    for (size_t g = 0; !status && g < n; g++) {
+        const struct gap *last = next_gap(a, a->gap[g]);
+        if (!last) last = a->gap[g];
+        time[g] = last->start + last->length;
+        for (size_t i = 0; i < d; i++)
+            x[i * n + g] = s->value[a->gaps.column[i] * s->rows + last->to];
+    }
+    struct points later = {.P = n, .state = x, .time = time};
+    if (!status) status = model_evaluate(z->m, map, &later, false, z->after);
+    if (!status) status = model_evaluate(z->m, map, &a->ends, false, z->state);
+    z->ends = a->ends;
+    z->ends.state = z->state;
+    mem_free(x);
+    mem_free(time);
+    return status;
+}
+
 static int scaling_init(struct scaling *z, gsv_model *m, const gsv_series *s)
 {
     const struct spec *spec = m->spec;
@@ -263,16 +289,19 @@ static int scaling_init(struct scaling *z, gsv_model *m, const gsv_series *s)
         if (outputs_of(z, n) > widest) widest = outputs_of(z, n);
     }
     size_t P = z->sample.ends.P;
+    z->state = NEW(double, spec->dim *P);
+    z->after = NEW(double, spec->dim *P);
     z->drift = NEW(double, spec->dim *P);
     z->moved = NEW(double, spec->dim *P);
     z->net = NEW(double, widest *P);
     z->rate = NEW(struct rates, spec->dim);
     z->scaled = NEW(bool, spec->nets);
-    if (!z->drift || !z->moved || !z->net || !z->rate || !z->scaled)
+    if (!z->state || !z->after || !z->drift || !z->moved || !z->net ||
+        !z->rate || !z->scaled)
         return GSV_NO_MEMORY;
     for (size_t n = 0; n < spec->nets; n++)
-        z->scaled[n] = has_scales(z, n);
-    return 0;
+        z->scaled[n] = spec->net[n].flow || has_scales(z, n);
+    return find_states(z);
 }
 
 /* Inputs twice: a network's argument may be another network. */
@@ -287,10 +316,50 @@ int start_scales(gsv_model *m, const gsv_series *s)
         if (!status && pass == 0) status = scale_all_outputs(&z);
     }
     sample_free(&z.sample);
+    mem_free(z.state);
+    mem_free(z.after);
     mem_free(z.drift);
     mem_free(z.moved);
     mem_free(z.net);
     mem_free(z.rate);
     mem_free(z.scaled);
+    return status;
+}
+
+/* --- Flows -------------------------------------------------------------- */
+
+/* n numbers at P points each to the n means and n scales behind each other,
+ * unless something is there already. */
+static void scale_rows(size_t n, size_t P, const double *x, double *mean)
+{
+    for (size_t i = 0; i < n; i++)
+        if (mean[i] != 0.0 || mean[n + i] != 1.0) return;
+    for (size_t i = 0; i < n; i++) {
+        double at, deviation;
+        moments(P, x + i * P, &at, &deviation);
+        if (isfinite(at)) mean[i] = at;
+        if (usable(deviation) && deviation > 1e-12 * fabs(at))
+            mean[n + i] = deviation;
+    }
+}
+
+int start_flows(gsv_model *m, const gsv_series *s)
+{
+    const struct spec *spec = m->spec;
+    struct sample a;
+    if (!spec->flows) return 0;
+    int status = sample_init(&a, m, s, FLOW_SAMPLE);
+    for (size_t i = 0; !status && i < spec->flows; i++) {
+        const struct flow_spec *f = &spec->flow[i];
+        double *mean = m->value + f->offset;
+        double *x = NEW(double, f->size *a.ends.P);
+        status = x ? model_evaluate(m, f->argument, &a.ends, true, x)
+                   : GSV_NO_MEMORY;
+        if (!status) scale_rows(f->size, a.ends.P, x, mean);
+        if (!status && f->timed)
+            scale_rows(1, a.ends.P, a.time, mean + 2 * f->size);
+        mem_free(x);
+    }
+    sample_free(&a);
     return status;
 }

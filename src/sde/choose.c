@@ -32,7 +32,7 @@ static struct spot next_spot(const struct scratch *s, struct spot p,
 }
 
 /* Fills points from p on, as many as there is room for. Places stand in the
- * references' h. */
+ * references' place. */
 static size_t fill_points(const struct estimate *e, struct scratch *s,
                           struct spot p, size_t end, enum reference_kind kind,
                           struct points *in)
@@ -46,7 +46,7 @@ static size_t fill_points(const struct estimate *e, struct scratch *s,
         double time = c->gap->start +
                       c->gap->length * ((double)p.step + 0.5) / (double)steps;
         for (size_t i = 0; i < d; i++)
-            s->Z[i * total + n] = c->reference.h[p.step * d + i];
+            s->Z[i * total + n] = c->reference.place[p.step * d + i];
         s->time[n] = time;
         if (e->inputs)
             gap_inputs(&e->gaps, c->gap->track, time, false, s->input + n,
@@ -78,6 +78,24 @@ static void jacobian_column(const struct estimate *e, struct scratch *s,
     }
 }
 
+/* Of places beyond T's range the nearest of the chord's, which is inside, is
+ * taken instead. */
+static void stay_inside(const struct estimate *e, struct scratch *s,
+                        const struct points *in, struct spot p,
+                        enum reference_kind kind)
+{
+    size_t d = e->d, n = in->P;
+    range_look(e, s, e->frozen ? &e->frozen_range : &e->range_uniforms, in);
+    for (size_t k = 0; k < n; k++, p = next_spot(s, p, kind)) {
+        struct context *c = &s->context[p.context];
+        double share = ((double)p.step + 0.5) / (double)steps_of(c, kind);
+        for (size_t i = 0; s->outside[k] && i < d; i++) {
+            s->Z[i * n + k] = c->y0[i] + share * (c->y1[i] - c->y0[i]);
+            c->reference.place[p.step * d + i] = s->Z[i * n + k];
+        }
+    }
+}
+
 /* f at the places to the references' c and, where asked for, df/dy to A. */
 static void probe(const struct estimate *e, struct scratch *s, size_t first,
                   size_t end, enum reference_kind kind, bool jacobian)
@@ -87,6 +105,7 @@ static void probe(const struct estimate *e, struct scratch *s, size_t first,
         struct points in;
         struct spot q = p;
         size_t n = fill_points(e, s, p, end, kind, &in);
+        if (e->range) stay_inside(e, s, &in, p, kind);
         program_forward(e->unit, e->guide_unit, &s->unit, &in);
         const double *f = program_output(e->unit, &s->unit, n, 0);
         for (size_t k = 0; k < n; k++, q = next_spot(s, q, kind))
@@ -107,12 +126,12 @@ static void chord_places(const struct estimate *e, struct context *c,
     size_t steps = steps_of(c, kind);
     for (size_t m = 0; m < steps; m++)
         for (size_t i = 0; i < e->d; i++)
-            c->reference.h[m * e->d + i] = c->y0[i] + (c->y1[i] - c->y0[i]) *
-                                                          ((double)m + 0.5) /
-                                                          (double)steps;
+            c->reference.place[m * e->d + i] =
+                c->y0[i] +
+                (c->y1[i] - c->y0[i]) * ((double)m + 0.5) / (double)steps;
 }
 
-/* From f on the chord, in c, to the Picard path's places, in h. */
+/* From f on the chord, in c, to the Picard path's places. */
 static void picard_places(const struct estimate *e, struct context *c)
 {
     size_t d = e->d, M = c->M;
@@ -125,7 +144,8 @@ static void picard_places(const struct estimate *e, struct context *c)
         for (size_t m = 0; m < M; m++) {
             double half = 0.5 * f[m * d + i] * c->dt;
             double share = ((double)m + 0.5) / (double)M;
-            c->reference.h[m * d + i] = c->y0[i] + sum + half + share * miss;
+            c->reference.place[m * d + i] =
+                c->y0[i] + sum + half + share * miss;
             sum += 2.0 * half;
         }
     }
@@ -143,7 +163,7 @@ static bool finish_reference(const struct estimate *e, struct context *c,
         for (size_t i = 0; i < d; i++) {
             double b = r->c[m * d + i];
             for (size_t j = 0; j < d; j++)
-                b -= r->A[(m * d + i) * d + j] * r->h[m * d + j];
+                b -= r->A[(m * d + i) * d + j] * r->place[m * d + j];
             r->b[m * d + i] = b;
         }
     if (reference_build(r, kind, c->M, c->dt)) return true;
@@ -172,7 +192,7 @@ static void measure_energy(const struct estimate *e, struct context *c,
 static enum form choose_form(const struct estimate *e, const struct context *c)
 {
     bool brownian = c->reference.kind == REFERENCE_BROWNIAN;
-    switch (e->options->form) {
+    switch (e->form) {
     case GSV_FORM_ITO: return FORM_ITO;
     /* Against brownian the midpoint is ito: it is called by that name. */
     case GSV_FORM_MIDPOINT: return brownian ? FORM_ITO : FORM_MIDPOINT;

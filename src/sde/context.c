@@ -72,6 +72,7 @@ static void read_ends(const struct estimate *e, struct scratch *s)
             gap_inputs(&e->gaps, gap->track, s->end_time[2 * i + j], j,
                        s->end_input + 2 * i + j, s->end_slope + 2 * i + j, P);
     }
+    memset(s->x + e->d * P, 0, e->d * P * sizeof *s->x);
 }
 
 /* y0, y1 of all contexts, and their log Jacobians to base. */
@@ -141,21 +142,24 @@ static size_t count_vectors(const struct estimate *e, const struct scratch *s,
     return n;
 }
 
-/* At the middle of its step, where the drift was linearised. */
+/* With the place where the drift was linearised, in the middle of its step. */
 static void fill_vector(const struct estimate *e, struct scratch *s,
                         struct cursor at, size_t n, size_t P)
 {
     const struct context *c = &s->context[at.context];
     double share = ((double)at.step + 0.5) / (double)vectors_of(c);
     s->end_time[n] = c->gap->start + c->gap->length * share;
-    for (size_t i = 0; i < e->d; i++)
-        s->x[i * P + n] = c->reference.b[at.step * e->d + i];
+    for (size_t i = 0; i < e->d; i++) {
+        s->x[i * P + n] = c->reference.place[at.step * e->d + i];
+        s->x[(e->d + i) * P + n] = c->reference.b[at.step * e->d + i];
+    }
     if (e->inputs)
         gap_inputs(&e->gaps, c->gap->track, s->end_time[n], false,
                    s->end_input + n, s->end_slope + n, P);
 }
 
-/* The next P of them as b_x = T^-1(b), points of their own. */
+/* The next P of them in the data's coordinates: place and b_x, points of their
+ * own. */
 static struct points vectors_back(const struct estimate *e, struct scratch *s,
                                   const struct uniforms *u, struct cursor at,
                                   size_t P)
@@ -168,23 +172,28 @@ static struct points vectors_back(const struct estimate *e, struct scratch *s,
     for (size_t n = 0; n < P && find_vector(s, &at); n++, at.step++)
         fill_vector(e, s, at, n, P);
     program_forward(e->back, u, &s->back, &in);
-    memcpy(s->x, program_output(e->back, &s->back, P, 0),
-           e->d * P * sizeof *s->x);
+    for (size_t i = 0; i < 2; i++)
+        memcpy(s->x + i * e->d * P, program_output(e->back, &s->back, P, i),
+               e->d * P * sizeof *s->x);
     return in;
 }
 
-/* From the guide's noise to the model's own: b = T(b_x). */
+/* From the guide's noise to the model's own: b = T'(x) b_x. */
 static void move_references(const struct estimate *e, struct scratch *s)
 {
     struct cursor at = {0, 0};
     for (size_t P; (P = count_vectors(e, s, at)) > 0;) {
         struct points in = vectors_back(e, s, &e->frozen_back, at, P);
         program_forward(e->map, &e->map_uniforms, &s->map, &in);
-        const double *b = program_output(e->map, &s->map, P, 0);
-        for (size_t n = 0; n < P && find_vector(s, &at); n++, at.step++)
-            for (size_t i = 0; i < e->d; i++)
-                s->context[at.context].reference.b[at.step * e->d + i] =
-                    b[i * P + n];
+        const double *place = program_output(e->map, &s->map, P, 0);
+        const double *b = program_output(e->map, &s->map, P, 2);
+        for (size_t n = 0; n < P && find_vector(s, &at); n++, at.step++) {
+            struct reference *r = &s->context[at.context].reference;
+            for (size_t i = 0; i < e->d; i++) {
+                r->place[at.step * e->d + i] = place[i * P + n];
+                r->b[at.step * e->d + i] = b[i * P + n];
+            }
+        }
     }
     for (size_t n = 0; n < s->contexts; n++) {
         struct reference *r = &s->context[n].reference;
@@ -197,7 +206,6 @@ static void move_references(const struct estimate *e, struct scratch *s)
 static void references_vjp(const struct estimate *e, struct scratch *s)
 {
     struct cursor at = {0, 0};
-    double *none = s->small + 4 * e->d; /* (2 batch) */
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
         if (vectors_of(c))
@@ -209,10 +217,10 @@ static void references_vjp(const struct estimate *e, struct scratch *s)
             for (size_t i = 0; i < e->d; i++)
                 s->y_bar[i * P + n] =
                     s->context[at.context].reference_bar.b[at.step * e->d + i];
-        memset(none, 0, P * sizeof *none);
         program_forward(e->map, &e->map_uniforms, &s->map, &in);
         program_vjp(e->map, &e->map_uniforms, &s->map, &in,
-                    (const double *const[2]){s->y_bar, none}, NULL, s->map_bar);
+                    (const double *const[3]){NULL, NULL, s->y_bar}, NULL,
+                    s->map_bar);
     }
 }
 
@@ -256,11 +264,13 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
             c->base += reference_log_density(&c->reference, c->y0, c->y1);
         memset(c->bars, 0, bars_size(e) * sizeof *c->bars);
     }
+    if (e->potential) potentials_add(e, s);
 }
 
 void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
 {
     size_t d = e->d, P = 2 * s->contexts;
+    if (e->potential) potentials_add_vjp(e, s, once);
     if (!e->model->learned_noise) return;
     /* T may have run for another batch, or for the guide, in between. */
     read_ends(e, s);
@@ -284,6 +294,7 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
     for (size_t n = 0; n < P; n++)
         bar[n] = n % 2 ? once : 0.0;
     program_vjp(e->map, &e->map_uniforms, &s->map, &in,
-                (const double *const[2]){s->y_bar, bar}, NULL, s->map_bar);
+                (const double *const[3]){s->y_bar, bar, NULL}, NULL,
+                s->map_bar);
     references_vjp(e, s);
 }

@@ -8,6 +8,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "sde/model.h"
+#include "sde/names.h"
+
+/* Formulas of a vector that are shown. */
+enum { MOST_ROWS = 6 };
 
 static void names(FILE *out, const char *title, size_t n,
                   const char *const *name)
@@ -63,12 +67,205 @@ static void parameters(FILE *out, const gsv_model *m)
 static const char *noise_kind(const struct spec *s)
 {
     const struct graph *g = s->graph;
-    bool moves = graph_depends(g, s->sigma, OP_TIME) ||
-                 graph_depends(g, s->sigma, OP_INPUT);
-    if (s->diagonal)
-        return moves ? "diagonal, changing in time" : "diagonal, constant";
-    return moves ? "full matrix, changing in time" : "full matrix, constant";
+    if (graph_depends(g, s->diffusion, OP_STATE)) return "depends on the state";
+    return graph_depends(g, s->diffusion, OP_TIME) ||
+                   graph_depends(g, s->diffusion, OP_INPUT)
+               ? "changing in time"
+               : "constant";
 }
+
+/* --- The map, by its formulas -------------------------------------------- */
+
+/* Names such as y, or y1, y2, ...: borrowed from the text. */
+struct letters {
+    char *text;
+    const char **name; /* (dim) */
+};
+
+static bool is_taken(const gsv_model *m, char letter)
+{
+    const struct spec *s = m->spec;
+    const char digits[] = "0123456789";
+    for (size_t i = 0; i < s->dim + s->inputs + s->params; i++) {
+        const char *name = i < s->dim + s->inputs
+                               ? m->column[i]
+                               : s->param[i - s->dim - s->inputs].name;
+        if (name[0] == letter && !name[1 + strspn(name + 1, digits)])
+            return true;
+    }
+    return false;
+}
+
+/* The first letter of a choice that no column or parameter has. */
+static char free_letter(const gsv_model *m, const char *choice)
+{
+    for (const char *c = choice; *c; c++)
+        if (!is_taken(m, *c)) return *c;
+    return *choice;
+}
+
+static void letters_free(struct letters *l)
+{
+    mem_free(l->text);
+    mem_free(l->name);
+}
+
+static int letters_init(struct letters *l, size_t n, char letter)
+{
+    enum { SIZE = 24 };
+    *l = (struct letters){NEW(char, n *SIZE), NEW(const char *, n)};
+    if (!l->text || !l->name) {
+        letters_free(l);
+        return GSV_NO_MEMORY;
+    }
+    for (size_t i = 0; i < n; i++) {
+        char *text = l->text + i * SIZE;
+        if (n == 1) snprintf(text, SIZE, "%c", letter);
+        else snprintf(text, SIZE, "%c%zu", letter, i + 1);
+        l->name[i] = text;
+    }
+    return 0;
+}
+
+/* left1 = formula of the first element, and so on. */
+static int rows_of(FILE *out, const gsv_model *m, node what,
+                   const struct graph_names *names, const char *left)
+{
+    const struct graph *g = m->spec->graph;
+    size_t n = graph_size(g, what);
+    for (size_t i = 0; i < n && i < MOST_ROWS; i++) {
+        char *text = graph_element_text(g, what, i, names);
+        if (!text) return GSV_NO_MEMORY;
+        if (n == 1) fprintf(out, "  %s = %s\n", left, text);
+        else fprintf(out, "  %s%zu = %s\n", left, i + 1, text);
+        mem_free(text);
+    }
+    if (n > MOST_ROWS) fputs("  ...\n", out);
+    return 0;
+}
+
+static int domain(FILE *out, const gsv_model *m,
+                  const struct graph_names *names)
+{
+    size_t n = m->domain ? graph_size(m->spec->graph, m->domain) : 0;
+    for (size_t i = 0; i < n; i++) {
+        char *text = i < MOST_ROWS ? graph_condition_text(m->spec->graph,
+                                                          m->domain, i, names)
+                                   : mem_string("...");
+        if (!text) return GSV_NO_MEMORY;
+        if (!i) fprintf(out, "%-15s", "domain");
+        fprintf(out, "%s%s", i ? ", " : " ", text);
+        mem_free(text);
+        if (i == MOST_ROWS) break;
+    }
+    if (n) fputc('\n', out);
+    return 0;
+}
+
+/* sigma, where T and f~ speak of it by this name. */
+static int sigma_rows(FILE *out, const gsv_model *m,
+                      const struct graph_names *names)
+{
+    const struct spec *s = m->spec;
+    size_t d = s->dim, n = d * d < MOST_ROWS ? d * d : MOST_ROWS;
+    if (s->diagonal || s->dim == 1) return 0;
+    for (size_t i = 0; i < n; i++) {
+        char *text = graph_element_text(s->graph, s->sigma, i, names);
+        if (!text) return GSV_NO_MEMORY;
+        fprintf(out, "  sigma[%zu,%zu] = %s\n", i / d + 1, i % d + 1, text);
+        mem_free(text);
+    }
+    if (n < d * d) fputs("  ...\n", out);
+    return 0;
+}
+
+/* The elements of y that are above 0 where T^-1 is defined: their condition is
+ * their own name. */
+static bool *positive_units(const gsv_model *m, const struct graph_names *names)
+{
+    const struct graph *g = m->spec->graph;
+    size_t d = m->spec->dim, n = m->range ? graph_size(g, m->range) : 0;
+    bool *positive = NEW(bool, d);
+    for (size_t i = 0; positive && i < n; i++) {
+        char *text = graph_condition_text(g, m->range, i, names);
+        size_t length = text ? strcspn(text, " ") : 0;
+        for (size_t k = 0; text && k < d; k++)
+            if (strlen(names->state[k]) == length &&
+                !strncmp(text, names->state[k], length) &&
+                !strcmp(text + length, " > 0"))
+                positive[k] = true;
+        mem_free(text);
+    }
+    return positive;
+}
+
+static const char *map_kind(const struct spec *s)
+{
+    if (s->noise == NOISE_BRIDGED)
+        return "no map to unit diffusion: modified diffusion bridges";
+    if (s->noise == NOISE_ADDITIVE) return "so that dy = f~ dt + dW";
+    return s->numerical ? "numerical map (quadrature), so that dy = f~ dt + dW"
+                        : "stretched by Lamperti's map, so that dy = f~ dt + "
+                          "dW";
+}
+
+/* A change of letters in "dy". */
+static void put_map_kind(FILE *out, const struct spec *s, char letter)
+{
+    fprintf(out, "%-15s ", "map");
+    for (const char *c = map_kind(s); *c; c++)
+        fputc(c[0] == 'y' && c[-1] == 'd' && c[1] == ' ' ? letter : *c, out);
+    fputc('\n', out);
+}
+
+static int formulas(FILE *out, const gsv_model *m, struct letters *y,
+                    struct letters *z)
+{
+    const struct spec *s = m->spec;
+    const char *const *input = m->column + s->dim;
+    struct graph_names over_x = spec_names(s, m->column, input);
+    struct graph_names over_y = spec_names(s, y->name, input);
+    char left[2] = {y->name[0][0], '\0'}, state[2] = {z->name[0][0], '\0'};
+    bool *positive = positive_units(m, &over_y);
+    int status = positive ? 0 : GSV_NO_MEMORY;
+    over_y.positive_state = positive;
+    over_x.matrix = over_y.matrix = s->sigma;
+    over_x.matrix_name = over_y.matrix_name = s->diagonal ? NULL : "sigma";
+    if (s->mapped) {
+        fprintf(out, "%-15s of the data\n", "functions");
+        status = rows_of(out, m, s->state_of_data, &over_x, state);
+    }
+    put_map_kind(out, s, left[0]);
+    if (!status && !m->bridged)
+        status = rows_of(out, m, m->unit_state, &over_x, left);
+    if (!status && !m->bridged)
+        status = rows_of(out, m, m->unit_drift, &over_y, "f~");
+    if (!status && !m->bridged) status = sigma_rows(out, m, &over_x);
+    if (!status) status = domain(out, m, &over_x);
+    mem_free(positive);
+    return status;
+}
+
+static int map(FILE *out, const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    struct letters y, z;
+    if (!s->mapped && s->noise == NOISE_ADDITIVE) {
+        fprintf(out, "%-15s y = %s, so that dy = f~ dt + dW\n", "map",
+                s->diagonal ? "x / sigma, state by state" : "sigma^-1 x");
+        return 0;
+    }
+    if (letters_init(&y, s->dim, free_letter(m, "yYvw"))) return GSV_NO_MEMORY;
+    int status = letters_init(&z, s->dim, free_letter(m, "zZuq"));
+    if (!status) {
+        status = formulas(out, m, &y, &z);
+        letters_free(&z);
+    }
+    letters_free(&y);
+    return status;
+}
+
+/* --- All of it ----------------------------------------------------------- */
 
 static void networks(FILE *out, const struct graph *g)
 {
@@ -82,15 +279,15 @@ static void networks(FILE *out, const struct graph *g)
     }
 }
 
-static void write_all(FILE *out, const gsv_model *m)
+static int write_all(FILE *out, const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    names(out, "states", s->dim, m->column);
+    names(out, s->mapped ? "data" : "states", s->dim, m->column);
     if (s->inputs) names(out, "inputs", s->inputs, m->column + s->dim);
-    fprintf(out, "%-15s %s, %zu %s\n", "noise", noise_kind(s), s->noises,
+    fprintf(out, "%-15s %s, %s, %zu %s\n", "noise",
+            s->diagonal ? "diagonal" : "full matrix", noise_kind(s), s->noises,
             s->noises == 1 ? "source" : "sources");
-    fprintf(out, "%-15s y = %s, so that dy = f~ dt + dW\n", "map",
-            s->diagonal ? "x / sigma, state by state" : "sigma^-1 x");
+    int status = map(out, m);
     networks(out, s->graph);
     size_t numbers = 0, params = 0;
     for (size_t i = 0; i < s->params; i++) {
@@ -102,6 +299,7 @@ static void write_all(FILE *out, const gsv_model *m)
             numbers == 1 ? "number" : "numbers", params,
             params == 1 ? "name" : "names");
     parameters(out, m);
+    return status;
 }
 
 char *gsv_model_describe(const gsv_model *m)
@@ -110,8 +308,7 @@ char *gsv_model_describe(const gsv_model *m)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return fail_null(GSV_NO_MEMORY, "out of memory");
-    write_all(out, m);
-    bool failed = ferror(out);
+    bool failed = write_all(out, m) || ferror(out);
     if (fclose(out) || failed) {
         free(text);
         return fail_null(GSV_NO_MEMORY, "out of memory");

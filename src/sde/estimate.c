@@ -125,6 +125,7 @@ void estimate_prepare(struct estimate *e, const double *guide)
     program_prepare(e->map, value, &e->map_uniforms);
     program_prepare(e->back, value, &e->back_uniforms);
     if (e->step) program_prepare(e->step, value, &e->step_uniforms);
+    if (e->range) program_prepare(e->range, value, &e->range_uniforms);
     e->frozen = guide != NULL;
     e->guide_unit = guide ? &e->frozen_unit : &e->unit_uniforms;
     e->guide_map = guide ? &e->frozen_map : &e->map_uniforms;
@@ -132,6 +133,21 @@ void estimate_prepare(struct estimate *e, const double *guide)
     program_prepare(e->unit, guide, &e->frozen_unit);
     program_prepare(e->map, guide, &e->frozen_map);
     program_prepare(e->back, guide, &e->frozen_back);
+    if (e->range) program_prepare(e->range, guide, &e->frozen_range);
+}
+
+/* With a potential only an integral over time is left to sum, and its error is
+ * of a higher order. Networks would have to be differentiated twice. */
+static void choose_form(struct estimate *e)
+{
+    const gsv_model *m = e->model;
+    bool formula = !m->calls && !m->spec->graph->nets;
+    bool potential = has_potential(e);
+    e->form = e->options->form;
+    if (e->form == GSV_FORM_AUTO && potential && formula && e->longest > 1 &&
+        !e->options->joint && e->options->reference != GSV_REFERENCE_BROWNIAN)
+        e->form = GSV_FORM_STRATONOVICH;
+    e->potential = potential && e->form == GSV_FORM_STRATONOVICH;
 }
 
 /* Of a bridged model: modified.h. */
@@ -150,17 +166,28 @@ static int make_programs(struct estimate *e)
     const gsv_model *m = e->model;
     size_t n = m->spec->parameters, outputs = 1;
     bool wide = e->options->wide;
-    node unit[2] = {m->unit_drift}, map[2] = {m->unit_state, m->log_jacobian};
-    if (m->bridged || e->options->form == GSV_FORM_STRATONOVICH) {
+    node unit[4] = {m->unit_drift};
+    if (m->bridged || e->form == GSV_FORM_STRATONOVICH) {
         int status =
             m->bridged ? make_step(e, unit) : add_divergence(e, &unit[1]);
         if (status) return status;
         outputs = 2;
     }
+    if (e->potential && m->distance) {
+        e->barriers = graph_size(m->spec->graph, m->distance);
+        unit[outputs++] = m->distance;
+        unit[outputs++] = m->steepness;
+    }
     const struct graph *g = e->graph ? e->graph : m->spec->graph;
     e->unit = program_new(g, outputs, unit, n, wide);
-    e->map = program_new(g, 2, map, n, wide);
-    e->back = program_new(g, 1, &m->data_state, n, wide);
+    e->map = program_new(g, 3, m->forth, n, wide);
+    e->back = program_new(g, 2, m->back, n, wide);
+    if (m->range && !m->bridged) {
+        e->range = program_new(g, 1, &m->range, n, wide);
+        if (!e->range || uniforms_init(&e->range_uniforms, e->range) ||
+            uniforms_init(&e->frozen_range, e->range))
+            return GSV_NO_MEMORY;
+    }
     if (!e->unit || !e->map || !e->back ||
         uniforms_init(&e->unit_uniforms, e->unit) ||
         uniforms_init(&e->map_uniforms, e->map) ||
@@ -405,6 +432,8 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->dot, path},
         {&s->f_bar, bars},
         {&s->div_bar, gradient ? P : 0},
+        {&s->distance_bar, gradient ? e->barriers * P : 0},
+        {&s->steepness_bar, gradient ? e->barriers * P : 0},
         {&s->dY_bar, bars},
         {&s->Y_bar, bars},
         {&s->Z_bar, both * bars},
@@ -422,7 +451,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->S2_bar, gradient ? weights : 0},
         {&s->pilot, PILOTS},
         {&s->pilot2, PILOTS},
-        {&s->x, d * G},
+        {&s->x, 2 * d * G},
         {&s->y_bar, d * G},
         {&s->end_time, G},
         {&s->end_input, n * G},
@@ -449,6 +478,11 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         workspace_init(&s->map, e->map, G, gradient, false) ||
         workspace_init(&s->back, e->back, G, false, false))
         return GSV_NO_MEMORY;
+    if (e->range) {
+        s->outside = NEW(bool, P);
+        if (!s->outside || workspace_init(&s->range, e->range, P, false, false))
+            return GSV_NO_MEMORY;
+    }
     for (size_t i = 0; i < parts; i++)
         *part[i].array = arena_take(&s->arena, part[i].count);
     s->draw.d = d;
@@ -462,6 +496,8 @@ static void scratch_free(struct scratch *s)
     workspace_free(&s->step);
     workspace_free(&s->map);
     workspace_free(&s->back);
+    workspace_free(&s->range);
+    mem_free(s->outside);
     arena_free(&s->arena);
     mem_free(s->context);
     mem_free(s->piece);
@@ -507,10 +543,12 @@ int estimate_init(struct estimate *e, const gsv_model *m,
                            .most = most};
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
+    if (!status) status = domain_check(e);
     if (!status) status = find_longest(e);
     if (!status) status = check_reference(e);
     if (!status) status = make_groups(e);
     if (!status) status = make_room_for_groups(e);
+    if (!status) choose_form(e);
     if (!status) status = make_programs(e);
     if (!status && e->step) status = check_block(e);
     if (status) return status;
@@ -542,11 +580,14 @@ void estimate_free(struct estimate *e)
     uniforms_free(&e->frozen_unit);
     uniforms_free(&e->frozen_map);
     uniforms_free(&e->frozen_back);
+    uniforms_free(&e->frozen_range);
     uniforms_free(&e->back_uniforms);
+    uniforms_free(&e->range_uniforms);
     program_free(e->unit);
     program_free(e->step);
     program_free(e->map);
     program_free(e->back);
+    program_free(e->range);
     graph_free(e->graph);
     gaps_free(&e->gaps);
 }

@@ -40,16 +40,22 @@ struct estimate {
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
     bool halved;        /* whether l(2 dt) is wanted */
+    enum gsv_form form; /* the options', or chosen for the whole model */
+    bool potential;     /* int f~ dY is known from its ends: potential.c */
 
-    struct graph *graph;  /* the model's with more nodes, or NULL     */
-    struct program *unit; /* f~, and with stratonovich its divergence */
-    struct program *step; /* of a bridged model, whose unit is not f~ */
-                          /* alone: see modified.h; else NULL         */
-    struct program *map;  /* T and log |det dT/dx|                    */
-    struct program *back; /* T^-1                                     */
-    struct uniforms unit_uniforms, step_uniforms, map_uniforms, back_uniforms;
+    struct graph *graph;   /* the model's with more nodes, or NULL     */
+    struct program *unit;  /* f~, and with stratonovich its divergence; */
+                           /* distance and steepness of boundaries      */
+    size_t barriers;       /* boundaries that are looked at             */
+    struct program *step;  /* of a bridged model, whose unit is not f~  */
+                           /* alone: see modified.h; else NULL          */
+    struct program *map;   /* the model's forth: T, log |det dT/dx|, T'v */
+    struct program *back;  /* the model's back: T^-1, (T^-1)'w         */
+    struct program *range; /* of T^-1, or NULL where it is all of space */
+    struct uniforms unit_uniforms, step_uniforms;
+    struct uniforms map_uniforms, back_uniforms, range_uniforms;
     /* References are made from these values: the same, or frozen ones. */
-    struct uniforms frozen_unit, frozen_map, frozen_back;
+    struct uniforms frozen_unit, frozen_map, frozen_back, frozen_range;
     const struct uniforms *guide_unit, *guide_map;
     bool frozen;
 
@@ -94,7 +100,8 @@ struct context {
 
 /* A thread's own memory. P is the capacity of a block. */
 struct scratch {
-    struct workspace unit, step, map, back;
+    struct workspace unit, step, map, back, range;
+    bool *outside; /* (P) points beyond T's range */
     struct arena arena;
     struct draw draw;
     struct context *context; /* (batch) */
@@ -103,13 +110,15 @@ struct scratch {
     struct piece *piece;          /* (batch) */
     double *xi, *at, *Y, *Z, *dY; /* (d, P); bridged: Z (2 d, P) */
     double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
-    double *time, *input, *slope; /* (P), (inputs, P)          */
-    double *alive;                /* (P) of a bridged model, as these: */
+    double *distance_bar, *steepness_bar; /* (barriers, P)      */
+    double *time, *input, *slope;         /* (P), (inputs, P)          */
+    double *alive; /* (P) of a bridged model, as these: */
     double *step_time, *step_input, *step_slope; /* (P/2), (inputs, P/2) */
     double *weigh;                               /* weigh_scratch()           */
     double *S, *S2, *S_bar, *S2_bar; /* (groups of an item, paths) */
     double *pilot, *pilot2;          /* (batch, PILOTS)           */
-    double *x, *y_bar, *end_time;    /* (d, 2 batch), (2 batch)   */
+    double *x;                       /* (2 d, 2 batch)            */
+    double *y_bar, *end_time;        /* (d, 2 batch), (2 batch)   */
     double *end_input, *end_slope;   /* (inputs, 2 batch)         */
     double *dot, *small;             /* (d, P), (4 d)             */
     double *unit_bar, *map_bar;      /* of the uniforms, see unit_bars() */
@@ -144,6 +153,28 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once);
 
 /* References and forms of all contexts, as the options ask for. */
 void contexts_choose(const struct estimate *e, struct scratch *s);
+
+/* --- range.c ------------------------------------------------------------- */
+
+/* Data where T is not defined are named in an error. */
+int domain_check(const struct estimate *e);
+
+/* Fills s->outside for the points; e->range is there. */
+void range_look(const struct estimate *e, struct scratch *s,
+                const struct uniforms *u, const struct points *in);
+
+/* --- potential.c -------------------------------------------------------- */
+
+/* Evaluations of f~ for a gap. */
+enum { POTENTIAL_NODES = 32 };
+
+/* Whether int f~ dY of a path depends on its ends alone. */
+bool has_potential(const struct estimate *e);
+
+/* Adds it to the base of all contexts. */
+void potentials_add(const struct estimate *e, struct scratch *s);
+void potentials_add_vjp(const struct estimate *e, struct scratch *s,
+                        double once);
 
 /* --- single.c ----------------------------------------------------------- */
 

@@ -29,7 +29,12 @@ static int find_leaves(const struct spec *s, node root, bool *input,
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n]) continue;
         if (info->op == OP_INPUT) input[info->offset] = true;
-        if (info->op == OP_PARAM) param[spec_param_at(s, info->offset)] = true;
+        size_t end = info->offset + info->rows * info->columns;
+        size_t p =
+            info->op == OP_PARAM ? spec_param_at(s, info->offset) : s->params;
+        /* A network's leaf is all of its weights. */
+        for (; p < s->params && s->param[p].offset < end; p++)
+            param[p] = true;
         for (size_t i = 0; i < info->inputs; i++)
             wanted[graph_input(g, n, i)] = true;
     }
@@ -100,7 +105,7 @@ static gsv_model *model_new(struct spec *spec, const char *text)
     m->value = NEW(double, spec->parameters);
     m->column = NEW(const char *, spec->dim + spec->inputs);
     if (!m->text || !m->value || !m->column || to_unit_diffusion(m) ||
-        find_dependencies(m)) {
+        to_data_coordinates(m) || find_dependencies(m)) {
         gsv_model_free(m);
         return NULL;
     }
@@ -255,13 +260,29 @@ int model_evaluate(const gsv_model *m, node what, const struct points *in,
     return status;
 }
 
+/* The same of what is over x, where inputs stand still. */
+static int evaluate_data(const gsv_model *m, node what, struct points in,
+                         double *out)
+{
+    const struct spec *s = m->spec;
+    if (s->inputs && !in.input)
+        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
+    if (!in.P) return 0;
+    if (!graph_depends(s->graph, what, OP_SLOPE))
+        return model_evaluate(m, what, &in, true, out);
+    double *slope = NEW(double, s->inputs *in.P);
+    in.slope = slope;
+    int status =
+        slope ? model_evaluate(m, what, &in, true, out) : GSV_NO_MEMORY;
+    mem_free(slope);
+    return status;
+}
+
 int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
                     const double *x, const double *input, double *f)
 {
     struct points in = {.P = n, .state = x, .time = time, .input = input};
-    if (m->spec->inputs && !input)
-        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
-    return n ? model_evaluate(m, m->spec->drift, &in, true, f) : 0;
+    return evaluate_data(m, m->data_drift, in, f);
 }
 
 int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
@@ -269,10 +290,9 @@ int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
 {
     const struct spec *s = m->spec;
     struct points in = {.P = n, .state = x, .time = time, .input = input};
-    if (s->inputs && !input)
-        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
-    int status = n ? model_evaluate(m, s->diffusion, &in, true, g) : 0;
-    if (status || !n || !s->diagonal) return status;
+    int status = evaluate_data(m, m->data_diffusion, in, g);
+    bool matrix = graph_info(s->graph, m->data_diffusion)->columns > 1;
+    if (status || !n || !s->diagonal || matrix) return status;
     /* From the diagonal (dim, n) to the matrix (dim, dim, n), last row first:
      * a row only ever moves to the right. */
     for (size_t i = s->dim; i-- > 0;) {

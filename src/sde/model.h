@@ -27,8 +27,16 @@ struct gsv_model {
     node domain;          /* (conditions, 1) over x: positive where T is */
                           /* defined, or 0 where it is everywhere   */
     node range;           /* the same of T^-1, over y               */
-    node unit_push;       /* T'(x, t) v over (x; v), 2 dim rows     */
-    node data_push;       /* (T^-1)'(y, t) w over (y; w)            */
+    node forth[3];        /* T, log |det dT/dx| and T'(x, t) v, over */
+                          /* (x; v), a state of 2 dim rows          */
+    node back[2];         /* T^-1 and (T^-1)'(y, t) w, over (y; w)  */
+    node distance;        /* (conditions, 1) over y from the boundaries of */
+                          /* the range, in one dimension; or 0      */
+    node steepness;       /* a / distance, where f~ = a / distance + ... */
+                          /* at the boundary                        */
+    node data_drift;      /* of x itself, over x: (dim, 1)          */
+    node data_diffusion;  /* (dim, noises), or (dim, 1) where it is */
+                          /* diagonal and x is the state            */
     bool bridged;         /* whether no T brings it to unit diffusion */
     bool learned_noise;   /* whether T depends on parameters        */
     bool *noise_input;    /* (inputs) whether the noise depends on it */
@@ -44,6 +52,11 @@ struct gsv_model {
 
 /* Makes the expressions. */
 int to_unit_diffusion(struct gsv_model *m);
+
+/* --- ito.c -------------------------------------------------------------- */
+
+/* Makes data_drift and data_diffusion. */
+int to_data_coordinates(struct gsv_model *m);
 
 /* --- model.c ------------------------------------------------------------ */
 

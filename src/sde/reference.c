@@ -7,7 +7,7 @@
 #include "base/linalg.h"
 #include "sde/linear.h"
 
-enum { MATRICES = 17, VECTORS = 4, WORK = 12 };
+enum { MATRICES = 17, VECTORS = 5, WORK = 12 };
 
 size_t reference_size(size_t d, size_t M)
 {
@@ -23,7 +23,7 @@ void reference_place(struct reference *r, size_t d, size_t M, double *memory)
         &r->F,          &r->half_Gamma, &r->B,      &r->G,      &r->L,
         &r->W,          &r->V,          &r->pair_P, &r->long_A, &r->long_Phi,
         &r->long_Gamma, &r->long_P};
-    double **vector[VECTORS] = {&r->b, &r->c, &r->h, &r->half_c};
+    double **vector[VECTORS] = {&r->b, &r->c, &r->h, &r->half_c, &r->place};
     r->d = d;
     r->pairs = true;
     for (size_t i = 0; i < MATRICES; i++, memory += dd)

@@ -18,9 +18,10 @@
  *
  * A is a constant under differentiation. So is b where it was found: in the
  * coordinates of the data, where the bridge's middle line then stays the same.
- * Here, b = T(b_x) moves with the noise. In these coordinates it would not: a
- * few paths would be far from where the drift now is, and the gradient by the
- * noise of little use. */
+ * Here, b = T'(x) b_x moves with the noise, x being the place of the data where
+ * the drift was linearised. In these coordinates it would not: a few paths
+ * would be far from where the drift now is, and the gradient by the noise of
+ * little use. */
 #ifndef SDE_REFERENCE_H
 #define SDE_REFERENCE_H
 
@@ -41,6 +42,7 @@ struct reference {
     double dt;
     /* Vectors (M, d), matrices (M, d, d). */
     double *b, *c, *h, *half_c; /* half_c: Gamma b of half a step */
+    double *place;              /* where the drift was linearised */
     double *A, *Phi, *Gamma, *Q, *half_Phi, *half_Gamma;
     double *F; /* F_{m+1} at m */
     double *B, *G, *L;

@@ -109,6 +109,7 @@ static void count_work(const struct estimate *e, gsv_result *r)
         r->drift_evaluations +=
             (uint64_t)walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) *
             e->K;
+    if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     size_t point = program_bytes(e->unit, e->options->gradient);
     if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
     r->steps = e->longest;

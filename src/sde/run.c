@@ -39,13 +39,15 @@ static void weights_bar(const struct tally *t, bool delta, double scale,
 }
 
 /* 2 l(dt) - l(2 dt) takes an error of the first order away; the midpoint's is
- * of a higher one, and is left as it is. Over a track auto takes the midpoint
- * in single steps alone, whose l(2 dt) is l(dt). */
+ * of a higher one, and so is that of a potential; both are left as they are.
+ * Over a track auto takes the midpoint in single steps alone, whose l(2 dt) is
+ * l(dt). */
 bool is_extrapolated(const struct estimate *e, size_t group)
 {
     const gsv_options *o = e->options;
     bool single = o->joint && o->form == GSV_FORM_AUTO;
-    return o->richardson && (single || e->finding[group].form != FORM_MIDPOINT);
+    return o->richardson && !e->potential &&
+           (single || e->finding[group].form != FORM_MIDPOINT);
 }
 
 static void group_bar(const struct estimate *e, struct scratch *s, size_t group,

@@ -81,6 +81,7 @@ static struct points read_ends(const struct estimate *e, struct scratch *s,
             gap_inputs(&e->gaps, gap[i].track, s->end_time[j * n + i], j,
                        s->end_input + j * n + i, s->end_slope + j * n + i, P);
     }
+    memset(s->x + e->d * P, 0, e->d * P * sizeof *s->x);
     return (struct points){.P = P,
                            .state = s->x,
                            .time = s->end_time,
@@ -119,14 +120,19 @@ static struct points middle_points(const struct estimate *e, struct scratch *s,
                            .slope = s->slope};
 }
 
+static void chord_middles(const struct single *w, double *middle)
+{
+    for (size_t k = 0; k < w->d * w->n; k++)
+        middle[k] = 0.5 * (w->y0[k] + w->y1[k]);
+}
+
 /* f, A = df/dy and b = f - A y at the chord's middle; the drift's energy is
  * noted on the way. */
 static void linearise(struct estimate *e, struct scratch *s,
                       const struct gap *gap, size_t group, struct single *w)
 {
     size_t d = w->d, n = w->n;
-    for (size_t k = 0; k < d * n; k++)
-        s->Z[k] = 0.5 * (w->y0[k] + w->y1[k]);
+    chord_middles(w, s->Z);
     struct points in = middle_points(e, s, gap, n);
     program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
     memcpy(w->b, program_output(e->unit, &s->unit, n, 0), d * n * sizeof *w->b);
@@ -178,6 +184,22 @@ static bool add_density(struct single *w)
     return true;
 }
 
+/* A forecast beyond T's range is replaced by the gap's earlier end. */
+static void stay_inside(const struct estimate *e, struct scratch *s,
+                        const struct points *in, struct single *w)
+{
+    size_t d = w->d, n = w->n;
+    range_look(e, s, &e->range_uniforms, in);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; s->outside[i] && k < d; k++) {
+            s->Z[k * n + i] = w->y0[k * n + i];
+            for (size_t j = 0; j < d; j++) {
+                w->Phi_half[(k * d + j) * n + i] = k == j;
+                w->Gamma_half[(k * d + j) * n + i] = 0.0;
+            }
+        }
+}
+
 static bool forward(struct estimate *e, struct scratch *s,
                     const struct gap *gap, size_t group, struct single *w)
 {
@@ -192,6 +214,7 @@ static bool forward(struct estimate *e, struct scratch *s,
     many_times(d, n, w->Phi_half, false, w->y0, false, s->Z);
     many_times(d, n, w->Gamma_half, false, w->b, true, s->Z);
     struct points in = middle_points(e, s, gap, n);
+    if (e->range) stay_inside(e, s, &in, w);
     program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
     const double *f = program_output(e->unit, &s->unit, n, 0);
     many_times(d, n, w->A, false, s->Z, false, w->g);
@@ -222,25 +245,27 @@ static void ends_vjp(const struct estimate *e, struct scratch *s,
     }
     program_forward(e->map, &e->map_uniforms, &s->map, &in);
     program_vjp(e->map, &e->map_uniforms, &s->map, &in,
-                (const double *const[2]){s->y_bar, jacobian_bar}, NULL,
+                (const double *const[3]){s->y_bar, jacobian_bar, NULL}, NULL,
                 s->map_bar);
 }
 
-/* b = T(b_x), as in context.c: z alone depends on it. */
+/* b = T'(x) b_x, as in context.c: z alone depends on it. */
 static void reference_vjp_all(const struct estimate *e, struct scratch *s,
                               const struct gap *gap, const struct single *w)
 {
     size_t d = w->d, n = w->n;
-    double *none = s->small + 4 * d;
-    memcpy(s->Z, w->b, d * n * sizeof *w->b);
     struct points in = middle_points(e, s, gap, n);
+    chord_middles(w, s->Z);
+    memcpy(s->Z + d * n, w->b, d * n * sizeof *w->b);
     program_forward(e->back, &e->back_uniforms, &s->back, &in);
-    memcpy(s->Z, program_output(e->back, &s->back, n, 0), d * n * sizeof *s->Z);
+    for (size_t i = 0; i < 2; i++)
+        memcpy(s->Z + i * d * n, program_output(e->back, &s->back, n, i),
+               d * n * sizeof *s->Z);
     many_times(d, n, w->Gamma_half, true, w->z_bar, false, s->y_bar);
-    memset(none, 0, n * sizeof *none);
     program_forward(e->map, &e->map_uniforms, &s->map, &in);
     program_vjp(e->map, &e->map_uniforms, &s->map, &in,
-                (const double *const[2]){s->y_bar, none}, NULL, s->map_bar);
+                (const double *const[3]){NULL, NULL, s->y_bar}, NULL,
+                s->map_bar);
 }
 
 /* g_bar = Gamma' q is f_bar; z_bar = what f sends back - A' g_bar. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sde/tally.h"
 
+#include <float.h>
 #include <math.h>
 
 void tally_start(struct tally *t)
@@ -55,14 +56,14 @@ double tally_log_mean(const struct tally *t)
     return tally_log_sum(t) - log((double)t->count);
 }
 
-/* The delta method: var(w) / (K mean(w)^2). Rounding may leave a tiny negative
- * number where all weights are equal. */
+/* The delta method: var(w) / (K mean(w)^2). Rounding may leave a tiny number,
+ * of either sign, where all weights are equal. */
 double tally_variance(const struct tally *t)
 {
     double K = (double)t->count;
     if (t->count < 2 || !(t->sum > 0.0)) return NAN;
     double relative = t->squares * K / (t->sum * t->sum) - 1.0;
-    return relative > 0.0 ? relative / (K - 1.0) : 0.0;
+    return relative > K * DBL_EPSILON ? relative / (K - 1.0) : 0.0;
 }
 
 double tally_ess(const struct tally *t)
@@ -72,7 +73,5 @@ double tally_ess(const struct tally *t)
 
 double tally_delta(const struct tally *t)
 {
-    double ess = tally_ess(t), K = (double)t->count;
-    if (!(ess > 0.0) || t->count < 2) return 0.0;
-    return (K / ess - 1.0) / (K - 1.0);
+    return t->count < 2 || !(t->sum > 0.0) ? 0.0 : tally_variance(t);
 }

@@ -128,16 +128,72 @@ static node log_jacobian(const struct spec *s)
     return op(g, OP_SUB, sum, log_abs_sum(g, shape));
 }
 
-/* The derivative of a map at the first half of a leaf along the second. */
-static node pushed(const struct spec *s, node map)
+/* An expression at the first half of a leaf that is twice as long. */
+static node at_first(const struct spec *s, node a)
+{
+    node both = graph_leaf(s->graph, OP_STATE, 0, 2 * s->dim, 1);
+    return graph_substitute(s->graph, a,
+                            graph_slice(s->graph, both, 0, s->dim, 1));
+}
+
+/* The derivative of such a one along the second half. */
+static node pushed(const struct spec *s, node a)
 {
     struct graph *g = s->graph;
     size_t d = s->dim;
     node both = graph_leaf(g, OP_STATE, 0, 2 * d, 1);
-    node at = graph_slice(g, both, 0, d, 1);
     node along = graph_slice(g, both, d, d, 1);
-    return graph_directional(g, graph_substitute(g, map, at), both,
-                             graph_pad(g, along, 0, 2 * d, 1));
+    return graph_directional(g, a, both, graph_pad(g, along, 0, 2 * d, 1));
+}
+
+/* --- Boundaries --------------------------------------------------------- */
+
+/* How f~ grows at condition i of the range: a = lim delta f~(delta), with the
+ * sign of the way inside, from two distances. */
+static node steepness_of(const struct spec *s, node drift, node edge,
+                         node slope, double distance)
+{
+    struct graph *g = s->graph;
+    node near[2];
+    node inwards = graph_unary(g, OP_SIGN, slope);
+    for (int i = 0; i < 2; i++) {
+        node delta = graph_number(g, (1.0 + i) * distance);
+        node y = op(g, OP_ADD, edge, op(g, OP_MUL, delta, inwards));
+        node f = graph_substitute(g, drift, y);
+        near[i] = op(g, OP_MUL, op(g, OP_MUL, delta, inwards), f);
+    }
+    node extrapolated =
+        op(g, OP_SUB, op(g, OP_MUL, graph_number(g, 4.0), near[0]), near[1]);
+    return op(g, OP_DIV, extrapolated, graph_number(g, 3.0));
+}
+
+/* In one dimension, where nothing moves in time: the range's conditions are
+ * linear in y, so that their zeros are its boundaries. */
+static void find_boundaries(struct gsv_model *m)
+{
+    static const double NEAR = 1e-3;
+    const struct spec *s = m->spec;
+    struct graph *g = s->graph;
+    if (s->dim != 1 || !m->range || moves(g, m->range) ||
+        moves(g, m->unit_drift) || s->numerical)
+        return;
+    size_t n = graph_size(g, m->range);
+    node zero = graph_number(g, 0.0), leaf = leaf_of(s);
+    node distance[2], steepness[2];
+    if (n > 2) return;
+    for (size_t i = 0; i < n; i++) {
+        node margin = graph_slice(g, m->range, i, 1, 1);
+        node slope = graph_directional(g, margin, leaf, graph_number(g, 1.0));
+        node edge = graph_unary(
+            g, OP_NEG, op(g, OP_DIV, graph_substitute(g, margin, zero), slope));
+        node size = graph_unary(g, OP_ABS, slope);
+        distance[i] = op(g, OP_DIV, margin, size);
+        steepness[i] =
+            op(g, OP_DIV, steepness_of(s, m->unit_drift, edge, slope, NEAR),
+               distance[i]);
+    }
+    m->distance = graph_stack(g, n, distance, n, 1);
+    m->steepness = graph_stack(g, n, steepness, n, 1);
 }
 
 int to_unit_diffusion(struct gsv_model *m)
@@ -164,8 +220,12 @@ int to_unit_diffusion(struct gsv_model *m)
     if (s->stretch_range)
         m->range =
             graph_substitute(g, s->stretch_range, times_sigma(s, leaf_of(s)));
-    m->unit_push = pushed(s, m->unit_state);
-    m->data_push = pushed(s, m->data_state);
+    find_boundaries(m);
+    m->forth[0] = at_first(s, m->unit_state);
+    m->forth[1] = at_first(s, m->log_jacobian);
+    m->forth[2] = pushed(s, m->forth[0]);
+    m->back[0] = at_first(s, m->data_state);
+    m->back[1] = pushed(s, m->back[0]);
     m->learned_noise = graph_depends(g, m->unit_state, OP_PARAM) ||
                        graph_depends(g, m->log_jacobian, OP_PARAM) ||
                        (m->bridged && graph_depends(g, s->sigma, OP_PARAM));

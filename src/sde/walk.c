@@ -14,7 +14,7 @@ enum { VECTOR = 8, FEW = 16 };
 size_t walk_columns(const struct estimate *e, size_t M)
 {
     if (e->model->bridged) return modified_columns(e, M);
-    return M + (e->options->form == GSV_FORM_STRATONOVICH);
+    return M + (e->form == GSV_FORM_STRATONOVICH);
 }
 
 /* --- Sampling ----------------------------------------------------------- */
@@ -114,8 +114,12 @@ static struct slice slice_of(const struct estimate *e, const struct scratch *s,
 {
     const double *f = program_output(e->unit, &s->unit, b->P, 0);
     bool divergence = p->context->form == FORM_STRATONOVICH;
+    const double *wall[2] = {NULL, NULL};
+    for (size_t i = 0; e->barriers && i < 2; i++)
+        wall[i] = program_output(e->unit, &s->unit, b->P, 2 + i) + p->at;
     return (struct slice){
         .form = p->context->form,
+        .whole = e->potential,
         .reference = &p->context->reference,
         .first = p->first,
         .steps = p->steps,
@@ -127,14 +131,49 @@ static struct slice slice_of(const struct estimate *e, const struct scratch *s,
         .f = f + p->at,
         .div = divergence ? program_output(e->unit, &s->unit, b->P, 1) + p->at
                           : NULL,
+        .barriers = e->barriers,
+        .distance = wall[0],
+        .steepness = wall[1],
         .scratch = s->weigh};
+}
+
+/* A path that leaves T's range has weight zero. Its points there move to the
+ * chord, so that nothing that is not finite comes of them. */
+static void stay_inside(const struct estimate *e, struct scratch *s,
+                        const struct block *b, const struct uniforms *u)
+{
+    struct points in = block_points(s, b);
+    bool guided = e->frozen && u == e->guide_unit;
+    range_look(e, s, guided ? &e->frozen_range : &e->range_uniforms, &in);
+    for (size_t i = 0; i < b->pieces; i++) {
+        const struct piece *p = &b->piece[i];
+        const struct context *c = p->context;
+        double shift = has_middle(p) ? 0.5 : 0.0;
+        for (size_t n = 0; n < p->columns * p->K; n++) {
+            if (!s->outside[p->at + n]) continue;
+            double step = (double)(p->first + n / p->K) + shift;
+            double share = step / (double)c->M;
+            for (size_t j = 0; j < e->d; j++)
+                s->Z[j * b->P + p->at + n] =
+                    c->y0[j] + share * (c->y1[j] - c->y0[j]);
+        }
+    }
+}
+
+static void weigh_nothing(const struct scratch *s, const struct piece *p,
+                          double *S, double *S2)
+{
+    for (size_t n = 0; n < p->columns * p->K; n++)
+        if (s->outside[p->at + n])
+            S[p->slot + n % p->K] = S2[p->slot + n % p->K] = -INFINITY;
 }
 
 void block_forward(const struct estimate *e, struct scratch *s,
                    const struct uniforms *u, const struct block *b, double *S,
                    double *S2)
 {
-    bool times = e->inputs || program_uses(e->unit, OP_TIME);
+    bool times = e->inputs || program_uses(e->unit, OP_TIME) ||
+                 (e->range && program_uses(e->range, OP_TIME));
     if (e->model->bridged) {
         modified_forward(e, s, b, S, S2);
         return;
@@ -144,11 +183,13 @@ void block_forward(const struct estimate *e, struct scratch *s,
         if (times) fill_times(e, s, &b->piece[i], b->P);
     }
     struct points in = block_points(s, b);
+    if (e->range) stay_inside(e, s, b, u);
     program_forward(e->unit, u, &s->unit, &in);
     for (size_t i = 0; S && i < b->pieces; i++) {
         const struct piece *p = &b->piece[i];
         struct slice slice = slice_of(e, s, b, p);
         weigh(&slice, S + p->slot, S2 + p->slot);
+        if (e->range) weigh_nothing(s, p, S, S2);
     }
 }
 
@@ -196,13 +237,16 @@ static void block_backward(const struct estimate *e, struct scratch *s,
             .reference = &p->context->reference_bar,
             .f_bar = s->f_bar + p->at,
             .div_bar = s->div_bar + p->at,
+            .distance_bar = s->distance_bar + p->at,
+            .steepness_bar = s->steepness_bar + p->at,
             .dY_bar = s->dY_bar + p->at,
             .Y_bar = s->Y_bar + p->at,
             .Z_bar = s->Z_bar + p->at};
         weigh_vjp(&slice, &bar);
     }
     program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
-                (const double *const[2]){s->f_bar, s->div_bar},
+                (const double *const[4]){s->f_bar, s->div_bar, s->distance_bar,
+                                         s->steepness_bar},
                 ends ? s->Z_bar : NULL, s->unit_bar);
     for (size_t i = 0; ends && i < b->pieces; i++)
         ends_backward(e, s, b, &b->piece[i]);

@@ -9,7 +9,9 @@
  *                   e_m = Y_{m+1} - Phi Y_m - c: the ratio of two Gaussian
  *                   chains, so what it estimates is a normalised density
  *     stratonovich  S = sum (r_m + r_{m+1})'/2 dY_m
- *                   - sum' (r'(f + l) + div f - tr A) dt/2, trapezoids
+ *                   - sum' (r'(f + l) + div f - tr A) dt/2, trapezoids;
+ *                   whole: without f' dY, whose sum is known (potential.c),
+ *                   and with what boundaries add to it (barrier.h)
  *
  * Against brownian (A = 0, b = 0) the first two are the same. S2 is S with
  * steps twice as long, from every second point; an odd last step stands alone.
@@ -28,6 +30,7 @@ enum form {
 
 struct slice {
     enum form form;
+    bool whole; /* see above */
     const struct reference *reference;
     size_t first, steps, K, ld;
     const double *Y;   /* (d; steps, K) left ends                            */
@@ -35,7 +38,10 @@ struct slice {
     const double *dY;  /* (d; steps, K)                                      */
     const double *f;   /* (d; steps, K); stratonovich: steps + 1, as Z is    */
     const double *div; /* (steps + 1, K) of stratonovich, else NULL          */
-    double *scratch;   /* weigh_scratch()                                    */
+    /* Of boundaries, (barriers; steps + 1, K): their distance, a / distance. */
+    size_t barriers;
+    const double *distance, *steepness;
+    double *scratch; /* weigh_scratch()                                    */
 };
 
 size_t weigh_scratch(size_t d, size_t K);
@@ -51,6 +57,7 @@ struct slice_bar {
     bool ends;
     struct reference_bar *reference; /* added to, where ends is set */
     double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
+    double *distance_bar, *steepness_bar;
 };
 void weigh_vjp(const struct slice *s, const struct slice_bar *bar);
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What the numbers and networks of a spec are called in formulas. */
+#ifndef SDE_NAMES_H
+#define SDE_NAMES_H
+
+#include "graph/print.h"
+#include "lang/spec.h"
+
+/* state (dim) and input (inputs) are the names of their leaves, borrowed; the
+ * spec is borrowed, too. */
+struct graph_names spec_names(const struct spec *spec, const char *const *state,
+                              const char *const *input);
+
+#endif
