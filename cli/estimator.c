@@ -8,12 +8,12 @@ const char *const REFERENCES[] = {[GSV_REFERENCE_AUTO] = "auto",
                                   [GSV_REFERENCE_BROWNIAN] = "brownian",
                                   [GSV_REFERENCE_LINEAR] = "linear",
                                   [GSV_REFERENCE_LNA] = "lna",
+                                  [GSV_REFERENCE_MODIFIED] = "modified",
                                   NULL};
-const char *const FORMS[] = {[GSV_FORM_AUTO] = "auto",
-                             [GSV_FORM_ITO] = "ito",
-                             [GSV_FORM_MIDPOINT] = "midpoint",
-                             [GSV_FORM_STRATONOVICH] = "stratonovich",
-                             NULL};
+const char *const FORMS[] = {
+    [GSV_FORM_AUTO] = "auto",         [GSV_FORM_ITO] = "ito",
+    [GSV_FORM_MIDPOINT] = "midpoint", [GSV_FORM_STRATONOVICH] = "stratonovich",
+    [GSV_FORM_EULER] = "euler",       NULL};
 const char *const RANDOMS[] = {
     [GSV_RANDOM_SOBOL] = "sobol", [GSV_RANDOM_IID] = "iid", NULL};
 
@@ -68,18 +68,20 @@ static const char *used(const char *const *word, size_t words,
 
 const char *references_used(const gsv_result *r, char room[120])
 {
-    size_t count[4] = {0};
+    enum { KINDS = GSV_REFERENCE_MODIFIED + 1 };
+    size_t count[KINDS] = {0};
     for (size_t i = 0; i < r->groups; i++)
         count[r->gap[i].reference]++;
-    return used(REFERENCES, 4, count, r->groups, room);
+    return used(REFERENCES, KINDS, count, r->groups, room);
 }
 
 const char *forms_used(const gsv_result *r, char room[120])
 {
-    size_t count[4] = {0};
+    enum { KINDS = GSV_FORM_EULER + 1 };
+    size_t count[KINDS] = {0};
     for (size_t i = 0; i < r->groups; i++)
         count[r->gap[i].form]++;
-    return used(FORMS, 4, count, r->groups, room);
+    return used(FORMS, KINDS, count, r->groups, room);
 }
 
 void say_effort(const gsv_options *o, const gsv_result *r)

@@ -200,22 +200,27 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o);
 
 /* What bridges are drawn from: Brownian motion, or a linear SDE that is fitted
  * to the drift in every gap, once (linear) or in every step (lna). auto tries
- * them on a few pilot paths. */
+ * them on a few pilot paths. Where the noise depends on the state in a way that
+ * no map takes out, bridges are drawn by the model's own noise (modified):
+ * there, and only there, auto is that, and nothing else is possible. */
 enum gsv_reference {
     GSV_REFERENCE_AUTO,
     GSV_REFERENCE_BROWNIAN,
     GSV_REFERENCE_LINEAR,
-    GSV_REFERENCE_LNA
+    GSV_REFERENCE_LNA,
+    GSV_REFERENCE_MODIFIED
 };
 
 /* How the weights are summed: at left ends, at the reference's forecast of the
  * middle, or by trapezoids with the divergence. auto takes the midpoint where
- * drift dominates noise, else ito. */
+ * drift dominates noise, else ito; with modified bridges the weights are those
+ * of Euler's chain. */
 enum gsv_form {
     GSV_FORM_AUTO,
     GSV_FORM_ITO,
     GSV_FORM_MIDPOINT,
-    GSV_FORM_STRATONOVICH
+    GSV_FORM_STRATONOVICH,
+    GSV_FORM_EULER
 };
 
 /* Scrambled Sobol' points (paths are rounded up to a power of two), or

@@ -126,10 +126,10 @@ static bool is_sane(const struct learner *l, const struct standing *n)
            n->restart >= 0.0 && n->restart < (double)l->o->restarts &&
            n->stage >= 0.0 && n->stage <= (double)l->stages &&
            n->reference >= GSV_REFERENCE_AUTO &&
-           n->reference <= GSV_REFERENCE_LNA && n->form >= GSV_FORM_AUTO &&
-           n->form <= GSV_FORM_STRATONOVICH && n->paths >= 0.0 &&
-           n->paths <= 1e6 && n->steps >= 0.0 && n->steps <= 1e6 &&
-           n->round >= 0.0 && n->round <= 1e6 && n->round_began >= 0.0 &&
+           n->reference <= GSV_REFERENCE_MODIFIED && n->form >= GSV_FORM_AUTO &&
+           n->form <= GSV_FORM_EULER && n->paths >= 0.0 && n->paths <= 1e6 &&
+           n->steps >= 0.0 && n->steps <= 1e6 && n->round >= 0.0 &&
+           n->round <= 1e6 && n->round_began >= 0.0 &&
            n->round_began <= (double)l->iterations && n->total >= 0.0 &&
            n->total <= 1e15 && n->place >= 0.0 && n->place <= 1e15 &&
            n->seconds >= 0.0 && n->factor > 0.0 && n->factor <= 1.0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How finely a fit looks: first at one step a gap against a linear reference,
  * which takes no sampling at all; then at a few steps and paths against lna,
- * as many as the data ask for. */
+ * as many as the data ask for. With modified bridges one step is Euler's
+ * density, and there is no other form. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +37,17 @@ void effort_plan(struct learner *l)
     }
     l->stages = 2;
     l->stage[0] = l->stage[1] = o;
+    bool bridged = l->m->bridged;
     l->stage[0].paths = l->stage[0].steps = 1;
-    l->stage[0].reference = GSV_REFERENCE_LINEAR;
-    l->stage[0].form = GSV_FORM_MIDPOINT;
-    l->stage[1].reference = GSV_REFERENCE_LNA;
+    l->stage[0].reference =
+        bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LINEAR;
+    l->stage[0].form = bridged ? GSV_FORM_EULER : GSV_FORM_MIDPOINT;
+    l->stage[1].reference =
+        bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LNA;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;
     /* Matrices of many dimensions in every step are too dear for a network. */
-    if (adam && l->m->spec->dim > MOST_LNA) l->stages = 1;
+    if (adam && !bridged && l->m->spec->dim > MOST_LNA) l->stages = 1;
 }
 
 /* --- By value ----------------------------------------------------------- */
@@ -51,7 +55,7 @@ void effort_plan(struct learner *l)
 struct probe {
     double mean;   /* of a gap                                             */
     double spread; /* what the log of a mean of K weights loses, times K   */
-    double ito;    /* share of the gaps                                    */
+    double left;   /* share of the gaps with sums at left ends             */
     bool by_model; /* auto takes one form for all gaps: stratonovich       */
 };
 
@@ -74,7 +78,8 @@ static int look(struct learner *l, const double *theta, size_t M,
         gsv_gap gap = estimate_group(&at.estimate, g);
         double share = 1.0 / (double)at.estimate.groups;
         p->spread -= gap.log_bias * PROBE_PATHS * share;
-        p->ito += gap.form == GSV_FORM_ITO ? share : 0.0;
+        bool left = gap.form == GSV_FORM_ITO || gap.form == GSV_FORM_EULER;
+        p->left += left ? share : 0.0;
         p->by_model = gap.form == GSV_FORM_STRATONOVICH;
     }
     objective_free(&at);
@@ -108,7 +113,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
     struct probe coarse, fine = {0};
     int status = look(l, theta, 2, &coarse);
     /* The score of a left sum is further off than its value. */
-    size_t M = !status && coarse.ito > 0.5 ? 4 : 2;
+    size_t M = !status && coarse.left > 0.5 ? 4 : 2;
     if (!status && M > 2) status = look(l, theta, M, &coarse);
     for (; !status && M < MOST_STEPS; M *= 2, coarse = fine) {
         status = look(l, theta, 2 * M, &fine);
@@ -124,6 +129,11 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 }
 
 /* --- By score ----------------------------------------------------------- */
+
+bool learner_by_value(const struct learner *l, size_t numbers)
+{
+    return numbers <= MOST_BY_VALUE && !l->m->bridged;
+}
 
 static int differences(struct learner *l, struct objective *at, double *theta,
                        uint32_t iteration, double *gradient)
@@ -154,7 +164,7 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     struct objective at;
     struct score score;
     gsv_options o = *how;
-    bool by_value = l->free <= MOST_BY_VALUE;
+    bool by_value = learner_by_value(l, l->free);
     o.gradient = !by_value;
     int status = objective_init(&at, l->m, l->s, &o, l->split.trains);
     if (!status && by_value)
@@ -272,7 +282,8 @@ static int search_all(struct search *s, enum gsv_form form)
     bool found = false;
     o.paths = 4;
     o.steps = 2;
-    o.form = form == GSV_FORM_AUTO ? form : GSV_FORM_MIDPOINT;
+    bool one_form = form == GSV_FORM_AUTO || form == GSV_FORM_EULER;
+    o.form = one_form ? form : GSV_FORM_MIDPOINT;
     int status = search_paths(s, &o);
     if (!status) status = score_with(l, s->theta, &one, 0, s->finer);
     if (!status && agree(s, s->here, s->finer)) {
@@ -296,8 +307,9 @@ static int search_effort(struct learner *l, struct search *s)
     }
     if (!status) status = look(l, s->theta, 4, &p);
     enum gsv_form form = GSV_FORM_MIDPOINT;
-    if (!status && p.ito > 0.5) form = GSV_FORM_ITO;
+    if (!status && p.left > 0.5) form = GSV_FORM_ITO;
     if (!status && p.by_model) form = GSV_FORM_AUTO;
+    if (l->m->bridged) form = GSV_FORM_EULER;
     usual.form = form;
     usual.paths = 64;
     usual.steps = MOST_STEPS;
@@ -310,9 +322,10 @@ int effort_by_score(struct learner *l, const double *theta, double share)
     size_t n = l->n;
     double *room = NEW(double, n *(n + 6));
     if (!room) return GSV_NO_MEMORY;
+    /* Euler's error may fall by no more than a half when the steps do. */
     struct search s = {.l = l,
                        .theta = room + 4 * n,
-                       .share = share,
+                       .share = l->m->bridged ? 0.5 * share : share,
                        .deviation = room,
                        .here = room + n,
                        .again = room + 2 * n,

@@ -314,7 +314,7 @@ static int prepare(struct information *a, const double *theta)
     struct learner *l = a->l;
     size_t n = a->n;
     gsv_options o = l->stage[l->stages - 1];
-    a->by_value = n <= MOST_BY_VALUE;
+    a->by_value = learner_by_value(l, n);
     o.gradient = !a->by_value;
     a->slope = NEW(double, n);
     a->ups = NEW(double, n);

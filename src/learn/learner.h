@@ -11,7 +11,8 @@ enum { STAGES = 2 };
 
 /* Up to so many numbers differences are of the log-likelihood itself; of its
  * gradient, which leaves out that references follow, where that would take too
- * long. */
+ * long. The gradient of modified bridges leaves nothing out but the jumps of
+ * paths that leave the domain, which differences are better without. */
 enum { MOST_BY_VALUE = 24 };
 
 /* The numbers of a fit that a checkpoint keeps besides its vectors. All are
@@ -102,6 +103,9 @@ void effort_plan(struct learner *l);
  * all gaps. */
 int effort_by_value(struct learner *l, const double *theta, double accuracy);
 int effort_by_score(struct learner *l, const double *theta, double share);
+
+/* Whether differences for so many numbers are of the log-likelihood itself. */
+bool learner_by_value(const struct learner *l, size_t numbers);
 
 /* --- checkpoint.c -------------------------------------------------------- */
 

@@ -4,12 +4,14 @@
  *
  *     l = log |det dT/dx| - |y1 - y0|^2 / 2h + what T does not change,
  *
- * y = T(x) at both ends; its maximum over what the noise alone depends on. */
+ * y = T(x) at both ends; its maximum over what the noise alone depends on.
+ * Where there is no T (bridged), it is the density of one step of Euler's. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "learn/maximise.h"
+#include "learn/objective.h"
 #include "learn/sample.h"
 #include "learn/start.h"
 #include "sde/theta.h"
@@ -27,6 +29,10 @@ struct variation {
     double *y_bar, *jacobian_bar;
     size_t *place; /* (free) where the free numbers are in theta */
     size_t free;
+    /* Of a bridged model: itself without a drift, and the sample's gaps. */
+    gsv_model still;
+    struct objective euler;
+    size_t *group;
 };
 
 /* Both ends' gradients, and the value. */
@@ -76,6 +82,23 @@ static int at(void *context, const double *x, double *value, double *gradient)
     return 0;
 }
 
+static int at_euler(void *context, const double *x, double *value,
+                    double *gradient)
+{
+    struct variation *v = context;
+    struct score score;
+    for (size_t i = 0; i < v->free; i++)
+        v->theta[v->place[i]] = x[i];
+    int status = objective_at(&v->euler, v->theta, 0, v->sample.count, v->group,
+                              &score, v->theta_bar);
+    if (status) return status;
+    double gaps = (double)score.gaps;
+    *value = score.mean * gaps;
+    for (size_t i = 0; i < v->free; i++)
+        gradient[i] = v->theta_bar[v->place[i]] * gaps;
+    return 0;
+}
+
 /* Numbers of the noise alone that nobody set. */
 static int find_free(struct variation *v, const bool *kept)
 {
@@ -94,22 +117,28 @@ static int find_free(struct variation *v, const bool *kept)
     return 0;
 }
 
-static int variation_init(struct variation *v, gsv_model *m,
-                          const gsv_series *s, const bool *kept)
+/* The values stay the model's own; a drift of 0 is node 0. */
+static int euler_init(struct variation *v, const gsv_series *s)
 {
-    size_t n = gsv_theta_size(m), d = m->spec->dim;
+    gsv_options o = gsv_options_default();
+    o.paths = o.steps = 1;
+    o.gradient = o.wide = true;
+    v->still = *v->m;
+    v->still.unit_drift = 0;
+    v->group = NEW(size_t, v->sample.count);
+    if (!v->group) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < v->sample.count; i++)
+        v->group[i] = v->sample.gap[i]->number;
+    return objective_init(&v->euler, &v->still, s, &o, v->sample.count);
+}
+
+static int map_init(struct variation *v)
+{
+    const gsv_model *m = v->m;
     node output[2] = {m->unit_state, m->log_jacobian};
-    *v = (struct variation){.m = m,
-                            .theta = NEW(double, n),
-                            .theta_bar = NEW(double, n),
-                            .place = NEW(size_t, n)};
-    int status = v->theta && v->theta_bar && v->place ? 0 : GSV_NO_MEMORY;
-    if (!status) status = find_free(v, kept);
-    if (!status) status = sample_init(&v->sample, m, s, SAMPLE);
-    if (status) return status;
     size_t P = v->sample.ends.P;
     v->map = program_new(m->spec->graph, 2, output, m->spec->parameters, true);
-    v->y_bar = NEW(double, d *P);
+    v->y_bar = NEW(double, m->spec->dim *P);
     v->jacobian_bar = NEW(double, P);
     if (!v->map || !v->y_bar || !v->jacobian_bar ||
         uniforms_init(&v->uniforms, v->map) ||
@@ -117,6 +146,21 @@ static int variation_init(struct variation *v, gsv_model *m,
         return GSV_NO_MEMORY;
     v->bar = NEW(double, program_uniforms(v->map));
     return v->bar ? 0 : GSV_NO_MEMORY;
+}
+
+static int variation_init(struct variation *v, gsv_model *m,
+                          const gsv_series *s, const bool *kept)
+{
+    size_t n = gsv_theta_size(m);
+    *v = (struct variation){.m = m,
+                            .theta = NEW(double, n),
+                            .theta_bar = NEW(double, n),
+                            .place = NEW(size_t, n)};
+    int status = v->theta && v->theta_bar && v->place ? 0 : GSV_NO_MEMORY;
+    if (!status) status = find_free(v, kept);
+    if (!status) status = sample_init(&v->sample, m, s, SAMPLE);
+    if (status || !v->free) return status;
+    return m->bridged ? euler_init(v, s) : map_init(v);
 }
 
 static void variation_free(struct variation *v)
@@ -131,6 +175,8 @@ static void variation_free(struct variation *v)
     mem_free(v->bar);
     mem_free(v->y_bar);
     mem_free(v->jacobian_bar);
+    mem_free(v->group);
+    objective_free(&v->euler);
 }
 
 /* In exponents: what moves further has no maximum to go to. */
@@ -150,7 +196,7 @@ static int maximise_noise(struct variation *v)
     double value;
     enum maximise_end end;
     struct maximise job = {.context = v,
-                           .at = at,
+                           .at = v->m->bridged ? at_euler : at,
                            .iterations = ITERATIONS,
                            .tolerance = 1e-3 * (double)v->sample.count};
     double *x = NEW(double, n), *kept = NEW(double, values);

@@ -10,7 +10,8 @@
 /* Brownian bridges need no matrices: their memory must not grow by those. */
 static bool has_matrices(const struct estimate *e)
 {
-    return e->options->reference != GSV_REFERENCE_BROWNIAN;
+    return e->options->reference != GSV_REFERENCE_BROWNIAN &&
+           !e->model->bridged;
 }
 
 /* y_bar, k_bar, lambda and, where there are matrices, the reference's. */
@@ -114,7 +115,8 @@ struct cursor {
 static size_t vectors_of(const struct context *c)
 {
     switch (c->reference.kind) {
-    case REFERENCE_BROWNIAN: return 0;
+    case REFERENCE_BROWNIAN:
+    case REFERENCE_MODIFIED: return 0;
     case REFERENCE_LINEAR: return 1;
     case REFERENCE_LNA: break;
     }
@@ -195,7 +197,7 @@ static void move_references(const struct estimate *e, struct scratch *s)
     }
     for (size_t n = 0; n < s->contexts; n++) {
         struct reference *r = &s->context[n].reference;
-        if (r->kind != REFERENCE_BROWNIAN)
+        if (vectors_of(&s->context[n]))
             reference_build(r, r->kind, r->M, r->dt);
     }
 }
@@ -224,6 +226,16 @@ static void references_vjp(const struct estimate *e, struct scratch *s)
 
 /* --- All together ------------------------------------------------------- */
 
+/* A modified bridge is drawn by the model's own noise: nothing to make. */
+static void refer_modified(struct scratch *s)
+{
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct context *c = &s->context[n];
+        c->reference.kind = REFERENCE_MODIFIED;
+        c->form = FORM_EULER;
+    }
+}
+
 void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
                     size_t count)
 {
@@ -239,7 +251,8 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     read_ends(e, s);
     if (e->frozen) map_ends(e, s, e->guide_map);
     else map_ends(e, s, &e->map_uniforms);
-    contexts_choose(e, s);
+    if (e->model->bridged) refer_modified(s);
+    else contexts_choose(e, s);
     if (e->frozen) {
         move_references(e, s);
         read_ends(e, s);
@@ -247,7 +260,8 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     }
     for (size_t i = 0; i < count; i++) {
         struct context *c = &s->context[i];
-        c->base += reference_log_density(&c->reference, c->y0, c->y1);
+        if (!e->model->bridged)
+            c->base += reference_log_density(&c->reference, c->y0, c->y1);
         memset(c->bars, 0, bars_size(e) * sizeof *c->bars);
     }
     if (e->potential) potentials_add(e, s);
@@ -265,10 +279,12 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
         double *y0_bar = c->y_bar, *y1_bar = y0_bar + d;
-        bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar, &c->reference_bar,
-                   s->small);
-        reference_log_density_vjp(&c->reference, c->y0, c->y1, once, y0_bar,
-                                  y1_bar, c->k_bar);
+        if (!e->model->bridged) {
+            bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar,
+                       &c->reference_bar, s->small);
+            reference_log_density_vjp(&c->reference, c->y0, c->y1, once, y0_bar,
+                                      y1_bar, c->k_bar);
+        }
         for (size_t i = 0; i < d; i++) {
             s->y_bar[i * P + 2 * n] = y0_bar[i];
             s->y_bar[i * P + 2 * n + 1] = y1_bar[i];

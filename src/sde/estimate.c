@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "sde/khat.h"
+#include "sde/modified.h"
 #include "sde/result.h"
 
 /* Items beyond this bring no more balance; chunks are only cut to get there.
@@ -21,6 +22,12 @@ enum { BUSY_POINTS = 64, CONTEXT_BYTES = 1 << 20, MOST_GAPS = 256 };
 gsv_options gsv_options_default(void)
 {
     return (gsv_options){.paths = 64, .steps = 8, .seed = 1};
+}
+
+size_t unit_bars(const struct estimate *e)
+{
+    return program_uniforms(e->unit) +
+           (e->step ? program_uniforms(e->step) : 0);
 }
 
 size_t estimate_steps(const struct estimate *e, const struct gap *gap)
@@ -68,6 +75,13 @@ static int find_longest(struct estimate *e)
 static int check_reference(const struct estimate *e)
 {
     double bytes = 8.0 * (double)reference_size(e->d, 1) * (double)e->longest;
+    if (e->model->bridged) return modified_check(e);
+    if (e->options->reference == GSV_REFERENCE_MODIFIED ||
+        e->options->form == GSV_FORM_EULER)
+        return fail(GSV_BAD_INPUT,
+                    "modified bridges and their euler weights are for noise "
+                    "that depends on the state in a way that no map takes "
+                    "out; this model's noise does not");
     if (e->options->reference == GSV_REFERENCE_BROWNIAN || bytes < 2e9)
         return 0;
     return fail(GSV_BAD_INPUT,
@@ -110,6 +124,7 @@ void estimate_prepare(struct estimate *e, const double *guide)
     program_prepare(e->unit, value, &e->unit_uniforms);
     program_prepare(e->map, value, &e->map_uniforms);
     program_prepare(e->back, value, &e->back_uniforms);
+    if (e->step) program_prepare(e->step, value, &e->step_uniforms);
     if (e->range) program_prepare(e->range, value, &e->range_uniforms);
     e->frozen = guide != NULL;
     e->guide_unit = guide ? &e->frozen_unit : &e->unit_uniforms;
@@ -135,14 +150,26 @@ static void choose_form(struct estimate *e)
     e->potential = potential && e->form == GSV_FORM_STRATONOVICH;
 }
 
+/* Of a bridged model: modified.h. */
+static int make_step(struct estimate *e, node unit[2])
+{
+    node step;
+    int status = modified_build(e, unit, &step);
+    if (status) return status;
+    e->step = program_new(e->graph, 1, &step, e->model->spec->parameters,
+                          e->options->wide);
+    return e->step ? uniforms_init(&e->step_uniforms, e->step) : GSV_NO_MEMORY;
+}
+
 static int make_programs(struct estimate *e)
 {
     const gsv_model *m = e->model;
     size_t n = m->spec->parameters, outputs = 1;
     bool wide = e->options->wide;
     node unit[4] = {m->unit_drift};
-    if (e->form == GSV_FORM_STRATONOVICH) {
-        int status = add_divergence(e, &unit[1]);
+    if (m->bridged || e->form == GSV_FORM_STRATONOVICH) {
+        int status =
+            m->bridged ? make_step(e, unit) : add_divergence(e, &unit[1]);
         if (status) return status;
         outputs = 2;
     }
@@ -155,7 +182,7 @@ static int make_programs(struct estimate *e)
     e->unit = program_new(g, outputs, unit, n, wide);
     e->map = program_new(g, 3, m->forth, n, wide);
     e->back = program_new(g, 2, m->back, n, wide);
-    if (m->range) {
+    if (m->range && !m->bridged) {
         e->range = program_new(g, 1, &m->range, n, wide);
         if (!e->range || uniforms_init(&e->range_uniforms, e->range) ||
             uniforms_init(&e->frozen_range, e->range))
@@ -243,7 +270,7 @@ static size_t clamp(size_t x, size_t low, size_t high)
 static size_t fewest_paths(const struct estimate *e)
 {
     bool brownian = e->options->reference == GSV_REFERENCE_BROWNIAN;
-    return brownian ? 8 : 16 * (e->d + 1);
+    return brownian || e->model->bridged ? 8 : 16 * (e->d + 1);
 }
 
 static size_t columns_of(const struct estimate *e, const struct gap *gap,
@@ -287,19 +314,39 @@ static void make_room_for_tracks(struct estimate *e, size_t point_bytes)
     if (gaps > e->batch) e->batch = gaps;
 }
 
-static void make_sizes(struct estimate *e)
+/* What a point takes; of a bridged model, half of them are stepping at most. */
+static size_t point_bytes(const struct estimate *e)
 {
     bool gradient = e->options->gradient;
-    size_t bytes = program_bytes(e->unit, gradient) +
-                   e->d * sizeof(double) * (gradient ? 16 : 12);
+    return program_bytes(e->unit, gradient) +
+           (e->step ? program_bytes(e->step, gradient) / 2 : 0) +
+           e->d * sizeof(double) * (gradient ? 16 : 12);
+}
+
+static void make_sizes(struct estimate *e)
+{
+    size_t bytes = point_bytes(e);
     size_t context = context_size(e) * sizeof(double);
     e->K = real_paths(e);
     e->capacity = clamp(BLOCK_BYTES / bytes, FEWEST_POINTS, MOST_POINTS);
+    if (e->model->bridged && e->capacity < modified_block(e))
+        e->capacity = modified_block(e);
     e->batch = clamp(CONTEXT_BYTES / context, 1, MOST_GAPS);
     e->chunks = e->groups < ITEMS ? (ITEMS + e->groups - 1) / e->groups : 1;
     size_t most = e->K / fewest_paths(e);
     e->chunks = clamp(e->chunks, 1, most ? most : 1);
     make_room_for_tracks(e, bytes);
+}
+
+/* Modified bridges are walked with all of their steps. */
+static int check_block(const struct estimate *e)
+{
+    double bytes = (double)modified_block(e) * (double)point_bytes(e);
+    if (bytes < 2e9) return 0;
+    return fail(GSV_BAD_INPUT,
+                "modified bridges of %zu steps would take %.0f GB; take fewer "
+                "steps",
+                e->longest, bytes / 1e9);
 }
 
 static int add_item(struct estimate *e, struct item item)
@@ -366,6 +413,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     bool gradient = e->options->gradient;
     size_t bars = gradient ? path : 0;
     bool sobol = e->options->random == GSV_RANDOM_SOBOL;
+    size_t both = e->step ? 2 : 1, half = e->step ? P / 2 : 0;
     size_t basis = sobol ? draw_basis_room(e->longest) : 0;
     size_t mode = d * (P > 16 * MODES ? P : 16 * MODES);
     struct {
@@ -379,7 +427,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->xi, path},
         {&s->at, path},
         {&s->Y, path},
-        {&s->Z, path},
+        {&s->Z, both * path},
         {&s->dY, path},
         {&s->dot, path},
         {&s->f_bar, bars},
@@ -388,10 +436,14 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->steepness_bar, gradient ? e->barriers * P : 0},
         {&s->dY_bar, bars},
         {&s->Y_bar, bars},
-        {&s->Z_bar, bars},
+        {&s->Z_bar, both * bars},
         {&s->time, P},
         {&s->input, n * P},
         {&s->slope, n * P},
+        {&s->alive, e->step ? P : 0},
+        {&s->step_time, half},
+        {&s->step_input, n * half},
+        {&s->step_slope, n * half},
         {&s->weigh, weigh_scratch(d, P)},
         {&s->S, weights},
         {&s->S2, weights},
@@ -406,9 +458,9 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->end_slope, n * G},
         {&s->small, 4 * d + G},
         {&s->sorted, khat_room(e->K)},
-        {&s->unit_bar, gradient ? program_uniforms(e->unit) : 0},
+        {&s->unit_bar, gradient ? unit_bars(e) : 0},
         {&s->map_bar, gradient ? program_uniforms(e->map) : 0},
-        {&s->unit_part, gradient ? program_uniforms(e->unit) : 0},
+        {&s->unit_part, gradient ? unit_bars(e) : 0},
         {&s->map_part, gradient ? program_uniforms(e->map) : 0},
         {&s->group_S, gradient ? e->K : 0},
         {&s->single, single_size(e)},
@@ -420,7 +472,9 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     s->piece = NEW(struct piece, e->batch);
     if (!s->context || !s->piece || arena_init(&s->arena, bytes) ||
         workspace_init(&s->unit, e->unit, P, gradient,
-                       e->options->reference != GSV_REFERENCE_BROWNIAN) ||
+                       e->options->reference != GSV_REFERENCE_BROWNIAN &&
+                           !e->step) ||
+        (e->step && workspace_init(&s->step, e->step, half, gradient, false)) ||
         workspace_init(&s->map, e->map, G, gradient, false) ||
         workspace_init(&s->back, e->back, G, false, false))
         return GSV_NO_MEMORY;
@@ -439,6 +493,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
 static void scratch_free(struct scratch *s)
 {
     workspace_free(&s->unit);
+    workspace_free(&s->step);
     workspace_free(&s->map);
     workspace_free(&s->back);
     workspace_free(&s->range);
@@ -459,7 +514,7 @@ static int make_memory(struct estimate *e)
     e->base = NEW(double, slots);
     e->finding = NEW(struct finding, e->groups);
     e->scratch = NEW(struct scratch, e->threads);
-    e->unit_bar = NEW(double, gradient ? program_uniforms(e->unit) : 0);
+    e->unit_bar = NEW(double, gradient ? unit_bars(e) : 0);
     e->map_bar = NEW(double, gradient ? program_uniforms(e->map) : 0);
     e->S = stored ? NEW(double, e->groups * e->K) : NULL;
     e->S2 = stored ? NEW(double, e->groups * e->K) : NULL;
@@ -495,6 +550,7 @@ int estimate_init(struct estimate *e, const gsv_model *m,
     if (!status) status = make_room_for_groups(e);
     if (!status) choose_form(e);
     if (!status) status = make_programs(e);
+    if (!status && e->step) status = check_block(e);
     if (status) return status;
     make_sizes(e);
     status = estimate_choose(e, e->most, NULL);
@@ -519,6 +575,7 @@ void estimate_free(struct estimate *e)
     mem_free(e->every_first);
     if (e->every != e->gaps.gap) mem_free(e->every);
     uniforms_free(&e->unit_uniforms);
+    uniforms_free(&e->step_uniforms);
     uniforms_free(&e->map_uniforms);
     uniforms_free(&e->frozen_unit);
     uniforms_free(&e->frozen_map);
@@ -527,6 +584,7 @@ void estimate_free(struct estimate *e)
     uniforms_free(&e->back_uniforms);
     uniforms_free(&e->range_uniforms);
     program_free(e->unit);
+    program_free(e->step);
     program_free(e->map);
     program_free(e->back);
     program_free(e->range);

@@ -47,10 +47,13 @@ struct estimate {
     struct program *unit;  /* f~, and with stratonovich its divergence; */
                            /* distance and steepness of boundaries      */
     size_t barriers;       /* boundaries that are looked at             */
+    struct program *step;  /* of a bridged model, whose unit is not f~  */
+                           /* alone: see modified.h; else NULL          */
     struct program *map;   /* the model's forth: T, log |det dT/dx|, T'v */
     struct program *back;  /* the model's back: T^-1, (T^-1)'w         */
     struct program *range; /* of T^-1, or NULL where it is all of space */
-    struct uniforms unit_uniforms, map_uniforms, back_uniforms, range_uniforms;
+    struct uniforms unit_uniforms, step_uniforms;
+    struct uniforms map_uniforms, back_uniforms, range_uniforms;
     /* References are made from these values: the same, or frozen ones. */
     struct uniforms frozen_unit, frozen_map, frozen_back, frozen_range;
     const struct uniforms *guide_unit, *guide_map;
@@ -97,7 +100,7 @@ struct context {
 
 /* A thread's own memory. P is the capacity of a block. */
 struct scratch {
-    struct workspace unit, map, back, range;
+    struct workspace unit, step, map, back, range;
     bool *outside; /* (P) points beyond T's range */
     struct arena arena;
     struct draw draw;
@@ -105,28 +108,33 @@ struct scratch {
     size_t contexts;
     double *context_memory;
     struct piece *piece;          /* (batch) */
-    double *xi, *at, *Y, *Z, *dY; /* (d, P)                    */
+    double *xi, *at, *Y, *Z, *dY; /* (d, P); bridged: Z (2 d, P) */
     double *f_bar, *div_bar, *dY_bar, *Y_bar, *Z_bar;
     double *distance_bar, *steepness_bar; /* (barriers, P)      */
     double *time, *input, *slope;         /* (P), (inputs, P)          */
-    double *weigh;                        /* weigh_scratch()           */
-    double *S, *S2, *S_bar, *S2_bar;      /* (groups of an item, paths) */
-    double *pilot, *pilot2;               /* (batch, PILOTS)           */
-    double *x;                            /* (2 d, 2 batch)            */
-    double *y_bar, *end_time;             /* (d, 2 batch), (2 batch)   */
-    double *end_input, *end_slope;        /* (inputs, 2 batch)         */
-    double *dot, *small;                  /* (d, P), (4 d)             */
-    double *unit_bar, *map_bar;           /* of the uniforms           */
-    double *unit_part, *map_part;         /* the same of one group     */
-    double *group_S;                      /* (K) of one group          */
-    double *sorted;                       /* (K) for k-hat             */
-    double *single;                       /* single_size()             */
+    double *alive; /* (P) of a bridged model, as these: */
+    double *step_time, *step_input, *step_slope; /* (P/2), (inputs, P/2) */
+    double *weigh;                               /* weigh_scratch()           */
+    double *S, *S2, *S_bar, *S2_bar; /* (groups of an item, paths) */
+    double *pilot, *pilot2;          /* (batch, PILOTS)           */
+    double *x;                       /* (2 d, 2 batch)            */
+    double *y_bar, *end_time;        /* (d, 2 batch), (2 batch)   */
+    double *end_input, *end_slope;   /* (inputs, 2 batch)         */
+    double *dot, *small;             /* (d, P), (4 d)             */
+    double *unit_bar, *map_bar;      /* of the uniforms, see unit_bars() */
+    double *unit_part, *map_part;    /* the same of one group     */
+    double *group_S;                 /* (K) of one group          */
+    double *sorted;                  /* (K) for k-hat             */
+    double *single;                  /* single_size()             */
 };
 
 enum { PILOTS = 64, LANES = 64 };
 
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
+
+/* The length of unit_bar: unit's uniforms, and after them step's. */
+size_t unit_bars(const struct estimate *e);
 
 /* The points of one path through all gaps of a group. */
 size_t group_columns(const struct estimate *e, size_t group);
@@ -194,6 +202,10 @@ struct block {
     size_t pieces, P;
     enum random_purpose purpose;
 };
+
+/* Starts the random numbers of a piece that begins with its gap. */
+void draw_begin(const struct estimate *e, struct scratch *s,
+                const struct piece *p, enum random_purpose purpose);
 
 /* Samples, runs the drift and adds to S and S2. */
 void block_forward(const struct estimate *e, struct scratch *s,

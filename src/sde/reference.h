@@ -28,7 +28,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum reference_kind { REFERENCE_BROWNIAN, REFERENCE_LINEAR, REFERENCE_LNA };
+enum reference_kind {
+    REFERENCE_BROWNIAN,
+    REFERENCE_LINEAR,
+    REFERENCE_LNA,
+    REFERENCE_MODIFIED /* none of these: modified.h */
+};
 
 struct reference {
     enum reference_kind kind;

@@ -49,11 +49,13 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
     static const enum gsv_reference reference[] = {
         [REFERENCE_BROWNIAN] = GSV_REFERENCE_BROWNIAN,
         [REFERENCE_LINEAR] = GSV_REFERENCE_LINEAR,
-        [REFERENCE_LNA] = GSV_REFERENCE_LNA};
+        [REFERENCE_LNA] = GSV_REFERENCE_LNA,
+        [REFERENCE_MODIFIED] = GSV_REFERENCE_MODIFIED};
     static const enum gsv_form form[] = {[FORM_ITO] = GSV_FORM_ITO,
                                          [FORM_MIDPOINT] = GSV_FORM_MIDPOINT,
                                          [FORM_STRATONOVICH] =
-                                             GSV_FORM_STRATONOVICH};
+                                             GSV_FORM_STRATONOVICH,
+                                         [FORM_EULER] = GSV_FORM_EULER};
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];
@@ -109,9 +111,26 @@ static void count_work(const struct estimate *e, gsv_result *r)
             e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     size_t point = program_bytes(e->unit, e->options->gradient);
+    if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
     r->steps = e->longest;
     r->paths = e->K;
     r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
+}
+
+/* No path of a bridged model stayed where its noise is a noise: with its own
+ * steps, or with those twice as long that it is extrapolated by. */
+static int fail_outside(const struct estimate *e, size_t group,
+                        const gsv_gap *gap)
+{
+    const gsv_series *s = e->gaps.series;
+    bool own = tally_log_sum(&e->tally[group * e->chunks]) == -INFINITY;
+    return fail(GSV_NUMERICAL,
+                "all %zu paths of series '%s' from time %g to %g%s leave the "
+                "model's domain: drift or noise are not finite there, or the "
+                "noise is singular; check the data and the parameters, or take "
+                "more paths or steps",
+                e->K, s->label[gap->track], s->time[gap->from],
+                s->time[gap->to], own ? "" : ", with steps twice as long,");
 }
 
 /* NaN never spreads silently: the first group that has one is named. */
@@ -124,6 +143,8 @@ int estimate_check(const struct estimate *e)
         if (!broken && isfinite(gap.loglik)) continue;
         const char *label = s->label[gap.track];
         double from = s->time[gap.from], to = s->time[gap.to];
+        if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
+            return fail_outside(e, g, &gap);
         if (broken)
             return fail(GSV_NUMERICAL,
                         "%zu of %zu paths of series '%s' from time %g to %g "
@@ -152,11 +173,12 @@ static void clear_upper(const struct spec *spec, double *gradient)
 
 /* Whether all of the sum is finite. */
 FAST static bool add_finite(size_t n, const double *restrict a,
-                            const double *restrict b, double *restrict sum)
+                            const double *restrict b, const double *restrict c,
+                            double *restrict sum)
 {
     size_t finite = 0;
     for (size_t i = 0; i < n; i++) {
-        sum[i] = a[i] + b[i];
+        sum[i] = a[i] + b[i] + (c ? c[i] : 0.0);
         finite += fabs(sum[i]) <= DBL_MAX;
     }
     return finite == n;
@@ -166,8 +188,10 @@ int estimate_gradient(struct estimate *e, double *gradient)
 {
     program_finish(e->unit, &e->unit_uniforms, e->unit_bar);
     program_finish(e->map, &e->map_uniforms, e->map_bar);
+    double *step_bar = e->step ? e->unit_bar + program_uniforms(e->unit) : NULL;
+    if (e->step) program_finish(e->step, &e->step_uniforms, step_bar);
     if (!add_finite(e->model->spec->parameters, e->unit_bar, e->map_bar,
-                    gradient))
+                    step_bar, gradient))
         return fail(GSV_NUMERICAL,
                     "the gradient is not finite although the log-likelihood "
                     "is: a function has an infinite slope at the data");

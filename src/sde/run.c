@@ -164,7 +164,7 @@ static void swap_parts(struct scratch *s)
 
 static void scale_parts(const struct estimate *e, struct scratch *s, double by)
 {
-    scale(program_uniforms(e->unit), by, s->unit_part);
+    scale(unit_bars(e), by, s->unit_part);
     scale(program_uniforms(e->map), by, s->map_part);
 }
 
@@ -204,7 +204,7 @@ static void item_online(struct estimate *e, struct scratch *s,
         online_block(e, s, &part, tally, tally2, k ? &unused : &e->base[group]);
     }
     scale_parts(e, s, 1.0 / tally->sum);
-    move_sum(program_uniforms(e->unit), s->unit_part, s->unit_bar);
+    move_sum(unit_bars(e), s->unit_part, s->unit_bar);
     move_sum(program_uniforms(e->map), s->map_part, s->map_bar);
     item_base_back(e, s, t);
     find(e, s, group, s->group_S, NULL);
@@ -276,7 +276,7 @@ static void lane_merge(void *context, size_t lane, size_t thread)
     (void)lane;
     struct estimate *e = context;
     struct scratch *s = &e->scratch[thread];
-    move_sum(program_uniforms(e->unit), s->unit_bar, e->unit_bar);
+    move_sum(unit_bars(e), s->unit_bar, e->unit_bar);
     move_sum(program_uniforms(e->map), s->map_bar, e->map_bar);
 }
 
@@ -298,7 +298,7 @@ void estimate_run(struct estimate *e, uint32_t iteration)
     e->iteration = iteration;
     clear(e->groups * e->chunks, e->base);
     if (gradient) {
-        clear(program_uniforms(e->unit), e->unit_bar);
+        clear(unit_bars(e), e->unit_bar);
         clear(program_uniforms(e->map), e->map_bar);
     }
     struct lanes_job job = {.context = e, .work = lane_forward};

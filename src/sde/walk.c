@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sde/bridge.h"
-#include "sde/estimate.h"
+#include "sde/modified.h"
 #include "sde/rows.h"
 
 /* The paths of a block fill whole vectors where there are enough. */
@@ -13,6 +13,7 @@ enum { VECTOR = 8, FEW = 16 };
 
 size_t walk_columns(const struct estimate *e, size_t M)
 {
+    if (e->model->bridged) return modified_columns(e, M);
     return M + (e->form == GSV_FORM_STRATONOVICH);
 }
 
@@ -43,6 +44,16 @@ static void middles(const struct scratch *s, const struct piece *p, size_t P)
     }
 }
 
+void draw_begin(const struct estimate *e, struct scratch *s,
+                const struct piece *p, enum random_purpose purpose)
+{
+    s->draw.key = (struct random_key){.seed = e->options->seed,
+                                      .purpose = purpose,
+                                      .iteration = e->iteration,
+                                      .item = p->context->gap->number};
+    draw_start(&s->draw, p->context->M, p->k0, p->K, s->weigh);
+}
+
 static void sample(const struct estimate *e, struct scratch *s,
                    const struct piece *p, size_t P, enum random_purpose purpose)
 {
@@ -50,11 +61,7 @@ static void sample(const struct estimate *e, struct scratch *s,
     size_t d = e->d, K = p->K;
     double *left = left_of(s, p), *room = s->weigh;
     if (!p->first) {
-        s->draw.key = (struct random_key){.seed = e->options->seed,
-                                          .purpose = purpose,
-                                          .iteration = e->iteration,
-                                          .item = c->gap->number};
-        draw_start(&s->draw, c->M, p->k0, K, room);
+        draw_begin(e, s, p, purpose);
         for (size_t i = 0; i < d; i++)
             for (size_t k = 0; k < K; k++)
                 s->at[i * K + k] = c->y0[i];
@@ -167,6 +174,10 @@ void block_forward(const struct estimate *e, struct scratch *s,
 {
     bool times = e->inputs || program_uses(e->unit, OP_TIME) ||
                  (e->range && program_uses(e->range, OP_TIME));
+    if (e->model->bridged) {
+        modified_forward(e, s, b, S, S2);
+        return;
+    }
     for (size_t i = 0; i < b->pieces; i++) {
         sample(e, s, &b->piece[i], b->P, b->purpose);
         if (times) fill_times(e, s, &b->piece[i], b->P);
@@ -212,6 +223,10 @@ static void block_backward(const struct estimate *e, struct scratch *s,
 {
     struct points in = block_points(s, b);
     bool ends = e->model->learned_noise;
+    if (e->model->bridged) {
+        modified_backward(e, s, b);
+        return;
+    }
     for (size_t i = 0; i < b->pieces; i++) {
         const struct piece *p = &b->piece[i];
         struct slice slice = slice_of(e, s, b, p);
@@ -240,16 +255,17 @@ static void block_backward(const struct estimate *e, struct scratch *s,
 /* --- A large gap: block after block ------------------------------------- */
 
 /* How a gap's K paths of M steps are cut: blocks of paths, slices of steps. A
- * slice has an even number of steps, so that pairs of steps stay together. */
+ * slice has an even number of steps, so that pairs of steps stay together.
+ * Modified bridges are never cut into slices: a block has room for some. */
 struct cut {
     size_t paths, steps;
 };
 
 static struct cut cut_of(const struct estimate *e, size_t M, size_t K)
 {
-    size_t extra = walk_columns(e, 0), columns = M + extra;
+    size_t extra = walk_columns(e, 0), columns = walk_columns(e, M);
     size_t paths = e->capacity / columns, steps = M;
-    if (paths < FEW) {
+    if (paths < FEW && !e->model->bridged) {
         paths = K < FEW ? K : FEW;
         steps = (e->capacity / paths - extra) / 2 * 2;
         if (steps > M) steps = M;

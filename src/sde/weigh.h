@@ -21,7 +21,12 @@
 
 #include "sde/reference.h"
 
-enum form { FORM_ITO, FORM_MIDPOINT, FORM_STRATONOVICH };
+enum form {
+    FORM_ITO,
+    FORM_MIDPOINT,
+    FORM_STRATONOVICH,
+    FORM_EULER /* none of these: modified.h */
+};
 
 struct slice {
     enum form form;
