@@ -181,6 +181,10 @@ node graph_divergence(struct graph *g, node a, node leaf);
 /* What a node depends on, directly or not. */
 bool graph_depends(const struct graph *g, node a, enum op leaf);
 
+/* uses (size of a, dim): which elements of the state an element of a is made
+ * of, as far as that is seen (depend.c). */
+int graph_state_elements(const struct graph *g, node a, size_t dim, bool *uses);
+
 const struct node_info *graph_info(const struct graph *g, node a);
 node graph_input(const struct graph *g, node a, size_t i);
 size_t graph_size(const struct graph *g, node a); /* rows * columns */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tracks of a model: blocks of tracks walk from one output time to the next in
- * equal steps. Random number j of a step is a pure function of (seed, track,
+ * equal steps, in the coordinates of the equations; what comes out is in those
+ * of the data. Random number j of a step is a pure function of (seed, track,
  * step, j), and a track's arithmetic does not depend on its neighbours: a seed
  * gives the same bits on any number of threads, and a track is the same
  * however many others there are. */
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/random.h"
+#include "sde/guard.h"
 #include "sde/scheme.h"
 
 /* Tracks of a block. The last block is filled up to whole vectors, so that no
@@ -21,19 +23,23 @@ enum { BLOCK = 64, VECTOR = 8 };
  * rows or one step's. */
 enum { DRAWN_ROWS = 32 };
 
+/* How often a start outside of the domain is drawn again. */
+enum { MOST_DRAWS = 1000 };
+
 static const double MOST_STEPS = 1e9;
 static const double MOST_TRACKS = 4e9; /* random numbers have 32 bits for it */
 
-/* Where a block left the finite. */
+/* Where a block left the finite, or began outside of the domain. */
 struct loss {
-    bool lost;
+    bool lost, start;
     size_t track;
     double time;
 };
 
 struct worker {
     struct stepper stepper;
-    double *z; /* (drawn steps, 2 noises, P) */
+    struct guard guard; /* of state-dependent noise   */
+    double *z;          /* (drawn steps, 2 noises, P) */
 };
 
 struct simulation {
@@ -170,7 +176,9 @@ static int make_workers(struct simulation *s)
     for (size_t i = 0; i < s->threads; i++) {
         struct worker *w = &s->worker[i];
         w->z = NEW(double, s->drawn *step_rows *P);
-        if (!w->z || stepper_init(&w->stepper, &s->field, P))
+        if (!w->z || stepper_init(&w->stepper, &s->field, P) ||
+            (s->field.state_noise &&
+             guard_init(&w->guard, &s->field, s->scheme, P)))
             return GSV_NO_MEMORY;
     }
     return 0;
@@ -195,6 +203,7 @@ static void simulation_free(struct simulation *s)
 {
     for (size_t i = 0; s->worker && i < s->threads; i++) {
         stepper_free(&s->worker[i].stepper);
+        guard_free(&s->worker[i].guard);
         mem_free(s->worker[i].z);
     }
     mem_free(s->worker);
@@ -213,22 +222,94 @@ struct block {
     uint64_t step;        /* how many were taken                  */
 };
 
-/* Tracks that only fill vectors start where the last one does. */
-static void start_tracks(struct block *b)
+static void lose(struct block *b, size_t p, double time, bool start)
+{
+    *b->loss = (struct loss){true, start, b->first + p, time};
+}
+
+/* Attempt a of drawing starts: for the tracks that are not yet inside. */
+static void draw_starts(struct block *b, uint32_t attempt, double *z)
 {
     const gsv_simulate_options *o = b->s->o;
-    size_t P = b->w->stepper.P, d = b->s->d;
-    double *x = b->w->stepper.x;
-    struct random_key key = {.seed = o->seed, .purpose = RANDOM_START};
-    if (!o->start && o->start_sd > 0.0)
-        random_normals(&key, 0, d, b->first, P, x);
-    for (size_t i = 0; i < d; i++)
-        for (size_t p = 0; p < P; p++) {
-            size_t track = b->first + (p < b->tracks ? p : b->tracks - 1);
-            double z = o->start_sd > 0.0 ? o->start_sd * x[i * P + p] : 0.0;
-            x[i * P + p] =
-                o->start ? o->start[i * o->tracks + track] : o->start_mean + z;
+    struct stepper *x = &b->w->stepper;
+    size_t P = x->P;
+    const struct random_key key = {
+        .seed = o->seed, .purpose = RANDOM_START, .iteration = attempt};
+    random_normals(&key, 0, b->s->d, b->first, P, z);
+    for (size_t i = 0; i < b->s->d * P; i++)
+        if (!attempt || !x->arrived[i % P])
+            x->x[i] = o->start_mean + o->start_sd * z[i];
+}
+
+/* Given starts are those of the data; the others are of the equations' state.
+ * Tracks that only fill vectors start where the last one does. */
+static void place_tracks(struct block *b)
+{
+    const gsv_simulate_options *o = b->s->o;
+    struct stepper *s = &b->w->stepper;
+    const struct field *f = &b->s->field;
+    size_t P = s->P, d = b->s->d;
+    if (!o->start && o->start_sd > 0.0) {
+        draw_starts(b, 0, s->stage);
+        return;
+    }
+    for (size_t i = 0; i < d * P; i++) {
+        size_t p = i % P;
+        size_t track = b->first + (p < b->tracks ? p : b->tracks - 1);
+        s->x[i] =
+            o->start ? o->start[i / P * o->tracks + track] : o->start_mean;
+    }
+    if (o->start && f->to_state.program)
+        memcpy(
+            s->x,
+            stepper_run(s, &f->to_state, &s->to_state, o->time[0], false, s->x),
+            d * P * sizeof *s->x);
+}
+
+static bool all_finite(size_t n, const double *x)
+{
+    uint64_t others = 0;
+    for (size_t i = 0; i < n; i++)
+        others += !(fabs(x[i]) <= DBL_MAX);
+    return !others;
+}
+
+/* The first track that is not finite, if any; those that fill vectors do not
+ * count. */
+static bool find_lost(const struct block *b, const double *x, size_t *lost)
+{
+    size_t P = b->w->stepper.P;
+    if (all_finite(b->s->d * P, x)) return false;
+    for (size_t p = 0; p < b->tracks; p++)
+        for (size_t i = 0; i < b->s->d; i++)
+            if (!isfinite(x[i * P + p])) {
+                *lost = p;
+                return true;
+            }
+    return false;
+}
+
+/* False where a track begins outside of the domain. */
+static bool start_tracks(struct block *b)
+{
+    const gsv_simulate_options *o = b->s->o;
+    struct stepper *s = &b->w->stepper;
+    bool drawn = !o->start && o->start_sd > 0.0, inside = true;
+    size_t lost;
+    place_tracks(b);
+    if (b->s->field.state_noise) inside = stepper_enter(s, o->time[0]);
+    for (uint32_t i = 1; drawn && !inside && i < MOST_DRAWS; i++) {
+        draw_starts(b, i, s->stage);
+        inside = stepper_enter(s, o->time[0]);
+    }
+    for (size_t p = 0; !inside && p < b->tracks; p++)
+        if (!s->arrived[p]) {
+            lose(b, p, o->time[0], true);
+            return false;
         }
+    if (!find_lost(b, s->x, &lost)) return true;
+    lose(b, lost, o->time[0], true);
+    return false;
 }
 
 /* The numbers of the next step, (2 noises, P): dW, where z is scaled by
@@ -241,7 +322,8 @@ static double *next_numbers(struct block *b, double h)
     size_t at = (size_t)(b->step % s->drawn);
     struct random_key key = {.seed = s->o->seed, .purpose = RANDOM_SIMULATE};
     if (!at) {
-        size_t unread = s->scheme->zeta ? 0 : s->noises;
+        bool all = s->scheme->zeta || s->field.state_noise;
+        size_t unread = all ? 0 : s->noises;
         random_normals(&key, b->step * rows, s->drawn * rows - unread, b->first,
                        P, b->w->z);
     }
@@ -252,26 +334,20 @@ static double *next_numbers(struct block *b, double h)
     return z;
 }
 
-static bool all_finite(size_t n, const double *x)
+/* Moves all tracks; false where one is lost. */
+static bool take_step(struct block *b, const struct step *step)
 {
-    uint64_t others = 0;
-    for (size_t i = 0; i < n; i++)
-        others += !(fabs(x[i]) <= DBL_MAX);
-    return !others;
-}
-
-/* Notes the first track that is not finite, if any; those that fill vectors
- * do not count. */
-static bool is_lost(struct block *b, double time)
-{
-    const struct stepper *x = &b->w->stepper;
-    if (all_finite(b->s->d * x->P, x->x)) return false;
-    for (size_t p = 0; p < b->tracks; p++)
-        for (size_t i = 0; i < b->s->d; i++)
-            if (!isfinite(x->x[i * x->P + p])) {
-                *b->loss = (struct loss){true, b->first + p, time};
-                return true;
-            }
+    struct stepper *x = &b->w->stepper;
+    size_t lost;
+    if (b->s->field.state_noise) {
+        struct address from = {b->s->o->seed, b->first, b->step - 1};
+        if (guard_step(&b->w->guard, x, step, b->tracks, &from, &lost))
+            return true;
+    } else {
+        b->s->scheme->step(x, step);
+        if (!find_lost(b, x->x, &lost)) return true;
+    }
+    lose(b, lost, step->end, false);
     return false;
 }
 
@@ -289,26 +365,39 @@ static bool walk_gap(struct block *b, size_t k)
                             .end = j + 1 < n ? from + h * (double)(j + 1) : to,
                             .dW = z,
                             .zeta = z + s->noises * b->w->stepper.P};
-        s->scheme->step(&b->w->stepper, &step);
-        if (is_lost(b, step.end)) return false;
+        if (!take_step(b, &step)) return false;
     }
     return true;
 }
 
-static void keep_states(const struct block *b, size_t k)
+/* The states at time k, in the data's coordinates. A start that was given is
+ * kept as it is. False where the map leaves the finite. */
+static bool keep_states(struct block *b, size_t k)
 {
     const struct simulation *s = b->s;
-    const struct stepper *x = &b->w->stepper;
-    for (size_t i = 0; i < s->d; i++) {
-        double *to = s->value + i * s->rows + b->first * s->o->times + k;
-        for (size_t p = 0; p < b->tracks; p++)
-            to[p * s->o->times] = x->x[i * x->P + p];
+    const gsv_simulate_options *o = s->o;
+    struct stepper *x = &b->w->stepper;
+    const double *now = x->x;
+    size_t lost;
+    if (s->field.to_data.program)
+        now = stepper_run(x, &s->field.to_data, &x->to_data, o->time[k], false,
+                          x->x);
+    if (s->field.to_data.program && find_lost(b, now, &lost)) {
+        lose(b, lost, o->time[k], !k);
+        return false;
     }
+    for (size_t i = 0; i < s->d; i++) {
+        double *to = s->value + i * s->rows + b->first * o->times + k;
+        for (size_t p = 0; p < b->tracks; p++)
+            to[p * o->times] = !k && o->start
+                                   ? o->start[i * o->tracks + b->first + p]
+                                   : now[i * x->P + p];
+    }
+    return true;
 }
 
-static void block_run(void *context, size_t block, size_t thread)
+static struct block block_of(struct simulation *s, size_t block, size_t thread)
 {
-    struct simulation *s = context;
     size_t first = block * BLOCK, left = s->o->tracks - first;
     struct block b = {.s = s,
                       .w = &s->worker[thread],
@@ -316,23 +405,57 @@ static void block_run(void *context, size_t block, size_t thread)
                       .first = first,
                       .tracks = left < BLOCK ? left : BLOCK};
     b.w->stepper.P = (b.tracks + VECTOR - 1) / VECTOR * VECTOR;
-    start_tracks(&b);
-    keep_states(&b, 0);
-    for (size_t k = 1; k < s->o->times && walk_gap(&b, k); k++)
-        keep_states(&b, k);
+    return b;
+}
+
+static void block_run(void *context, size_t block, size_t thread)
+{
+    struct simulation *s = context;
+    struct block b = block_of(s, block, thread);
+    bool alive = start_tracks(&b) && keep_states(&b, 0);
+    for (size_t k = 1; alive && k < s->o->times; k++)
+        alive = walk_gap(&b, k) && keep_states(&b, k);
+}
+
+/* Milstein's step is wrong where noises do not commute. Looked at where the
+ * first tracks start and somewhere around: what holds at several points that
+ * nobody chose holds everywhere. */
+static int check_milstein(struct simulation *s)
+{
+    const struct field *f = &s->field;
+    if (s->o->scheme != GSV_MILSTEIN || !f->state_noise || f->own) return 0;
+    struct block b = block_of(s, 0, 0);
+    struct stepper *x = &b.w->stepper;
+    const struct random_key key = {.seed = 1, .purpose = RANDOM_PILOT};
+    place_tracks(&b);
+    random_normals(&key, 0, s->d, 0, x->P, x->stage);
+    for (size_t i = 0; i < s->d * x->P; i++)
+        if (i % x->P) x->x[i] += 0.2 * (1.0 + fabs(x->x[i])) * x->stage[i];
+    if (stepper_commutes(x, s->o->time[0])) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the scheme milstein needs noises that commute, but those of "
+                "this model do not: one moves the factor of another; use srk, "
+                "heun or euler");
 }
 
 /* --- The result --------------------------------------------------------- */
 
 static int check_losses(const struct simulation *s)
 {
-    for (size_t i = 0; i < s->blocks; i++)
+    for (size_t i = 0; i < s->blocks; i++) {
+        if (s->loss[i].lost && s->loss[i].start)
+            return fail(GSV_BAD_INPUT,
+                        "track %zu starts outside of the model's domain, where "
+                        "its drift, its noise or its map is not defined: give "
+                        "another --x0",
+                        s->loss[i].track + 1);
         if (s->loss[i].lost)
             return fail(GSV_NUMERICAL,
                         "track %zu leaves the finite numbers at time %g with "
                         "steps of %g: give a smaller --step, or check the "
                         "model's formula and its parameters",
                         s->loss[i].track + 1, s->loss[i].time, s->step);
+    }
     return 0;
 }
 
@@ -378,6 +501,7 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
     struct simulation s;
     gsv_series *series = NULL;
     int status = simulation_init(&s, m, o);
+    if (!status) status = check_milstein(&s);
     if (!status) {
         struct lanes_job job = {.context = &s, .work = block_run};
         lanes_run(s.blocks, s.threads, &job);
