@@ -82,6 +82,51 @@ static const struct problem PROBLEMS[] = {
      .start = 10.0,
      .spread = 5.0,
      .lead = 5.0},
+    {.name = "GBM",
+     .text = "state x\n"
+             "param mu = 0, s = 1 > 0\n"
+             "dx = mu*x*dt + s*x*dW\n",
+     .truth = {0.3, 0.4},
+     .tracks = 20,
+     .gaps = 20,
+     .length = 0.1,
+     .step = 0.001,
+     .start = 1.0,
+     .lead = 0.5},
+    {.name = "CIR",
+     .text = "state r\n"
+             "param k = 0.5 > 0, m = 1 > 0, s = 1 > 0\n"
+             "dr = k*(m - r)*dt + s*sqrt(r)*dW\n",
+     .truth = {1.5, 0.5, 0.6},
+     .tracks = 2,
+     .gaps = 400,
+     .length = 0.25,
+     .step = 0.001,
+     .start = 0.5,
+     .lead = 2.0},
+    {.name = "Jacobi",
+     .text = "state x\n"
+             "param k = 0.5 > 0, m = 0.5 in (0, 1), s = 1 > 0\n"
+             "dx = k*(m - x)*dt + s*sqrt(x*(1 - x))*dW\n",
+     .truth = {1.0, 0.4, 0.5},
+     .tracks = 2,
+     .gaps = 400,
+     .length = 0.25,
+     .step = 0.001,
+     .start = 0.4,
+     .lead = 2.0},
+    {.name = "Heston",
+     .text = "state x, v\n"
+             "param k = 1 > 0, m = 0.5 > 0, s = 0.3 > 0, r = 0 in (-1, 1)\n"
+             "dx = -v/2*dt + sqrt(v)*dW1\n"
+             "dv = k*(m - v)*dt + s*sqrt(v)*(r*dW1 + sqrt(1 - r^2)*dW2)\n",
+     .truth = {2.0, 0.2, 0.4, -0.6},
+     .tracks = 2,
+     .gaps = 400,
+     .length = 0.1,
+     .step = 0.001,
+     .start = 0.2,
+     .lead = 2.0},
 };
 
 /* Of one number, over the data sets. */
