@@ -220,6 +220,7 @@ static struct sum unary(struct printer *p, node a, size_t e)
     if (op == OP_NEG)
         return sum_multiply(&p->pen, sum_number(&p->pen, -1.0), x);
     if (op == OP_SQRT) return sum_power(&p->pen, x, 0.5);
+    if (op == OP_STOP) return x;
     return sum_function(&p->pen, OP_TABLE[op].name, x);
 }
 
@@ -230,6 +231,21 @@ static struct sum power(struct printer *p, struct sum x, struct sum y)
     const char *text = pen_text(&p->pen, "%s^%s", sum_tight(&p->pen, x),
                                 sum_tight(&p->pen, y));
     return sum_name(&p->pen, text, LEVEL_POWER);
+}
+
+/* expm1(q log u)/q as (u^q - 1)/q, and log1p(q w)/q as log((1 + q w)^(1/q)),
+ * which an exp around it then undoes. */
+static struct sum ratio(struct printer *p, enum op op, struct sum x,
+                        struct sum q)
+{
+    struct pen *pen = &p->pen;
+    struct sum one = sum_number(pen, 1.0), inverse = sum_power(pen, q, -1.0);
+    if (op == OP_LOG1P_RATIO) {
+        struct sum base = sum_add(pen, one, 1.0, sum_multiply(pen, q, x));
+        return sum_function(pen, "log", power(p, base, inverse));
+    }
+    struct sum raised = power(p, sum_function(pen, "exp", x), q);
+    return sum_multiply(pen, sum_add(pen, raised, -1.0, one), inverse);
 }
 
 static struct sum binary(struct printer *p, node a, size_t e)
@@ -243,6 +259,8 @@ static struct sum binary(struct printer *p, node a, size_t e)
     case OP_MUL: return sum_multiply(pen, x, y);
     case OP_DIV: return sum_multiply(pen, x, sum_power(pen, y, -1.0));
     case OP_POW: return power(p, x, y);
+    case OP_EXPM1_RATIO:
+    case OP_LOG1P_RATIO: return ratio(p, op, x, y);
     default:
         return sum_name(pen,
                         pen_text(pen, "%s(%s, %s)", OP_TABLE[op].name,
@@ -257,7 +275,7 @@ static struct sum formula(struct printer *p, node a, size_t e)
     if (p->pen.failed) return (struct sum){0};
     if (++p->nodes > MOST_NODES) return name(p, "...");
     if (i->op <= OP_SLOPE) return leaf(p, i, e);
-    if (i->op >= OP_ADD && i->op <= OP_MAX) return binary(p, a, e);
+    if (i->op >= OP_ADD && i->op <= OP_LOG1P_RATIO) return binary(p, a, e);
     if (OP_TABLE[i->op].partial) return unary(p, a, e);
     return shaped(p, a, e);
 }

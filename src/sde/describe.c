@@ -144,6 +144,30 @@ static int rows_of(FILE *out, const gsv_model *m, node what,
     return 0;
 }
 
+/* A map by quadrature, and f~ over the states: behind the map it would be a
+ * table. The slope of sigma in time is left out of it. */
+static int numerical_rows(FILE *out, const gsv_model *m,
+                          const struct graph_names *names, const char *left)
+{
+    const struct spec *s = m->spec;
+    for (size_t i = 0; i < s->dim && i < MOST_ROWS; i++) {
+        char *shape = graph_element_text(s->graph, s->shape, i, names);
+        char *sigma = s->diagonal
+                          ? graph_element_text(s->graph, s->sigma, i, names)
+                          : mem_string("sigma");
+        char number[24] = "";
+        if (s->dim > 1) snprintf(number, sizeof number, "%zu", i + 1);
+        if (shape && sigma)
+            fprintf(out, "  %s%s = integral of d%s/((%s)*(%s))\n", left, number,
+                    names->state[i], shape, sigma);
+        bool failed = !shape || !sigma;
+        mem_free(shape);
+        mem_free(sigma);
+        if (failed) return GSV_NO_MEMORY;
+    }
+    return rows_of(out, m, m->state_drift, names, "f~");
+}
+
 static int domain(FILE *out, const gsv_model *m,
                   const struct graph_names *names)
 {
@@ -236,9 +260,13 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
         status = rows_of(out, m, s->state_of_data, &over_x, state);
     }
     put_map_kind(out, s, left[0]);
-    if (!status && !m->bridged)
+    bool closed = !m->bridged && !s->numerical;
+    struct graph_names over_z =
+        s->mapped ? spec_names(s, z->name, input) : over_x;
+    if (!status && s->numerical) status = numerical_rows(out, m, &over_z, left);
+    if (!status && closed)
         status = rows_of(out, m, m->unit_state, &over_x, left);
-    if (!status && !m->bridged)
+    if (!status && closed)
         status = rows_of(out, m, m->unit_drift, &over_y, "f~");
     if (!status && !m->bridged) status = sigma_rows(out, m, &over_x);
     if (!status) status = domain(out, m, &over_x);

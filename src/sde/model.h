@@ -21,6 +21,7 @@ struct gsv_model {
     const char **column;  /* (dim + inputs), borrowed from the spec */
     double *value;        /* (spec->parameters)                     */
     node unit_drift;      /* f~(y, t): (dim, 1)                     */
+    node state_drift;     /* f~ over z = T^-1(y): (dim, 1)          */
     node unit_state;      /* T(x, t): (dim, 1)                      */
     node data_state;      /* T^-1(y, t): (dim, 1)                   */
     node log_jacobian;    /* log |det dT/dx|                        */

@@ -209,6 +209,7 @@ int to_unit_diffusion(struct gsv_model *m)
         m->domain = s->map_domain;
     } else {
         m->unit_drift = unit_drift(s);
+        m->state_drift = over_sigma(s, stretched_drift(s));
         m->unit_state = unit_state(s);
         m->data_state = graph_substitute(g, s->data_of_state, state_of_unit(s));
         m->log_jacobian = log_jacobian(s);
