@@ -15,8 +15,9 @@ const struct verb VERBS[] = {
      "  girsanov check lorenz.sde data.csv --gradient\n",
      true, true, false, check_run},
     {SIMULATE, "simulate", "MODEL", "draw sample paths as CSV",
-     "Draws tracks of the SDE at the times asked for. Start values are exact;\n"
-     "'--x0 normal' draws them from the standard normal law.\n",
+     "Draws tracks of the SDE at the times asked for. Start values are exact,\n"
+     "in the columns of the data; '--x0 normal' draws the states from the\n"
+     "standard normal law, again where they are outside of their domain.\n",
      "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
      "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
      false, false, false, simulate_run},

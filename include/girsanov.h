@@ -183,9 +183,10 @@ typedef struct gsv_simulate_options {
     size_t times;        /* how many, at least 1                         */
     const double *time;  /* (times), strictly increasing                 */
     size_t tracks;       /* 1                                            */
-    const double *start; /* (dim, tracks) first states; NULL for zeros   */
-    double start_mean;   /* with start NULL: drawn from a normal law ... */
-    double start_sd;     /* ... with this deviation, where it is not 0   */
+    const double *start; /* (dim, tracks) first rows of the data, or     */
+    double start_mean;   /* NULL: states drawn from a normal law ...     */
+    double start_sd;     /* ... with this deviation, or all at the mean; */
+                         /* again where they are outside of the domain   */
     double step;         /* longest step; 0: 1/32 of the shortest gap    */
     enum gsv_scheme scheme;
     const gsv_series *input; /* covariates by name, first track for all  */

@@ -178,7 +178,7 @@ static bool go(struct guard *g, struct stepper *s, const struct step *step,
 {
     const bool *active = g->active + depth * s->P;
     bool *left = g->active + (depth + 1) * s->P, done = true;
-    stepper_propose(s, g->scheme, step);
+    stepper_propose(s, g->scheme, step, active);
     for (size_t p = 0; p < s->P; p++) {
         left[p] = active[p] && !s->arrived[p];
         done = done && !left[p];

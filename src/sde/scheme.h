@@ -112,11 +112,12 @@ void srk_state(struct stepper *s, const struct step *step);
  * True if all are. */
 bool stepper_enter(struct stepper *s, double t);
 
-/* One step by a scheme and what a track owes, to next. Notes which tracks keep
+/* One step by a scheme and what a track owes, to next, if any active track is
+ * to be moved by it. Notes which keep
  * away from the boundary: next is inside of the domain, and so would be, but
  * for the noise's wildest numbers, all that could have come out. */
 void stepper_propose(struct stepper *s, const struct scheme *scheme,
-                     const struct step *step);
+                     const struct step *step, const bool *active);
 
 /* Notes which tracks have their next inside of the domain at time t. */
 bool stepper_look(struct stepper *s, double t);

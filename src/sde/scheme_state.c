@@ -377,9 +377,16 @@ static void look_aside(struct stepper *s, const struct step *step)
 }
 
 void stepper_propose(struct stepper *s, const struct scheme *scheme,
-                     const struct step *step)
+                     const struct step *step, const bool *active)
 {
+    bool any = false;
     look_aside(s, step);
+    for (size_t p = 0; p < s->P; p++)
+        any = any || (active[p] && s->kept[p]);
+    if (!any) { /* as if they had not arrived */
+        memset(s->arrived, 0, s->P * sizeof *s->arrived);
+        return;
+    }
     scheme->propose(s, step);
     moved(s, s->next, 1.0, s->debt, s->next);
     stepper_look(s, step->end);
