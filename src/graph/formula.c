@@ -351,7 +351,7 @@ const char *sum_text(struct pen *p, struct sum a)
 const char *sum_tight(struct pen *p, struct sum a)
 {
     const struct factor *f = single(a);
-    double value;
+    double value = 0.0;
     bool tight =
         f ? f->level == LEVEL_ATOM : sum_is_number(a, &value) && value >= 0.0;
     return bracketed(p, sum_text(p, a), !tight);

@@ -285,8 +285,8 @@ static struct sum formula(struct printer *p, node a, size_t e)
 static char *cut(struct printer *p, const char *text)
 {
     size_t n = strlen(text), kept = n > LONGEST ? LONGEST : n;
-    char *copy = p->pen.failed ? NULL : mem_substring(text, kept);
-    if (copy && kept < n) memcpy(copy + kept - 3, "...", 3);
+    if (kept < n) text = pen_text(&p->pen, "%.*s...", (int)kept - 3, text);
+    char *copy = p->pen.failed ? NULL : mem_string(text);
     pen_free(&p->pen);
     return copy;
 }

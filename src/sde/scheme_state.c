@@ -223,7 +223,8 @@ static void add_straight(struct stepper *s, const struct step *step, size_t j)
 {
     double h = step->h, root = sqrt(h);
     const double *w = step->dW + j * s->P;
-    for (double sign = 1.0; sign >= -1.0; sign -= 2.0) {
+    for (int side = 0; side < 2; side++) {
+        double sign = side ? -1.0 : 1.0;
         moved(s, s->x, h, s->f0, s->stage);
         add_column(s, sign * root, s->g0, j, s->stage);
         const double *g = stepper_noise(s, step->end, true, s->stage);
@@ -239,7 +240,8 @@ static void add_crossed(struct stepper *s, const struct step *step, size_t r)
     double h = step->h, root = sqrt(h);
     size_t P = s->P, noises = s->field->spec->noises;
     const double *wr = step->dW + r * P, *zr = step->zeta + r * P;
-    for (double sign = 1.0; sign >= -1.0; sign -= 2.0) {
+    for (int side = 0; side < 2; side++) {
+        double sign = side ? -1.0 : 1.0;
         memcpy(s->stage, s->x, bytes_of(s));
         add_column(s, sign * root, s->g0, r, s->stage);
         const double *g = stepper_noise(s, step->t, false, s->stage);
@@ -363,7 +365,8 @@ static void look_aside(struct stepper *s, const struct step *step)
     double reach = 4.0 * sqrt(step->h);
     memset(s->arrived, 1, s->P * sizeof *s->arrived);
     for (size_t j = 0; s->field->bounded && j < noises; j++)
-        for (double side = -reach; side <= reach; side += 2.0 * reach) {
+        for (int below = 0; below < 2; below++) {
+            double side = below ? -reach : reach;
             moved(s, s->x, step->h, s->f0, s->stage);
             if (s->field->own) moved(s, s->stage, side, s->g0, s->stage);
             else add_column(s, side, s->g0, j, s->stage);
@@ -414,7 +417,7 @@ void stepper_settle(struct stepper *s, const bool *active)
 
 /* --- Whether noises commute ----------------------------------------------- */
 
-/* stage = L^j g_k at x, where g0 is g, the last that was evaluated. */
+/* to = L^j g_k at x, where g0 is g, the last that was evaluated. */
 static void derivative(struct stepper *s, size_t j, size_t k, double *to)
 {
     memset(s->along, 0, bytes_of(s));
@@ -425,21 +428,25 @@ static void derivative(struct stepper *s, size_t j, size_t k, double *to)
 
 /* Rounding is told from a difference by the size of what is compared. Tracks
  * that are outside of the domain say nothing. */
+static bool are_equal(const struct stepper *s, const double *a, const double *b)
+{
+    for (size_t i = 0; i < s->field->spec->dim; i++, a += s->P, b += s->P)
+        for (size_t p = 0; p < s->P; p++)
+            if (s->arrived[p] &&
+                fabs(a[p] - b[p]) > 1e-9 * (fabs(a[p]) + fabs(b[p])))
+                return false;
+    return true;
+}
+
 bool stepper_commutes(struct stepper *s, double t)
 {
-    size_t noises = s->field->spec->noises, d = s->field->spec->dim, P = s->P;
     if (s->field->own) return true;
     stepper_enter(s, t);
-    for (size_t j = 0; j < noises; j++)
+    for (size_t j = 0; j < s->field->spec->noises; j++)
         for (size_t k = 0; k < j; k++) {
             derivative(s, j, k, s->stage);
             derivative(s, k, j, s->f1);
-            for (size_t i = 0; i < d * P; i++) {
-                double a = s->stage[i], b = s->f1[i];
-                if (s->arrived[i % P] &&
-                    fabs(a - b) > 1e-9 * (fabs(a) + fabs(b)))
-                    return false;
-            }
+            if (!are_equal(s, s->stage, s->f1)) return false;
         }
     return true;
 }
