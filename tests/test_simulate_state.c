@@ -87,7 +87,7 @@ static void scheme__has_its_strong_order_with_noises_of_their_own(void **state)
     (void)state;
     check_strong("state x, y\n"
                  "dx = (sin(y) - x)*dt + (0.5 + 0.4*sin(2*x + t))*dW\n"
-                 "dy = (x - y)*dt + 0.5*exp(-t)*cos(y)*dW",
+                 "dy = (x - y)*dt + 0.3*exp(-t)*(1.5 + cos(y))*dW",
                  "own", by_srk, &OWN);
 }
 
