@@ -43,6 +43,33 @@ struct flow_spec {
     bool timed;
 };
 
+/* The laws of noisy observations, with their arguments. */
+enum law {
+    LAW_NORMAL,         /* mean, standard deviation                       */
+    LAW_STUDENT,        /* location, scale, degrees of freedom            */
+    LAW_POISSON,        /* mean                                           */
+    LAW_NEGBIN,         /* mean, size: the variance is mean + mean^2/size */
+    LAW_BINOMIAL,       /* number of trials, probability                  */
+    LAW_MULTINOMIAL,    /* probabilities, a vector; of counts in columns  */
+    LAW_POISSON_PROCESS /* rate, integrated since the row before          */
+};
+
+enum { LAW_ARGUMENTS = 3 };
+
+/* obs VALUE ~ law(...): the values stand in the graph as inputs behind the
+ * model's own, so that the log density is an expression like others. A cell
+ * that is missing takes its whole obs out of a row. */
+struct obs_spec {
+    enum law law;
+    size_t value, values; /* its columns: spec->value_column[value ...]      */
+    node argument[LAW_ARGUMENTS];
+    node log_density; /* over states, t, inputs and values; scalar            */
+    node rate;        /* of a poisson process: log_density is then over its   */
+                      /* integral, the input number spec->inputs +            */
+                      /* spec->values + integral; else 0                      */
+    size_t integral;
+};
+
 /* How the equations' noise becomes that of unit diffusion. */
 enum noise_kind {
     NOISE_ADDITIVE,  /* sigma(t): without the state                           */
@@ -73,6 +100,19 @@ struct spec {
     node data_of_state;    /* (dim, 1)                        */
     node map_log_jacobian; /* log |det dZ/dx|                 */
     node map_domain;       /* (conditions, 1) over x, or 0    */
+
+    /* Noisy observations. A state is latent where an obs or an init names it:
+     * then the data have no column of it. */
+    bool *latent; /* (dim)                                           */
+    struct obs_spec *obs;
+    size_t observations, obs_capacity;
+    char **value_column; /* (values) the data's columns of all obs   */
+    size_t values, value_capacity;
+    size_t integrals; /* of poisson processes                        */
+    /* The normal law of the first state, independent from state to state; of
+     * a latent one without an init it is wide (default_init in the text that
+     * `check` prints). Without the state. */
+    node init_mean, init_deviation; /* (dim, 1)                      */
 
     /* The equations, over the leaf that stands for z. */
     node drift; /* (dim, 1) */
