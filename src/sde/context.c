@@ -67,7 +67,7 @@ static void read_ends(const struct estimate *e, struct scratch *s)
         const struct gap *gap = s->context[i].gap;
         gap_ends(&e->gaps, gap, s->x + 2 * i, P);
         s->end_time[2 * i] = gap->start;
-        s->end_time[2 * i + 1] = e->gaps.series->time[gap->to];
+        s->end_time[2 * i + 1] = gap->end;
         for (size_t j = 0; e->inputs && j < 2; j++)
             gap_inputs(&e->gaps, gap->track, s->end_time[2 * i + j], j,
                        s->end_input + 2 * i + j, s->end_slope + 2 * i + j, P);
@@ -282,7 +282,8 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
         if (!e->model->bridged) {
             bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar,
                        &c->reference_bar, s->small);
-            reference_log_density_vjp(&c->reference, c->y0, c->y1, once, y0_bar,
+            reference_log_density_vjp(&c->reference, c->y0, c->y1,
+                                      once * group_weight(e, c->group), y0_bar,
                                       y1_bar, c->k_bar);
         }
         for (size_t i = 0; i < d; i++) {
@@ -292,7 +293,7 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
     }
     double *bar = s->small + 4 * d; /* (2 batch) */
     for (size_t n = 0; n < P; n++)
-        bar[n] = n % 2 ? once : 0.0;
+        bar[n] = n % 2 ? once * group_weight(e, s->context[n / 2].group) : 0.0;
     program_vjp(e->map, &e->map_uniforms, &s->map, &in,
                 (const double *const[3]){s->y_bar, bar, NULL}, NULL,
                 s->map_bar);

@@ -532,6 +532,22 @@ int estimate_choose(struct estimate *e, size_t n, const size_t *group)
     return make_items(e);
 }
 
+/* Everything from the gaps on. */
+static int set_up(struct estimate *e)
+{
+    int status = find_longest(e);
+    if (!status) status = check_reference(e);
+    if (!status) status = make_groups(e);
+    if (!status) status = make_room_for_groups(e);
+    if (!status) choose_form(e);
+    if (!status) status = make_programs(e);
+    if (!status && e->step) status = check_block(e);
+    if (status) return status;
+    make_sizes(e);
+    status = estimate_choose(e, e->most, NULL);
+    return status ? status : make_memory(e);
+}
+
 int estimate_init(struct estimate *e, const gsv_model *m,
                   const gsv_series *series, const gsv_options *o, size_t most)
 {
@@ -544,17 +560,35 @@ int estimate_init(struct estimate *e, const gsv_model *m,
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
     if (!status) status = domain_check(e);
-    if (!status) status = find_longest(e);
-    if (!status) status = check_reference(e);
-    if (!status) status = make_groups(e);
-    if (!status) status = make_room_for_groups(e);
-    if (!status) choose_form(e);
-    if (!status) status = make_programs(e);
-    if (!status && e->step) status = check_block(e);
+    return status ? status : set_up(e);
+}
+
+int estimate_init_pairs(struct estimate *e, const gsv_model *m,
+                        const gsv_series *series, const gsv_options *o,
+                        size_t pairs, double longest)
+{
+    *e = (struct estimate){
+        .model = m, .options = o, .d = m->spec->dim, .inputs = m->spec->inputs};
+    int status = check_options(o);
+    if (!status) status = gaps_inputs_init(&e->gaps, m, series);
     if (status) return status;
-    make_sizes(e);
-    status = estimate_choose(e, e->most, NULL);
-    return status ? status : make_memory(e);
+    e->gaps.gap = NEW(struct gap, pairs);
+    if (!e->gaps.gap) return GSV_NO_MEMORY;
+    e->gaps.count = pairs;
+    for (size_t i = 0; i < pairs; i++)
+        e->gaps.gap[i] = (struct gap){.length = longest};
+    return set_up(e);
+}
+
+int estimate_take_pairs(struct estimate *e, size_t pairs, size_t points,
+                        const double *point)
+{
+    e->gaps.count = e->groups = pairs;
+    e->gaps.point = point;
+    e->gaps.points = points;
+    for (size_t i = 0; i <= pairs; i++)
+        e->group_first[i] = i;
+    return make_items(e);
 }
 
 void estimate_free(struct estimate *e)

@@ -65,6 +65,7 @@ struct estimate {
     size_t most;         /* groups that are chosen at once, at most      */
     size_t *group_first; /* (most + 1): gaps of a chosen group           */
     size_t groups, chunks;
+    const double *weight; /* (groups) in the gradient, or NULL for 1 each */
     struct item *item;
     size_t items, item_capacity;
     size_t longest;  /* steps of the longest gap          */
@@ -129,6 +130,12 @@ struct scratch {
 };
 
 enum { PILOTS = 64, LANES = 64 };
+
+/* What a group's log-likelihood counts in the gradient. */
+static inline double group_weight(const struct estimate *e, size_t group)
+{
+    return e->weight ? e->weight[group] : 1.0;
+}
 
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);

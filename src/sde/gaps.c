@@ -175,7 +175,8 @@ static int add_track(struct gaps *g, size_t track)
                              .to = row,
                              .number = g->count,
                              .start = s->time[last],
-                             .length = s->time[row] - s->time[last]};
+                             .length = s->time[row] - s->time[last],
+                             .end = s->time[row]};
             g->count++;
             if (check_jumps(g, &g->gap[g->count - 1])) return GSV_BAD_INPUT;
         }
@@ -237,7 +238,8 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
               size_t stride)
 {
     for (size_t i = 0; i < g->spec->dim; i++) {
-        x[i * stride] = cell(g, i, gap->from);
-        x[i * stride + 1] = cell(g, i, gap->to);
+        const double *point = g->point ? g->point + i * g->points : NULL;
+        x[i * stride] = point ? point[gap->from] : cell(g, i, gap->from);
+        x[i * stride + 1] = point ? point[gap->to] : cell(g, i, gap->to);
     }
 }

@@ -10,6 +10,7 @@ struct gap {
     size_t track, from, to; /* rows of the series               */
     size_t number;          /* among all: random numbers hang on it */
     double start, length;   /* in time                          */
+    double end;
 };
 
 /* The knots of one input in one track are those of its rows that have it. */
@@ -20,6 +21,10 @@ struct gaps {
     size_t *column; /* (dim + inputs): where they stand in the series */
     struct gap *gap;
     size_t count, capacity;
+    /* Where gaps are between any points, (dim, points), from and to are columns
+     * of these; else NULL. */
+    const double *point;
+    size_t points;
 };
 
 /* Both are borrowed. Fails where there is no gap at all. */

@@ -94,8 +94,9 @@ void potentials_add_vjp(const struct estimate *e, struct scratch *s,
         memset(s->Z_bar, 0, in.P * sizeof *s->Z_bar);
         for (size_t i = 0; i < n; i++) {
             struct context *c = &s->context[first + i];
+            double all = once * group_weight(e, c->group);
             for (size_t q = 0; q < NODES; q++) {
-                double w = once * weight_of(q);
+                double w = all * weight_of(q);
                 s->f_bar[i * NODES + q] = (*c->y1 - *c->y0) * w;
                 c->y_bar[0] -= w * f[i * NODES + q];
                 c->y_bar[1] += w * f[i * NODES + q];

@@ -126,7 +126,7 @@ static int look_at(struct look *l, const struct gap *gap, size_t n)
     for (size_t i = 0; i < n; i++) {
         gap_ends(&e->gaps, &gap[i], l->x + 2 * i, P);
         l->time[2 * i] = gap[i].start;
-        l->time[2 * i + 1] = e->gaps.series->time[gap[i].to];
+        l->time[2 * i + 1] = gap[i].end;
         for (size_t j = 0; e->inputs && j < 2; j++)
             gap_inputs(&e->gaps, gap[i].track, l->time[2 * i + j], j,
                        l->input + 2 * i + j, l->slope + 2 * i + j, P);

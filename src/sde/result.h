@@ -12,6 +12,15 @@ int estimate_init(struct estimate *e, const gsv_model *m,
                   const gsv_series *series, const gsv_options *o, size_t most);
 void estimate_free(struct estimate *e);
 
+/* Over pairs of any points: at most so many at once, and no further apart in
+ * time than this. Then, again and again: the caller writes e->gaps.gap[i] for
+ * so many pairs, whose from and to are columns of point (dim, points). */
+int estimate_init_pairs(struct estimate *e, const gsv_model *m,
+                        const gsv_series *series, const gsv_options *o,
+                        size_t pairs, double longest);
+int estimate_take_pairs(struct estimate *e, size_t pairs, size_t points,
+                        const double *point);
+
 /* Takes the groups with these numbers, n of them at most what it was made
  * for. Where it was made for all, it stays with all. */
 int estimate_choose(struct estimate *e, size_t n, const size_t *group);

@@ -55,11 +55,12 @@ static void group_bar(const struct estimate *e, struct scratch *s, size_t group,
 {
     bool extrapolated = is_extrapolated(e, group);
     size_t first = group * e->chunks;
-    weights_bar(&e->tally[first], e->options->delta, extrapolated ? 2.0 : 1.0,
-                n, S, s->S_bar + slot);
+    double weight = group_weight(e, group);
+    weights_bar(&e->tally[first], e->options->delta,
+                extrapolated ? 2.0 * weight : weight, n, S, s->S_bar + slot);
     if (e->options->richardson)
         weights_bar(&e->tally2[first], e->options->delta,
-                    extrapolated ? -1.0 : 0.0, n, S2, s->S2_bar + slot);
+                    extrapolated ? -weight : 0.0, n, S2, s->S2_bar + slot);
 }
 
 /* --- Items -------------------------------------------------------------- */
@@ -203,7 +204,7 @@ static void item_online(struct estimate *e, struct scratch *s,
         struct item part = {group, group + 1, k, end};
         online_block(e, s, &part, tally, tally2, k ? &unused : &e->base[group]);
     }
-    scale_parts(e, s, 1.0 / tally->sum);
+    scale_parts(e, s, group_weight(e, group) / tally->sum);
     move_sum(unit_bars(e), s->unit_part, s->unit_bar);
     move_sum(program_uniforms(e->map), s->map_part, s->map_bar);
     item_base_back(e, s, t);

@@ -76,7 +76,7 @@ static struct points read_ends(const struct estimate *e, struct scratch *s,
             s->x[k * P + n + i] = pair[2 * k + 1];
         }
         s->end_time[i] = gap[i].start;
-        s->end_time[n + i] = e->gaps.series->time[gap[i].to];
+        s->end_time[n + i] = gap[i].end;
         for (size_t j = 0; e->inputs && j < 2; j++)
             gap_inputs(&e->gaps, gap[i].track, s->end_time[j * n + i], j,
                        s->end_input + j * n + i, s->end_slope + j * n + i, P);
@@ -227,7 +227,8 @@ static bool forward(struct estimate *e, struct scratch *s,
 
 /* Both ends' gradients through T, and that of log |det dT/dx|. */
 static void ends_vjp(const struct estimate *e, struct scratch *s,
-                     const struct gap *gap, const struct single *w)
+                     const struct gap *gap, size_t group,
+                     const struct single *w)
 {
     size_t d = w->d, n = w->n, P = 2 * n;
     double *jacobian_bar = s->small + 4 * d; /* (2 batch) */
@@ -241,7 +242,7 @@ static void ends_vjp(const struct estimate *e, struct scratch *s,
         }
     for (size_t i = 0; i < n; i++) {
         jacobian_bar[i] = 0.0;
-        jacobian_bar[n + i] = 1.0;
+        jacobian_bar[n + i] = group_weight(e, group + i);
     }
     program_forward(e->map, &e->map_uniforms, &s->map, &in);
     program_vjp(e->map, &e->map_uniforms, &s->map, &in,
@@ -270,7 +271,7 @@ static void reference_vjp_all(const struct estimate *e, struct scratch *s,
 
 /* g_bar = Gamma' q is f_bar; z_bar = what f sends back - A' g_bar. */
 static void backward(const struct estimate *e, struct scratch *s,
-                     const struct gap *gap, struct single *w)
+                     const struct gap *gap, size_t group, struct single *w)
 {
     size_t d = w->d, n = w->n;
     bool ends = e->model->learned_noise;
@@ -279,6 +280,8 @@ static void backward(const struct estimate *e, struct scratch *s,
                         .time = s->time,
                         .input = s->input,
                         .slope = s->slope};
+    for (size_t k = 0; e->weight && k < d * n; k++)
+        w->q[k] *= e->weight[group + k % n];
     many_times(d, n, w->Gamma, true, w->q, false, s->f_bar);
     memset(w->z_bar, 0, d * n * sizeof *w->z_bar);
     program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
@@ -288,7 +291,7 @@ static void backward(const struct estimate *e, struct scratch *s,
     many_times(d, n, w->A, true, s->f_bar, false, w->bar);
     for (size_t k = 0; k < d * n; k++)
         w->z_bar[k] -= w->bar[k];
-    ends_vjp(e, s, gap, w);
+    ends_vjp(e, s, gap, group, w);
     reference_vjp_all(e, s, gap, w);
 }
 
@@ -315,6 +318,6 @@ bool single_item(struct estimate *e, struct scratch *s, const struct item *t)
     struct single w = single_of(e, s->single, n);
     if (!forward(e, s, gap, t->group0, &w)) return false;
     note(e, t->group0, &w);
-    if (e->options->gradient) backward(e, s, gap, &w);
+    if (e->options->gradient) backward(e, s, gap, t->group0, &w);
     return true;
 }
