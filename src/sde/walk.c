@@ -151,8 +151,8 @@ static void stay_inside(const struct estimate *e, struct scratch *s,
         double shift = has_middle(p) ? 0.5 : 0.0;
         for (size_t n = 0; n < p->columns * p->K; n++) {
             if (!s->outside[p->at + n]) continue;
-            double step = (double)(p->first + n / p->K) + shift;
-            double share = step / (double)c->M;
+            size_t step = p->first + n / p->K;
+            double share = ((double)step + shift) / (double)c->M;
             for (size_t j = 0; j < e->d; j++)
                 s->Z[j * b->P + p->at + n] =
                     c->y0[j] + share * (c->y1[j] - c->y0[j]);
