@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fast.h"
 #include "sde/khat.h"
+#include "sde/observe.h"
 
 /* Whether any gap of a group has two steps, so that l(2 dt) differs. */
 static bool has_pairs(const struct estimate *e, size_t group)
@@ -216,6 +217,7 @@ static double now(void)
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *guide, gsv_result *result)
 {
+    if (m->spec->observations) return scan_loglik(m, s, o, guide, result);
     double begin = now();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};

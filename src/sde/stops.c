@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "sde/observe.h"
+
+static double cell(const struct stops *s, size_t column, size_t row)
+{
+    const gsv_series *series = s->gaps.series;
+    return series->value[column * series->rows + row];
+}
+
+double stops_state(const struct stops *s, size_t i, size_t row)
+{
+    return s->gaps.spec->latent[i] ? NAN : cell(s, s->column[i], row);
+}
+
+double stops_value(const struct stops *s, size_t k, size_t row)
+{
+    return cell(s, s->column[s->gaps.spec->dim + k], row);
+}
+
+static int find_column(struct stops *s, const char *name, size_t i)
+{
+    const gsv_series *series = s->gaps.series;
+    for (size_t c = 0; c < series->columns; c++)
+        if (!strcmp(series->name[c], name)) {
+            s->column[i] = c;
+            return 0;
+        }
+    return fail(GSV_BAD_INPUT, "%s has no column '%s', which the model needs",
+                series->source, name);
+}
+
+static int find_columns(struct stops *s)
+{
+    const struct spec *spec = s->gaps.spec;
+    int status = 0;
+    s->column = NEW(size_t, spec->dim + spec->values);
+    if (!s->column) return GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < spec->dim; i++)
+        if (!spec->latent[i]) status = find_column(s, spec->column[i], i);
+    for (size_t k = 0; !status && k < spec->values; k++)
+        status = find_column(s, spec->value_column[k], spec->dim + k);
+    return status;
+}
+
+/* Whether anything was observed in a row. */
+static bool is_stop(const struct stops *s, size_t row)
+{
+    const struct spec *spec = s->gaps.spec;
+    for (size_t i = 0; i < spec->dim; i++)
+        if (!isnan(stops_state(s, i, row))) return true;
+    for (size_t k = 0; k < spec->values; k++)
+        if (!isnan(stops_value(s, k, row))) return true;
+    return false;
+}
+
+static int add_track(struct stops *s, size_t track)
+{
+    const gsv_series *series = s->gaps.series;
+    size_t before = s->count;
+    for (size_t row = series->start[track]; row < series->start[track + 1];
+         row++) {
+        double time = series->time[row];
+        if (!is_stop(s, row)) continue;
+        if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
+        if (s->count > before)
+            s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
+        s->stop[s->count++] = (struct stop){track, row, time};
+    }
+    s->first[track + 1] = s->count;
+    return 0;
+}
+
+int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
+{
+    *s = (struct stops){0};
+    int status = gaps_inputs_init(&s->gaps, m, series);
+    s->gaps.series = series;
+    if (!status) status = find_columns(s);
+    if (status) return status;
+    s->first = NEW(size_t, series->tracks + 1);
+    if (!s->first) return GSV_NO_MEMORY;
+    for (size_t r = 0; !status && r < series->tracks; r++)
+        status = add_track(s, r);
+    if (!status && !s->count)
+        status = fail(GSV_BAD_INPUT, "%s: nothing is observed in any row",
+                      series->source);
+    return status;
+}
+
+void stops_free(struct stops *s)
+{
+    gaps_free(&s->gaps);
+    mem_free(s->stop);
+    mem_free(s->first);
+    mem_free(s->column);
+    *s = (struct stops){0};
+}
+
+bool stop_is_first(const struct stops *s, size_t n)
+{
+    return !n || s->stop[n].track != s->stop[n - 1].track;
+}
