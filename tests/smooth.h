@@ -13,6 +13,7 @@ static inline void watch_begin(gsv_model *m, const double *mean,
                                const double *deviation)
 {
     struct spec *s = m->spec;
+    mem_free(s->latent);
     s->latent = NEW(bool, s->dim);
     s->obs = NEW(struct obs_spec, WATCH_MOST);
     for (size_t i = 0; i < s->dim; i++)

@@ -350,6 +350,57 @@ static void smoother__leaves_outliers_alone(void **state)
     watch_free(m);
 }
 
+/* log p(x, values) of one stop, from the text's own density. */
+static double log_joint(const gsv_model *m, double x, const double *value)
+{
+    double density, time = 0.0;
+    struct points in = {.P = 1, .state = &x, .time = &time, .input = value};
+    assert_int_equal(
+        model_evaluate(m, m->spec->obs[0].log_density, &in, true, &density), 0);
+    return density - 0.5 * pow((x - 0.5) / 2.0, 2.0);
+}
+
+/* Every law at one stop: no x near to the mean has a larger density, and minus
+ * its second derivative is one over the variance. */
+static void smoother__takes_every_law(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value[3];
+    } law[] = {
+        {"obs v ~ normal(sinh(x), 0.3)", {3.0}},
+        {"obs v ~ student(x, 0.3, 4)", {5.0}},
+        {"obs v ~ poisson(exp(x))", {40.0}},
+        {"obs v ~ poisson(exp(x))", {0.0}},
+        {"obs v ~ negbin(exp(x), 2)", {17.0}},
+        {"obs v ~ binomial(20, sigmoid(x))", {17.0}},
+        {"obs v ~ binomial(n, sigmoid(x))", {30.0, 30.0}},
+        {"obs v[3] ~ multinomial(softmax([x, 0, -x]))", {9.0, 4.0, 1.0}},
+    };
+    for (size_t i = 0; i < COUNT(law); i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "state x\ninit x ~ normal(0.5, 2)\n%s\n"
+                 "dx = -x*dt + 0.7*dW\n",
+                 law[i].text);
+        gsv_model *m = model_of(text);
+        double time = 0.0, h = 1e-4;
+        struct smooth_track track = {
+            .stops = 1, .time = &time, .value = law[i].value};
+        struct smoothed r = smooth_it(m, &track);
+        double x = 0.7 * r.law.mean[0], variance = 0.49 * r.law.cov[0];
+        double at = log_joint(m, x, law[i].value);
+        double up = log_joint(m, x + h, law[i].value) - at;
+        double down = log_joint(m, x - h, law[i].value) - at;
+        assert_true(r.converged);
+        assert_near((up - down) / (2.0 * h), 0.0, 1e-5 / sqrt(variance));
+        assert_near((up + down) / (h * h) * variance, -1.0, 1e-4);
+        smoothed_free(&r);
+        gsv_model_free(m);
+    }
+}
+
 /* dx = (u - x) dt + dW: the input of the gap's middle is the one that counts.
  */
 static void smoother__takes_inputs(void **state)
@@ -500,6 +551,7 @@ int main(void)
         cmocka_unit_test(smoother__survives_long_gaps),
         cmocka_unit_test(smoother__stays_inside_of_the_range),
         cmocka_unit_test(smoother__leaves_outliers_alone),
+        cmocka_unit_test(smoother__takes_every_law),
         cmocka_unit_test(smoother__takes_inputs),
         cmocka_unit_test(smoother__is_finite_or_says_so),
         cmocka_unit_test(smoother__fails_with_every_allocation),
