@@ -6,7 +6,7 @@
 
 #include "smooth.h"
 
-enum { MOST_D = 5, MOST_N = 14, MOST = MOST_D * MOST_N, MOST_OBS = 160 };
+enum { MOST_D = 5, MOST_N = 14, MOST = MOST_D * MOST_N };
 
 /* dZ = (A Z + b) dt + S dW. */
 struct system {
@@ -246,49 +246,67 @@ static void assert_joint(const struct system *s, const struct joint *w,
     }
 }
 
-/* Some values at some stops; exact: the last so many states are not latent,
- * and were observed at some stops. */
+/* A model with observations, its data and the law of all states given them. */
+struct watched {
+    const struct system *system;
+    gsv_model *model;
+    size_t N;
+    double time[MOST_N], value[MOST_D * MOST_N], exact[MOST_D * MOST_N];
+    struct joint joint;
+};
+
+/* One more obs, at some stops. */
+static void observe(struct watched *w, size_t o, const double *z)
+{
+    size_t d = w->system->d;
+    double weight[MOST_D], deviation = 0.2 + 0.3 * (double)o;
+    for (size_t i = 0; i < d; i++)
+        weight[i] = i == o ? 1.3 : 0.4 * sin((double)(i + 3 * o + 1));
+    watch_normal(w->model, weight, deviation);
+    for (size_t n = 0; n < w->N; n++) {
+        double *value = &w->value[o * w->N + n];
+        *value = fabs(z[n]) < 0.4 ? NAN : 2.0 * z[n];
+        if (!isnan(*value))
+            joint_given(&w->joint, n * d, d, weight, deviation, *value);
+    }
+}
+
+/* State i is not latent, and was observed at some stops. */
+static void pin(struct watched *w, size_t i, const double *z)
+{
+    size_t d = w->system->d;
+    double one[MOST_D] = {0};
+    one[i] = 1.0;
+    w->model->spec->latent[i] = false;
+    for (size_t n = 0; n < w->N; n++) {
+        if (fabs(z[n]) < 0.3) continue;
+        w->exact[i * w->N + n] = z[n];
+        joint_given(&w->joint, n * d, d, one, 0.0, z[n]);
+    }
+}
+
+/* The last so many states are not latent. */
 static void compare(const struct system *s, size_t N, size_t observed,
                     size_t exact_states, uint64_t seed)
 {
-    size_t d = s->d;
-    static struct joint w;
-    double time[MOST_N], weight[MOST_D][MOST_D], value[MOST_D * MOST_N];
-    double exact[MOST_D * MOST_N], *z = normals(2 * MOST_D * MOST_N, seed);
-    const double *u = z + MOST_D * MOST_N;
-    gsv_model *m = model_from(s);
-    watch_times(N, 0.5, time);
-    joint_of(s, N, time, &w);
-    for (size_t o = 0; o < observed; o++) {
-        for (size_t i = 0; i < d; i++)
-            weight[o][i] = i == o ? 1.3 : 0.4 * sin((double)(i + 3 * o + 1));
-        watch_normal(m, weight[o], 0.2 + 0.3 * (double)o);
-    }
-    for (size_t i = 0; i < d; i++)
-        m->spec->latent[i] = i + exact_states < d;
-    for (size_t n = 0; n < N; n++) {
-        for (size_t o = 0; o < observed; o++) {
-            bool missing = fabs(z[o * N + n]) < 0.4;
-            value[o * N + n] = missing ? NAN : 2.0 * z[o * N + n];
-            if (!missing)
-                joint_given(&w, n * d, d, weight[o], 0.2 + 0.3 * (double)o,
-                            value[o * N + n]);
-        }
-        for (size_t i = 0; i < d; i++) {
-            bool there = i + exact_states >= d && fabs(u[i * N + n]) > 0.3;
-            double one[MOST_D] = {0};
-            one[i] = 1.0;
-            exact[i * N + n] = there ? u[i * N + n] : NAN;
-            if (there) joint_given(&w, n * d, d, one, 0.0, exact[i * N + n]);
-        }
-    }
+    static struct watched w;
+    double *z = normals(2 * MOST_D * N, seed);
+    w = (struct watched){.system = s, .model = model_from(s), .N = N};
+    watch_times(N, 0.5, w.time);
+    joint_of(s, N, w.time, &w.joint);
+    for (size_t e = 0; e < s->d * N; e++)
+        w.exact[e] = NAN;
+    for (size_t o = 0; o < observed; o++)
+        observe(&w, o, z + o * N);
+    for (size_t i = s->d - exact_states; i < s->d; i++)
+        pin(&w, i, z + (MOST_D + i) * N);
     struct smooth_track track = {
-        .stops = N, .time = time, .value = value, .exact = exact};
-    struct smoothed r = smooth_it(m, &track);
+        .stops = N, .time = w.time, .value = w.value, .exact = w.exact};
+    struct smoothed r = smooth_it(w.model, &track);
     assert_true(r.converged);
-    assert_joint(s, &w, N, &r.law);
+    assert_joint(s, &w.joint, N, &r.law);
     smoothed_free(&r);
-    watch_free(m);
+    watch_free(w.model);
     mem_free(z);
 }
 
@@ -362,6 +380,46 @@ static void smoother__takes_a_noise_that_moves(void **state)
     watch_free(m);
 }
 
+/* A price whose growth is latent, and the same in logarithms: y is the same.
+ */
+static void smoother__takes_states_through_their_map(void **state)
+{
+    (void)state;
+    enum { N = 30 };
+    static const char *const text[2] = {
+        "state x, v\ninit v ~ normal(0, 1)\ndx = v*x*dt + 0.3*x*dW1\n"
+        "dv = -v*dt + 0.5*dW2\n",
+        "state u, v\ninit v ~ normal(0, 1)\ndu = (v - 0.045)*dt + 0.3*dW1\n"
+        "dv = -v*dt + 0.5*dW2\n"};
+    double time[N], exact[2][2 * N], *z = normals(N, 4), sum = 2.0;
+    struct smoothed r[2];
+    watch_times(N, 0.3, time);
+    for (size_t n = 0; n < N; n++) {
+        sum += 0.2 * z[n];
+        exact[1][n] = n % 6 == 5 ? NAN : sum;
+        exact[0][n] = exp(exact[1][n]);
+        exact[0][N + n] = exact[1][N + n] = NAN;
+    }
+    for (int i = 0; i < 2; i++) {
+        gsv_model *m = model_of(text[i]);
+        struct smooth_track track = {
+            .stops = N, .time = time, .exact = exact[i]};
+        r[i] = smooth_it(m, &track);
+        assert_true(r[i].converged);
+        gsv_model_free(m);
+    }
+    for (size_t e = 0; e < 2 * N; e++)
+        assert_near(r[0].law.mean[e], r[1].law.mean[e], 1e-9);
+    for (size_t e = 0; e < 4 * N; e++)
+        assert_near(r[0].law.cov[e], r[1].law.cov[e], 1e-9);
+    for (size_t n = 0; n < N; n++)
+        if (n % 6 != 5)
+            assert_near(0.3 * r[0].law.mean[2 * n], exact[1][n], 1e-12);
+    for (int i = 0; i < 2; i++)
+        smoothed_free(&r[i]);
+    mem_free(z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +428,7 @@ int main(void)
         cmocka_unit_test(smoother__takes_a_wide_first_law),
         cmocka_unit_test(smoother__takes_an_unstable_model),
         cmocka_unit_test(smoother__takes_a_noise_that_moves),
+        cmocka_unit_test(smoother__takes_states_through_their_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
