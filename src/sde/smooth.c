@@ -90,20 +90,45 @@ static void filter(struct smoother *s, const struct smooth_track *track,
 
 /* --- Steps ---------------------------------------------------------------- */
 
-/* The longest way from the path to the smoothed means, in their deviations. */
+/* Element e of the way from the path to the smoothed means, in deviations. */
+static double way(const struct smoother *s, const struct smooth_law *law,
+                  size_t e)
+{
+    size_t d = s->d;
+    double variance = law->cov[e * d + e % d];
+    double size = sqrt(fmax(variance, 0.0)) + 1e-9 * fabs(law->mean[e]);
+    return (s->stop.target[e] - law->mean[e]) / (size + 1e-300);
+}
+
 static double distance(const struct smoother *s, size_t stops,
                        const struct smooth_law *law)
 {
-    size_t d = s->d;
     double most = 0.0;
-    for (size_t e = 0; e < stops * d; e++) {
-        size_t n = e / d, i = e % d;
-        double deviation = sqrt(fmax(law->cov[(n * d + i) * d + i], 0.0));
-        double size = deviation + 1e-9 * fabs(law->mean[e]) + 1e-300;
-        double move = fabs(s->stop.target[e] - law->mean[e]) / size;
+    for (size_t e = 0; e < stops * s->d; e++) {
+        double move = fabs(way(s, law, e));
         if (!(move <= most)) most = move;
     }
     return most;
+}
+
+/* How much of the way to go, after step of the one before (0: there was none).
+ * The linearisation moves with the path, so that the ways w fall by a factor
+ * only, of either sign: Aitken's extrapolation,
+ *
+ *     step' = step w_1'(w_1 - w_2) / |w_1 - w_2|^2. */
+static double extrapolate(struct smoother *s, size_t stops,
+                          const struct smooth_law *law, double step)
+{
+    static const double LEAST = 0.1, MOST = 1.5;
+    double *move = s->stop.move, product = 0.0, square = 0.0;
+    for (size_t e = 0; e < stops * s->d; e++) {
+        double now = way(s, law, e), change = move[e] - now;
+        product += move[e] * change;
+        square += change * change;
+        move[e] = now;
+    }
+    step *= product / square;
+    return isfinite(step) && step != 0.0 ? fmin(fmax(step, LEAST), MOST) : 1.0;
 }
 
 /* Whatever trial holds, inside of T's range. */
@@ -129,11 +154,11 @@ static void take_trial(struct smoother *s, size_t stops, double *path)
     memcpy(path, s->stop.trial, stops * s->d * sizeof *path);
 }
 
-/* A step towards the smoothed means, which are so far away: false where none
- * was found. */
-static bool step_on(struct smoother *s, const struct smooth_track *track,
-                    const struct smooth_law *law, double away, double step,
-                    double *J)
+/* A step towards the smoothed means, which are so far away: how much of the
+ * way it was, or 0 where none was found. */
+static double step_on(struct smoother *s, const struct smooth_track *track,
+                      const struct smooth_law *law, double away, double step,
+                      double *J)
 {
     double slack = 1e-9 * (1.0 + fabs(*J));
     for (int i = 0; i < MOST_HALVINGS; i++, step *= 0.5) {
@@ -143,9 +168,9 @@ static bool step_on(struct smoother *s, const struct smooth_track *track,
         if (!small && !(found >= *J - slack)) continue;
         take_trial(s, track->stops, law->mean);
         *J = found;
-        return true;
+        return step;
     }
-    return false;
+    return 0.0;
 }
 
 /* The better of two paths to law->mean, linearised; gives its J. */
@@ -171,23 +196,20 @@ static double begin(struct smoother *s, const struct smooth_track *track,
 static void pass_on(struct smoother *s, const struct smooth_track *track,
                     const struct smooth_law *law)
 {
-    double J = begin(s, track, law), step = 1.0, last = INFINITY;
-    for (s->passes = 1; s->passes <= MOST_PASSES; s->passes++) {
+    double J = begin(s, track, law), step = 0.0;
+    for (s->passes = 1;; s->passes++) {
         filter(s, track, law);
         smooth_backward(s, track->stops, law);
         double away = distance(s, track->stops, law);
         s->converged = away < CLOSE;
-        if (s->converged) {
-            set_trial(s, track, law->mean, 1.0);
-            take_trial(s, track->stops, law->mean);
-            return;
-        }
-        /* It goes in circles where steps do not get shorter. */
-        if (away > 0.9 * last && step > 0.1) step *= 0.5;
-        last = away;
-        if (s->passes == MOST_PASSES || !step_on(s, track, law, away, step, &J))
-            return;
+        if (s->converged) break;
+        step = extrapolate(s, track->stops, law, step);
+        if (s->passes < MOST_PASSES)
+            step = step_on(s, track, law, away, step, &J);
+        if (s->passes == MOST_PASSES || step == 0.0) return;
     }
+    set_trial(s, track, law->mean, 1.0);
+    take_trial(s, track->stops, law->mean);
 }
 
 /* --- Runs ----------------------------------------------------------------- */
@@ -202,10 +224,10 @@ static int make_room(struct smoother *s, size_t stops)
     struct {
         double **at;
         size_t count;
-    } piece[] = {
-        {&at->target, v}, {&at->trial, v},       {&at->Phi, m},
-        {&at->c, v},      {&at->Q, m},           {&at->g, v},
-        {&at->H, m},      {&at->fixed, pin * v}, {&at->sigma, pin * m}};
+    } piece[] = {{&at->target, v},     {&at->trial, v}, {&at->move, v},
+                 {&at->Phi, m},        {&at->c, v},     {&at->Q, m},
+                 {&at->g, v},          {&at->H, m},     {&at->fixed, pin * v},
+                 {&at->sigma, pin * m}};
     enum { PIECES = sizeof piece / sizeof *piece };
     size_t bytes = 0;
     for (size_t i = 0; i < PIECES; i++)

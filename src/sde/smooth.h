@@ -65,6 +65,7 @@ struct smooth_stops {
     struct arena arena;
     size_t capacity;
     double *target, *trial; /* (stops, d): smoothed means, the next path     */
+    double *move;           /* (stops, d): the way to them one pass before   */
     double *Phi, *c, *Q;    /* (stops, d, d), (stops, d), (stops, d, d)      */
     double *g, *H;          /* (stops, d), (stops, d, d)                     */
     double *fixed;          /* (stops, d): what sigma y is, NaN where it may */

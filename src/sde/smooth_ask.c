@@ -363,11 +363,11 @@ static void fix_block(struct smoother *s, const struct smooth_track *track,
         for (size_t i = 0; i < d; i++) {
             double z = track->exact[i * track->stops + from + k];
             fixed[i] = isfinite(z) ? u[i * P + k] : NAN;
+            for (size_t j = 0; j < d; j++)
+                to[i * d + j] = !diagonal ? sigma[(i * d + j) * P + k]
+                                : i == j  ? sigma[i * P + k]
+                                          : 0.0;
         }
-        for (size_t e = 0; e < d * d; e++)
-            to[e] = !diagonal          ? sigma[e * P + k]
-                    : e % (d + 1) == 0 ? sigma[e / d * P + k]
-                                       : 0.0;
     }
 }
 
