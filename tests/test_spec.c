@@ -255,9 +255,12 @@ static void scribble(char *out, size_t size, int depth)
 static void nonsense__is_refused_or_understood(void **state)
 {
     (void)state;
+    static const char *const LAW[8] = {
+        "", "obs o[2] ~ normal(1, ",   "", "init x ~ normal(0, ",
+        "", "obs o[2] ~ multinomial(", "", "obs o ~ binomial(N, "};
     size_t good = 0;
     for (int i = 0; i < 20000; i++) {
-        char text[4000], z[1000], dx[1000], dy[1000];
+        char text[6000], z[1000], dx[1000], dy[1000];
         scribble(z, sizeof z, (int)random_below(3));
         scribble(dx, sizeof dx, (int)random_below(4));
         scribble(dy, sizeof dy, (int)random_below(3));
@@ -266,8 +269,9 @@ static void nonsense__is_refused_or_understood(void **state)
                  "param L[2,2] lower, r[1,2] = 1, M[2,3] = 1, k[2] = 1\n"
                  "const B[3,3] = 2, c = 0\nnet f(x) -> 2 : 3 tanh\n"
                  "let e = sum(x^2)*u\nlet z = %s\n"
-                 "dx = dW + %s\ndy = dW + (%s)*dt\n",
-                 random_below(2) ? z : "1", dx, random_below(2) ? dy : "1");
+                 "dx = dW + %s\ndy = dW + (%s)*dt\n%s%s%s",
+                 random_below(2) ? z : "1", dx, random_below(2) ? dy : "1",
+                 LAW[i % 8], *LAW[i % 8] ? z : "", *LAW[i % 8] ? ")\n" : "");
         gsv_model *m = gsv_model_parse(text, "nonsense");
         good += m != NULL;
         if (!m && gsv_last_status() != GSV_BAD_INPUT) fail_msg("%s", text);
