@@ -16,7 +16,8 @@ enum random_purpose {
     RANDOM_NET,
     RANDOM_PILOT,
     RANDOM_BATCH,
-    RANDOM_SCRAMBLE
+    RANDOM_SCRAMBLE,
+    RANDOM_OBSERVE
 };
 
 struct random_key {
