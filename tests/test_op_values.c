@@ -102,6 +102,17 @@ static double ref_silu(double x)
     return x / (1.0 + exp(-x));
 }
 
+/* Far up, where a few terms of the series are all. */
+static double ref_digamma(double x)
+{
+    long double z = x, sum = 0.0L;
+    if (x <= 0.0 && x == floor(x)) return NAN;
+    for (; z < 2000.0L; z += 1.0L)
+        sum -= 1.0L / z;
+    long double w = 1.0L / (z * z);
+    return (double)(sum + logl(z) - 0.5L / z - w / 12 + w * w / 120);
+}
+
 static double ref_stop(double x)
 {
     return x;
@@ -120,6 +131,7 @@ static double (*const REFERENCE[OPS])(double) = {
     [OP_STEP] = ref_step,   [OP_SIGMOID] = ref_sigmoid,
     [OP_LOGIT] = ref_logit, [OP_SOFTPLUS] = ref_softplus,
     [OP_RELU] = ref_relu,   [OP_SILU] = ref_silu,
+    [OP_LGAMMA] = lgamma,   [OP_DIGAMMA] = ref_digamma,
     [OP_STOP] = ref_stop,
 };
 
@@ -223,6 +235,15 @@ static void extremes__neither_overflow_nor_lose_digits(void **state)
         {OP_LOG, 0, -INFINITY, INFINITY},
         {OP_SQRT, 0, 0, INFINITY},
         {OP_LOGIT, 1e-300, -690.7755278982137, 1e300},
+        /* digamma(1) is minus Euler's constant, trigamma(1) is pi^2 / 6. */
+        {OP_LGAMMA, 1, 0, -0.57721566490153286},
+        {OP_LGAMMA, 0.5, 0.57236494292470009, -1.9635100260214235},
+        {OP_LGAMMA, 1e-200, 460.51701859880914, -1e200},
+        {OP_LGAMMA, 1e10, 220258509288.81058, 23.025850929890457},
+        {OP_DIGAMMA, 1, -0.57721566490153286, 1.6449340668482264},
+        {OP_DIGAMMA, 0.5, -1.9635100260214235, 4.9348022005446793},
+        {OP_DIGAMMA, 1e8, 18.420680738952365, 1.000000005e-8},
+        {OP_DIGAMMA, 1e-100, -1e100, 1e200},
     };
     for (size_t i = 0; i < COUNT(CASE); i++) {
         enum op op = CASE[i].op;

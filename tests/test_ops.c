@@ -38,6 +38,7 @@ static const struct domain LEFT[OPS] = {
     [OP_STEP] = {-2, 2},          [OP_SIGMOID] = {-4, 4},
     [OP_LOGIT] = {.1, .9},        [OP_SOFTPLUS] = {-4, 4},
     [OP_RELU] = {-2, 2},          [OP_SILU] = {-4, 4},
+    [OP_LGAMMA] = {0.3, 30},      [OP_DIGAMMA] = {0.3, 30},
     [OP_ADD] = {-2, 2},           [OP_SUB] = {-2, 2},
     [OP_MUL] = {-2, 2},           [OP_DIV] = {-2, 2},
     [OP_POW] = {0.4, 2},          [OP_MIN] = {-2, 2},

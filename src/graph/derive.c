@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "base/gamma.h"
 #include "base/memory.h"
 #include "graph/build.h"
 #include "graph/ops.h"
@@ -57,6 +58,24 @@ static node silu_slope(struct graph *g, node x)
     return mul(g, s, add(g, num(g, 1.0), rest));
 }
 
+/* trigamma, the slope of digamma, has no operation of its own: it is the
+ * recurrence and series of base/gamma.h as an expression, which holds for
+ * x > -1 and has derivatives without end. */
+static node trigamma_of(struct graph *g, node x)
+{
+    node one = num(g, 1.0), sum = 0, series = num(g, 0.0);
+    for (int k = 0; k < GAMMA_SHIFT; k++) {
+        node z = add(g, x, num(g, k));
+        node part = over(g, one, mul(g, z, z));
+        sum = k ? add(g, sum, part) : part;
+    }
+    node z = add(g, x, num(g, GAMMA_SHIFT)), w = over(g, one, mul(g, z, z));
+    for (int k = GAMMA_TERMS; k > 0; k--)
+        series = mul(g, w, add(g, num(g, BERNOULLI[k - 1]), series));
+    series = add(g, series, over(g, num(g, 0.5), z));
+    return add(g, sum, over(g, add(g, one, series), z));
+}
+
 static node unary_partial(struct graph *g, enum op op, node x, node y)
 {
     node one = num(g, 1.0);
@@ -83,6 +102,8 @@ static node unary_partial(struct graph *g, enum op op, node x, node y)
     case OP_SOFTPLUS: return f(g, OP_SIGMOID, x);
     case OP_RELU: return f(g, OP_STEP, x);
     case OP_SILU: return silu_slope(g, x);
+    case OP_LGAMMA: return f(g, OP_DIGAMMA, x);
+    case OP_DIGAMMA: return trigamma_of(g, x);
     default: return num(g, 0.0); /* sign, step, stop are flat */
     }
 }

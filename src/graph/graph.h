@@ -48,7 +48,9 @@ enum op {
     OP_SOFTPLUS,
     OP_RELU,
     OP_SILU,
-    OP_STOP, /* the same, taken as a constant by all derivatives  */
+    OP_LGAMMA,  /* log |Gamma|                                   */
+    OP_DIGAMMA, /* its slope                                     */
+    OP_STOP,    /* the same, taken as a constant by all derivatives  */
     /* Elementwise, two inputs; a scalar goes with any shape. */
     OP_ADD,
     OP_SUB,

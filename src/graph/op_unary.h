@@ -4,6 +4,7 @@
 #ifndef GRAPH_OP_UNARY_H
 #define GRAPH_OP_UNARY_H
 
+#include "base/gamma.h"
 #include "base/vector_math.h"
 
 /* Comparisons are written so that NaN comes out as NaN. */
@@ -33,6 +34,8 @@
     X(RELU, relu, x < 0.0 ? 0.0 : x, (double)(x > 0.0))                        \
     X(SILU, silu, x *sigmoid_of(x),                                            \
       sigmoid_of(x) * (1.0 + x * (1.0 - sigmoid_of(x))))                       \
+    X(LGAMMA, lgamma, log_gamma(x), digamma(x))                                \
+    X(DIGAMMA, digamma, digamma(x), trigamma(x))                               \
     X(STOP, stop, x, 0.0)
 
 /* Neither overflows: exp only ever sees what is below 0. */

@@ -51,8 +51,10 @@ static int fill(struct spec *s, const gsv_callback *c)
     s->parameters = c->parameters + c->dim;
     s->param = NEW(struct param_spec, s->parameters);
     s->column = NEW(char *, c->dim);
+    s->latent = NEW(bool, c->dim);
     s->graph = graph_new();
-    int status = s->param && s->column && s->graph ? 0 : GSV_NO_MEMORY;
+    int status =
+        s->param && s->column && s->latent && s->graph ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < c->parameters; i++)
         status = add_param(s, i, "p", i, c->parameter[i], -INFINITY);
     for (size_t i = 0; !status && i < c->dim; i++)

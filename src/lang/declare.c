@@ -403,12 +403,7 @@ int declare(struct builder *b, const struct statement *s)
     case NET: return declare_net(b, s);
     case GP: return not_yet(b, s, "'gp' is", "use a 'net'");
     case OBS:
-        return not_yet(b, s, "'obs' is",
-                       "states are observed exactly, in columns of their "
-                       "names");
     case INIT:
-        return not_yet(b, s, "'init' is",
-                       "the first row of the data is where a track begins");
     case EQUATION: break;
     }
     return 0;

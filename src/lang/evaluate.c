@@ -316,6 +316,7 @@ static const struct function FUNCTION[] = {
     {"softplus", 1, OP_SOFTPLUS, call_unary},
     {"relu", 1, OP_RELU, call_unary},
     {"silu", 1, OP_SILU, call_unary},
+    {"lgamma", 1, OP_LGAMMA, call_unary},
     {"min", 2, OP_MIN, call_binary},
     {"max", 2, OP_MAX, call_binary},
     {"pow", 2, OP_POW, call_binary},

@@ -93,6 +93,17 @@ static bool is_before(struct place a, struct place b)
     return a.line < b.line || (a.line == b.line && a.column < b.column);
 }
 
+/* A column of the data whose law an obs line gives. */
+static const struct statement *find_obs(const struct builder *b,
+                                        const char *name)
+{
+    for (size_t i = 0; i < b->ast->statements; i++)
+        if (b->ast->statement[i].kind == OBS &&
+            !strcmp(b->ast->statement[i].declared.name, name))
+            return &b->ast->statement[i];
+    return NULL;
+}
+
 int scope_unknown(const struct builder *b, const struct expr *e,
                   const char *what, const char *hint)
 {
@@ -118,6 +129,12 @@ int scope_unknown(const struct builder *b, const struct expr *e,
                         "move that line up",
                         e->name, s->declared.place.line);
     }
+    const struct statement *obs = find_obs(b, e->name);
+    if (obs)
+        return complain(b->source, e->place,
+                        "'%s' is a column that line %zu observes; expressions "
+                        "are made of states, inputs and parameters",
+                        e->name, obs->declared.place.line);
     scope_hint(b, e->name, near, sizeof near);
     return complain(b->source, e->place, "unknown %s '%s'%s", what, e->name,
                     *near ? near : hint);

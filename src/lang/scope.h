@@ -121,12 +121,43 @@ int declare_state(struct builder *b, const struct statement *s);
 /* Refuses columns of the data that something else is read from. */
 int columns_are_free(struct builder *b, const struct declared *d);
 
+/* Refuses the columns of time and series. */
+int column_is_ordinary(struct builder *b, const struct declared *d);
+
+/* Whether a column is one of those that d is read from: its name, or for a
+ * vector its name with a number; and number i of them, yours. */
+bool is_column_of(const struct declared *d, const char *column);
+char *column_name(const struct declared *d, size_t i);
+
+/* How many columns e stands for, which is c or c[3]. */
+int column_size(struct builder *b, const struct expr *e, struct declared *c);
+
+/* Whether a name in an expression is nothing that the text declares. */
+bool is_free(const struct builder *b, const char *name);
+
 /* The states as functions of the data, and back. */
 int build_maps(struct builder *b);
 
 /* The statement that declares a name, wherever it stands, or NULL. */
 const struct statement *find_declaration(const struct builder *b,
                                          const char *name);
+
+/* --- observe.c ---------------------------------------------------------- */
+
+/* All obs and init lines: from the latent states to the first state's law. */
+int build_observations(struct builder *b);
+
+/* Marks a state, or refuses one that is a function of data. */
+int make_latent(struct builder *b, size_t state, struct place place);
+
+/* The number of arguments, and numbers out of their range (law.h). */
+int check_law_arguments(struct builder *b, const struct expr *call, size_t law);
+int check_law_numbers(struct builder *b, const struct expr *e, size_t law,
+                      size_t argument, node value);
+
+/* --- init.c ------------------------------------------------------------- */
+
+int build_init(struct builder *b);
 
 /* --- invert.c ----------------------------------------------------------- */
 

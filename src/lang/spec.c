@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From the text to the spec: declarations that stand by themselves first, in
- * any order; then what states are of the data; then expressions; then the
- * equations. */
+ * any order; then what states are of the data; then expressions; then
+ * observations and equations. */
 #include "lang/spec.h"
 
 #include "base/error.h"
@@ -12,7 +12,8 @@ static int declare_all(struct builder *b, const struct ast *ast, bool leaves)
 {
     for (size_t i = 0; i < ast->statements; i++) {
         const struct statement *s = &ast->statement[i];
-        bool leaf = s->kind != LET && s->kind != NET && s->kind != EQUATION;
+        bool leaf = s->kind != LET && s->kind != NET && s->kind != EQUATION &&
+                    s->kind != OBS && s->kind != INIT;
         int status = leaf == leaves ? declare(b, s) : 0;
         if (status) return status;
     }
@@ -45,6 +46,7 @@ static int build(struct builder *b, const struct ast *ast)
     status = build_maps(b);
     if (b->spec->graph->failed) return GSV_NO_MEMORY;
     if (!status) status = declare_all(b, ast, false);
+    if (!status) status = build_observations(b);
     if (!status) status = build_equations(b, ast);
     if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
     return status;
@@ -76,6 +78,13 @@ size_t spec_param_at(const struct spec *s, size_t number)
     return p;
 }
 
+bool spec_is_latent(const struct spec *s)
+{
+    for (size_t i = 0; i < s->dim; i++)
+        if (s->latent[i]) return true;
+    return false;
+}
+
 void spec_free(struct spec *spec)
 {
     if (!spec) return;
@@ -87,11 +96,16 @@ void spec_free(struct spec *spec)
         mem_free(spec->column[i]);
     for (size_t i = 0; i < spec->inputs; i++)
         mem_free(spec->input[i].name);
+    for (size_t i = 0; i < spec->values; i++)
+        mem_free(spec->value_column[i]);
     mem_free(spec->param);
     mem_free(spec->column);
     mem_free(spec->input);
     mem_free(spec->net);
     mem_free(spec->flow);
+    mem_free(spec->latent);
+    mem_free(spec->obs);
+    mem_free(spec->value_column);
     graph_free(spec->graph);
     mem_free(spec);
 }

@@ -106,12 +106,13 @@ struct spec {
     bool *latent; /* (dim)                                           */
     struct obs_spec *obs;
     size_t observations, obs_capacity;
-    char **value_column; /* (values) the data's columns of all obs   */
+    char **value_column; /* (values) the data's columns of all obs; the */
+                         /* trials of binomials may be there again      */
     size_t values, value_capacity;
     size_t integrals; /* of poisson processes                        */
     /* The normal law of the first state, independent from state to state; of
-     * a latent one without an init it is wide (default_init in the text that
-     * `check` prints). Without the state. */
+     * a latent one without an init it is wide: mean 0, deviation 10. Made of
+     * parameters and numbers. */
     node init_mean, init_deviation; /* (dim, 1)                      */
 
     /* The equations, over the leaf that stands for z. */
@@ -143,6 +144,9 @@ size_t net_scales(const struct graph *g, size_t net);
 
 /* The parameter that a number of the vector of all parameters belongs to. */
 size_t spec_param_at(const struct spec *s, size_t number);
+
+/* Whether any state is latent. */
+bool spec_is_latent(const struct spec *s);
 
 /* Parses and builds, or fails with a message. */
 struct spec *spec_new(const struct source *source);

@@ -13,9 +13,7 @@
 
 /* --- Columns ------------------------------------------------------------ */
 
-/* Whether a column already there is one of those that d would be read from:
- * its name, or for a vector its name with a number. */
-static bool is_column_of(const struct declared *d, const char *column)
+bool is_column_of(const struct declared *d, const char *column)
 {
     size_t n = strlen(d->name);
     if (!d->rank) return !strcmp(d->name, column);
@@ -25,16 +23,21 @@ static bool is_column_of(const struct declared *d, const char *column)
     return strlen(column + n) < 9 && strtoul(column + n, NULL, 10) <= d->rows;
 }
 
-int columns_are_free(struct builder *b, const struct declared *d)
+int column_is_ordinary(struct builder *b, const struct declared *d)
 {
     static const char *const OWN[] = {"time", "series", "id"};
-    const struct spec *spec = b->spec;
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
         if (is_column_of(d, OWN[i]))
             return complain(b->source, d->place,
                             "'%s' names a column of its own in data files; "
                             "choose another name",
                             d->name);
+    return 0;
+}
+
+int columns_are_free(struct builder *b, const struct declared *d)
+{
+    const struct spec *spec = b->spec;
     for (size_t i = 0; i < spec->dim + spec->inputs; i++) {
         const char *other =
             i < spec->dim ? spec->column[i] : spec->input[i - spec->dim].name;
@@ -44,18 +47,24 @@ int columns_are_free(struct builder *b, const struct declared *d)
                             "column '%s'; rename one of them",
                             other);
     }
-    return 0;
+    return column_is_ordinary(b, d);
+}
+
+char *column_name(const struct declared *d, size_t i)
+{
+    size_t n = strlen(d->name) + 24;
+    char *name = NEW(char, n);
+    if (name && d->rank) snprintf(name, n, "%s%zu", d->name, i + 1);
+    else if (name) snprintf(name, n, "%s", d->name);
+    return name;
 }
 
 static int add_column(struct spec *spec, const struct declared *d, size_t i)
 {
-    size_t n = strlen(d->name) + 24;
     if (MEM_ROOM(spec->column, spec->dim, spec->column_capacity))
         return GSV_NO_MEMORY;
-    char *name = NEW(char, n);
+    char *name = column_name(d, i);
     if (!name) return GSV_NO_MEMORY;
-    if (d->rank) snprintf(name, n, "%s%zu", d->name, i + 1);
-    else snprintf(name, n, "%s", d->name);
     spec->column[spec->dim++] = name;
     return 0;
 }
@@ -73,7 +82,7 @@ const struct statement *find_declaration(const struct builder *b,
     return NULL;
 }
 
-static bool is_free(const struct builder *b, const char *name)
+bool is_free(const struct builder *b, const char *name)
 {
     size_t noise;
     return !find_declaration(b, name) && !is_function(name) &&
@@ -136,9 +145,7 @@ static int check_name(struct builder *b, const struct statement *s,
     return 0;
 }
 
-/* How many columns x[3] stands for. */
-static int column_size(struct builder *b, const struct expr *e,
-                       struct declared *c)
+int column_size(struct builder *b, const struct expr *e, struct declared *c)
 {
     if (e->kind != EXPR_INDEX) return 0;
     double n = e->kid[1]->kind == EXPR_NUMBER ? e->kid[1]->number : 0.0;

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Log densities as expressions. At the edge of what a law allows (a mean of 0,
+ * a probability of 0 or 1) they are finite where the density is positive, for 0
+ * log 0 is 0; where an argument is none of the law's they are NaN. */
+#include "lang/law.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+const struct law_row LAW_TABLE[LAWS] = {
+    [LAW_NORMAL] = {"normal",
+                    2,
+                    {{"mean", RANGE_ANY},
+                     {"standard deviation", RANGE_POSITIVE}},
+                    false},
+    [LAW_STUDENT] = {"student",
+                     3,
+                     {{"location", RANGE_ANY},
+                      {"scale", RANGE_POSITIVE},
+                      {"degrees of freedom", RANGE_POSITIVE}},
+                     false},
+    [LAW_POISSON] = {"poisson", 1, {{"mean", RANGE_POSITIVE}}, true},
+    [LAW_NEGBIN] = {"negbin",
+                    2,
+                    {{"mean", RANGE_POSITIVE}, {"size", RANGE_POSITIVE}},
+                    true},
+    [LAW_BINOMIAL] = {"binomial",
+                      2,
+                      {{"number of trials", RANGE_WHOLE},
+                       {"probability", RANGE_PROBABILITY}},
+                      true},
+    [LAW_MULTINOMIAL] = {"multinomial",
+                         1,
+                         {{"probabilities", RANGE_PROBABILITY}},
+                         true},
+    [LAW_POISSON_PROCESS] = {"poisson_process",
+                             1,
+                             {{"rate", RANGE_POSITIVE}},
+                             true},
+};
+
+size_t law_find(const char *name)
+{
+    size_t law = 0;
+    while (law < LAWS && strcmp(LAW_TABLE[law].name, name))
+        law++;
+    return law;
+}
+
+bool law_allows(enum law_range range, double value)
+{
+    switch (range) {
+    case RANGE_ANY: break;
+    case RANGE_POSITIVE: return value > 0.0;
+    case RANGE_PROBABILITY: return value >= 0.0 && value <= 1.0;
+    case RANGE_WHOLE: return value >= 0.0 && value == floor(value);
+    }
+    return true;
+}
+
+size_t law_given(const struct obs_spec *o)
+{
+    return o->law == LAW_BINOMIAL ? o->values - 1 : 0;
+}
+
+/* --- Short words for the formulas below ---------------------------------- */
+
+static node num(struct graph *g, double v)
+{
+    return graph_number(g, v);
+}
+
+static node add(struct graph *g, node a, node b)
+{
+    return graph_binary(g, OP_ADD, a, b);
+}
+
+static node sub(struct graph *g, node a, node b)
+{
+    return graph_binary(g, OP_SUB, a, b);
+}
+
+static node mul(struct graph *g, node a, node b)
+{
+    return graph_binary(g, OP_MUL, a, b);
+}
+
+static node over(struct graph *g, node a, node b)
+{
+    return graph_binary(g, OP_DIV, a, b);
+}
+
+static node f(struct graph *g, enum op op, node a)
+{
+    return graph_unary(g, op, a);
+}
+
+/* log a!, as lgamma(a + 1). */
+static node log_factorial(struct graph *g, node a)
+{
+    return f(g, OP_LGAMMA, add(g, a, num(g, 1.0)));
+}
+
+/* --- Logarithms ----------------------------------------------------------- */
+
+/* Whether a is op(x), or elements of it. */
+static bool is_of(struct graph *g, node a, enum op op, node *x)
+{
+    struct node_info i = *graph_info(g, a);
+    node whole = i.op == OP_SLICE ? graph_input(g, a, 0) : a;
+    if (graph_info(g, whole)->op != op) return false;
+    *x = graph_input(g, whole, 0);
+    if (i.op == OP_SLICE) *x = graph_slice(g, *x, i.offset, i.rows, i.columns);
+    return true;
+}
+
+/* log(a + the least number): of a itself but at 0, where it is finite. */
+static node log_above(struct graph *g, node a)
+{
+    return f(g, OP_LOG, add(g, a, num(g, DBL_MIN)));
+}
+
+/* log a. Links are undone: log(exp(l)) is l, however small or large. */
+static node log_of(struct graph *g, node a)
+{
+    node x;
+    if (is_of(g, a, OP_EXP, &x)) return x;
+    if (is_of(g, a, OP_SIGMOID, &x))
+        return f(g, OP_NEG, f(g, OP_SOFTPLUS, f(g, OP_NEG, x)));
+    return log_above(g, a);
+}
+
+/* log(1 - p). */
+static node log_rest(struct graph *g, node p)
+{
+    node x;
+    if (is_of(g, p, OP_SIGMOID, &x)) return f(g, OP_NEG, f(g, OP_SOFTPLUS, x));
+    return log_above(g, sub(g, num(g, 1.0), p));
+}
+
+/* log(p_i / sum p) of all elements; of a softmax from what it was made of. */
+static node log_shares(struct graph *g, node p)
+{
+    size_t n = graph_size(g, p);
+    node v;
+    if (g->failed || graph_info(g, p)->op != OP_SOFTMAX)
+        return sub(g, log_above(g, p), log_above(g, graph_sum(g, p)));
+    v = graph_input(g, p, 0);
+    node most = graph_slice(g, v, 0, 1, 1);
+    for (size_t i = 1; i < n; i++)
+        most = graph_binary(g, OP_MAX, most, graph_slice(g, v, i, 1, 1));
+    v = sub(g, v, f(g, OP_STOP, most));
+    return sub(g, v, f(g, OP_LOG, graph_sum(g, f(g, OP_EXP, v))));
+}
+
+/* --- Densities ------------------------------------------------------------ */
+
+/* -log s - log(2 pi)/2 - ((y - m)/s)^2 / 2 */
+static node normal(struct graph *g, const node *a, node y)
+{
+    node r = over(g, sub(g, y, a[0]), a[1]);
+    node constant = num(g, -0.5 * log(2.0 * acos(-1.0)));
+    node rest = mul(g, num(g, 0.5), mul(g, r, r));
+    return sub(g, sub(g, constant, log_of(g, a[1])), rest);
+}
+
+/* lgamma((nu + 1)/2) - lgamma(nu/2) - log(nu pi)/2 - log s
+ *     - (nu + 1)/2 log(1 + ((y - m)/s)^2 / nu) */
+static node student(struct graph *g, const node *a, node y)
+{
+    node nu = a[2], half = num(g, 0.5);
+    node r = over(g, sub(g, y, a[0]), a[1]);
+    node more = mul(g, half, add(g, nu, num(g, 1.0)));
+    node constant =
+        sub(g, f(g, OP_LGAMMA, more), f(g, OP_LGAMMA, mul(g, half, nu)));
+    node width = mul(g, half, add(g, log_of(g, nu), num(g, log(acos(-1.0)))));
+    node tail = mul(g, more, f(g, OP_LOG1P, over(g, mul(g, r, r), nu)));
+    constant = sub(g, constant, add(g, width, log_of(g, a[1])));
+    return sub(g, constant, tail);
+}
+
+/* n log m - m - log n! */
+static node poisson(struct graph *g, node m, node n)
+{
+    return sub(g, sub(g, mul(g, n, log_of(g, m)), m), log_factorial(g, n));
+}
+
+/* lgamma(n + r) - lgamma(r) - log n! - r log(1 + m/r) + n log(m / (r + m)) */
+static node negbin(struct graph *g, const node *a, node n)
+{
+    node m = a[0], r = a[1];
+    node ways = sub(g, f(g, OP_LGAMMA, add(g, n, r)), f(g, OP_LGAMMA, r));
+    node none = mul(g, r, f(g, OP_LOG1P, over(g, m, r)));
+    node each = sub(g, log_of(g, m), f(g, OP_LOG, add(g, r, m)));
+    ways = sub(g, ways, log_factorial(g, n));
+    return add(g, sub(g, ways, none), mul(g, n, each));
+}
+
+/* log n! - log k! - log (n - k)! + k log p + (n - k) log(1 - p) */
+static node binomial(struct graph *g, const node *a, node k)
+{
+    node n = a[0], p = a[1], rest = sub(g, n, k);
+    node ways = sub(g, log_factorial(g, n), log_factorial(g, k));
+    ways = sub(g, ways, log_factorial(g, rest));
+    node hits = mul(g, k, log_of(g, p)), misses = mul(g, rest, log_rest(g, p));
+    return add(g, ways, add(g, hits, misses));
+}
+
+/* log (sum k)! + sum over i of (k_i log(p_i / sum p) - log k_i!) */
+static node multinomial(struct graph *g, node p, size_t n, const node *k)
+{
+    node count = graph_stack(g, n, k, n, 1);
+    node each =
+        sub(g, mul(g, count, log_shares(g, p)), log_factorial(g, count));
+    return add(g, log_factorial(g, graph_sum(g, count)), graph_sum(g, each));
+}
+
+node law_density(struct graph *g, const struct obs_spec *o, const node *value,
+                 node integral)
+{
+    const node *a = o->argument;
+    if (g->failed) return 0;
+    switch (o->law) {
+    case LAW_NORMAL: return normal(g, a, value[0]);
+    case LAW_STUDENT: return student(g, a, value[0]);
+    case LAW_POISSON: return poisson(g, a[0], value[0]);
+    case LAW_NEGBIN: return negbin(g, a, value[0]);
+    case LAW_BINOMIAL: return binomial(g, a, value[0]);
+    case LAW_MULTINOMIAL: return multinomial(g, a[0], o->values, value);
+    case LAW_POISSON_PROCESS: return poisson(g, integral, value[0]);
+    }
+    return 0;
+}
