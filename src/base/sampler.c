@@ -213,15 +213,15 @@ double sampler_binomial(struct sampler *s, double n, double p)
 /* One kind after the other: of what is left, its share among the kinds that
  * are left. */
 void sampler_multinomial(struct sampler *s, double n, size_t kinds,
-                         size_t stride, const double *p, double *count)
+                         const double *p, size_t p_stride, double *count,
+                         size_t count_stride)
 {
     for (size_t i = 0; i < kinds; i++) {
-        double rest = 0.0;
+        double own = p[i * p_stride], rest = 0.0;
         for (size_t j = i + 1; j < kinds; j++)
-            rest += p[j * stride];
-        double own = p[i * stride], all = own + rest;
-        double k = rest > 0.0 ? sampler_binomial(s, n, own / all) : n;
-        count[i * stride] = k;
+            rest += p[j * p_stride];
+        double k = rest > 0.0 ? sampler_binomial(s, n, own / (own + rest)) : n;
+        count[i * count_stride] = k;
         n -= k;
     }
 }

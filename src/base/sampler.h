@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 
-/* Words of Threefry that are made at once: as many as one vector makes. */
-enum { SAMPLER_WORDS = 64 };
+/* Words of Threefry that are made at once; even. */
+enum { SAMPLER_WORDS = 16 };
 
 struct sampler {
     struct random_key key;
@@ -40,8 +40,9 @@ double sampler_negbin(struct sampler *s, double mean, double size);
 double sampler_binomial(struct sampler *s, double n, double p);
 
 /* n in all over some kinds, with probabilities that are proportional to p;
- * entries of p and count are stride apart. */
+ * entries of both are strided. */
 void sampler_multinomial(struct sampler *s, double n, size_t kinds,
-                         size_t stride, const double *p, double *count);
+                         const double *p, size_t p_stride, double *count,
+                         size_t count_stride);
 
 #endif
