@@ -85,8 +85,9 @@ static int check_work(const struct args *a, const gsv_model *m,
 static json_t *describe_json(const gsv_model *m)
 {
     json_t *j = json_object(), *columns = json_array();
-    for (size_t i = 0; i < gsv_model_columns(m); i++)
-        json_array_append_new(columns, json_string(gsv_model_column(m)[i]));
+    for (size_t i = 0; i < gsv_model_data_columns(m); i++)
+        json_array_append_new(columns,
+                              json_string(gsv_model_data_column(m)[i]));
     json_object_set_new(j, "states", json_count(gsv_model_dim(m)));
     json_object_set_new(j, "noises", json_count(gsv_model_noises(m)));
     json_object_set_new(j, "columns", columns);

@@ -19,20 +19,36 @@ struct candidate {
 
 /* --- One by one ---------------------------------------------------------- */
 
-static bool has_column(const gsv_model *m, const char *name)
+static bool is_among(size_t n, const char *const *list, const char *name)
 {
-    for (size_t i = 0; i < gsv_model_dim(m); i++)
-        if (!strcmp(gsv_model_column(m)[i], name)) return true;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(list[i], name)) return true;
     return false;
+}
+
+/* Whether a likelihood is one of this column: inputs are only given to it. */
+static bool observes(const gsv_model *m, const char *name)
+{
+    const char *const *input = gsv_model_column(m) + gsv_model_dim(m);
+    return is_among(gsv_model_data_columns(m), gsv_model_data_column(m),
+                    name) &&
+           !is_among(gsv_model_inputs(m), input, name);
+}
+
+static bool observes_all(const gsv_model *m, const gsv_model *other)
+{
+    for (size_t i = 0; i < gsv_model_data_columns(other); i++) {
+        const char *name = gsv_model_data_column(other)[i];
+        if (observes(other, name) && !observes(m, name)) return false;
+    }
+    return true;
 }
 
 /* Densities of other columns are other densities. */
 static int check_states(const struct candidate *a, const struct candidate *b)
 {
-    bool same = gsv_model_dim(a->model) == gsv_model_dim(b->model);
-    for (size_t i = 0; same && i < gsv_model_dim(a->model); i++)
-        same = has_column(b->model, gsv_model_column(a->model)[i]);
-    if (same) return 0;
+    if (observes_all(a->model, b->model) && observes_all(b->model, a->model))
+        return 0;
     return complain(EXIT_INPUT,
                     "%s and %s have other states, so their likelihoods cannot "
                     "be compared",
@@ -43,8 +59,8 @@ static int check_states(const struct candidate *a, const struct candidate *b)
 static int read_data(const struct args *a, struct candidate *c, bool first)
 {
     c->data = gsv_series_read_named(a->data, a->time, a->series,
-                                    gsv_model_columns(c->model),
-                                    gsv_model_column(c->model));
+                                    gsv_model_data_columns(c->model),
+                                    gsv_model_data_column(c->model));
     if (!c->data) return complain_last();
     if (first || strcmp(c->data->note, c[-1].data->note)) say_note(a, c->data);
     return 0;

@@ -2,6 +2,7 @@
 /* girsanov field: drift and diffusion at points, a block at a time. */
 #include "field.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,11 +50,17 @@ static void place_free(struct place *p)
 
 static int cover_data(struct grid *g, const gsv_model *m, const gsv_series *s)
 {
-    double *low = malloc(2 * s->columns * sizeof *low), *high;
+    size_t columns = gsv_model_columns(m);
+    double *low = malloc(2 * columns * sizeof *low), *high;
     if (!low) return complain_memory();
-    high = low + s->columns;
-    for (size_t i = 0; i < s->columns; i++)
-        find_range(s->value + i * s->rows, s->rows, 1, &low[i], &high[i]);
+    high = low + columns;
+    for (size_t i = 0; i < columns; i++) {
+        low[i] = high[i] = NAN;
+        for (size_t j = 0; j < s->columns; j++)
+            if (!strcmp(s->name[j], gsv_model_column(m)[i]))
+                find_range(s->value + j * s->rows, s->rows, 1, &low[i],
+                           &high[i]);
+    }
     int code = grid_cover(g, m, low, high);
     free(low);
     return code;

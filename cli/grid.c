@@ -129,6 +129,11 @@ int grid_cover(struct grid *g, const gsv_model *m, const double *low,
     for (size_t i = 0; i + 1 < g->axes; i++) {
         struct axis *a = &g->axis[i];
         bool varied = i < dim && low[i] < high[i];
+        if (isnan(low[i]))
+            return complain(EXIT_INPUT,
+                            "the data do not say where '%s' is; say where to "
+                            "look with --grid or --at",
+                            a->name);
         a->low = varied ? low[i] : 0.5 * low[i] + 0.5 * high[i];
         a->high = varied ? high[i] : a->low;
         a->n = varied ? values[dim] : 1;

@@ -122,8 +122,9 @@ void say_note(const struct args *a, const gsv_series *s)
 
 gsv_series *open_data(const struct args *a, const gsv_model *m)
 {
-    gsv_series *s = gsv_series_read_named(
-        a->data, a->time, a->series, gsv_model_columns(m), gsv_model_column(m));
+    gsv_series *s = gsv_series_read_named(a->data, a->time, a->series,
+                                          gsv_model_data_columns(m),
+                                          gsv_model_data_column(m));
     if (!s) complain_last();
     else say_note(a, s);
     return s;

@@ -117,9 +117,15 @@ size_t gsv_model_dim(const gsv_model *m);
 size_t gsv_model_noises(const gsv_model *m);
 size_t gsv_model_inputs(const gsv_model *m);
 
-/* The data's columns that the model reads: states, then inputs. Borrowed. */
+/* The names of what a model is a function of: states, then inputs. A state is
+ * named after its column in the data. Borrowed. */
 size_t gsv_model_columns(const gsv_model *m);
 const char *const *gsv_model_column(const gsv_model *m);
+
+/* The columns that a file of data must have: states, inputs, and the values of
+ * noisy observations. States that these are made of have none. Borrowed. */
+size_t gsv_model_data_columns(const gsv_model *m);
+const char *const *gsv_model_data_column(const gsv_model *m);
 
 /* A named parameter: numbers [offset, offset + rows * columns) of the vector of
  * all values, row by row. Bounds are -inf and inf where there are none. */

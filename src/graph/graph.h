@@ -187,6 +187,9 @@ bool graph_depends(const struct graph *g, node a, enum op leaf);
  * of, as far as that is seen (depend.c). */
 int graph_state_elements(const struct graph *g, node a, size_t dim, bool *uses);
 
+/* The same of all elements of a together: used (dim) is added to. */
+int graph_state_used(const struct graph *g, node a, size_t dim, bool *used);
+
 const struct node_info *graph_info(const struct graph *g, node a);
 node graph_input(const struct graph *g, node a, size_t i);
 size_t graph_size(const struct graph *g, node a); /* rows * columns */

@@ -233,17 +233,16 @@ int make_latent(struct builder *b, size_t state, struct place place)
 static int mark(struct builder *b, const struct expr *e, node a, bool *any)
 {
     const struct spec *spec = b->spec;
-    size_t n = graph_size(spec->graph, a);
     if (!graph_depends(spec->graph, a, OP_STATE)) return 0;
-    bool *uses = NEW(bool, n * spec->dim);
-    if (!uses) return GSV_NO_MEMORY;
-    int status = graph_state_elements(spec->graph, a, spec->dim, uses);
-    for (size_t i = 0; !status && i < n * spec->dim; i++)
-        if (uses[i]) {
+    bool *used = NEW(bool, spec->dim);
+    if (!used) return GSV_NO_MEMORY;
+    int status = graph_state_used(spec->graph, a, spec->dim, used);
+    for (size_t i = 0; !status && i < spec->dim; i++)
+        if (used[i]) {
             *any = true;
-            status = make_latent(b, i % spec->dim, expr_span(e));
+            status = make_latent(b, i, expr_span(e));
         }
-    mem_free(uses);
+    mem_free(used);
     return status;
 }
 

@@ -256,7 +256,8 @@ static int write_terms(struct learner *l)
 static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
-    int status = gaps_init(&g, l->m, l->s);
+    int status = refuse_latent(l->m);
+    if (!status) status = gaps_init(&g, l->m, l->s);
     if (status) return status;
     *groups = 0;
     for (size_t i = 0; i < g.count; i++)

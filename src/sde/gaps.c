@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -185,14 +186,24 @@ static int add_track(struct gaps *g, size_t track)
     return 0;
 }
 
-static int map_columns(struct gaps *g, const gsv_model *m, size_t first)
+static int map_columns(struct gaps *g, const gsv_model *m, size_t first,
+                       size_t end)
 {
-    size_t columns = m->spec->dim + m->spec->inputs;
-    g->column = NEW(size_t, columns);
+    const struct spec *s = m->spec;
+    g->column = NEW(size_t, s->dim + s->inputs + s->values);
     if (!g->column) return GSV_NO_MEMORY;
-    for (size_t i = first; i < columns; i++)
+    for (size_t i = first; i < end; i++) {
+        g->column[i] = SIZE_MAX;
+        if (i < s->dim && s->latent[i]) continue;
         if (find_column(g, m->column[i], i)) return GSV_BAD_INPUT;
+    }
     return check_inputs(g);
+}
+
+int refuse_latent(const gsv_model *m)
+{
+    if (!spec_is_latent(m->spec)) return 0;
+    return fail(GSV_BAD_INPUT, "noisy observations are not supported yet");
 }
 
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
@@ -205,7 +216,8 @@ int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
                     "the model has the input '%s'; give a file with its "
                     "values",
                     m->spec->input[0].name);
-    int status = map_columns(g, m, m->spec->dim);
+    int status =
+        map_columns(g, m, m->spec->dim, m->spec->dim + m->spec->inputs);
     if (status) gaps_free(g);
     return status;
 }
@@ -214,10 +226,13 @@ int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 {
     *g = (struct gaps){
         .series = s, .spec = m->spec, .noise_input = m->noise_input};
-    int status = map_columns(g, m, 0);
-    for (size_t r = 0; !status && r < s->tracks; r++)
+    const struct spec *spec = m->spec;
+    bool exact = !spec_is_latent(spec);
+    int status = map_columns(g, m, 0, spec->dim + spec->inputs + spec->values);
+    if (!status) status = values_check(g);
+    for (size_t r = 0; !status && exact && r < s->tracks; r++)
         status = add_track(g, r);
-    if (!status && !g->count)
+    if (!status && exact && !g->count)
         status = fail(GSV_BAD_INPUT,
                       "%s has no two rows of one series in which the states "
                       "were observed, so there is nothing to learn from",

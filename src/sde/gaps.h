@@ -17,12 +17,14 @@ struct gaps {
     const gsv_series *series;
     const struct spec *spec;
     const bool *noise_input; /* (inputs), the model's */
-    size_t *column; /* (dim + inputs): where they stand in the series */
+    size_t *column; /* (dim + inputs + values): where they stand in the */
+                    /* series; SIZE_MAX for latent states, which do not */
     struct gap *gap;
     size_t count, capacity;
 };
 
-/* Both are borrowed. Fails where there is no gap at all. */
+/* Both are borrowed. Fails where there is no gap at all. Where states are
+ * latent, rows are not gaps, and there are none: for the columns and values. */
 int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
 void gaps_free(struct gaps *g);
 
@@ -35,6 +37,15 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
  * slope are strided by stride. */
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
+
+/* Value number i of the observations in a row: NaN where it is missing. */
+double gaps_value(const struct gaps *g, size_t i, size_t row);
+
+/* Fails where a value is none that its law allows. */
+int values_check(const struct gaps *g);
+
+/* Fails where states are latent: for what needs them in the data. */
+int refuse_latent(const gsv_model *m);
 
 /* Checks that inputs alone are there: for simulation. */
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "lang/law.h"
 #include "sde/fit_record.h"
 
 const char *gsv_version(void)
@@ -91,6 +92,45 @@ char *utf8_string(const char *text)
     return copy;
 }
 
+/* Only what binomials are given may be in the values again. */
+static void add_values(gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    size_t first = m->data_columns;
+    bool again = false;
+    for (size_t i = 0; i < s->observations; i++)
+        again = again || law_given(&s->obs[i]);
+    for (size_t i = 0; i < s->values; i++) {
+        size_t k = again ? first : m->data_columns;
+        while (k < m->data_columns && strcmp(m->data[k], s->value_column[i]))
+            k++;
+        if (k == m->data_columns)
+            m->data[m->data_columns++] = m->column[s->dim + s->inputs + i];
+    }
+}
+
+/* The names of columns: of states, inputs and values, and in the same order
+ * those that are in the data, each once. */
+static int name_columns(gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    size_t n = s->dim + s->inputs + s->values;
+    m->column = NEW(const char *, n);
+    m->data = NEW(const char *, n);
+    if (!m->column || !m->data) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < s->dim; i++)
+        m->column[i] = s->column[i];
+    for (size_t i = 0; i < s->inputs; i++)
+        m->column[s->dim + i] = s->input[i].name;
+    for (size_t i = 0; i < s->values; i++)
+        m->column[s->dim + s->inputs + i] = s->value_column[i];
+    for (size_t i = 0; i < s->dim + s->inputs; i++)
+        if (i >= s->dim || !s->latent[i])
+            m->data[m->data_columns++] = m->column[i];
+    add_values(m);
+    return 0;
+}
+
 /* The spec is taken. */
 static gsv_model *model_new(struct spec *spec, const char *text)
 {
@@ -103,8 +143,7 @@ static gsv_model *model_new(struct spec *spec, const char *text)
     m->spec = spec;
     m->text = utf8_string(text);
     m->value = NEW(double, spec->parameters);
-    m->column = NEW(const char *, spec->dim + spec->inputs);
-    if (!m->text || !m->value || !m->column || to_unit_diffusion(m) ||
+    if (!m->text || !m->value || name_columns(m) || to_unit_diffusion(m) ||
         to_data_coordinates(m) || find_dependencies(m)) {
         gsv_model_free(m);
         return NULL;
@@ -114,10 +153,6 @@ static gsv_model *model_new(struct spec *spec, const char *text)
         memcpy(m->value + p->offset, p->start,
                p->rows * p->columns * sizeof *p->start);
     }
-    for (size_t i = 0; i < spec->dim; i++)
-        m->column[i] = spec->column[i];
-    for (size_t i = 0; i < spec->inputs; i++)
-        m->column[spec->dim + i] = spec->input[i].name;
     gsv_model_draw(m, 1);
     return m;
 }
@@ -139,6 +174,7 @@ void gsv_model_free(gsv_model *m)
     spec_free(m->spec);
     mem_free(m->value);
     mem_free(m->column);
+    mem_free(m->data);
     mem_free(m->noise_input);
     mem_free(m->noise_param);
     mem_free(m->drift_param);
@@ -173,6 +209,16 @@ size_t gsv_model_columns(const gsv_model *m)
 const char *const *gsv_model_column(const gsv_model *m)
 {
     return m->column;
+}
+
+size_t gsv_model_data_columns(const gsv_model *m)
+{
+    return m->data_columns;
+}
+
+const char *const *gsv_model_data_column(const gsv_model *m)
+{
+    return m->data;
 }
 
 size_t gsv_model_params(const gsv_model *m)

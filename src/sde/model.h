@@ -18,7 +18,9 @@
 
 struct gsv_model {
     struct spec *spec;
-    const char **column;  /* (dim + inputs), borrowed from the spec */
+    const char **column; /* (dim + inputs + values), of the spec   */
+    const char **data;   /* (data_columns), of the spec            */
+    size_t data_columns;
     double *value;        /* (spec->parameters)                     */
     node unit_drift;      /* f~(y, t): (dim, 1)                     */
     node state_drift;     /* f~ over z = T^-1(y): (dim, 1)          */
