@@ -17,7 +17,9 @@ const struct verb VERBS[] = {
     {SIMULATE, "simulate", "MODEL", "draw sample paths as CSV",
      "Draws tracks of the SDE at the times asked for. Start values are exact,\n"
      "in the columns of the data; '--x0 normal' draws the states from the\n"
-     "standard normal law, again where they are outside of their domain.\n",
+     "standard normal law, again where they are outside of their domain.\n"
+     "Observations (obs) are drawn from their laws in every row; latent\n"
+     "states are written, too, and start by their init without --x0.\n",
      "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
      "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
      false, false, false, simulate_run},

@@ -71,16 +71,27 @@ static int parse_scheme(const char *text, enum gsv_scheme *scheme)
     return 0;
 }
 
+/* The columns of inputs, and of what laws do not say. */
 static gsv_series *read_inputs(const struct args *a, const gsv_model *m)
 {
     size_t d = gsv_model_dim(m), n = gsv_model_inputs(m);
-    if (!n) {
+    size_t given = gsv_model_given(m, 0, NULL);
+    if (!n && !given) {
         complain(EXIT_INPUT, "--inputs %s: the model has no inputs", a->inputs);
         return NULL;
     }
-    gsv_series *s = gsv_series_read(a->inputs, n, gsv_model_column(m) + d);
+    const char **name = malloc((n + given) * sizeof *name);
+    if (!name) {
+        complain_memory();
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        name[i] = gsv_model_column(m)[d + i];
+    given = gsv_model_given(m, given, name + n);
+    gsv_series *s = gsv_series_read(a->inputs, n + given, name);
     if (!s) complain_last();
     else say_note(a, s);
+    free(name);
     return s;
 }
 

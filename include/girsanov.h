@@ -192,16 +192,28 @@ typedef struct gsv_simulate_options {
     const double *start; /* (dim, tracks) first rows of the data, or     */
     double start_mean;   /* NULL: states drawn from a normal law ...     */
     double start_sd;     /* ... with this deviation, or all at the mean; */
-                         /* again where they are outside of the domain   */
+                         /* again where they are outside of the domain.  */
+                         /* Where all three are 0, latent states are     */
+                         /* drawn from the law that init gives them      */
     double step;         /* longest step; 0: 1/32 of the shortest gap    */
     enum gsv_scheme scheme;
-    const gsv_series *input; /* covariates by name, first track for all  */
+    const gsv_series *input; /* covariates by name, first track for all; */
+                             /* and what laws do not say (below)         */
     uint64_t seed;
     size_t threads; /* 0 for all */
 } gsv_simulate_options;
 gsv_simulate_options gsv_simulate_options_default(void);
 
+/* States, latent ones as well, inputs, and values of observations, which are
+ * drawn from their laws in every row; those of a poisson process, which count
+ * since the row before, are missing in a track's first. */
 gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o);
+
+/* The columns that simulation takes from its input because laws do not say
+ * them: trials of binomials, and counts of multinomials, of which only the sums
+ * are used. At a time they are those of the last row that has them. Fills in
+ * the first n names, borrowed, and returns how many there are. */
+size_t gsv_model_given(const gsv_model *m, size_t n, const char **name);
 
 /* --- Likelihood ----------------------------------------------------------- */
 

@@ -17,6 +17,7 @@ enum random_purpose {
     RANDOM_PILOT,
     RANDOM_BATCH,
     RANDOM_SCRAMBLE,
+    RANDOM_OBSERVE,
     RANDOM_SUPPORT
 };
 

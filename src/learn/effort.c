@@ -26,7 +26,7 @@ void effort_plan(struct learner *l)
     o.gradient = true;
     o.tolerance = 0.0;
     l->stages = 1;
-    l->chosen = chosen_by_user(&o);
+    l->chosen = chosen_by_user(&o) || spec_is_latent(l->m->spec);
     if (l->chosen) {
         if (!o.paths) o.paths = adam ? 8 : 64;
         if (!o.steps) o.steps = 8;
@@ -172,7 +172,7 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     else if (!status)
         status = objective_at(&at, theta, iteration, l->split.trains,
                               l->split.train, &score, gradient);
-    double gaps = (double)at.estimate.gaps.count;
+    double gaps = (double)objective_gaps(&at);
     for (size_t i = 0; !status && i < l->n; i++)
         gradient[i] *= gaps;
     objective_free(&at);

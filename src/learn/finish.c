@@ -82,19 +82,15 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
     int status = objective_init(&at, l->m, l->s, o, groups);
     if (!status)
         status = objective_at(&at, theta, 0, groups, group, &score, NULL);
+    if (!status) status = objective_sums(&at, &r);
     if (!status) {
-        r.gap = NEW(gsv_gap, at.estimate.groups);
-        if (!r.gap) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
-        estimate_sum(&at.estimate, &r);
         *sums = (struct sums){.loglik = r.loglik,
                               .variance = r.error * r.error,
                               .discretisation = r.discretisation,
-                              .gaps = at.estimate.gaps.count,
+                              .gaps = r.gaps,
                               .flagged = r.flagged,
-                              .paths = at.estimate.K,
-                              .steps = at.estimate.longest};
+                              .paths = r.paths,
+                              .steps = r.steps};
     }
     gsv_result_free(&r);
     objective_free(&at);

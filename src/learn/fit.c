@@ -256,8 +256,9 @@ static int write_terms(struct learner *l)
 static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
-    int status = refuse_latent(l->m);
-    if (!status) status = gaps_init(&g, l->m, l->s);
+    *groups = 1;
+    if (spec_is_latent(l->m->spec)) return 0; /* all stops hang together */
+    int status = gaps_init(&g, l->m, l->s);
     if (status) return status;
     *groups = 0;
     for (size_t i = 0; i < g.count; i++)
@@ -276,7 +277,7 @@ static int start_from_data(struct learner *l)
     if (!status) status = select_all(l->m, l->o->kept, l->o->keep, kept);
     for (size_t i = 0; !status && i < l->n; i++)
         kept[i] = kept[i] || l->fixed[i];
-    if (!status && !l->refit && !l->m->calls) {
+    if (!status && !l->refit && !l->m->calls && !spec_is_latent(l->m->spec)) {
         /* A flow's scale is one of the noise, and what networks are given is
          * known with it only. */
         bool first = l->m->spec->mapped;

@@ -12,6 +12,8 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                             .n = gsv_theta_size(m),
                             .value_bar = NEW(double, m->spec->parameters)};
     if (!o->value_bar) return GSV_NO_MEMORY;
+    o->observed = spec_is_latent(m->spec);
+    if (o->observed) return scan_init(&o->scan, m, s, &o->options);
     int status = estimate_init(&o->estimate, m, s, &o->options, most);
     /* Nobody asks for it, and the midpoint's gradient does not use it. */
     o->estimate.halved = !options->gradient;
@@ -20,7 +22,8 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
 
 void objective_free(struct objective *o)
 {
-    if (o->model) estimate_free(&o->estimate);
+    if (o->model && o->observed) scan_free(&o->scan);
+    else if (o->model) estimate_free(&o->estimate);
     mem_free(o->value_bar);
     *o = (struct objective){0};
 }
@@ -41,11 +44,65 @@ static struct score score_of(const struct estimate *e)
     return s;
 }
 
+size_t objective_gaps(const struct objective *o)
+{
+    return o->observed ? o->scan.stops.count : o->estimate.gaps.count;
+}
+
+int objective_sums(const struct objective *o, gsv_result *r)
+{
+    if (o->observed) return scan_fill(&o->scan, r);
+    r->gaps = o->estimate.gaps.count;
+    r->groups = o->estimate.groups;
+    r->gap = NEW(gsv_gap, r->groups);
+    if (!r->gap) return GSV_NO_MEMORY;
+    estimate_sum(&o->estimate, r);
+    r->paths = o->estimate.K;
+    r->steps = o->estimate.longest;
+    return 0;
+}
+
+/* Of stops: what each adds, given those before it. */
+static struct score score_of_stops(const struct scan *s)
+{
+    size_t n = s->stops.count;
+    double mean = scan_sum(s) / (double)n, squares = 0.0;
+    for (size_t i = 0; i < n; i++)
+        squares += (s->increment[i] - mean) * (s->increment[i] - mean);
+    return (struct score){
+        .mean = mean,
+        .error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : NAN,
+        .gaps = n};
+}
+
+/* To theta, of the mean. */
+static void bring_back(struct objective *o, size_t gaps, double *theta_bar)
+{
+    double share = 1.0 / (double)gaps;
+    for (size_t i = 0; i < o->model->spec->parameters; i++)
+        o->value_bar[i] *= share;
+    memset(theta_bar, 0, o->n * sizeof *theta_bar);
+    gsv_theta_vjp(o->model, o->value_bar, theta_bar);
+}
+
+static int scan_at(struct objective *o, const double *theta, uint32_t iteration,
+                   struct score *score, double *theta_bar)
+{
+    gsv_theta_set(o->model, theta);
+    int status =
+        scan_run(&o->scan, NULL, iteration, theta_bar ? o->value_bar : NULL);
+    if (status) return status;
+    *score = score_of_stops(&o->scan);
+    if (theta_bar) bring_back(o, score->gaps, theta_bar);
+    return 0;
+}
+
 int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar)
 {
     struct estimate *e = &o->estimate;
+    if (o->observed) return scan_at(o, theta, iteration, score, theta_bar);
     int status = group ? estimate_choose(e, groups, group) : 0;
     if (status) return status;
     gsv_theta_set(o->model, theta);
@@ -57,10 +114,6 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
     if (!theta_bar) return 0;
     status = estimate_gradient(e, o->value_bar);
     if (status) return status;
-    double share = 1.0 / (double)score->gaps;
-    for (size_t i = 0; i < o->model->spec->parameters; i++)
-        o->value_bar[i] *= share;
-    memset(theta_bar, 0, o->n * sizeof *theta_bar);
-    gsv_theta_vjp(o->model, o->value_bar, theta_bar);
+    bring_back(o, score->gaps, theta_bar);
     return 0;
 }

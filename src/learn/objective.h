@@ -4,12 +4,15 @@
 #ifndef LEARN_OBJECTIVE_H
 #define LEARN_OBJECTIVE_H
 
+#include "sde/observe.h"
 #include "sde/result.h"
 
 struct objective {
     gsv_model *model; /* its values are moved */
     gsv_options options;
     struct estimate estimate;
+    bool observed;    /* noisy: then a scan over all stops instead */
+    struct scan scan;
     double *value_bar; /* (values) */
     size_t n;          /* of theta */
 };
@@ -25,6 +28,11 @@ struct score {
 int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
 void objective_free(struct objective *o);
+
+/* The gaps or stops, and after objective_at() all sums of a result that is
+ * zero; its gaps are yours. */
+size_t objective_gaps(const struct objective *o);
+int objective_sums(const struct objective *o, gsv_result *r);
 
 /* At theta, over the chosen groups (NULL: as they are). theta_bar, the gradient
  * of the mean, may be NULL. Fails with GSV_NUMERICAL where something is not

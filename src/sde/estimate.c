@@ -559,7 +559,6 @@ int estimate_init(struct estimate *e, const gsv_model *m,
                            .most = most};
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
-    if (!status) status = refuse_latent(m);
     if (!status) status = domain_check(e);
     return status ? status : set_up(e);
 }

@@ -201,12 +201,6 @@ static int map_columns(struct gaps *g, const gsv_model *m, size_t first,
     return check_inputs(g);
 }
 
-int refuse_latent(const gsv_model *m)
-{
-    if (!spec_is_latent(m->spec)) return 0;
-    return fail(GSV_BAD_INPUT, "noisy observations are not supported yet");
-}
-
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 {
     *g = (struct gaps){

@@ -49,9 +49,6 @@ double gaps_value(const struct gaps *g, size_t i, size_t row);
 /* Fails where a value is none that its law allows. */
 int values_check(const struct gaps *g);
 
-/* Fails where states are latent: for what needs them in the data. */
-int refuse_latent(const gsv_model *m);
-
 /* Checks that inputs alone are there: for simulation. */
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
 

@@ -134,8 +134,9 @@ void scan_free(struct scan *s);
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,
              double *gradient);
 
-/* After it: log p(data). */
+/* After it: log p(data); and all of a result that is zero but its gradient. */
 double scan_sum(const struct scan *s);
+int scan_fill(const struct scan *s, gsv_result *r);
 
 /* gsv_loglik() of a model with latent states. */
 int scan_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,

@@ -217,7 +217,7 @@ static double now(void)
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *guide, gsv_result *result)
 {
-    if (m->spec->observations) return scan_loglik(m, s, o, guide, result);
+    if (spec_is_latent(m->spec)) return scan_loglik(m, s, o, guide, result);
     double begin = now();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};

@@ -345,7 +345,7 @@ static double error_of(const struct scan *s, size_t n)
     return J > 1.0 ? sqrt(fmax(0.0, (J / s->ess[n] - 1.0) / (J - 1.0))) : 0.0;
 }
 
-static int fill(const struct scan *s, gsv_result *r)
+int scan_fill(const struct scan *s, gsv_result *r)
 {
     double variance = 0.0;
     r->groups = r->gaps = s->stops.count;
@@ -426,7 +426,7 @@ int scan_loglik(const gsv_model *m, const gsv_series *series,
         if (!r.gradient) status = GSV_NO_MEMORY;
     }
     if (!status) status = scan_run(&s, guide, o->iteration, r.gradient);
-    if (!status) status = fill(&s, &r);
+    if (!status) status = scan_fill(&s, &r);
     r.seconds = now() - begin;
     scan_free(&s);
     if (status) gsv_result_free(&r);

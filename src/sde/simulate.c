@@ -12,8 +12,10 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/random.h"
+#include "sde/emit.h"
 #include "sde/guard.h"
 #include "sde/scheme.h"
+#include "sde/simulate.h"
 
 /* Tracks of a block. The last block is filled up to whole vectors, so that no
  * track ever goes through the scalar rest of a loop. */
@@ -27,92 +29,44 @@ enum { DRAWN_ROWS = 32 };
 enum { MOST_DRAWS = 1000 };
 
 static const double MOST_STEPS = 1e9;
-static const double MOST_TRACKS = 4e9; /* random numbers have 32 bits for it */
 
-/* Where a block left the finite, or began outside of the domain. */
+/* What ended a block before its time. */
+enum loss_kind {
+    LOST_NOTHING,
+    LOST_START, /* began outside of the domain              */
+    LOST_TRACK, /* left the finite                          */
+    LOST_LAW    /* an observation's law has no such argument */
+};
+
 struct loss {
-    bool lost, start;
-    size_t track;
+    enum loss_kind kind;
+    size_t track, obs;
     double time;
 };
 
 struct worker {
     struct stepper stepper;
     struct guard guard; /* of state-dependent noise   */
-    double *z;          /* (drawn steps, 2 noises, P) */
+    struct emission emission;
+    double *z; /* (drawn steps, 2 noises, P) */
 };
 
 struct simulation {
     const gsv_simulate_options *o;
     const struct scheme *scheme;
     struct field field;
+    struct emitter emitter;
     size_t d, noises;
+    double *mean, *deviation; /* (dim) the first states' where none are given */
+    bool random_start;        /* whether a deviation is above 0 */
     double step;
     size_t drawn; /* steps whose numbers are drawn at once */
     size_t blocks, threads;
     struct worker *worker; /* (threads)                                 */
     struct loss *loss;     /* (blocks)                                  */
     size_t rows;           /* tracks * times                            */
-    double *value;         /* (dim + inputs, rows), as in gsv_series    */
+    double *value; /* (dim + inputs + values, rows), as in gsv_series   */
 };
-
-gsv_simulate_options gsv_simulate_options_default(void)
-{
-    return (gsv_simulate_options){.tracks = 1, .scheme = GSV_SRK, .seed = 1};
-}
-
-/* --- Checks ------------------------------------------------------------- */
-
-static int check_times(const gsv_simulate_options *o)
-{
-    if (o->times < 1 || !o->time)
-        return fail(GSV_BAD_INPUT,
-                    "there are no times to simulate at; give at least one");
-    for (size_t k = 0; k < o->times; k++) {
-        if (!isfinite(o->time[k]))
-            return fail(GSV_BAD_INPUT, "time %zu is %g, but must be finite",
-                        k + 1, o->time[k]);
-        if (k && !(o->time[k] > o->time[k - 1]))
-            return fail(GSV_BAD_INPUT,
-                        "time %zu is %.17g, which is not after time %zu, "
-                        "%.17g; times must increase",
-                        k + 1, o->time[k], k, o->time[k - 1]);
-    }
-    return 0;
-}
-
-static int check_start(const gsv_simulate_options *o, const struct spec *spec)
-{
-    if (!isfinite(o->start_mean) || !isfinite(o->start_sd) || o->start_sd < 0.0)
-        return fail(GSV_BAD_INPUT,
-                    "the start has mean %g and deviation %g; both must be "
-                    "finite, and the deviation not below 0",
-                    o->start_mean, o->start_sd);
-    for (size_t i = 0; o->start && i < spec->dim; i++)
-        for (size_t r = 0; r < o->tracks; r++)
-            if (!isfinite(o->start[i * o->tracks + r]))
-                return fail(GSV_BAD_INPUT,
-                            "'%s' starts at %g in track %zu, but must be "
-                            "finite",
-                            spec->column[i], o->start[i * o->tracks + r],
-                            r + 1);
-    return 0;
-}
-
-static int check_options(const gsv_simulate_options *o, const struct spec *spec)
-{
-    if (o->tracks < 1 || (double)o->tracks > MOST_TRACKS)
-        return fail(GSV_BAD_INPUT,
-                    "the number of tracks is %zu, but must be from 1 to %g",
-                    o->tracks, MOST_TRACKS);
-    if ((unsigned)o->scheme >= SCHEMES)
-        return fail(GSV_BAD_INPUT, "there is no scheme %d", (int)o->scheme);
-    if (!(o->step >= 0.0) || !isfinite(o->step))
-        return fail(GSV_BAD_INPUT, "the step is %g, but must be positive",
-                    o->step);
-    int status = check_times(o);
-    return status ? status : check_start(o, spec);
-}
 
 /* --- Steps -------------------------------------------------------------- */
 
@@ -152,7 +106,8 @@ static int set_step(struct simulation *s)
 
 static int make_values(struct simulation *s)
 {
-    size_t columns = s->d + s->field.spec->inputs, count;
+    const struct spec *spec = s->field.spec;
+    size_t columns = s->d + spec->inputs + spec->values, count;
     if (__builtin_mul_overflow(s->o->tracks, s->o->times, &s->rows) ||
         __builtin_mul_overflow(s->rows, columns, &count))
         return fail(GSV_NO_MEMORY,
@@ -178,8 +133,41 @@ static int make_workers(struct simulation *s)
         w->z = NEW(double, s->drawn *step_rows *P);
         if (!w->z || stepper_init(&w->stepper, &s->field, P) ||
             (s->field.state_noise &&
-             guard_init(&w->guard, &s->field, s->scheme, P)))
+             guard_init(&w->guard, &s->field, s->scheme, P)) ||
+            emission_init(&w->emission, &s->emitter, P))
             return GSV_NO_MEMORY;
+    }
+    return 0;
+}
+
+/* The first states' law: what the options say; of latent states, where they
+ * say nothing, that of the model. */
+static int set_start(struct simulation *s, const gsv_model *m)
+{
+    const struct spec *spec = m->spec;
+    const gsv_simulate_options *o = s->o;
+    const struct points none = {.P = 1};
+    bool silent = !o->start && o->start_mean == 0.0 && o->start_sd == 0.0;
+    s->mean = NEW(double, s->d);
+    s->deviation = NEW(double, s->d);
+    if (!s->mean || !s->deviation) return GSV_NO_MEMORY;
+    bool own = silent && spec_is_latent(spec);
+    if (own &&
+        (model_evaluate(m, spec->init_mean, &none, true, s->mean) ||
+         model_evaluate(m, spec->init_deviation, &none, true, s->deviation)))
+        return GSV_NO_MEMORY;
+    for (size_t i = 0; i < s->d; i++) {
+        if (!own || !spec->latent[i]) {
+            s->mean[i] = o->start_mean;
+            s->deviation[i] = o->start_sd;
+        }
+        if (!isfinite(s->mean[i]) || !(s->deviation[i] >= 0.0))
+            return fail(GSV_BAD_INPUT,
+                        "the first '%s' has mean %g and deviation %g; both "
+                        "must be finite, and the deviation not below 0",
+                        spec->column[i], s->mean[i], s->deviation[i]);
+        s->random_start =
+            s->random_start || (!o->start && s->deviation[i] > 0.0);
     }
     return 0;
 }
@@ -189,11 +177,14 @@ static int simulation_init(struct simulation *s, const gsv_model *m,
 {
     *s = (struct simulation){
         .o = o, .d = m->spec->dim, .noises = m->spec->noises};
-    int status = check_options(o, m->spec);
+    int status = simulate_check(o, m->spec);
     if (status) return status;
     s->scheme = &SCHEME_TABLE[o->scheme];
     status = set_step(s);
     if (!status) status = field_init(&s->field, m, o->input);
+    if (!status) status = set_start(s, m);
+    if (!status)
+        status = emitter_init(&s->emitter, m, o->input, o->times, o->time);
     if (!status) status = make_values(s);
     if (!status) status = make_workers(s);
     return status;
@@ -204,11 +195,15 @@ static void simulation_free(struct simulation *s)
     for (size_t i = 0; s->worker && i < s->threads; i++) {
         stepper_free(&s->worker[i].stepper);
         guard_free(&s->worker[i].guard);
+        emission_free(&s->worker[i].emission);
         mem_free(s->worker[i].z);
     }
     mem_free(s->worker);
     mem_free(s->loss);
     mem_free(s->value);
+    mem_free(s->mean);
+    mem_free(s->deviation);
+    emitter_free(&s->emitter);
     field_free(&s->field);
 }
 
@@ -222,23 +217,23 @@ struct block {
     uint64_t step;        /* how many were taken                  */
 };
 
-static void lose(struct block *b, size_t p, double time, bool start)
+static void lose(struct block *b, size_t p, double time, enum loss_kind kind)
 {
-    *b->loss = (struct loss){true, start, b->first + p, time};
+    *b->loss = (struct loss){.kind = kind, .track = b->first + p, .time = time};
 }
 
 /* Attempt a of drawing starts: for the tracks that are not yet inside. */
 static void draw_starts(struct block *b, uint32_t attempt, double *z)
 {
-    const gsv_simulate_options *o = b->s->o;
+    const struct simulation *s = b->s;
     struct stepper *x = &b->w->stepper;
     size_t P = x->P;
     const struct random_key key = {
-        .seed = o->seed, .purpose = RANDOM_START, .iteration = attempt};
-    random_normals(&key, 0, b->s->d, b->first, P, z);
-    for (size_t i = 0; i < b->s->d * P; i++)
+        .seed = s->o->seed, .purpose = RANDOM_START, .iteration = attempt};
+    random_normals(&key, 0, s->d, b->first, P, z);
+    for (size_t i = 0; i < s->d * P; i++)
         if (!attempt || !x->arrived[i % P])
-            x->x[i] = o->start_mean + o->start_sd * z[i];
+            x->x[i] = s->mean[i / P] + s->deviation[i / P] * z[i];
 }
 
 /* Given starts are those of the data; the others are of the equations' state.
@@ -249,7 +244,7 @@ static void place_tracks(struct block *b)
     struct stepper *s = &b->w->stepper;
     const struct field *f = &b->s->field;
     size_t P = s->P, d = b->s->d;
-    if (!o->start && o->start_sd > 0.0) {
+    if (b->s->random_start) {
         draw_starts(b, 0, s->stage);
         return;
     }
@@ -257,7 +252,7 @@ static void place_tracks(struct block *b)
         size_t p = i % P;
         size_t track = b->first + (p < b->tracks ? p : b->tracks - 1);
         s->x[i] =
-            o->start ? o->start[i / P * o->tracks + track] : o->start_mean;
+            o->start ? o->start[i / P * o->tracks + track] : b->s->mean[i / P];
     }
     if (o->start && f->to_state.program)
         memcpy(
@@ -294,21 +289,21 @@ static bool start_tracks(struct block *b)
 {
     const gsv_simulate_options *o = b->s->o;
     struct stepper *s = &b->w->stepper;
-    bool drawn = !o->start && o->start_sd > 0.0, inside = true;
+    bool inside = true;
     size_t lost;
     place_tracks(b);
     if (b->s->field.state_noise) inside = stepper_enter(s, o->time[0]);
-    for (uint32_t i = 1; drawn && !inside && i < MOST_DRAWS; i++) {
+    for (uint32_t i = 1; b->s->random_start && !inside && i < MOST_DRAWS; i++) {
         draw_starts(b, i, s->stage);
         inside = stepper_enter(s, o->time[0]);
     }
     for (size_t p = 0; !inside && p < b->tracks; p++)
         if (!s->arrived[p]) {
-            lose(b, p, o->time[0], true);
+            lose(b, p, o->time[0], LOST_START);
             return false;
         }
     if (!find_lost(b, s->x, &lost)) return true;
-    lose(b, lost, o->time[0], true);
+    lose(b, lost, o->time[0], LOST_START);
     return false;
 }
 
@@ -347,7 +342,7 @@ static bool take_step(struct block *b, const struct step *step)
         b->s->scheme->step(x, step);
         if (!find_lost(b, x->x, &lost)) return true;
     }
-    lose(b, lost, step->end, false);
+    lose(b, lost, step->end, LOST_TRACK);
     return false;
 }
 
@@ -358,6 +353,7 @@ static bool walk_gap(struct block *b, size_t k)
     double from = s->o->time[k - 1], to = s->o->time[k];
     size_t n = (size_t)gap_steps(s, k);
     double h = (to - from) / (double)n;
+    emission_begin(&b->w->emission, b->w->stepper.P);
     for (size_t j = 0; j < n; j++) {
         const double *z = next_numbers(b, h);
         struct step step = {.t = from + h * (double)j,
@@ -365,7 +361,9 @@ static bool walk_gap(struct block *b, size_t k)
                             .end = j + 1 < n ? from + h * (double)(j + 1) : to,
                             .dW = z,
                             .zeta = z + s->noises * b->w->stepper.P};
+        emission_enter(&b->w->emission, &b->w->stepper, step.t);
         if (!take_step(b, &step)) return false;
+        emission_leave(&b->w->emission, &b->w->stepper, &step);
     }
     return true;
 }
@@ -383,7 +381,7 @@ static bool keep_states(struct block *b, size_t k)
         now = stepper_run(x, &s->field.to_data, &x->to_data, o->time[k], false,
                           x->x);
     if (s->field.to_data.program && find_lost(b, now, &lost)) {
-        lose(b, lost, o->time[k], !k);
+        lose(b, lost, o->time[k], k ? LOST_TRACK : LOST_START);
         return false;
     }
     for (size_t i = 0; i < s->d; i++) {
@@ -394,6 +392,25 @@ static bool keep_states(struct block *b, size_t k)
                                    : now[i * x->P + p];
     }
     return true;
+}
+
+/* The observations of time k. */
+static bool keep_values(struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    size_t before = s->d + s->field.spec->inputs, lost, obs;
+    const struct emission_row row = {.seed = s->o->seed,
+                                     .time = s->o->time[k],
+                                     .k = k,
+                                     .first = b->first,
+                                     .tracks = b->tracks,
+                                     .rows = s->rows,
+                                     .value = s->value + before * s->rows};
+    if (emission_draw(&b->w->emission, &b->w->stepper, &row, &lost, &obs))
+        return true;
+    lose(b, lost, row.time, LOST_LAW);
+    b->loss->obs = obs;
+    return false;
 }
 
 static struct block block_of(struct simulation *s, size_t block, size_t thread)
@@ -412,9 +429,10 @@ static void block_run(void *context, size_t block, size_t thread)
 {
     struct simulation *s = context;
     struct block b = block_of(s, block, thread);
-    bool alive = start_tracks(&b) && keep_states(&b, 0);
-    for (size_t k = 1; alive && k < s->o->times; k++)
-        alive = walk_gap(&b, k) && keep_states(&b, k);
+    bool alive = start_tracks(&b);
+    for (size_t k = 0; alive && k < s->o->times; k++)
+        alive =
+            (!k || walk_gap(&b, k)) && keep_states(&b, k) && keep_values(&b, k);
 }
 
 /* Milstein's step is wrong where noises do not commute. Looked at where the
@@ -440,23 +458,38 @@ static int check_milstein(struct simulation *s)
 
 /* --- The result --------------------------------------------------------- */
 
-static int check_losses(const struct simulation *s)
+static int check_loss(const struct simulation *s, const struct loss *l)
 {
-    for (size_t i = 0; i < s->blocks; i++) {
-        if (s->loss[i].lost && s->loss[i].start)
-            return fail(GSV_BAD_INPUT,
-                        "track %zu starts outside of the model's domain, where "
-                        "its drift, its noise or its map is not defined: give "
-                        "another --x0",
-                        s->loss[i].track + 1);
-        if (s->loss[i].lost)
-            return fail(GSV_NUMERICAL,
-                        "track %zu leaves the finite numbers at time %g with "
-                        "steps of %g: give a smaller --step, or check the "
-                        "model's formula and its parameters",
-                        s->loss[i].track + 1, s->loss[i].time, s->step);
+    switch (l->kind) {
+    case LOST_NOTHING: break;
+    case LOST_START:
+        return fail(GSV_BAD_INPUT,
+                    "track %zu starts outside of the model's domain, where "
+                    "its drift, its noise or its map is not defined: give "
+                    "another --x0",
+                    l->track + 1);
+    case LOST_TRACK:
+        return fail(GSV_NUMERICAL,
+                    "track %zu leaves the finite numbers at time %g with "
+                    "steps of %g: give a smaller --step, or check the "
+                    "model's formula and its parameters",
+                    l->track + 1, l->time, s->step);
+    case LOST_LAW:
+        return fail(GSV_NUMERICAL,
+                    "the law of '%s' has arguments that it cannot have, or no "
+                    "finite number, at time %g of track %zu: check its "
+                    "formula and the parameters",
+                    emitter_name(&s->emitter, l->obs), l->time, l->track + 1);
     }
     return 0;
+}
+
+static int check_losses(const struct simulation *s)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < s->blocks; i++)
+        status = check_loss(s, &s->loss[i]);
+    return status;
 }
 
 /* The inputs at the output times are the columns after the states. */
@@ -477,22 +510,48 @@ static int keep_inputs(struct simulation *s)
     return 0;
 }
 
-static gsv_series *make_series(const struct simulation *s, const gsv_model *m)
+/* States, inputs and values by name. Trials may be there again: that column is
+ * left out, and the others move up. Returns how many there are. */
+static size_t name_columns(struct simulation *s, const char **name)
+{
+    const struct spec *spec = s->field.spec;
+    size_t n = 0, first = s->d + spec->inputs;
+    for (size_t i = 0; i < s->d; i++)
+        name[n++] = spec->column[i];
+    for (size_t i = 0; i < spec->inputs; i++)
+        name[n++] = spec->input[i].name;
+    for (size_t i = 0; i < spec->values; i++) {
+        size_t at = first;
+        while (at < n && strcmp(name[at], spec->value_column[i]))
+            at++;
+        if (at < n) continue;
+        name[n] = spec->value_column[i];
+        memmove(s->value + n * s->rows, s->value + (first + i) * s->rows,
+                s->rows * sizeof *s->value);
+        n++;
+    }
+    return n;
+}
+
+static gsv_series *make_series(struct simulation *s)
 {
     size_t tracks = s->o->tracks, times = s->o->times;
+    const struct spec *spec = s->field.spec;
     gsv_series *series = NULL;
     size_t *start = NEW(size_t, tracks + 1);
     double *time = NEW(double, s->rows);
-    if (start && time) {
+    const char **name = NEW(const char *, s->d + spec->inputs + spec->values);
+    if (start && time && name) {
+        size_t columns = name_columns(s, name);
         for (size_t r = 0; r < tracks; r++) {
             start[r + 1] = (r + 1) * times;
             memcpy(time + r * times, s->o->time, times * sizeof *time);
         }
-        series = gsv_series_new(tracks, start, gsv_model_columns(m),
-                                gsv_model_column(m), time, s->value);
+        series = gsv_series_new(tracks, start, columns, name, time, s->value);
     }
     mem_free(start);
     mem_free(time);
+    mem_free(name);
     return series;
 }
 
@@ -508,7 +567,7 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
         status = check_losses(&s);
     }
     if (!status) status = keep_inputs(&s);
-    if (!status) series = make_series(&s, m);
+    if (!status) series = make_series(&s);
     simulation_free(&s);
     return series;
 }
