@@ -164,7 +164,11 @@ static void examples__parse(void **state)
         "input u                      # a column, interpolated\n"
         "net   n(x, u) -> 1 : 16 tanh\n"
         "param a = 1, s = 1 > 0, e = 0.1 > 0\n"
-        "dx = (-a*x + n)*dt + s*dW    # physics plus a network\n",
+        "dx = (-a*x + n)*dt + s*dW    # physics plus a network\n"
+        "obs y ~ normal(x, e)\n",
+        "state l                      # stochastic intensity\n"
+        "dl = -l*dt + dW\n"
+        "obs n ~ poisson(exp(l))\n",
         "state z[2]\nnet f(z) -> 2 : 64 64 tanh\ndz = f*dt + dW\n",
     };
     for (size_t i = 0; i < COUNT(TEXT); i++)
