@@ -1,413 +1,363 @@
 /* SPDX-License-Identifier: MIT */
-/* The samplers against their laws: mean, variance, and Pearson's chi-square
- * over cells whose probabilities are summed or integrated here. */
-#include "base/sampler.h"
-#include "exact.h"
+/* The laws of noisy observations: log densities and their gradients against
+ * formulas written in C, what they sum to, and what they are at the edge. */
+#include "trial.h"
 
-enum { CELLS = 40 };
+#include "lang/law.h"
 
-/* Draws of a row of a table, in standard errors and deviations: a true sampler
- * fails once in 1e5 claims, some hundred of which are made here. */
-static const double WITHIN = 4.5;
-static const size_t DRAWS = 100000 / SLOWER;
+static const double PI = 3.14159265358979323846;
 
-/* A law with up to two arguments. The distribution function is that of a draw
- * at most x. */
-struct law_case {
-    const char *name;
-    double (*draw)(struct sampler *s, double a, double b);
-    double (*below)(double x, double a, double b);
-    double a, b, mean, variance, kurtosis; /* kurtosis: excess; NAN where  */
-                                           /* moments are not to be looked at */
-    bool whole;
+static struct spec *spec_of(const char *text)
+{
+    struct source source = {"test.sde", text};
+    struct spec *spec = spec_new(&source);
+    if (!spec) fail_msg("%s", gsv_last_error());
+    return spec;
+}
+
+/* x and y are the states, p the parameters in order, v the values, u the
+ * model's inputs; L the integral of a rate. */
+struct at {
+    double x[2], t, u, p[3], v[3], L;
 };
 
-/* One path for each draw, as a simulation has it. */
-static double *draws_of(const struct law_case *c, size_t n)
+static double ref_normal(const struct at *a)
 {
-    double *x = NEW(double, n);
-    struct random_key key = {.seed = 7, .purpose = RANDOM_OBSERVE};
-    struct sampler s;
-    for (size_t i = 0; i < n; i++) {
-        key.item = i % 10;
-        sampler_start(&s, &key, i / 10);
-        x[i] = c->draw(&s, c->a, c->b);
-    }
-    return x;
+    double s = a->p[0] * exp(a->x[1]), r = (a->v[0] - 2 * a->x[0]) / s;
+    return -0.5 * r * r - log(s * sqrt(2 * PI));
 }
 
-static void claim(const struct law_case *c, const char *what, double off)
+static double ref_student(const struct at *a)
 {
-    if (!(fabs(off) < WITHIN))
-        fail_msg("%s(%g, %g): %s is off by %g standard errors", c->name, c->a,
-                 c->b, what, off);
+    double s = a->p[0], nu = a->p[1], r = (a->v[0] - a->x[0] * a->x[1]) / s;
+    return log(tgamma((nu + 1) / 2) / tgamma(nu / 2) / (sqrt(nu * PI) * s)) -
+           (nu + 1) / 2 * log(1 + r * r / nu);
 }
 
-static void check_moments(const struct law_case *c, size_t n, const double *x)
+static double poisson_mass(double n, double mean)
 {
-    double mean = 0.0, square = 0.0, N = (double)n, v = c->variance;
-    if (isnan(c->variance)) return;
-    for (size_t i = 0; i < n; i++)
-        mean += (x[i] - c->mean) / N;
-    for (size_t i = 0; i < n; i++)
-        square += (x[i] - c->mean) * (x[i] - c->mean) / N;
-    claim(c, "the mean", mean / sqrt(v / N));
-    if (!isnan(c->kurtosis))
-        claim(c, "the variance",
-              (square / v - 1.0) / sqrt((c->kurtosis + 2.0) / N));
+    return log(pow(mean, n) * exp(-mean) / tgamma(n + 1));
 }
 
-/* Cells between quantiles of the draws themselves would be cheating: they end
- * where the distribution function passes multiples of 1 / CELLS, found by
- * bisection; a cell of whole numbers may be empty. */
-static double edge(const struct law_case *c, double share)
+static double ref_poisson(const struct at *a)
 {
-    double low = c->whole ? -1.0 : -1e7, high = 1.0;
-    while (c->below(high, c->a, c->b) < share && high < 1e18)
-        high *= 2.0;
-    for (size_t i = 0; i < 200; i++) {
-        double middle = 0.5 * (low + high);
-        if (c->whole) middle = floor(middle);
-        if (c->below(middle, c->a, c->b) < share) low = middle;
-        else high = middle;
-        if (c->whole && high - low <= 1.0) break;
-    }
-    return high;
+    return poisson_mass(a->v[0], a->p[0] * a->x[0] * a->x[0] + a->x[1]);
 }
 
-/* Pearson's sum as a normal number, by Wilson and Hilferty. */
-static double pearson(const struct law_case *c, size_t n, const double *x)
+static double ref_link(const struct at *a)
 {
-    double end[CELLS], p[CELLS] = {0}, seen[CELLS] = {0}, sum = 0.0, f = -1.0;
-    double before = 0.0;
-    for (size_t i = 0; i < CELLS; i++) {
-        bool last = i + 1 == CELLS;
-        end[i] = last ? INFINITY : edge(c, (double)(i + 1) / CELLS);
-        double now = last ? 1.0 : c->below(end[i], c->a, c->b);
-        p[i] = now - before;
-        before = now;
-    }
-    for (size_t k = 0; k < n; k++) {
-        size_t i = 0;
-        while (x[k] > end[i])
-            i++;
-        seen[i]++;
-    }
-    for (size_t i = 0; i < CELLS; i++) {
-        double e = p[i] * (double)n;
-        if (e < 5.0) {
-            claim(c, "a rare cell", (seen[i] - e) / sqrt(e + 1.0));
-            continue;
+    return poisson_mass(a->v[0], exp(a->x[0] * a->p[0] + a->u));
+}
+
+static double ref_negbin(const struct at *a)
+{
+    double m = exp(a->x[0]) + a->x[1], r = a->p[0];
+    double q = r / (r + m), n = a->v[0];
+    return log(tgamma(n + r) / (tgamma(n + 1) * tgamma(r)) * pow(q, r) *
+               pow(1 - q, n));
+}
+
+static double binomial_mass(double k, double n, double p)
+{
+    return log(tgamma(n + 1) / (tgamma(k + 1) * tgamma(n - k + 1)) * pow(p, k) *
+               pow(1 - p, n - k));
+}
+
+static double ref_binomial(const struct at *a)
+{
+    return binomial_mass(a->v[0], 7, 1 / (1 + exp(-a->p[0] * a->x[0])));
+}
+
+static double ref_trials(const struct at *a)
+{
+    return binomial_mass(a->v[0], a->v[1], a->p[0] * a->x[0] * a->t);
+}
+
+static double shares_mass(const double *w, const double *k)
+{
+    double sum = w[0] + w[1] + w[2], n = k[0] + k[1] + k[2];
+    double mass = tgamma(n + 1);
+    for (int i = 0; i < 3; i++)
+        mass *= pow(w[i] / sum, k[i]) / tgamma(k[i] + 1);
+    return log(mass);
+}
+
+static double ref_multinomial(const struct at *a)
+{
+    double w[3] = {exp(a->x[0]), exp(a->x[1] * a->p[0]), 1};
+    return shares_mass(w, a->v);
+}
+
+static double ref_shares(const struct at *a)
+{
+    double w[3] = {a->x[0], a->p[0], a->x[1] * a->x[1]};
+    return shares_mass(w, a->v);
+}
+
+static double ref_process(const struct at *a)
+{
+    return poisson_mass(a->v[0], a->L);
+}
+
+static const struct density {
+    const char *name, *text;
+    double (*ref)(const struct at *);
+    size_t params, values;
+    double most; /* of a count; 0 where values are any number */
+} DENSITY[] = {
+    {"normal", "param s = 1 > 0\nobs v ~ normal(2*x, s*exp(y))\n", ref_normal,
+     1, 1, 0},
+    {"student", "param s = 1 > 0, nu = 3 > 0\nobs v ~ student(x*y, s, nu)\n",
+     ref_student, 2, 1, 0},
+    {"poisson", "param a = 1 > 0\nlet m = a*x^2 + y\nobs v ~ poisson(m)\n",
+     ref_poisson, 1, 1, 6},
+    {"poisson of exp", "param a = 1\ninput u\nobs v ~ poisson(exp(a*x + u))\n",
+     ref_link, 1, 1, 6},
+    {"negbin", "param r = 1 > 0\nobs v ~ negbin(exp(x) + y, r)\n", ref_negbin,
+     1, 1, 6},
+    {"binomial", "param a = 1\nobs v ~ binomial(7, sigmoid(a*x))\n",
+     ref_binomial, 1, 1, 7},
+    {"binomial of a column", "param a = 1\nobs v ~ binomial(w, a*x*t)\n",
+     ref_trials, 1, 2, 4},
+    {"multinomial",
+     "param a = 1\nobs v[3] ~ multinomial(softmax([x, a*y, 0]))\n",
+     ref_multinomial, 1, 3, 4},
+    {"shares", "param a = 1\nobs v[3] ~ multinomial([x, a, y^2])\n", ref_shares,
+     1, 3, 4},
+    {"process", "param a = 1\nobs v ~ poisson_process(a*x)\n", ref_process, 1,
+     1, 6},
+};
+
+/* The log density of a spec's first obs as a program at one point. */
+struct run {
+    struct spec *spec;
+    struct program *program;
+    struct uniforms u;
+    struct workspace w;
+};
+
+static void run_open(struct run *r, const char *text, node output)
+{
+    char whole[400];
+    snprintf(whole, sizeof whole,
+             "state x, y\ndx = -x*dt + dW\ndy = -y*dt + dW\n%s", text);
+    r->spec = spec_of(whole);
+    if (!output) output = r->spec->obs[0].log_density;
+    assert_int_equal(graph_size(r->spec->graph, output), 1);
+    r->program =
+        program_new(r->spec->graph, 1, &output, r->spec->parameters, true);
+    assert_non_null(r->program);
+    assert_int_equal(uniforms_init(&r->u, r->program), 0);
+    assert_int_equal(workspace_init(&r->w, r->program, 1, true, false), 0);
+}
+
+static void run_close(struct run *r)
+{
+    workspace_free(&r->w);
+    uniforms_free(&r->u);
+    program_free(r->program);
+    spec_free(r->spec);
+}
+
+/* The value, and where wanted its slopes by x (2) and p (params). */
+static double run_at(struct run *r, const struct at *a, double *slope)
+{
+    const struct spec *s = r->spec;
+    double input[8] = {a->u}, one = 1.0, uniform_bar[64] = {0};
+    memcpy(input + s->inputs, a->v, s->values * sizeof *input);
+    input[s->inputs + s->values] = a->L;
+    struct points in = {
+        .P = 1, .state = a->x, .time = &a->t, .input = input, .slope = input};
+    program_prepare(r->program, a->p, &r->u);
+    program_forward(r->program, &r->u, &r->w, &in);
+    double value = program_output(r->program, &r->w, 1, 0)[0];
+    if (!slope) return value;
+    const double *bar = &one;
+    assert_true(program_uniforms(r->program) <= COUNT(uniform_bar));
+    memset(slope, 0, 2 * sizeof *slope);
+    program_vjp(r->program, &r->u, &r->w, &in, &bar, slope, uniform_bar);
+    program_finish(r->program, &r->u, uniform_bar);
+    memcpy(slope + 2, uniform_bar, s->parameters * sizeof *slope);
+    return value;
+}
+
+static void draw(const struct density *d, struct at *a)
+{
+    *a = (struct at){.t = random_in(0.2, 0.9),
+                     .u = random_in(-0.5, 0.5),
+                     .L = random_in(0.3, 4.0)};
+    random_fill(2, a->x, 0.2, 0.9);
+    random_fill(d->params, a->p, 0.5, 1.2);
+    for (size_t i = 0; i < d->values; i++)
+        a->v[i] =
+            d->most > 0 ? floor(random_in(0, d->most + 1)) : random_in(-2, 3);
+    if (d->ref == ref_trials) a->v[1] += a->v[0];
+}
+
+static void expect(const char *name, const char *what, double got,
+                   double wanted, double tolerance)
+{
+    if (!(fabs(got - wanted) <= tolerance * (1 + fabs(wanted))))
+        fail_msg("%s: %s is %.17g, should be %.17g", name, what, got, wanted);
+}
+
+/* (f(a + h) - f(a - h)) / 2h of the formula in C by *p, which is inside a. */
+static double difference(const struct density *d, struct at *a, double *p)
+{
+    double kept = *p, h = 1e-5;
+    *p = kept + h;
+    double up = d->ref(a);
+    *p = kept - h;
+    double down = d->ref(a);
+    *p = kept;
+    return (up - down) / (2 * h);
+}
+
+static void density__is_that_of_the_law(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(DENSITY); i++) {
+        const struct density *d = &DENSITY[i];
+        struct run r;
+        run_open(&r, d->text, 0);
+        assert_int_equal(r.spec->observations, 1);
+        assert_int_equal(r.spec->values, d->values);
+        for (int k = 0; k < 50; k++) {
+            struct at a;
+            double slope[8];
+            draw(d, &a);
+            expect(d->name, "log density", run_at(&r, &a, slope), d->ref(&a),
+                   1e-13);
+            for (size_t j = 0; j < 2 + d->params; j++) {
+                double *p = j < 2 ? &a.x[j] : &a.p[j - 2];
+                expect(d->name, "slope", slope[j], difference(d, &a, p), 1e-8);
+            }
         }
-        sum += (seen[i] - e) * (seen[i] - e) / e;
-        f += 1.0;
+        run_close(&r);
     }
-    if (f < 1.0) return 0.0;
-    return (cbrt(sum / f) - 1.0 + 2.0 / (9.0 * f)) / sqrt(2.0 / (9.0 * f));
 }
 
-static void check_law(const struct law_case *c)
-{
-    double *x = draws_of(c, DRAWS);
-    for (size_t i = 0; i < DRAWS; i++)
-        assert_true(!c->whole || (x[i] >= 0.0 && x[i] == floor(x[i])));
-    check_moments(c, DRAWS, x);
-    claim(c, "chi-square", pearson(c, DRAWS, x));
-    mem_free(x);
-}
-
-/* --- Distribution functions ----------------------------------------------- */
-
-static double normal_below(double x, double mean, double sd)
-{
-    return 0.5 * erfc(-(x - mean) / sd / sqrt(2.0));
-}
-
-/* The incomplete gamma function: x^a e^-x sum of x^n / Gamma(a + n + 1). */
-static double gamma_below(double x, double a, double b)
-{
-    (void)b;
-    if (x <= 0.0) return 0.0;
-    double term = exp(a * log(x) - x - lgamma(a + 1.0)), sum = term;
-    for (double n = 1.0; term > 1e-17 * sum || n < x - a; n++) {
-        term *= x / (a + n);
-        sum += term;
-    }
-    return sum;
-}
-
-/* 1/2 + the integral of the density from 0, over x = sqrt(nu) tan(angle). */
-static double student_below(double x, double nu, double b)
-{
-    (void)b;
-    enum { PIECES = 400 };
-    double end = atan(x / sqrt(nu)), h = end / PIECES, sum = 0.0;
-    double c = exp(lgamma(0.5 * (nu + 1.0)) - lgamma(0.5 * nu));
-    for (size_t i = 0; i <= PIECES; i++) {
-        double w = i == 0 || i == PIECES ? 1.0 : i % 2 ? 4.0 : 2.0;
-        sum += w * pow(cos(h * (double)i), nu - 1.0);
-    }
-    return 0.5 + c / sqrt(EXACT_PI) * sum * h / 3.0;
-}
-
-/* Sums of probabilities up to x, from logarithms. */
-static double sum_below(double x, double a, double b,
-                        double (*log_p)(double k, double a, double b))
-{
-    double sum = 0.0;
-    for (double k = 0.0; k <= x; k++)
-        sum += exp(log_p(k, a, b));
-    return sum;
-}
-
-static double poisson_p(double k, double m, double b)
-{
-    (void)b;
-    return k * log(m) - m - lgamma(k + 1.0);
-}
-
-static double poisson_below(double x, double m, double b)
-{
-    return sum_below(x, m, b, poisson_p);
-}
-
-/* The skewness is far below what can be seen. */
-static double large_below(double x, double mean, double b)
-{
-    return normal_below(x + 0.5, mean, sqrt(b > 0.0 ? mean * (1.0 - b) : mean));
-}
-
-static double negbin_p(double k, double m, double r)
-{
-    return lgamma(k + r) - lgamma(r) - lgamma(k + 1.0) - r * log1p(m / r) +
-           k * log(m / (m + r));
-}
-
-static double negbin_below(double x, double m, double r)
-{
-    return sum_below(x, m, r, negbin_p);
-}
-
-static double binomial_p(double k, double n, double p)
-{
-    double l = n - k;
-    if (l < 0.0) return -INFINITY;
-    return lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(l + 1.0) +
-           (k > 0.0 ? k * log(p) : 0.0) + (l > 0.0 ? l * log1p(-p) : 0.0);
-}
-
-static double binomial_below(double x, double n, double p)
-{
-    return sum_below(x, n, p, binomial_p);
-}
-
-static double huge_below(double x, double n, double p)
-{
-    return large_below(x, n * p, p);
-}
-
-/* --- Laws ----------------------------------------------------------------- */
-
-static double draw_uniform(struct sampler *s, double a, double b)
-{
-    (void)a, (void)b;
-    return sampler_uniform(s);
-}
-
-static double uniform_below(double x, double a, double b)
-{
-    (void)a, (void)b;
-    return fmin(fmax(x, 0.0), 1.0);
-}
-
-static double draw_normal(struct sampler *s, double a, double b)
-{
-    return a + b * sampler_normal(s);
-}
-
-static double draw_gamma(struct sampler *s, double a, double b)
-{
-    (void)b;
-    return sampler_gamma(s, a);
-}
-
-static double draw_student(struct sampler *s, double a, double b)
-{
-    (void)b;
-    return sampler_student(s, a);
-}
-
-static double draw_poisson(struct sampler *s, double a, double b)
-{
-    (void)b;
-    return sampler_poisson(s, a);
-}
-
-static void sampler__has_the_laws_of_the_line(void **state)
+/* All counts together have the probability 1: the constants are all there. */
+static void density__of_counts_sums_to_one(void **state)
 {
     (void)state;
-    check_law(&(struct law_case){"uniform", draw_uniform, uniform_below, 0, 0,
-                                 0.5, 1.0 / 12.0, -1.2, false});
-    check_law(&(struct law_case){"normal", draw_normal, normal_below, 0, 1, 0,
-                                 1, 0, false});
-    const double shape[] = {0.01, 0.3, 0.5, 1.0, 1.7, 12.0, 1000.0};
-    for (size_t i = 0; i < COUNT(shape); i++) {
-        double a = shape[i];
-        check_law(&(struct law_case){"gamma", draw_gamma, gamma_below, a, 0, a,
-                                     a, 6.0 / a, false});
-    }
-    const double nu[] = {0.5, 1.0, 3.0, 5.0, 30.0, 1e4};
-    for (size_t i = 0; i < COUNT(nu); i++) {
-        double a = nu[i];
-        check_law(&(struct law_case){"student", draw_student, student_below, a,
-                                     0, 0, a > 4.0 ? a / (a - 2.0) : NAN,
-                                     a > 8.0 ? 6.0 / (a - 4.0) : NAN, false});
-    }
-}
-
-static void sampler__has_the_law_of_poisson(void **state)
-{
-    (void)state;
-    const double mean[] = {1e-3, 0.7, 3.0, 9.99, 10.0, 15.0, 80.0, 1000.0};
-    for (size_t i = 0; i < COUNT(mean); i++) {
-        double m = mean[i];
-        check_law(&(struct law_case){"poisson", draw_poisson, poisson_below, m,
-                                     0, m, m, 1.0 / m, true});
-    }
-    for (double m = 1e9; m < 1e16; m *= 1e3)
-        check_law(&(struct law_case){"poisson", draw_poisson, large_below, m, 0,
-                                     m, m, 0, true});
-}
-
-static void sampler__has_the_negative_binomial_law(void **state)
-{
-    (void)state;
-    const double argument[][2] = {
-        {0.2, 0.1}, {3.0, 0.5}, {3.0, 1e6}, {20.0, 2.0}, {50.0, 30.0}};
-    for (size_t i = 0; i < COUNT(argument); i++) {
-        double m = argument[i][0], r = argument[i][1], v = m + m * m / r;
-        check_law(&(struct law_case){"negbin", sampler_negbin, negbin_below, m,
-                                     r, m, v, 6.0 / r + 1.0 / v, true});
+    for (size_t i = 0; i < COUNT(DENSITY); i++) {
+        const struct density *d = &DENSITY[i];
+        struct run r;
+        struct at a;
+        double sum = 0.0;
+        if (d->most == 0.0 || d->values > 2) continue;
+        run_open(&r, d->text, 0);
+        draw(d, &a);
+        a.v[1] = 9;
+        double last = d->ref == ref_trials     ? 9
+                      : d->ref == ref_binomial ? 7
+                                               : 200;
+        for (double n = 0; n <= last; n++) {
+            a.v[0] = n;
+            sum += exp(run_at(&r, &a, NULL));
+        }
+        expect(d->name, "the sum", sum, 1.0, 1e-12);
+        run_close(&r);
     }
 }
 
-static void sampler__has_the_binomial_law(void **state)
+/* By the integral of the rate the slope is n/L - 1. */
+static void process__moves_with_the_integral(void **state)
 {
     (void)state;
-    const double argument[][2] = {{1, 0.3},       {1, 0.999},  {10, 0.5},
-                                  {20, 0.4999},   {20, 0.5},   {21, 0.5},
-                                  {40, 0.75},     {1000, 0.3}, {1000, 0.01},
-                                  {1000, 0.0101}, {500, 0.98}, {1e5, 1e-5}};
-    for (size_t i = 0; i < COUNT(argument); i++) {
-        double n = argument[i][0], p = argument[i][1], v = n * p * (1.0 - p);
-        check_law(&(struct law_case){"binomial", sampler_binomial,
-                                     binomial_below, n, p, n * p, v,
-                                     (1.0 - 6.0 * p * (1.0 - p)) / v, true});
-    }
-    for (double n = 1e9; n < 1e16; n *= 1e3)
-        check_law(&(struct law_case){"binomial", sampler_binomial, huge_below,
-                                     n, 0.375, 0.375 * n, 0.375 * 0.625 * n, 0,
-                                     true});
+    struct run r;
+    const char *text = "obs n ~ poisson_process(exp(x))\n"
+                       "obs v ~ normal(y, 1)\n";
+    run_open(&r, text, 0);
+    struct spec *s = r.spec;
+    const struct obs_spec *o = &s->obs[0];
+    assert_int_equal(s->integrals, 1);
+    assert_int_equal(s->values, 2);
+    assert_true(o->rate == o->argument[0] && o->rate != 0);
+    assert_int_equal(s->obs[1].rate, 0);
+    assert_false(graph_depends(s->graph, o->log_density, OP_STATE));
+    node leaf = graph_leaf(s->graph, OP_INPUT, s->inputs + s->values, 1, 1);
+    node slope = graph_gradient(s->graph, o->log_density, leaf);
+    struct run by = {.spec = s};
+    by.program = program_new(s->graph, 1, &slope, s->parameters, true);
+    assert_int_equal(uniforms_init(&by.u, by.program), 0);
+    assert_int_equal(workspace_init(&by.w, by.program, 1, true, false), 0);
+    struct at a = {.v = {3, 0}, .L = 1.7};
+    expect("process", "slope", run_at(&by, &a, NULL), 3 / 1.7 - 1, 1e-13);
+    by.spec = NULL;
+    run_close(&by);
+    run_close(&r);
 }
 
-static void sampler__knows_the_edges_of_laws(void **state)
+/* Where the exact value is finite, so is ours: 0 log 0 is 0, and a link goes
+ * as far as it can. */
+static void density__is_finite_at_the_edge(void **state)
 {
     (void)state;
-    struct sampler s;
-    const struct random_key key = {.seed = 1, .purpose = RANDOM_OBSERVE};
-    for (size_t i = 0; i < 1000; i++) {
-        sampler_start(&s, &key, i);
-        assert_true(sampler_poisson(&s, 0.0) == 0.0);
-        assert_true(sampler_negbin(&s, 0.0, 2.0) == 0.0);
-        assert_true(sampler_binomial(&s, 0.0, 0.3) == 0.0);
-        assert_true(sampler_binomial(&s, 1e6, 0.0) == 0.0);
-        assert_true(sampler_binomial(&s, 1e6, 1.0) == 1e6);
-        assert_true(sampler_binomial(&s, 30.0, 1.0 - 1e-16) <= 30.0);
-        double u = sampler_uniform(&s);
-        assert_true(u > 0.0 && u < 1.0);
-    }
-}
-
-/* Each count is binomial, two together as well, and nothing is lost. */
-static void sampler__has_the_multinomial_law(void **state)
-{
-    (void)state;
-    enum { N = 50, KINDS = 4 };
-    const double p[2 * KINDS] = {2, 9, 0, 9, 5, 9, 3, 9};
-    struct law_case c[] = {
-        {"multinomial 1", NULL, binomial_below, N, 0.2, 10, 8, 0, true},
-        {"multinomial 3", NULL, binomial_below, N, 0.5, 25, 12.5, 0, true},
-        {"multinomial 1 + 4", NULL, binomial_below, N, 0.5, 25, 12.5, 0, true}};
-    double *x[COUNT(c)];
-    struct random_key key = {.seed = 3, .purpose = RANDOM_OBSERVE};
-    for (size_t k = 0; k < COUNT(c); k++)
-        x[k] = NEW(double, DRAWS);
-    for (size_t i = 0; i < DRAWS; i++) {
-        struct sampler s;
-        double count[2 * KINDS] = {0};
-        sampler_start(&s, &key, i);
-        sampler_multinomial(&s, N, KINDS, p, 2, count, 2);
-        x[0][i] = count[0];
-        x[1][i] = count[4];
-        x[2][i] = count[0] + count[6];
-        assert_true(count[2] == 0.0 && count[0] + count[4] + count[6] == N);
-    }
-    for (size_t k = 0; k < COUNT(c); k++) {
-        c[k].kurtosis = (1.0 - 6.0 * c[k].variance / N) / c[k].variance;
-        check_moments(&c[k], DRAWS, x[k]);
-        claim(&c[k], "chi-square", pearson(&c[k], DRAWS, x[k]));
-        mem_free(x[k]);
-    }
-}
-
-/* The test itself: a law that is off by a few hundredths is seen. */
-static void sampler__would_be_caught(void **state)
-{
-    (void)state;
-    const struct law_case wrong[] = {
-        {"poisson", draw_poisson, poisson_below, 15.0, 0, 0, 0, 0, true},
-        {"gamma", draw_gamma, gamma_below, 1.7, 0, 0, 0, 0, false}};
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        struct law_case c = wrong[i];
-        double *x = draws_of(&c, DRAWS);
-        c.a *= SLOWER > 1 ? 1.15 : 1.04;
-        assert_true(pearson(&c, DRAWS, x) > 2.0 * WITHIN);
-        mem_free(x);
+    static const struct {
+        const char *text;
+        struct at at;
+        double wanted;
+    } EDGE[] = {
+        {"obs v ~ poisson(x)\n", {.x = {0}, .v = {0}}, 0},
+        {"obs v ~ poisson(exp(x))\n", {.x = {-900}, .v = {2}}, -1800 - M_LN2},
+        {"obs v[2] ~ poisson(exp([x, y]))\n", {.x = {-900}, .v = {1}}, -900},
+        {"obs v ~ poisson_process(x)\n", {.v = {0}, .L = 0}, 0},
+        {"obs v ~ negbin(x, 2)\n", {.x = {0}, .v = {0}}, 0},
+        {"obs v ~ binomial(4, x)\n", {.x = {1}, .v = {4}}, 0},
+        {"obs v ~ binomial(4, x)\n", {.x = {0}, .v = {0}}, 0},
+        {"obs v ~ binomial(4, sigmoid(x))\n",
+         {.x = {800}, .v = {3}},
+         -800 + 2 * M_LN2},
+        {"obs v ~ binomial(4, sigmoid(x))\n",
+         {.x = {-800}, .v = {1}},
+         -800 + 2 * M_LN2},
+        {"obs v[2] ~ multinomial([x, 1])\n", {.x = {0}, .v = {0, 3}}, 0},
+        {"obs v[2] ~ multinomial(softmax([x, y]))\n",
+         {.x = {-900, 0}, .v = {2, 0}},
+         -1800},
+    };
+    for (size_t i = 0; i < COUNT(EDGE); i++) {
+        struct run r;
+        double slope[8];
+        run_open(&r, EDGE[i].text, 0);
+        expect(EDGE[i].text, "log density", run_at(&r, &EDGE[i].at, slope),
+               EDGE[i].wanted, 1e-12);
+        assert_true(isfinite(slope[0]) && isfinite(slope[1]));
+        run_close(&r);
     }
 }
 
-/* A sampler's numbers are its own, whatever was drawn from others before. */
-static void sampler__is_a_function_of_its_address(void **state)
+/* What is outside of the law is NaN, and never a likelihood. */
+static void density__outside_of_the_law_is_nan(void **state)
 {
     (void)state;
-    struct sampler a, b;
-    struct random_key key = {.seed = 1, .purpose = RANDOM_OBSERVE, .item = 4};
-    double x[100];
-    sampler_start(&a, &key, 3);
-    for (size_t i = 0; i < COUNT(x); i++)
-        x[i] = sampler_gamma(&a, 0.7);
-    sampler_start(&b, &key, 4);
-    assert_true(sampler_gamma(&b, 0.7) != x[0]);
-    key.iteration = 1;
-    sampler_start(&b, &key, 3);
-    assert_true(sampler_gamma(&b, 0.7) != x[0]);
-    key.iteration = 0;
-    sampler_start(&b, &key, 3);
-    for (size_t i = 0; i < COUNT(x); i++)
-        assert_true(sampler_gamma(&b, 0.7) == x[i]);
+    static const char *const TEXT[] = {
+        "obs v ~ normal(0, x)\n",          "obs v ~ student(0, x, 3)\n",
+        "obs v ~ student(0, 1, x)\n",      "obs v ~ poisson(x)\n",
+        "obs v ~ negbin(x, 2)\n",          "obs v ~ negbin(1, x)\n",
+        "obs v ~ binomial(4, x)\n",        "obs v ~ binomial(4, 1 - x)\n",
+        "obs v[2] ~ multinomial([x, 1])\n"};
+    for (size_t i = 0; i < COUNT(TEXT); i++)
+        for (double v = 0; v < 3; v++) {
+            struct run r;
+            struct at a = {.x = {-0.5}, .v = {v, 1}};
+            run_open(&r, TEXT[i], 0);
+            if (!isnan(run_at(&r, &a, NULL)))
+                fail_msg("%s at %g is %g", TEXT[i], v, run_at(&r, &a, NULL));
+            run_close(&r);
+        }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sampler__has_the_laws_of_the_line),
-        cmocka_unit_test(sampler__has_the_law_of_poisson),
-        cmocka_unit_test(sampler__has_the_negative_binomial_law),
-        cmocka_unit_test(sampler__has_the_binomial_law),
-        cmocka_unit_test(sampler__has_the_multinomial_law),
-        cmocka_unit_test(sampler__knows_the_edges_of_laws),
-        cmocka_unit_test(sampler__would_be_caught),
-        cmocka_unit_test(sampler__is_a_function_of_its_address),
+        cmocka_unit_test(density__is_that_of_the_law),
+        cmocka_unit_test(density__of_counts_sums_to_one),
+        cmocka_unit_test(process__moves_with_the_integral),
+        cmocka_unit_test(density__is_finite_at_the_edge),
+        cmocka_unit_test(density__outside_of_the_law_is_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

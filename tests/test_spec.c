@@ -164,7 +164,11 @@ static void examples__parse(void **state)
         "input u                      # a column, interpolated\n"
         "net   n(x, u) -> 1 : 16 tanh\n"
         "param a = 1, s = 1 > 0, e = 0.1 > 0\n"
-        "dx = (-a*x + n)*dt + s*dW    # physics plus a network\n",
+        "dx = (-a*x + n)*dt + s*dW    # physics plus a network\n"
+        "obs y ~ normal(x, e)\n",
+        "state l                      # stochastic intensity\n"
+        "dl = -l*dt + dW\n"
+        "obs n ~ poisson(exp(l))\n",
         "state z[2]\nnet f(z) -> 2 : 64 64 tanh\ndz = f*dt + dW\n",
     };
     for (size_t i = 0; i < COUNT(TEXT); i++)
@@ -255,9 +259,12 @@ static void scribble(char *out, size_t size, int depth)
 static void nonsense__is_refused_or_understood(void **state)
 {
     (void)state;
+    static const char *const LAW[8] = {
+        "", "obs o[2] ~ normal(1, ",   "", "init x ~ normal(0, ",
+        "", "obs o[2] ~ multinomial(", "", "obs o ~ binomial(N, "};
     size_t good = 0;
     for (int i = 0; i < 20000; i++) {
-        char text[4000], z[1000], dx[1000], dy[1000];
+        char text[6000], z[1000], dx[1000], dy[1000];
         scribble(z, sizeof z, (int)random_below(3));
         scribble(dx, sizeof dx, (int)random_below(4));
         scribble(dy, sizeof dy, (int)random_below(3));
@@ -266,8 +273,9 @@ static void nonsense__is_refused_or_understood(void **state)
                  "param L[2,2] lower, r[1,2] = 1, M[2,3] = 1, k[2] = 1\n"
                  "const B[3,3] = 2, c = 0\nnet f(x) -> 2 : 3 tanh\n"
                  "let e = sum(x^2)*u\nlet z = %s\n"
-                 "dx = dW + %s\ndy = dW + (%s)*dt\n",
-                 random_below(2) ? z : "1", dx, random_below(2) ? dy : "1");
+                 "dx = dW + %s\ndy = dW + (%s)*dt\n%s%s%s",
+                 random_below(2) ? z : "1", dx, random_below(2) ? dy : "1",
+                 LAW[i % 8], *LAW[i % 8] ? z : "", *LAW[i % 8] ? ")\n" : "");
         gsv_model *m = gsv_model_parse(text, "nonsense");
         good += m != NULL;
         if (!m && gsv_last_status() != GSV_BAD_INPUT) fail_msg("%s", text);

@@ -30,8 +30,10 @@ double digamma(double x)
         return r == 0.0 ? NAN : digamma(1.0 - x) - PI / tan(PI * r);
     }
     double sum = 0.0;
-    for (; x < GAMMA_SHIFT; x += 1.0)
+    while (x < GAMMA_SHIFT) {
         sum -= 1.0 / x;
+        x += 1.0;
+    }
     double w = 1.0 / (x * x), series = 0.0;
     for (int k = GAMMA_TERMS; k > 0; k--)
         series = w * (series + BERNOULLI[k - 1] / (2.0 * k));
@@ -46,8 +48,10 @@ double trigamma(double x)
         return root * root - trigamma(1.0 - x);
     }
     double sum = 0.0;
-    for (; x < GAMMA_SHIFT; x += 1.0)
+    while (x < GAMMA_SHIFT) {
         sum += 1.0 / (x * x);
+        x += 1.0;
+    }
     double w = 1.0 / (x * x), series = 0.0;
     for (int k = GAMMA_TERMS; k > 0; k--)
         series = w * (series + BERNOULLI[k - 1]);

@@ -269,11 +269,12 @@ struct sum sum_function(struct pen *p, const char *name, struct sum a)
 
 /* --- Text --------------------------------------------------------------- */
 
-/* With as many digits as it takes, and no more. */
+/* With as many digits as it takes, and no more: %g takes zeros off the end, and
+ * writes 10 with two digits or more, else 1e+01. */
 static const char *number_text(struct pen *p, double value)
 {
     char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }

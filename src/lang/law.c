@@ -50,6 +50,7 @@ size_t law_find(const char *name)
 
 bool law_allows(enum law_range range, double value)
 {
+    if (!isfinite(value)) return false;
     switch (range) {
     case RANGE_ANY: break;
     case RANGE_POSITIVE: return value > 0.0;

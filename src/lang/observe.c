@@ -60,7 +60,7 @@ int check_law_arguments(struct builder *b, const struct expr *call, size_t law)
 int check_law_numbers(struct builder *b, const struct expr *e, size_t law,
                       size_t argument, node value)
 {
-    static const char *const WANTED[] = {[RANGE_ANY] = "",
+    static const char *const WANTED[] = {[RANGE_ANY] = "a finite number",
                                          [RANGE_POSITIVE] = "positive",
                                          [RANGE_PROBABILITY] = "from 0 to 1",
                                          [RANGE_WHOLE] =
@@ -141,7 +141,8 @@ static int find_trials(struct builder *b, struct line *l)
                         "or one for all of them",
                         l->name->name, l->name->rows,
                         l->name->rows == 1 ? "column" : "columns");
-    if (!strcmp(d->name, l->name->name))
+    if (!strcmp(d->name, l->name->name) ||
+        (!d->rank && is_column_of(l->name, d->name)))
         return complain(b->source, d->place,
                         "'%s' cannot be the number of its own trials", d->name);
     return 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "lang/law.h"
 #include "sde/model.h"
 #include "sde/names.h"
 
@@ -86,10 +87,10 @@ static bool is_taken(const gsv_model *m, char letter)
 {
     const struct spec *s = m->spec;
     const char digits[] = "0123456789";
-    for (size_t i = 0; i < s->dim + s->inputs + s->params; i++) {
-        const char *name = i < s->dim + s->inputs
-                               ? m->column[i]
-                               : s->param[i - s->dim - s->inputs].name;
+    size_t columns = s->dim + s->inputs + s->values;
+    for (size_t i = 0; i < columns + s->params; i++) {
+        const char *name =
+            i < columns ? m->column[i] : s->param[i - columns].name;
         if (name[0] == letter && !name[1 + strspn(name + 1, digits)])
             return true;
     }
@@ -293,6 +294,109 @@ static int map(FILE *out, const gsv_model *m)
     return status;
 }
 
+/* --- Noisy observations ----------------------------------------------------
+ */
+
+/* A softmax is said once for all of its elements. */
+static int put_softmax(FILE *out, const struct graph *g, node a,
+                       const struct graph_names *names)
+{
+    char *text = graph_element_text(g, a, 0, names);
+    if (!text) return GSV_NO_MEMORY;
+    size_t n = strlen(text);
+    bool first = n > 3 && !strcmp(text + n - 3, "[1]");
+    fprintf(out, "%.*s", (int)(first ? n - 3 : n), text);
+    mem_free(text);
+    return 0;
+}
+
+/* A number as it is, a vector in brackets. */
+static int put_argument(FILE *out, const struct graph *g, node a,
+                        const struct graph_names *names)
+{
+    size_t n = graph_size(g, a);
+    if (graph_info(g, a)->op == OP_SOFTMAX)
+        return put_softmax(out, g, a, names);
+    if (n > 1) fputc('[', out);
+    for (size_t i = 0; i < n && i < MOST_ROWS; i++) {
+        char *text = graph_element_text(g, a, i, names);
+        if (!text) return GSV_NO_MEMORY;
+        fprintf(out, "%s%s", i ? ", " : "", text);
+        mem_free(text);
+    }
+    if (n > MOST_ROWS) fputs(", ...", out);
+    if (n > 1) fputc(']', out);
+    return 0;
+}
+
+static int put_obs(FILE *out, const gsv_model *m, const struct obs_spec *o,
+                   const struct graph_names *names)
+{
+    const struct spec *s = m->spec;
+    size_t n = o->values - law_given(o);
+    int status = 0;
+    for (size_t i = 0; i < n && i < MOST_ROWS; i++)
+        fprintf(out, "%s%s", i ? ", " : "  ", s->value_column[o->value + i]);
+    fprintf(out, "%s ~ %s(", n > MOST_ROWS ? ", ..." : "",
+            LAW_TABLE[o->law].name);
+    for (size_t i = 0; !status && i < LAW_TABLE[o->law].arguments; i++) {
+        if (i) fputs(", ", out);
+        status = put_argument(out, s->graph, o->argument[i], names);
+    }
+    fputs(")\n", out);
+    return status;
+}
+
+static int first_values(FILE *out, const gsv_model *m,
+                        const struct graph_names *names)
+{
+    const struct spec *s = m->spec;
+    fprintf(out, "%-15s of the latent states\n", "first values");
+    for (size_t i = 0, shown = 0; i < s->dim; i++) {
+        if (!s->latent[i]) continue;
+        if (shown++ == MOST_ROWS) {
+            fputs("  ...\n", out);
+            break;
+        }
+        char *mean = graph_element_text(s->graph, s->init_mean, i, names);
+        char *sd = graph_element_text(s->graph, s->init_deviation, i, names);
+        if (mean && sd)
+            fprintf(out, "  %s ~ normal(%s, %s)\n", m->column[i], mean, sd);
+        bool failed = !mean || !sd;
+        mem_free(mean);
+        mem_free(sd);
+        if (failed) return GSV_NO_MEMORY;
+    }
+    return 0;
+}
+
+static int latent_names(FILE *out, const gsv_model *m)
+{
+    size_t n = 0;
+    const char **name = NEW(const char *, m->spec->dim);
+    if (!name) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < m->spec->dim; i++)
+        if (m->spec->latent[i]) name[n++] = m->column[i];
+    names(out, "latent", n, name);
+    mem_free(name);
+    return 0;
+}
+
+static int observations(FILE *out, const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    struct graph_names names = spec_names(s, m->column, m->column + s->dim);
+    if (!spec_is_latent(s)) return 0;
+    int status = latent_names(out, m);
+    if (s->observations)
+        fprintf(out, "%-15s given the states\n", "observations");
+    for (size_t i = 0; !status && i < s->observations; i++) {
+        if (i < MOST_ROWS) status = put_obs(out, m, &s->obs[i], &names);
+        else if (i == MOST_ROWS) fputs("  ...\n", out);
+    }
+    return status ? status : first_values(out, m, &names);
+}
+
 /* --- All of it ----------------------------------------------------------- */
 
 static void networks(FILE *out, const struct graph *g)
@@ -312,10 +416,11 @@ static int write_all(FILE *out, const gsv_model *m)
     const struct spec *s = m->spec;
     names(out, s->mapped ? "data" : "states", s->dim, m->column);
     if (s->inputs) names(out, "inputs", s->inputs, m->column + s->dim);
+    int status = observations(out, m);
     fprintf(out, "%-15s %s, %s, %zu %s\n", "noise",
             s->diagonal ? "diagonal" : "full matrix", noise_kind(s), s->noises,
             s->noises == 1 ? "source" : "sources");
-    int status = map(out, m);
+    if (!status) status = map(out, m);
     networks(out, s->graph);
     size_t numbers = 0, params = 0;
     for (size_t i = 0; i < s->params; i++) {

@@ -22,8 +22,8 @@ static int refuse(const struct gaps *g, size_t track, size_t row, size_t i,
     char line[32] = "";
     if (s->line[row]) snprintf(line, sizeof line, ":%zu", s->line[row]);
     return fail(GSV_BAD_INPUT,
-                "%s%s: series '%s' at time %g has '%s' = %.10g, but of '%s' "
-                "this is %s",
+                "%s%s: series '%s' at time %g has '%s' = %.10g, but a value "
+                "of '%s' is %s",
                 s->source, line, s->label[track], s->time[row],
                 g->spec->value_column[i], gaps_value(g, i, row), law, wanted);
 }
