@@ -83,8 +83,8 @@ static double stirling_error(double k)
     double factorial = 1.0, kk = k * k;
     if (k >= 16.0)
         return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * kk)) / kk) / k;
-    for (double i = 2.0; i <= k; i += 1.0)
-        factorial *= i;
+    for (size_t i = 2; i <= (size_t)k; i++)
+        factorial *= (double)i;
     return log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(TWO_PI);
 }
 
