@@ -281,23 +281,6 @@ static void columns__of_observations_must_be_there(void **state)
 }
 
 /* What needs the states in the data says that they are not there. */
-static void latent__are_refused_by_likelihood_and_fit(void **state)
-{
-    (void)state;
-    gsv_model *m = parse("state x\nparam e = 1 > 0\ndx = dW\n"
-                         "obs v ~ normal(x, e)\n");
-    gsv_series *s = csv_of(m, "time,v\n0,1\n1,2\n");
-    gsv_options o = gsv_options_default();
-    gsv_fit_options f = gsv_fit_options_default();
-    gsv_result r;
-    assert_int_equal(gsv_loglik(m, s, &o, &r), GSV_BAD_INPUT);
-    assert_non_null(strstr(gsv_last_error(), "not supported yet"));
-    assert_int_equal(gsv_fit(m, s, &f), GSV_BAD_INPUT);
-    assert_non_null(strstr(gsv_last_error(), "not supported yet"));
-    gsv_series_free(s);
-    gsv_model_free(m);
-}
-
 /* --- Memory --------------------------------------------------------------- */
 
 static void memory__may_fail_anywhere(void **state)
@@ -332,7 +315,6 @@ int main(void)
         cmocka_unit_test(gaps__have_the_values_and_what_is_missing),
         cmocka_unit_test(values__that_no_law_allows_are_refused),
         cmocka_unit_test(columns__of_observations_must_be_there),
-        cmocka_unit_test(latent__are_refused_by_likelihood_and_fit),
         cmocka_unit_test(memory__may_fail_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

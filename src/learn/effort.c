@@ -19,6 +19,20 @@ static bool chosen_by_user(const gsv_options *o)
            o->reference != GSV_REFERENCE_AUTO || o->form != GSV_FORM_AUTO;
 }
 
+/* States that are not in the data: one step a gap, then some. */
+static void plan_for_latent(struct learner *l, const gsv_options *o)
+{
+    l->stage[0] = l->stage[1] = *o;
+    if (!o->steps && o->step == 0.0) {
+        l->stages = 2;
+        l->stage[0].steps = 1;
+        l->stage[0].reference = GSV_REFERENCE_LINEAR;
+        l->stage[0].form = GSV_FORM_MIDPOINT;
+        l->stage[1].steps = 4;
+    }
+    l->chosen = true;
+}
+
 void effort_plan(struct learner *l)
 {
     gsv_options o = l->o->estimator;
@@ -26,7 +40,11 @@ void effort_plan(struct learner *l)
     o.gradient = true;
     o.tolerance = 0.0;
     l->stages = 1;
-    l->chosen = chosen_by_user(&o) || spec_is_latent(l->m->spec);
+    l->chosen = chosen_by_user(&o);
+    if (spec_is_latent(l->m->spec)) {
+        plan_for_latent(l, &o);
+        return;
+    }
     if (l->chosen) {
         if (!o.paths) o.paths = adam ? 8 : 64;
         if (!o.steps) o.steps = 8;

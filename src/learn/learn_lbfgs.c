@@ -170,7 +170,7 @@ static int run_stages(struct round *r)
     l->ended = GSV_ENDED_CONVERGED;
     while (!status && !done && (size_t)l->now.stage < l->stages) {
         size_t stage = (size_t)l->now.stage;
-        if (stage == 1 && l->now.round == 0.0)
+        if (stage == 1 && l->now.round == 0.0 && !l->chosen)
             status = effort_by_score(l, l->theta, SHARE);
         if (!status)
             status = objective_init(&r->all, l->m, l->s, &l->stage[stage],

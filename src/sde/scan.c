@@ -47,10 +47,28 @@ static gsv_options pair_options(const gsv_options *o)
 {
     gsv_options p = *o;
     p.paths = 1;
+    if (!p.steps) p.steps = 8;
     p.tolerance = 0.0;
     p.joint = p.richardson = p.delta = false;
     if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
     return p;
+}
+
+/* A linear drift's densities are exact in one step. */
+static bool drift_is_linear(const gsv_model *m)
+{
+    const struct spec *spec = m->spec;
+    struct graph *g = m->calls || m->bridged ? NULL : graph_copy(spec->graph);
+    bool linear = g != NULL;
+    if (!g) return false;
+    node leaf = graph_leaf(g, OP_STATE, 0, spec->dim, 1);
+    for (size_t i = 0; linear && i < spec->dim; i++) {
+        node row = graph_slice(g, m->unit_drift, i, 1, 1);
+        row = graph_gradient(g, row, leaf);
+        linear = !g->failed && !graph_depends(g, row, OP_STATE);
+    }
+    graph_free(g);
+    return linear;
 }
 
 static int make_memory(struct scan *s)
@@ -82,6 +100,12 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
         (struct scan){.model = m, .options = pair_options(o), .J = SCAN_POINTS};
     int status = stops_init(&s->stops, m, series);
     if (status) return status;
+    if (drift_is_linear(m)) {
+        s->options.steps = 1;
+        s->options.step = 0.0;
+        s->options.reference = GSV_REFERENCE_LINEAR;
+        s->options.form = GSV_FORM_AUTO;
+    }
     s->chunk = MOST_PAIRS / (s->J * s->J);
     if (s->chunk > s->stops.count) s->chunk = s->stops.count;
     s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
