@@ -276,6 +276,7 @@ int support_prepare(struct support *s, const double *guide)
     program_prepare(s->place, values, &s->place_uniforms);
     program_prepare(s->weigh, s->model->value, &s->weigh_uniforms);
     s->frozen = guide != NULL;
+    memset(s->weigh_bar, 0, program_uniforms(s->weigh) * sizeof *s->weigh_bar);
     if (guide) program_prepare(s->weigh, guide, &s->guide_uniforms);
     int status = smooth_all(s, values);
     return status ? status : factor_all(s);
