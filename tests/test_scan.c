@@ -136,6 +136,44 @@ static void ring__is_kalmans(void **state)
     }
 }
 
+/* One state is in the data as it is, the other one nowhere: given the first
+ * row, whose exact state has no density. */
+static void mixed__is_kalmans(void **state)
+{
+    (void)state;
+    static const char *const NAME[] = {"x"};
+    enum { N = 40, SEEDS = 6 };
+    double t[N], x[2 * N], y[N], mean = 0.0, sd = 0.0;
+    struct exact_linear m = {.d = 2,
+                             .noises = 2,
+                             .outputs = 1,
+                             .A = {-1.0, 1.0, 0.0, -0.5},
+                             .G = {0.4, 0.0, 0.2, 0.6},
+                             .H = {1.0, 0.0},
+                             .P0 = {1.0, 0.0, 0.0, 0.25}};
+    times(N, 0.25, t);
+    exact_linear_data(&m, N, t, 9, x, y);
+    double exact = exact_kalman(&m, N, t, y, NULL) - exact_normal(y[0], 0, 1);
+    gsv_model *model = model_of("state x, l\n dx = (l - x)*dt + 0.4*dW1\n"
+                                "dl = -0.5*l*dt + 0.2*dW1 + 0.6*dW2\n"
+                                "init l ~ normal(0, 0.5)");
+    gsv_series *s = series_of(N, t, 1, NAME, y);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        gsv_options o = default_options();
+        o.seed = seed;
+        gsv_result r = loglik_of(model, s, &o);
+        mean += (r.loglik - exact) / SEEDS;
+        sd += (r.loglik - exact) * (r.loglik - exact) / SEEDS;
+        gsv_result_free(&r);
+    }
+    print_message("mixed: %.5f off in the mean, %.5f root mean square\n", mean,
+                  sqrt(sd));
+    assert_near(mean, 0.0, 0.01 + 2.0 * sqrt(sd / SEEDS));
+    assert_true(sqrt(sd) < 0.1);
+    gsv_series_free(s);
+    gsv_model_free(model);
+}
+
 /* --- A double well -----------------------------------------------------------
  */
 
@@ -281,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ou__is_kalmans),
         cmocka_unit_test(ring__is_kalmans),
+        cmocka_unit_test(mixed__is_kalmans),
         cmocka_unit_test(well__is_the_grids),
         cmocka_unit_test(gradient__is_that_of_the_value),
         cmocka_unit_test(bits__are_the_same_on_any_threads),

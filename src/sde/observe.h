@@ -49,24 +49,27 @@ bool stop_is_first(const struct stops *s, size_t n);
 
 /* --- support.c ------------------------------------------------------------ */
 
-/* The laws that points are drawn from, of all stops, in unit diffusion. */
+/* The laws that points are drawn from, of all stops. */
 struct support {
     const gsv_model *model;
     const struct stops *stops;
     const gsv_options *options;
     size_t d, J;
-    double *mean, *root;   /* (stops, d), (stops, d, d): lower factors        */
-    double *log_root;      /* (stops) log |det| of the factor                 */
-    struct graph *graph;   /* the model's, with what follows                  */
-    struct program *place; /* x of y                                        */
-    struct program *weigh; /* over x: log |det dT/dx|, the first state's log
-                              density, every obs's                          */
-    struct uniforms place_uniforms, weigh_uniforms;
-    struct uniforms guide_uniforms; /* of weigh, for q */
+    double *mean, *root; /* (stops, d), (stops, d, d): of stretched states u; */
+                         /* lower factors, of the states that are not exact   */
+    double *log_root;    /* (stops) log |det| of the factor                   */
+    struct graph *graph; /* the model's, with what follows                    */
+    struct program *sigma; /* u = sigma y */
+    struct program *place; /* x of u */
+    struct program *weigh; /* over x: du/dx, the first state's log density, */
+    /* every obs's                                       */
+    struct uniforms sigma_uniforms, place_uniforms, weigh_uniforms;
+    struct uniforms guide_uniforms; /* of weigh, for q      */
     bool frozen;                    /* whether these differ */
-    struct workspace place_space, weigh_space;
+    struct workspace sigma_space, place_space, weigh_space;
     size_t capacity; /* points of a chunk */
-    double *y, *x;   /* (d, capacity)     */
+    double *u, *x;   /* (d, capacity)     */
+    double *small;   /* (2, d, d)         */
     double *time, *input, *slope;
     double *log_g;     /* (capacity) of observations and of the first state   */
     double *log_q;     /* (capacity)                                          */

@@ -77,8 +77,7 @@ static int add_track(struct stops *s, size_t track)
 int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
 {
     *s = (struct stops){0};
-    int status = gaps_inputs_init(&s->gaps, m, series);
-    s->gaps.series = series;
+    int status = gaps_init(&s->gaps, m, series);
     if (!status) status = find_columns(s);
     if (status) return status;
     s->first = NEW(size_t, series->tracks + 1);

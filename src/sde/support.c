@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Support points: drawn in coordinates of unit diffusion from a law somewhat
- * wider than the smoother's. Of states that were observed exactly in a row, all
- * points have the observed values; the others are then drawn in the equations'
- * own coordinates. */
+/* Support points: drawn from about the smoother's law, in the coordinates u of
+ * stretched states (unit.c), where each state is by itself: y = sigma^-1 u. Of
+ * states that were observed exactly in a row all points have what was observed,
+ * and q is a density of the others. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const double TAIL = 0.15;
 static const double LOG_TWO_PI = 1.8378770664093454836;
 
 /* Outputs of weigh: before those of the observations. */
-enum { JACOBIAN, FIRST_STATE, OBSERVED };
+enum { SLOPES, FIRST_STATE, OBSERVED };
 
 /* --- Expressions -----------------------------------------------------------
  */
@@ -54,15 +54,27 @@ static int make_programs(struct support *s)
         mem_free(output);
         return GSV_NO_MEMORY;
     }
-    output[JACOBIAN] = m->log_jacobian;
+    node leaf = graph_leaf(g, OP_STATE, 0, s->d, 1);
+    node u = spec->stretch
+                 ? graph_substitute(g, spec->stretch, spec->state_of_data)
+                 : spec->state_of_data;
+    node ones = graph_fill(g, graph_number(g, 1.0), s->d, 1);
+    output[SLOPES] = graph_directional(g, u, leaf, ones);
     output[FIRST_STATE] = first_density(g, spec, spec->state_of_data);
     for (size_t k = 0; k < spec->observations; k++)
         output[OBSERVED + k] =
             graph_substitute(g, spec->obs[k].log_density, spec->state_of_data);
     bool wide = s->options->wide;
-    s->place = program_new(g, 1, &m->data_state, n, wide);
+    node x = spec->unstretch
+                 ? graph_substitute(g, spec->data_of_state, spec->unstretch)
+                 : spec->data_of_state;
+    s->place = program_new(g, 1, &x, n, wide);
+    s->sigma = program_new(g, 1, &spec->sigma, n, wide);
     s->weigh = g->failed ? NULL : program_new(g, outputs, output, n, wide);
     mem_free(output);
+    if (!s->sigma || uniforms_init(&s->sigma_uniforms, s->sigma) ||
+        workspace_init(&s->sigma_space, s->sigma, 1, false, false))
+        return GSV_NO_MEMORY;
     if (!s->place || !s->weigh || uniforms_init(&s->place_uniforms, s->place) ||
         uniforms_init(&s->weigh_uniforms, s->weigh) ||
         uniforms_init(&s->guide_uniforms, s->weigh) ||
@@ -85,7 +97,8 @@ static int make_memory(struct support *s)
     } part[] = {{&s->mean, n * d},
                 {&s->root, n * d * d},
                 {&s->log_root, n},
-                {&s->y, d * P},
+                {&s->u, d * P},
+                {&s->small, 2 * d * d},
                 {&s->x, d * P},
                 {&s->time, P},
                 {&s->input, inputs * P},
@@ -120,6 +133,9 @@ int support_init(struct support *s, const gsv_model *m,
 
 void support_free(struct support *s)
 {
+    workspace_free(&s->sigma_space);
+    uniforms_free(&s->sigma_uniforms);
+    program_free(s->sigma);
     workspace_free(&s->place_space);
     workspace_free(&s->weigh_space);
     uniforms_free(&s->place_uniforms);
@@ -130,6 +146,34 @@ void support_free(struct support *s)
     if (s->graph) graph_free(s->graph);
     arena_free(&s->arena);
     *s = (struct support){0};
+}
+
+static struct points points_of(const struct support *s, const double *state,
+                               size_t P)
+{
+    return (struct points){.P = P,
+                           .state = state,
+                           .time = s->time,
+                           .input = s->input,
+                           .slope = s->slope};
+}
+
+/* Inputs and values of a stop as those of point `at`. What is missing is 1,
+ * which is a value of every law: its density is not looked at, but must not be
+ * NaN. */
+static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
+{
+    const struct stops *all = s->stops;
+    const struct spec *spec = s->model->spec;
+    const struct stop *here = &all->stop[stop];
+    if (spec->inputs)
+        gap_inputs(&all->gaps, here->track, here->time, false, s->input + at,
+                   s->slope + at, P);
+    for (size_t k = 0; k < spec->values; k++) {
+        double v = stops_value(all, k, here->row);
+        s->input[(spec->inputs + k) * P + at] = isnan(v) ? 1.0 : v;
+        s->slope[(spec->inputs + k) * P + at] = 0.0;
+    }
 }
 
 /* --- The laws ---------------------------------------------------------------
@@ -180,15 +224,43 @@ static int factor(struct support *s, size_t stop, size_t n)
     return 0;
 }
 
+/* From y to u = sigma y: the mean, and the covariance of what is not exact, as
+ * a matrix of its own. */
+static void stretch_law(struct support *s, size_t stop)
+{
+    size_t d = s->d, n = 0;
+    const struct spec *spec = s->model->spec;
+    double *mean = s->mean + stop * d, *cov = s->root + stop * d * d;
+    double *S = s->small, *T = S + d * d;
+    read_inputs(s, stop, 0, 1);
+    s->time[0] = s->stops->stop[stop].time;
+    struct points in = points_of(s, s->u, 1);
+    program_forward(s->sigma, &s->sigma_uniforms, &s->sigma_space, &in);
+    const double *sigma = program_output(s->sigma, &s->sigma_space, 1, 0);
+    for (size_t i = 0; i < d * d; i++)
+        S[i] = !spec->diagonal    ? sigma[i]
+               : i % (d + 1) == 0 ? sigma[i / (d + 1)]
+                                  : 0.0;
+    linalg_product(d, d, 1, S, false, mean, false, T);
+    memcpy(mean, T, d * sizeof *mean);
+    linalg_product(d, d, d, S, false, cov, false, T);
+    linalg_product(d, d, d, T, false, S, true, cov);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            if (isnan(exact_state(s, stop, i)) &&
+                isnan(exact_state(s, stop, j)))
+                T[n++] = cov[i * d + j];
+    memcpy(cov, T, n * sizeof *cov);
+}
+
 static int factor_all(struct support *s)
 {
     int status = 0;
     for (size_t n = 0; !status && n < s->stops->count; n++) {
         size_t exact = exact_states(s, n);
-        if (!exact) status = factor(s, n, s->d);
-        else if (exact < s->d)
-            status = fail(GSV_BAD_INPUT,
-                          "rows with some exact states are not supported yet");
+        if (exact == s->d) continue;
+        stretch_law(s, n);
+        status = factor(s, n, s->d - exact);
     }
     return status;
 }
@@ -274,6 +346,7 @@ int support_prepare(struct support *s, const double *guide)
 {
     const double *values = guide ? guide : s->model->value;
     program_prepare(s->place, values, &s->place_uniforms);
+    program_prepare(s->sigma, values, &s->sigma_uniforms);
     program_prepare(s->weigh, s->model->value, &s->weigh_uniforms);
     s->frozen = guide != NULL;
     memset(s->weigh_bar, 0, program_uniforms(s->weigh) * sizeof *s->weigh_bar);
@@ -285,51 +358,44 @@ int support_prepare(struct support *s, const double *guide)
 /* --- Points ------------------------------------------------------------------
  */
 
-/* y = mean + root z, z from Sobol' points, and log q of y. */
+/* u = mean + root z, z from Sobol' points, and log q of u. */
 static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
                       size_t at, size_t P)
 {
-    size_t d = s->d, J = s->J;
+    size_t d = s->d, J = s->J, n = d - exact_states(s, stop);
     const double *mean = s->mean + stop * d, *L = s->root + stop * d * d;
+    double *row[64];
+    for (size_t i = 0, k = 0; i < d; i++)
+        if (isnan(exact_state(s, stop, i))) row[k++] = s->u + i * P + at;
     struct random_key key = {.seed = s->options->seed,
                              .purpose = RANDOM_SUPPORT,
                              .iteration = iteration,
                              .item = stop};
     for (size_t j = 0; j < J; j++)
-        s->log_q[at + j] = -s->log_root[stop] - 0.5 * (double)d * LOG_TWO_PI;
+        s->log_q[at + j] = -s->log_root[stop] - 0.5 * (double)n * LOG_TWO_PI;
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < J; j++)
-            s->y[i * P + at + j] = mean[i];
-    for (size_t k = 0; k < d; k++) {
+            s->u[i * P + at + j] = mean[i];
+    for (size_t k = 0; k < n; k++) {
         double *z = s->z;
         sobol_normals(&key, k, 1, 0, J, z);
         for (size_t j = 0; j < J; j++) {
             s->log_q[at + j] -= 0.5 * z[j] * z[j] + log(cosh(TAIL * z[j]));
             z[j] = sinh(TAIL * z[j]) / TAIL;
         }
-        for (size_t i = k; i < d; i++)
+        for (size_t i = k; i < n; i++)
             for (size_t j = 0; j < J; j++)
-                s->y[i * P + at + j] += L[i * d + k] * z[j];
+                row[i][j] += L[i * n + k] * z[j];
     }
 }
 
-/* Time, inputs and values, the same for all points of a stop. What is missing
- * is 1, which is a value of every law: its density is not looked at, but must
- * not be NaN. */
+/* Time, inputs and values, the same for all points of a stop. */
 static void fill_stop(struct support *s, size_t stop, size_t at, size_t n,
                       size_t P)
 {
-    const struct stops *all = s->stops;
     const struct spec *spec = s->model->spec;
-    const struct stop *here = &all->stop[stop];
-    if (spec->inputs)
-        gap_inputs(&all->gaps, here->track, here->time, false, s->input + at,
-                   s->slope + at, P);
-    for (size_t k = 0; k < spec->values; k++) {
-        double v = stops_value(all, k, here->row);
-        s->input[(spec->inputs + k) * P + at] = isnan(v) ? 1.0 : v;
-        s->slope[(spec->inputs + k) * P + at] = 0.0;
-    }
+    const struct stop *here = &s->stops->stop[stop];
+    read_inputs(s, stop, at, P);
     for (size_t j = 0; j < n; j++) {
         s->time[at + j] = here->time;
         for (size_t k = 0; j && k < spec->inputs + spec->values; k++) {
@@ -352,19 +418,9 @@ static bool is_observed(const struct support *s, size_t stop, size_t obs)
 /* Whether an output of weigh counts at a stop. */
 static bool counts(const struct support *s, size_t stop, size_t output)
 {
-    if (output == JACOBIAN) return false;
+    if (output == SLOPES) return false;
     if (output == FIRST_STATE) return stop_is_first(s->stops, stop);
     return is_observed(s, stop, output - OBSERVED);
-}
-
-static struct points points_of(const struct support *s, const double *state,
-                               size_t P)
-{
-    return (struct points){.P = P,
-                           .state = state,
-                           .time = s->time,
-                           .input = s->input,
-                           .slope = s->slope};
 }
 
 /* q in the coordinates of x, by the values that it was made from. */
@@ -374,12 +430,15 @@ static void change_density(struct support *s, size_t first, size_t end,
     const struct uniforms *u =
         s->frozen ? &s->guide_uniforms : &s->weigh_uniforms;
     program_forward(s->weigh, u, &s->weigh_space, in);
-    const double *jacobian =
-        program_output(s->weigh, &s->weigh_space, in->P, JACOBIAN);
+    const double *slope =
+        program_output(s->weigh, &s->weigh_space, in->P, SLOPES);
     for (size_t n = first, at = 0; n < end; n++) {
         size_t J = support_points(s, n);
-        for (size_t j = at; j < at + J; j++)
-            s->log_q[j] = J > 1 ? s->log_q[j] + jacobian[j] : 0.0;
+        for (size_t j = at; J == 1 && j < at + J; j++)
+            s->log_q[j] = 0.0;
+        for (size_t i = 0; J > 1 && i < s->d; i++)
+            for (size_t j = at; isnan(exact_state(s, n, i)) && j < at + J; j++)
+                s->log_q[j] += log(fabs(slope[i * in->P + j]));
         at += J;
     }
 }
@@ -430,18 +489,21 @@ size_t support_draw(struct support *s, size_t first, size_t end,
         if (J > 1) draw_stop(s, n, iteration, at, P);
         else
             for (size_t i = 0; i < d; i++)
-                s->y[i * P + at] = s->mean[n * d + i];
+                s->u[i * P + at] = s->mean[n * d + i];
         fill_stop(s, n, at, J, P);
         at += J;
     }
-    struct points in = points_of(s, s->y, P);
+    struct points in = points_of(s, s->u, P);
     program_forward(s->place, &s->place_uniforms, &s->place_space, &in);
     memcpy(s->x, program_output(s->place, &s->place_space, P, 0),
            d * P * sizeof *s->x);
     at = 0;
     for (size_t n = first; n < end; at += support_points(s, n), n++)
-        for (size_t i = 0; support_points(s, n) == 1 && i < d; i++)
-            s->x[i * P + at] = exact_state(s, n, i);
+        for (size_t i = 0; i < d; i++) {
+            double seen = exact_state(s, n, i);
+            for (size_t j = 0; !isnan(seen) && j < support_points(s, n); j++)
+                s->x[i * P + at + j] = seen;
+        }
     in = points_of(s, s->x, P);
     change_density(s, first, end, &in);
     if (s->frozen)
