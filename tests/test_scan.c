@@ -303,8 +303,9 @@ static void fit__is_kalmans_maximum(void **state)
     print_message("found th %.4f s %.4f r %.4f: %.5f\n", v[0], v[1], v[2],
                   best);
     for (size_t i = 0; i < 27; i++) {
-        double move[3] = {(double)(i % 3) - 1.0, (double)(i / 3 % 3) - 1.0,
-                          (double)(i / 9) - 1.0};
+        size_t third = i / 9, second = i / 3 % 3, first = i % 3;
+        double move[3] = {(double)first - 1.0, (double)second - 1.0,
+                          (double)third - 1.0};
         struct exact_linear near =
             ou(v[0] * exp(0.05 * move[0]), v[1] * exp(0.05 * move[1]),
                v[2] * exp(0.05 * move[2]));

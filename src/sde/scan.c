@@ -98,6 +98,10 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
 {
     *s =
         (struct scan){.model = m, .options = pair_options(o), .J = SCAN_POINTS};
+    if (m->spec->integrals)
+        return fail(GSV_BAD_INPUT,
+                    "the likelihood of a poisson_process is not supported "
+                    "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
     if (status) return status;
     if (drift_is_linear(m)) {

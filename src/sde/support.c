@@ -364,9 +364,6 @@ static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
 {
     size_t d = s->d, J = s->J, n = d - exact_states(s, stop);
     const double *mean = s->mean + stop * d, *L = s->root + stop * d * d;
-    double *row[64];
-    for (size_t i = 0, k = 0; i < d; i++)
-        if (isnan(exact_state(s, stop, i))) row[k++] = s->u + i * P + at;
     struct random_key key = {.seed = s->options->seed,
                              .purpose = RANDOM_SUPPORT,
                              .iteration = iteration,
@@ -383,9 +380,12 @@ static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
             s->log_q[at + j] -= 0.5 * z[j] * z[j] + log(cosh(TAIL * z[j]));
             z[j] = sinh(TAIL * z[j]) / TAIL;
         }
-        for (size_t i = k; i < n; i++)
-            for (size_t j = 0; j < J; j++)
-                row[i][j] += L[i * n + k] * z[j];
+        for (size_t i = 0, row = 0; i < d; i++) {
+            if (!isnan(exact_state(s, stop, i))) continue;
+            for (size_t j = 0; row >= k && j < J; j++)
+                s->u[i * P + at + j] += L[row * n + k] * z[j];
+            row++;
+        }
     }
 }
 
