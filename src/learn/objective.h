@@ -11,7 +11,7 @@ struct objective {
     gsv_model *model; /* its values are moved */
     gsv_options options;
     struct estimate estimate;
-    bool observed;    /* noisy: then a scan over all stops instead */
+    bool observed; /* noisy: then a scan over all stops instead */
     struct scan scan;
     double *value_bar; /* (values) */
     size_t n;          /* of theta */
