@@ -66,9 +66,13 @@ double tally_variance(const struct tally *t)
     return relative > K * DBL_EPSILON ? relative / (K - 1.0) : 0.0;
 }
 
+/* All of them, too, where they are equal up to rounding. */
 double tally_ess(const struct tally *t)
 {
-    return t->squares > 0.0 ? t->sum * t->sum / t->squares : 0.0;
+    double K = (double)t->count;
+    if (!(t->squares > 0.0)) return 0.0;
+    double ess = t->sum * t->sum / t->squares;
+    return fabs(K / ess - 1.0) > K * DBL_EPSILON ? ess : K;
 }
 
 double tally_delta(const struct tally *t)
