@@ -35,6 +35,27 @@ static gsv_series *series_of(size_t n, const double *t, size_t columns,
     return s;
 }
 
+/* Of log-likelihoods over seeds from the exact one. */
+struct offs {
+    double mean, root;
+};
+
+static struct offs offs_of(const gsv_model *m, const gsv_series *s,
+                           double exact, size_t seeds)
+{
+    struct offs off = {0.0, 0.0};
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        gsv_options o = default_options();
+        o.seed = seed;
+        gsv_result r = loglik_of(m, s, &o);
+        off.mean += (r.loglik - exact) / (double)seeds;
+        off.root += (r.loglik - exact) * (r.loglik - exact) / (double)seeds;
+        gsv_result_free(&r);
+    }
+    off.root = sqrt(off.root);
+    return off;
+}
+
 static void ou__is_kalmans(void **state)
 {
     (void)state;
@@ -47,23 +68,13 @@ static void ou__is_kalmans(void **state)
         struct exact_linear m = ou(1.0, 1.0, 0.3);
         times(n, 0.2, t);
         exact_linear_data(&m, n, t, 7, x, y);
-        double exact = exact_kalman(&m, n, t, y, NULL), mean = 0.0, sd = 0.0;
+        double exact = exact_kalman(&m, n, t, y, NULL);
         gsv_model *model = model_of(OU);
         gsv_series *s = series_of(n, t, 1, NAME, y);
-        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-            gsv_options o = default_options();
-            o.seed = seed;
-            gsv_result r = loglik_of(model, s, &o);
-            mean += (r.loglik - exact) / SEEDS;
-            sd += (r.loglik - exact) * (r.loglik - exact) / SEEDS;
-            if (seed == 1)
-                print_message("  error said %.4f, ess %.1f, %.3f s\n", r.error,
-                              r.ess_min, r.seconds);
-            gsv_result_free(&r);
-        }
+        struct offs off = offs_of(model, s, exact, SEEDS);
         print_message("N = %zu: %.5f off in the mean, %.5f root mean square\n",
-                      n, mean, sqrt(sd));
-        assert_near(mean, 0.0, 0.02);
+                      n, off.mean, off.root);
+        assert_near(off.mean, 0.0, 0.02);
         gsv_series_free(s);
         gsv_model_free(model);
     }
@@ -116,21 +127,14 @@ static void ring__is_kalmans(void **state)
         exact_linear_data(&m, N, t, 11, x, y);
         for (size_t i = 0; i < d * N; i += 7)
             y[i] = NAN;
-        double exact = exact_kalman(&m, N, t, y, NULL), mean = 0.0, sd = 0.0;
+        double exact = exact_kalman(&m, N, t, y, NULL);
         gsv_model *model = model_of(text);
         gsv_series *s = series_of(N, t, d, NAME, y);
-        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-            gsv_options o = default_options();
-            o.seed = seed;
-            gsv_result r = loglik_of(model, s, &o);
-            mean += (r.loglik - exact) / SEEDS;
-            sd += (r.loglik - exact) * (r.loglik - exact) / SEEDS;
-            gsv_result_free(&r);
-        }
+        struct offs off = offs_of(model, s, exact, SEEDS);
         print_message("d = %zu: %.5f off in the mean, %.5f root mean square\n",
-                      d, mean, sqrt(sd));
-        assert_near(mean, 0.0, 0.02 + 2.0 * sqrt(sd / SEEDS));
-        assert_true(sqrt(sd) < (d == 2 ? 0.056 : 0.132));
+                      d, off.mean, off.root);
+        assert_near(off.mean, 0.0, 0.02 + 2.0 * off.root / sqrt(SEEDS));
+        assert_true(off.root < (d == 2 ? 0.056 : 0.132));
         gsv_series_free(s);
         gsv_model_free(model);
     }
@@ -143,7 +147,7 @@ static void mixed__is_kalmans(void **state)
     (void)state;
     static const char *const NAME[] = {"x"};
     enum { N = 40, SEEDS = 6 };
-    double t[N], x[2 * N], y[N], mean = 0.0, sd = 0.0;
+    double t[N], x[2 * N], y[N];
     struct exact_linear m = {.d = 2,
                              .noises = 2,
                              .outputs = 1,
@@ -158,18 +162,11 @@ static void mixed__is_kalmans(void **state)
                                 "dl = -0.5*l*dt + 0.2*dW1 + 0.6*dW2\n"
                                 "init l ~ normal(0, 0.5)");
     gsv_series *s = series_of(N, t, 1, NAME, y);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        gsv_options o = default_options();
-        o.seed = seed;
-        gsv_result r = loglik_of(model, s, &o);
-        mean += (r.loglik - exact) / SEEDS;
-        sd += (r.loglik - exact) * (r.loglik - exact) / SEEDS;
-        gsv_result_free(&r);
-    }
-    print_message("mixed: %.5f off in the mean, %.5f root mean square\n", mean,
-                  sqrt(sd));
-    assert_near(mean, 0.0, 0.01 + 2.0 * sqrt(sd / SEEDS));
-    assert_true(sqrt(sd) < 0.1);
+    struct offs off = offs_of(model, s, exact, SEEDS);
+    print_message("mixed: %.5f off in the mean, %.5f root mean square\n",
+                  off.mean, off.root);
+    assert_near(off.mean, 0.0, 0.01 + 2.0 * off.root / sqrt(SEEDS));
+    assert_true(off.root < 0.1);
     gsv_series_free(s);
     gsv_model_free(model);
 }
@@ -188,7 +185,7 @@ static void well__is_the_grids(void **state)
     (void)state;
     static const char *const NAME[] = {"y"};
     enum { N = SLOWER > 1 ? 20 : 100, SEEDS = SLOWER > 1 ? 1 : 6 };
-    double t[N], x[N], y[N], mean = 0.0, sd = 0.0;
+    double t[N], x[N], y[N];
     struct exact_noise noise = {.y = y, .r = 0.2};
     struct exact_diffusion m = {.drift = well,
                                 .s = 0.5,
@@ -203,18 +200,11 @@ static void well__is_the_grids(void **state)
                                 "obs y ~ normal(x, 0.2)\n"
                                 "init x ~ normal(0, 1)");
     gsv_series *s = series_of(N, t, 1, NAME, y);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        gsv_options o = default_options();
-        o.seed = seed;
-        gsv_result r = loglik_of(model, s, &o);
-        mean += (r.loglik - exact) / SEEDS;
-        sd += (r.loglik - exact) * (r.loglik - exact) / SEEDS;
-        gsv_result_free(&r);
-    }
-    print_message("well: %.5f off in the mean, %.5f root mean square\n", mean,
-                  sqrt(sd));
-    assert_near(mean, 0.0, 0.02 + 2.0 * sqrt(sd / SEEDS));
-    assert_true(sqrt(sd) < 0.066);
+    struct offs off = offs_of(model, s, exact, SEEDS);
+    print_message("well: %.5f off in the mean, %.5f root mean square\n",
+                  off.mean, off.root);
+    assert_near(off.mean, 0.0, 0.02 + 2.0 * off.root / sqrt(SEEDS));
+    assert_true(off.root < 0.066);
     gsv_series_free(s);
     gsv_model_free(model);
 }

@@ -106,3 +106,14 @@ double *arena_take(struct arena *a, size_t count)
     a->used += bytes;
     return p;
 }
+
+int arena_lay(struct arena *a, size_t parts, const struct arena_part *part)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < parts; i++)
+        bytes += arena_size(part[i].count);
+    int status = arena_init(a, bytes);
+    for (size_t i = 0; !status && i < parts; i++)
+        *part[i].array = arena_take(a, part[i].count);
+    return status;
+}

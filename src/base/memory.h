@@ -40,6 +40,15 @@ void arena_free(struct arena *a);
 /* What count doubles take of an arena. */
 size_t arena_size(size_t count);
 
+/* An array that is to lie in an arena. */
+struct arena_part {
+    double **array;
+    size_t count;
+};
+
+/* An arena of the right size, with all of its parts taken. */
+int arena_lay(struct arena *a, size_t parts, const struct arena_part *part);
+
 /* The next count doubles. The arena must have been made large enough. */
 double *arena_take(struct arena *a, size_t count);
 

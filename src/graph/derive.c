@@ -10,37 +10,7 @@
 #include "base/memory.h"
 #include "graph/build.h"
 #include "graph/ops.h"
-
-/* Short words for the formulas below. */
-static node num(struct graph *g, double v)
-{
-    return graph_number(g, v);
-}
-
-static node add(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_ADD, a, b);
-}
-
-static node sub(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_SUB, a, b);
-}
-
-static node mul(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_MUL, a, b);
-}
-
-static node over(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_DIV, a, b);
-}
-
-static node f(struct graph *g, enum op op, node a)
-{
-    return graph_unary(g, op, a);
-}
+#include "graph/words.h"
 
 /* --- Elementwise operations --------------------------------------------- */
 

@@ -20,27 +20,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/words.h"
 #include "lang/scope.h"
 
 enum { LAYERS = 4, WIDTH = 32, MOST_LAYERS = 100, PLAIN = 4, NUMBERS = 6 };
 
 /* What a network's outputs are multiplied by: a flow starts near x. */
 static const double SMALL = 0.1;
-
-static node num(struct graph *g, double v)
-{
-    return graph_number(g, v);
-}
-
-static node op(struct graph *g, enum op code, node a, node b)
-{
-    return graph_binary(g, code, a, b);
-}
-
-static node f(struct graph *g, enum op code, node a)
-{
-    return graph_unary(g, code, a);
-}
 
 static node leaf(struct graph *g, size_t offset, size_t size)
 {

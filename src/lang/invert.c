@@ -11,22 +11,8 @@
 #include "base/linalg.h"
 #include "base/memory.h"
 #include "graph/derive.h"
+#include "graph/words.h"
 #include "lang/scope.h"
-
-static node num(struct graph *g, double v)
-{
-    return graph_number(g, v);
-}
-
-static node op(struct graph *g, enum op code, node a, node b)
-{
-    return graph_binary(g, code, a, b);
-}
-
-static node f(struct graph *g, enum op code, node a)
-{
-    return graph_unary(g, code, a);
-}
 
 static node log_abs(struct graph *g, node a)
 {

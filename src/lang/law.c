@@ -3,6 +3,7 @@
  * a probability of 0 or 1) they are finite where the density is positive, for 0
  * log 0 is 0; where an argument is none of the law's they are NaN. */
 #include "lang/law.h"
+#include "graph/words.h"
 
 #include <float.h>
 #include <math.h>
@@ -66,36 +67,6 @@ size_t law_given(const struct obs_spec *o)
 }
 
 /* --- Short words for the formulas below ---------------------------------- */
-
-static node num(struct graph *g, double v)
-{
-    return graph_number(g, v);
-}
-
-static node add(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_ADD, a, b);
-}
-
-static node sub(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_SUB, a, b);
-}
-
-static node mul(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_MUL, a, b);
-}
-
-static node over(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_DIV, a, b);
-}
-
-static node f(struct graph *g, enum op op, node a)
-{
-    return graph_unary(g, op, a);
-}
 
 /* log a!, as lgamma(a + 1). */
 static node log_factorial(struct graph *g, node a)

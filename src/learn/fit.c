@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -30,16 +30,9 @@ gsv_fit_options gsv_fit_options_default(void)
 
 /* --- The clock ---------------------------------------------------------- */
 
-double learner_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double learner_seconds(const struct learner *l)
 {
-    return l->now.seconds + learner_clock() - l->began;
+    return l->now.seconds + clock_seconds() - l->began;
 }
 
 void learner_set(struct learner *l, const double *theta)
@@ -75,15 +68,15 @@ bool learner_step(struct learner *l, const struct score *score, double rate)
     bool stop = o->progress && o->progress(o->user, &p);
     if (stop) l->ended = GSV_ENDED_STOPPED;
     else if (o->time_limit > 0.0 &&
-             learner_clock() - l->began >= o->time_limit) {
+             clock_seconds() - l->began >= o->time_limit) {
         l->ended = GSV_ENDED_TIME;
         stop = true;
     }
-    if (!stop && o->checkpoint && learner_clock() - l->saved >= o->every) {
+    if (!stop && o->checkpoint && clock_seconds() - l->saved >= o->every) {
         enum gsv_ended ended = l->ended;
         l->failed = checkpoint_write(l, o->checkpoint);
         l->ended = ended;
-        l->saved = learner_clock();
+        l->saved = clock_seconds();
     }
     return stop || l->failed;
 }
@@ -295,7 +288,7 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
     size_t n = l->n = gsv_theta_size(l->m);
     double **vector[] = {&l->unit,     &l->theta, &l->safe, &l->best,
                          &l->champion, &l->first, &l->move};
-    l->began = l->saved = learner_clock();
+    l->began = l->saved = clock_seconds();
     int status = check_options(o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;

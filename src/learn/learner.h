@@ -73,8 +73,7 @@ struct learner {
     bool resumed; /* what a checkpoint kept is in place    */
 };
 
-/* Seconds since some moment; since the fit began, with what came before. */
-double learner_clock(void);
+/* Seconds since the fit began, with what came before. */
 double learner_seconds(const struct learner *l);
 
 /* After an iteration: tells progress(), writes a checkpoint where one is due,

@@ -416,10 +416,7 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
     size_t both = e->step ? 2 : 1, half = e->step ? P / 2 : 0;
     size_t basis = sobol ? draw_basis_room(e->longest) : 0;
     size_t mode = d * (P > 16 * MODES ? P : 16 * MODES);
-    struct {
-        double **array;
-        size_t count;
-    } part[] = {
+    const struct arena_part part[] = {
         {&s->context_memory, e->batch * context_size(e)},
         {&s->draw.basis, basis},
         {&s->draw.mode, mode},
@@ -465,12 +462,10 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->group_S, gradient ? e->K : 0},
         {&s->single, single_size(e)},
     };
-    size_t bytes = 0, parts = sizeof part / sizeof *part;
-    for (size_t i = 0; i < parts; i++)
-        bytes += arena_size(part[i].count);
     s->context = NEW(struct context, e->batch);
     s->piece = NEW(struct piece, e->batch);
-    if (!s->context || !s->piece || arena_init(&s->arena, bytes) ||
+    if (!s->context || !s->piece ||
+        arena_lay(&s->arena, sizeof part / sizeof *part, part) ||
         workspace_init(&s->unit, e->unit, P, gradient,
                        e->options->reference != GSV_REFERENCE_BROWNIAN &&
                            !e->step) ||
@@ -483,8 +478,6 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         if (!s->outside || workspace_init(&s->range, e->range, P, false, false))
             return GSV_NO_MEMORY;
     }
-    for (size_t i = 0; i < parts; i++)
-        *part[i].array = arena_take(&s->arena, part[i].count);
     s->draw.d = d;
     s->draw.sobol = sobol;
     return 0;

@@ -27,6 +27,11 @@ static double cell(const struct gaps *g, size_t i, size_t row)
     return g->series->value[g->column[i] * g->series->rows + row];
 }
 
+double gaps_state(const struct gaps *g, size_t i, size_t row)
+{
+    return g->spec->latent[i] ? NAN : cell(g, i, row);
+}
+
 /* --- Inputs ------------------------------------------------------------- */
 
 static int check_inputs(const struct gaps *g)

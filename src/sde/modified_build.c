@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The programs of modified bridges, and what can be asked of them. */
 #include "base/error.h"
+#include "graph/words.h"
 #include "sde/modified.h"
 
 int modified_check(const struct estimate *e)
@@ -28,11 +29,6 @@ struct inverse {
     node sigma;
     size_t d;
 };
-
-static node op(struct graph *g, enum op code, node a, node b)
-{
-    return graph_binary(g, code, a, b);
-}
 
 static node log_abs(struct graph *g, node a)
 {

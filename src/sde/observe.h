@@ -27,8 +27,7 @@
 
 /* All stops of all tracks, one after the other. */
 struct stops {
-    struct gaps gaps; /* for inputs */
-    size_t *column;   /* (dim + values) in the series; latent ones unset */
+    struct gaps gaps; /* for inputs, states and values */
     struct stop *stop;
     size_t count, capacity;
     size_t *first;  /* (tracks + 1) of each track */
@@ -39,10 +38,6 @@ struct stops {
  */
 int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series);
 void stops_free(struct stops *s);
-
-/* What was observed of a state or of an observation, or NaN. */
-double stops_state(const struct stops *s, size_t i, size_t row);
-double stops_value(const struct stops *s, size_t k, size_t row);
 
 /* Whether stop n is the first of its track. */
 bool stop_is_first(const struct stops *s, size_t n);
@@ -58,6 +53,7 @@ struct support {
     double *mean, *root; /* (stops, d), (stops, d, d): of stretched states u; */
                          /* lower factors, of the states that are not exact   */
     double *log_root;    /* (stops) log |det| of the factor                   */
+    struct smoother smoother;
     struct graph *graph; /* the model's, with what follows                    */
     struct program *sigma; /* u = sigma y */
     struct program *place; /* x of u */
@@ -71,10 +67,11 @@ struct support {
     double *u, *x;   /* (d, capacity)     */
     double *small;   /* (2, d, d)         */
     double *time, *input, *slope;
-    double *log_g;     /* (capacity) of observations and of the first state   */
-    double *log_q;     /* (capacity)                                          */
-    double *z;         /* (J)                                                 */
-    double *bar;       /* (outputs, capacity)                                 */
+    double *log_g; /* (capacity) of observations and of the first state   */
+    double *log_q; /* (capacity)                                          */
+    double *z;     /* (J)                                                 */
+    double *bar;   /* (outputs, capacity)                                 */
+    const double **output_bar; /* (outputs) into bar */
     double *weigh_bar; /* of weigh's uniforms                              */
     struct arena arena;
 };

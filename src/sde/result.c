@@ -5,8 +5,8 @@
 
 #include <float.h>
 #include <math.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fast.h"
 #include "sde/khat.h"
@@ -207,18 +207,11 @@ static int collect_gradient(struct estimate *e, gsv_result *r)
     return r->gradient ? estimate_gradient(e, r->gradient) : GSV_NO_MEMORY;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *guide, gsv_result *result)
 {
     if (spec_is_latent(m->spec)) return scan_loglik(m, s, o, guide, result);
-    double begin = now();
+    double begin = clock_seconds();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};
     int status = estimate_init(&e, m, s, o, 0);
@@ -236,7 +229,7 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
         status = estimate_check(&e);
     }
     if (!status) status = collect_gradient(&e, &r);
-    r.seconds = now() - begin;
+    r.seconds = clock_seconds() - begin;
     estimate_free(&e);
     if (status) gsv_result_free(&r);
     *result = r;

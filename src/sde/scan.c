@@ -8,8 +8,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 enum { MOST_PAIRS = 1 << 16 };
@@ -75,21 +75,15 @@ static int make_memory(struct scan *s)
 {
     size_t points = (s->chunk + 1) * s->J, pairs = s->chunk * s->J * s->J;
     size_t tracks = s->stops.gaps.series->tracks, n = s->stops.count;
-    struct {
-        double **array;
-        size_t count;
-    } part[] = {{&s->log_p, pairs},      {&s->weight, pairs},
-                {&s->a, points},         {&s->b, points},
-                {&s->posterior, points}, {&s->keep, s->chunks * s->J},
-                {&s->total, tracks},     {&s->ahead, s->J},
-                {&s->increment, n},      {&s->ess, n}};
-    size_t bytes = 0, parts = sizeof part / sizeof *part;
-    for (size_t i = 0; i < parts; i++)
-        bytes += arena_size(part[i].count);
+    const struct arena_part part[] = {
+        {&s->log_p, pairs},      {&s->weight, pairs},
+        {&s->a, points},         {&s->b, points},
+        {&s->posterior, points}, {&s->keep, s->chunks * s->J},
+        {&s->total, tracks},     {&s->ahead, s->J},
+        {&s->increment, n},      {&s->ess, n}};
     s->at = NEW(size_t, s->chunk + 2);
-    if (!s->at || arena_init(&s->arena, bytes)) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < parts; i++)
-        *part[i].array = arena_take(&s->arena, part[i].count);
+    if (!s->at || arena_lay(&s->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
     return 0;
 }
 
@@ -408,13 +402,6 @@ int scan_fill(const struct scan *s, gsv_result *r)
     return 0;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,
              double *gradient)
 {
@@ -446,7 +433,7 @@ int scan_loglik(const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const double *guide, gsv_result *result)
 {
     struct scan s;
-    double begin = now();
+    double begin = clock_seconds();
     gsv_result r = {.values = m->spec->parameters};
     int status = scan_init(&s, m, series, o);
     if (!status && o->gradient) {
@@ -455,7 +442,7 @@ int scan_loglik(const gsv_model *m, const gsv_series *series,
     }
     if (!status) status = scan_run(&s, guide, o->iteration, r.gradient);
     if (!status) status = scan_fill(&s, &r);
-    r.seconds = now() - begin;
+    r.seconds = clock_seconds() - begin;
     scan_free(&s);
     if (status) gsv_result_free(&r);
     else *result = r;

@@ -163,32 +163,25 @@ static int arrays_init(struct stepper *s, size_t P)
     const struct field *f = s->field;
     size_t d = f->spec->dim, n = f->spec->inputs;
     size_t moved = f->state_noise ? P : 0, g = f->noise_size;
-    struct {
-        double **array;
-        size_t count;
-    } part[] = {{&s->x, d * P},
-                {&s->stage, d * P},
-                {&s->f0, d * P},
-                {&s->J, f->spec->noises * P},
-                {&s->time, P},
-                {&s->input, n * P},
-                {&s->slope, n * P},
-                {&s->one, 1 + 2 * n},
-                {&s->g0, moved ? g * moved : g},
-                {&s->g1, moved ? g * moved : g},
-                {&s->g2, g * moved},
-                {&s->next, d * moved},
-                {&s->along, d * moved},
-                {&s->debt, d * moved},
-                {&s->f1, d * moved}};
-    size_t bytes = 0, parts = sizeof part / sizeof *part;
-    for (size_t i = 0; i < parts; i++)
-        bytes += arena_size(part[i].count);
+    const struct arena_part part[] = {{&s->x, d * P},
+                                      {&s->stage, d * P},
+                                      {&s->f0, d * P},
+                                      {&s->J, f->spec->noises * P},
+                                      {&s->time, P},
+                                      {&s->input, n * P},
+                                      {&s->slope, n * P},
+                                      {&s->one, 1 + 2 * n},
+                                      {&s->g0, moved ? g * moved : g},
+                                      {&s->g1, moved ? g * moved : g},
+                                      {&s->g2, g * moved},
+                                      {&s->next, d * moved},
+                                      {&s->along, d * moved},
+                                      {&s->debt, d * moved},
+                                      {&s->f1, d * moved}};
     s->arrived = NEW(bool, 2 * P);
     s->kept = s->arrived ? s->arrived + P : NULL;
-    if (!s->arrived || arena_init(&s->arena, bytes)) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < parts; i++)
-        *part[i].array = arena_take(&s->arena, part[i].count);
+    if (!s->arrived || arena_lay(&s->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
     return 0;
 }
 

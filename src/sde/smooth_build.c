@@ -4,12 +4,8 @@
  *
  *     z(y) = U^-1(sigma y),   T(z) = sigma^-1 U(z). */
 #include "base/error.h"
+#include "graph/words.h"
 #include "sde/smooth_parts.h"
-
-static node op(struct graph *g, enum op code, node a, node b)
-{
-    return graph_binary(g, code, a, b);
-}
 
 static node leaf_of(const struct smoother *s)
 {

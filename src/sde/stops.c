@@ -1,59 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "sde/observe.h"
-
-static double cell(const struct stops *s, size_t column, size_t row)
-{
-    const gsv_series *series = s->gaps.series;
-    return series->value[column * series->rows + row];
-}
-
-double stops_state(const struct stops *s, size_t i, size_t row)
-{
-    return s->gaps.spec->latent[i] ? NAN : cell(s, s->column[i], row);
-}
-
-double stops_value(const struct stops *s, size_t k, size_t row)
-{
-    return cell(s, s->column[s->gaps.spec->dim + k], row);
-}
-
-static int find_column(struct stops *s, const char *name, size_t i)
-{
-    const gsv_series *series = s->gaps.series;
-    for (size_t c = 0; c < series->columns; c++)
-        if (!strcmp(series->name[c], name)) {
-            s->column[i] = c;
-            return 0;
-        }
-    return fail(GSV_BAD_INPUT, "%s has no column '%s', which the model needs",
-                series->source, name);
-}
-
-static int find_columns(struct stops *s)
-{
-    const struct spec *spec = s->gaps.spec;
-    int status = 0;
-    s->column = NEW(size_t, spec->dim + spec->values);
-    if (!s->column) return GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < spec->dim; i++)
-        if (!spec->latent[i]) status = find_column(s, spec->column[i], i);
-    for (size_t k = 0; !status && k < spec->values; k++)
-        status = find_column(s, spec->value_column[k], spec->dim + k);
-    return status;
-}
 
 /* Whether anything was observed in a row. */
 static bool is_stop(const struct stops *s, size_t row)
 {
     const struct spec *spec = s->gaps.spec;
     for (size_t i = 0; i < spec->dim; i++)
-        if (!isnan(stops_state(s, i, row))) return true;
+        if (!isnan(gaps_state(&s->gaps, i, row))) return true;
     for (size_t k = 0; k < spec->values; k++)
-        if (!isnan(stops_value(s, k, row))) return true;
+        if (!isnan(gaps_value(&s->gaps, k, row))) return true;
     return false;
 }
 
@@ -78,7 +36,6 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
 {
     *s = (struct stops){0};
     int status = gaps_init(&s->gaps, m, series);
-    if (!status) status = find_columns(s);
     if (status) return status;
     s->first = NEW(size_t, series->tracks + 1);
     if (!s->first) return GSV_NO_MEMORY;
@@ -95,7 +52,6 @@ void stops_free(struct stops *s)
     gaps_free(&s->gaps);
     mem_free(s->stop);
     mem_free(s->first);
-    mem_free(s->column);
     *s = (struct stops){0};
 }
 

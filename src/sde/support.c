@@ -91,29 +91,25 @@ static int make_memory(struct support *s)
     size_t P = s->capacity, d = s->d, n = s->stops->count;
     size_t inputs = spec->inputs + spec->values;
     size_t outputs = OBSERVED + spec->observations;
-    struct {
-        double **array;
-        size_t count;
-    } part[] = {{&s->mean, n * d},
-                {&s->root, n * d * d},
-                {&s->log_root, n},
-                {&s->u, d * P},
-                {&s->small, 2 * d * d},
-                {&s->x, d * P},
-                {&s->time, P},
-                {&s->input, inputs * P},
-                {&s->slope, inputs * P},
-                {&s->log_g, P},
-                {&s->log_q, P},
-                {&s->z, s->J},
-                {&s->bar, s->options->gradient ? outputs * P : 0},
-                {&s->weigh_bar, program_uniforms(s->weigh)}};
-    size_t bytes = 0, parts = sizeof part / sizeof *part;
-    for (size_t i = 0; i < parts; i++)
-        bytes += arena_size(part[i].count);
-    if (arena_init(&s->arena, bytes)) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < parts; i++)
-        *part[i].array = arena_take(&s->arena, part[i].count);
+    const struct arena_part part[] = {
+        {&s->mean, n * d},
+        {&s->root, n * d * d},
+        {&s->log_root, n},
+        {&s->u, d * P},
+        {&s->small, 2 * d * d},
+        {&s->x, d * P},
+        {&s->time, P},
+        {&s->input, inputs * P},
+        {&s->slope, inputs * P},
+        {&s->log_g, P},
+        {&s->log_q, P},
+        {&s->z, s->J},
+        {&s->bar, s->options->gradient ? outputs * P : 0},
+        {&s->weigh_bar, program_uniforms(s->weigh)}};
+    s->output_bar = NEW(const double *, outputs);
+    if (!s->output_bar ||
+        arena_lay(&s->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
     return 0;
 }
 
@@ -127,7 +123,8 @@ int support_init(struct support *s, const gsv_model *m,
                           .d = m->spec->dim,
                           .J = J,
                           .capacity = capacity};
-    int status = make_programs(s);
+    int status = smoother_init(&s->smoother, m);
+    if (!status) status = make_programs(s);
     return status ? status : make_memory(s);
 }
 
@@ -144,6 +141,8 @@ void support_free(struct support *s)
     program_free(s->place);
     program_free(s->weigh);
     if (s->graph) graph_free(s->graph);
+    smoother_free(&s->smoother);
+    mem_free(s->output_bar);
     arena_free(&s->arena);
     *s = (struct support){0};
 }
@@ -170,7 +169,7 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
         gap_inputs(&all->gaps, here->track, here->time, false, s->input + at,
                    s->slope + at, P);
     for (size_t k = 0; k < spec->values; k++) {
-        double v = stops_value(all, k, here->row);
+        double v = gaps_value(&all->gaps, k, here->row);
         s->input[(spec->inputs + k) * P + at] = isnan(v) ? 1.0 : v;
         s->slope[(spec->inputs + k) * P + at] = 0.0;
     }
@@ -182,7 +181,7 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
 /* What was observed of state i at a stop, or NaN. */
 static double exact_state(const struct support *s, size_t stop, size_t i)
 {
-    return stops_state(s->stops, i, s->stops->stop[stop].row);
+    return gaps_state(&s->stops->gaps, i, s->stops->stop[stop].row);
 }
 
 static size_t exact_states(const struct support *s, size_t stop)
@@ -286,14 +285,13 @@ static void read_track(const struct support *s, size_t first, size_t n,
                        false, t->middle + i, t->slope + i, n);
         }
         for (size_t k = 0; k < spec->values; k++)
-            t->value[k * n + i] = stops_value(all, k, stop->row);
+            t->value[k * n + i] = gaps_value(&all->gaps, k, stop->row);
         for (size_t k = 0; k < s->d; k++)
             t->exact[k * n + i] = exact_state(s, first + i, k);
     }
 }
 
-static int smooth_track(struct support *s, struct smoother *smoother,
-                        const double *values, size_t track,
+static int smooth_track(struct support *s, const double *values, size_t track,
                         const struct track_data *t)
 {
     size_t first = s->stops->first[track];
@@ -309,7 +307,7 @@ static int smooth_track(struct support *s, struct smoother *smoother,
                                  .exact = t->exact};
     struct smooth_law law = {.mean = s->mean + first * s->d,
                              .cov = s->root + first * s->d * s->d};
-    return smoother_run(smoother, values, &given, &law);
+    return smoother_run(&s->smoother, values, &given, &law);
 }
 
 static size_t longest_track(const struct stops *s)
@@ -326,7 +324,7 @@ static int smooth_all(struct support *s, const double *values)
     const struct spec *spec = s->model->spec;
     size_t n = longest_track(s->stops), tracks = s->stops->gaps.series->tracks;
     double *room = NEW(double, n *(1 + 4 * spec->inputs + spec->values + s->d));
-    struct smoother smoother = {0};
+    int status = 0;
     if (!room) return GSV_NO_MEMORY;
     struct track_data t = {.time = room, .input = room + n};
     t.middle = t.input + n * spec->inputs;
@@ -334,10 +332,8 @@ static int smooth_all(struct support *s, const double *values)
     t.unused = t.slope + n * spec->inputs;
     t.value = t.unused + n * spec->inputs;
     t.exact = t.value + n * spec->values;
-    int status = smoother_init(&smoother, s->model);
     for (size_t r = 0; !status && r < tracks; r++)
-        status = smooth_track(s, &smoother, values, r, &t);
-    smoother_free(&smoother);
+        status = smooth_track(s, values, r, &t);
     mem_free(room);
     return status;
 }
@@ -411,7 +407,7 @@ static bool is_observed(const struct support *s, size_t stop, size_t obs)
     const struct obs_spec *o = &s->model->spec->obs[obs];
     size_t row = s->stops->stop[stop].row;
     for (size_t k = 0; k < o->values; k++)
-        if (isnan(stops_value(s->stops, o->value + k, row))) return false;
+        if (isnan(gaps_value(&s->stops->gaps, o->value + k, row))) return false;
     return true;
 }
 
@@ -527,16 +523,16 @@ void support_vjp(struct support *s, size_t first, size_t end,
     for (size_t n = first; n < end; n++)
         P += support_points(s, n);
     memset(s->bar, 0, outputs * P * sizeof *s->bar);
+    for (size_t k = 0; k < outputs; k++)
+        s->output_bar[k] = s->bar + k * P;
     for (size_t n = first; n < end; at += support_points(s, n), n++)
         for (size_t k = 0; k < outputs; k++)
-            for (size_t j = 0; counts(s, n, k) && j < support_points(s, n); j++)
-                s->bar[k * P + at + j] = weight[at + j];
-    const double *output_bar[OBSERVED + 64];
-    for (size_t k = 0; k < outputs && k < OBSERVED + 64; k++)
-        output_bar[k] = s->bar + k * P;
+            if (counts(s, n, k))
+                memcpy(s->bar + k * P + at, weight + at,
+                       support_points(s, n) * sizeof *weight);
     struct points in = points_of(s, s->x, P);
-    program_vjp(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in, output_bar,
-                NULL, s->weigh_bar);
+    program_vjp(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in,
+                s->output_bar, NULL, s->weigh_bar);
 }
 
 void support_gradient(struct support *s, double *gradient)

@@ -12,12 +12,8 @@
  *
  * both at z = U^-1(sigma y). Where no such map exists (bridged), y is z. */
 #include "base/error.h"
+#include "graph/words.h"
 #include "sde/model.h"
-
-static node op(struct graph *g, enum op code, node a, node b)
-{
-    return graph_binary(g, code, a, b);
-}
 
 static node leaf_of(const struct spec *s)
 {
