@@ -52,7 +52,8 @@ struct args {
     bool richardson, delta, strict, correlation, text;
     const char *time, *series;
     const char *output, *times, *x0, *scheme, *inputs;
-    const char *reference, *form, *random;
+    const char *reference, *form, *random, *observe;
+    size_t support;
     const char *optimizer, *schedule, *errors;
     const char *resume; /* "" without a file of its own */
     const char *checkpoint, *trace;
@@ -154,7 +155,8 @@ double shown(double x, int digits);
 /* --- estimator.c -------------------------------------------------------- */
 
 /* The words of the estimator's choices. */
-extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[];
+extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[],
+                                                           *const OBSERVERS[];
 
 /* What was used in a result's gaps, as "lna" or "lna 31, brownian 2". The text
  * is written to room. */

@@ -16,20 +16,28 @@ const char *const FORMS[] = {
     [GSV_FORM_EULER] = "euler",       NULL};
 const char *const RANDOMS[] = {
     [GSV_RANDOM_SOBOL] = "sobol", [GSV_RANDOM_IID] = "iid", NULL};
+const char *const OBSERVERS[] = {[GSV_OBSERVE_AUTO] = "auto",
+                                 [GSV_OBSERVE_SCAN] = "scan",
+                                 [GSV_OBSERVE_PARTICLE] = "particle",
+                                 [GSV_OBSERVE_CONJUGATE] = "conjugate",
+                                 [GSV_OBSERVE_VARIATIONAL] = "variational",
+                                 NULL};
 
 int estimator_options(const struct args *a, gsv_options *o)
 {
     gsv_options usual = gsv_options_default();
     int reference = GSV_REFERENCE_AUTO, form = GSV_FORM_AUTO;
-    int random = GSV_RANDOM_SOBOL;
+    int random = GSV_RANDOM_SOBOL, observe = GSV_OBSERVE_AUTO;
     if (a->paper) {
         reference = GSV_REFERENCE_BROWNIAN;
         form = GSV_FORM_ITO;
         random = GSV_RANDOM_IID;
+        observe = GSV_OBSERVE_CONJUGATE;
     }
     if (parse_choice("--reference", a->reference, REFERENCES, &reference) ||
         parse_choice("--form", a->form, FORMS, &form) ||
-        parse_choice("--random", a->random, RANDOMS, &random))
+        parse_choice("--random", a->random, RANDOMS, &random) ||
+        parse_choice("--observe", a->observe, OBSERVERS, &observe))
         return EXIT_INPUT;
     *o = (gsv_options){.paths = a->paths ? a->paths : usual.paths,
                        .steps = a->steps ? a->steps : usual.steps,
@@ -37,6 +45,8 @@ int estimator_options(const struct args *a, gsv_options *o)
                        .reference = (enum gsv_reference)reference,
                        .form = (enum gsv_form)form,
                        .random = (enum gsv_random)random,
+                       .observe = (enum gsv_observe)observe,
+                       .points = a->support,
                        .richardson = a->richardson,
                        .delta = a->delta,
                        .tolerance = a->tolerance,

@@ -246,6 +246,19 @@ enum gsv_form {
  * independent numbers. */
 enum gsv_random { GSV_RANDOM_SOBOL, GSV_RANDOM_IID };
 
+/* How states behind noisy observations are averaged over: by a scan over
+ * support points; by particles that bridges carry on; by whole tracks drawn
+ * from densities conjugate to the noise, as in the paper; by whole tracks drawn
+ * from the law that a smoother gives, adapted to the model. AUTO chooses by the
+ * number of states. */
+enum gsv_observe {
+    GSV_OBSERVE_AUTO,
+    GSV_OBSERVE_SCAN,
+    GSV_OBSERVE_PARTICLE,
+    GSV_OBSERVE_CONJUGATE,
+    GSV_OBSERVE_VARIATIONAL
+};
+
 typedef struct gsv_options {
     size_t paths; /* K, for every gap                                   */
     size_t steps; /* M, for every gap                                   */
@@ -253,6 +266,9 @@ typedef struct gsv_options {
     enum gsv_reference reference;
     enum gsv_form form;
     enum gsv_random random;
+    enum gsv_observe observe; /* of models with noisy observations        */
+    size_t points;    /* for them, of every observation; 0: the estimator's
+                       * own number                                      */
     bool richardson;  /* 2 l(dt) - l(2 dt) instead of l(dt)              */
     bool delta;       /* corrects the bias of the log of a mean          */
     double tolerance; /* where positive, paths and steps are raised until

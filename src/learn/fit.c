@@ -233,9 +233,10 @@ static int write_terms(struct learner *l)
     lost |= put_word(all, "--seed", "%" PRIu64, e->seed);
     lost |= put_word(all, "estimator option",
                      "%zu %zu %.17g %d %d %d %d %d "
-                     "%d %d",
+                     "%d %d %d %zu",
                      e->paths, e->steps, e->step, e->reference, e->form,
-                     e->random, e->richardson, e->delta, e->joint, e->wide);
+                     e->random, e->richardson, e->delta, e->joint, e->wide,
+                     e->observe, e->points);
     lost |= put_fixed(l, all);
     char *text = lost ? NULL : json_dumps(all, 0);
     json_decref(all);

@@ -13,7 +13,7 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                             .value_bar = NEW(double, m->spec->parameters)};
     if (!o->value_bar) return GSV_NO_MEMORY;
     o->observed = spec_is_latent(m->spec);
-    if (o->observed) return scan_init(&o->scan, m, s, &o->options);
+    if (o->observed) return observer_init(&o->observer, m, s, &o->options);
     int status = estimate_init(&o->estimate, m, s, &o->options, most);
     /* Nobody asks for it, and the midpoint's gradient does not use it. */
     o->estimate.halved = !options->gradient;
@@ -22,7 +22,7 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
 
 void objective_free(struct objective *o)
 {
-    if (o->model && o->observed) scan_free(&o->scan);
+    if (o->model && o->observed) observer_free(&o->observer);
     else if (o->model) estimate_free(&o->estimate);
     mem_free(o->value_bar);
     *o = (struct objective){0};
@@ -46,12 +46,13 @@ static struct score score_of(const struct estimate *e)
 
 size_t objective_gaps(const struct objective *o)
 {
-    return o->observed ? o->scan.stops.count : o->estimate.gaps.count;
+    return o->observed ? observer_stops(&o->observer)->count
+                       : o->estimate.gaps.count;
 }
 
 int objective_sums(const struct objective *o, gsv_result *r)
 {
-    if (o->observed) return scan_fill(&o->scan, r);
+    if (o->observed) return observer_fill(&o->observer, r);
     r->gaps = o->estimate.gaps.count;
     r->groups = o->estimate.groups;
     r->gap = NEW(gsv_gap, r->groups);
@@ -63,12 +64,15 @@ int objective_sums(const struct objective *o, gsv_result *r)
 }
 
 /* Of stops: what each adds, given those before it. */
-static struct score score_of_stops(const struct scan *s)
+static struct score score_of_stops(const struct observer *o)
 {
-    size_t n = s->stops.count;
-    double mean = scan_sum(s) / (double)n, squares = 0.0;
+    size_t n = observer_stops(o)->count;
+    const double *increment = observer_increment(o);
+    double mean = 0.0, squares = 0.0;
     for (size_t i = 0; i < n; i++)
-        squares += (s->increment[i] - mean) * (s->increment[i] - mean);
+        mean += increment[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (increment[i] - mean) * (increment[i] - mean);
     return (struct score){
         .mean = mean,
         .error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : NAN,
@@ -85,14 +89,15 @@ static void bring_back(struct objective *o, size_t gaps, double *theta_bar)
     gsv_theta_vjp(o->model, o->value_bar, theta_bar);
 }
 
-static int scan_at(struct objective *o, const double *theta, uint32_t iteration,
-                   struct score *score, double *theta_bar)
+static int observer_at(struct objective *o, const double *theta,
+                       uint32_t iteration, struct score *score,
+                       double *theta_bar)
 {
     gsv_theta_set(o->model, theta);
-    int status =
-        scan_run(&o->scan, NULL, iteration, theta_bar ? o->value_bar : NULL);
+    int status = observer_run(&o->observer, NULL, iteration,
+                              theta_bar ? o->value_bar : NULL);
     if (status) return status;
-    *score = score_of_stops(&o->scan);
+    *score = score_of_stops(&o->observer);
     if (theta_bar) bring_back(o, score->gaps, theta_bar);
     return 0;
 }
@@ -102,7 +107,7 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  double *theta_bar)
 {
     struct estimate *e = &o->estimate;
-    if (o->observed) return scan_at(o, theta, iteration, score, theta_bar);
+    if (o->observed) return observer_at(o, theta, iteration, score, theta_bar);
     int status = group ? estimate_choose(e, groups, group) : 0;
     if (status) return status;
     gsv_theta_set(o->model, theta);

@@ -4,15 +4,15 @@
 #ifndef LEARN_OBJECTIVE_H
 #define LEARN_OBJECTIVE_H
 
-#include "sde/observe.h"
+#include "sde/observer.h"
 #include "sde/result.h"
 
 struct objective {
     gsv_model *model; /* its values are moved */
     gsv_options options;
     struct estimate estimate;
-    bool observed; /* noisy: then a scan over all stops instead */
-    struct scan scan;
+    bool observed; /* noisy: then over all stops instead */
+    struct observer observer;
     double *value_bar; /* (values) */
     size_t n;          /* of theta */
 };

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Noisy observations of latent states. A stop is a row in which anything was
- * observed; at every stop stand J support points x^j, drawn from a density q
- * that a linearised smoother gives (smooth.h), and between the points of
- * neighbouring stops densities p(x^j | x^i) are estimated by bridges (pairs of
- * estimate.c). With g the density of what was observed,
- *
- *     a_1(j) = init(x^j) g_1 / q_1,
- *     a_n(j) = g_n / q_n  mean_i a_(n-1)(i) p(x_n^j | x_(n-1)^i),
- *     p(data) = mean_j a_N(j):
- *
- * unbiased for any q. Where all states were observed exactly a stop has one
- * point, and q = 1. Points are constants under differentiation, so that
- *
- *     d log p(data) = sum over stops and pairs of w_ij d log p(x^j | x^i)
- *                   + sum over stops of w_j d log g,
- *
- * w their posterior weights, from a pass backward. */
+/* What all estimators with noisy observations share. A stop is a row in which
+ * anything was observed. At stops stand points x, drawn from a density q that a
+ * linearised smoother gives (smooth.h), and between the points of neighbouring
+ * stops densities are estimated by bridges. The estimators differ in how they
+ * average: scan.h, particle.h, joint.h; observer.h has them all. */
 #ifndef SDE_OBSERVE_H
 #define SDE_OBSERVE_H
 
@@ -98,48 +86,5 @@ void support_vjp(struct support *s, size_t first, size_t end,
 
 /* Brings weigh_bar to the parameters, added to the gradient. */
 void support_gradient(struct support *s, double *gradient);
-
-/* --- scan.c --------------------------------------------------------------- */
-
-enum { SCAN_POINTS = 32 };
-
-struct scan {
-    const gsv_model *model;
-    gsv_options options; /* of the pairs */
-    struct stops stops;
-    struct support support;
-    struct estimate pairs;
-    size_t J, chunk, chunks; /* stops of a chunk, and their number          */
-    size_t loaded;           /* the chunk whose densities are at hand       */
-    size_t *at;              /* (chunk + 2) first points, from the stop
-                                before the chunk on                         */
-    double *log_p;           /* (pairs), the later point the faster index   */
-    double *weight;          /* (pairs) in the gradient                     */
-    double *a, *b;           /* (points of a chunk) log a_n(j), log b_n(j)  */
-    double *posterior;       /* (points of a chunk)                         */
-    double *keep;            /* (chunks, J) log a at the last stop before   */
-    double *total;           /* (tracks) log p of a track                   */
-    double *ahead;           /* (J) log b of the stop before the next chunk */
-    double *increment, *ess; /* (stops)                                     */
-    struct arena arena;
-};
-
-/* Model and series are borrowed; the options are copied. */
-int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
-              const gsv_options *o);
-void scan_free(struct scan *s);
-
-/* At the model's present values; guide: values that points and references are
- * made from, or NULL for the same. gradient (values): set, or NULL. */
-int scan_run(struct scan *s, const double *guide, uint32_t iteration,
-             double *gradient);
-
-/* After it: log p(data); and all of a result that is zero but its gradient. */
-double scan_sum(const struct scan *s);
-int scan_fill(const struct scan *s, gsv_result *r);
-
-/* gsv_loglik() of a model with latent states. */
-int scan_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-                const double *guide, gsv_result *result);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/fast.h"
 #include "sde/khat.h"
-#include "sde/observe.h"
+#include "sde/observer.h"
 
 /* Whether any gap of a group has two steps, so that l(2 dt) differs. */
 static bool has_pairs(const struct estimate *e, size_t group)
@@ -210,7 +210,7 @@ static int collect_gradient(struct estimate *e, gsv_result *r)
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *guide, gsv_result *result)
 {
-    if (spec_is_latent(m->spec)) return scan_loglik(m, s, o, guide, result);
+    if (spec_is_latent(m->spec)) return observer_loglik(m, s, o, guide, result);
     double begin = clock_seconds();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};

@@ -4,12 +4,11 @@
  * by stop. What is kept of earlier chunks are the weights at their ends, so
  * that memory hardly grows with the stops; the pass backward draws and computes
  * a chunk again. */
-#include "sde/observe.h"
+#include "sde/scan.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 
 enum { MOST_PAIRS = 1 << 16 };
@@ -90,8 +89,13 @@ static int make_memory(struct scan *s)
 int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o)
 {
-    *s =
-        (struct scan){.model = m, .options = pair_options(o), .J = SCAN_POINTS};
+    *s = (struct scan){.model = m,
+                       .options = pair_options(o),
+                       .J = o->points ? o->points : SCAN_POINTS};
+    if (s->J < 2 || s->J > SCAN_MOST)
+        return fail(GSV_BAD_INPUT,
+                    "%zu support points: a scan takes 2 to %d (--support)",
+                    s->J, SCAN_MOST);
     if (m->spec->integrals)
         return fail(GSV_BAD_INPUT,
                     "the likelihood of a poisson_process is not supported "
@@ -105,6 +109,7 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
         s->options.form = GSV_FORM_AUTO;
     }
     s->chunk = MOST_PAIRS / (s->J * s->J);
+    if (!s->chunk) s->chunk = 1;
     if (s->chunk > s->stops.count) s->chunk = s->stops.count;
     s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
     s->loaded = s->chunks;
@@ -195,7 +200,7 @@ static int load(struct scan *s, size_t chunk, uint32_t iteration)
 static void step_forward(struct scan *s, const size_t *at, const double *log_p)
 {
     size_t I = at[0] - at[-1], J = at[1] - at[0];
-    double term[SCAN_POINTS];
+    double term[SCAN_MOST];
     for (size_t j = 0; j < J; j++) {
         for (size_t i = 0; i < I; i++)
             term[i] = s->a[at[-1] + i] + log_p[i * J + j];
@@ -252,7 +257,7 @@ static void step_backward(struct scan *s, const size_t *at, double total,
                           const double *log_p, double *weight)
 {
     size_t I = at[0] - at[-1], J = at[1] - at[0];
-    double term[SCAN_POINTS], rest = log((double)I);
+    double term[SCAN_MOST], rest = log((double)I);
     for (size_t i = 0; i < I; i++) {
         for (size_t j = 0; j < J; j++)
             term[j] = log_p[i * J + j] + s->support.log_g[at[0] + j] -
@@ -419,32 +424,4 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return status ? status : run_backward(s, iteration, gradient);
-}
-
-double scan_sum(const struct scan *s)
-{
-    double sum = 0.0;
-    for (size_t n = 0; n < s->stops.count; n++)
-        sum += s->increment[n];
-    return sum;
-}
-
-int scan_loglik(const gsv_model *m, const gsv_series *series,
-                const gsv_options *o, const double *guide, gsv_result *result)
-{
-    struct scan s;
-    double begin = clock_seconds();
-    gsv_result r = {.values = m->spec->parameters};
-    int status = scan_init(&s, m, series, o);
-    if (!status && o->gradient) {
-        r.gradient = NEW(double, r.values);
-        if (!r.gradient) status = GSV_NO_MEMORY;
-    }
-    if (!status) status = scan_run(&s, guide, o->iteration, r.gradient);
-    if (!status) status = scan_fill(&s, &r);
-    r.seconds = clock_seconds() - begin;
-    scan_free(&s);
-    if (status) gsv_result_free(&r);
-    else *result = r;
-    return status;
 }
