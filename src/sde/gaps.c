@@ -29,7 +29,7 @@ static double cell(const struct gaps *g, size_t i, size_t row)
 
 double gaps_state(const struct gaps *g, size_t i, size_t row)
 {
-    return g->spec->latent[i] ? NAN : cell(g, i, row);
+    return row == NO_ROW || g->spec->latent[i] ? NAN : cell(g, i, row);
 }
 
 /* --- Inputs ------------------------------------------------------------- */

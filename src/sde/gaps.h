@@ -43,6 +43,9 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
 
+/* No row of the data: nothing was observed there. */
+#define NO_ROW SIZE_MAX
+
 /* State number i in a row: NaN where it is missing or latent. */
 double gaps_state(const struct gaps *g, size_t i, size_t row);
 

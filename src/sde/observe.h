@@ -27,6 +27,10 @@ struct stops {
 int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series);
 void stops_free(struct stops *s);
 
+/* More stops, without a row (NO_ROW), so that none is further than a gap's
+ * length / steps from the next; or than `longest`, where that is positive. */
+int stops_divide(struct stops *s, size_t steps, double longest);
+
 /* Whether stop n is the first of its track. */
 bool stop_is_first(const struct stops *s, size_t n);
 
@@ -79,7 +83,7 @@ struct support {
     const gsv_model *model;
     const struct stops *stops;
     const gsv_options *options;
-    size_t d, J;
+    size_t d, J, generator; /* of the lattice of J points */
     struct laws laws;
     double *root;        /* (stops, d, d): lower factors, of the states that */
                          /* are not exact                                    */

@@ -6,10 +6,14 @@
  * a chunk again. */
 #include "sde/scan.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fast.h"
+#include "base/lanes.h"
+#include "base/vector_math.h"
 
 enum { MOST_PAIRS = 1 << 16 };
 
@@ -40,58 +44,75 @@ static double log_sum(size_t n, const double *x)
 /* --- Setting up
  * --------------------------------------------------------------- */
 
-/* Bridges against lna are so good that one for each pair is enough: what it
- * misses the mean over pairs takes away. */
-static gsv_options pair_options(const gsv_options *o)
-{
-    gsv_options p = *o;
-    p.paths = 1;
-    if (!p.steps) p.steps = 8;
-    p.tolerance = 0.0;
-    p.joint = p.richardson = p.delta = false;
-    if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
-    return p;
-}
+/* Steps of a gap where the options do not say. */
+enum { USUAL_STEPS = 8 };
 
-/* A linear drift's densities are exact in one step. */
-static bool drift_is_linear(const gsv_model *m)
+static int divide(struct scan *s)
 {
-    const struct spec *spec = m->spec;
-    struct graph *g = m->calls || m->bridged ? NULL : graph_copy(spec->graph);
-    bool linear = g != NULL;
-    if (!g) return false;
-    node leaf = graph_leaf(g, OP_STATE, 0, spec->dim, 1);
-    for (size_t i = 0; linear && i < spec->dim; i++) {
-        node row = graph_slice(g, m->unit_drift, i, 1, 1);
-        row = graph_gradient(g, row, leaf);
-        linear = !g->failed && !graph_depends(g, row, OP_STATE);
-    }
-    graph_free(g);
-    return linear;
+    const gsv_options *o = &s->options;
+    if (jumps_are_exact(&s->jumps)) return 0;
+    return stops_divide(&s->stops, o->steps ? o->steps : USUAL_STEPS, o->step);
 }
 
 static int make_memory(struct scan *s)
 {
     size_t points = (s->chunk + 1) * s->J, pairs = s->chunk * s->J * s->J;
     size_t tracks = s->stops.gaps.series->tracks, n = s->stops.count;
+    size_t d = s->jumps.d;
+    bool gradient = s->options.gradient;
     const struct arena_part part[] = {
-        {&s->log_p, pairs},      {&s->weight, pairs},
-        {&s->a, points},         {&s->b, points},
-        {&s->posterior, points}, {&s->keep, s->chunks * s->J},
-        {&s->total, tracks},     {&s->ahead, s->J},
-        {&s->increment, n},      {&s->ess, n}};
+        {&s->y, d * points},
+        {&s->log_det, points},
+        {&s->y_bar, gradient ? 2 * d * points : 0},
+        {&s->log_p, pairs},
+        {&s->weight, pairs},
+        {&s->a, points},
+        {&s->b, points},
+        {&s->half, points},
+        {&s->posterior, points},
+        {&s->keep, s->chunks * s->J},
+        {&s->keep_half, s->chunks * s->J},
+        {&s->total, tracks},
+        {&s->ahead, s->J},
+        {&s->increment, n},
+        {&s->ess, n},
+        {&s->error, n},
+        {&s->drift_bar, program_uniforms(s->jumps.drift)},
+        {&s->map_bar, program_uniforms(s->jumps.map)}};
     s->at = NEW(size_t, s->chunk + 2);
-    if (!s->at || arena_lay(&s->arena, sizeof part / sizeof *part, part))
+    s->pair = NEW(size_t, s->chunk + 1);
+    if (!s->at || !s->pair ||
+        arena_lay(&s->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     return 0;
+}
+
+static int make_jumpers(struct scan *s)
+{
+    size_t most = lanes_threads(s->options.threads);
+    s->threads = most < s->chunk ? most : s->chunk;
+    s->jumper = NEW(struct jumper, s->threads);
+    int status = s->jumper ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < s->threads; i++)
+        status =
+            jumper_init(&s->jumper[i], &s->jumps, s->J, s->options.gradient);
+    return status;
+}
+
+static void make_chunks(struct scan *s)
+{
+    s->chunk = MOST_PAIRS / (s->J * s->J);
+    if (!s->chunk) s->chunk = 1;
+    if (s->chunk > s->stops.count) s->chunk = s->stops.count;
+    s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
+    s->loaded = s->chunks;
 }
 
 int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o)
 {
-    *s = (struct scan){.model = m,
-                       .options = pair_options(o),
-                       .J = o->points ? o->points : SCAN_POINTS};
+    *s = (struct scan){
+        .model = m, .options = *o, .J = o->points ? o->points : SCAN_POINTS};
     if (s->J < 2 || s->J > SCAN_MOST)
         return fail(GSV_BAD_INPUT,
                     "%zu support points: a scan takes 2 to %d (--support)",
@@ -101,170 +122,270 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
                     "the likelihood of a poisson_process is not supported "
                     "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
+    if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
+    if (!status) status = divide(s);
     if (status) return status;
-    if (drift_is_linear(m)) {
-        s->options.steps = 1;
-        s->options.step = 0.0;
-        s->options.reference = GSV_REFERENCE_LINEAR;
-        s->options.form = GSV_FORM_AUTO;
-    }
-    s->chunk = MOST_PAIRS / (s->J * s->J);
-    if (!s->chunk) s->chunk = 1;
-    if (s->chunk > s->stops.count) s->chunk = s->stops.count;
-    s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
-    s->loaded = s->chunks;
+    make_chunks(s);
     status = support_init(&s->support, m, &s->stops, &s->options, s->J,
                           (s->chunk + 1) * s->J);
-    if (!status)
-        status = estimate_init_pairs(&s->pairs, m, series, &s->options,
-                                     s->chunk * s->J * s->J, s->stops.longest);
+    if (!status) status = make_jumpers(s);
     return status ? status : make_memory(s);
 }
 
 void scan_free(struct scan *s)
 {
-    if (s->pairs.model) estimate_free(&s->pairs);
+    for (size_t i = 0; s->jumper && i < s->threads; i++)
+        jumper_free(&s->jumper[i]);
+    mem_free(s->jumper);
+    jumps_free(&s->jumps);
     support_free(&s->support);
     stops_free(&s->stops);
     arena_free(&s->arena);
     mem_free(s->at);
+    mem_free(s->pair);
 }
 
 /* --- Densities of a chunk
  * ------------------------------------------------------ */
 
-/* Its points; where they begin, stop by stop. */
-static size_t draw(struct scan *s, size_t chunk, uint32_t iteration)
+/* The pairs that end in a stop. */
+static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
 {
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1), at = 0;
+    return stop_is_first(&s->stops, n) ? 0 : (at[0] - at[-1]) * (at[1] - at[0]);
+}
+
+/* Where points and pairs of its stops begin. */
+static void lay_out(struct scan *s, size_t chunk)
+{
+    size_t low = low_of(s, chunk), first = first_of(s, chunk);
+    size_t end = first_of(s, chunk + 1), at = 0, pair = 0;
     for (size_t n = low; n < end; n++) {
         s->at[n - low] = at;
         at += support_points(&s->support, n);
     }
     s->at[end - low] = at;
-    return support_draw(&s->support, low, end, iteration);
+    for (size_t n = first; n < end; n++) {
+        s->pair[n - first] = pair;
+        pair += pairs_of(s, &s->at[n - low], n);
+    }
+    s->pair[end - first] = pair;
+    s->now = chunk;
 }
 
-/* All pairs of neighbouring stops' points. */
-static size_t list_pairs(struct scan *s, size_t chunk)
+static struct moment moment_of(const struct scan *s, size_t n)
 {
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1), count = 0;
-    for (size_t n = first_of(s, chunk); n < end; n++) {
-        const struct stop *here = &s->stops.stop[n];
+    return (struct moment){s->stops.stop[n].track, s->stops.stop[n].time};
+}
+
+static size_t points_now(const struct scan *s)
+{
+    return s->at[first_of(s, s->now + 1) - low_of(s, s->now)];
+}
+
+/* Work for one thread at a time is some stops. */
+static size_t lanes_of(size_t stops)
+{
+    enum { MOST = 16 };
+    return stops < MOST ? stops : MOST;
+}
+
+/* y of the points of some stops. */
+static void map_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    size_t low = low_of(s, s->now), stops = first_of(s, s->now + 1) - low;
+    size_t lanes = lanes_of(stops), P = points_now(s);
+    size_t end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        struct moment at = moment_of(s, low + i);
+        jumper_map(&s->jumper[thread], &at, s->at[i + 1] - s->at[i], P,
+                   s->support.x + s->at[i], s->y + s->at[i],
+                   s->log_det + s->at[i]);
+    }
+}
+
+/* From the points of the stop before n. */
+static double start(struct scan *s, struct jumper *w, size_t n)
+{
+    const size_t *at = &s->at[n - low_of(s, s->now)];
+    struct moment from = moment_of(s, n - 1);
+    double h = s->stops.stop[n].time - from.time;
+    jumper_start(w, &from, h, at[0] - at[-1], points_now(s), s->y + at[-1]);
+    return h;
+}
+
+/* The densities of the steps that end in some stops. */
+static void jump_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    struct jumper *w = &s->jumper[thread];
+    size_t low = low_of(s, s->now), first = first_of(s, s->now);
+    size_t stops = first_of(s, s->now + 1) - first;
+    size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        size_t n = first + i;
         if (stop_is_first(&s->stops, n)) continue;
         const size_t *at = &s->at[n - low];
-        for (size_t i = at[-1]; i < at[0]; i++)
-            for (size_t j = at[0]; j < at[1]; j++, count++)
-                s->pairs.gaps.gap[count] = (struct gap){
-                    .track = here->track,
-                    .from = i,
-                    .to = j,
-                    .number = (n * s->J + i - at[-1]) * s->J + j - at[0],
-                    .start = here[-1].time,
-                    .length = here->time - here[-1].time,
-                    .end = here->time};
+        size_t J = at[1] - at[0];
+        double *log_p = s->log_p + s->pair[i];
+        start(s, w, n);
+        jumper_all(w, J, points_now(s), s->y + at[0], log_p);
+        for (size_t k = 0; k < s->pair[i + 1] - s->pair[i]; k++)
+            log_p[k] += s->log_det[at[0] + k % J];
     }
-    return count;
 }
 
-static int run_pairs(struct scan *s, size_t pairs, size_t points,
-                     uint32_t iteration, bool gradient)
+/* Runs lanes over so many stops. */
+static void share_out(struct scan *s, size_t stops,
+                      void (*work)(void *, size_t, size_t),
+                      void (*merge)(void *, size_t, size_t))
 {
-    bool wanted = s->options.gradient;
-    int status = estimate_take_pairs(&s->pairs, pairs, points, s->support.x);
-    if (status || !pairs) return status;
-    s->options.gradient = gradient;
-    s->pairs.weight = gradient ? s->weight : NULL;
-    estimate_run(&s->pairs, iteration);
-    s->options.gradient = wanted;
-    return 0;
+    const struct lanes_job job = {s, work, merge};
+    if (stops) lanes_run(lanes_of(stops), s->threads, &job);
 }
 
-static int load(struct scan *s, size_t chunk, uint32_t iteration)
+static void load(struct scan *s, size_t chunk, uint32_t iteration)
 {
-    if (s->loaded == chunk) return 0;
-    size_t points = draw(s, chunk, iteration), pairs = list_pairs(s, chunk);
-    int status = run_pairs(s, pairs, points, iteration, false);
-    for (size_t i = 0; !status && i < pairs; i++) {
-        double l = estimate_group(&s->pairs, i).loglik;
-        s->log_p[i] = isnan(l) ? -INFINITY : l;
-    }
-    s->loaded = status ? s->chunks : chunk;
-    return status;
+    if (s->loaded == chunk) return;
+    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1);
+    lay_out(s, chunk);
+    support_draw(&s->support, low, end, iteration);
+    share_out(s, end - low, map_lane, NULL);
+    share_out(s, end - first_of(s, chunk), jump_lane, NULL);
+    s->loaded = chunk;
 }
 
 /* --- Forward
  * -------------------------------------------------------------------- */
 
-/* log a of one stop from the one before. */
-static void step_forward(struct scan *s, const size_t *at, const double *log_p)
+/* log sum_i exp(a_i + log_p_ij) of all j, over every stride-th i: columns side
+ * by side. most (J) is scratch. */
+FAST static void sum_columns(size_t I, size_t J, size_t stride,
+                             const double *restrict a,
+                             const double *restrict log_p,
+                             double *restrict most, double *restrict sum)
+{
+    for (size_t j = 0; j < J; j++) {
+        most[j] = -DBL_MAX;
+        sum[j] = 0.0;
+    }
+    for (size_t i = 0; i < I; i += stride)
+#pragma omp simd
+        for (size_t j = 0; j < J; j++) {
+            double term = a[i] + log_p[i * J + j];
+            most[j] = term > most[j] ? term : most[j];
+        }
+    for (size_t i = 0; i < I; i += stride)
+#pragma omp simd
+        for (size_t j = 0; j < J; j++)
+            sum[j] += exp(a[i] + log_p[i * J + j] - most[j]);
+    for (size_t j = 0; j < J; j++)
+        sum[j] = most[j] + log(sum[j]);
+}
+
+/* log a of one stop from the one before, over every stride-th point. */
+static void step_forward(const struct scan *s, const size_t *at,
+                         const double *log_p, size_t stride, double *a)
 {
     size_t I = at[0] - at[-1], J = at[1] - at[0];
-    double term[SCAN_MOST];
-    for (size_t j = 0; j < J; j++) {
-        for (size_t i = 0; i < I; i++)
-            term[i] = s->a[at[-1] + i] + log_p[i * J + j];
-        s->a[at[0] + j] = s->support.log_g[at[0] + j] -
-                          s->support.log_q[at[0] + j] + log_sum(I, term) -
-                          log((double)I);
-    }
+    double most[SCAN_MOST], sum[SCAN_MOST];
+    double terms = (double)((I + stride - 1) / stride);
+    sum_columns(I, J, stride, a + at[-1], log_p, most, sum);
+    for (size_t j = 0; j < J; j += stride)
+        a[at[0] + j] = s->support.log_g[at[0] + j] -
+                       s->support.log_q[at[0] + j] + sum[j] - log(terms);
 }
 
-static void start_track(struct scan *s, const size_t *at)
+static void start_track(const struct scan *s, const size_t *at, double *a)
 {
     for (size_t j = at[0]; j < at[1]; j++)
-        s->a[j] = s->support.log_g[j] - s->support.log_q[j];
+        a[j] = s->support.log_g[j] - s->support.log_q[j];
 }
 
-/* Through a loaded chunk, from what was kept of the one before. again: for the
- * pass backward, where the sums are known. */
-static void forward(struct scan *s, size_t chunk, bool again)
+/* The log of the mean of a over every stride-th point. */
+static double log_mean(const size_t *at, size_t stride, const double *a)
 {
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1), pair = 0;
-    if (chunk) memcpy(s->a, s->keep + chunk * s->J, s->at[1] * sizeof *s->a);
-    for (size_t n = first_of(s, chunk); n < end; n++) {
+    double term[SCAN_MOST];
+    size_t terms = 0;
+    for (size_t j = at[0]; j < at[1]; j += stride)
+        term[terms++] = a[j];
+    return log_sum(terms, term) - log((double)terms);
+}
+
+/* Through a loaded chunk, from what was kept of the one before: a with stride
+ * 1, half with 2. The sums up to each stop go to `sum`. */
+static void forward(const struct scan *s, size_t chunk, size_t stride,
+                    double *a, double *keep, double *sum)
+{
+    size_t low = low_of(s, chunk), first = first_of(s, chunk);
+    size_t end = first_of(s, chunk + 1);
+    if (chunk) memcpy(a, keep + chunk * s->J, s->at[1] * sizeof *a);
+    for (size_t n = first; n < end; n++) {
         const size_t *at = &s->at[n - low];
-        size_t J = at[1] - at[0];
-        if (stop_is_first(&s->stops, n)) start_track(s, at);
-        else {
-            step_forward(s, at, s->log_p + pair);
-            pair += (at[0] - at[-1]) * J;
-        }
-        if (again) continue;
-        s->increment[n] = log_sum(J, s->a + at[0]) - log((double)J);
-        s->total[s->stops.stop[n].track] = s->increment[n];
+        if (stop_is_first(&s->stops, n)) start_track(s, at, a);
+        else step_forward(s, at, s->log_p + s->pair[n - first], stride, a);
+        if (sum) sum[n] = log_mean(at, stride, a);
     }
     if (chunk + 1 < s->chunks) {
         const size_t *at = &s->at[end - 1 - low];
-        memcpy(s->keep + (chunk + 1) * s->J, s->a + at[0],
-               (at[1] - at[0]) * sizeof *s->a);
+        memcpy(keep + (chunk + 1) * s->J, a + at[0],
+               (at[1] - at[0]) * sizeof *a);
     }
 }
 
 /* From the sums up to each stop to what each stop adds. */
 static void take_differences(struct scan *s)
 {
-    for (size_t n = s->stops.count; n-- > 0;)
-        if (!stop_is_first(&s->stops, n))
-            s->increment[n] -= s->increment[n - 1];
+    for (size_t n = s->stops.count; n-- > 0;) {
+        s->error[n] = s->increment[n] - s->error[n];
+        if (n + 1 == s->stops.count || stop_is_first(&s->stops, n + 1))
+            s->total[s->stops.stop[n].track] = s->increment[n];
+    }
+    for (size_t n = s->stops.count; n-- > 0;) {
+        if (stop_is_first(&s->stops, n)) continue;
+        s->increment[n] -= s->increment[n - 1];
+        s->error[n] -= s->error[n - 1];
+    }
 }
 
 /* --- Backward
  * -------------------------------------------------------------------- */
+
+/* The largest of log_p_j + ahead_j, and e_j = exp of them less that. */
+FAST static double exponentials(size_t J, const double *restrict log_p,
+                                const double *restrict ahead,
+                                double *restrict e)
+{
+    double most = -DBL_MAX;
+#pragma omp simd reduction(max : most)
+    for (size_t j = 0; j < J; j++) {
+        double term = log_p[j] + ahead[j];
+        most = term > most ? term : most;
+    }
+#pragma omp simd
+    for (size_t j = 0; j < J; j++)
+        e[j] = exp(log_p[j] + ahead[j] - most);
+    return most;
+}
 
 /* log b of the stop before from that of one stop, and the pairs' weights. */
 static void step_backward(struct scan *s, const size_t *at, double total,
                           const double *log_p, double *weight)
 {
     size_t I = at[0] - at[-1], J = at[1] - at[0];
-    double term[SCAN_MOST], rest = log((double)I);
+    double ahead[SCAN_MOST], rest = log((double)I);
+    for (size_t j = 0; j < J; j++)
+        ahead[j] = s->support.log_g[at[0] + j] - s->support.log_q[at[0] + j] +
+                   s->b[at[0] + j] - rest;
     for (size_t i = 0; i < I; i++) {
+        double *e = weight + i * J, sum = 0.0;
+        double most = exponentials(J, log_p + i * J, ahead, e);
         for (size_t j = 0; j < J; j++)
-            term[j] = log_p[i * J + j] + s->support.log_g[at[0] + j] -
-                      s->support.log_q[at[0] + j] + s->b[at[0] + j] - rest;
-        s->b[at[-1] + i] = log_sum(J, term);
+            sum += e[j];
+        s->b[at[-1] + i] = most + log(sum);
+        double factor = exp(s->a[at[-1] + i] + most - total);
         for (size_t j = 0; j < J; j++)
-            weight[i * J + j] = exp(s->a[at[-1] + i] + term[j] - total);
+            e[j] *= factor;
     }
 }
 
@@ -284,16 +405,10 @@ static bool is_last(const struct scan *s, size_t n)
     return n + 1 == s->stops.count || stop_is_first(&s->stops, n + 1);
 }
 
-/* The pairs that end in a stop. */
-static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
-{
-    return stop_is_first(&s->stops, n) ? 0 : (at[0] - at[-1]) * (at[1] - at[0]);
-}
-
-static void backward(struct scan *s, size_t chunk, size_t pairs)
+static void backward(struct scan *s, size_t chunk)
 {
     size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1), pair = pairs;
+    size_t end = first_of(s, chunk + 1);
     if (end < s->stops.count)
         memcpy(s->b + s->at[end - 1 - low], s->ahead,
                (s->at[end - low] - s->at[end - 1 - low]) * sizeof *s->b);
@@ -303,47 +418,103 @@ static void backward(struct scan *s, size_t chunk, size_t pairs)
         for (size_t j = at[0]; is_last(s, n) && j < at[1]; j++)
             s->b[j] = -log((double)(at[1] - at[0]));
         note_posterior(s, at, n, total);
-        pair -= pairs_of(s, at, n);
         if (stop_is_first(&s->stops, n)) continue;
-        step_backward(s, at, total, s->log_p + pair, s->weight + pair);
+        step_backward(s, at, total, s->log_p + s->pair[n - first],
+                      s->weight + s->pair[n - first]);
     }
     if (first) memcpy(s->ahead, s->b, s->at[1] * sizeof *s->b);
 }
 
+/* --- The gradient
+ * ------------------------------------------------------------- */
+
+/* jump_lane() backward. */
+static void jump_vjp_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    struct jumper *w = &s->jumper[thread];
+    size_t low = low_of(s, s->now), first = first_of(s, s->now);
+    size_t stops = first_of(s, s->now + 1) - first, P = points_now(s);
+    size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        size_t n = first + i;
+        if (stop_is_first(&s->stops, n)) continue;
+        const size_t *at = &s->at[n - low];
+        struct moment from = moment_of(s, n - 1);
+        double h = start(s, w, n);
+        jumper_all_vjp(w, &from, h, P, at[1] - at[0], s->y + at[0],
+                       s->weight + s->pair[i],
+                       s->y_bar + s->jumps.d * P + at[-1], s->y_bar + at[0]);
+    }
+}
+
+/* map_lane() backward: the end of a step has the density's factor, whose bar is
+ * the weight of all steps that end there. */
+static void map_vjp_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    size_t low = low_of(s, s->now), first = first_of(s, s->now);
+    size_t stops = first_of(s, s->now + 1) - low, P = points_now(s);
+    size_t lanes = lanes_of(stops), d = s->jumps.d;
+    size_t end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        struct moment at = moment_of(s, low + i);
+        size_t p = s->at[i], n = s->at[i + 1] - p;
+        bool ends = low + i >= first && !stop_is_first(&s->stops, low + i);
+        for (size_t k = 0; k < d; k++)
+            for (size_t j = p; j < p + n; j++)
+                s->y_bar[k * P + j] += s->y_bar[(d + k) * P + j];
+        for (size_t j = p; j < p + n; j++)
+            s->b[j] = ends ? s->posterior[j] : 0.0;
+        jumper_map_vjp(&s->jumper[thread], &at, n, P, s->support.x + p,
+                       s->y_bar + p, s->b + p);
+    }
+}
+
+static void add_up(size_t n, double *from, double *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += from[i];
+    memset(from, 0, n * sizeof *from);
+}
+
+static void merge_bars(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    struct jumper *w = &s->jumper[thread];
+    (void)lane;
+    add_up(program_uniforms(s->jumps.drift), w->drift_bar, s->drift_bar);
+    add_up(program_uniforms(s->jumps.map), w->map_bar, s->map_bar);
+}
+
 /* Adds a chunk's part of the gradient. The stop before it belongs to the chunk
  * before. */
-static int add_gradient(struct scan *s, size_t chunk, uint32_t iteration,
-                        double *part, double *gradient)
+static void add_gradient(struct scan *s)
 {
-    size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1), points = s->at[end - low];
+    size_t low = low_of(s, s->now), first = first_of(s, s->now);
+    size_t end = first_of(s, s->now + 1), P = points_now(s);
+    memset(s->y_bar, 0, 2 * s->jumps.d * P * sizeof *s->y_bar);
+    share_out(s, end - first, jump_vjp_lane, merge_bars);
+    share_out(s, end - low, map_vjp_lane, merge_bars);
     for (size_t j = 0; first && j < s->at[1]; j++)
         s->posterior[j] = 0.0;
     support_vjp(&s->support, low, end, s->posterior);
-    size_t pairs = list_pairs(s, chunk);
-    int status = run_pairs(s, pairs, points, iteration, true);
-    if (status || !pairs) return status;
-    status = estimate_gradient(&s->pairs, part);
-    for (size_t i = 0; !status && i < s->model->spec->parameters; i++)
-        gradient[i] += part[i];
-    return status;
 }
 
-static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
+static void run_backward(struct scan *s, uint32_t iteration, double *gradient)
 {
-    size_t n = s->model->spec->parameters;
-    double *part = gradient ? NEW(double, n) : NULL;
-    int status = gradient && !part ? GSV_NO_MEMORY : 0;
-    for (size_t c = s->chunks; !status && c-- > 0;) {
-        status = load(s, c, iteration);
-        if (status) break;
-        forward(s, c, true);
-        backward(s, c, list_pairs(s, c));
-        if (gradient) status = add_gradient(s, c, iteration, part, gradient);
+    memset(s->drift_bar, 0,
+           program_uniforms(s->jumps.drift) * sizeof *s->drift_bar);
+    memset(s->map_bar, 0, program_uniforms(s->jumps.map) * sizeof *s->map_bar);
+    for (size_t c = s->chunks; c-- > 0;) {
+        load(s, c, iteration);
+        forward(s, c, 1, s->a, s->keep, NULL);
+        backward(s, c);
+        if (gradient) add_gradient(s);
     }
-    if (!status && gradient) support_gradient(&s->support, gradient);
-    mem_free(part);
-    return status;
+    if (!gradient) return;
+    jumps_gradient(&s->jumps, s->drift_bar, s->map_bar, gradient);
+    support_gradient(&s->support, gradient);
 }
 
 /* --- The result
@@ -364,46 +535,72 @@ static int check(const struct scan *s)
     return 0;
 }
 
-/* The points of a stop as if they were independent: Sobol' points are better.
- */
-static double error_of(const struct scan *s, size_t n)
+/* The rows in which anything was observed. */
+static size_t rows_of(const struct stops *s)
 {
-    double J = (double)support_points(&s->support, n);
-    return J > 1.0 ? sqrt(fmax(0.0, (J / s->ess[n] - 1.0) / (J - 1.0))) : 0.0;
+    size_t rows = 0;
+    for (size_t n = 0; n < s->count; n++)
+        rows += s->stop[n].row != NO_ROW;
+    return rows;
 }
 
+/* A row's share is that of all stops since the row before. */
+static void fill_row(const struct scan *s, size_t n, size_t from, double share,
+                     double error, gsv_gap *g)
+{
+    const struct stop *stop = &s->stops.stop[n];
+    size_t J = support_points(&s->support, n);
+    *g = (gsv_gap){.track = stop->track,
+                   .from = from,
+                   .to = stop->row,
+                   .loglik = share,
+                   .error = fabs(error),
+                   .ess = s->ess[n],
+                   .khat = NAN,
+                   .discretisation = NAN,
+                   .reference = GSV_REFERENCE_LINEAR,
+                   .form = GSV_FORM_MIDPOINT};
+    if (J > 1 && g->ess < 0.1 * (double)J) g->flags |= GSV_FLAG_ESS;
+}
+
+static void add_row(gsv_result *r, const gsv_gap *g, bool latent)
+{
+    r->flagged += g->flags != 0;
+    r->loglik += g->loglik;
+    if (latent) r->ess_min = fmin(r->ess_min, g->ess);
+}
+
+/* What half the points miss of a track is far more than what all miss, if these
+ * are enough. */
 int scan_fill(const struct scan *s, gsv_result *r)
 {
-    double variance = 0.0;
-    r->groups = r->gaps = s->stops.count;
+    double variance = 0.0, share = 0.0, error = 0.0, sum = 0.0;
+    size_t rows = 0, row = 0, steps = 0;
+    r->groups = r->gaps = rows_of(&s->stops);
     r->gap = NEW(gsv_gap, r->groups);
     if (!r->gap) return GSV_NO_MEMORY;
     r->ess_min = INFINITY;
     r->khat_max = r->discretisation = NAN;
     for (size_t n = 0; n < s->stops.count; n++) {
-        const struct stop *stop = &s->stops.stop[n];
-        gsv_gap *g = &r->gap[n];
-        *g = (gsv_gap){.track = stop->track,
-                       .from = n && !stop_is_first(&s->stops, n) ? stop[-1].row
-                                                                 : stop->row,
-                       .to = stop->row,
-                       .loglik = s->increment[n],
-                       .error = error_of(s, n),
-                       .ess = s->ess[n],
-                       .khat = NAN,
-                       .discretisation = NAN,
-                       .reference = s->options.reference,
-                       .form = s->options.form};
-        size_t J = support_points(&s->support, n);
-        if (J > 1 && g->ess < 0.1 * (double)J) g->flags |= GSV_FLAG_ESS;
-        r->flagged += g->flags != 0;
-        r->loglik += g->loglik;
-        variance += g->error * g->error;
-        if (J > 1) r->ess_min = fmin(r->ess_min, g->ess);
+        size_t now = s->stops.stop[n].row, J = support_points(&s->support, n);
+        if (stop_is_first(&s->stops, n)) sum = 0.0;
+        share += s->increment[n];
+        error += s->error[n];
+        sum += s->error[n];
+        if (is_last(s, n)) variance += sum * sum;
+        r->drift_evaluations += J;
+        steps++;
+        if (now == NO_ROW) continue;
+        if (stop_is_first(&s->stops, n)) row = now;
+        else if (steps > r->steps) r->steps = steps;
+        fill_row(s, n, row, share, error, &r->gap[rows]);
+        add_row(r, &r->gap[rows++], J > 1);
+        row = now;
+        share = error = 0.0;
+        steps = 0;
     }
     r->error = sqrt(variance);
     r->paths = s->J;
-    r->steps = s->pairs.longest;
     return 0;
 }
 
@@ -413,15 +610,17 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     s->loaded = s->chunks;
     int status = support_prepare(&s->support, guide);
     if (status) return status;
-    estimate_prepare(&s->pairs, guide);
-    for (size_t c = 0; !status && c < s->chunks; c++) {
-        status = load(s, c, iteration);
-        if (!status) forward(s, c, false);
+    jumps_prepare(&s->jumps);
+    for (size_t c = 0; c < s->chunks; c++) {
+        load(s, c, iteration);
+        forward(s, c, 1, s->a, s->keep, s->increment);
+        forward(s, c, 2, s->half, s->keep_half, s->error);
     }
-    if (status) return status;
     take_differences(s);
     status = check(s);
+    if (status) return status;
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
-    return status ? status : run_backward(s, iteration, gradient);
+    run_backward(s, iteration, gradient);
+    return 0;
 }

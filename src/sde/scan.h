@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The scan: J support points at every stop, bridges between all points of
- * neighbouring stops (pairs of estimate.c). With g the density of what was
- * observed,
+/* The scan: J support points at every stop, densities between all points of
+ * neighbouring stops (jump.h). Long gaps have stops in between, where nothing
+ * was observed. With g the density of what was observed,
  *
  *     a_1(j) = init(x^j) g_1 / q_1,
  *     a_n(j) = g_n / q_n  mean_i a_(n-1)(i) p(x_n^j | x_(n-1)^i),
@@ -17,6 +17,7 @@
 #ifndef SDE_SCAN_H
 #define SDE_SCAN_H
 
+#include "sde/jump.h"
 #include "sde/observe.h"
 
 /* Points of a stop where the options do not say; and at most. */
@@ -24,22 +25,31 @@ enum { SCAN_POINTS = 32, SCAN_MOST = 1024 };
 
 struct scan {
     const gsv_model *model;
-    gsv_options options; /* of the pairs */
-    struct stops stops;
+    gsv_options options;
+    struct stops stops; /* also between rows: see stops_divide() */
     struct support support;
-    struct estimate pairs;
-    size_t J, chunk, chunks; /* stops of a chunk, and their number          */
-    size_t loaded;           /* the chunk whose densities are at hand       */
-    size_t *at;              /* (chunk + 2) first points, from the stop
-                                before the chunk on                         */
-    double *log_p;           /* (pairs), the later point the faster index   */
-    double *weight;          /* (pairs) in the gradient                     */
-    double *a, *b;           /* (points of a chunk) log a_n(j), log b_n(j)  */
-    double *posterior;       /* (points of a chunk)                         */
-    double *keep;            /* (chunks, J) log a at the last stop before   */
-    double *total;           /* (tracks) log p of a track                   */
-    double *ahead;           /* (J) log b of the stop before the next chunk */
-    double *increment, *ess; /* (stops)                                     */
+    struct jumps jumps;
+    struct jumper *jumper; /* (threads)                                   */
+    size_t threads;
+    size_t J, chunk, chunks;  /* stops of a chunk, and their number          */
+    size_t loaded;            /* the chunk whose densities are at hand       */
+    size_t now;               /* the chunk that threads are at               */
+    size_t *at;               /* (chunk + 2) first points, from the stop
+                                 before the chunk on                         */
+    size_t *pair;             /* (chunk + 1) first pairs, of stop after stop */
+    double *y, *log_det;      /* (d, points), (points) of a chunk            */
+    double *y_bar;            /* (2, d, points): of a step's end, its start  */
+    double *log_p;            /* (pairs), the later point the faster index   */
+    double *weight;           /* (pairs) in the gradient                     */
+    double *a, *b;            /* (points of a chunk) log a_n(j), log b_n(j)  */
+    double *half;             /* log a of every second point by themselves   */
+    double *posterior;        /* (points of a chunk)                         */
+    double *keep, *keep_half; /* (chunks, J) a, half at the last stop before */
+    double *total;            /* (tracks) log p of a track                   */
+    double *ahead;            /* (J) log b of the stop before the next chunk */
+    double *increment, *ess;  /* (stops)                                     */
+    double *error; /* (stops) increment less that of half the points */
+    double *drift_bar, *map_bar; /* merged from the threads, in order       */
     struct arena arena;
 };
 

@@ -47,6 +47,47 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
     return status;
 }
 
+/* The parts of the gap before stop n. */
+static size_t parts_of(const struct stops *s, size_t n, size_t steps,
+                       double longest)
+{
+    if (stop_is_first(s, n)) return 1;
+    double length = s->stop[n].time - s->stop[n - 1].time;
+    if (!(longest > 0.0)) return steps;
+    double parts = ceil(length / longest);
+    return parts > 1.0 ? (size_t)parts : 1;
+}
+
+int stops_divide(struct stops *s, size_t steps, double longest)
+{
+    size_t count = 0, at = 0;
+    for (size_t n = 0; n < s->count; n++)
+        count += parts_of(s, n, steps, longest);
+    struct stop *all = NEW(struct stop, count);
+    if (!all) return GSV_NO_MEMORY;
+    s->longest = 0.0;
+    for (size_t n = 0, track = 0; n < s->count; n++) {
+        struct stop end = s->stop[n];
+        size_t parts = parts_of(s, n, steps, longest);
+        for (; track < end.track; track++)
+            s->first[track + 1] = at;
+        double from = parts > 1 ? s->stop[n - 1].time : end.time;
+        double part = (end.time - from) / (double)parts;
+        for (size_t k = 1; k < parts; k++)
+            all[at++] =
+                (struct stop){end.track, NO_ROW, from + part * (double)k};
+        all[at++] = end;
+        s->longest = fmax(s->longest, part);
+    }
+    for (size_t r = s->stop[s->count - 1].track; r < s->gaps.series->tracks;
+         r++)
+        s->first[r + 1] = at;
+    mem_free(s->stop);
+    s->stop = all;
+    s->count = s->capacity = at;
+    return 0;
+}
+
 void stops_free(struct stops *s)
 {
     gaps_free(&s->gaps);

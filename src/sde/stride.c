@@ -325,3 +325,14 @@ FAST void stride_invert_lower(size_t d, size_t n, double *L)
         }
     }
 }
+
+void stride_product_lower(size_t d, size_t n, const double *M, double *C)
+{
+    memset(C, 0, d * d * n * sizeof *C);
+    for (size_t k = 0; k < d; k++)
+        for (size_t i = 0; i <= k; i++)
+            for (size_t j = 0; j <= k; j++)
+                for (size_t p = 0; p < n; p++)
+                    C[(i * d + j) * n + p] +=
+                        M[(k * d + i) * n + p] * M[(k * d + j) * n + p];
+}

@@ -53,6 +53,9 @@ void stride_vjp(struct stride *s, const double *A, double *Gamma_bar,
  * are not touched. What is not positive definite gets log |L| = NaN. */
 void stride_cholesky(size_t d, size_t n, double *Q, double *log_det);
 
+/* C = M' M of lower M: with M = L^-1 it is (L L')^-1. */
+void stride_product_lower(size_t d, size_t n, const double *M, double *C);
+
 /* Inverses of lower factors, in their place. */
 void stride_invert_lower(size_t d, size_t n, double *L);
 

@@ -11,6 +11,7 @@
 double gaps_value(const struct gaps *g, size_t i, size_t row)
 {
     size_t column = g->column[g->spec->dim + g->spec->inputs + i];
+    if (row == NO_ROW) return NAN;
     return g->series->value[column * g->series->rows + row];
 }
 
