@@ -40,19 +40,6 @@ static double log_sum(size_t n, const double *x)
 /* --- Setting up
  * --------------------------------------------------------------- */
 
-/* Bridges against lna are so good that one for each pair is enough: what it
- * misses the mean over pairs takes away. */
-static gsv_options pair_options(const gsv_options *o)
-{
-    gsv_options p = *o;
-    p.paths = 1;
-    if (!p.steps) p.steps = 8;
-    p.tolerance = 0.0;
-    p.joint = p.richardson = p.delta = false;
-    if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
-    return p;
-}
-
 /* A linear drift's densities are exact in one step. */
 static bool drift_is_linear(const gsv_model *m)
 {
@@ -68,6 +55,25 @@ static bool drift_is_linear(const gsv_model *m)
     }
     graph_free(g);
     return linear;
+}
+
+/* Bridges against lna are so good that one for each pair is enough: what it
+ * misses the mean over pairs takes away. */
+gsv_options scan_pair_options(const gsv_model *m, const gsv_options *o)
+{
+    gsv_options p = *o;
+    p.paths = 1;
+    if (!p.steps) p.steps = 8;
+    p.tolerance = 0.0;
+    p.joint = p.richardson = p.delta = false;
+    if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
+    if (drift_is_linear(m)) {
+        p.steps = 1;
+        p.step = 0.0;
+        p.reference = GSV_REFERENCE_LINEAR;
+        p.form = GSV_FORM_AUTO;
+    }
+    return p;
 }
 
 static int make_memory(struct scan *s)
@@ -90,7 +96,7 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o)
 {
     *s = (struct scan){.model = m,
-                       .options = pair_options(o),
+                       .options = scan_pair_options(m, o),
                        .J = o->points ? o->points : SCAN_POINTS};
     if (s->J < 2 || s->J > SCAN_MOST)
         return fail(GSV_BAD_INPUT,
@@ -102,19 +108,13 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
                     "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
     if (status) return status;
-    if (drift_is_linear(m)) {
-        s->options.steps = 1;
-        s->options.step = 0.0;
-        s->options.reference = GSV_REFERENCE_LINEAR;
-        s->options.form = GSV_FORM_AUTO;
-    }
     s->chunk = MOST_PAIRS / (s->J * s->J);
     if (!s->chunk) s->chunk = 1;
     if (s->chunk > s->stops.count) s->chunk = s->stops.count;
     s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
     s->loaded = s->chunks;
     status = support_init(&s->support, m, &s->stops, &s->options, s->J,
-                          (s->chunk + 1) * s->J);
+                          (s->chunk + 1) * s->J, false);
     if (!status)
         status = estimate_init_pairs(&s->pairs, m, series, &s->options,
                                      s->chunk * s->J * s->J, s->stops.longest);
@@ -279,11 +279,6 @@ static void note_posterior(struct scan *s, const size_t *at, size_t stop,
     s->ess[stop] = squares > 0.0 ? 1.0 / squares : 0.0;
 }
 
-static bool is_last(const struct scan *s, size_t n)
-{
-    return n + 1 == s->stops.count || stop_is_first(&s->stops, n + 1);
-}
-
 /* The pairs that end in a stop. */
 static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
 {
@@ -300,7 +295,7 @@ static void backward(struct scan *s, size_t chunk, size_t pairs)
     for (size_t n = end; n-- > first;) {
         const size_t *at = &s->at[n - low];
         double total = s->total[s->stops.stop[n].track];
-        for (size_t j = at[0]; is_last(s, n) && j < at[1]; j++)
+        for (size_t j = at[0]; stop_is_last(&s->stops, n) && j < at[1]; j++)
             s->b[j] = -log((double)(at[1] - at[0]));
         note_posterior(s, at, n, total);
         pair -= pairs_of(s, at, n);
@@ -348,21 +343,6 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
 
 /* --- The result
  * ------------------------------------------------------------------- */
-
-static int check(const struct scan *s)
-{
-    const gsv_series *series = s->stops.gaps.series;
-    for (size_t n = 0; n < s->stops.count; n++) {
-        const struct stop *stop = &s->stops.stop[n];
-        if (isfinite(s->increment[n])) continue;
-        return fail(GSV_NUMERICAL,
-                    "the log-likelihood of series '%s' is %g at time %g: no "
-                    "support point explains what was observed there; check "
-                    "the model's formula, its parameters and the data",
-                    series->label[stop->track], s->increment[n], stop->time);
-    }
-    return 0;
-}
 
 /* The points of a stop as if they were independent: Sobol' points are better.
  */
@@ -420,7 +400,7 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     }
     if (status) return status;
     take_differences(s);
-    status = check(s);
+    status = stops_check(&s->stops, s->increment);
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return status ? status : run_backward(s, iteration, gradient);

@@ -43,6 +43,9 @@ struct scan {
     struct arena arena;
 };
 
+/* The options of densities between points, from those of an estimator. */
+gsv_options scan_pair_options(const gsv_model *m, const gsv_options *o);
+
 /* Model and series are borrowed; the options are copied. */
 int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o);

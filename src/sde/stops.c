@@ -59,3 +59,23 @@ bool stop_is_first(const struct stops *s, size_t n)
 {
     return !n || s->stop[n].track != s->stop[n - 1].track;
 }
+
+bool stop_is_last(const struct stops *s, size_t n)
+{
+    return n + 1 == s->count || stop_is_first(s, n + 1);
+}
+
+int stops_check(const struct stops *s, const double *increment)
+{
+    for (size_t n = 0; n < s->count; n++) {
+        const struct stop *stop = &s->stop[n];
+        if (isfinite(increment[n])) continue;
+        return fail(GSV_NUMERICAL,
+                    "the log-likelihood of series '%s' is %g at time %g: no "
+                    "support point explains what was observed there; check "
+                    "the model's formula, its parameters and the data",
+                    s->gaps.series->label[stop->track], increment[n],
+                    stop->time);
+    }
+    return 0;
+}
