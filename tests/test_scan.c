@@ -46,6 +46,7 @@ static struct offs offs_of(const gsv_model *m, const gsv_series *s,
     struct offs off = {0.0, 0.0};
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         gsv_options o = default_options();
+        o.observe = GSV_OBSERVE_SCAN;
         o.seed = seed;
         gsv_result r = loglik_of(m, s, &o);
         off.mean += (r.loglik - exact) / (double)seeds;

@@ -113,6 +113,13 @@ bool jumps_are_exact(const struct jumps *j)
     return linear;
 }
 
+int jumps_divide(const struct jumps *j, struct stops *s, const gsv_options *o)
+{
+    enum { USUAL_STEPS = 8 };
+    if (jumps_are_exact(j)) return 0;
+    return stops_divide(s, o->steps ? o->steps : USUAL_STEPS, o->step);
+}
+
 /* --- Memory ------------------------------------------------------------------
  */
 

@@ -12,7 +12,7 @@
 #define SDE_JUMP_H
 
 #include "base/memory.h"
-#include "sde/gaps.h"
+#include "sde/observe.h"
 #include "sde/stride.h"
 
 /* What all threads read. */
@@ -36,8 +36,10 @@ void jumps_free(struct jumps *j);
 void jumps_prepare(struct jumps *j);
 
 /* Whether the drift is linear and does not change in time, so that a step may
- * have any length. */
+ * have any length. Else stops are needed between rows: as many as the options
+ * say, or 8 steps a gap. */
 bool jumps_are_exact(const struct jumps *j);
+int jumps_divide(const struct jumps *j, struct stops *s, const gsv_options *o);
 
 /* One thread's memory, for steps from at most `most` points. */
 struct jumper {

@@ -10,12 +10,16 @@ int links_init(struct links *l, struct laws *laws)
 {
     size_t d = laws->d, n = laws->stops->count, dd = d * d;
     *l = (struct links){.laws = laws, .d = d};
-    const struct arena_part part[] = {
-        {&l->before.gain, n * dd}, {&l->before.root, n * dd},
-        {&l->before.log_root, n},  {&l->after.gain, n * dd},
-        {&l->after.root, n * dd},  {&l->after.log_root, n},
-        {&l->slope, n * d},        {&l->curve, n * dd},
-        {&l->small, 5 * dd}};
+    const struct arena_part part[] = {{&l->before.gain, n * dd},
+                                      {&l->before.root, n * dd},
+                                      {&l->before.log_root, n},
+                                      {&l->after.gain, n * dd},
+                                      {&l->after.root, n * dd},
+                                      {&l->after.log_root, n},
+                                      {&l->level, n},
+                                      {&l->slope, n * d},
+                                      {&l->curve, n * dd},
+                                      {&l->small, 5 * dd}};
     return arena_lay(&l->arena, sizeof part / sizeof *part, part);
 }
 
@@ -28,12 +32,6 @@ void links_free(struct links *l)
 static size_t latent_of(const struct links *l, size_t stop)
 {
     return l->d - laws_exact(l->laws, stop);
-}
-
-static bool is_last(const struct links *l, size_t n)
-{
-    return n + 1 == l->laws->stops->count ||
-           stop_is_first(l->laws->stops, n + 1);
 }
 
 /* The inverse of L L' to A, both (n, n); A may not be L. */
@@ -51,7 +49,7 @@ static int make_after(struct links *l, size_t stop)
     size_t d = l->d, dd = d * d, n = latent_of(l, stop);
     double *root = l->after.root + stop * dd, *gain = l->after.gain + stop * dd;
     memset(gain, 0, dd * sizeof *gain);
-    if (!is_last(l, stop))
+    if (!stop_is_last(l->laws->stops, stop))
         laws_pick(l->laws, stop, stop + 1, l->laws->gain + stop * dd, gain);
     laws_pick(l->laws, stop, stop, l->laws->rest + stop * dd, root);
     return laws_factor(l->laws, stop, n, root, &l->after.log_root[stop]);
@@ -109,31 +107,36 @@ static void filtered(struct links *l, size_t stop, double *mean, double *cov)
         cov[e] += a->rest[stop * dd + e];
 }
 
-/* slope = F^-1 (mean - filtered mean), curve = P^-1 - F^-1, where F and P are
- * the filtered and the smoothed covariance. */
+/* With F and P the filtered and the smoothed covariance, and w how far the
+ * smoothed mean is from the filtered one: slope = F^-1 w, curve = P^-1 - F^-1,
+ * level = w' slope / 2 + log |F| / 2 - log |P| / 2. */
 static int make_psi(struct links *l, size_t stop)
 {
     struct laws *a = l->laws;
     size_t d = l->d, dd = d * d, n = latent_of(l, stop), k = 0;
     double *slope = l->slope + stop * d, *curve = l->curve + stop * dd;
     double *F = l->small, *cov = F + dd, *inverse = F + 2 * dd;
-    double *mean = F + 4 * dd, unused;
+    double *mean = F + 4 * dd, *level = &l->level[stop], wide, narrow;
     memset(slope, 0, d * sizeof *slope);
     memset(curve, 0, dd * sizeof *curve);
-    if (is_last(l, stop) || !n) return 0;
+    *level = 0.0;
+    if (stop_is_last(l->laws->stops, stop) || !n) return 0;
     filtered(l, stop, mean, cov);
     for (size_t i = 0; i < d; i++)
         if (isnan(laws_state(a, stop, i)))
             slope[k++] = a->mean[stop * d + i] - mean[i];
     laws_pick(a, stop, stop, cov, F);
-    int status = laws_factor(a, stop, n, F, &unused);
+    int status = laws_factor(a, stop, n, F, &wide);
     if (status) return status;
     linalg_lower_solve(n, 1, F, false, slope);
+    for (size_t i = 0; i < n; i++)
+        *level += 0.5 * slope[i] * slope[i];
     linalg_lower_solve(n, 1, F, true, slope);
     invert(n, F, inverse);
     laws_pick(a, stop, stop, a->cov + stop * dd, F);
-    status = laws_factor(a, stop, n, F, &unused);
+    status = laws_factor(a, stop, n, F, &narrow);
     if (status) return status;
+    *level += wide - narrow;
     invert(n, F, curve);
     for (size_t e = 0; e < n * n; e++)
         curve[e] -= inverse[e];
@@ -178,7 +181,8 @@ void links_draw(const struct links *l, const struct link *given, size_t stop,
 {
     size_t d = l->d, n = latent_of(l, stop), row = 0;
     bool back = given == &l->before, alone;
-    alone = back ? stop_is_first(l->laws->stops, stop) : is_last(l, stop);
+    alone = back ? stop_is_first(l->laws->stops, stop)
+                 : stop_is_last(l->laws->stops, stop);
     size_t other = alone ? stop : back ? stop - 1 : stop + 1;
     size_t m = latent_of(l, other);
     for (size_t i = 0; i < d; i++) {
@@ -200,7 +204,8 @@ void links_ahead(const struct links *l, size_t stop, size_t P, const double *u,
     size_t d = l->d, n = latent_of(l, stop), row = 0;
     const double *mean = l->laws->mean + stop * d;
     const double *slope = l->slope + stop * d, *curve = l->curve + stop * d * d;
-    memset(log_psi, 0, P * sizeof *log_psi);
+    for (size_t p = 0; p < P; p++)
+        log_psi[p] = l->level[stop];
     for (size_t i = 0; i < d; i++) {
         if (!isnan(laws_state(l->laws, stop, i))) continue;
         const double *c = curve + row * n;

@@ -6,8 +6,8 @@
  *
  * where z is standard normal; and what the data after a stop say of its state,
  *
- *     log psi_n(u) = log smoothed_n(u) - log filtered_n(u) + constant
- *                  = v' slope - v' curve v / 2,      v = u - mean_n.
+ *     log psi_n(u) = log smoothed_n(u) - log filtered_n(u)
+ *                  = level + v' slope - v' curve v / 2,   v = u - mean_n.
  *
  * The filtered law is that of the linearised model, too: from n + 1 on,
  *
@@ -33,8 +33,8 @@ struct links {
     struct laws *laws; /* linked; borrowed */
     size_t d;
     struct link before, after; /* given the stop before, given the one after */
-    double *slope, *curve;     /* (stops, d), (stops, d, d) of log psi       */
-    double *small;             /* (5, d, d)                                  */
+    double *level, *slope, *curve; /* (stops), (stops, d), (stops, d, d): psi */
+    double *small; /* (5, d, d)                                  */
     struct arena arena;
 };
 

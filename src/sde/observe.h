@@ -31,8 +31,20 @@ void stops_free(struct stops *s);
  * length / steps from the next; or than `longest`, where that is positive. */
 int stops_divide(struct stops *s, size_t steps, double longest);
 
-/* Whether stop n is the first of its track. */
+/* Whether stop n is the first, or the last, of its track. */
 bool stop_is_first(const struct stops *s, size_t n);
+bool stop_is_last(const struct stops *s, size_t n);
+
+/* Fails where what a stop adds to log p(data) is not finite. */
+int stops_check(const struct stops *s, const double *increment);
+
+/* A result from what the stops add, its errors, and the effective numbers of
+ * `most` points (NaN where a stop has but one). A row has what was added since
+ * the row before. along: errors add up over a track, else they are
+ * independent. */
+int stops_fill(const struct stops *s, const double *increment,
+               const double *error, const double *ess, size_t most, bool along,
+               gsv_result *r);
 
 /* --- laws.c --------------------------------------------------------------- */
 
@@ -84,6 +96,7 @@ struct support {
     const struct stops *stops;
     const gsv_options *options;
     size_t d, J, generator; /* of the lattice of J points */
+    bool given;             /* points are the caller's, J at every stop */
     struct laws laws;
     double *root;        /* (stops, d, d): lower factors, of the states that */
                          /* are not exact                                    */
@@ -108,9 +121,10 @@ struct support {
     struct arena arena;
 };
 
+/* given: the caller draws the points, J at every stop, by links.h. */
 int support_init(struct support *s, const gsv_model *m,
                  const struct stops *stops, const gsv_options *o, size_t J,
-                 size_t capacity);
+                 size_t capacity, bool given);
 void support_free(struct support *s);
 
 /* Laws by the smoother at these values; then the model's own are prepared. */
@@ -124,7 +138,15 @@ size_t support_points(const struct support *s, size_t stop);
 size_t support_draw(struct support *s, size_t first, size_t end,
                     uint32_t iteration);
 
-/* After it: adds sum_j weight_j d log_g_j to weigh_bar. */
+/* The rest of it, where u and its log density log_q are there: x, log_g, and
+ * log_q as a density of x; returns the number of points. */
+size_t support_place(struct support *s, size_t first, size_t end);
+
+/* Takes points x (d, J) of one stop back that were placed before, for
+ * support_vjp(). */
+void support_recall(struct support *s, size_t stop, const double *x);
+
+/* After any of them: adds sum_j weight_j d log_g_j to weigh_bar. */
 void support_vjp(struct support *s, size_t first, size_t end,
                  const double *weight);
 

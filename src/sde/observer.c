@@ -17,34 +17,43 @@ int observer_init(struct observer *o, const gsv_model *m,
     *o = (struct observer){.model = m, .kind = choose(m, options)};
     if (o->kind == GSV_OBSERVE_SCAN)
         return scan_init(&o->scan, m, series, options);
-    return fail(GSV_BAD_INPUT, "this estimator of noisy observations is not "
-                               "supported yet; --observe scan is");
+    if (o->kind == GSV_OBSERVE_PARTICLE)
+        return particle_init(&o->particle, m, series, options);
+    return fail(GSV_BAD_INPUT,
+                "this estimator of noisy observations is not "
+                "supported yet; --observe scan and particle are");
 }
 
 void observer_free(struct observer *o)
 {
     if (o->kind == GSV_OBSERVE_SCAN) scan_free(&o->scan);
+    if (o->kind == GSV_OBSERVE_PARTICLE) particle_free(&o->particle);
     *o = (struct observer){0};
 }
 
 int observer_run(struct observer *o, const double *guide, uint32_t iteration,
                  double *gradient)
 {
+    if (o->kind == GSV_OBSERVE_PARTICLE)
+        return particle_run(&o->particle, guide, iteration, gradient);
     return scan_run(&o->scan, guide, iteration, gradient);
 }
 
 const struct stops *observer_stops(const struct observer *o)
 {
-    return &o->scan.stops;
+    return o->kind == GSV_OBSERVE_PARTICLE ? &o->particle.stops
+                                           : &o->scan.stops;
 }
 
 const double *observer_increment(const struct observer *o)
 {
-    return o->scan.increment;
+    return o->kind == GSV_OBSERVE_PARTICLE ? o->particle.increment
+                                           : o->scan.increment;
 }
 
 int observer_fill(const struct observer *o, gsv_result *r)
 {
+    if (o->kind == GSV_OBSERVE_PARTICLE) return particle_fill(&o->particle, r);
     return scan_fill(&o->scan, r);
 }
 

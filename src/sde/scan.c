@@ -44,16 +44,6 @@ static double log_sum(size_t n, const double *x)
 /* --- Setting up
  * --------------------------------------------------------------- */
 
-/* Steps of a gap where the options do not say. */
-enum { USUAL_STEPS = 8 };
-
-static int divide(struct scan *s)
-{
-    const gsv_options *o = &s->options;
-    if (jumps_are_exact(&s->jumps)) return 0;
-    return stops_divide(&s->stops, o->steps ? o->steps : USUAL_STEPS, o->step);
-}
-
 static int make_memory(struct scan *s)
 {
     size_t points = (s->chunk + 1) * s->J, pairs = s->chunk * s->J * s->J;
@@ -123,11 +113,11 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
                     "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
     if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
-    if (!status) status = divide(s);
+    if (!status) status = jumps_divide(&s->jumps, &s->stops, o);
     if (status) return status;
     make_chunks(s);
     status = support_init(&s->support, m, &s->stops, &s->options, s->J,
-                          (s->chunk + 1) * s->J);
+                          (s->chunk + 1) * s->J, false);
     if (!status) status = make_jumpers(s);
     return status ? status : make_memory(s);
 }
@@ -397,12 +387,9 @@ static void note_posterior(struct scan *s, const size_t *at, size_t stop,
         s->posterior[j] = exp(s->a[j] + s->b[j] - total);
         squares += s->posterior[j] * s->posterior[j];
     }
-    s->ess[stop] = squares > 0.0 ? 1.0 / squares : 0.0;
-}
-
-static bool is_last(const struct scan *s, size_t n)
-{
-    return n + 1 == s->stops.count || stop_is_first(&s->stops, n + 1);
+    s->ess[stop] = at[1] - at[0] == 1 ? NAN
+                   : squares > 0.0    ? 1.0 / squares
+                                      : 0.0;
 }
 
 static void backward(struct scan *s, size_t chunk)
@@ -415,7 +402,7 @@ static void backward(struct scan *s, size_t chunk)
     for (size_t n = end; n-- > first;) {
         const size_t *at = &s->at[n - low];
         double total = s->total[s->stops.stop[n].track];
-        for (size_t j = at[0]; is_last(s, n) && j < at[1]; j++)
+        for (size_t j = at[0]; stop_is_last(&s->stops, n) && j < at[1]; j++)
             s->b[j] = -log((double)(at[1] - at[0]));
         note_posterior(s, at, n, total);
         if (stop_is_first(&s->stops, n)) continue;
@@ -520,88 +507,12 @@ static void run_backward(struct scan *s, uint32_t iteration, double *gradient)
 /* --- The result
  * ------------------------------------------------------------------- */
 
-static int check(const struct scan *s)
-{
-    const gsv_series *series = s->stops.gaps.series;
-    for (size_t n = 0; n < s->stops.count; n++) {
-        const struct stop *stop = &s->stops.stop[n];
-        if (isfinite(s->increment[n])) continue;
-        return fail(GSV_NUMERICAL,
-                    "the log-likelihood of series '%s' is %g at time %g: no "
-                    "support point explains what was observed there; check "
-                    "the model's formula, its parameters and the data",
-                    series->label[stop->track], s->increment[n], stop->time);
-    }
-    return 0;
-}
-
-/* The rows in which anything was observed. */
-static size_t rows_of(const struct stops *s)
-{
-    size_t rows = 0;
-    for (size_t n = 0; n < s->count; n++)
-        rows += s->stop[n].row != NO_ROW;
-    return rows;
-}
-
-/* A row's share is that of all stops since the row before. */
-static void fill_row(const struct scan *s, size_t n, size_t from, double share,
-                     double error, gsv_gap *g)
-{
-    const struct stop *stop = &s->stops.stop[n];
-    size_t J = support_points(&s->support, n);
-    *g = (gsv_gap){.track = stop->track,
-                   .from = from,
-                   .to = stop->row,
-                   .loglik = share,
-                   .error = fabs(error),
-                   .ess = s->ess[n],
-                   .khat = NAN,
-                   .discretisation = NAN,
-                   .reference = GSV_REFERENCE_LINEAR,
-                   .form = GSV_FORM_MIDPOINT};
-    if (J > 1 && g->ess < 0.1 * (double)J) g->flags |= GSV_FLAG_ESS;
-}
-
-static void add_row(gsv_result *r, const gsv_gap *g, bool latent)
-{
-    r->flagged += g->flags != 0;
-    r->loglik += g->loglik;
-    if (latent) r->ess_min = fmin(r->ess_min, g->ess);
-}
-
-/* What half the points miss of a track is far more than what all miss, if these
- * are enough. */
 int scan_fill(const struct scan *s, gsv_result *r)
 {
-    double variance = 0.0, share = 0.0, error = 0.0, sum = 0.0;
-    size_t rows = 0, row = 0, steps = 0;
-    r->groups = r->gaps = rows_of(&s->stops);
-    r->gap = NEW(gsv_gap, r->groups);
-    if (!r->gap) return GSV_NO_MEMORY;
-    r->ess_min = INFINITY;
-    r->khat_max = r->discretisation = NAN;
-    for (size_t n = 0; n < s->stops.count; n++) {
-        size_t now = s->stops.stop[n].row, J = support_points(&s->support, n);
-        if (stop_is_first(&s->stops, n)) sum = 0.0;
-        share += s->increment[n];
-        error += s->error[n];
-        sum += s->error[n];
-        if (is_last(s, n)) variance += sum * sum;
-        r->drift_evaluations += J;
-        steps++;
-        if (now == NO_ROW) continue;
-        if (stop_is_first(&s->stops, n)) row = now;
-        else if (steps > r->steps) r->steps = steps;
-        fill_row(s, n, row, share, error, &r->gap[rows]);
-        add_row(r, &r->gap[rows++], J > 1);
-        row = now;
-        share = error = 0.0;
-        steps = 0;
-    }
-    r->error = sqrt(variance);
+    for (size_t n = 0; n < s->stops.count; n++)
+        r->drift_evaluations += support_points(&s->support, n);
     r->paths = s->J;
-    return 0;
+    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, true, r);
 }
 
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,
@@ -617,7 +528,7 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
         forward(s, c, 2, s->half, s->keep_half, s->error);
     }
     take_differences(s);
-    status = check(s);
+    status = stops_check(&s->stops, s->increment);
     if (status) return status;
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);

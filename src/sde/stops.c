@@ -100,3 +100,97 @@ bool stop_is_first(const struct stops *s, size_t n)
 {
     return !n || s->stop[n].track != s->stop[n - 1].track;
 }
+
+bool stop_is_last(const struct stops *s, size_t n)
+{
+    return n + 1 == s->count || stop_is_first(s, n + 1);
+}
+
+int stops_check(const struct stops *s, const double *increment)
+{
+    for (size_t n = 0; n < s->count; n++) {
+        const struct stop *stop = &s->stop[n];
+        if (isfinite(increment[n])) continue;
+        return fail(GSV_NUMERICAL,
+                    "the log-likelihood of series '%s' is %g at time %g: no "
+                    "support point explains what was observed there; check "
+                    "the model's formula, its parameters and the data",
+                    s->gaps.series->label[stop->track], increment[n],
+                    stop->time);
+    }
+    return 0;
+}
+
+/* --- Results ---------------------------------------------------------------
+ */
+
+static size_t count_rows(const struct stops *s)
+{
+    size_t rows = 0;
+    for (size_t n = 0; n < s->count; n++)
+        rows += s->stop[n].row != NO_ROW;
+    return rows;
+}
+
+/* What has come together since the row before. */
+struct share {
+    double loglik, error;
+    size_t steps, from;
+};
+
+static void fill_row(const struct stop *stop, const struct share *share,
+                     double ess, size_t most, gsv_gap *g, gsv_result *r)
+{
+    *g = (gsv_gap){.track = stop->track,
+                   .from = share->from,
+                   .to = stop->row,
+                   .loglik = share->loglik,
+                   .error = share->error,
+                   .ess = isnan(ess) ? 1.0 : ess,
+                   .khat = NAN,
+                   .discretisation = NAN,
+                   .reference = GSV_REFERENCE_LINEAR,
+                   .form = GSV_FORM_MIDPOINT};
+    if (ess < 0.1 * (double)most) g->flags |= GSV_FLAG_ESS;
+    r->flagged += g->flags != 0;
+    r->loglik += g->loglik;
+    r->ess_min = fmin(r->ess_min, ess);
+    if (share->from != stop->row && share->steps > r->steps)
+        r->steps = share->steps;
+}
+
+/* Errors of stops that add up, or do not. */
+static double together(double a, double b, bool along)
+{
+    return along ? a + b : sqrt(a * a + b * b);
+}
+
+int stops_fill(const struct stops *s, const double *increment,
+               const double *error, const double *ess, size_t most, bool along,
+               gsv_result *r)
+{
+    struct share share = {0};
+    double sum = 0.0;
+    size_t row = 0;
+    r->groups = r->gaps = count_rows(s);
+    r->gap = NEW(gsv_gap, r->groups);
+    if (!r->gap) return GSV_NO_MEMORY;
+    r->ess_min = INFINITY;
+    r->khat_max = r->discretisation = NAN;
+    for (size_t n = 0; n < s->count; n++) {
+        const struct stop *stop = &s->stop[n];
+        if (stop_is_first(s, n)) sum = 0.0;
+        share.loglik += increment[n];
+        share.error = together(share.error, error[n], along);
+        share.steps++;
+        sum = together(sum, error[n], along);
+        if (stop_is_last(s, n))
+            r->error = sqrt(r->error * r->error + sum * sum);
+        if (stop->row == NO_ROW) continue;
+        if (stop_is_first(s, n)) share.from = stop->row;
+        share.error = fabs(share.error);
+        fill_row(stop, &share, ess[n], most, &r->gap[row++], r);
+        share = (struct share){.from = stop->row};
+    }
+    return 0;
+}

@@ -93,7 +93,7 @@ static int make_programs(struct support *s)
 static int make_memory(struct support *s)
 {
     const struct spec *spec = s->model->spec;
-    size_t P = s->capacity, d = s->d, n = s->stops->count;
+    size_t P = s->capacity, d = s->d, n = s->given ? 0 : s->stops->count;
     size_t inputs = spec->inputs + spec->values;
     size_t outputs = OBSERVED + spec->observations;
     const struct arena_part part[] = {
@@ -118,7 +118,7 @@ static int make_memory(struct support *s)
 
 int support_init(struct support *s, const gsv_model *m,
                  const struct stops *stops, const gsv_options *o, size_t J,
-                 size_t capacity)
+                 size_t capacity, bool given)
 {
     *s = (struct support){.model = m,
                           .stops = stops,
@@ -126,8 +126,9 @@ int support_init(struct support *s, const gsv_model *m,
                           .d = m->spec->dim,
                           .J = J,
                           .generator = lattice_generator(J, m->spec->dim),
+                          .given = given,
                           .capacity = capacity};
-    int status = laws_init(&s->laws, m, stops, o->wide, false);
+    int status = laws_init(&s->laws, m, stops, o->wide, given);
     if (!status) status = make_programs(s);
     return status ? status : make_memory(s);
 }
@@ -181,7 +182,8 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
 
 size_t support_points(const struct support *s, size_t stop)
 {
-    return laws_exact(&s->laws, stop) == s->d ? 1 : s->J;
+    bool one = !s->given && laws_exact(&s->laws, stop) == s->d;
+    return one ? 1 : s->J;
 }
 
 /* The factor of a stop's covariance, of the states that are not exact. */
@@ -202,7 +204,7 @@ int support_prepare(struct support *s, const double *guide)
     memset(s->weigh_bar, 0, program_uniforms(s->weigh) * sizeof *s->weigh_bar);
     if (guide) program_prepare(s->weigh, guide, &s->guide_uniforms);
     int status = laws_run(&s->laws, values);
-    for (size_t n = 0; !status && n < s->stops->count; n++)
+    for (size_t n = 0; !s->given && !status && n < s->stops->count; n++)
         status = factor(s, n);
     return status;
 }
@@ -333,33 +335,31 @@ static void replace_lost(struct support *s, size_t at, size_t n, size_t P)
             s->x[i * P + j] = s->x[i * P + good];
 }
 
-size_t support_draw(struct support *s, size_t first, size_t end,
-                    uint32_t iteration)
+/* x of u, and what was observed exactly. */
+static void place(struct support *s, size_t first, size_t end, size_t P)
 {
-    size_t P = 0, at = 0, d = s->d;
-    for (size_t n = first; n < end; n++)
-        P += support_points(s, n);
-    for (size_t n = first; n < end; n++) {
-        size_t J = support_points(s, n);
-        if (J > 1) draw_stop(s, n, iteration, at, P);
-        else
-            for (size_t i = 0; i < d; i++)
-                s->u[i * P + at] = s->laws.mean[n * d + i];
-        fill_stop(s, n, at, J, P);
-        at += J;
-    }
+    size_t d = s->d, at = 0;
     struct points in = points_of(s, s->u, P);
     program_forward(s->place, &s->place_uniforms, &s->place_space, &in);
     memcpy(s->x, program_output(s->place, &s->place_space, P, 0),
            d * P * sizeof *s->x);
-    at = 0;
     for (size_t n = first; n < end; at += support_points(s, n), n++)
         for (size_t i = 0; i < d; i++) {
             double seen = laws_state(&s->laws, n, i);
             for (size_t j = 0; !isnan(seen) && j < support_points(s, n); j++)
                 s->x[i * P + at + j] = seen;
         }
-    in = points_of(s, s->x, P);
+}
+
+size_t support_place(struct support *s, size_t first, size_t end)
+{
+    size_t P = 0, at = 0;
+    for (size_t n = first; n < end; n++)
+        P += support_points(s, n);
+    for (size_t n = first; n < end; at += support_points(s, n), n++)
+        fill_stop(s, n, at, support_points(s, n), P);
+    place(s, first, end, P);
+    struct points in = points_of(s, s->x, P);
     change_density(s, first, end, &in);
     if (s->frozen)
         program_forward(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in);
@@ -373,6 +373,29 @@ size_t support_draw(struct support *s, size_t first, size_t end,
     if (lost)
         program_forward(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in);
     return P;
+}
+
+size_t support_draw(struct support *s, size_t first, size_t end,
+                    uint32_t iteration)
+{
+    size_t P = 0, at = 0, d = s->d;
+    for (size_t n = first; n < end; n++)
+        P += support_points(s, n);
+    for (size_t n = first; n < end; at += support_points(s, n), n++) {
+        if (support_points(s, n) > 1) draw_stop(s, n, iteration, at, P);
+        else
+            for (size_t i = 0; i < d; i++)
+                s->u[i * P + at] = s->laws.mean[n * d + i];
+    }
+    return support_place(s, first, end);
+}
+
+void support_recall(struct support *s, size_t stop, const double *x)
+{
+    fill_stop(s, stop, 0, s->J, s->J);
+    memcpy(s->x, x, s->d * s->J * sizeof *x);
+    struct points in = points_of(s, s->x, s->J);
+    program_forward(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in);
 }
 
 void support_vjp(struct support *s, size_t first, size_t end,
