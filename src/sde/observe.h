@@ -30,6 +30,48 @@ void stops_free(struct stops *s);
 /* Whether stop n is the first of its track. */
 bool stop_is_first(const struct stops *s, size_t n);
 
+/* --- laws.c --------------------------------------------------------------- */
+
+/* The smoother's laws of all stops, in the coordinates u = sigma y of stretched
+ * states (unit.c), where each state is by itself. Those that were observed
+ * exactly in a row have no variance there. */
+struct laws {
+    const gsv_model *model;
+    const struct stops *stops;
+    size_t d;
+    double *mean, *cov; /* (stops, d), (stops, d, d) */
+    /* See struct smooth_law; NULL unless linked. */
+    double *gain, *rest, *predicted_mean, *predicted_cov;
+    struct smoother smoother;
+    struct program *sigma;
+    struct uniforms uniforms;
+    struct workspace space;
+    double *time, *input, *slope, *state; /* of one point     */
+    double *small;                        /* (3, d, d)        */
+    int *pivot;                           /* (d)              */
+    struct arena arena;
+};
+
+/* linked: with the joint laws of neighbouring stops. */
+int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
+              bool wide, bool linked);
+void laws_free(struct laws *l);
+int laws_run(struct laws *l, const double *values);
+
+/* What was observed of state i at a stop, or NaN; and of how many of them. */
+double laws_state(const struct laws *l, size_t stop, size_t i);
+size_t laws_exact(const struct laws *l, size_t stop);
+
+/* Of a matrix (d, d) the rows of states that are not exact at one stop, and
+ * the columns of those that are not at another, as a matrix of its own. */
+void laws_pick(const struct laws *l, size_t row, size_t column,
+               const double *from, double *to);
+
+/* The factor of a stop's covariance (n, n) in place, and log |det| of it. One
+ * that has none gets a little of its own size on its diagonal. */
+int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
+                double *log_det);
+
 /* --- support.c ------------------------------------------------------------ */
 
 /* The laws that points are drawn from, of all stops. */
@@ -38,22 +80,20 @@ struct support {
     const struct stops *stops;
     const gsv_options *options;
     size_t d, J;
-    double *mean, *root; /* (stops, d), (stops, d, d): of stretched states u; */
-                         /* lower factors, of the states that are not exact   */
-    double *log_root;    /* (stops) log |det| of the factor                   */
-    struct smoother smoother;
-    struct graph *graph; /* the model's, with what follows                    */
-    struct program *sigma; /* u = sigma y */
+    struct laws laws;
+    double *root;        /* (stops, d, d): lower factors, of the states that */
+                         /* are not exact                                    */
+    double *log_root;    /* (stops) log |det| of the factor                  */
+    struct graph *graph; /* the model's, with what follows */
     struct program *place; /* x of u */
     struct program *weigh; /* over x: du/dx, the first state's log density, */
     /* every obs's                                       */
-    struct uniforms sigma_uniforms, place_uniforms, weigh_uniforms;
+    struct uniforms place_uniforms, weigh_uniforms;
     struct uniforms guide_uniforms; /* of weigh, for q      */
     bool frozen;                    /* whether these differ */
-    struct workspace sigma_space, place_space, weigh_space;
+    struct workspace place_space, weigh_space;
     size_t capacity; /* points of a chunk */
     double *u, *x;   /* (d, capacity)     */
-    double *small;   /* (2, d, d)         */
     double *time, *input, *slope;
     double *log_g; /* (capacity) of observations and of the first state   */
     double *log_q; /* (capacity)                                          */

@@ -69,12 +69,8 @@ static int make_programs(struct support *s)
                  ? graph_substitute(g, spec->data_of_state, spec->unstretch)
                  : spec->data_of_state;
     s->place = program_new(g, 1, &x, n, wide);
-    s->sigma = program_new(g, 1, &spec->sigma, n, wide);
     s->weigh = g->failed ? NULL : program_new(g, outputs, output, n, wide);
     mem_free(output);
-    if (!s->sigma || uniforms_init(&s->sigma_uniforms, s->sigma) ||
-        workspace_init(&s->sigma_space, s->sigma, 1, false, false))
-        return GSV_NO_MEMORY;
     if (!s->place || !s->weigh || uniforms_init(&s->place_uniforms, s->place) ||
         uniforms_init(&s->weigh_uniforms, s->weigh) ||
         uniforms_init(&s->guide_uniforms, s->weigh) ||
@@ -92,11 +88,9 @@ static int make_memory(struct support *s)
     size_t inputs = spec->inputs + spec->values;
     size_t outputs = OBSERVED + spec->observations;
     const struct arena_part part[] = {
-        {&s->mean, n * d},
         {&s->root, n * d * d},
         {&s->log_root, n},
         {&s->u, d * P},
-        {&s->small, 2 * d * d},
         {&s->x, d * P},
         {&s->time, P},
         {&s->input, inputs * P},
@@ -123,16 +117,13 @@ int support_init(struct support *s, const gsv_model *m,
                           .d = m->spec->dim,
                           .J = J,
                           .capacity = capacity};
-    int status = smoother_init(&s->smoother, m);
+    int status = laws_init(&s->laws, m, stops, o->wide, false);
     if (!status) status = make_programs(s);
     return status ? status : make_memory(s);
 }
 
 void support_free(struct support *s)
 {
-    workspace_free(&s->sigma_space);
-    uniforms_free(&s->sigma_uniforms);
-    program_free(s->sigma);
     workspace_free(&s->place_space);
     workspace_free(&s->weigh_space);
     uniforms_free(&s->place_uniforms);
@@ -141,7 +132,7 @@ void support_free(struct support *s)
     program_free(s->place);
     program_free(s->weigh);
     if (s->graph) graph_free(s->graph);
-    smoother_free(&s->smoother);
+    laws_free(&s->laws);
     mem_free(s->output_bar);
     arena_free(&s->arena);
     *s = (struct support){0};
@@ -178,177 +169,32 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
 /* --- The laws ---------------------------------------------------------------
  */
 
-/* What was observed of state i at a stop, or NaN. */
-static double exact_state(const struct support *s, size_t stop, size_t i)
-{
-    return gaps_state(&s->stops->gaps, i, s->stops->stop[stop].row);
-}
-
-static size_t exact_states(const struct support *s, size_t stop)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->d; i++)
-        if (!isnan(exact_state(s, stop, i))) n++;
-    return n;
-}
-
 size_t support_points(const struct support *s, size_t stop)
 {
-    return exact_states(s, stop) == s->d ? 1 : s->J;
+    return laws_exact(&s->laws, stop) == s->d ? 1 : s->J;
 }
 
-/* A covariance that has no factor gets a little of its own size on its
- * diagonal. */
-static int factor(struct support *s, size_t stop, size_t n)
+/* The factor of a stop's covariance, of the states that are not exact. */
+static int factor(struct support *s, size_t stop)
 {
-    double *L = s->root + stop * s->d * s->d, size = 0.0;
-    double copy[64 * 64];
-    if (n > 64) return fail(GSV_BAD_INPUT, "more than 64 latent states");
-    for (size_t i = 0; i < n; i++)
-        size = fmax(size, L[i * (n + 1)]);
-    memcpy(copy, L, n * n * sizeof *L);
-    for (double more = 0.0; !linalg_cholesky(n, L);
-         more = 10.0 * more + 1e-14) {
-        if (more > 1.0 || !(size > 0.0))
-            return fail(GSV_NUMERICAL,
-                        "the smoother's covariance at time %g is singular",
-                        s->stops->stop[stop].time);
-        memcpy(L, copy, n * n * sizeof *L);
-        for (size_t i = 0; i < n; i++)
-            L[i * (n + 1)] += more * size;
-    }
-    s->log_root[stop] = 0.0;
-    for (size_t i = 0; i < n; i++)
-        s->log_root[stop] += log(L[i * (n + 1)]);
-    return 0;
-}
-
-/* From y to u = sigma y: the mean, and the covariance of what is not exact, as
- * a matrix of its own. */
-static void stretch_law(struct support *s, size_t stop)
-{
-    size_t d = s->d, n = 0;
-    const struct spec *spec = s->model->spec;
-    double *mean = s->mean + stop * d, *cov = s->root + stop * d * d;
-    double *S = s->small, *T = S + d * d;
-    read_inputs(s, stop, 0, 1);
-    s->time[0] = s->stops->stop[stop].time;
-    struct points in = points_of(s, s->u, 1);
-    program_forward(s->sigma, &s->sigma_uniforms, &s->sigma_space, &in);
-    const double *sigma = program_output(s->sigma, &s->sigma_space, 1, 0);
-    for (size_t i = 0; i < d * d; i++)
-        S[i] = !spec->diagonal    ? sigma[i]
-               : i % (d + 1) == 0 ? sigma[i / (d + 1)]
-                                  : 0.0;
-    linalg_product(d, d, 1, S, false, mean, false, T);
-    memcpy(mean, T, d * sizeof *mean);
-    linalg_product(d, d, d, S, false, cov, false, T);
-    linalg_product(d, d, d, T, false, S, true, cov);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            if (isnan(exact_state(s, stop, i)) &&
-                isnan(exact_state(s, stop, j)))
-                T[n++] = cov[i * d + j];
-    memcpy(cov, T, n * sizeof *cov);
-}
-
-static int factor_all(struct support *s)
-{
-    int status = 0;
-    for (size_t n = 0; !status && n < s->stops->count; n++) {
-        size_t exact = exact_states(s, n);
-        if (exact == s->d) continue;
-        stretch_law(s, n);
-        status = factor(s, n, s->d - exact);
-    }
-    return status;
-}
-
-struct track_data {
-    double *time, *input, *middle, *slope, *value, *exact, *unused;
-};
-
-/* The arrays that the smoother wants of one track. */
-static void read_track(const struct support *s, size_t first, size_t n,
-                       const struct track_data *t)
-{
-    const struct stops *all = s->stops;
-    const struct spec *spec = s->model->spec;
-    for (size_t i = 0; i < n; i++) {
-        const struct stop *stop = &all->stop[first + i];
-        double before = i ? stop[-1].time : stop->time;
-        t->time[i] = stop->time;
-        if (spec->inputs) {
-            gap_inputs(&all->gaps, stop->track, stop->time, false, t->input + i,
-                       t->unused + i, n);
-            gap_inputs(&all->gaps, stop->track, 0.5 * (before + stop->time),
-                       false, t->middle + i, t->slope + i, n);
-        }
-        for (size_t k = 0; k < spec->values; k++)
-            t->value[k * n + i] = gaps_value(&all->gaps, k, stop->row);
-        for (size_t k = 0; k < s->d; k++)
-            t->exact[k * n + i] = exact_state(s, first + i, k);
-    }
-}
-
-static int smooth_track(struct support *s, const double *values, size_t track,
-                        const struct track_data *t)
-{
-    size_t first = s->stops->first[track];
-    size_t n = s->stops->first[track + 1] - first;
-    if (!n) return 0;
-    read_track(s, first, n, t);
-    struct smooth_track given = {.stops = n,
-                                 .time = t->time,
-                                 .input = t->input,
-                                 .middle_input = t->middle,
-                                 .middle_slope = t->slope,
-                                 .value = t->value,
-                                 .exact = t->exact};
-    struct smooth_law law = {.mean = s->mean + first * s->d,
-                             .cov = s->root + first * s->d * s->d};
-    return smoother_run(&s->smoother, values, &given, &law);
-}
-
-static size_t longest_track(const struct stops *s)
-{
-    size_t most = 0;
-    for (size_t r = 0; r < s->gaps.series->tracks; r++)
-        if (s->first[r + 1] - s->first[r] > most)
-            most = s->first[r + 1] - s->first[r];
-    return most;
-}
-
-static int smooth_all(struct support *s, const double *values)
-{
-    const struct spec *spec = s->model->spec;
-    size_t n = longest_track(s->stops), tracks = s->stops->gaps.series->tracks;
-    double *room = NEW(double, n *(1 + 4 * spec->inputs + spec->values + s->d));
-    int status = 0;
-    if (!room) return GSV_NO_MEMORY;
-    struct track_data t = {.time = room, .input = room + n};
-    t.middle = t.input + n * spec->inputs;
-    t.slope = t.middle + n * spec->inputs;
-    t.unused = t.slope + n * spec->inputs;
-    t.value = t.unused + n * spec->inputs;
-    t.exact = t.value + n * spec->values;
-    for (size_t r = 0; !status && r < tracks; r++)
-        status = smooth_track(s, values, r, &t);
-    mem_free(room);
-    return status;
+    size_t d = s->d, n = d - laws_exact(&s->laws, stop);
+    double *L = s->root + stop * d * d;
+    laws_pick(&s->laws, stop, stop, s->laws.cov + stop * d * d, L);
+    return n ? laws_factor(&s->laws, stop, n, L, &s->log_root[stop]) : 0;
 }
 
 int support_prepare(struct support *s, const double *guide)
 {
     const double *values = guide ? guide : s->model->value;
     program_prepare(s->place, values, &s->place_uniforms);
-    program_prepare(s->sigma, values, &s->sigma_uniforms);
     program_prepare(s->weigh, s->model->value, &s->weigh_uniforms);
     s->frozen = guide != NULL;
     memset(s->weigh_bar, 0, program_uniforms(s->weigh) * sizeof *s->weigh_bar);
     if (guide) program_prepare(s->weigh, guide, &s->guide_uniforms);
-    int status = smooth_all(s, values);
-    return status ? status : factor_all(s);
+    int status = laws_run(&s->laws, values);
+    for (size_t n = 0; !status && n < s->stops->count; n++)
+        status = factor(s, n);
+    return status;
 }
 
 /* --- Points ------------------------------------------------------------------
@@ -358,8 +204,8 @@ int support_prepare(struct support *s, const double *guide)
 static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
                       size_t at, size_t P)
 {
-    size_t d = s->d, J = s->J, n = d - exact_states(s, stop);
-    const double *mean = s->mean + stop * d, *L = s->root + stop * d * d;
+    size_t d = s->d, J = s->J, n = d - laws_exact(&s->laws, stop);
+    const double *mean = s->laws.mean + stop * d, *L = s->root + stop * d * d;
     struct random_key key = {.seed = s->options->seed,
                              .purpose = RANDOM_SUPPORT,
                              .iteration = iteration,
@@ -377,7 +223,7 @@ static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
             z[j] = sinh(TAIL * z[j]) / TAIL;
         }
         for (size_t i = 0, row = 0; i < d; i++) {
-            if (!isnan(exact_state(s, stop, i))) continue;
+            if (!isnan(laws_state(&s->laws, stop, i))) continue;
             for (size_t j = 0; row >= k && j < J; j++)
                 s->u[i * P + at + j] += L[row * n + k] * z[j];
             row++;
@@ -433,7 +279,8 @@ static void change_density(struct support *s, size_t first, size_t end,
         for (size_t j = at; J == 1 && j < at + J; j++)
             s->log_q[j] = 0.0;
         for (size_t i = 0; J > 1 && i < s->d; i++)
-            for (size_t j = at; isnan(exact_state(s, n, i)) && j < at + J; j++)
+            for (size_t j = at; isnan(laws_state(&s->laws, n, i)) && j < at + J;
+                 j++)
                 s->log_q[j] += log(fabs(slope[i * in->P + j]));
         at += J;
     }
@@ -485,7 +332,7 @@ size_t support_draw(struct support *s, size_t first, size_t end,
         if (J > 1) draw_stop(s, n, iteration, at, P);
         else
             for (size_t i = 0; i < d; i++)
-                s->u[i * P + at] = s->mean[n * d + i];
+                s->u[i * P + at] = s->laws.mean[n * d + i];
         fill_stop(s, n, at, J, P);
         at += J;
     }
@@ -496,7 +343,7 @@ size_t support_draw(struct support *s, size_t first, size_t end,
     at = 0;
     for (size_t n = first; n < end; at += support_points(s, n), n++)
         for (size_t i = 0; i < d; i++) {
-            double seen = exact_state(s, n, i);
+            double seen = laws_state(&s->laws, n, i);
             for (size_t j = 0; !isnan(seen) && j < support_points(s, n); j++)
                 s->x[i * P + at + j] = seen;
         }
