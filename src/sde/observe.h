@@ -80,6 +80,7 @@ struct support {
     const struct stops *stops;
     const gsv_options *options;
     size_t d, J;
+    bool whole; /* whether all stops have J points, of whole tracks */
     struct laws laws;
     double *root;        /* (stops, d, d): lower factors, of the states that */
                          /* are not exact                                    */
@@ -107,6 +108,10 @@ struct support {
 int support_init(struct support *s, const gsv_model *m,
                  const struct stops *stops, const gsv_options *o, size_t J,
                  size_t capacity);
+/* For those who draw whole tracks: J points at every stop, linked laws. */
+int support_init_tracks(struct support *s, const gsv_model *m,
+                        const struct stops *stops, const gsv_options *o,
+                        size_t J, size_t capacity);
 void support_free(struct support *s);
 
 /* Laws by the smoother at these values; then the model's own are prepared. */
@@ -119,6 +124,18 @@ size_t support_points(const struct support *s, size_t stop);
  * their number. */
 size_t support_draw(struct support *s, size_t first, size_t end,
                     uint32_t iteration);
+
+/* The same for points u of these stops with their log_q that the caller put
+ * there. direct (stops of all tracks), or NULL: where u is x already. */
+void support_place(struct support *s, size_t first, size_t end,
+                   const bool *direct);
+
+/* P points across the law of a stop, its mean in the middle, as those of x;
+ * until anything else is asked for. */
+struct points support_probe(struct support *s, size_t stop, size_t P);
+
+/* Whether all values of an obs are there at a stop. */
+bool support_observed(const struct support *s, size_t stop, size_t obs);
 
 /* After it: adds sum_j weight_j d log_g_j to weigh_bar. */
 void support_vjp(struct support *s, size_t first, size_t end,

@@ -11,12 +11,20 @@ static enum gsv_observe choose(const gsv_model *m, const gsv_options *o)
     return o->observe == GSV_OBSERVE_AUTO ? GSV_OBSERVE_SCAN : o->observe;
 }
 
+/* Whether whole tracks are drawn. */
+static bool is_joint(const struct observer *o)
+{
+    return o->kind == GSV_OBSERVE_CONJUGATE ||
+           o->kind == GSV_OBSERVE_VARIATIONAL;
+}
+
 int observer_init(struct observer *o, const gsv_model *m,
                   const gsv_series *series, const gsv_options *options)
 {
     *o = (struct observer){.model = m, .kind = choose(m, options)};
     if (o->kind == GSV_OBSERVE_SCAN)
         return scan_init(&o->scan, m, series, options);
+    if (is_joint(o)) return joint_init(&o->joint, m, series, options);
     return fail(GSV_BAD_INPUT, "this estimator of noisy observations is not "
                                "supported yet; --observe scan is");
 }
@@ -24,27 +32,30 @@ int observer_init(struct observer *o, const gsv_model *m,
 void observer_free(struct observer *o)
 {
     if (o->kind == GSV_OBSERVE_SCAN) scan_free(&o->scan);
+    if (is_joint(o)) joint_free(&o->joint);
     *o = (struct observer){0};
 }
 
 int observer_run(struct observer *o, const double *guide, uint32_t iteration,
                  double *gradient)
 {
+    if (is_joint(o)) return joint_run(&o->joint, guide, iteration, gradient);
     return scan_run(&o->scan, guide, iteration, gradient);
 }
 
 const struct stops *observer_stops(const struct observer *o)
 {
-    return &o->scan.stops;
+    return is_joint(o) ? &o->joint.stops : &o->scan.stops;
 }
 
 const double *observer_increment(const struct observer *o)
 {
-    return o->scan.increment;
+    return is_joint(o) ? o->joint.increment : o->scan.increment;
 }
 
 int observer_fill(const struct observer *o, gsv_result *r)
 {
+    if (is_joint(o)) return joint_fill(&o->joint, r);
     return scan_fill(&o->scan, r);
 }
 

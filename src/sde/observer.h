@@ -3,12 +3,14 @@
 #ifndef SDE_OBSERVER_H
 #define SDE_OBSERVER_H
 
+#include "sde/joint.h"
 #include "sde/scan.h"
 
 struct observer {
     const gsv_model *model;
     enum gsv_observe kind; /* never auto */
     struct scan scan;
+    struct joint joint; /* conjugate, variational */
 };
 
 /* Model and series are borrowed; the options are copied. Must stay where it

@@ -40,20 +40,9 @@ static double log_sum(size_t n, const double *x)
 /* --- Setting up
  * --------------------------------------------------------------- */
 
-/* Bridges against lna are so good that one for each pair is enough: what it
- * misses the mean over pairs takes away. */
-static gsv_options pair_options(const gsv_options *o)
-{
-    gsv_options p = *o;
-    p.paths = 1;
-    if (!p.steps) p.steps = 8;
-    p.tolerance = 0.0;
-    p.joint = p.richardson = p.delta = false;
-    if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
-    return p;
-}
-
-/* A linear drift's densities are exact in one step. */
+/* A linear drift's densities are exact in one step, their gradients in two:
+ * references are constants under differentiation, and the middle of the only
+ * step depends on its ends alone. */
 static bool drift_is_linear(const gsv_model *m)
 {
     const struct spec *spec = m->spec;
@@ -68,6 +57,25 @@ static bool drift_is_linear(const gsv_model *m)
     }
     graph_free(g);
     return linear;
+}
+
+/* Bridges against lna are so good that one for each pair is enough: what it
+ * misses the mean over pairs takes away. */
+gsv_options scan_pair_options(const gsv_model *m, const gsv_options *o)
+{
+    gsv_options p = *o;
+    p.paths = 1;
+    if (!p.steps) p.steps = 8;
+    p.tolerance = 0.0;
+    p.joint = p.richardson = p.delta = false;
+    if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
+    if (drift_is_linear(m)) {
+        p.steps = o->gradient ? 2 : 1;
+        p.step = 0.0;
+        p.reference = GSV_REFERENCE_LINEAR;
+        p.form = GSV_FORM_AUTO;
+    }
+    return p;
 }
 
 static int make_memory(struct scan *s)
@@ -90,7 +98,7 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o)
 {
     *s = (struct scan){.model = m,
-                       .options = pair_options(o),
+                       .options = scan_pair_options(m, o),
                        .J = o->points ? o->points : SCAN_POINTS};
     if (s->J < 2 || s->J > SCAN_MOST)
         return fail(GSV_BAD_INPUT,
@@ -102,12 +110,6 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
                     "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
     if (status) return status;
-    if (drift_is_linear(m)) {
-        s->options.steps = 1;
-        s->options.step = 0.0;
-        s->options.reference = GSV_REFERENCE_LINEAR;
-        s->options.form = GSV_FORM_AUTO;
-    }
     s->chunk = MOST_PAIRS / (s->J * s->J);
     if (!s->chunk) s->chunk = 1;
     if (s->chunk > s->stops.count) s->chunk = s->stops.count;

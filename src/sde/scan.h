@@ -43,6 +43,10 @@ struct scan {
     struct arena arena;
 };
 
+/* The options of densities between pairs of points; a linear drift's are exact
+ * in one step. */
+gsv_options scan_pair_options(const gsv_model *m, const gsv_options *o);
+
 /* Model and series are borrowed; the options are copied. */
 int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o);
