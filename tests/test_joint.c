@@ -28,6 +28,50 @@ static void conjugate__is_unbiased_on_short_tracks(void **state)
     }
 }
 
+/* Counts: rates, odds, shares; against the smoother's draws. */
+static const struct {
+    const char *text;
+    size_t columns;
+    double value[3 * 3];
+} COUNTS[] = {
+    {"state l\n dl = -l*dt + dW\n obs n1 ~ poisson(3*exp(2*l + 1))\n"
+     "init l ~ normal(0, 0.7)",
+     1,
+     {4, 0, 9}},
+    {"state l\n dl = -l*dt + dW\n obs n1 ~ binomial(20, sigmoid(l))\n"
+     "init l ~ normal(0, 0.7)",
+     1,
+     {12, 0, 9}},
+    {"state v[2]\n dv = -v*dt + dW\n let w = 1 + exp(v[1]) + exp(v[2])\n"
+     "obs n[3] ~ multinomial([exp(v[1])/w, exp(v[2])/w, 1/w])\n"
+     "init v ~ normal(0, 0.7)",
+     3,
+     {4, 0, 9, 7, 6, 2, 1, 3, 8}},
+};
+
+static void conjugate__takes_counts(void **state)
+{
+    (void)state;
+    static const char *const NAME[] = {"n1", "n2", "n3"};
+    const double time[3] = {0, 0.8, 2.0};
+    const size_t start[2] = {0, 3};
+    for (size_t i = 0; i < COUNT(COUNTS); i++) {
+        gsv_model *m = model_of(COUNTS[i].text);
+        gsv_series *s = gsv_series_new(1, start, COUNTS[i].columns, NAME, time,
+                                       COUNTS[i].value);
+        if (!s) fail_msg("%s", gsv_last_error());
+        gsv_options o = options_of(GSV_OBSERVE_VARIATIONAL);
+        o.points = 4096;
+        gsv_result r = loglik_of(m, s, &o);
+        struct trials found =
+            try(m, s, options_of(GSV_OBSERVE_CONJUGATE), r.loglik, 16 / SLOWER);
+        assert_near(found.ratio, 1.0, TOLERANCE * (found.error + r.error));
+        gsv_result_free(&r);
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
 /* On long tracks one draw carries all of the weight, and it is said. */
 static void conjugate__collapses_on_long_tracks(void **state)
 {
@@ -188,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conjugate__is_unbiased_on_short_tracks),
+        cmocka_unit_test(conjugate__takes_counts),
         cmocka_unit_test(conjugate__collapses_on_long_tracks),
         cmocka_unit_test(variational__has_no_error_where_all_is_linear),
         cmocka_unit_test(gradient__is_that_of_the_value),

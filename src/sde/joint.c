@@ -418,6 +418,10 @@ int joint_fill(const struct joint *j, gsv_result *r)
         r->flagged += r->gap[i].flags != 0;
         r->loglik += r->gap[i].loglik;
         r->ess_min = fmin(r->ess_min, r->gap[i].ess);
+        if (stop_is_first(&j->stops, i)) continue;
+        const struct stop *stop = &j->stops.stop[i];
+        struct gap gap = {.length = stop->time - stop[-1].time};
+        r->drift_evaluations += j->K * estimate_steps(&j->pairs, &gap);
     }
     r->paths = j->K;
     r->steps = j->pairs.longest;
