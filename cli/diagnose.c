@@ -108,7 +108,13 @@ static void advise(const gsv_options *o, const gsv_result *r)
     if (weights && o->joint) puts("  average gap by gap: leave --joint away");
     if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
         puts("  draw bridges that follow the drift: --reference auto");
-    if (weights) printf("  take more paths: --paths %zu\n", 4 * r->paths);
+    bool observed = o->observe && !o->joint;
+    if (weights && observed && o->observe == GSV_OBSERVE_CONJUGATE)
+        puts("  draw states that follow the equation: --observe scan or "
+             "variational");
+    if (weights)
+        printf("  take more %s: --%s %zu\n", observed ? "points" : "paths",
+               observed ? "support" : "paths", 4 * r->paths);
     if (steps) printf("  take more steps: --steps %zu\n", 2 * r->steps);
 }
 

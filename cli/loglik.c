@@ -97,7 +97,10 @@ static int print_table(const gsv_model *m, const gsv_series *s,
            r->paths == 1 ? "path" : "paths", o->step > 0.0 ? "up to " : "",
            r->steps, r->steps == 1 ? "step" : "steps",
            (unsigned long long)r->drift_evaluations, r->seconds);
-    printf("estimator       %s, reference %s, ", o->joint ? "joint" : "per gap",
+    printf("estimator       %s, reference %s, ",
+           o->joint     ? "joint"
+           : o->observe ? OBSERVERS[o->observe]
+                        : "per gap",
            references_used(r, text));
     printf("form %s, random %s, seed %llu\n", forms_used(r, text),
            RANDOMS[o->random], (unsigned long long)o->seed);

@@ -96,21 +96,29 @@ void jumps_prepare(struct jumps *j)
     program_prepare(j->map, j->model->value, &j->map_uniforms);
 }
 
-bool jumps_are_exact(const struct jumps *j)
+bool drift_is_linear(const gsv_model *m)
 {
-    struct graph *g = j->sloped ? graph_copy(j->graph) : NULL;
+    size_t d = m->spec->dim;
+    struct graph *g =
+        m->calls || m->bridged ? NULL : graph_copy(m->spec->graph);
+    bool linear = g != NULL;
     if (!g) return false;
-    bool linear = !graph_depends(g, j->model->unit_drift, OP_TIME) &&
-                  !graph_depends(g, j->model->unit_drift, OP_INPUT) &&
-                  !graph_depends(g, j->model->unit_drift, OP_SLOPE);
-    node leaf = graph_leaf(g, OP_STATE, 0, j->d, 1);
-    for (size_t i = 0; linear && i < j->d; i++) {
-        node row = graph_slice(g, j->model->unit_drift, i, 1, 1);
+    node leaf = graph_leaf(g, OP_STATE, 0, d, 1);
+    for (size_t i = 0; linear && i < d; i++) {
+        node row = graph_slice(g, m->unit_drift, i, 1, 1);
         row = graph_gradient(g, row, leaf);
         linear = !g->failed && !graph_depends(g, row, OP_STATE);
     }
     graph_free(g);
     return linear;
+}
+
+bool jumps_are_exact(const struct jumps *j)
+{
+    node f = j->model->unit_drift;
+    return drift_is_linear(j->model) && !graph_depends(j->graph, f, OP_TIME) &&
+           !graph_depends(j->graph, f, OP_INPUT) &&
+           !graph_depends(j->graph, f, OP_SLOPE);
 }
 
 int jumps_divide(const struct jumps *j, struct stops *s, const gsv_options *o)

@@ -35,8 +35,11 @@ void jumps_free(struct jumps *j);
 /* At the model's present values. */
 void jumps_prepare(struct jumps *j);
 
-/* Whether the drift is linear and does not change in time, so that a step may
- * have any length. Else stops are needed between rows: as many as the options
+/* Whether the drift f~ is linear in the state. */
+bool drift_is_linear(const gsv_model *m);
+
+/* Whether it is, and does not change in time, so that a step may have any
+ * length. Else stops are needed between rows: as many as the options
  * say, or 8 steps a gap. */
 bool jumps_are_exact(const struct jumps *j);
 int jumps_divide(const struct jumps *j, struct stops *s, const gsv_options *o);

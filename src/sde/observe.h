@@ -139,12 +139,21 @@ size_t support_draw(struct support *s, size_t first, size_t end,
                     uint32_t iteration);
 
 /* The rest of it, where u and its log density log_q are there: x, log_g, and
- * log_q as a density of x; returns the number of points. */
-size_t support_place(struct support *s, size_t first, size_t end);
+ * log_q as a density of x; returns the number of points. direct (stops of all
+ * tracks), or NULL: where u is x already. */
+size_t support_place(struct support *s, size_t first, size_t end,
+                     const bool *direct);
 
 /* Takes points x (d, J) of one stop back that were placed before, for
  * support_vjp(). */
 void support_recall(struct support *s, size_t stop, const double *x);
+
+/* P points across the law of a stop, its mean in the middle, as those of x;
+ * until anything else is asked for. */
+struct points support_probe(struct support *s, size_t stop, size_t P);
+
+/* Whether all values of an obs are there at a stop. */
+bool support_observed(const struct support *s, size_t stop, size_t obs);
 
 /* After any of them: adds sum_j weight_j d log_g_j to weigh_bar. */
 void support_vjp(struct support *s, size_t first, size_t end,

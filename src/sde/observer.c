@@ -4,11 +4,24 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* Which estimator a model gets by default. */
+/* Which estimator a model gets by default: with more latent states than this
+ * particles are better at the same price (docs/ESTIMATOR.md). */
+enum { SCAN_STATES = 2 };
+
 static enum gsv_observe choose(const gsv_model *m, const gsv_options *o)
 {
-    (void)m;
-    return o->observe == GSV_OBSERVE_AUTO ? GSV_OBSERVE_SCAN : o->observe;
+    size_t latent = 0;
+    for (size_t i = 0; i < m->spec->dim; i++)
+        latent += m->spec->latent[i];
+    if (o->observe != GSV_OBSERVE_AUTO) return o->observe;
+    return latent <= SCAN_STATES ? GSV_OBSERVE_SCAN : GSV_OBSERVE_PARTICLE;
+}
+
+/* Whether whole tracks are drawn. */
+static bool is_joint(const struct observer *o)
+{
+    return o->kind == GSV_OBSERVE_CONJUGATE ||
+           o->kind == GSV_OBSERVE_VARIATIONAL;
 }
 
 int observer_init(struct observer *o, const gsv_model *m,
@@ -19,15 +32,14 @@ int observer_init(struct observer *o, const gsv_model *m,
         return scan_init(&o->scan, m, series, options);
     if (o->kind == GSV_OBSERVE_PARTICLE)
         return particle_init(&o->particle, m, series, options);
-    return fail(GSV_BAD_INPUT,
-                "this estimator of noisy observations is not "
-                "supported yet; --observe scan and particle are");
+    return joint_init(&o->joint, m, series, options);
 }
 
 void observer_free(struct observer *o)
 {
     if (o->kind == GSV_OBSERVE_SCAN) scan_free(&o->scan);
     if (o->kind == GSV_OBSERVE_PARTICLE) particle_free(&o->particle);
+    if (is_joint(o)) joint_free(&o->joint);
     *o = (struct observer){0};
 }
 
@@ -36,24 +48,26 @@ int observer_run(struct observer *o, const double *guide, uint32_t iteration,
 {
     if (o->kind == GSV_OBSERVE_PARTICLE)
         return particle_run(&o->particle, guide, iteration, gradient);
+    if (is_joint(o)) return joint_run(&o->joint, guide, iteration, gradient);
     return scan_run(&o->scan, guide, iteration, gradient);
 }
 
 const struct stops *observer_stops(const struct observer *o)
 {
-    return o->kind == GSV_OBSERVE_PARTICLE ? &o->particle.stops
-                                           : &o->scan.stops;
+    if (o->kind == GSV_OBSERVE_PARTICLE) return &o->particle.stops;
+    return is_joint(o) ? &o->joint.stops : &o->scan.stops;
 }
 
 const double *observer_increment(const struct observer *o)
 {
-    return o->kind == GSV_OBSERVE_PARTICLE ? o->particle.increment
-                                           : o->scan.increment;
+    if (o->kind == GSV_OBSERVE_PARTICLE) return o->particle.increment;
+    return is_joint(o) ? o->joint.increment : o->scan.increment;
 }
 
 int observer_fill(const struct observer *o, gsv_result *r)
 {
     if (o->kind == GSV_OBSERVE_PARTICLE) return particle_fill(&o->particle, r);
+    if (is_joint(o)) return joint_fill(&o->joint, r);
     return scan_fill(&o->scan, r);
 }
 

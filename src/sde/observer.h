@@ -3,6 +3,7 @@
 #ifndef SDE_OBSERVER_H
 #define SDE_OBSERVER_H
 
+#include "sde/joint.h"
 #include "sde/particle.h"
 #include "sde/scan.h"
 
@@ -11,6 +12,7 @@ struct observer {
     enum gsv_observe kind; /* never auto */
     struct scan scan;
     struct particle particle;
+    struct joint joint; /* conjugate, variational */
 };
 
 /* Model and series are borrowed; the options are copied. Must stay where it

@@ -171,7 +171,7 @@ static void draw(struct particle *p, size_t stop, uint32_t iteration)
     draw_normals(p, stop, iteration);
     links_draw(&p->links, &p->links.before, stop, K, p->from, p->z,
                p->support.u);
-    support_place(&p->support, stop, stop + 1);
+    support_place(&p->support, stop, stop + 1, NULL);
     memcpy(slot_x(p, stop), p->support.x, d * K * sizeof *p->x);
 }
 

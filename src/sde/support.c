@@ -261,8 +261,7 @@ static void fill_stop(struct support *s, size_t stop, size_t at, size_t n,
     }
 }
 
-/* Whether all values of an obs are there. */
-static bool is_observed(const struct support *s, size_t stop, size_t obs)
+bool support_observed(const struct support *s, size_t stop, size_t obs)
 {
     const struct obs_spec *o = &s->model->spec->obs[obs];
     size_t row = s->stops->stop[stop].row;
@@ -276,12 +275,26 @@ static bool counts(const struct support *s, size_t stop, size_t output)
 {
     if (output == SLOPES) return false;
     if (output == FIRST_STATE) return stop_is_first(s->stops, stop);
-    return is_observed(s, stop, output - OBSERVED);
+    return support_observed(s, stop, output - OBSERVED);
+}
+
+/* log_q of a stop's points in the coordinates of x. Where they are direct it is
+ * that already, unless a point is outside of what u is defined for. */
+static void change_stop(struct support *s, size_t stop, const double *slope,
+                        size_t P, size_t at, bool direct)
+{
+    for (size_t i = 0; i < s->d; i++) {
+        if (!isnan(laws_state(&s->laws, stop, i))) continue;
+        for (size_t j = at; j < at + s->J; j++) {
+            double more = log(fabs(slope[i * P + j]));
+            if (!direct || !isfinite(more)) s->log_q[j] += more;
+        }
+    }
 }
 
 /* q in the coordinates of x, by the values that it was made from. */
 static void change_density(struct support *s, size_t first, size_t end,
-                           const struct points *in)
+                           const struct points *in, const bool *direct)
 {
     const struct uniforms *u =
         s->frozen ? &s->guide_uniforms : &s->weigh_uniforms;
@@ -292,10 +305,7 @@ static void change_density(struct support *s, size_t first, size_t end,
         size_t J = support_points(s, n);
         for (size_t j = at; J == 1 && j < at + J; j++)
             s->log_q[j] = 0.0;
-        for (size_t i = 0; J > 1 && i < s->d; i++)
-            for (size_t j = at; isnan(laws_state(&s->laws, n, i)) && j < at + J;
-                 j++)
-                s->log_q[j] += log(fabs(slope[i * in->P + j]));
+        if (J > 1) change_stop(s, n, slope, in->P, at, direct && direct[n]);
         at += J;
     }
 }
@@ -335,32 +345,41 @@ static void replace_lost(struct support *s, size_t at, size_t n, size_t P)
             s->x[i * P + j] = s->x[i * P + good];
 }
 
-/* x of u, and what was observed exactly. */
-static void place(struct support *s, size_t first, size_t end, size_t P)
+static size_t points_in_all(const struct support *s, size_t first, size_t end)
 {
-    size_t d = s->d, at = 0;
+    size_t P = 0;
+    for (size_t n = first; n < end; n++)
+        P += support_points(s, n);
+    return P;
+}
+
+/* x of u; of exact states what was observed. */
+static void place(struct support *s, size_t first, size_t end, size_t P,
+                  const bool *direct)
+{
     struct points in = points_of(s, s->u, P);
     program_forward(s->place, &s->place_uniforms, &s->place_space, &in);
     memcpy(s->x, program_output(s->place, &s->place_space, P, 0),
-           d * P * sizeof *s->x);
-    for (size_t n = first; n < end; at += support_points(s, n), n++)
-        for (size_t i = 0; i < d; i++) {
-            double seen = laws_state(&s->laws, n, i);
+           s->d * P * sizeof *s->x);
+    for (size_t n = first, at = 0; n < end; at += support_points(s, n), n++)
+        for (size_t i = 0; i < s->d; i++) {
+            double seen = laws_state(&s->laws, n, i), *x = s->x + i * P + at;
+            if (direct && direct[n])
+                memcpy(x, s->u + i * P + at, s->J * sizeof *x);
             for (size_t j = 0; !isnan(seen) && j < support_points(s, n); j++)
-                s->x[i * P + at + j] = seen;
+                x[j] = seen;
         }
 }
 
-size_t support_place(struct support *s, size_t first, size_t end)
+size_t support_place(struct support *s, size_t first, size_t end,
+                     const bool *direct)
 {
-    size_t P = 0, at = 0;
-    for (size_t n = first; n < end; n++)
-        P += support_points(s, n);
+    size_t P = points_in_all(s, first, end), at = 0;
     for (size_t n = first; n < end; at += support_points(s, n), n++)
         fill_stop(s, n, at, support_points(s, n), P);
-    place(s, first, end, P);
+    place(s, first, end, P, direct);
     struct points in = points_of(s, s->x, P);
-    change_density(s, first, end, &in);
+    change_density(s, first, end, &in, direct);
     if (s->frozen)
         program_forward(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in);
     bool lost = false;
@@ -378,16 +397,14 @@ size_t support_place(struct support *s, size_t first, size_t end)
 size_t support_draw(struct support *s, size_t first, size_t end,
                     uint32_t iteration)
 {
-    size_t P = 0, at = 0, d = s->d;
-    for (size_t n = first; n < end; n++)
-        P += support_points(s, n);
+    size_t P = points_in_all(s, first, end), at = 0, d = s->d;
     for (size_t n = first; n < end; at += support_points(s, n), n++) {
         if (support_points(s, n) > 1) draw_stop(s, n, iteration, at, P);
         else
             for (size_t i = 0; i < d; i++)
                 s->u[i * P + at] = s->laws.mean[n * d + i];
     }
-    return support_place(s, first, end);
+    return support_place(s, first, end, NULL);
 }
 
 void support_recall(struct support *s, size_t stop, const double *x)
@@ -398,12 +415,38 @@ void support_recall(struct support *s, size_t stop, const double *x)
     program_forward(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in);
 }
 
+struct points support_probe(struct support *s, size_t stop, size_t P)
+{
+    size_t d = s->d, n = d - laws_exact(&s->laws, stop);
+    const double *L = s->root + stop * d * d;
+    for (size_t i = 0; i < d; i++) {
+        double width = 0.0, middle = 0.5 * (double)(P - 1);
+        bool exact = !isnan(laws_state(&s->laws, stop, i));
+        for (size_t k = 0; !exact && k < n; k++)
+            width += L[k] * L[k];
+        if (!exact) L += n;
+        for (size_t p = 0; p < P; p++)
+            s->u[i * P + p] =
+                s->laws.mean[stop * d + i] + ((double)p - middle) * sqrt(width);
+    }
+    fill_stop(s, stop, 0, P, P);
+    struct points in = points_of(s, s->u, P);
+    program_forward(s->place, &s->place_uniforms, &s->place_space, &in);
+    memcpy(s->x, program_output(s->place, &s->place_space, P, 0),
+           d * P * sizeof *s->x);
+    for (size_t i = 0; i < d; i++) {
+        double seen = laws_state(&s->laws, stop, i);
+        for (size_t p = 0; !isnan(seen) && p < P; p++)
+            s->x[i * P + p] = seen;
+    }
+    return points_of(s, s->x, P);
+}
+
 void support_vjp(struct support *s, size_t first, size_t end,
                  const double *weight)
 {
-    size_t outputs = OBSERVED + s->model->spec->observations, P = 0, at = 0;
-    for (size_t n = first; n < end; n++)
-        P += support_points(s, n);
+    size_t outputs = OBSERVED + s->model->spec->observations, at = 0;
+    size_t P = points_in_all(s, first, end);
     memset(s->bar, 0, outputs * P * sizeof *s->bar);
     for (size_t k = 0; k < outputs; k++)
         s->output_bar[k] = s->bar + k * P;
