@@ -54,7 +54,7 @@ static gsv_options pair_options(const gsv_options *o)
 }
 
 /* A linear drift's densities are exact in one step. */
-static bool drift_is_linear(const gsv_model *m)
+bool drift_is_linear(const gsv_model *m)
 {
     const struct spec *spec = m->spec;
     struct graph *g = m->calls || m->bridged ? NULL : graph_copy(spec->graph);
@@ -424,4 +424,27 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return status ? status : run_backward(s, iteration, gradient);
+}
+
+/* By how much deviations are wider than the smoother's. */
+static const double WIDER = 1.5;
+
+int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
+                 void *user)
+{
+    s->loaded = s->chunks;
+    int status = support_prepare(&s->support, NULL);
+    if (status) return status;
+    support_widen(&s->support, WIDER);
+    estimate_prepare(&s->pairs, NULL);
+    for (size_t c = 0; !status && c < s->chunks; c++) {
+        size_t first = first_of(s, c), end = first_of(s, c + 1);
+        status = load(s, c, iteration);
+        if (status) break;
+        forward(s, c, false);
+        status = visit(user, s, first, end, s->at + (first - low_of(s, c)));
+    }
+    if (status) return status;
+    take_differences(s);
+    return check(s);
 }

@@ -351,6 +351,16 @@ int support_prepare(struct support *s, const double *guide)
     return status ? status : factor_all(s);
 }
 
+void support_widen(struct support *s, double factor)
+{
+    size_t d = s->d;
+    for (size_t n = 0; n < s->stops->count; n++) {
+        for (size_t i = 0; i < d * d; i++)
+            s->root[n * d * d + i] *= factor;
+        s->log_root[n] += (double)(d - exact_states(s, n)) * log(factor);
+    }
+}
+
 /* --- Points ------------------------------------------------------------------
  */
 
