@@ -6,12 +6,19 @@
 #include "base/sample_stats.h"
 #include "observe_exact.h"
 
+static gsv_predict_options usual_predict(void)
+{
+    gsv_predict_options o = gsv_predict_options_default();
+    o.threads = 1;
+    return o;
+}
+
 static gsv_residuals_result residuals_of(const gsv_model *m,
                                          const gsv_series *s,
                                          const gsv_predict_options *o)
 {
     gsv_residuals_result r;
-    gsv_predict_options usual = gsv_predict_options_default();
+    gsv_predict_options usual = usual_predict();
     if (gsv_residuals(m, s, o ? o : &usual, &r))
         fail_msg("%s", gsv_last_error());
     return r;
@@ -158,7 +165,7 @@ static void residuals__say_whether_the_noise_is_right(void **state)
     enum { N = SLOWER > 1 ? 200 : 2000 };
     gsv_model *m = model_of(WELL);
     gsv_series *s = data_of(m, N, 0.2, 1.0, 9);
-    gsv_predict_options o = gsv_predict_options_default();
+    gsv_predict_options o = usual_predict();
     o.draws = 256;
     gsv_residuals_result r = residuals_of(m, s, &o);
     const gsv_residual *c = &r.column[0];
@@ -204,7 +211,7 @@ static void counts__are_uniform_when_spread(void **state)
                             "obs k ~ poisson(exp(1 + x))\n"
                             "init x ~ normal(0, 0.5)");
     gsv_series *s = data_of(m, N, 0.5, 0.0, 6);
-    gsv_predict_options o = gsv_predict_options_default();
+    gsv_predict_options o = usual_predict();
     o.draws = 256;
     o.points = 32;
     gsv_residuals_result r = residuals_of(m, s, &o);
@@ -224,7 +231,7 @@ static void bits__are_the_same_on_any_threads(void **state)
     (void)state;
     gsv_model *m = model_of(WELL);
     gsv_series *s = data_of(m, 30, 0.2, 1.0, 2);
-    gsv_predict_options o = gsv_predict_options_default();
+    gsv_predict_options o = usual_predict();
     o.draws = 100;
     o.threads = 1;
     gsv_residuals_result a = residuals_of(m, s, &o);

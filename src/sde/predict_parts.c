@@ -5,7 +5,7 @@
 #include "lang/law.h"
 #include "sde/predict.h"
 
-enum { DRAWS = 1024, FEWEST = 128, PLACES = 1 << 21 };
+enum { DRAWS = 1024, FEWEST = 128, PLACES = 1 << 19 };
 
 static const double MOST_DRAWS = 4e9; /* random numbers have 32 bits for it */
 
