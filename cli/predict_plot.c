@@ -4,7 +4,7 @@
 
 #include "predict.h"
 
-enum { MOST_PANELS = 6 };
+enum { MOST_PANELS = 6, ROWS = 10 };
 
 /* How much of the past is shown, in lengths of the forecast. */
 static const double PAST = 2.0;
@@ -14,6 +14,7 @@ struct panels {
     const gsv_prediction *p;
     FILE *to;
     size_t track, first, end; /* its rows of the prediction */
+    double from, to_time;     /* what is shown              */
 };
 
 /* The data's column of that name, or NULL: latent states have none. */
@@ -30,20 +31,17 @@ static void put_past(const struct panels *g, size_t c)
     const gsv_prediction *p = g->p;
     const double *x = data_column(s, p->name[c]);
     const double *until = g->ask->until;
-    double begin = p->time[g->first], last = p->time[g->end - 1];
-    double from = begin - PAST * fmax(last - begin, 0.0);
     size_t kept = 0;
     fprintf(g->to, "$past%zu << EOD\n", c);
     for (size_t row = s->start[g->track]; x && row < s->start[g->track + 1];
          row++) {
         if (isnan(x[row]) || (until && s->time[row] > until[g->track]))
             continue;
-        bool near = s->time[row] >= from || row + 20 >= s->start[g->track + 1];
-        if (!near) continue;
+        if (s->time[row] < g->from) continue;
         fprintf(g->to, "%.10g %.10g\n", s->time[row], x[row]);
         kept++;
     }
-    if (!kept) fprintf(g->to, "%.10g NaN\n", begin);
+    if (!kept) fprintf(g->to, "%.10g NaN\n", g->from);
     fputs("EOD\n", g->to);
 }
 
@@ -87,6 +85,24 @@ static void put_panel(const struct panels *g, size_t c)
     putc('\n', g->to);
 }
 
+/* Two lengths of the forecast before it, or the last rows where they are
+ * further apart. */
+static void choose_range(struct panels *g)
+{
+    const gsv_series *s = g->ask->data;
+    size_t first = s->start[g->track], row = first;
+    double begin = g->p->time[g->first];
+    g->to_time = g->p->time[g->end - 1];
+    while (row < s->start[g->track + 1] && s->time[row] < begin)
+        row++;
+    size_t near = row > first + ROWS ? row - ROWS : first;
+    g->from = begin - PAST * (g->to_time - begin);
+    if (row > first) {
+        g->from = fmin(g->from, s->time[near]);
+        g->from = fmax(g->from, s->time[first]);
+    }
+}
+
 int predict_plot(const struct ask *q, const gsv_prediction *p, const char *path)
 {
     struct plot plot;
@@ -97,6 +113,7 @@ int predict_plot(const struct ask *q, const gsv_prediction *p, const char *path)
     g.to = plot.to;
     while (g.end < p->rows && p->track[g.end] == g.track)
         g.end++;
+    choose_range(&g);
     for (size_t c = 0; c < panels; c++) {
         put_past(&g, c);
         put_forecast(&g, c);
@@ -105,6 +122,7 @@ int predict_plot(const struct ask *q, const gsv_prediction *p, const char *path)
             "unset key\nset style fill solid noborder\n"
             "set multiplot layout %zu,1\n",
             panels);
+    fprintf(g.to, "set xrange [%.10g:%.10g]\n", g.from, g.to_time);
     for (size_t c = 0; c < panels; c++) {
         if (c + 1 == panels) fputs("set xlabel 'time'\n", g.to);
         put_panel(&g, c);
