@@ -9,6 +9,9 @@
 /* Below this a p value says that the model is wrong. */
 static const double WRONG = 1e-3;
 
+/* Fewer rows than these say nothing to people. */
+enum { FEW = 10 };
+
 /* --- For people --------------------------------------------------------- */
 
 static void print_column(const gsv_residual *c, int width)
@@ -162,7 +165,7 @@ int report_residuals(const struct args *a, const gsv_model *m,
         return 0;
     }
     if (json) json_object_set_new(json, "residuals", residuals_json(&r));
-    else print_residuals(&r);
+    else if (r.rows >= FEW) print_residuals(&r);
     int code = a->residuals ? write_residuals(a->residuals, s, &r) : 0;
     gsv_residuals_free(&r);
     return code;

@@ -169,8 +169,9 @@ static double correlations(const gsv_residuals_result *out, const double *x,
     for (size_t n = 0; n < out->rows; n++)
         if (!isnan(x[n])) mean += x[n] / count;
     for (size_t l = 1; l <= GSV_LAGS; l++) {
-        to[l - 1] = correlation(out, x, mean, l);
-        if (count <= (double)(l + 1)) continue;
+        bool enough = count > (double)(l + 1);
+        to[l - 1] = enough ? correlation(out, x, mean, l) : NAN;
+        if (!enough) continue;
         Q +=
             count * (count + 2.0) * to[l - 1] * to[l - 1] / (count - (double)l);
         lags++;
