@@ -177,7 +177,7 @@ static void noisy__are_kalmans(void **state)
 static void residuals__say_whether_the_noise_is_right(void **state)
 {
     (void)state;
-    enum { N = SLOWER > 1 ? 200 : 2000 };
+    enum { N = SLOWER > 1 ? 600 : 2000 };
     gsv_model *m = model_of(WELL);
     gsv_series *s = data_of(m, N, 0.2, 1.0, 9);
     gsv_predict_options o = usual_predict();

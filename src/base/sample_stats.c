@@ -39,7 +39,7 @@ double sample_deviation(size_t n, const double *x)
 
 double sample_quantile(size_t n, const double *x, double p)
 {
-    double at = p * (double)(n - 1), below = floor(at);
+    double at = fmax(0.0, p * (double)(n + 1) - 1.0), below = floor(at);
     size_t i = (size_t)below;
     if (i + 1 >= n) return x[n - 1];
     return x[i] + (at - below) * (x[i + 1] - x[i]);

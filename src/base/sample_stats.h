@@ -12,7 +12,10 @@ void sample_sort(size_t n, double *x);
 double sample_mean(size_t n, const double *x);
 double sample_deviation(size_t n, const double *x);
 
-/* x is sorted, p in [0, 1]; linear between the order statistics. */
+/* x is sorted, p in [0, 1]; linear between the order statistics, of which
+ * number i of n is the quantile (i + 1) / (n + 1): one more draw is below it
+ * with just this probability, so that intervals cover what they say for any n.
+ */
 double sample_quantile(size_t n, const double *x, double p);
 
 /* Continuous ranked probability score of the law that sorted x were drawn from,
