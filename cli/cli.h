@@ -27,7 +27,8 @@ enum verb_id {
     FIELD = 64,
     PROFILE = 128,
     COMPARE = 256,
-    EVERY = 511
+    PREDICT = 512,
+    EVERY = 1023
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or to learn. */
@@ -59,6 +60,10 @@ struct args {
     const char *checkpoint, *trace;
     const char *at, *grid, *plot;
     const char *param, *range;
+    const char *against, *from, *quantiles, *residuals;
+    size_t rolling, draws;
+    double ahead;
+    bool parameters;
     size_t paths, steps; /* 0 where not given */
     size_t tracks, threads, points;
     double step, tolerance;
@@ -90,6 +95,7 @@ int summary_run(const struct args *a);
 int field_run(const struct args *a);
 int profile_run(const struct args *a);
 int compare_run(const struct args *a);
+int predict_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -108,6 +114,9 @@ double *parse_numbers(const char *what, const char *text, size_t *count);
 
 /* A:B:N with A < B and N from 2 on, or A:B, where *n stays; false otherwise. */
 bool parse_range(const char *text, double *low, double *high, size_t *n);
+
+/* --times: A:B:N, or a list. The array is yours, NULL after a message. */
+double *parse_times(const char *text, size_t *count);
 
 /* The place of a word in a list that ends with NULL, or a message. Nothing is
  * done where none is given. */
@@ -151,6 +160,20 @@ void say_note(const struct args *a, const gsv_series *s);
  * whose sign goes where it rounds to nothing. */
 int digits(double error);
 double shown(double x, int digits);
+
+/* --- simulate.c --------------------------------------------------------- */
+
+/* --inputs: the columns of inputs, and of what laws do not say. Yours, NULL
+ * after a message. */
+gsv_series *read_inputs(const struct args *a, const gsv_model *m);
+
+/* --- residuals.c -------------------------------------------------------- */
+
+/* Where the model is wrong, as residuals one row ahead see it: for people under
+ * what diagnose has printed, into its JSON where that is not NULL, and to the
+ * file of --residuals. 0, or a message. */
+int report_residuals(const struct args *a, const gsv_model *m,
+                     const gsv_series *s, json_t *json);
 
 /* --- estimator.c -------------------------------------------------------- */
 

@@ -198,17 +198,20 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
 
 /* --- The verb ----------------------------------------------------------- */
 
-static int report(const struct args *a, const gsv_series *s,
+static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
                   const gsv_options *o, const gsv_result *r)
 {
     const gsv_gap **list = flagged(r);
     int code = EXIT_DONE;
     if (!list) return EXIT_NUMBERS;
-    if (a->json) code = print_json(diagnosis_json(s, o, r));
-    else {
+    json_t *json = a->json ? diagnosis_json(s, o, r) : NULL;
+    if (!json) {
         print_health(o, r);
         print_flagged(s, o, r, list);
     }
+    code = report_residuals(a, m, s, json);
+    if (json && code) json_decref(json);
+    else if (json) code = print_json(json);
     free(list);
     if (!a->quiet) say_effort(o, r);
     return code == EXIT_DONE && a->strict && r->flagged ? EXIT_STRICT : code;
@@ -218,14 +221,15 @@ int diagnose_run(const struct args *a)
 {
     gsv_options o;
     gsv_result r = {0};
+    if (a->residuals && check_output(a->residuals)) return EXIT_INPUT;
     if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = EXIT_INPUT;
     gsv_series *s = open_data(a, m);
     if (s) {
-        code =
-            gsv_loglik(m, s, &o, &r) ? complain_last() : report(a, s, &o, &r);
+        code = gsv_loglik(m, s, &o, &r) ? complain_last()
+                                        : report(a, m, s, &o, &r);
         gsv_result_free(&r);
     }
     gsv_series_free(s);

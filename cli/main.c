@@ -89,10 +89,30 @@ const struct verb VERBS[] = {
      "the weight, how heavy the weights' tail is (Pareto k-hat), how much the\n"
      "log-likelihood moves when the steps double. Names the gaps that fail "
      "and\n"
-     "says what would help.\n",
+     "says what would help. Then looks at the model itself: where each row\n"
+     "stands in the law that the rows before it give (residuals, uniform and\n"
+     "independent for the true model), each column by itself.\n",
      "  girsanov diagnose lorenz.sde data.csv\n"
      "  girsanov diagnose lorenz.sde data.csv --reference brownian --strict\n",
      true, false, false, diagnose_run},
+    {PREDICT, "predict", "MODEL DATA", "forecasts, and how good they are",
+     "Draws what comes after the end of every series, and prints mean, "
+     "standard\n"
+     "deviation and quantiles of each state and of each observed column, "
+     "noise\n"
+     "of the observations included. With --against or --from rows that came\n"
+     "later are forecast and scored: CRPS, in the column's unit and the less\n"
+     "the better, next to that of the climatological forecast (the law of all\n"
+     "known rows), and how many rows the 50 % and 90 % intervals cover.\n"
+     "--rolling scores forecasts from every row. Inputs are those of the "
+     "data,\n"
+     "then of --inputs, and are held behind their end. Parameters are taken "
+     "as\n"
+     "they are; --parameters draws them by a fit's covariance.\n",
+     "  girsanov predict lorenz.fit data.csv --ahead 2 -o ahead.csv\n"
+     "  girsanov predict lorenz.fit data.csv --from 8 --plot ahead.svg\n"
+     "  girsanov predict lorenz.fit data.csv --rolling 5\n",
+     true, false, false, predict_run},
 };
 const size_t VERB_COUNT = sizeof VERBS / sizeof *VERBS;
 

@@ -76,6 +76,11 @@ gsv_series *gsv_series_read_named(const char *path, const char *time,
  * file appears whole or not at all. */
 int gsv_series_write(const gsv_series *s, const char *path);
 
+/* All rows of a, and below each track those rows of b's track of the same label
+ * that come after its end; a single track of b with another label stands for
+ * every track. Columns are a's; those that b has not are missing there. */
+gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b);
+
 void gsv_series_free(gsv_series *s);
 
 /* --- Models -------------------------------------------------------------- */
@@ -466,6 +471,92 @@ int gsv_model_write(const gsv_model *m, const char *path);
 int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
                 const char *name, size_t n, const double *value,
                 double *loglik);
+
+/* --- Forecasts ------------------------------------------------------------ */
+
+typedef struct gsv_predict_options {
+    size_t draws;        /* simulated from each place; 0: 1024, fewer where
+                          * there are very many places                       */
+    double step;         /* longest step of these; 0: chosen                 */
+    size_t times;        /* at which, of all tracks; those after a track's   */
+    const double *time;  /* end are taken. 0: every track has 20 times, from */
+    double ahead;        /* its end to so far ahead; 0: a tenth of its length */
+    const double *until; /* (tracks) what comes later is not known, but held
+                          * out: forecasts are made at those rows where no
+                          * times are given, and scored; NULL: all is known  */
+    size_t rolling;      /* K: from every row 1 to K rows ahead, scores alone;
+                          * with until, from the last row before it on       */
+    size_t quantiles;    /* of the laws; 0: 5, 25, 50, 75 and 95 %           */
+    const double *quantile;
+    bool parameters; /* draws them, too, from the normal law of a fit's
+                      * estimates; not with rolling                         */
+    size_t points;   /* for latent states, at each row; 0: chosen           */
+    uint64_t seed;   /* 1                                                   */
+    size_t threads;  /* 0 for all; any number gives the same bits           */
+} gsv_predict_options;
+gsv_predict_options gsv_predict_options_default(void);
+
+/* How good forecasts of a column were. The climatological forecast, which is
+ * the law of all known rows whatever came last, is a yardstick. */
+typedef struct gsv_score {
+    size_t column, lead; /* lead: rows ahead; 0: all of them              */
+    size_t rows;
+    double crps;        /* mean continuous ranked probability score: as the
+                         * mean absolute error, in the column's unit        */
+    double climatology; /* that of the yardstick                            */
+    double cover50, cover90; /* share of rows inside of these intervals     */
+} gsv_score;
+
+typedef struct gsv_prediction {
+    size_t columns, states; /* the first so many are states; then what is   */
+    const char **name;      /* observed of them, noise included; borrowed   */
+    size_t rows, draws;
+    size_t *track;     /* (rows) */
+    double *time;      /* (rows) */
+    double *mean, *sd; /* (columns, rows) */
+    size_t quantiles;
+    double *level;    /* (quantiles)                                        */
+    double *quantile; /* (columns, quantiles, rows)                         */
+    double *actual;   /* (columns, rows) what came, NaN where it is unknown */
+    size_t scores;
+    gsv_score *score;
+    bool held; /* whether inputs end before the forecasts do, and are held   */
+} gsv_prediction;
+
+/* The laws of what comes after the known rows of each track, by simulation from
+ * the last of them, or from the law of the states there. On success the arrays
+ * are yours: gsv_prediction_free(). */
+int gsv_predict(const gsv_model *m, const gsv_series *s,
+                const gsv_predict_options *o, gsv_prediction *p);
+void gsv_prediction_free(gsv_prediction *p);
+
+/* --- Residuals ------------------------------------------------------------ */
+
+enum { GSV_LAGS = 10 };
+
+/* A column's u = P(less than what came | all rows before), which under the true
+ * model are uniform on (0, 1) and independent, and their normal scores z. */
+typedef struct gsv_residual {
+    const char *name; /* borrowed from the model */
+    size_t rows;      /* with a residual         */
+    double *u, *z;    /* (rows of gsv_residuals_result), NaN where none      */
+    double distance, uniform_p; /* Kolmogorov and Smirnov's                 */
+    double mean, sd;            /* of z */
+    double correlation[GSV_LAGS], ljung_p; /* of z at lags 1, 2, ...        */
+    double square[GSV_LAGS], square_p;     /* of z^2                        */
+} gsv_residual;
+
+typedef struct gsv_residuals_result {
+    size_t columns, rows, draws; /* draws: 0 where all is in closed form     */
+    size_t *track, *row;         /* (rows) of the series                     */
+    gsv_residual *column;
+} gsv_residuals_result;
+
+/* One row ahead, each column by itself. Of the options draws, step, points,
+ * seed and threads are read. Counts are spread at random over their steps. */
+int gsv_residuals(const gsv_model *m, const gsv_series *s,
+                  const gsv_predict_options *o, gsv_residuals_result *r);
+void gsv_residuals_free(gsv_residuals_result *r);
 
 /* --- Bridges of any Gaussian process ------------------------------------- */
 

@@ -19,7 +19,9 @@ enum random_purpose {
     RANDOM_SCRAMBLE,
     RANDOM_OBSERVE,
     RANDOM_SUPPORT,
-    RANDOM_RESAMPLE
+    RANDOM_RESAMPLE,
+    RANDOM_PARAMETERS,
+    RANDOM_RESIDUAL
 };
 
 struct random_key {

@@ -82,17 +82,23 @@ static int find_column(const struct emitter *e, const gsv_series *data,
                 emitter_name(e, obs), name);
 }
 
-/* The last one of the first track that is known at a time, or else the first:
- * a count is not interpolated. NaN where none is known at all. */
-static double held(const gsv_series *data, const double *column, double time)
+/* The last one of a track that is known at a time, or else the first: a count
+ * is not interpolated. NaN where none is known at all. */
+static double held(const gsv_series *data, const double *column, size_t track,
+                   double time)
 {
-    double v = NAN, near = time + 1e-12 * (1.0 + fabs(time));
-    for (size_t r = data->start[0]; r < data->start[1]; r++) {
-        if (isnan(column[r])) continue;
-        if (!isnan(v) && data->time[r] > near) break;
-        v = column[r];
+    double near = time + 1e-12 * (1.0 + fabs(time));
+    size_t low = data->start[track], high = data->start[track + 1];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (data->time[middle] <= near) low = middle + 1;
+        else high = middle;
     }
-    return v;
+    for (size_t r = low; r-- > data->start[track];)
+        if (!isnan(column[r])) return column[r];
+    for (size_t r = low; r < data->start[track + 1]; r++)
+        if (!isnan(column[r])) return column[r];
+    return NAN;
 }
 
 static bool is_count(double n)
@@ -111,7 +117,7 @@ static int read_totals(struct emitter *e, const gsv_series *data, size_t obs,
         const double *column = NULL;
         if (find_column(e, data, obs, name, &column)) return GSV_BAD_INPUT;
         for (size_t k = 0; k < e->times; k++) {
-            double n = held(data, column, time[k]);
+            double n = held(data, column, 0, time[k]);
             if (!is_count(n))
                 return fail(GSV_BAD_INPUT,
                             "%s: '%s' is %g at time %g, but must be a whole "
@@ -121,6 +127,22 @@ static int read_totals(struct emitter *e, const gsv_series *data, size_t obs,
         }
     }
     return 0;
+}
+
+void emitter_totals(const struct emitter *e, const gsv_series *data,
+                    size_t track, double time, double *total)
+{
+    const struct spec *s = e->spec;
+    for (size_t i = 0; i < s->observations; i++) {
+        size_t first, wanted = wanted_columns(s, &s->obs[i], &first);
+        total[i] = 0.0;
+        for (size_t k = 0; k < wanted; k++) {
+            const double *column = NULL;
+            if (find_column(e, data, i, s->value_column[first + k], &column))
+                continue; /* emitter_init() has looked for it */
+            total[i] += held(data, column, track, time);
+        }
+    }
 }
 
 /* An obs comes behind that which draws its trials. */
@@ -345,6 +367,12 @@ struct draw {
     struct sampler sampler;
 };
 
+static double total_of(const struct emitter *e, const struct draw *d)
+{
+    return d->row->total ? d->row->total[d->obs]
+                         : e->total[d->obs * e->times + d->row->k];
+}
+
 /* Probabilities need not sum to 1, but to something. */
 static bool draw_counts(const struct emission *n, struct draw *d)
 {
@@ -359,8 +387,10 @@ static bool draw_counts(const struct emission *n, struct draw *d)
         sum += prob[i * d->P];
     }
     if (!(sum > 0.0) || !isfinite(sum)) return false;
-    sampler_multinomial(&d->sampler, e->total[d->obs * e->times + d->row->k],
-                        o->values, prob, d->P, d->value, d->row->rows);
+    double total = total_of(e, d);
+    if (!is_count(total)) return false;
+    sampler_multinomial(&d->sampler, total, o->values, prob, d->P, d->value,
+                        d->row->rows);
     return true;
 }
 
@@ -376,7 +406,7 @@ static void find_arguments(const struct emission *n, const struct draw *d,
     if (o->law == LAW_POISSON_PROCESS)
         a[0] = n->integral[o->integral * d->P + d->p];
     if (!law_given(o)) return;
-    a[0] = e->drawn[d->obs] == NONE ? e->total[d->obs * e->times + d->row->k]
+    a[0] = e->drawn[d->obs] == NONE ? total_of(e, d)
                                     : d->cell[e->drawn[d->obs] * d->row->rows];
 }
 

@@ -51,8 +51,15 @@ struct emission_row {
     uint64_t seed;
     double time;
     size_t k, first, tracks, rows;
+    const double *total; /* (observations) trials of this row, or NULL: the */
+                         /* emitter's                                       */
     double *value;
 };
+
+/* The trials that data have in a track at a time, for every obs that takes them
+ * from there: those of the last row that has them, or else of the first. */
+void emitter_totals(const struct emitter *e, const gsv_series *data,
+                    size_t track, double time, double *total);
 
 /* Draws all values of a row; false where a law's arguments are none of it, with
  * the track of the block and the obs. */

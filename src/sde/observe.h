@@ -130,6 +130,9 @@ void support_free(struct support *s);
 /* Laws by the smoother at these values; then the model's own are prepared. */
 int support_prepare(struct support *s, const double *guide);
 
+/* After it: makes the deviations of all laws so many times as large. */
+void support_widen(struct support *s, double factor);
+
 /* The number of points of a stop. */
 size_t support_points(const struct support *s, size_t stop);
 

@@ -535,3 +535,25 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     run_backward(s, iteration, gradient);
     return 0;
 }
+
+/* By how much deviations are wider than the smoother's: filtered laws are. */
+static const double WIDER = 1.5;
+
+int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
+                 void *user)
+{
+    s->loaded = s->chunks;
+    int status = support_prepare(&s->support, NULL);
+    if (status) return status;
+    support_widen(&s->support, WIDER);
+    jumps_prepare(&s->jumps);
+    for (size_t c = 0; !status && c < s->chunks; c++) {
+        size_t first = first_of(s, c), end = first_of(s, c + 1);
+        load(s, c, iteration);
+        forward(s, c, 1, s->a, s->keep, s->increment);
+        status = visit(user, s, first, end, s->at + (first - low_of(s, c)));
+    }
+    if (status) return status;
+    take_differences(s);
+    return stops_check(&s->stops, s->increment);
+}

@@ -63,6 +63,17 @@ void scan_free(struct scan *s);
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,
              double *gradient);
 
+/* The pass forward alone, for the law of the state at each stop given what was
+ * observed up to it: points x^j with weights proportional to exp(a_j). visit()
+ * is told of the stops [first, end), whose points begin at at[]: a and
+ * support.x are there until it returns. Points are drawn from a law that is
+ * wider than that of a likelihood's: what comes after a stop narrows that one
+ * down, but not what is asked for here. */
+typedef int (*scan_visit)(void *user, const struct scan *s, size_t first,
+                          size_t end, const size_t *at);
+int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
+                 void *user);
+
 /* After it: all of a result that is zero but its gradient. */
 int scan_fill(const struct scan *s, gsv_result *r);
 

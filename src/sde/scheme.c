@@ -126,7 +126,8 @@ static void noise_at(struct stepper *s, double t, bool before, double *g)
     const struct field *f = s->field;
     double *input = s->one + 1, *slope = input + f->spec->inputs;
     s->one[0] = t;
-    if (f->spec->inputs) gap_inputs(&f->inputs, 0, t, before, input, slope, 1);
+    if (f->spec->inputs)
+        gap_inputs(&f->inputs, s->track, t, before, input, slope, 1);
     struct points in = {.P = 1, .time = s->one, .input = input, .slope = slope};
     program_forward(f->diffusion.program, &f->diffusion.uniforms, &s->diffusion,
                     &in);
@@ -239,7 +240,7 @@ static struct points points_at(struct stepper *s, double t, bool before,
     size_t P = s->P, n = f->spec->inputs;
     double *input = s->one + 1, *slope = input + n;
     spread(P, t, s->time);
-    if (n) gap_inputs(&f->inputs, 0, t, before, input, slope, 1);
+    if (n) gap_inputs(&f->inputs, s->track, t, before, input, slope, 1);
     for (size_t i = 0; i < n; i++) {
         spread(P, input[i], s->input + i * P);
         spread(P, slope[i], s->slope + i * P);

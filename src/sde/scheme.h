@@ -20,7 +20,7 @@ struct function {
 /* The right-hand side, read by all threads. */
 struct field {
     const struct spec *spec;
-    struct gaps inputs; /* track 0 has the covariates of all tracks */
+    struct gaps inputs; /* covariates: of stepper.track for a block */
     struct function drift, diffusion;
     struct function inside; /* above 0 in the domain of state-dependent noise */
     struct function to_state, to_data; /* of mapped states                   */
@@ -38,8 +38,9 @@ void field_free(struct field *f);
 /* A block of P tracks on its way; one for each thread. */
 struct stepper {
     const struct field *field;
-    size_t P;  /* up to the capacity that it was made for */
-    double *x; /* (dim, P): where the tracks are          */
+    size_t P;     /* up to the capacity that it was made for */
+    size_t track; /* of the inputs: 0 unless it is set    */
+    double *x;    /* (dim, P): where the tracks are          */
 
     struct workspace drift, diffusion, inside, to_state, to_data;
     struct arena arena;

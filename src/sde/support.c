@@ -209,6 +209,16 @@ int support_prepare(struct support *s, const double *guide)
     return status;
 }
 
+void support_widen(struct support *s, double factor)
+{
+    size_t d = s->d;
+    for (size_t n = 0; n < s->stops->count; n++) {
+        for (size_t i = 0; i < d * d; i++)
+            s->root[n * d * d + i] *= factor;
+        s->log_root[n] += (double)(d - laws_exact(&s->laws, n)) * log(factor);
+    }
+}
+
 /* --- Points ------------------------------------------------------------------
  */
 

@@ -203,6 +203,8 @@ def json__has_the_fields_that_the_page_promises(place):
         promised = {word for word in listed if word.isidentifier()}
         if words[0] == "diagnose":
             given |= set(json.loads(done.stdout)["gaps"][0])
+            residuals = json.loads(done.stdout)["residuals"]
+            given |= set(residuals) | set(residuals["columns"]["x"])
             promised |= {"ess", "khat", "steps"}
             given |= {"ess", "khat", "steps"}
         promised.discard("null")
@@ -222,7 +224,8 @@ def json__has_the_list_of_the_page(place):
     for words in (["fit", model, data, "-o", fit],
                   ["profile", model, data, "--param", "a", "--range", "0.5:2",
                    "--points", 3],
-                  ["compare", model, model, data]):
+                  ["compare", model, model, data],
+                  ["predict", model, data]):
         done = girsanov(place, *words, "--json", "-q")
         if done.returncode:
             wrong.append((words[0], done.stderr.decode()))

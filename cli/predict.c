@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov predict: forecasts as CSV, and their scores. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "predict.h"
+
+/* --- What is asked for --------------------------------------------------- */
+
+static int parse_levels(const struct args *a, struct ask *q)
+{
+    if (!a->quantiles) return 0;
+    q->level = parse_numbers("--quantiles", a->quantiles, &q->o.quantiles);
+    if (!q->level) return EXIT_INPUT;
+    for (size_t i = 0; i < q->o.quantiles; i++) {
+        double percent = q->level[i];
+        if (!(percent > 0.0 && percent < 100.0) ||
+            (i && !(percent > 100.0 * q->level[i - 1])))
+            return complain(EXIT_INPUT,
+                            "--quantiles %s: percents that rise between 0 and "
+                            "100 are wanted",
+                            a->quantiles);
+        q->level[i] = percent / 100.0;
+    }
+    q->o.quantile = q->level;
+    return 0;
+}
+
+static int parse_from(const struct args *a, struct ask *q)
+{
+    char *end;
+    double from = strtod(a->from, &end);
+    if (end == a->from || *end || !isfinite(from))
+        return complain(EXIT_INPUT, "--from %s: a time, a number, is wanted",
+                        a->from);
+    q->until = malloc(q->data->tracks * sizeof *q->until);
+    if (!q->until) return complain_memory();
+    for (size_t r = 0; r < q->data->tracks; r++)
+        q->until[r] = from;
+    return 0;
+}
+
+/* Puts the rows of another file below those of the data. */
+static int join(struct ask *q, gsv_series *more)
+{
+    gsv_series *all = more ? gsv_series_join(q->data, more) : NULL;
+    if (more && !all) complain_last();
+    gsv_series_free(more);
+    if (!all) return EXIT_INPUT;
+    gsv_series_free(q->data);
+    q->data = all;
+    return 0;
+}
+
+/* Held-out rows; the data end where they end now. */
+static int take_against(const struct args *a, const gsv_model *m, struct ask *q)
+{
+    struct args other = *a;
+    size_t rows = q->data->rows;
+    other.data = a->against;
+    q->until = malloc(q->data->tracks * sizeof *q->until);
+    if (!q->until) return complain_memory();
+    for (size_t r = 0; r < q->data->tracks; r++) {
+        size_t end = q->data->start[r + 1];
+        q->until[r] = end > q->data->start[r] ? q->data->time[end - 1] : 0.0;
+    }
+    if (join(q, open_data(&other, m))) return EXIT_INPUT;
+    if (q->data->rows > rows) return 0;
+    return complain(EXIT_INPUT,
+                    "--against %s: no row comes after the end of its series in "
+                    "%s",
+                    a->against, a->data);
+}
+
+static int check_together(const struct args *a)
+{
+    if (a->against && a->from)
+        return complain(EXIT_INPUT, "--against and --from both say what is "
+                                    "held out; give one of them");
+    if (a->times && a->ahead > 0.0)
+        return complain(EXIT_INPUT,
+                        "--times and --ahead both say when; give one of them");
+    if (a->rolling && (a->times || a->ahead > 0.0))
+        return complain(EXIT_INPUT, "--rolling goes from row to row; leave "
+                                    "--times and --ahead away");
+    if (a->rolling && a->plot)
+        return complain(EXIT_INPUT,
+                        "--plot draws forecasts from the end of the series; "
+                        "leave --rolling away");
+    if (a->json && a->output && !strcmp(a->output, "-"))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
+    return 0;
+}
+
+static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
+{
+    q->o = gsv_predict_options_default();
+    q->o.draws = a->draws;
+    q->o.step = a->step;
+    q->o.ahead = a->ahead;
+    q->o.rolling = a->rolling;
+    q->o.parameters = a->parameters;
+    q->o.points = a->support;
+    q->o.seed = a->seed;
+    q->o.threads = a->threads;
+    if (parse_levels(a, q)) return EXIT_INPUT;
+    if (a->times) {
+        q->time = parse_times(a->times, &q->o.times);
+        if (!q->time) return EXIT_INPUT;
+        q->o.time = q->time;
+    }
+    q->data = open_data(a, m);
+    if (!q->data) return EXIT_INPUT;
+    int code = 0;
+    if (a->from) code = parse_from(a, q);
+    if (a->against) code = take_against(a, m, q);
+    if (!code && a->inputs) code = join(q, read_inputs(a, m));
+    q->o.until = q->until;
+    return code;
+}
+
+/* --- CSV ------------------------------------------------------------------ */
+
+/* "q05", "q50", "q2.5". */
+static const char *level_name(double level, char room[24])
+{
+    double percent = round(1e8 * level) / 1e6;
+    snprintf(room, 24,
+             percent < 10.0 && percent == floor(percent) ? "q0%g" : "q%g",
+             percent);
+    return room;
+}
+
+bool has_actual(const gsv_prediction *p, size_t column)
+{
+    for (size_t n = 0; n < p->rows; n++)
+        if (!isnan(p->actual[column * p->rows + n])) return true;
+    return false;
+}
+
+static void put_names(const gsv_prediction *p, FILE *out)
+{
+    char room[24];
+    fputs("series,time", out);
+    for (size_t c = 0; c < p->columns; c++) {
+        fprintf(out, ",%s_mean,%s_sd", p->name[c], p->name[c]);
+        for (size_t q = 0; q < p->quantiles; q++)
+            fprintf(out, ",%s_%s", p->name[c], level_name(p->level[q], room));
+        if (has_actual(p, c)) fprintf(out, ",%s_actual", p->name[c]);
+    }
+    putc('\n', out);
+}
+
+static void put_cell(double x, FILE *out)
+{
+    putc(',', out);
+    put_number(x, out);
+}
+
+static int write_forecasts(const struct ask *q, const gsv_prediction *p,
+                           const char *path)
+{
+    struct draft d;
+    if (draft_open(&d, path)) return EXIT_INPUT;
+    put_names(p, d.out);
+    for (size_t n = 0; n < p->rows; n++) {
+        put_text(q->data->label[p->track[n]], d.out);
+        put_cell(p->time[n], d.out);
+        for (size_t c = 0; c < p->columns; c++) {
+            put_cell(p->mean[c * p->rows + n], d.out);
+            put_cell(p->sd[c * p->rows + n], d.out);
+            for (size_t l = 0; l < p->quantiles; l++)
+                put_cell(p->quantile[(c * p->quantiles + l) * p->rows + n],
+                         d.out);
+            if (has_actual(p, c)) put_cell(p->actual[c * p->rows + n], d.out);
+        }
+        putc('\n', d.out);
+    }
+    return draft_close(&d, true);
+}
+
+static int write_scores(const gsv_prediction *p, const char *path)
+{
+    struct draft d;
+    if (draft_open(&d, path)) return EXIT_INPUT;
+    fputs("column,lead,rows,crps,climatology,cover50,cover90\n", d.out);
+    for (size_t i = 0; i < p->scores; i++) {
+        const gsv_score *s = &p->score[i];
+        put_text(p->name[s->column], d.out);
+        fprintf(d.out, ",%zu,%zu", s->lead, s->rows);
+        put_cell(s->crps, d.out);
+        put_cell(s->climatology, d.out);
+        put_cell(s->cover50, d.out);
+        put_cell(s->cover90, d.out);
+        putc('\n', d.out);
+    }
+    return draft_close(&d, true);
+}
+
+/* --- For people ----------------------------------------------------------- */
+
+static void print_scores(const gsv_prediction *p)
+{
+    int width = 6;
+    bool lead = p->scores && p->score[0].lead;
+    for (size_t c = 0; c < p->columns; c++)
+        if ((int)strlen(p->name[c]) > width) width = (int)strlen(p->name[c]);
+    printf("%-*s%s %8s %12s %12s %9s %9s\n", width, "column",
+           lead ? "  lead" : "", "rows", "CRPS", "climatology", "in 50 %",
+           "in 90 %");
+    for (size_t i = 0; i < p->scores; i++) {
+        const gsv_score *s = &p->score[i];
+        printf("%-*s", width, p->name[s->column]);
+        if (lead) printf(" %5zu", s->lead);
+        printf(" %8zu %12.5g %12.5g %8.1f%% %8.1f%%\n", s->rows, s->crps,
+               s->climatology, 100.0 * s->cover50, 100.0 * s->cover90);
+    }
+}
+
+static void say_notes(const struct args *a, const gsv_prediction *p)
+{
+    if (a->quiet) return;
+    if (p->held)
+        fputs("note: inputs end before the forecasts do, and are held from "
+              "there on; --inputs FILE gives more of them\n",
+              stderr);
+    if (p->scores || a->rolling) return;
+    if (a->against || a->from)
+        fputs("note: nothing to score: no forecast is at the time of a row "
+              "that was held out\n",
+              stderr);
+}
+
+/* --- JSON ------------------------------------------------------------------
+ */
+
+static json_t *scores_json(const gsv_prediction *p)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < p->scores; i++) {
+        const gsv_score *s = &p->score[i];
+        json_t *j = json_object();
+        json_object_set_new(j, "column", json_string(p->name[s->column]));
+        if (s->lead) json_object_set_new(j, "lead", json_count(s->lead));
+        json_object_set_new(j, "rows", json_count(s->rows));
+        json_object_set_new(j, "crps", json_number(s->crps));
+        json_object_set_new(j, "climatology", json_number(s->climatology));
+        json_object_set_new(j, "cover50", json_number(s->cover50));
+        json_object_set_new(j, "cover90", json_number(s->cover90));
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+static json_t *column_json(const gsv_prediction *p, size_t c, size_t n)
+{
+    json_t *j = json_object();
+    char room[24];
+    double actual = p->actual[c * p->rows + n];
+    json_object_set_new(j, "mean", json_number(p->mean[c * p->rows + n]));
+    json_object_set_new(j, "sd", json_number(p->sd[c * p->rows + n]));
+    for (size_t l = 0; l < p->quantiles; l++)
+        json_object_set_new(
+            j, level_name(p->level[l], room),
+            json_number(p->quantile[(c * p->quantiles + l) * p->rows + n]));
+    if (!isnan(actual)) json_object_set_new(j, "actual", json_number(actual));
+    return j;
+}
+
+static json_t *forecasts_json(const struct ask *q, const gsv_prediction *p)
+{
+    json_t *list = json_array();
+    for (size_t n = 0; n < p->rows; n++) {
+        json_t *j = json_object(), *columns = json_object();
+        json_object_set_new(j, "series",
+                            json_string(q->data->label[p->track[n]]));
+        json_object_set_new(j, "time", json_number(p->time[n]));
+        for (size_t c = 0; c < p->columns; c++)
+            json_object_set_new(columns, p->name[c], column_json(p, c, n));
+        json_object_set_new(j, "columns", columns);
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+static json_t *prediction_json(const struct args *a, const struct ask *q,
+                               const gsv_prediction *p)
+{
+    json_t *j = json_object();
+    json_object_set_new(j, "draws", json_count(p->draws));
+    json_object_set_new(j, "seed", json_count(a->seed));
+    json_object_set_new(j, "parameters", json_boolean(a->parameters));
+    if (!a->rolling) {
+        json_object_set_new(j, "rows", json_count(p->rows));
+        json_object_set_new(j, "inputs_held", json_boolean(p->held));
+        json_object_set_new(j, "forecasts", forecasts_json(q, p));
+    }
+    json_object_set_new(j, "scores", scores_json(p));
+    return j;
+}
+
+/* --- The verb --------------------------------------------------------------
+ */
+
+/* Forecasts go to standard output where nothing else does: scores are for
+ * people, unless CSV is asked for there. */
+static int report(const struct args *a, const struct ask *q,
+                  const gsv_prediction *p)
+{
+    bool to_standard = a->output && !strcmp(a->output, "-");
+    bool csv = a->output || (!a->json && !p->scores && !a->rolling && !a->plot);
+    int code = 0;
+    if (csv)
+        code = a->rolling ? write_scores(p, a->output)
+                          : write_forecasts(q, p, a->output);
+    if (!code && a->plot) code = predict_plot(q, p, a->plot);
+    if (code) return code;
+    if (a->json) code = print_json(prediction_json(a, q, p));
+    else if (p->scores && !to_standard) print_scores(p);
+    say_notes(a, p);
+    return code;
+}
+
+static int run_with(const struct args *a, const gsv_model *m, struct ask *q)
+{
+    gsv_prediction p;
+    int code = make_ask(a, m, q);
+    if (code) return code;
+    if (gsv_predict(m, q->data, &q->o, &p)) return complain_last();
+    code = report(a, q, &p);
+    gsv_prediction_free(&p);
+    return code;
+}
+
+int predict_run(const struct args *a)
+{
+    struct ask q = {0};
+    if (check_together(a)) return EXIT_INPUT;
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    int code = run_with(a, m, &q);
+    gsv_series_free(q.data);
+    free(q.time);
+    free(q.level);
+    free(q.until);
+    gsv_model_free(m);
+    return code;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Residuals one row ahead, for diagnose: whether they are uniform and
+ * independent, and what to look at where they are not. */
+#include <math.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Below this a p value says that the model is wrong. */
+static const double WRONG = 1e-3;
+
+/* Fewer rows than these say nothing to people. */
+enum { FEW = 10 };
+
+/* --- For people --------------------------------------------------------- */
+
+static void print_column(const gsv_residual *c, int width)
+{
+    printf("  %-*s %7.2g  %+7.2f %6.2f   %+7.2f %8.2g   %+7.2f %8.2g\n", width,
+           c->name, c->uniform_p, shown(c->mean, 2), c->sd,
+           shown(c->correlation[0], 2), c->ljung_p, shown(c->square[0], 2),
+           c->square_p);
+}
+
+static void advise_law(const gsv_residual *c)
+{
+    if (c->sd > 1.15)
+        printf("  %s scatters more than the model says: its noise is too small "
+               "or has too\n  thin tails; look at the noise, and for "
+               "outliers\n",
+               c->name);
+    else if (c->sd < 0.87)
+        printf("  %s scatters less than the model says: look at the size of "
+               "the noise\n",
+               c->name);
+    else if (fabs(c->mean) > 0.1)
+        printf("  %s comes out %s than the model says: look at its drift\n",
+               c->name, c->mean > 0.0 ? "higher" : "lower");
+    else
+        printf("  %s has another law than the model says: look at how its "
+               "noise depends on the\n  state, and at the law of its "
+               "observations\n",
+               c->name);
+}
+
+static bool advise(const gsv_residual *c)
+{
+    bool law = c->uniform_p < WRONG, next = c->ljung_p < WRONG;
+    bool square = c->square_p < WRONG;
+    if (law) advise_law(c);
+    if (next)
+        printf("  %s goes on as it came: look at its drift, for a state that "
+               "is not observed,\n  and for noise of the observations (obs)\n",
+               c->name);
+    if (square)
+        printf("  %s has calm and wild times: look at how its noise depends on "
+               "state, time and\n  inputs\n",
+               c->name);
+    return law || next || square;
+}
+
+static void print_residuals(const gsv_residuals_result *r)
+{
+    int width = 6;
+    bool wrong = false;
+    for (size_t c = 0; c < r->columns; c++)
+        if ((int)strlen(r->column[c].name) > width)
+            width = (int)strlen(r->column[c].name);
+    printf("\nResiduals of %zu rows, one row ahead, ", r->rows);
+    if (r->draws) printf("from %zu draws each:\n", r->draws);
+    else puts("in closed form:");
+    printf("  %-*s %7s  %7s %6s   %7s %8s   %7s %8s\n", width, "", "uniform",
+           "mean", "sd", "lag 1", "all lags", "squares", "all lags");
+    printf("  %-*s %7s  %7s %6s   %7s %8s   %7s %8s\n", width, "column", "p",
+           "of z", "of z", "corr.", "p", "corr.", "p");
+    for (size_t c = 0; c < r->columns; c++)
+        print_column(&r->column[c], width);
+    for (size_t c = 0; c < r->columns; c++) {
+        const gsv_residual *of = &r->column[c];
+        bool here = of->uniform_p < WRONG || of->ljung_p < WRONG ||
+                    of->square_p < WRONG;
+        if (here && !wrong) puts("\nThe model is not that of the data:");
+        wrong = advise(of) || wrong;
+    }
+    if (!wrong) puts("\nThey do not contradict the model.");
+}
+
+/* --- JSON --------------------------------------------------------------- */
+
+static json_t *numbers(size_t n, const double *x)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_number(x[i]));
+    return list;
+}
+
+static json_t *residuals_json(const gsv_residuals_result *r)
+{
+    json_t *j = json_object(), *all = json_object();
+    for (size_t i = 0; i < r->columns; i++) {
+        const gsv_residual *c = &r->column[i];
+        json_t *one = json_object();
+        json_object_set_new(one, "rows", json_count(c->rows));
+        json_object_set_new(one, "distance", json_number(c->distance));
+        json_object_set_new(one, "uniform_p", json_number(c->uniform_p));
+        json_object_set_new(one, "mean", json_number(c->mean));
+        json_object_set_new(one, "sd", json_number(c->sd));
+        json_object_set_new(one, "autocorrelation",
+                            numbers(GSV_LAGS, c->correlation));
+        json_object_set_new(one, "ljung_box_p", json_number(c->ljung_p));
+        json_object_set_new(one, "square_autocorrelation",
+                            numbers(GSV_LAGS, c->square));
+        json_object_set_new(one, "square_ljung_box_p",
+                            json_number(c->square_p));
+        json_object_set_new(all, c->name, one);
+    }
+    json_object_set_new(j, "rows", json_count(r->rows));
+    json_object_set_new(j, "draws", json_count(r->draws));
+    json_object_set_new(j, "columns", all);
+    return j;
+}
+
+/* --- The file ------------------------------------------------------------ */
+
+static int write_residuals(const char *path, const gsv_series *s,
+                           const gsv_residuals_result *r)
+{
+    struct draft d;
+    if (draft_open(&d, path)) return EXIT_INPUT;
+    fputs("series,time", d.out);
+    for (size_t c = 0; c < r->columns; c++)
+        fprintf(d.out, ",%s_pit,%s_z", r->column[c].name, r->column[c].name);
+    putc('\n', d.out);
+    for (size_t n = 0; n < r->rows; n++) {
+        put_text(s->label[r->track[n]], d.out);
+        putc(',', d.out);
+        put_number(s->time[r->row[n]], d.out);
+        for (size_t c = 0; c < r->columns; c++) {
+            putc(',', d.out);
+            put_number(r->column[c].u[n], d.out);
+            putc(',', d.out);
+            put_number(r->column[c].z[n], d.out);
+        }
+        putc('\n', d.out);
+    }
+    return draft_close(&d, true);
+}
+
+/* What cannot be forecast has no residuals; that alone is no failure. */
+int report_residuals(const struct args *a, const gsv_model *m,
+                     const gsv_series *s, json_t *json)
+{
+    gsv_residuals_result r;
+    gsv_predict_options o = gsv_predict_options_default();
+    o.draws = a->draws;
+    o.points = a->support;
+    o.seed = a->seed;
+    o.threads = a->threads;
+    if (gsv_residuals(m, s, &o, &r)) {
+        if (a->residuals || gsv_last_status() == GSV_NO_MEMORY)
+            return complain_last();
+        if (!a->quiet)
+            fprintf(stderr, "note: no residuals: %s\n", gsv_last_error());
+        return 0;
+    }
+    if (json) json_object_set_new(json, "residuals", residuals_json(&r));
+    else if (r.rows >= FEW) print_residuals(&r);
+    int code = a->residuals ? write_residuals(a->residuals, s, &r) : 0;
+    gsv_residuals_free(&r);
+    return code;
+}

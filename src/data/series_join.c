@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Series put together by time, and cut. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/series.h"
+#include "data/series_join.h"
+
+/* a's column of each of b's, or SIZE_MAX; and a's track in b. */
+static size_t find_word(size_t n, char *const *word, const char *wanted)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(word[i], wanted)) return i;
+    return SIZE_MAX;
+}
+
+struct join {
+    struct series_builder builder;
+    const gsv_series *a;
+    double *cell; /* (columns) */
+};
+
+static int add_row(struct join *j, size_t track, const gsv_series *from,
+                   const size_t *column, size_t row)
+{
+    for (size_t c = 0; c < j->a->columns; c++) {
+        size_t at = column ? column[c] : c;
+        j->cell[c] = at == SIZE_MAX ? NAN : from->value[at * from->rows + row];
+    }
+    return builder_add(&j->builder, track, from->time[row], j->cell,
+                       from->line[row]);
+}
+
+static int join_init(struct join *j, const gsv_series *a)
+{
+    *j = (struct join){.a = a, .cell = NEW(double, a->columns)};
+    j->builder.source = a->source;
+    if (!j->cell) return GSV_NO_MEMORY;
+    return builder_names(&j->builder, a->columns, (const char *const *)a->name);
+}
+
+static gsv_series *join_end(struct join *j, int status)
+{
+    gsv_series *s = status ? NULL : builder_finish(&j->builder, "");
+    builder_free(&j->builder);
+    mem_free(j->cell);
+    return s;
+}
+
+/* The rows of a track of a, and those of b that come later. */
+static int join_track(struct join *j, size_t r, const gsv_series *b,
+                      const size_t *column)
+{
+    const gsv_series *a = j->a;
+    const char *label = a->label[r];
+    size_t track, other = find_word(b->tracks, b->label, label);
+    double end = -INFINITY;
+    int status = builder_label(&j->builder, label, strlen(label), &track);
+    if (other == SIZE_MAX && b->tracks == 1) other = 0;
+    for (size_t i = a->start[r]; !status && i < a->start[r + 1]; i++) {
+        status = add_row(j, track, a, NULL, i);
+        end = a->time[i];
+    }
+    for (size_t i = other == SIZE_MAX ? 0 : b->start[other];
+         !status && other != SIZE_MAX && i < b->start[other + 1]; i++)
+        if (b->time[i] > end) status = add_row(j, track, b, column, i);
+    return status;
+}
+
+gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b)
+{
+    struct join j;
+    size_t *column = NEW(size_t, a->columns);
+    int status = column ? 0 : GSV_NO_MEMORY;
+    for (size_t c = 0; !status && c < a->columns; c++)
+        column[c] = find_word(b->columns, b->name, a->name[c]);
+    int made = join_init(&j, a);
+    if (!status) status = made;
+    for (size_t r = 0; !status && r < a->tracks; r++)
+        status = join_track(&j, r, b, column);
+    gsv_series *s = join_end(&j, status);
+    mem_free(column);
+    return s;
+}
+
+gsv_series *series_until(const gsv_series *s, const double *until)
+{
+    struct join j;
+    int status = join_init(&j, s);
+    for (size_t r = 0; !status && r < s->tracks; r++) {
+        size_t track;
+        status =
+            builder_label(&j.builder, s->label[r], strlen(s->label[r]), &track);
+        for (size_t i = s->start[r]; !status && i < s->start[r + 1]; i++)
+            if (s->time[i] <= until[r]) status = add_row(&j, track, s, NULL, i);
+    }
+    return join_end(&j, status);
+}
