@@ -467,6 +467,50 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
                 const char *name, size_t n, const double *value,
                 double *loglik);
 
+/* --- Paths ----------------------------------------------------------------- */
+
+typedef struct gsv_paths_options {
+    /* paths of 0: 256 bridges a gap, or 8 of which one is taken where states
+     * are latent; points of 0: 64. Whole tracks, gradients, tolerances and
+     * extrapolation have no meaning here. */
+    gsv_options estimator;
+    size_t times;           /* asked for in every track that has them, or 0: */
+    const double *time;     /* (times), rising; all rows, and ...            */
+    size_t between;         /* ... so many times inside of each gap;         */
+                            /* SIZE_MAX: 7, or 0 where states are latent     */
+    size_t quantiles;       /* 0 for 0.05, 0.5 and 0.95                      */
+    const double *quantile; /* (quantiles) inside of (0, 1)                  */
+    size_t sample;          /* paths that bands of latent states between     */
+                            /* observations are made from; 256               */
+    size_t draws;           /* paths to keep; 0                              */
+    /* Called now and then; true ends it, with GSV_BAD_INPUT. */
+    bool (*progress)(void *user, size_t done, size_t all);
+    void *user;
+} gsv_paths_options;
+gsv_paths_options gsv_paths_options_default(void);
+
+/* The law of the states given all data, in the data's coordinates. Rows are
+ * those of all tracks, one below the other; a track's begin with its first
+ * observation and end with its last. */
+typedef struct gsv_smoothed {
+    size_t rows, dim, quantiles, draws;
+    size_t *track;    /* (rows)                          */
+    double *time;     /* (rows)                          */
+    double *mean;     /* (dim, rows)                     */
+    double *sd;       /* (dim, rows)                     */
+    double *quantile; /* (quantiles, dim, rows)          */
+    double *draw;     /* (draws, dim, rows), all of the same weight, or NULL */
+    double ess_min;   /* smallest effective number of bridges of a gap, or of
+                       * points of an observation        */
+    size_t paths;     /* of which it is one              */
+} gsv_smoothed;
+
+/* What the states were at and between the observations, at the model's values.
+ * On success the arrays are yours: gsv_smoothed_free(). */
+int gsv_paths(const gsv_model *m, const gsv_series *s,
+              const gsv_paths_options *o, gsv_smoothed *result);
+void gsv_smoothed_free(gsv_smoothed *s);
+
 /* --- Bridges of any Gaussian process ------------------------------------- */
 
 /* A path y (n) of a Gaussian process of mean zero with kernel k at increasing

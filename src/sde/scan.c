@@ -13,7 +13,7 @@
 
 enum { MOST_PAIRS = 1 << 16 };
 
-static size_t first_of(const struct scan *s, size_t chunk)
+size_t scan_first(const struct scan *s, size_t chunk)
 {
     size_t first = chunk * s->chunk;
     return first < s->stops.count ? first : s->stops.count;
@@ -22,7 +22,7 @@ static size_t first_of(const struct scan *s, size_t chunk)
 /* The stop before a chunk is drawn with it. */
 static size_t low_of(const struct scan *s, size_t chunk)
 {
-    size_t first = first_of(s, chunk);
+    size_t first = scan_first(s, chunk);
     return first ? first - 1 : 0;
 }
 
@@ -136,7 +136,7 @@ void scan_free(struct scan *s)
 /* Its points; where they begin, stop by stop. */
 static size_t draw(struct scan *s, size_t chunk, uint32_t iteration)
 {
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1), at = 0;
+    size_t low = low_of(s, chunk), end = scan_first(s, chunk + 1), at = 0;
     for (size_t n = low; n < end; n++) {
         s->at[n - low] = at;
         at += support_points(&s->support, n);
@@ -148,8 +148,8 @@ static size_t draw(struct scan *s, size_t chunk, uint32_t iteration)
 /* All pairs of neighbouring stops' points. */
 static size_t list_pairs(struct scan *s, size_t chunk)
 {
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1), count = 0;
-    for (size_t n = first_of(s, chunk); n < end; n++) {
+    size_t low = low_of(s, chunk), end = scan_first(s, chunk + 1), count = 0;
+    for (size_t n = scan_first(s, chunk); n < end; n++) {
         const struct stop *here = &s->stops.stop[n];
         if (stop_is_first(&s->stops, n)) continue;
         const size_t *at = &s->at[n - low];
@@ -220,9 +220,9 @@ static void start_track(struct scan *s, const size_t *at)
  * pass backward, where the sums are known. */
 static void forward(struct scan *s, size_t chunk, bool again)
 {
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1), pair = 0;
+    size_t low = low_of(s, chunk), end = scan_first(s, chunk + 1), pair = 0;
     if (chunk) memcpy(s->a, s->keep + chunk * s->J, s->at[1] * sizeof *s->a);
-    for (size_t n = first_of(s, chunk); n < end; n++) {
+    for (size_t n = scan_first(s, chunk); n < end; n++) {
         const size_t *at = &s->at[n - low];
         size_t J = at[1] - at[0];
         if (stop_is_first(&s->stops, n)) start_track(s, at);
@@ -292,8 +292,8 @@ static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
 
 static void backward(struct scan *s, size_t chunk, size_t pairs)
 {
-    size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1), pair = pairs;
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1), pair = pairs;
     if (end < s->stops.count)
         memcpy(s->b + s->at[end - 1 - low], s->ahead,
                (s->at[end - low] - s->at[end - 1 - low]) * sizeof *s->b);
@@ -315,8 +315,8 @@ static void backward(struct scan *s, size_t chunk, size_t pairs)
 static int add_gradient(struct scan *s, size_t chunk, uint32_t iteration,
                         double *part, double *gradient)
 {
-    size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1), points = s->at[end - low];
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1), points = s->at[end - low];
     for (size_t j = 0; first && j < s->at[1]; j++)
         s->posterior[j] = 0.0;
     support_vjp(&s->support, low, end, s->posterior);
@@ -339,6 +339,8 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
         if (status) break;
         forward(s, c, true);
         backward(s, c, list_pairs(s, c));
+        if (s->looker.look) status = s->looker.look(s->looker.user, s, c);
+        if (status) break;
         if (gradient) status = add_gradient(s, c, iteration, part, gradient);
     }
     if (!status && gradient) support_gradient(&s->support, gradient);
