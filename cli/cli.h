@@ -27,7 +27,8 @@ enum verb_id {
     FIELD = 64,
     PROFILE = 128,
     COMPARE = 256,
-    EVERY = 511
+    PATHS = 1024,
+    EVERY = 1535
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or to learn. */
@@ -58,10 +59,12 @@ struct args {
     const char *resume; /* "" without a file of its own */
     const char *checkpoint, *trace;
     const char *at, *grid, *plot;
+    const char *quantiles;
     const char *param, *range;
     size_t paths, steps; /* 0 where not given */
-    size_t tracks, threads, points;
+    size_t tracks, threads, points, draws;
     double step, tolerance;
+    double between; /* negative where not given */
     uint64_t seed;
     gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
 };
@@ -90,6 +93,7 @@ int summary_run(const struct args *a);
 int field_run(const struct args *a);
 int profile_run(const struct args *a);
 int compare_run(const struct args *a);
+int paths_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -105,6 +109,9 @@ void options_help(const struct verb *verb, FILE *out);
 /* Numbers separated by commas, with or without brackets; *count of them. The
  * array is yours, NULL after a message. what names the option. */
 double *parse_numbers(const char *what, const char *text, size_t *count);
+
+/* --times: A:B:N, or a list. The array is yours, NULL after a message. */
+double *parse_times(const char *text, size_t *count);
 
 /* A:B:N with A < B and N from 2 on, or A:B, where *n stays; false otherwise. */
 bool parse_range(const char *text, double *low, double *high, size_t *n);

@@ -6,25 +6,6 @@
 
 #include "cli.h"
 
-/* A:B:N, or a list. The array is yours. */
-static double *parse_times(const char *text, size_t *count)
-{
-    double first, last;
-    *count = 0;
-    if (!strchr(text, ':')) return parse_numbers("--times", text, count);
-    if (!parse_range(text, &first, &last, count) || !*count) {
-        complain(EXIT_INPUT,
-                 "--times %s: A:B:N with A < B and N from 2 on is wanted",
-                 text);
-        return NULL;
-    }
-    double *time = malloc(*count * sizeof *time);
-    for (size_t i = 0; time && i < *count; i++)
-        time[i] = first + (last - first) * (double)i / (double)(*count - 1);
-    if (!time) complain_memory();
-    return time;
-}
-
 /* normal, normal(m,s), or numbers: one for all states, or one each. */
 static int parse_start(const struct args *a, const gsv_model *m,
                        gsv_simulate_options *o, double **start)

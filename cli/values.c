@@ -53,6 +53,24 @@ bool parse_range(const char *text, double *low, double *high, size_t *n)
     return true;
 }
 
+double *parse_times(const char *text, size_t *count)
+{
+    double first, last;
+    *count = 0;
+    if (!strchr(text, ':')) return parse_numbers("--times", text, count);
+    if (!parse_range(text, &first, &last, count) || !*count) {
+        complain(EXIT_INPUT,
+                 "--times %s: A:B:N with A < B and N from 2 on is wanted",
+                 text);
+        return NULL;
+    }
+    double *time = malloc(*count * sizeof *time);
+    for (size_t i = 0; time && i < *count; i++)
+        time[i] = first + (last - first) * (double)i / (double)(*count - 1);
+    if (!time) complain_memory();
+    return time;
+}
+
 int parse_choice(const char *option, const char *given, const char *const *word,
                  int *choice)
 {

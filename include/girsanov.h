@@ -467,12 +467,13 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
                 const char *name, size_t n, const double *value,
                 double *loglik);
 
-/* --- Paths ----------------------------------------------------------------- */
+/* --- Paths -----------------------------------------------------------------
+ */
 
 typedef struct gsv_paths_options {
-    /* paths of 0: 256 bridges a gap, or 8 of which one is taken where states
-     * are latent; points of 0: 64. Whole tracks, gradients, tolerances and
-     * extrapolation have no meaning here. */
+    /* paths: bridges a gap, or where states are latent paths of which bands
+     * between observations are made; 0 for 256. points: 0 for 64. Whole
+     * tracks, gradients, tolerances and extrapolation have no meaning here. */
     gsv_options estimator;
     size_t times;           /* asked for in every track that has them, or 0: */
     const double *time;     /* (times), rising; all rows, and ...            */
@@ -480,8 +481,6 @@ typedef struct gsv_paths_options {
                             /* SIZE_MAX: 7, or 0 where states are latent     */
     size_t quantiles;       /* 0 for 0.05, 0.5 and 0.95                      */
     const double *quantile; /* (quantiles) inside of (0, 1)                  */
-    size_t sample;          /* paths that bands of latent states between     */
-                            /* observations are made from; 256               */
     size_t draws;           /* paths to keep; 0                              */
     /* Called now and then; true ends it, with GSV_BAD_INPUT. */
     bool (*progress)(void *user, size_t done, size_t all);
@@ -500,6 +499,8 @@ typedef struct gsv_smoothed {
     double *sd;       /* (dim, rows)                     */
     double *quantile; /* (quantiles, dim, rows)          */
     double *draw;     /* (draws, dim, rows), all of the same weight, or NULL */
+    size_t *seen;     /* (dim) the series' column of a state, or of what was
+                       * observed of it with noise; SIZE_MAX without one    */
     double ess_min;   /* smallest effective number of bridges of a gap, or of
                        * points of an observation        */
     size_t paths;     /* of which it is one              */

@@ -229,7 +229,7 @@ static struct exact_linear ou(void)
 static void latent__is_kalmans_smoother(void **state)
 {
     (void)state;
-    enum { N = 31, D = 4096 / SLOWER };
+    enum { N = 31, D = 1024 / SLOWER };
     double t[N], x[N], y[N];
     struct exact_linear m = ou();
     struct exact_law law[N];
@@ -241,8 +241,8 @@ static void latent__is_kalmans_smoother(void **state)
     gsv_model *model = model_of(OU);
     gsv_series *s = series_of(1, N, "y", t, y);
     gsv_paths_options o = options();
-    o.sample = D;
-    o.estimator.points = 256;
+    o.estimator.paths = D;
+    o.estimator.points = 128;
     gsv_smoothed r = paths_of(model, s, &o);
     assert_int_equal(r.rows, N);
     for (size_t i = 0; i < N; i++)
@@ -296,7 +296,7 @@ static void latent__draws_have_the_covariance_of_neighbours(void **state)
 static void latent__is_the_grids_smoother(void **state)
 {
     (void)state;
-    enum { N = 16, D = 2048 / SLOWER };
+    enum { N = 16, D = 512 / SLOWER };
     double t[N], x[N], y[N], mean[N], sd[N];
     struct exact_noise seen = {y, 0.3};
     struct exact_diffusion m = {.drift = exact_well,
@@ -316,8 +316,7 @@ static void latent__is_the_grids_smoother(void **state)
                                 "init x ~ normal(0, 1)");
     gsv_series *s = series_of(1, N, "y", t, y);
     gsv_paths_options o = options();
-    o.sample = D;
-    o.estimator.points = 128;
+    o.estimator.paths = D;
     gsv_smoothed r = paths_of(model, s, &o);
     double n = fmin(D, r.ess_min);
     for (size_t i = 0; i < N; i++) {
@@ -363,6 +362,7 @@ static void bands__cover_latent_paths(void **state)
     gsv_model *model = model_of(OU);
     gsv_series *s = series_of(TRACKS, ROWS, "y", t, y);
     gsv_paths_options o = options();
+    o.estimator.points = 32;
     gsv_smoothed r = paths_of(model, s, &o);
     for (size_t row = 0; row < ROWS; row++)
         assert_covers(&r, TRACKS, ROWS, row, x);
@@ -391,6 +391,7 @@ static void bands__cover_rates(void **state)
     if (!s) fail_msg("%s", gsv_last_error());
     memcpy(x, s->value, sizeof x);
     gsv_paths_options o = options();
+    o.estimator.points = 32;
     gsv_smoothed r = paths_of(m, s, &o);
     for (size_t row = 0; row < ROWS; row++)
         assert_covers(&r, TRACKS, ROWS, row, x);
@@ -556,7 +557,7 @@ static void memory__may_end(void **state)
         gsv_paths_options o = options();
         gsv_smoothed r;
         o.draws = 2;
-        o.sample = 4;
+        o.estimator.paths = 4;
         o.estimator.points = 4;
         int status = GSV_NO_MEMORY;
         for (size_t n = 1; status; n++) {

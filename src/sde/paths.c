@@ -11,8 +11,10 @@
 #include "base/lanes.h"
 #include "base/sampler.h"
 
-enum { EXACT_PATHS = 256, LATENT_PATHS = 8, LATENT_POINTS = 64, STEPS = 8 };
-enum { EXACT_BETWEEN = 7 };
+enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
+
+/* Bridges between two points of a latent path, of which one is taken. */
+enum { CHOICE = 8 };
 
 /* Gaps that are walked until progress is told. */
 enum { ROUND = 256 };
@@ -21,8 +23,8 @@ static const double QUANTILES[] = {0.05, 0.5, 0.95};
 
 gsv_paths_options gsv_paths_options_default(void)
 {
-    gsv_paths_options o = {
-        .estimator = gsv_options_default(), .between = SIZE_MAX, .sample = 256};
+    gsv_paths_options o = {.estimator = gsv_options_default(),
+                           .between = SIZE_MAX};
     o.estimator.paths = 0;
     return o;
 }
@@ -35,6 +37,7 @@ void gsv_smoothed_free(gsv_smoothed *s)
     mem_free(s->sd);
     mem_free(s->quantile);
     mem_free(s->draw);
+    mem_free(s->seen);
     *s = (gsv_smoothed){0};
 }
 
@@ -59,7 +62,7 @@ static int check_options(const gsv_paths_options *o, bool latent)
     if (!o->times && o->between > 1000000)
         return fail(GSV_BAD_INPUT, "%zu times inside of every gap: at most 1e6",
                     o->between);
-    if (latent && o->sample < 2)
+    if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (latent && o->estimator.observe != GSV_OBSERVE_AUTO &&
         o->estimator.observe != GSV_OBSERVE_SCAN)
@@ -81,7 +84,7 @@ static void set_bridges(struct paths *p, bool latent)
 {
     const gsv_options *o = &p->options->estimator;
     size_t steps = o->steps ? o->steps : STEPS;
-    size_t paths = o->paths ? o->paths : latent ? LATENT_PATHS : EXACT_PATHS;
+    size_t paths = latent ? CHOICE : o->paths;
     p->bridge = *o;
     p->bridge.joint = p->bridge.richardson = p->bridge.delta = false;
     p->bridge.gradient = false;
@@ -217,6 +220,50 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     return 0;
 }
 
+/* --- What was seen of the states -------------------------------------------
+ */
+
+static size_t column_of(const gsv_series *s, const char *name)
+{
+    for (size_t c = 0; c < s->columns; c++)
+        if (!strcmp(s->name[c], name)) return c;
+    return SIZE_MAX;
+}
+
+/* The column of values around a state itself. Equal nodes are shared. */
+static size_t noisy_column(const struct paths *p, node state)
+{
+    const struct spec *spec = p->model->spec;
+    for (size_t k = 0; k < spec->observations; k++) {
+        const struct obs_spec *o = &spec->obs[k];
+        if ((o->law == LAW_NORMAL || o->law == LAW_STUDENT) &&
+            o->argument[0] == state)
+            return column_of(p->series, spec->value_column[o->value]);
+    }
+    return SIZE_MAX;
+}
+
+static int find_seen(struct paths *p)
+{
+    const struct spec *spec = p->model->spec;
+    struct graph *g = graph_copy(spec->graph);
+    p->out->seen = NEW(size_t, p->d);
+    if (!g || !p->out->seen) {
+        graph_free(g);
+        return GSV_NO_MEMORY;
+    }
+    node leaf = graph_leaf(g, OP_STATE, 0, p->d, 1);
+    for (size_t i = 0; i < p->d; i++) {
+        node state = graph_slice(g, leaf, i, 1, 1);
+        if (!spec->latent[i])
+            p->out->seen[i] = column_of(p->series, spec->column[i]);
+        else p->out->seen[i] = spec->mapped ? SIZE_MAX : noisy_column(p, state);
+    }
+    int status = g->failed ? GSV_NO_MEMORY : 0;
+    graph_free(g);
+    return status;
+}
+
 /* --- States that are observed exactly --------------------------------------
  */
 
@@ -331,7 +378,8 @@ static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
         o.quantiles = sizeof QUANTILES / sizeof *QUANTILES;
         o.quantile = QUANTILES;
     }
-    if (!o.estimator.points) o.estimator.points = LATENT_POINTS;
+    if (!o.estimator.points) o.estimator.points = POINTS;
+    if (!o.estimator.paths) o.estimator.paths = PATHS;
     return o;
 }
 
@@ -341,16 +389,14 @@ int gsv_paths(const gsv_model *m, const gsv_series *s,
     bool latent = spec_is_latent(m->spec);
     gsv_paths_options o = complete(given, latent);
     gsv_smoothed out = {0};
-    struct paths p = {.model = m,
-                      .series = s,
-                      .options = &o,
-                      .d = m->spec->dim,
-                      .sample = o.sample > o.draws ? o.sample : o.draws,
-                      .out = &out};
+    struct paths p = {
+        .model = m, .series = s, .options = &o, .d = m->spec->dim, .out = &out};
+    p.sample = o.estimator.paths > o.draws ? o.estimator.paths : o.draws;
     int status = check_options(&o, latent);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
     if (!status) status = make_out(&p);
+    if (!status) status = find_seen(&p);
     set_bridges(&p, latent);
     if (!status) status = latent ? paths_latent(&p) : paths_exact(&p);
     paths_free(&p);

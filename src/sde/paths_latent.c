@@ -206,7 +206,6 @@ int paths_latent(struct paths *p)
     struct scan scan;
     gsv_options o = p->options->estimator;
     o.gradient = false;
-    if (!o.paths) o.paths = 1;
     int status = make_memory(p);
     if (!status && p->most) status = make_bridges(p);
     if (status) return status;
