@@ -87,7 +87,7 @@ const struct verb VERBS[] = {
      "mean, deviation and quantiles of every state, as CSV. Where states are\n"
      "observed exactly, between two rows they are bridges; where they are\n"
      "latent, they are smoothed. With --draws, sample paths of equal weight\n"
-     "instead, all of which end in what was observed.\n",
+     "instead, which pass through all that was observed exactly.\n",
      "  girsanov paths lorenz.fit data.csv -o bands.csv\n"
      "  girsanov paths lorenz.fit data.csv --draws 20 -o paths.csv\n"
      "  girsanov paths cell.fit data.csv --times 0:10:501 --plot paths.svg\n",

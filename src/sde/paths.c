@@ -206,8 +206,6 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     struct lanes_job job = {.context = p, .work = work};
     memset(p->lost, 0, count * sizeof *p->lost);
     lanes_run(count < LANES ? count : LANES, e->threads, &job);
-    for (size_t t = 0; t < e->threads; t++)
-        p->out->ess_min = fmin(p->out->ess_min, p->strand[t].ess);
     for (size_t i = 0; i < count; i++) {
         const struct gap *gap = &e->gaps.gap[begin + i];
         if (!p->lost[i]) continue;
@@ -361,7 +359,9 @@ static int paths_exact(struct paths *p)
         status = paths_run(p, g, left < ROUND ? left : ROUND, walk_gaps);
         if (!status) status = paths_tell(p, g + ROUND, gaps);
     }
-    if (!isfinite(p->out->ess_min)) p->out->ess_min = (double)p->K;
+    p->out->ess_min = (double)p->K;
+    for (size_t t = 0; t < e->threads; t++)
+        p->out->ess_min = fmin(p->out->ess_min, p->strand[t].ess);
     return status;
 }
 
