@@ -88,12 +88,6 @@ static int set_options(struct view *v)
 
 /* --- CSV ----------------------------------------------------------------- */
 
-static double quantile_of(const struct view *v, size_t q)
-{
-    static const double USUAL[] = {0.05, 0.5, 0.95};
-    return v->quantile ? v->quantile[q] : USUAL[q];
-}
-
 /* q05 for 0.05, q025 for 0.025, q50 for 0.5 */
 static void put_quantile_name(double q, FILE *out)
 {
@@ -122,7 +116,7 @@ static void write_bands(const struct view *v, FILE *out)
         fprintf(out, ",%s_mean,%s_sd", name_of(v, i), name_of(v, i));
         for (size_t q = 0; q < r->quantiles; q++) {
             fprintf(out, ",%s_", name_of(v, i));
-            put_quantile_name(quantile_of(v, q), out);
+            put_quantile_name(r->probability[q], out);
         }
     }
     putc('\n', out);
@@ -308,7 +302,7 @@ static json_t *view_json(const struct view *v)
     const gsv_smoothed *r = &v->result;
     json_t *j = json_object(), *quantiles = json_array();
     for (size_t q = 0; q < r->quantiles; q++)
-        json_array_append_new(quantiles, json_number(quantile_of(v, q)));
+        json_array_append_new(quantiles, json_number(r->probability[q]));
     if (v->args->output)
         json_object_set_new(j, "output", json_string(v->args->output));
     if (v->args->plot)

@@ -493,17 +493,18 @@ gsv_paths_options gsv_paths_options_default(void);
  * observation and end with its last. */
 typedef struct gsv_smoothed {
     size_t rows, dim, quantiles, draws;
-    size_t *track;    /* (rows)                          */
-    double *time;     /* (rows)                          */
-    double *mean;     /* (dim, rows)                     */
-    double *sd;       /* (dim, rows)                     */
-    double *quantile; /* (quantiles, dim, rows)          */
-    double *draw;     /* (draws, dim, rows), all of the same weight, or NULL */
-    size_t *seen;     /* (dim) the series' column of a state, or of what was
-                       * observed of it with noise; SIZE_MAX without one    */
-    double ess_min;   /* smallest effective number of bridges of a gap, or of
-                       * points of an observation        */
-    size_t paths;     /* of which it is one              */
+    size_t *track;       /* (rows)                          */
+    double *time;        /* (rows)                          */
+    double *mean;        /* (dim, rows)                     */
+    double *sd;          /* (dim, rows)                     */
+    double *probability; /* (quantiles) of the quantiles */
+    double *quantile;    /* (quantiles, dim, rows)          */
+    double *draw;   /* (draws, dim, rows), all of the same weight, or NULL */
+    size_t *seen;   /* (dim) the series' column of a state, or of what was
+                     * observed of it with noise; SIZE_MAX without one    */
+    double ess_min; /* smallest effective number of bridges of a gap, or of
+                     * points of an observation        */
+    size_t paths;   /* of which it is one              */
 } gsv_smoothed;
 
 /* What the states were at and between the observations, at the model's values.

@@ -371,6 +371,13 @@ static void bands__cover_latent_paths(void **state)
     gsv_model_free(model);
 }
 
+static gsv_series *simulated(const gsv_model *m, const gsv_simulate_options *o)
+{
+    gsv_series *s = gsv_simulate(m, o);
+    if (!s) fail_msg("%s", gsv_last_error());
+    return s;
+}
+
 /* Counts of a rate exp(x): bands of the rate are those of x. */
 static void bands__cover_rates(void **state)
 {
@@ -387,8 +394,7 @@ static void bands__cover_rates(void **state)
     how.tracks = TRACKS;
     how.seed = 3;
     how.threads = 1;
-    gsv_series *s = gsv_simulate(m, &how);
-    if (!s) fail_msg("%s", gsv_last_error());
+    gsv_series *s = simulated(m, &how);
     memcpy(x, s->value, sizeof x);
     gsv_paths_options o = options();
     o.estimator.points = 32;

@@ -19,7 +19,8 @@ enum random_purpose {
     RANDOM_SCRAMBLE,
     RANDOM_OBSERVE,
     RANDOM_SUPPORT,
-    RANDOM_PATHS
+    RANDOM_PATHS,
+    RANDOM_STRAND
 };
 
 struct random_key {

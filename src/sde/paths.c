@@ -35,6 +35,7 @@ void gsv_smoothed_free(gsv_smoothed *s)
     mem_free(s->time);
     mem_free(s->mean);
     mem_free(s->sd);
+    mem_free(s->probability);
     mem_free(s->quantile);
     mem_free(s->draw);
     mem_free(s->seen);
@@ -85,6 +86,9 @@ static void set_bridges(struct paths *p, bool latent)
     const gsv_options *o = &p->options->estimator;
     size_t steps = o->steps ? o->steps : STEPS;
     size_t paths = latent ? CHOICE : o->paths;
+    /* The likelihood's own bridges; those of latent paths must know nothing
+     * of the numbers that pairs of points were weighed by. */
+    p->purpose = latent ? RANDOM_STRAND : RANDOM_BRIDGE;
     p->bridge = *o;
     p->bridge.joint = p->bridge.richardson = p->bridge.delta = false;
     p->bridge.gradient = false;
@@ -109,15 +113,16 @@ static int make_out(struct paths *p)
     out->draws = o->draws;
     out->quantiles = o->quantiles;
     out->ess_min = INFINITY;
-    p->quantile = NEW(double, o->quantiles);
+    out->probability = NEW(double, o->quantiles);
     out->mean = NEW(double, n);
     out->sd = NEW(double, n);
     out->quantile = NEW(double, n * o->quantiles);
     if (o->draws) out->draw = NEW(double, n * o->draws);
-    if (!p->quantile || !out->mean || !out->sd || !out->quantile ||
+    if (!out->probability || !out->mean || !out->sd || !out->quantile ||
         (o->draws && !out->draw))
         return GSV_NO_MEMORY;
-    memcpy(p->quantile, o->quantile, o->quantiles * sizeof *p->quantile);
+    memcpy(out->probability, o->quantile,
+           o->quantiles * sizeof *out->probability);
     return 0;
 }
 
@@ -173,7 +178,6 @@ static void paths_free(struct paths *p)
     mem_free(p->end);
     mem_free(p->first);
     mem_free(p->at_stop);
-    mem_free(p->quantile);
     mem_free(p->chosen);
     mem_free(p->now);
     mem_free(p->before);

@@ -39,13 +39,13 @@ struct paths {
     const gsv_paths_options *options;
     gsv_options bridge; /* of the bridges                          */
     size_t d, K;
+    enum random_purpose purpose; /* of the bridges */
     size_t sample; /* paths that are drawn of latent states         */
     struct stops stops;
-    size_t *first;    /* (stops + 1) rows asked for after the stop before, up */
-                      /* to a stop                                            */
-    bool *at_stop;    /* (stops) whether the last of these is the stop        */
-    size_t most;      /* rows inside of a gap                                 */
-    double *quantile; /* (quantiles)                                        */
+    size_t *first; /* (stops + 1) rows asked for after the stop before, up */
+                   /* to a stop                                            */
+    bool *at_stop; /* (stops) whether the last of these is the stop        */
+    size_t most;   /* rows inside of a gap                                 */
     struct estimate estimate;
     struct strand *strand; /* (estimate.threads) */
     size_t begin;          /* of the gaps or pairs that are walked          */

@@ -87,5 +87,5 @@ void bands_set(const struct paths *p, size_t row, size_t i, size_t n,
     out->sd[at] = same ? 0.0 : sqrt(variance);
     for (size_t q = 0; q < out->quantiles; q++)
         out->quantile[q * p->d * out->rows + at] =
-            same ? room[0].x : ranked_quantile(n, room, p->quantile[q]);
+            same ? room[0].x : ranked_quantile(n, room, out->probability[q]);
 }

@@ -164,7 +164,7 @@ bool strand_walk(struct strand *w, size_t pair, size_t rows, const double *time)
         memset(w->S2, 0, K * sizeof *w->S2);
         s->looker = (struct looker){w, see_block};
         context_walk(e, s, &e->unit_uniforms, &s->context[0], t * K,
-                     (t + 1) * K, RANDOM_BRIDGE, w->S, w->S2);
+                     (t + 1) * K, w->paths->purpose, w->S, w->S2);
         s->looker = (struct looker){0};
         for (size_t at = 0; at < rows * K; at += most) {
             size_t left = rows * K - at;
