@@ -28,7 +28,8 @@ enum verb_id {
     PROFILE = 128,
     COMPARE = 256,
     PREDICT = 512,
-    EVERY = 1023
+    PATHS = 1024,
+    EVERY = 2047
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or to learn. */
@@ -67,6 +68,7 @@ struct args {
     size_t paths, steps; /* 0 where not given */
     size_t tracks, threads, points;
     double step, tolerance;
+    double between; /* negative where not given */
     uint64_t seed;
     gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
 };
@@ -96,6 +98,7 @@ int field_run(const struct args *a);
 int profile_run(const struct args *a);
 int compare_run(const struct args *a);
 int predict_run(const struct args *a);
+int paths_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -111,6 +114,9 @@ void options_help(const struct verb *verb, FILE *out);
 /* Numbers separated by commas, with or without brackets; *count of them. The
  * array is yours, NULL after a message. what names the option. */
 double *parse_numbers(const char *what, const char *text, size_t *count);
+
+/* --times: A:B:N, or a list. The array is yours, NULL after a message. */
+double *parse_times(const char *text, size_t *count);
 
 /* A:B:N with A < B and N from 2 on, or A:B, where *n stays; false otherwise. */
 bool parse_range(const char *text, double *low, double *high, size_t *n);

@@ -82,6 +82,16 @@ const struct verb VERBS[] = {
      "  girsanov compare linear.fit net.fit test.csv\n"
      "  girsanov compare a.fit b.fit c.fit test.csv --paths 256 --json\n",
      true, false, true, compare_run},
+    {PATHS, "paths", "MODEL DATA", "what the states were, between the data too",
+     "Estimates the states given all data, at the rows and between them:\n"
+     "mean, deviation and quantiles of every state, as CSV. Where states are\n"
+     "observed exactly, between two rows they are bridges; where they are\n"
+     "latent, they are smoothed. With --draws, sample paths of equal weight\n"
+     "instead, which pass through all that was observed exactly.\n",
+     "  girsanov paths lorenz.fit data.csv -o bands.csv\n"
+     "  girsanov paths lorenz.fit data.csv --draws 20 -o paths.csv\n"
+     "  girsanov paths cell.fit data.csv --times 0:10:501 --plot paths.svg\n",
+     true, false, false, paths_run},
     {DIAGNOSE, "diagnose", "MODEL DATA",
      "where the estimate is not to be trusted",
      "Runs the estimate of loglik and looks at every gap: how many paths "

@@ -558,6 +558,52 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
                   const gsv_predict_options *o, gsv_residuals_result *r);
 void gsv_residuals_free(gsv_residuals_result *r);
 
+/* --- Paths -----------------------------------------------------------------
+ */
+
+typedef struct gsv_paths_options {
+    /* paths: bridges a gap, or where states are latent paths of which bands
+     * between observations are made; 0 for 256. points: 0 for 64. Whole
+     * tracks, gradients, tolerances and extrapolation have no meaning here. */
+    gsv_options estimator;
+    size_t times;           /* asked for in every track that has them, or 0: */
+    const double *time;     /* (times), rising; all rows, and ...            */
+    size_t between;         /* ... so many times inside of each gap;         */
+                            /* SIZE_MAX: 7, or 0 where states are latent     */
+    size_t quantiles;       /* 0 for 0.05, 0.5 and 0.95                      */
+    const double *quantile; /* (quantiles) inside of (0, 1)                  */
+    size_t draws;           /* paths to keep; 0                              */
+    /* Called now and then; true ends it, with GSV_BAD_INPUT. */
+    bool (*progress)(void *user, size_t done, size_t all);
+    void *user;
+} gsv_paths_options;
+gsv_paths_options gsv_paths_options_default(void);
+
+/* The law of the states given all data, in the data's coordinates. Rows are
+ * those of all tracks, one below the other; a track's begin with its first
+ * observation and end with its last. */
+typedef struct gsv_smoothed {
+    size_t rows, dim, quantiles, draws;
+    size_t *track;       /* (rows)                          */
+    double *time;        /* (rows)                          */
+    double *mean;        /* (dim, rows)                     */
+    double *sd;          /* (dim, rows)                     */
+    double *probability; /* (quantiles) of the quantiles */
+    double *quantile;    /* (quantiles, dim, rows)          */
+    double *draw;   /* (draws, dim, rows), all of the same weight, or NULL */
+    size_t *seen;   /* (dim) the series' column of a state, or of what was
+                     * observed of it with noise; SIZE_MAX without one    */
+    double ess_min; /* smallest effective number of bridges of a gap, or of
+                     * points of an observation        */
+    size_t paths;   /* of which it is one              */
+} gsv_smoothed;
+
+/* What the states were at and between the observations, at the model's values.
+ * On success the arrays are yours: gsv_smoothed_free(). */
+int gsv_paths(const gsv_model *m, const gsv_series *s,
+              const gsv_paths_options *o, gsv_smoothed *result);
+void gsv_smoothed_free(gsv_smoothed *s);
+
 /* --- Bridges of any Gaussian process ------------------------------------- */
 
 /* A path y (n) of a Gaussian process of mean zero with kernel k at increasing

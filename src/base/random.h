@@ -21,7 +21,9 @@ enum random_purpose {
     RANDOM_SUPPORT,
     RANDOM_RESAMPLE,
     RANDOM_PARAMETERS,
-    RANDOM_RESIDUAL
+    RANDOM_RESIDUAL,
+    RANDOM_PATHS,
+    RANDOM_STRAND
 };
 
 struct random_key {

@@ -99,8 +99,21 @@ struct context {
     double *lambda;  /* (M + 1, d) */
 };
 
+struct scratch;
+struct block;
+
+/* Somebody who wants to see the paths themselves: told of every block after it
+ * was walked, with the left ends of its first piece (d; steps, K), rows b->P
+ * apart. scratch->at is where the paths are then. */
+struct looker {
+    void *user;
+    void (*look)(void *user, const struct scratch *s, const struct block *b,
+                 const double *left);
+};
+
 /* A thread's own memory. P is the capacity of a block. */
 struct scratch {
+    struct looker looker;
     struct workspace unit, step, map, back, range;
     bool *outside; /* (P) points beyond T's range */
     struct arena arena;

@@ -113,18 +113,18 @@ bool drift_is_linear(const gsv_model *m)
     return linear;
 }
 
-bool jumps_are_exact(const struct jumps *j)
+bool jumps_are_exact(const gsv_model *m)
 {
-    node f = j->model->unit_drift;
-    return drift_is_linear(j->model) && !graph_depends(j->graph, f, OP_TIME) &&
-           !graph_depends(j->graph, f, OP_INPUT) &&
-           !graph_depends(j->graph, f, OP_SLOPE);
+    const struct graph *g = m->spec->graph;
+    return drift_is_linear(m) && !graph_depends(g, m->unit_drift, OP_TIME) &&
+           !graph_depends(g, m->unit_drift, OP_INPUT) &&
+           !graph_depends(g, m->unit_drift, OP_SLOPE);
 }
 
-int jumps_divide(const struct jumps *j, struct stops *s, const gsv_options *o)
+int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o)
 {
     enum { USUAL_STEPS = 8 };
-    if (jumps_are_exact(j)) return 0;
+    if (jumps_are_exact(m)) return 0;
     return stops_divide(s, o->steps ? o->steps : USUAL_STEPS, o->step);
 }
 

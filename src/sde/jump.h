@@ -41,8 +41,8 @@ bool drift_is_linear(const gsv_model *m);
 /* Whether it is, and does not change in time, so that a step may have any
  * length. Else stops are needed between rows: as many as the options
  * say, or 8 steps a gap. */
-bool jumps_are_exact(const struct jumps *j);
-int jumps_divide(const struct jumps *j, struct stops *s, const gsv_options *o);
+bool jumps_are_exact(const gsv_model *m);
+int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o);
 
 /* One thread's memory, for steps from at most `most` points. */
 struct jumper {

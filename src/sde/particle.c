@@ -82,7 +82,7 @@ int particle_init(struct particle *p, const gsv_model *m,
     p->K = power_of_two(p->K);
     int status = stops_init(&p->stops, m, series);
     if (!status) status = jumps_init(&p->jumps, m, &p->stops.gaps, o->wide);
-    if (!status) status = jumps_divide(&p->jumps, &p->stops, o);
+    if (!status) status = jumps_divide(m, &p->stops, o);
     if (status) return status;
     p->slots = count_slots(p);
     status =

@@ -17,7 +17,7 @@
 
 enum { MOST_PAIRS = 1 << 16 };
 
-static size_t first_of(const struct scan *s, size_t chunk)
+size_t scan_first(const struct scan *s, size_t chunk)
 {
     size_t first = chunk * s->chunk;
     return first < s->stops.count ? first : s->stops.count;
@@ -26,7 +26,7 @@ static size_t first_of(const struct scan *s, size_t chunk)
 /* The stop before a chunk is drawn with it. */
 static size_t low_of(const struct scan *s, size_t chunk)
 {
-    size_t first = first_of(s, chunk);
+    size_t first = scan_first(s, chunk);
     return first ? first - 1 : 0;
 }
 
@@ -113,7 +113,7 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
                     "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
     if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
-    if (!status) status = jumps_divide(&s->jumps, &s->stops, o);
+    if (!status) status = jumps_divide(m, &s->stops, o);
     if (status) return status;
     make_chunks(s);
     status = support_init(&s->support, m, &s->stops, &s->options, s->J,
@@ -147,8 +147,8 @@ static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
 /* Where points and pairs of its stops begin. */
 static void lay_out(struct scan *s, size_t chunk)
 {
-    size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1), at = 0, pair = 0;
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1), at = 0, pair = 0;
     for (size_t n = low; n < end; n++) {
         s->at[n - low] = at;
         at += support_points(&s->support, n);
@@ -169,7 +169,7 @@ static struct moment moment_of(const struct scan *s, size_t n)
 
 static size_t points_now(const struct scan *s)
 {
-    return s->at[first_of(s, s->now + 1) - low_of(s, s->now)];
+    return s->at[scan_first(s, s->now + 1) - low_of(s, s->now)];
 }
 
 /* Work for one thread at a time is some stops. */
@@ -183,7 +183,7 @@ static size_t lanes_of(size_t stops)
 static void map_lane(void *context, size_t lane, size_t thread)
 {
     struct scan *s = context;
-    size_t low = low_of(s, s->now), stops = first_of(s, s->now + 1) - low;
+    size_t low = low_of(s, s->now), stops = scan_first(s, s->now + 1) - low;
     size_t lanes = lanes_of(stops), P = points_now(s);
     size_t end = lanes_first(lane + 1, lanes, stops);
     for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
@@ -209,8 +209,8 @@ static void jump_lane(void *context, size_t lane, size_t thread)
 {
     struct scan *s = context;
     struct jumper *w = &s->jumper[thread];
-    size_t low = low_of(s, s->now), first = first_of(s, s->now);
-    size_t stops = first_of(s, s->now + 1) - first;
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t stops = scan_first(s, s->now + 1) - first;
     size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
     for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
         size_t n = first + i;
@@ -237,11 +237,11 @@ static void share_out(struct scan *s, size_t stops,
 static void load(struct scan *s, size_t chunk, uint32_t iteration)
 {
     if (s->loaded == chunk) return;
-    size_t low = low_of(s, chunk), end = first_of(s, chunk + 1);
+    size_t low = low_of(s, chunk), end = scan_first(s, chunk + 1);
     lay_out(s, chunk);
     support_draw(&s->support, low, end, iteration);
     share_out(s, end - low, map_lane, NULL);
-    share_out(s, end - first_of(s, chunk), jump_lane, NULL);
+    share_out(s, end - scan_first(s, chunk), jump_lane, NULL);
     s->loaded = chunk;
 }
 
@@ -307,8 +307,8 @@ static double log_mean(const size_t *at, size_t stride, const double *a)
 static void forward(const struct scan *s, size_t chunk, size_t stride,
                     double *a, double *keep, double *sum)
 {
-    size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1);
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1);
     if (chunk) memcpy(a, keep + chunk * s->J, s->at[1] * sizeof *a);
     for (size_t n = first; n < end; n++) {
         const size_t *at = &s->at[n - low];
@@ -394,8 +394,8 @@ static void note_posterior(struct scan *s, const size_t *at, size_t stop,
 
 static void backward(struct scan *s, size_t chunk)
 {
-    size_t low = low_of(s, chunk), first = first_of(s, chunk);
-    size_t end = first_of(s, chunk + 1);
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1);
     if (end < s->stops.count)
         memcpy(s->b + s->at[end - 1 - low], s->ahead,
                (s->at[end - low] - s->at[end - 1 - low]) * sizeof *s->b);
@@ -420,8 +420,8 @@ static void jump_vjp_lane(void *context, size_t lane, size_t thread)
 {
     struct scan *s = context;
     struct jumper *w = &s->jumper[thread];
-    size_t low = low_of(s, s->now), first = first_of(s, s->now);
-    size_t stops = first_of(s, s->now + 1) - first, P = points_now(s);
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t stops = scan_first(s, s->now + 1) - first, P = points_now(s);
     size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
     for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
         size_t n = first + i;
@@ -440,8 +440,8 @@ static void jump_vjp_lane(void *context, size_t lane, size_t thread)
 static void map_vjp_lane(void *context, size_t lane, size_t thread)
 {
     struct scan *s = context;
-    size_t low = low_of(s, s->now), first = first_of(s, s->now);
-    size_t stops = first_of(s, s->now + 1) - low, P = points_now(s);
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t stops = scan_first(s, s->now + 1) - low, P = points_now(s);
     size_t lanes = lanes_of(stops), d = s->jumps.d;
     size_t end = lanes_first(lane + 1, lanes, stops);
     for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
@@ -478,8 +478,8 @@ static void merge_bars(void *context, size_t lane, size_t thread)
  * before. */
 static void add_gradient(struct scan *s)
 {
-    size_t low = low_of(s, s->now), first = first_of(s, s->now);
-    size_t end = first_of(s, s->now + 1), P = points_now(s);
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t end = scan_first(s, s->now + 1), P = points_now(s);
     memset(s->y_bar, 0, 2 * s->jumps.d * P * sizeof *s->y_bar);
     share_out(s, end - first, jump_vjp_lane, merge_bars);
     share_out(s, end - low, map_vjp_lane, merge_bars);
@@ -488,20 +488,23 @@ static void add_gradient(struct scan *s)
     support_vjp(&s->support, low, end, s->posterior);
 }
 
-static void run_backward(struct scan *s, uint32_t iteration, double *gradient)
+static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
 {
+    int status = 0;
     memset(s->drift_bar, 0,
            program_uniforms(s->jumps.drift) * sizeof *s->drift_bar);
     memset(s->map_bar, 0, program_uniforms(s->jumps.map) * sizeof *s->map_bar);
-    for (size_t c = s->chunks; c-- > 0;) {
+    for (size_t c = s->chunks; !status && c-- > 0;) {
         load(s, c, iteration);
         forward(s, c, 1, s->a, s->keep, NULL);
         backward(s, c);
-        if (gradient) add_gradient(s);
+        if (s->looker.look) status = s->looker.look(s->looker.user, s, c);
+        if (!status && gradient) add_gradient(s);
     }
-    if (!gradient) return;
+    if (status || !gradient) return status;
     jumps_gradient(&s->jumps, s->drift_bar, s->map_bar, gradient);
     support_gradient(&s->support, gradient);
+    return 0;
 }
 
 /* --- The result
@@ -532,8 +535,7 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     if (status) return status;
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
-    run_backward(s, iteration, gradient);
-    return 0;
+    return run_backward(s, iteration, gradient);
 }
 
 /* By how much deviations are wider than the smoother's: filtered laws are. */
@@ -548,7 +550,7 @@ int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
     support_widen(&s->support, WIDER);
     jumps_prepare(&s->jumps);
     for (size_t c = 0; !status && c < s->chunks; c++) {
-        size_t first = first_of(s, c), end = first_of(s, c + 1);
+        size_t first = scan_first(s, c), end = scan_first(s, c + 1);
         load(s, c, iteration);
         forward(s, c, 1, s->a, s->keep, s->increment);
         status = visit(user, s, first, end, s->at + (first - low_of(s, c)));

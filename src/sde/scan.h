@@ -23,7 +23,17 @@
 /* Points of a stop where the options do not say; and at most. */
 enum { SCAN_POINTS = 32, SCAN_MOST = 1024 };
 
+struct scan;
+
+/* Somebody who wants to see points and weights: told of every chunk from the
+ * last to the first in the pass backward. */
+struct scan_looker {
+    void *user;
+    int (*look)(void *user, const struct scan *s, size_t chunk);
+};
+
 struct scan {
+    struct scan_looker looker;
     const gsv_model *model;
     gsv_options options;
     struct stops stops; /* also between rows: see stops_divide() */
@@ -73,6 +83,10 @@ typedef int (*scan_visit)(void *user, const struct scan *s, size_t first,
                           size_t end, const size_t *at);
 int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
                  void *user);
+
+/* The stops of a chunk are [scan_first(chunk), scan_first(chunk + 1)); points
+ * at hand begin with the stop before them. */
+size_t scan_first(const struct scan *s, size_t chunk);
 
 /* After it: all of a result that is zero but its gradient. */
 int scan_fill(const struct scan *s, gsv_result *r);

@@ -168,16 +168,12 @@ static void weigh_nothing(const struct scratch *s, const struct piece *p,
             S[p->slot + n % p->K] = S2[p->slot + n % p->K] = -INFINITY;
 }
 
-void block_forward(const struct estimate *e, struct scratch *s,
-                   const struct uniforms *u, const struct block *b, double *S,
-                   double *S2)
+static void unit_forward(const struct estimate *e, struct scratch *s,
+                         const struct uniforms *u, const struct block *b,
+                         double *S, double *S2)
 {
     bool times = e->inputs || program_uses(e->unit, OP_TIME) ||
                  (e->range && program_uses(e->range, OP_TIME));
-    if (e->model->bridged) {
-        modified_forward(e, s, b, S, S2);
-        return;
-    }
     for (size_t i = 0; i < b->pieces; i++) {
         sample(e, s, &b->piece[i], b->P, b->purpose);
         if (times) fill_times(e, s, &b->piece[i], b->P);
@@ -191,6 +187,16 @@ void block_forward(const struct estimate *e, struct scratch *s,
         weigh(&slice, S + p->slot, S2 + p->slot);
         if (e->range) weigh_nothing(s, p, S, S2);
     }
+}
+
+void block_forward(const struct estimate *e, struct scratch *s,
+                   const struct uniforms *u, const struct block *b, double *S,
+                   double *S2)
+{
+    if (e->model->bridged) modified_forward(e, s, b, S, S2);
+    else unit_forward(e, s, u, b, S, S2);
+    if (s->looker.look)
+        s->looker.look(s->looker.user, s, b, left_of(s, b->piece));
 }
 
 /* Where f's gradient has come to Z_bar: on to the left ends, and to the sums

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov paths: the states given all data, as bands or as sample paths. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Sample paths in a picture, and series at most. */
+enum { SHOWN_PATHS = 8, SHOWN_TRACKS = 6, MOST_PANELS = 8 };
+
+struct view {
+    const struct args *args;
+    const gsv_model *model;
+    const gsv_series *data;
+    gsv_paths_options options;
+    gsv_smoothed result;
+    double *time, *quantile; /* of the options, yours */
+    bool shown;              /* whether a line of progress stands */
+};
+
+/* --- Options ------------------------------------------------------------- */
+
+static int parse_quantiles(struct view *v)
+{
+    const char *text = v->args->quantiles;
+    if (!text) return 0;
+    v->quantile = parse_numbers("--quantiles", text, &v->options.quantiles);
+    if (!v->quantile) return EXIT_INPUT;
+    v->options.quantile = v->quantile;
+    for (size_t q = 0; q < v->options.quantiles; q++)
+        if (!(v->quantile[q] > 0.0 && v->quantile[q] < 1.0) ||
+            (q && !(v->quantile[q] > v->quantile[q - 1])))
+            return complain(EXIT_INPUT,
+                            "--quantiles %s: rising numbers between 0 and 1, "
+                            "which are excluded, are wanted",
+                            text);
+    return 0;
+}
+
+static int parse_rows(struct view *v)
+{
+    const struct args *a = v->args;
+    if (a->times && a->between >= 0.0)
+        return complain(EXIT_INPUT, "--times and --between exclude each other");
+    if (a->times) {
+        v->time = parse_times(a->times, &v->options.times);
+        v->options.time = v->time;
+        return v->time ? 0 : EXIT_INPUT;
+    }
+    if (a->between < 0.0) return 0;
+    if (a->between != floor(a->between) || a->between > 1e6)
+        return complain(EXIT_INPUT,
+                        "--between %g: a whole number from 0 on is wanted",
+                        a->between);
+    v->options.between = (size_t)a->between;
+    return 0;
+}
+
+/* On a terminal, how far it is. */
+static bool show(void *user, size_t done, size_t all)
+{
+    struct view *v = user;
+    if (done > all) done = all;
+    fprintf(stderr, "\r%.0f %%\033[K", 100.0 * (double)done / (double)all);
+    fflush(stderr);
+    v->shown = true;
+    return false;
+}
+
+static int set_options(struct view *v)
+{
+    const struct args *a = v->args;
+    gsv_paths_options *o = &v->options;
+    *o = gsv_paths_options_default();
+    if (estimator_options(a, &o->estimator)) return EXIT_INPUT;
+    o->estimator.paths = a->paths;
+    o->draws = a->draws;
+    if (a->plot && o->draws < SHOWN_PATHS) o->draws = SHOWN_PATHS;
+    if (isatty(STDERR_FILENO) && !a->quiet) {
+        o->progress = show;
+        o->user = v;
+    }
+    return parse_rows(v) || parse_quantiles(v) ? EXIT_INPUT : 0;
+}
+
+/* --- CSV ----------------------------------------------------------------- */
+
+/* q05 for 0.05, q025 for 0.025, q50 for 0.5 */
+static void put_quantile_name(double q, FILE *out)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.12g", q);
+    const char *digits = text + 2;
+    fprintf(out, "q%s%s", digits, digits[1] ? "" : "0");
+}
+
+static const char *name_of(const struct view *v, size_t i)
+{
+    return gsv_model_column(v->model)[i];
+}
+
+static void put_start(const struct view *v, size_t row, FILE *out)
+{
+    put_text(v->data->label[v->result.track[row]], out);
+    putc(',', out);
+}
+
+static void write_bands(const struct view *v, FILE *out)
+{
+    const gsv_smoothed *r = &v->result;
+    fputs("series,time", out);
+    for (size_t i = 0; i < r->dim; i++) {
+        fprintf(out, ",%s_mean,%s_sd", name_of(v, i), name_of(v, i));
+        for (size_t q = 0; q < r->quantiles; q++) {
+            fprintf(out, ",%s_", name_of(v, i));
+            put_quantile_name(r->probability[q], out);
+        }
+    }
+    putc('\n', out);
+    for (size_t n = 0; n < r->rows; n++) {
+        put_start(v, n, out);
+        put_number(r->time[n], out);
+        for (size_t i = 0; i < r->dim; i++) {
+            size_t at = i * r->rows + n;
+            putc(',', out);
+            put_number(r->mean[at], out);
+            putc(',', out);
+            put_number(r->sd[at], out);
+            for (size_t q = 0; q < r->quantiles; q++) {
+                putc(',', out);
+                put_number(r->quantile[q * r->dim * r->rows + at], out);
+            }
+        }
+        putc('\n', out);
+    }
+}
+
+/* Path by path within a series. */
+static void write_draws(const struct view *v, FILE *out)
+{
+    const gsv_smoothed *r = &v->result;
+    size_t draws = v->args->draws, end;
+    fputs("series,draw,weight,time", out);
+    for (size_t i = 0; i < r->dim; i++)
+        fprintf(out, ",%s", name_of(v, i));
+    putc('\n', out);
+    for (size_t first = 0; first < r->rows; first = end) {
+        for (end = first; end < r->rows && r->track[end] == r->track[first];)
+            end++;
+        for (size_t k = 0; k < draws; k++)
+            for (size_t n = first; n < end; n++) {
+                put_start(v, n, out);
+                fprintf(out, "%zu,", k + 1);
+                put_number(1.0 / (double)draws, out);
+                putc(',', out);
+                put_number(r->time[n], out);
+                for (size_t i = 0; i < r->dim; i++) {
+                    putc(',', out);
+                    put_number(r->draw[(k * r->dim + i) * r->rows + n], out);
+                }
+                putc('\n', out);
+            }
+    }
+}
+
+static int write_csv(const struct view *v)
+{
+    struct draft d;
+    if (draft_open(&d, v->args->output)) return EXIT_INPUT;
+    if (v->args->draws) write_draws(v, d.out);
+    else write_bands(v, d.out);
+    return draft_close(&d, true);
+}
+
+/* --- The picture --------------------------------------------------------- */
+
+/* Of one series and state: time, lowest quantile, mean, highest quantile. */
+static void put_band(const struct view *v, size_t track, size_t i, FILE *to)
+{
+    const gsv_smoothed *r = &v->result;
+    size_t last = (r->quantiles - 1) * r->dim * r->rows;
+    fprintf(to, "$band%zu << EOD\n", track);
+    for (size_t n = 0; n < r->rows; n++) {
+        size_t at = i * r->rows + n;
+        if (r->track[n] == track)
+            fprintf(to, "%.10g %.8g %.8g %.8g\n", r->time[n], r->quantile[at],
+                    r->quantile[r->quantiles / 2 * r->dim * r->rows + at],
+                    r->quantile[last + at]);
+    }
+    fputs("EOD\n", to);
+}
+
+/* A few paths, with an empty line after each. */
+static void put_paths(const struct view *v, size_t track, size_t i, FILE *to)
+{
+    const gsv_smoothed *r = &v->result;
+    fprintf(to, "$paths%zu << EOD\n", track);
+    for (size_t k = 0; k < SHOWN_PATHS; k++) {
+        for (size_t n = 0; n < r->rows; n++)
+            if (r->track[n] == track)
+                fprintf(to, "%.10g %.8g\n", r->time[n],
+                        r->draw[(k * r->dim + i) * r->rows + n]);
+        putc('\n', to);
+    }
+    fputs("EOD\n", to);
+}
+
+/* What was observed of a state, with noise or without; true where there was
+ * anything. */
+static bool put_points(const struct view *v, size_t track, size_t i, FILE *to)
+{
+    const gsv_series *s = v->data;
+    size_t column = v->result.seen[i], found = 0;
+    fprintf(to, "$points%zu << EOD\n", track);
+    for (size_t n = s->start[track];
+         column != SIZE_MAX && n < s->start[track + 1]; n++) {
+        double x = s->value[column * s->rows + n];
+        if (isnan(x)) continue;
+        fprintf(to, "%.10g %.8g\n", s->time[n], x);
+        found++;
+    }
+    fputs("EOD\n", to);
+    return found > 0;
+}
+
+static bool has_rows(const gsv_smoothed *r, size_t track)
+{
+    for (size_t n = 0; n < r->rows; n++)
+        if (r->track[n] == track) return true;
+    return false;
+}
+
+/* A text as gnuplot takes it, whatever is in it. */
+static void put_title(const char *text, FILE *to)
+{
+    putc('\'', to);
+    for (; *text; text++) {
+        if (*text == '\'') putc('\'', to);
+        putc((unsigned char)*text < ' ' ? ' ' : *text, to);
+    }
+    putc('\'', to);
+}
+
+/* One state: bands behind paths behind medians behind data. */
+static void put_panel(const struct view *v, size_t i, FILE *to)
+{
+    size_t tracks = v->data->tracks, shown[SHOWN_TRACKS], count = 0;
+    bool points[SHOWN_TRACKS];
+    for (size_t k = 0; k < tracks && count < SHOWN_TRACKS; k++) {
+        if (!has_rows(&v->result, k)) continue;
+        put_band(v, k, i, to);
+        put_paths(v, k, i, to);
+        points[count] = put_points(v, k, i, to);
+        shown[count++] = k;
+    }
+    fprintf(to, "set ylabel '%s'\nplot ", name_of(v, i));
+    for (size_t n = 0; n < count; n++)
+        fprintf(to,
+                "$band%zu using 1:2:4 with filledcurves fs transparent solid "
+                "0.2 noborder lt %zu notitle, ",
+                shown[n], n + 1);
+    for (size_t n = 0; n < count; n++)
+        fprintf(to,
+                "$paths%zu using 1:2 with lines lt %zu lw 0.5 dt 1 notitle, ",
+                shown[n], n + 1);
+    for (size_t n = 0; n < count; n++)
+        if (points[n])
+            fprintf(to,
+                    "$points%zu using 1:2 with points pt 7 ps 0.4 lc rgb "
+                    "'#333333' notitle, ",
+                    shown[n]);
+    for (size_t n = 0; n < count; n++) {
+        fprintf(to, "$band%zu using 1:3 with lines lt %zu title ", shown[n],
+                n + 1);
+        put_title(count > 1 ? v->data->label[shown[n]] : "median", to);
+        fputs(n + 1 < count ? ", " : "\n", to);
+    }
+}
+
+static int plot_view(const struct view *v)
+{
+    struct plot p;
+    size_t panels = v->result.dim < MOST_PANELS ? v->result.dim : MOST_PANELS;
+    int height = panels == 1 ? 480 : 60 + 260 * (int)panels;
+    if (plot_open(&p, v->args->plot, 860, height)) return EXIT_INPUT;
+    fprintf(p.to, "set multiplot layout %zu,1\n", panels);
+    for (size_t i = 0; i < panels; i++) {
+        if (i + 1 == panels) fputs("set xlabel 'time'\n", p.to);
+        put_panel(v, i, p.to);
+    }
+    fputs("unset multiplot\n", p.to);
+    return plot_close(&p, true);
+}
+
+/* --- The verb ------------------------------------------------------------ */
+
+static json_t *view_json(const struct view *v)
+{
+    const gsv_smoothed *r = &v->result;
+    json_t *j = json_object(), *quantiles = json_array();
+    for (size_t q = 0; q < r->quantiles; q++)
+        json_array_append_new(quantiles, json_number(r->probability[q]));
+    if (v->args->output)
+        json_object_set_new(j, "output", json_string(v->args->output));
+    if (v->args->plot)
+        json_object_set_new(j, "plot", json_string(v->args->plot));
+    json_object_set_new(j, "rows", json_count(r->rows));
+    json_object_set_new(j, "states", json_count(r->dim));
+    json_object_set_new(j, "quantiles", quantiles);
+    json_object_set_new(j, "draws", json_count(v->args->draws));
+    json_object_set_new(j, "paths", json_count(r->paths));
+    json_object_set_new(j, "ess_min", json_number(r->ess_min));
+    json_object_set_new(j, "seed", json_count(v->args->seed));
+    return j;
+}
+
+/* Few effective paths make bands that are not to be trusted. */
+static void say_health(const struct view *v)
+{
+    const gsv_smoothed *r = &v->result;
+    double least = fmax(10.0, 0.1 * (double)r->paths);
+    if (v->args->quiet || r->ess_min >= least || r->paths < 10) return;
+    fprintf(stderr,
+            "warning: at worst %.1f of %zu paths or support points carry the "
+            "weight; take more of them (--paths, --support)\n",
+            r->ess_min, r->paths);
+}
+
+static int report(const struct view *v)
+{
+    const struct args *a = v->args;
+    bool csv = a->output || !(a->plot || a->json);
+    int code = csv ? write_csv(v) : 0;
+    if (!code && a->plot) code = plot_view(v);
+    if (code) return code;
+    say_health(v);
+    if (a->json) return print_json(view_json(v));
+    if (!a->quiet && a->output && strcmp(a->output, "-"))
+        fprintf(stderr, "wrote %s: %zu %s\n", a->output,
+                v->result.rows * (a->draws ? a->draws : 1), "rows");
+    return EXIT_DONE;
+}
+
+static int run_with(struct view *v)
+{
+    int code = set_options(v);
+    if (code) return code;
+    gsv_series *s = open_data(v->args, v->model);
+    if (!s) return EXIT_INPUT;
+    v->data = s;
+    int status = gsv_paths(v->model, s, &v->options, &v->result);
+    if (v->shown) fputs("\r\033[K", stderr);
+    code = status ? complain_last() : report(v);
+    gsv_smoothed_free(&v->result);
+    gsv_series_free(s);
+    return code;
+}
+
+int paths_run(const struct args *a)
+{
+    struct view v = {.args = a};
+    if (a->json && (!a->output ? !a->plot : !strcmp(a->output, "-")))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    v.model = m;
+    int code = run_with(&v);
+    free(v.time);
+    free(v.quantile);
+    gsv_model_free(m);
+    return code;
+}
