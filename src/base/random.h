@@ -18,7 +18,9 @@ enum random_purpose {
     RANDOM_BATCH,
     RANDOM_SCRAMBLE,
     RANDOM_OBSERVE,
-    RANDOM_SUPPORT
+    RANDOM_SUPPORT,
+    RANDOM_CHAIN,
+    RANDOM_ACCEPT
 };
 
 struct random_key {

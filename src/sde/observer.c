@@ -38,6 +38,11 @@ const struct stops *observer_stops(const struct observer *o)
     return &o->scan.stops;
 }
 
+void observer_turn(struct observer *o, size_t stop, uint32_t turn)
+{
+    o->scan.stops.stop[stop].turn = turn;
+}
+
 const double *observer_increment(const struct observer *o)
 {
     return o->scan.increment;

@@ -162,7 +162,8 @@ static size_t list_pairs(struct scan *s, size_t chunk)
                     .number = (n * s->J + i - at[-1]) * s->J + j - at[0],
                     .start = here[-1].time,
                     .length = here->time - here[-1].time,
-                    .end = here->time};
+                    .end = here->time,
+                    .turn = here->turn};
     }
     return count;
 }

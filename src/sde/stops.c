@@ -26,7 +26,8 @@ static int add_track(struct stops *s, size_t track)
         if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
         if (s->count > before)
             s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
-        s->stop[s->count++] = (struct stop){track, row, time};
+        s->stop[s->count++] =
+            (struct stop){.track = track, .row = row, .time = time};
     }
     s->first[track + 1] = s->count;
     return 0;

@@ -362,7 +362,7 @@ static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
     const double *mean = s->mean + stop * d, *L = s->root + stop * d * d;
     struct random_key key = {.seed = s->options->seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = iteration,
+                             .iteration = iteration + s->stops->stop[stop].turn,
                              .item = stop};
     for (size_t j = 0; j < J; j++)
         s->log_q[at + j] = -s->log_root[stop] - 0.5 * (double)n * LOG_TWO_PI;
