@@ -19,6 +19,24 @@ static bool chosen_by_user(const gsv_options *o)
            o->reference != GSV_REFERENCE_AUTO || o->form != GSV_FORM_AUTO;
 }
 
+/* For chains: likelihoods that are those of Euler's chain, densities for any
+ * theta. With linear references they are closer to the truth where the steps
+ * are fine enough for the drift, but unbounded where they are not, and chains
+ * go everywhere. Noise of a whole track's likelihood by about 1 does no harm,
+ * so a few points do. */
+static void plan_for_chains(const struct learner *l, gsv_options *o)
+{
+    enum { POINTS = 8, MOST_POINTS = 32, STEPS = 8 };
+    size_t points = POINTS * l->m->spec->dim;
+    if (!o->points) o->points = points < MOST_POINTS ? points : MOST_POINTS;
+    if (l->m->bridged || o->reference != GSV_REFERENCE_AUTO ||
+        o->form != GSV_FORM_AUTO)
+        return;
+    o->reference = GSV_REFERENCE_BROWNIAN;
+    o->form = GSV_FORM_ITO;
+    if (!o->steps && o->step == 0.0) o->steps = STEPS;
+}
+
 /* States that are not in the data: one step a gap, then some. */
 static void plan_for_latent(struct learner *l, const gsv_options *o)
 {
@@ -42,6 +60,7 @@ void effort_plan(struct learner *l)
     l->stages = 1;
     l->chosen = chosen_by_user(&o);
     if (spec_is_latent(l->m->spec)) {
+        if (l->o->method == GSV_METHOD_GIBBS) plan_for_chains(l, &o);
         plan_for_latent(l, &o);
         return;
     }

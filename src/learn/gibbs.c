@@ -174,10 +174,25 @@ static int start_chain(struct gibbs *g, size_t chain, const double *mode,
                 chain + 1);
 }
 
+/* The largest likelihood is known; more than this above it is none. */
+static const double ABOVE = 20.0, ABOVE_A_GAP = 1.0;
+
+static int set_ceiling(struct gibbs *g, const double *mode)
+{
+    struct target *t = &g->target;
+    struct level level;
+    for (size_t i = 0; i < t->slots; i++)
+        g->trial.turn[i] = 0;
+    int status = target_at(t, mode, g->trial.turn, g->trial.unit, &level);
+    if (isfinite(level.loglik))
+        t->ceiling = level.loglik + ABOVE + ABOVE_A_GAP * (double)t->slots;
+    return status;
+}
+
 static int start_chains(struct gibbs *g, const double *mode)
 {
     double *u = NEW(double, g->l->n);
-    int status = u ? 0 : GSV_NO_MEMORY;
+    int status = u ? set_ceiling(g, mode) : GSV_NO_MEMORY;
     for (size_t c = 0; !status && c < g->chains; c++)
         status = start_chain(g, c, mode, u);
     mem_free(u);
@@ -290,6 +305,7 @@ static int run(struct gibbs *g)
             int status = gibbs_move(g, c, (uint32_t)i);
             if (status) return status;
         }
+        if (i == warmup) l->refused = 0;
         if (i <= warmup) warm_up(g, &last, i);
         else keep_draws(g, i - warmup - 1);
         l->now.iteration = (double)i;

@@ -42,6 +42,8 @@ struct target {
     size_t *unit;                 /* (slots)                          */
     size_t *rank, *size;          /* (slots) in its unit; (units)     */
     bool random;                  /* whether there are numbers at all */
+    double ceiling; /* of a likelihood that can be one: above it, steps are
+                     * far too long for theta, which is refused             */
 };
 
 struct level {

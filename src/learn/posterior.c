@@ -109,6 +109,19 @@ static int note_numbers(const gsv_draws *d, gsv_record *r)
     return warn(d, rhat, ess, r);
 }
 
+/* Where chains came to thetas for which the steps are far too long. */
+static int warn_of_steps(const struct learner *l, gsv_record *r)
+{
+    char line[200] = "";
+    if (l->refused)
+        snprintf(line, sizeof line,
+                 "%zu proposals had likelihoods that cannot be: the steps are "
+                 "too long for these parameters; take more --steps, or "
+                 "narrower priors\n",
+                 l->refused);
+    return fit_record_warn(r, line);
+}
+
 int posterior_note(const struct learner *l, const gsv_draws *d, gsv_record *r)
 {
     size_t n = r->values;
@@ -124,5 +137,6 @@ int posterior_note(const struct learner *l, const gsv_draws *d, gsv_record *r)
     for (size_t i = 0; i < n * n; i++)
         r->correlation[i] = NAN;
     note_correlations(d, r);
-    return note_numbers(d, r);
+    int status = warn_of_steps(l, r);
+    return status ? status : note_numbers(d, r);
 }

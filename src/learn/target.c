@@ -51,14 +51,15 @@ enum { FEWEST_FOR_THREADS = 1 << 15 };
 
 static bool is_small(const struct learner *l, const gsv_options *o)
 {
-    if (spec_is_latent(l->m->spec) || o->step > 0.0) return false;
-    return (double)l->split.trains * (double)o->paths * (double)o->steps <
-           FEWEST_FOR_THREADS;
+    double pairs = (double)(o->points * o->points * l->s->rows);
+    double paths = (double)(o->paths * l->split.trains);
+    double each = spec_is_latent(l->m->spec) ? pairs : paths;
+    return !(o->step > 0.0) && each * (double)o->steps < FEWEST_FOR_THREADS;
 }
 
 int target_init(struct target *t, struct learner *l, const gsv_options *o)
 {
-    *t = (struct target){.l = l, .options = *o};
+    *t = (struct target){.l = l, .options = *o, .ceiling = INFINITY};
     t->options.gradient = t->options.richardson = t->options.delta = false;
     if (is_small(l, o)) t->options.threads = 1;
     int status = prior_init(&t->prior, l);
@@ -126,5 +127,9 @@ int target_at(struct target *t, const double *theta, const uint32_t *turn,
     if (t->all.observed) status = run_tracks(t, turn, unit);
     else run_groups(t, turn, unit);
     if (!status) level->loglik = target_sum(t, unit);
+    if (level->loglik > t->ceiling) {
+        level->loglik = -INFINITY;
+        t->l->refused++;
+    }
     return status;
 }
