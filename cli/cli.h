@@ -50,6 +50,7 @@ struct args {
     const char *model, *data;
     struct words files;    /* all that are no options         */
     struct words set, fix; /* name=value; name or name=value  */
+    struct words prior;    /* name~law(a,b)                   */
     bool json, quiet, help, gradient, paper, joint, wide;
     bool richardson, delta, strict, correlation, text;
     const char *time, *series;
@@ -59,6 +60,7 @@ struct args {
     const char *optimizer, *schedule, *errors;
     const char *resume; /* "" without a file of its own */
     const char *checkpoint, *trace;
+    const char *method, *samples;
     const char *at, *grid, *plot;
     const char *param, *range;
     const char *against, *from, *quantiles, *residuals;
@@ -225,6 +227,7 @@ int find_number(const gsv_model *m, const char *option, const char *name,
 /* --- record.c ----------------------------------------------------------- */
 
 extern const char *const OPTIMIZERS[], *const SCHEDULES[], *const ERRORS[];
+extern const char *const METHODS[];
 
 /* A fit's record for people: its likelihoods, and the parameters. */
 void print_likelihood(const gsv_record *r);

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "prior.h"
 #include "progress.h"
+#include "samples.h"
 #include "signals.h"
 #include "trace.h"
 
@@ -33,6 +35,27 @@ static int check_written(const struct args *a, const gsv_model *m,
         check_not_input(option, path, a->model))
         return EXIT_INPUT;
     return check_place(path);
+}
+
+/* Options that only one of the methods has. */
+static int check_method(const struct args *a, bool gibbs)
+{
+    if (gibbs && a->trace)
+        return complain(EXIT_INPUT, "--trace is for the largest likelihood; "
+                                    "--samples FILE has the draws of gibbs");
+    if (!gibbs && a->samples)
+        return complain(EXIT_INPUT, "--samples needs --method gibbs");
+    return 0;
+}
+
+/* The file of draws, found out and tried. */
+static int check_samples(const struct args *a, const gsv_model *m, char **path)
+{
+    *path = samples_path(a->samples, a->output);
+    if (!*path) return EXIT_NUMBERS;
+    if (check_written(a, m, "--samples", *path)) return EXIT_INPUT;
+    if (strcmp(*path, a->output) && !same_file(*path, a->model)) return 0;
+    return complain(EXIT_INPUT, "--samples %s is the fit's own file", *path);
 }
 
 static int check_outputs(const struct args *a, const gsv_model *m)
@@ -113,17 +136,19 @@ static int read_options(const struct args *a, const struct names *n,
 {
     *o = a->fit;
     int optimizer = (int)o->optimizer, schedule = (int)o->schedule;
-    int errors = (int)o->errors;
+    int errors = (int)o->errors, method = (int)o->method;
     if (estimator_options(a, &o->estimator) ||
         parse_choice("--optimizer", a->optimizer, OPTIMIZERS, &optimizer) ||
         parse_choice("--schedule", a->schedule, SCHEDULES, &schedule) ||
-        parse_choice("--errors", a->errors, ERRORS, &errors))
+        parse_choice("--errors", a->errors, ERRORS, &errors) ||
+        parse_choice("--method", a->method, METHODS, &method))
         return EXIT_INPUT;
     o->estimator.paths = a->paths;
     o->estimator.steps = a->steps;
     o->optimizer = (enum gsv_optimizer)optimizer;
     o->schedule = (enum gsv_schedule)schedule;
     o->errors = (enum gsv_errors)errors;
+    o->method = (enum gsv_method)method;
     o->fixed = n->fixed;
     o->fix = (const char *const *)n->fix;
     o->kept = n->kept;
@@ -148,8 +173,15 @@ static bool watch_iteration(void *user, const gsv_progress *now)
     return signals_caught();
 }
 
+static int write_all(const struct args *a, const gsv_model *m,
+                     const char *samples)
+{
+    if (gsv_model_write(m, a->output)) return complain_last();
+    return gsv_model_draws(m) ? samples_write(m, samples) : 0;
+}
+
 static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
-                 const gsv_fit_options *options)
+                 const gsv_fit_options *options, const char *samples)
 {
     struct watch w;
     gsv_fit_options o = *options;
@@ -161,8 +193,7 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
         signals_watch();
         int status = gsv_fit(m, s, &o);
         progress_end(&w.progress);
-        if (status) code = complain_last();
-        else if (gsv_model_write(m, a->output)) code = complain_last();
+        code = status ? complain_last() : write_all(a, m, samples);
     }
     int traced = trace_close(&w.trace);
     return code ? code : traced;
@@ -170,46 +201,99 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
 
 /* --- After -------------------------------------------------------------- */
 
-static int report(const struct args *a, const gsv_model *m)
+static int say_interrupted(const struct args *a, const gsv_record *r,
+                           const char *samples)
 {
-    const gsv_record *r = gsv_model_record(m);
-    bool stopped = r->ended == GSV_ENDED_STOPPED;
-    int code = EXIT_DONE;
-    if (a->json) code = print_json(record_json(m, r, a->output));
-    else if (!stopped) {
-        print_likelihood(r);
-        printf("written         %s\n", a->output);
-        code = print_estimates(m, r);
-    }
-    if (code) return code;
-    if (!a->quiet) say_warnings(r);
-    if (!a->quiet && r->ended == GSV_ENDED_TIME)
+    if (!samples)
+        return complain(EXIT_INTERRUPTED,
+                        "interrupted after %zu iterations; %s has the state: "
+                        "go on with --resume",
+                        r->iterations, a->output);
+    if (!r->draws)
+        return complain(EXIT_INTERRUPTED,
+                        "interrupted before the first draw; %s has the "
+                        "parameters as they were",
+                        a->output);
+    return complain(EXIT_INTERRUPTED,
+                    "interrupted after %zu draws of each chain; %s has them, "
+                    "and %s what they say",
+                    r->draws, samples, a->output);
+}
+
+static void say_time(const gsv_record *r)
+{
+    if (r->chains)
+        fprintf(stderr,
+                "note: the time limit ended it after %zu draws of each chain\n",
+                r->draws);
+    else
         fprintf(stderr,
                 "note: the time limit ended it after %zu iterations; go on "
                 "with --resume\n",
                 r->iterations);
-    if (!stopped) return EXIT_DONE;
-    return complain(EXIT_INTERRUPTED,
-                    "interrupted after %zu iterations; %s has the state: go on "
-                    "with --resume",
-                    r->iterations, a->output);
+}
+
+static json_t *result_json(const struct args *a, const gsv_model *m,
+                           const char *samples)
+{
+    json_t *j = record_json(m, gsv_model_record(m), a->output);
+    if (gsv_model_draws(m))
+        json_object_set_new(j, "samples", json_string(samples));
+    return j;
+}
+
+static int report(const struct args *a, const gsv_model *m, const char *samples)
+{
+    const gsv_record *r = gsv_model_record(m);
+    bool stopped = r->ended == GSV_ENDED_STOPPED;
+    int code = EXIT_DONE;
+    if (a->json) code = print_json(result_json(a, m, samples));
+    else if (!stopped || r->draws) {
+        print_likelihood(r);
+        printf("written         %s\n", a->output);
+        if (gsv_model_draws(m)) printf("draws           %s\n", samples);
+        code = print_estimates(m, r);
+    }
+    if (code) return code;
+    if (!a->quiet) say_warnings(r);
+    if (!a->quiet && r->ended == GSV_ENDED_TIME) say_time(r);
+    return stopped ? say_interrupted(a, r, samples) : EXIT_DONE;
+}
+
+/* With the options read: draws has a name where there will be any. */
+static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
+{
+    bool gibbs = o->method == GSV_METHOD_GIBBS;
+    char *samples = NULL;
+    gsv_series *s = NULL;
+    int code = check_method(a, gibbs);
+    if (!code && gibbs) code = check_samples(a, m, &samples);
+    if (!code) {
+        s = open_data(a, m);
+        if (!s) code = EXIT_INPUT;
+    }
+    if (!code) code = learn(a, m, s, o, samples);
+    if (!code) code = report(a, m, samples);
+    gsv_series_free(s);
+    free(samples);
+    return code;
 }
 
 static int run_with(const struct args *a, gsv_model *m)
 {
     gsv_fit_options o;
     struct names names = {0};
-    gsv_series *s = NULL;
+    struct priors priors = {0};
     int code = check_outputs(a, m);
     if (!code) code = names_read(a, m, &names);
+    if (!code) code = priors_read(&a->prior, &priors);
     if (!code) code = read_options(a, &names, &o);
     if (!code) {
-        s = open_data(a, m);
-        if (!s) code = EXIT_INPUT;
+        o.priors = priors.count;
+        o.prior = priors.prior;
+        code = run_options(a, m, &o);
     }
-    if (!code) code = learn(a, m, s, &o);
-    if (!code) code = report(a, m);
-    gsv_series_free(s);
+    priors_free(&priors);
     names_free(&names);
     return code;
 }

@@ -42,12 +42,15 @@ const struct verb VERBS[] = {
      "data\n"
      "suggest, unless --set or --fix says otherwise. Ctrl-C saves the state "
      "and\n"
-     "exits with code 130; the same command with --resume goes on.\n",
+     "exits with code 130; the same command with --resume goes on.\n"
+     "'--method gibbs' draws from the posterior instead, for formulas.\n",
      "  girsanov fit lorenz.sde data.csv -o lorenz.fit\n"
      "  girsanov fit lorenz.sde data.csv -o lorenz.fit --fix b=2.667\n"
      "  girsanov fit net.sde data.csv -o net.fit --time-limit 600 --trace "
      "t.csv\n"
-     "  girsanov fit net.sde data.csv -o net.fit --resume\n",
+     "  girsanov fit net.sde data.csv -o net.fit --resume\n"
+     "  girsanov fit ou.sde data.csv -o ou.fit --method gibbs --prior "
+     "'k~gamma(2,1)'\n",
      true, false, false, fit_run},
     {SUMMARY, "summary", "FIT", "what was learned, how, from which data",
      "Prints a fit's record: log-likelihood, estimates with standard errors\n"

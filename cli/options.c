@@ -19,7 +19,8 @@ enum kind {
     TEXT,
     OPTIONAL, /* a text behind '=', or none */
     SETTING,  /* NAME=V, as often as given  */
-    NAME      /* NAME or NAME=V, too        */
+    NAME,     /* NAME or NAME=V, too        */
+    PRIOR     /* NAME~law(a,b), too         */
 };
 
 struct option {
@@ -67,6 +68,8 @@ static const struct option OPTIONS[] = {
      "times inside of each gap, besides all rows (7; latent states: 0)"},
     {"--quantiles", NULL, PATHS, TEXT, AT(quantiles), "Q",
      "of the bands (0.05,0.5,0.95)"},
+    {"--method", NULL, FIT, TEXT, AT(method), "M",
+     "likelihood, or gibbs: draws from the posterior (likelihood)"},
     {"--optimizer", NULL, FIT, TEXT, AT(optimizer), "O",
      "auto, adam or lbfgs (auto: lbfgs, or adam where there is a network)"},
     {"--iterations", NULL, FIT, COUNT, AT(fit.iterations), "N",
@@ -102,6 +105,15 @@ static const struct option OPTIONS[] = {
      "go on from FILE, else from the checkpoint, else from -o"},
     {"--trace", NULL, FIT, TEXT, AT(trace), "FILE",
      "CSV with a row for every iteration"},
+    {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
+     "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its bounds)"},
+    {"--chains", NULL, FIT, COUNT, AT(fit.chains), "N", "gibbs: chains (4)"},
+    {"--warmup", NULL, FIT, COUNT, AT(fit.warmup), "N",
+     "gibbs: iterations of a chain before its draws (500)"},
+    {"--draws", NULL, FIT, COUNT, AT(fit.draws), "N",
+     "gibbs: draws of a chain (1000)"},
+    {"--samples", NULL, FIT, TEXT, AT(samples), "FILE",
+     "gibbs: the draws as CSV (the fit's name with .draws.csv)"},
     {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
      "of the estimates, also of more than 12"},
     {"--model", NULL, SUMMARY, FLAG, AT(text), NULL, "the model's text, too"},
@@ -269,6 +281,7 @@ static int store(const struct option *o, const char *text, struct args *a)
     case OPTIONAL: *(const char **)to = text ? text : ""; return 0;
     case TEXT: *(const char **)to = text; return 0;
     case SETTING:
+    case PRIOR:
     case NAME: return add_word(o, text, to);
     }
     return 0;
@@ -358,7 +371,7 @@ static int check_complete(const struct verb *verb, const struct args *a)
 /* Room for every word in each of the lists. */
 static int start_args(size_t count, struct args *a)
 {
-    const char **room = calloc(3 * (count + 1), sizeof *room);
+    const char **room = calloc(4 * (count + 1), sizeof *room);
     *a = (struct args){.seed = 1, .tracks = 1, .points = 21, .between = -1.0};
     a->fit = gsv_fit_options_default();
     a->files.word = room;
@@ -368,6 +381,7 @@ static int start_args(size_t count, struct args *a)
     }
     a->set.word = room + count + 1;
     a->fix.word = room + 2 * (count + 1);
+    a->prior.word = room + 3 * (count + 1);
     return 0;
 }
 

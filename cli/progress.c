@@ -204,6 +204,13 @@ static void draw(struct progress *p)
 void progress_show(struct progress *p, const gsv_progress *now)
 {
     if (p->quiet) return;
+    if (p->iterations != now->iterations) { /* of something else: the pace of
+                                             * before says nothing */
+        p->begun = false;
+        p->averaged = 0;
+        p->heldout = NAN;
+        p->iterations = now->iterations;
+    }
     average(p, now);
     if (!p->begun) {
         p->started = now->seconds;

@@ -13,10 +13,11 @@ struct progress {
     size_t restart;         /* of these averages                     */
     size_t averaged;        /* iterations in them                    */
     double loglik, error, heldout;
-    double started;   /* seconds at the first call, and ...        */
-    size_t done;      /* ... iterations before it, over restarts   */
-    double drawn;     /* seconds when the line was drawn           */
-    bool begun, late; /* late: the line is newer than what is seen */
+    double started;    /* seconds at the first call, and ...        */
+    size_t iterations; /* of these at most                         */
+    size_t done;       /* ... iterations before it, over restarts   */
+    double drawn;      /* seconds when the line was drawn           */
+    bool begun, late;  /* late: the line is newer than what is seen */
     char line[512];
 };
 

@@ -19,6 +19,8 @@ const char *const ERRORS[] = {[GSV_ERRORS_AUTO] = "auto",
                               [GSV_ERRORS_OBSERVED] = "observed",
                               [GSV_ERRORS_SANDWICH] = "sandwich",
                               NULL};
+const char *const METHODS[] = {
+    [GSV_METHOD_LIKELIHOOD] = "likelihood", [GSV_METHOD_GIBBS] = "gibbs", NULL};
 
 static const struct {
     const char *word, *sentence;
@@ -37,13 +39,32 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
+static void print_maximum(const gsv_record *r)
+{
+    int n = digits(r->error);
+    printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n, r->aic, n,
+           r->bic, r->free, plural(r->free));
+    printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
+           ENDS[r->ended].sentence, r->iterations, plural(r->iterations));
+    if (r->restarts > 1) printf(", best of %zu starts", r->restarts);
+    printf(", %.3g s\n", r->seconds);
+}
+
+static void print_chains(const gsv_record *r)
+{
+    printf("ended           gibbs: %s, %zu chain%s of %zu draw%s after %zu of "
+           "warm-up, %.3g s\n",
+           ENDS[r->ended].sentence, r->chains, plural(r->chains), r->draws,
+           plural(r->draws), r->warmup, r->seconds);
+}
+
 void print_likelihood(const gsv_record *r)
 {
     int n = digits(r->error);
     printf("log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) printf(" +- %.*f", n, r->error);
-    printf("  (%zu path%s, %zu step%s)\n", r->paths, plural(r->paths), r->steps,
-           plural(r->steps));
+    printf("  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
+           r->steps, plural(r->steps), r->chains ? "; at the means" : "");
     printf("per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.*f  from steps twice as long\n", n,
@@ -52,12 +73,8 @@ void print_likelihood(const gsv_record *r)
         printf("held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
                r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
                r->gaps + r->heldout_gaps);
-    printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n, r->aic, n,
-           r->bic, r->free, plural(r->free));
-    printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
-           ENDS[r->ended].sentence, r->iterations, plural(r->iterations));
-    if (r->restarts > 1) printf(", best of %zu starts", r->restarts);
-    printf(", %.3g s\n", r->seconds);
+    if (r->chains) print_chains(r);
+    else print_maximum(r);
 }
 
 /* A number in a column, or a dash where it is not known. */
@@ -81,9 +98,54 @@ static void print_estimate(const gsv_model *m, const gsv_record *r,
     putchar('\n');
 }
 
+/* --- Posteriors ----------------------------------------------------------- */
+
+static double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
+{
+    return r->posterior[(size_t)row * r->values + at];
+}
+
+/* The same in a narrower column; R-hat and sizes by decimals. */
+static void print_narrow(double x, int figures, int decimals)
+{
+    if (isnan(x)) printf(" %9s", "-");
+    else if (decimals >= 0) printf(" %9.*f", decimals, x);
+    else printf(" %9.*g", figures, x);
+}
+
+static void print_posterior(const gsv_model *m, const gsv_record *r,
+                            const struct number *n)
+{
+    char name[NAME_ROOM];
+    printf("%-12s", number_name(n, name));
+    print_narrow(gsv_model_value(m)[n->at], 5, -1);
+    print_narrow(r->error_of[n->at], 3, -1);
+    print_narrow(posterior(r, GSV_POSTERIOR_Q5, n->at), 4, -1);
+    print_narrow(posterior(r, GSV_POSTERIOR_MEDIAN, n->at), 4, -1);
+    print_narrow(posterior(r, GSV_POSTERIOR_Q95, n->at), 4, -1);
+    print_narrow(posterior(r, GSV_POSTERIOR_RHAT, n->at), 0, 3);
+    print_narrow(posterior(r, GSV_POSTERIOR_ESS_BULK, n->at), 0, 0);
+    print_narrow(posterior(r, GSV_POSTERIOR_ESS_TAIL, n->at), 0, 0);
+    putchar('\n');
+}
+
+static int print_posteriors(const gsv_model *m, const gsv_record *r)
+{
+    size_t count;
+    struct number *list = model_numbers(m, &count);
+    if (!list) return EXIT_NUMBERS;
+    printf("\n%-12s %9s %9s %9s %9s %9s %9s %9s %9s\n", "parameter", "mean",
+           "sd", "5 %", "50 %", "95 %", "R-hat", "ess_bulk", "ess_tail");
+    for (size_t i = 0; i < count; i++)
+        print_posterior(m, r, &list[i]);
+    free(list);
+    return EXIT_DONE;
+}
+
 int print_estimates(const gsv_model *m, const gsv_record *r)
 {
     size_t count;
+    if (r->posterior) return print_posteriors(m, r);
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
     if (count) printf("\n%-16s %14s", "parameter", "estimate");
@@ -126,6 +188,26 @@ static json_t *warnings_json(const gsv_record *r)
     return list;
 }
 
+static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
+{
+    static const char *const word[GSV_POSTERIORS] = {
+        [GSV_POSTERIOR_Q5] = "q5",
+        [GSV_POSTERIOR_MEDIAN] = "median",
+        [GSV_POSTERIOR_Q95] = "q95",
+        [GSV_POSTERIOR_RHAT] = "rhat",
+        [GSV_POSTERIOR_ESS_BULK] = "ess_bulk",
+        [GSV_POSTERIOR_ESS_TAIL] = "ess_tail",
+        [GSV_POSTERIOR_MCSE] = "mcse"};
+    json_t *j = json_object();
+    for (size_t i = 0; i < GSV_POSTERIORS; i++)
+        json_object_set_new(j, word[i],
+                            json_params(m, r->posterior + i * r->values, true));
+    json_object_set_new(j, "chains", json_count(r->chains));
+    json_object_set_new(j, "warmup", json_count(r->warmup));
+    json_object_set_new(j, "draws", json_count(r->draws));
+    return j;
+}
+
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
 {
     json_t *j = json_object();
@@ -149,14 +231,21 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "steps", json_count(r->steps));
     json_object_set_new(j, "flagged", json_count(r->flagged));
     json_object_set_new(j, "optimizer", json_string(OPTIMIZERS[r->optimizer]));
+    json_object_set_new(
+        j, "method",
+        json_string(
+            METHODS[r->chains ? GSV_METHOD_GIBBS : GSV_METHOD_LIKELIHOOD]));
     json_object_set_new(j, "ended", json_string(ENDS[r->ended].word));
     json_object_set_new(j, "iterations", json_count(r->iterations));
     json_object_set_new(j, "restarts", json_count(r->restarts));
     json_object_set_new(j, "seconds", json_number(r->seconds));
     json_object_set_new(j, "seed", json_count(r->seed));
-    json_object_set_new(j, "errors_from", json_string(ERRORS[r->errors]));
+    json_object_set_new(
+        j, "errors_from",
+        json_string(r->chains ? "posterior" : ERRORS[r->errors]));
     json_object_set_new(j, "warnings", warnings_json(r));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
+    if (r->posterior) json_object_set_new(j, "posterior", posterior_json(m, r));
     return j;
 }

@@ -367,8 +367,33 @@ enum gsv_errors {
     GSV_ERRORS_AUTO,
     GSV_ERRORS_NONE,
     GSV_ERRORS_OBSERVED,
-    GSV_ERRORS_SANDWICH
+    GSV_ERRORS_SANDWICH,
+    GSV_ERRORS_POSTERIOR /* of gibbs, and of nothing else */
 };
+
+/* The parameters of the largest likelihood; or their posterior law, by Markov
+ * chains that alternate between paths and parameters (formulas only). */
+enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
+
+/* Prior laws of a parameter's numbers, cut off at its bounds. Without one a
+ * prior is flat inside of the bounds, in the parameter's own units. */
+enum gsv_law {
+    GSV_LAW_NORMAL,      /* mean a, deviation b                        */
+    GSV_LAW_LOGNORMAL,   /* of the logarithm: mean a, deviation b      */
+    GSV_LAW_HALFNORMAL,  /* deviation a of the whole; from 0 on        */
+    GSV_LAW_UNIFORM,     /* from a to b                                */
+    GSV_LAW_GAMMA,       /* shape a, rate b                            */
+    GSV_LAW_EXPONENTIAL, /* rate a                                     */
+    GSV_LAW_BETA,        /* shapes a and b                             */
+    GSV_LAW_CAUCHY       /* middle a, half width b                     */
+};
+
+typedef struct gsv_prior {
+    const char *name; /* a parameter, or an element `A[1,2]`; the last prior
+                       * that names a number holds for it */
+    enum gsv_law law;
+    double a, b;
+} gsv_prior;
 
 /* Where a fit stands, at every iteration. */
 typedef struct gsv_progress {
@@ -410,6 +435,12 @@ typedef struct gsv_fit_options {
     const char *checkpoint;  /* a file to write, or NULL                */
     double every;            /* seconds from one to the next; 30        */
     const char *resume;      /* a checkpoint to go on from, or NULL     */
+    enum gsv_method method;
+    size_t chains; /* of gibbs: 4, from different starts          */
+    size_t warmup; /* iterations of each that are not kept; 500   */
+    size_t draws;  /* that are; 1000                              */
+    size_t priors;
+    const gsv_prior *prior;
     /* Called after every iteration; true ends the fit, which can then be
      * resumed. */
     bool (*progress)(void *user, const gsv_progress *p);
@@ -451,7 +482,23 @@ typedef struct gsv_record {
     double *low, *high;  /* (values) 95 % intervals; NaN where none      */
     double *correlation; /* (values, values), NaN where none, or NULL    */
     char *warning;       /* what is not to be trusted, a line each, or "" */
+    /* With gibbs, values are posterior means, error_of deviations, low and high
+     * 2.5 and 97.5 % of the draws; else 0 and NULL. */
+    size_t chains, warmup, draws;
+    double *posterior; /* (GSV_POSTERIORS, values); NaN where not learned */
 } gsv_record;
+
+/* Rows of a record's posterior. */
+enum gsv_posterior {
+    GSV_POSTERIOR_Q5,
+    GSV_POSTERIOR_MEDIAN,
+    GSV_POSTERIOR_Q95,
+    GSV_POSTERIOR_RHAT,
+    GSV_POSTERIOR_ESS_BULK,
+    GSV_POSTERIOR_ESS_TAIL,
+    GSV_POSTERIOR_MCSE, /* standard error of the mean */
+    GSV_POSTERIORS
+};
 
 /* Learns the model's parameters from data, starting from their values. On
  * success the model has the learned values, and a record. After a failure it
@@ -460,6 +507,19 @@ int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
 
 /* Of a model that was fitted, or read from a fit; else NULL. */
 const gsv_record *gsv_model_record(const gsv_model *m);
+
+/* The draws of a gibbs fit, which a file does not keep. */
+typedef struct gsv_draws {
+    size_t chains, draws, numbers;
+    size_t *place; /* (numbers) among the model's values                  */
+    double *value; /* (numbers, chains, draws)                            */
+    double *lp;    /* (chains, draws) log of the posterior density of the
+                    * values, up to a constant, by the paths of the draw  */
+} gsv_draws;
+
+/* Of a model that was just fitted by gibbs, until the next fit; else NULL.
+ * Borrowed. */
+const gsv_draws *gsv_model_draws(const gsv_model *m);
 
 /* Writes the model with its values and its record as a fit (docs/FORMAT.md);
  * gsv_model_read() reads it. The file appears whole or not at all. */

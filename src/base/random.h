@@ -23,7 +23,9 @@ enum random_purpose {
     RANDOM_PARAMETERS,
     RANDOM_RESIDUAL,
     RANDOM_PATHS,
-    RANDOM_STRAND
+    RANDOM_STRAND,
+    RANDOM_CHAIN,
+    RANDOM_ACCEPT
 };
 
 struct random_key {

@@ -26,8 +26,6 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     if (!o->steps && o->step == 0.0) {
         l->stages = 2;
         l->stage[0].steps = 1;
-        l->stage[0].reference = GSV_REFERENCE_LINEAR;
-        l->stage[0].form = GSV_FORM_MIDPOINT;
         l->stage[1].steps = 4;
     }
     l->chosen = true;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "learn/learner.h"
+#include "learn/gibbs.h"
 #include "sde/fit_record.h"
 
 /* Under the last estimate an error is to be seen, and its pilots need some
@@ -135,6 +135,7 @@ static int warn_of_gaps(gsv_record *r)
 
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
+    if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
     bool net = l->m->spec->nets > 0;
     return net ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
@@ -150,7 +151,10 @@ int finish(struct learner *l, const double *theta, bool whole)
     if (!status && whole) status = warn_of_gaps(r);
     if (!status && whole) {
         r->errors = errors_wanted(l);
-        if (r->errors != GSV_ERRORS_NONE) status = uncertainty(l, theta, r);
+        if (r->errors == GSV_ERRORS_POSTERIOR)
+            status = posterior_note(l, l->m->draws, r);
+        else if (r->errors != GSV_ERRORS_NONE)
+            status = uncertainty(l, theta, r);
     }
     learner_set(l, theta);
     r->seconds = learner_seconds(l);

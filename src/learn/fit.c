@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "learn/learner.h"
+#include "learn/gibbs.h"
 #include "learn/start.h"
 #include "sde/fit_record.h"
 #include "sde/theta.h"
@@ -25,7 +25,10 @@ gsv_fit_options gsv_fit_options_default(void)
                              .average = 0.98,
                              .heldout = -1.0,
                              .patience = 0.2,
-                             .every = 30.0};
+                             .every = 30.0,
+                             .chains = 4,
+                             .warmup = 500,
+                             .draws = 1000};
 }
 
 /* --- The clock ---------------------------------------------------------- */
@@ -101,6 +104,37 @@ static int check_options(const gsv_fit_options *o)
     if (!o->restarts) return fail(GSV_BAD_INPUT, "restarts begin at 1");
     if (o->iterations > 4000000000u)
         return fail(GSV_BAD_INPUT, "at most 4e9 iterations");
+    return 0;
+}
+
+/* Of the method: what belongs to the other one would be passed over. */
+static int check_method(const struct learner *l, const gsv_fit_options *o)
+{
+    if (o->method == GSV_METHOD_LIKELIHOOD) {
+        if (!o->priors && o->errors != GSV_ERRORS_POSTERIOR) return 0;
+        return fail(GSV_BAD_INPUT, "priors and posterior errors are for the "
+                                   "method gibbs");
+    }
+    if (l->m->spec->nets)
+        return fail(GSV_BAD_INPUT, "the method gibbs is for models of formulas "
+                                   "alone; this one has a network");
+    if (o->checkpoint || o->resume)
+        return fail(GSV_BAD_INPUT, "the method gibbs has no checkpoints and "
+                                   "cannot be resumed");
+    if (o->estimator.richardson || o->estimator.delta)
+        return fail(GSV_BAD_INPUT,
+                    "richardson and delta would spoil a posterior: they are "
+                    "not unbiased; take more steps or paths");
+    if (o->errors != GSV_ERRORS_AUTO && o->errors != GSV_ERRORS_POSTERIOR)
+        return fail(GSV_BAD_INPUT, "the method gibbs has errors from its draws "
+                                   "alone");
+    if (o->heldout > 0.0)
+        return fail(GSV_BAD_INPUT, "the method gibbs holds no gaps out");
+    if (!o->chains || !o->draws || o->chains > 1000 ||
+        (double)(o->draws + o->warmup) * (double)o->chains > 1e9)
+        return fail(GSV_BAD_INPUT,
+                    "chains are from 1 to 1000, draws from 1 on, and all "
+                    "iterations together at most 1e9");
     return 0;
 }
 
@@ -284,6 +318,19 @@ static int start_from_data(struct learner *l)
     return status;
 }
 
+/* Before anything takes long. */
+static int check_priors(const struct learner *l)
+{
+    struct prior p = {0};
+    if (l->o->method != GSV_METHOD_GIBBS) return 0;
+    if (!l->free)
+        return fail(GSV_BAD_INPUT, "all parameters are fixed: there is nothing "
+                                   "that could have a posterior");
+    int status = prior_init(&p, l);
+    prior_free(&p);
+    return status;
+}
+
 static int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
@@ -291,6 +338,7 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
                          &l->champion, &l->first, &l->move};
     l->began = l->saved = clock_seconds();
     int status = check_options(o);
+    if (!status) status = check_method(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
     choose_defaults(l, o);
@@ -305,6 +353,7 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
     status = select_all(l->m, o->fixed, o->fix, l->fixed);
     for (size_t i = 0; i < n; i++)
         l->free += !l->fixed[i];
+    if (!status) status = check_priors(l);
     if (!status)
         status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
                             l->ramp ? 2 * o->batch : o->batch);
@@ -442,7 +491,9 @@ static int run_fit(struct learner *l)
     if (status) return status;
     set_units(l);
     status = run_restarts(l);
-    return status ? status : conclude(l);
+    if (status) return status;
+    bool sampled = l->o->method == GSV_METHOD_GIBBS && !can_go_on(l);
+    return sampled ? gibbs(l, l->champion) : conclude(l);
 }
 
 /* The record of before comes back where nothing has come of the fit. */
@@ -458,10 +509,14 @@ int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
     memcpy(l.kept, m->value, values * sizeof *l.kept);
     m->record = NULL;
     m->state = (struct tensors){0};
+    draws_free(m->draws);
+    m->draws = NULL;
     int status = learner_init(&l, &o);
     if (!status) status = run_fit(&l);
     if (status) {
         memcpy(m->value, l.kept, values * sizeof *l.kept);
+        draws_free(m->draws);
+        m->draws = NULL;
         fit_record_free(m->record);
         tensors_free(&m->state);
         m->record = record;

@@ -69,8 +69,9 @@ struct learner {
 
     double began, saved; /* on the clock */
     enum gsv_ended ended;
-    int failed;   /* a checkpoint could not be written     */
-    bool resumed; /* what a checkpoint kept is in place    */
+    int failed;     /* a checkpoint could not be written     */
+    size_t refused; /* likelihoods that cannot be, of chains: gibbs.h */
+    bool resumed;   /* what a checkpoint kept is in place    */
 };
 
 /* Seconds since the fit began, with what came before. */

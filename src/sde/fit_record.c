@@ -50,7 +50,32 @@ void fit_record_free(gsv_record *r)
     mem_free(r->low);
     mem_free(r->high);
     mem_free(r->correlation);
+    mem_free(r->posterior);
     mem_free(r);
+}
+
+gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
+{
+    gsv_draws *d = NEW(gsv_draws, 1);
+    if (!d) return NULL;
+    *d = (gsv_draws){.chains = chains,
+                     .draws = draws,
+                     .numbers = numbers,
+                     .place = NEW(size_t, numbers),
+                     .value = NEW(double, chains *draws *numbers),
+                     .lp = NEW(double, chains *draws)};
+    if (d->place && d->value && d->lp) return d;
+    draws_free(d);
+    return NULL;
+}
+
+void draws_free(gsv_draws *d)
+{
+    if (!d) return;
+    mem_free(d->place);
+    mem_free(d->value);
+    mem_free(d->lp);
+    mem_free(d);
 }
 
 int fit_record_warn(gsv_record *r, const char *lines)
@@ -66,13 +91,14 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The table ---------------------------------------------------------- */
 
-enum kind { COUNT, REAL, SEED, OPTIMIZER, ENDED, ERRORS };
+/* A LATER count is one that files of before do not have. */
+enum kind { COUNT, LATER, REAL, SEED, OPTIMIZER, ENDED, ERRORS };
 
 static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", NULL};
 static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
-static const char *const SOURCES[] = {"auto", "none", "observed", "sandwich",
-                                      NULL};
+static const char *const SOURCES[] = {"auto",     "none",      "observed",
+                                      "sandwich", "posterior", NULL};
 static const char *const *const WORDS[] = {
     [OPTIMIZER] = OPTIMIZERS, [ENDED] = ENDS, [ERRORS] = SOURCES};
 
@@ -103,6 +129,9 @@ static const struct {
     {"free", COUNT, AT(free)},
     {"aic", REAL, AT(aic)},
     {"bic", REAL, AT(bic)},
+    {"chains", LATER, AT(chains)},
+    {"warmup", LATER, AT(warmup)},
+    {"draws", LATER, AT(draws)},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
@@ -110,7 +139,8 @@ static json_t *get_field(const void *from, enum kind kind)
 {
     double real;
     switch (kind) {
-    case COUNT: return json_integer((json_int_t) * (const size_t *)from);
+    case COUNT:
+    case LATER: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
     case REAL:
         real = *(const double *)from;
@@ -126,6 +156,9 @@ static json_t *get_field(const void *from, enum kind kind)
 static bool set_field(const json_t *json, enum kind kind, void *to)
 {
     switch (kind) {
+    case LATER:
+        if (!json) return true;
+        /* fall through */
     case COUNT:
         *(size_t *)to = (size_t)json_integer_value(json);
         return json_is_integer(json) && json_integer_value(json) >= 0;
@@ -182,6 +215,9 @@ int fit_record_put(const gsv_record *r, struct tensors *t)
     if (!status && r->correlation)
         status =
             tensors_add(t, "@correlation", 2, (size_t[]){n, n}, r->correlation);
+    if (!status && r->posterior)
+        status = tensors_add(t, "@posterior", 2, (size_t[]){GSV_POSTERIORS, n},
+                             r->posterior);
     return status;
 }
 
@@ -247,6 +283,12 @@ int fit_record_take(const gsv_model *m, const struct tensors *t,
         status = r->correlation ? take_array(t, "@correlation", n * n, path,
                                              r->correlation)
                                 : GSV_NO_MEMORY;
+    }
+    if (!status && tensors_find(t, "@posterior")) {
+        r->posterior = NEW(double, GSV_POSTERIORS *n);
+        status = r->posterior ? take_array(t, "@posterior", GSV_POSTERIORS * n,
+                                           path, r->posterior)
+                              : GSV_NO_MEMORY;
     }
     if (status) fit_record_free(r);
     else *record = r;

@@ -17,4 +17,8 @@ int fit_record_put(const gsv_record *r, struct tensors *t);
 int fit_record_take(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **r);
 
+/* Room for draws of so many numbers. */
+gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers);
+void draws_free(gsv_draws *d);
+
 #endif

@@ -11,6 +11,8 @@ struct gap {
     size_t number;          /* among all: random numbers hang on it */
     double start, length;   /* in time                          */
     double end;
+    uint32_t turn; /* added to the iteration of its random numbers: 0, but
+                    * where gaps get other ones one by one (learn/gibbs.h) */
 };
 
 /* The knots of one input in one track are those of its rows that have it. */

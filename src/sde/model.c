@@ -180,6 +180,7 @@ void gsv_model_free(gsv_model *m)
     mem_free(m->drift_param);
     mem_free(m->text);
     fit_record_free(m->record);
+    draws_free(m->draws);
     tensors_free(&m->state);
     mem_free(m);
 }
@@ -249,6 +250,11 @@ bool gsv_model_is_noise(const gsv_model *m, size_t i)
 const char *gsv_model_text(const gsv_model *m)
 {
     return m->text;
+}
+
+const gsv_draws *gsv_model_draws(const gsv_model *m)
+{
+    return m->draws;
 }
 
 const gsv_record *gsv_model_record(const gsv_model *m)

@@ -48,6 +48,7 @@ struct gsv_model {
     bool calls;           /* whether the drift is a C callback      */
     char *text;           /* what it was made from, or ""           */
     gsv_record *record;   /* of a fit, or NULL                      */
+    gsv_draws *draws;     /* of a gibbs fit, or NULL                */
     struct tensors state; /* of an optimiser that can be resumed    */
 };
 

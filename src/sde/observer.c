@@ -58,6 +58,14 @@ const struct stops *observer_stops(const struct observer *o)
     return is_joint(o) ? &o->joint.stops : &o->scan.stops;
 }
 
+void observer_turn(struct observer *o, size_t stop, uint32_t turn)
+{
+    struct stops *s = o->kind == GSV_OBSERVE_PARTICLE ? &o->particle.stops
+                      : is_joint(o)                   ? &o->joint.stops
+                                                      : &o->scan.stops;
+    s->stop[stop].turn = turn;
+}
+
 const double *observer_increment(const struct observer *o)
 {
     if (o->kind == GSV_OBSERVE_PARTICLE) return o->particle.increment;

@@ -32,6 +32,9 @@ const struct stops *observer_stops(const struct observer *o);
 const double *observer_increment(const struct observer *o);
 int observer_fill(const struct observer *o, gsv_result *r);
 
+/* Other random numbers for one stop alone: added to the iteration. */
+void observer_turn(struct observer *o, size_t stop, uint32_t turn);
+
 /* gsv_loglik() of a model with latent states. */
 int observer_loglik(const gsv_model *m, const gsv_series *s,
                     const gsv_options *o, const double *guide,

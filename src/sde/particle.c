@@ -142,7 +142,7 @@ static void draw_normals(struct particle *p, size_t stop, uint32_t iteration)
     double *log_q = p->support.log_q, *z = p->line;
     struct random_key key = {.seed = p->options.seed,
                              .purpose = RANDOM_RESAMPLE,
-                             .iteration = iteration,
+                             .iteration = iteration + p->stops.stop[stop].turn,
                              .item = stop};
     random_uniforms(&key, 1, 1, 0, K, p->flip);
     key.purpose = RANDOM_SUPPORT;
@@ -295,7 +295,7 @@ static void resample(struct particle *p, size_t stop, uint32_t iteration)
     double offset, sum = 0.0;
     struct random_key key = {.seed = p->options.seed,
                              .purpose = RANDOM_RESAMPLE,
-                             .iteration = iteration,
+                             .iteration = iteration + p->stops.stop[stop].turn,
                              .item = stop};
     random_uniforms(&key, 0, 1, 0, 1, &offset);
     sort(p, stop);

@@ -22,6 +22,7 @@
 struct stop {
     size_t track, row;
     double time;
+    uint32_t turn; /* as that of a gap: added to the iteration of numbers */
 };
 
 /* What is known of a track. Rows of arrays are stops apart. */

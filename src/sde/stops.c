@@ -26,7 +26,8 @@ static int add_track(struct stops *s, size_t track)
         if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
         if (s->count > before)
             s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
-        s->stop[s->count++] = (struct stop){track, row, time};
+        s->stop[s->count++] =
+            (struct stop){.track = track, .row = row, .time = time};
     }
     s->first[track + 1] = s->count;
     return 0;
@@ -74,8 +75,9 @@ int stops_divide(struct stops *s, size_t steps, double longest)
         double from = parts > 1 ? s->stop[n - 1].time : end.time;
         double part = (end.time - from) / (double)parts;
         for (size_t k = 1; k < parts; k++)
-            all[at++] =
-                (struct stop){end.track, NO_ROW, from + part * (double)k};
+            all[at++] = (struct stop){.track = end.track,
+                                      .row = NO_ROW,
+                                      .time = from + part * (double)k};
         all[at++] = end;
         s->longest = fmax(s->longest, part);
     }

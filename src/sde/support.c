@@ -231,7 +231,7 @@ static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
     double width = width_of(n);
     struct random_key key = {.seed = s->options->seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = iteration,
+                             .iteration = iteration + s->stops->stop[stop].turn,
                              .item = stop};
     for (size_t j = 0; j < J; j++)
         s->log_q[at + j] =

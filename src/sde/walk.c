@@ -47,10 +47,11 @@ static void middles(const struct scratch *s, const struct piece *p, size_t P)
 void draw_begin(const struct estimate *e, struct scratch *s,
                 const struct piece *p, enum random_purpose purpose)
 {
-    s->draw.key = (struct random_key){.seed = e->options->seed,
-                                      .purpose = purpose,
-                                      .iteration = e->iteration,
-                                      .item = p->context->gap->number};
+    s->draw.key =
+        (struct random_key){.seed = e->options->seed,
+                            .purpose = purpose,
+                            .iteration = e->iteration + p->context->gap->turn,
+                            .item = p->context->gap->number};
     draw_start(&s->draw, p->context->M, p->k0, p->K, s->weigh);
 }
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The draws of a posterior as CSV: .chain, .iteration, .draw, lp__, and a
+ * column for every number that was learned. */
+#ifndef SAMPLES_H
+#define SAMPLES_H
+
+#include "cli.h"
+
+/* Where draws go: as asked for, or beside the fit, m.fit -> m.draws.csv. The
+ * text is yours; NULL after a message. */
+char *samples_path(const char *asked, const char *fit);
+
+/* 0, or a message. */
+int samples_write(const gsv_model *m, const char *path);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* What draws say, for the record of a fit. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/chain_stats.h"
+#include "base/memory.h"
+#include "learn/gibbs.h"
+#include "sde/fit_record.h"
+
+static double mean_of(size_t n, const double *x)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
+int posterior_values(struct learner *l, const gsv_draws *d)
+{
+    size_t all = d->chains * d->draws;
+    for (size_t i = 0; i < d->numbers; i++)
+        l->m->value[d->place[i]] = mean_of(all, d->value + i * all);
+    return 0;
+}
+
+static void note_number(const struct chain_stats *c, size_t at, gsv_record *r)
+{
+    double row[GSV_POSTERIORS] = {
+        [GSV_POSTERIOR_Q5] = c->q5,
+        [GSV_POSTERIOR_MEDIAN] = c->median,
+        [GSV_POSTERIOR_Q95] = c->q95,
+        [GSV_POSTERIOR_RHAT] = c->rhat,
+        [GSV_POSTERIOR_ESS_BULK] = c->ess_bulk,
+        [GSV_POSTERIOR_ESS_TAIL] = c->ess_tail,
+        [GSV_POSTERIOR_MCSE] = c->mcse,
+    };
+    r->error_of[at] = c->sd;
+    r->low[at] = c->q2;
+    r->high[at] = c->q98;
+    for (size_t i = 0; i < GSV_POSTERIORS; i++)
+        r->posterior[i * r->values + at] = row[i];
+}
+
+static double correlation(size_t n, const double *x, const double *y)
+{
+    double mx = mean_of(n, x), my = mean_of(n, y), xy = 0, xx = 0, yy = 0;
+    for (size_t i = 0; i < n; i++) {
+        xy += (x[i] - mx) * (y[i] - my);
+        xx += (x[i] - mx) * (x[i] - mx);
+        yy += (y[i] - my) * (y[i] - my);
+    }
+    return xy / sqrt(xx * yy);
+}
+
+static void note_correlations(const gsv_draws *d, gsv_record *r)
+{
+    size_t all = d->chains * d->draws;
+    for (size_t i = 0; i < d->numbers; i++)
+        for (size_t j = 0; j < d->numbers; j++)
+            r->correlation[d->place[i] * r->values + d->place[j]] =
+                i == j
+                    ? 1.0
+                    : correlation(all, d->value + i * all, d->value + j * all);
+}
+
+/* --- Words -----------------------------------------------------------------
+ */
+
+static const double LARGEST_RHAT = 1.01;
+enum { FEWEST_A_CHAIN = 100 };
+
+static int warn(const gsv_draws *d, double rhat, double ess, gsv_record *r)
+{
+    char line[300] = "";
+    double fewest = FEWEST_A_CHAIN * (double)d->chains;
+    if (!isfinite(rhat) || !isfinite(ess))
+        snprintf(line, sizeof line,
+                 "too few draws to tell whether the chains agree\n");
+    else if (rhat > LARGEST_RHAT)
+        snprintf(line, sizeof line,
+                 "the chains do not agree yet: R-hat is up to %.3f, but should "
+                 "be below %.2f; take a longer --warmup and more --draws, or "
+                 "priors for what the data do not tell\n",
+                 rhat, LARGEST_RHAT);
+    int status = fit_record_warn(r, line);
+    if (status || !(ess < fewest)) return status;
+    snprintf(line, sizeof line,
+             "the draws are worth only %.0f independent ones where they are "
+             "worth least; intervals need about %.0f: take more --draws\n",
+             ess, fewest);
+    return fit_record_warn(r, line);
+}
+
+static int note_numbers(const gsv_draws *d, gsv_record *r)
+{
+    double rhat = 1.0, ess = INFINITY;
+    size_t all = d->chains * d->draws;
+    for (size_t i = 0; i < d->numbers; i++) {
+        struct chain_stats c;
+        int status = chain_stats(d->chains, d->draws, d->value + i * all, &c);
+        if (status) return status;
+        note_number(&c, d->place[i], r);
+        double least =
+            isnan(c.ess_tail) ? c.ess_bulk : fmin(c.ess_bulk, c.ess_tail);
+        rhat = isnan(c.rhat) ? NAN : isnan(rhat) ? NAN : fmax(rhat, c.rhat);
+        ess = isnan(least) ? NAN : isnan(ess) ? NAN : fmin(ess, least);
+    }
+    return warn(d, rhat, ess, r);
+}
+
+/* Where chains came to thetas for which the steps are far too long. */
+static int warn_of_steps(const struct learner *l, gsv_record *r)
+{
+    char line[200] = "";
+    if (l->refused)
+        snprintf(line, sizeof line,
+                 "%zu proposals had likelihoods that cannot be: the steps are "
+                 "too long for these parameters; take more --steps, or "
+                 "narrower priors\n",
+                 l->refused);
+    return fit_record_warn(r, line);
+}
+
+int posterior_note(const struct learner *l, const gsv_draws *d, gsv_record *r)
+{
+    size_t n = r->values;
+    r->chains = d->chains;
+    r->draws = d->draws;
+    r->warmup = l->o->warmup;
+    r->aic = r->bic = NAN; /* they are of a maximum */
+    r->posterior = NEW(double, GSV_POSTERIORS *n);
+    r->correlation = NEW(double, n *n);
+    if (!r->posterior || !r->correlation) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < GSV_POSTERIORS * n; i++)
+        r->posterior[i] = NAN;
+    for (size_t i = 0; i < n * n; i++)
+        r->correlation[i] = NAN;
+    note_correlations(d, r);
+    int status = warn_of_steps(l, r);
+    return status ? status : note_numbers(d, r);
+}
