@@ -371,7 +371,8 @@ static void draw_count(struct joint *j, size_t stop, size_t obs, size_t row,
     const struct obs_spec *o = obs_of(j, obs);
     struct random_key key = {.seed = j->options.seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = j->iteration,
+                             .iteration =
+                                 j->iteration + j->stops.stop[stop].turn,
                              .item = (((uint64_t)obs + 1) << 40) + stop};
     size_t K = j->K, n = j->conjugate.row[obs + 1] - j->conjugate.row[obs];
     bool rate = o->law == LAW_POISSON;

@@ -132,7 +132,7 @@ size_t joint_normals(struct joint *j, size_t stop)
     size_t row = (stop - j->stops.first[here->track]) * j->support.d;
     struct random_key key = {.seed = j->options.seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = j->iteration,
+                             .iteration = j->iteration + here->turn,
                              .item = here->track};
     if (j->options.random == GSV_RANDOM_IID)
         random_normals(&key, row, n, 0, j->K, j->z);
