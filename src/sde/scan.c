@@ -15,7 +15,7 @@
 #include "base/lanes.h"
 #include "base/vector_math.h"
 
-enum { MOST_PAIRS = 1 << 16 };
+enum { MOST_PAIRS = 1 << 18 };
 
 size_t scan_first(const struct scan *s, size_t chunk)
 {
