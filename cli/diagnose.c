@@ -81,16 +81,23 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     char text[120];
     printf("log-likelihood  %.6g", r->loglik);
     if (isfinite(r->error)) printf(" +- %.2g", r->error);
-    printf(", %zu %s\n", r->groups, o->joint ? "series" : "gaps");
-    printf("effective paths %.1f at worst, %.1f in the middle, of %zu\n",
-           r->ess_min, median_ess(r), r->paths);
+    printf(", %zu %s\n", r->groups,
+           r->observe ? "rows"
+           : o->joint ? "series"
+                      : "gaps");
+    printf("effective %s %.1f at worst, %.1f in the middle, of %zu\n",
+           r->observe ? "size " : "paths", r->ess_min, median_ess(r), r->paths);
     if (isfinite(r->khat_max) && r->paths > 1)
         printf("k-hat           %.2f at worst\n", r->khat_max);
-    if (r->paths > 1)
+    if (r->paths > 1 && !r->observe)
         printf("bias of the log %+.2g by the delta method\n", r->log_bias);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.3g  from steps twice as long\n",
                r->discretisation);
+    if (r->observe) {
+        printf("estimator       %s\n", OBSERVERS[r->observe]);
+        return;
+    }
     printf("reference       %s\n", references_used(r, text));
     printf("form            %s\n", forms_used(r, text));
 }
@@ -108,8 +115,8 @@ static void advise(const gsv_options *o, const gsv_result *r)
     if (weights && o->joint) puts("  average gap by gap: leave --joint away");
     if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
         puts("  draw bridges that follow the drift: --reference auto");
-    bool observed = o->observe && !o->joint;
-    if (weights && observed && o->observe == GSV_OBSERVE_CONJUGATE)
+    bool observed = r->observe != GSV_OBSERVE_AUTO;
+    if (weights && r->observe == GSV_OBSERVE_CONJUGATE)
         puts("  draw states that follow the equation: --observe scan or "
              "variational");
     if (weights)
@@ -121,7 +128,7 @@ static void advise(const gsv_options *o, const gsv_result *r)
 /* Not more than what was looked at. */
 static void praise(const gsv_result *r)
 {
-    if (r->steps == 1)
+    if (r->steps == 1 && !r->observe)
         puts("\nNothing can be checked with one step a gap: compare with "
              "--steps 2.");
     else if (r->paths == 1)

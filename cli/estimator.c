@@ -96,7 +96,8 @@ const char *forms_used(const gsv_result *r, char room[120])
 
 void say_effort(const gsv_options *o, const gsv_result *r)
 {
-    if (r->paths > o->paths && r->paths < 2 * o->paths && !(o->tolerance > 0.0))
+    if (!r->observe && r->paths > o->paths && r->paths < 2 * o->paths &&
+        !(o->tolerance > 0.0))
         fprintf(stderr,
                 "note: %zu paths instead of %zu: Sobol' points come in "
                 "powers of two\n",

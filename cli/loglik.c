@@ -27,6 +27,8 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     json_object_set_new(j, "reference", json_string(references_used(r, text)));
     json_object_set_new(j, "form", json_string(forms_used(r, text)));
     json_object_set_new(j, "random", json_string(RANDOMS[o->random]));
+    if (r->observe)
+        json_object_set_new(j, "observe", json_string(OBSERVERS[r->observe]));
     if (o->tolerance > 0.0)
         json_object_set_new(j, "settled", json_boolean(r->settled));
     json_object_set_new(j, "seed", json_count(o->seed));
@@ -75,35 +77,49 @@ static int print_gradient(const gsv_model *m, const double *gradient)
     return EXIT_DONE;
 }
 
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void print_work(const gsv_options *o, const gsv_result *r)
+{
+    char text[120];
+    printf("work            %zu %s%s, %zu %s%s, %s%zu step%s%s: %llu drift "
+           "evaluations, %.3g s\n",
+           r->gaps, r->observe ? "row" : "gap", plural(r->gaps), r->paths,
+           r->observe ? "point" : "path", plural(r->paths),
+           o->step > 0.0 ? "up to " : "", r->steps, plural(r->steps),
+           r->observe ? " a row" : "", (unsigned long long)r->drift_evaluations,
+           r->seconds);
+    if (r->observe) {
+        printf("estimator       %s, seed %llu\n", OBSERVERS[r->observe],
+               (unsigned long long)o->seed);
+        return;
+    }
+    printf("estimator       %s, reference %s, ", o->joint ? "joint" : "per gap",
+           references_used(r, text));
+    printf("form %s, random %s, seed %llu\n", forms_used(r, text),
+           RANDOMS[o->random], (unsigned long long)o->seed);
+}
+
 static int print_table(const gsv_model *m, const gsv_series *s,
                        const gsv_options *o, const gsv_result *r)
 {
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
-    char text[120];
     printf("log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) printf(" +- %.*f\n", n, r->error);
     else puts("  (no error from one path)");
-    printf("per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
+    printf("per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
+           r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.*f  from steps twice as long\n", n,
                shown(r->discretisation, n));
-    printf("effective paths %.1f of %zu at worst (series %s, time %g to %g)\n",
-           r->ess_min, r->paths, s->label[worst->track], s->time[worst->from],
-           s->time[worst->to]);
-    printf("work            %zu %s, %zu %s, %s%zu %s: %llu drift evaluations, "
-           "%.3g s\n",
-           r->gaps, r->gaps == 1 ? "gap" : "gaps", r->paths,
-           r->paths == 1 ? "path" : "paths", o->step > 0.0 ? "up to " : "",
-           r->steps, r->steps == 1 ? "step" : "steps",
-           (unsigned long long)r->drift_evaluations, r->seconds);
-    printf("estimator       %s, reference %s, ",
-           o->joint     ? "joint"
-           : o->observe ? OBSERVERS[o->observe]
-                        : "per gap",
-           references_used(r, text));
-    printf("form %s, random %s, seed %llu\n", forms_used(r, text),
-           RANDOMS[o->random], (unsigned long long)o->seed);
+    printf("effective %s %.1f of %zu at worst (series %s, time %g to %g)\n",
+           r->observe ? "size " : "paths", r->ess_min, r->paths,
+           s->label[worst->track], s->time[worst->from], s->time[worst->to]);
+    print_work(o, r);
     return r->gradient ? print_gradient(m, r->gradient) : EXIT_DONE;
 }
 
@@ -115,7 +131,10 @@ static void warn(const gsv_options *o, const gsv_result *r)
         fprintf(stderr,
                 "warning: %zu of %zu %s not to be trusted; 'girsanov "
                 "diagnose' names them and says what to do\n",
-                r->flagged, r->groups, o->joint ? "series are" : "gaps are");
+                r->flagged, r->groups,
+                o->joint     ? "series are"
+                : r->observe ? "rows are"
+                             : "gaps are");
     double far = fmax(fmax(3.0 * r->error, 0.1), 0.02 * (double)r->gaps);
     if (fabs(r->discretisation) > far)
         fprintf(stderr,

@@ -312,14 +312,17 @@ typedef struct gsv_gap {
 } gsv_gap;
 
 typedef struct gsv_result {
-    double loglik;         /* of all rows, given each track's first       */
-    double error;          /* its Monte Carlo standard error              */
-    double discretisation; /* l(dt) - l(2 dt) from the same paths         */
-    double ess_min;        /* smallest effective number of paths          */
-    double khat_max;       /* largest k-hat; NaN with few paths           */
-    double log_bias;       /* of the log of a mean, by the delta method   */
-    size_t flagged;        /* gaps with flags                             */
-    bool settled;          /* with a tolerance: whether it was reached    */
+    double loglik;            /* of all rows, given each track's first       */
+    double error;             /* its Monte Carlo standard error              */
+    double discretisation;    /* l(dt) - l(2 dt) from the same paths         */
+    double ess_min;           /* smallest effective number of paths          */
+    double khat_max;          /* largest k-hat; NaN with few paths           */
+    double log_bias;          /* of the log of a mean, by the delta method   */
+    size_t flagged;           /* gaps with flags                             */
+    bool settled;             /* with a tolerance: whether it was reached    */
+    enum gsv_observe observe; /* how noisy observations were averaged over: gaps
+                               * then are rows, paths points; AUTO without
+                               * any                                          */
     size_t gaps, paths;
     size_t steps; /* of the longest gap                       */
     uint64_t drift_evaluations;

@@ -140,8 +140,12 @@ struct share {
     size_t steps, from;
 };
 
+/* What half the points miss of a row should be far below this. */
+static const double MOST_ERROR = 0.1;
+
 static void fill_row(const struct stop *stop, const struct share *share,
-                     double ess, size_t most, gsv_gap *g, gsv_result *r)
+                     double ess, size_t most, bool along, gsv_gap *g,
+                     gsv_result *r)
 {
     *g = (gsv_gap){.track = stop->track,
                    .from = share->from,
@@ -153,7 +157,8 @@ static void fill_row(const struct stop *stop, const struct share *share,
                    .discretisation = NAN,
                    .reference = GSV_REFERENCE_LINEAR,
                    .form = GSV_FORM_MIDPOINT};
-    if (ess < 0.1 * (double)most) g->flags |= GSV_FLAG_ESS;
+    if (ess < 0.1 * (double)most || (along && !(share->error < MOST_ERROR)))
+        g->flags |= GSV_FLAG_ESS;
     r->flagged += g->flags != 0;
     r->loglik += g->loglik;
     r->ess_min = fmin(r->ess_min, ess);
@@ -191,7 +196,7 @@ int stops_fill(const struct stops *s, const double *increment,
         if (stop->row == NO_ROW) continue;
         if (stop_is_first(s, n)) share.from = stop->row;
         share.error = fabs(share.error);
-        fill_row(stop, &share, ess[n], most, &r->gap[row++], r);
+        fill_row(stop, &share, ess[n], most, along, &r->gap[row++], r);
         share = (struct share){.from = stop->row};
     }
     return 0;
