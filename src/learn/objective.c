@@ -46,7 +46,7 @@ static struct score score_of(const struct estimate *e)
 
 size_t objective_gaps(const struct objective *o)
 {
-    return o->observed ? observer_stops(&o->observer)->count
+    return o->observed ? stops_rows(observer_stops(&o->observer))
                        : o->estimate.gaps.count;
 }
 
@@ -63,20 +63,24 @@ int objective_sums(const struct objective *o, gsv_result *r)
     return 0;
 }
 
-/* Of stops: what each adds, given those before it. */
-static struct score score_of_stops(const struct observer *o)
+/* Of rows: what each adds, given those before it, with the stops between. */
+static struct score score_of_rows(const struct observer *o)
 {
-    size_t n = observer_stops(o)->count;
+    const struct stops *s = observer_stops(o);
     const double *increment = observer_increment(o);
-    double mean = 0.0, squares = 0.0;
-    for (size_t i = 0; i < n; i++)
-        mean += increment[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (increment[i] - mean) * (increment[i] - mean);
-    return (struct score){
-        .mean = mean,
-        .error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : NAN,
-        .gaps = n};
+    double sum = 0.0, squares = 0.0, row = 0.0, n = (double)stops_rows(s);
+    for (size_t i = 0; i < s->count; i++)
+        sum += increment[i];
+    for (size_t i = 0; i < s->count; i++) {
+        row += increment[i];
+        if (s->stop[i].row == NO_ROW) continue;
+        squares += (row - sum / n) * (row - sum / n);
+        row = 0.0;
+    }
+    return (struct score){.mean = sum / n,
+                          .error =
+                              n > 1.0 ? sqrt(squares / (n - 1.0) / n) : NAN,
+                          .gaps = (size_t)n};
 }
 
 /* To theta, of the mean. */
@@ -97,7 +101,7 @@ static int observer_at(struct objective *o, const double *theta,
     int status = observer_run(&o->observer, NULL, iteration,
                               theta_bar ? o->value_bar : NULL);
     if (status) return status;
-    *score = score_of_stops(&o->observer);
+    *score = score_of_rows(&o->observer);
     if (theta_bar) bring_back(o, score->gaps, theta_bar);
     return 0;
 }

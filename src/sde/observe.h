@@ -38,6 +38,9 @@ bool stop_is_last(const struct stops *s, size_t n);
 /* Fails where what a stop adds to log p(data) is not finite. */
 int stops_check(const struct stops *s, const double *increment);
 
+/* Those that are rows. */
+size_t stops_rows(const struct stops *s);
+
 /* A result from what the stops add, its errors, and the effective numbers of
  * `most` points (NaN where a stop has but one). A row has what was added since
  * the row before. along: errors add up over a track, else they are

@@ -126,7 +126,7 @@ int stops_check(const struct stops *s, const double *increment)
 /* --- Results ---------------------------------------------------------------
  */
 
-static size_t count_rows(const struct stops *s)
+size_t stops_rows(const struct stops *s)
 {
     size_t rows = 0;
     for (size_t n = 0; n < s->count; n++)
@@ -179,7 +179,7 @@ int stops_fill(const struct stops *s, const double *increment,
     struct share share = {0};
     double sum = 0.0;
     size_t row = 0;
-    r->groups = r->gaps = count_rows(s);
+    r->groups = r->gaps = stops_rows(s);
     r->gap = NEW(gsv_gap, r->groups);
     if (!r->gap) return GSV_NO_MEMORY;
     r->ess_min = INFINITY;
