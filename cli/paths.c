@@ -23,23 +23,6 @@ struct view {
 
 /* --- Options ------------------------------------------------------------- */
 
-static int parse_quantiles(struct view *v)
-{
-    const char *text = v->args->quantiles;
-    if (!text) return 0;
-    v->quantile = parse_numbers("--quantiles", text, &v->options.quantiles);
-    if (!v->quantile) return EXIT_INPUT;
-    v->options.quantile = v->quantile;
-    for (size_t q = 0; q < v->options.quantiles; q++)
-        if (!(v->quantile[q] > 0.0 && v->quantile[q] < 1.0) ||
-            (q && !(v->quantile[q] > v->quantile[q - 1])))
-            return complain(EXIT_INPUT,
-                            "--quantiles %s: rising numbers between 0 and 1, "
-                            "which are excluded, are wanted",
-                            text);
-    return 0;
-}
-
 static int parse_rows(struct view *v)
 {
     const struct args *a = v->args;
@@ -83,7 +66,11 @@ static int set_options(struct view *v)
         o->progress = show;
         o->user = v;
     }
-    return parse_rows(v) || parse_quantiles(v) ? EXIT_INPUT : 0;
+    if (parse_rows(v) || parse_quantiles(v->args->quantiles, &v->quantile,
+                                         &v->options.quantiles))
+        return EXIT_INPUT;
+    v->options.quantile = v->quantile;
+    return 0;
 }
 
 /* --- CSV ----------------------------------------------------------------- */

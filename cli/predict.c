@@ -11,21 +11,9 @@
 
 static int parse_levels(const struct args *a, struct ask *q)
 {
-    if (!a->quantiles) return 0;
-    q->level = parse_numbers("--quantiles", a->quantiles, &q->o.quantiles);
-    if (!q->level) return EXIT_INPUT;
-    for (size_t i = 0; i < q->o.quantiles; i++) {
-        double percent = q->level[i];
-        if (!(percent > 0.0 && percent < 100.0) ||
-            (i && !(percent > 100.0 * q->level[i - 1])))
-            return complain(EXIT_INPUT,
-                            "--quantiles %s: percents that rise between 0 and "
-                            "100 are wanted",
-                            a->quantiles);
-        q->level[i] = percent / 100.0;
-    }
+    int code = parse_quantiles(a->quantiles, &q->level, &q->o.quantiles);
     q->o.quantile = q->level;
-    return 0;
+    return code;
 }
 
 static int parse_from(const struct args *a, struct ask *q)

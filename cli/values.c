@@ -101,3 +101,18 @@ int set_value(gsv_model *m, const char *option, const char *text)
     return status ? complain(EXIT_INPUT, "%s: %s", option, gsv_last_error())
                   : 0;
 }
+
+int parse_quantiles(const char *text, double **level, size_t *count)
+{
+    if (!text) return 0;
+    *level = parse_numbers("--quantiles", text, count);
+    if (!*level) return EXIT_INPUT;
+    for (size_t q = 0; q < *count; q++)
+        if (!((*level)[q] > 0.0 && (*level)[q] < 1.0) ||
+            (q && !((*level)[q] > (*level)[q - 1])))
+            return complain(EXIT_INPUT,
+                            "--quantiles %s: rising numbers between 0 and 1, "
+                            "which are excluded, are wanted",
+                            text);
+    return 0;
+}

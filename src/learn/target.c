@@ -99,6 +99,7 @@ static void run_groups(struct target *t, const uint32_t *turn, double *unit)
 static int run_tracks(struct target *t, const uint32_t *turn, double *unit)
 {
     struct observer *o = &t->all.observer;
+    o->scan.value_alone = true;
     for (size_t i = 0; i < t->slots; i++)
         observer_turn(o, i, turn[i]);
     int status = observer_run(o, NULL, 0, NULL);

@@ -358,8 +358,10 @@ void jumper_all(const struct jumper *w, size_t J, size_t ld, const double *y1,
 {
     all_squares(w->jumps->d, w->I, w->inverse, w->mu, J, ld, y1, log_p);
     for (size_t i = 0; i < w->I; i++)
-        for (size_t j = 0; j < J; j++)
-            log_p[i * J + j] = log_density(w->log_norm[i], log_p[i * J + j]);
+        for (size_t j = 0; j < J; j++) {
+            double l = w->log_norm[i] - 0.5 * log_p[i * J + j];
+            log_p[i * J + j] = l == l ? l : -INFINITY;
+        }
 }
 
 void jumper_each(const struct jumper *w, size_t ld, const double *y1,

@@ -220,8 +220,9 @@ static void jump_lane(void *context, size_t lane, size_t thread)
         double *log_p = s->log_p + s->pair[i];
         start(s, w, n);
         jumper_all(w, J, points_now(s), s->y + at[0], log_p);
-        for (size_t k = 0; k < s->pair[i + 1] - s->pair[i]; k++)
-            log_p[k] += s->log_det[at[0] + k % J];
+        for (size_t k = 0; k < at[0] - at[-1]; k++)
+            for (size_t j = 0; j < J; j++)
+                log_p[k * J + j] += s->log_det[at[0] + j];
     }
 }
 
@@ -533,6 +534,7 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     take_differences(s);
     status = stops_check(&s->stops, s->increment);
     if (status) return status;
+    if (s->value_alone) return 0;
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return run_backward(s, iteration, gradient);

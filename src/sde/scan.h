@@ -34,6 +34,7 @@ struct scan_looker {
 
 struct scan {
     struct scan_looker looker;
+    bool value_alone; /* no gradients, and no effective numbers of points */
     const gsv_model *model;
     gsv_options options;
     struct stops stops; /* also between rows: see stops_divide() */
