@@ -4,17 +4,6 @@
 #include "base/error.h"
 #include "sde/observe.h"
 
-/* Whether events since the row before were counted in a row. */
-static bool has_events(const struct stops *s, size_t row)
-{
-    const struct spec *spec = s->gaps.spec;
-    for (size_t k = 0; spec->integrals && k < spec->observations; k++)
-        if (spec->obs[k].law == LAW_POISSON_PROCESS &&
-            !isnan(gaps_value(&s->gaps, spec->obs[k].value, row)))
-            return true;
-    return false;
-}
-
 /* Whether anything was observed in a row. */
 static bool is_observed(const struct stops *s, size_t row)
 {
@@ -26,20 +15,14 @@ static bool is_observed(const struct stops *s, size_t row)
     return false;
 }
 
-/* Events of a row are those since the row before, whatever was observed in
- * that one. */
-static bool is_stop(const struct stops *s, size_t row, size_t end)
-{
-    return is_observed(s, row) || (row + 1 < end && has_events(s, row + 1));
-}
-
 static int add_track(struct stops *s, size_t track)
 {
     const gsv_series *series = s->gaps.series;
     size_t before = s->count, end = series->start[track + 1];
     for (size_t row = series->start[track]; row < end; row++) {
         double time = series->time[row];
-        if (!is_stop(s, row, end)) continue;
+        if (!is_observed(s, row) && !gaps_lead_to_events(&s->gaps, track, row))
+            continue;
         if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
         if (s->count > before)
             s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
@@ -128,7 +111,7 @@ bool stop_is_last(const struct stops *s, size_t n)
 
 bool stop_has_events(const struct stops *s, size_t n)
 {
-    return !stop_is_first(s, n) && has_events(s, s->stop[n].row);
+    return !stop_is_first(s, n) && gaps_have_events(&s->gaps, s->stop[n].row);
 }
 
 int stops_check(const struct stops *s, const double *increment)
