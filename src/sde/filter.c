@@ -33,7 +33,7 @@ int filter_rows_init(struct filter_rows *f, const struct gaps *g)
     if (!f->first) return GSV_NO_MEMORY;
     for (size_t r = 0; r < s->tracks; r++) {
         for (size_t row = s->start[r]; row < s->start[r + 1]; row++) {
-            if (!is_known(g, row)) continue;
+            if (!is_known(g, row) && !gaps_lead_to_events(g, r, row)) continue;
             if (MEM_ROOM(f->row, f->count, f->capacity)) return GSV_NO_MEMORY;
             f->row[f->count++] = row;
         }

@@ -8,7 +8,8 @@
 #include "sde/forecast.h"
 
 /* Rows in which something is known to begin at, of one track after the other:
- * those with all states, or, of latent models, with anything observed. */
+ * those with all states, or, of latent models, with anything observed, or whose
+ * next row counts events. */
 struct filter_rows {
     size_t *row;   /* (count)      */
     size_t *first; /* (tracks + 1) */

@@ -32,6 +32,22 @@ double gaps_state(const struct gaps *g, size_t i, size_t row)
     return row == NO_ROW || g->spec->latent[i] ? NAN : cell(g, i, row);
 }
 
+bool gaps_have_events(const struct gaps *g, size_t row)
+{
+    const struct spec *spec = g->spec;
+    for (size_t k = 0; spec->integrals && k < spec->observations; k++)
+        if (spec->obs[k].law == LAW_POISSON_PROCESS &&
+            !isnan(gaps_value(g, spec->obs[k].value, row)))
+            return true;
+    return false;
+}
+
+bool gaps_lead_to_events(const struct gaps *g, size_t track, size_t row)
+{
+    return row + 1 < g->series->start[track + 1] &&
+           gaps_have_events(g, row + 1);
+}
+
 /* --- Inputs ------------------------------------------------------------- */
 
 static int check_inputs(const struct gaps *g)

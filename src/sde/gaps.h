@@ -54,6 +54,12 @@ double gaps_state(const struct gaps *g, size_t i, size_t row);
 /* Value number i of the observations in a row: NaN where it is missing. */
 double gaps_value(const struct gaps *g, size_t i, size_t row);
 
+/* Whether events since the row before were counted in a row, and whether they
+ * were in the next one of its track: then it is where they begin to count,
+ * whatever was observed in it. */
+bool gaps_have_events(const struct gaps *g, size_t row);
+bool gaps_lead_to_events(const struct gaps *g, size_t track, size_t row);
+
 /* Fails where a value is none that its law allows. */
 int values_check(const struct gaps *g);
 

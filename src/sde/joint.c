@@ -94,8 +94,8 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
                     j->K, JOINT_MOST);
     if (m->spec->integrals)
         return fail(GSV_BAD_INPUT,
-                    "the likelihood of a poisson_process is not supported "
-                    "yet; counts at single times are: poisson(...)");
+                    "a poisson_process is not for draws of whole tracks; use "
+                    "--observe scan or particle");
     int status = stops_init(&j->stops, m, series);
     if (status) return status;
     j->chunk = choose_chunk(j);

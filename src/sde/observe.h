@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What all estimators with noisy observations share. A stop is a row in which
- * anything was observed. At stops stand points x, drawn from a density q that a
- * linearised smoother gives (smooth.h), and between the points of neighbouring
- * stops densities are estimated by bridges. The estimators differ in how they
- * average: scan.h, particle.h, joint.h; observer.h has them all. */
+ * anything was observed, or after which events were counted. At stops stand
+ * points x, drawn from a density q that a linearised smoother gives (smooth.h),
+ * and between the points of neighbouring stops densities are estimated by
+ * bridges. The estimators differ in how they average: scan.h, particle.h,
+ * joint.h; observer.h has them all. */
 #ifndef SDE_OBSERVE_H
 #define SDE_OBSERVE_H
 
@@ -28,12 +29,17 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series);
 void stops_free(struct stops *s);
 
 /* More stops, without a row (NO_ROW), so that none is further than a gap's
- * length / steps from the next; or than `longest`, where that is positive. */
+ * length / steps from the next; or than `longest`, where that is positive. Gaps
+ * that end in a count of events stay whole. */
 int stops_divide(struct stops *s, size_t steps, double longest);
 
 /* Whether stop n is the first, or the last, of its track. */
 bool stop_is_first(const struct stops *s, size_t n);
 bool stop_is_last(const struct stops *s, size_t n);
+
+/* Whether events since the stop before were counted at stop n: obs ~
+ * poisson_process (rate.h). The stop before is then the row before. */
+bool stop_has_events(const struct stops *s, size_t n);
 
 /* Fails where what a stop adds to log p(data) is not finite. */
 int stops_check(const struct stops *s, const double *increment);
@@ -107,7 +113,7 @@ struct support {
     struct graph *graph; /* the model's, with what follows */
     struct program *place; /* x of u */
     struct program *weigh; /* over x: du/dx, the first state's log density, */
-    /* every obs's                                       */
+    /* every obs's, but 0 of what belongs to steps (rate.h) */
     struct uniforms place_uniforms, weigh_uniforms;
     struct uniforms guide_uniforms; /* of weigh, for q      */
     bool frozen;                    /* whether these differ */
@@ -158,7 +164,7 @@ void support_recall(struct support *s, size_t stop, const double *x);
  * until anything else is asked for. */
 struct points support_probe(struct support *s, size_t stop, size_t P);
 
-/* Whether all values of an obs are there at a stop. */
+/* Whether all values of an obs are there at a stop, and belong to it alone. */
 bool support_observed(const struct support *s, size_t stop, size_t obs);
 
 /* After any of them: adds sum_j weight_j d log_g_j to weigh_bar. */

@@ -75,10 +75,6 @@ int particle_init(struct particle *p, const gsv_model *m,
         return fail(GSV_BAD_INPUT,
                     "%zu particles: 2 to %d are possible (--support)", p->K,
                     PARTICLES_MOST);
-    if (m->spec->integrals)
-        return fail(GSV_BAD_INPUT,
-                    "the likelihood of a poisson_process is not supported "
-                    "yet; counts at single times are: poisson(...)");
     p->K = power_of_two(p->K);
     int status = stops_init(&p->stops, m, series);
     if (!status) status = jumps_init(&p->jumps, m, &p->stops.gaps, o->wide);
@@ -89,6 +85,8 @@ int particle_init(struct particle *p, const gsv_model *m,
         support_init(&p->support, m, &p->stops, &p->options, p->K, p->K, true);
     if (!status) status = links_init(&p->links, &p->support.laws);
     if (!status) status = jumper_init(&p->jumper, &p->jumps, p->K, o->gradient);
+    if (!status) status = rates_init(&p->rates, m, &p->stops, o->wide);
+    if (!status) status = rater_init(&p->rater, &p->rates, p->K, o->gradient);
     return status ? status : make_memory(p);
 }
 
@@ -96,6 +94,8 @@ void particle_free(struct particle *p)
 {
     jumper_free(&p->jumper);
     jumps_free(&p->jumps);
+    rater_free(&p->rater);
+    rates_free(&p->rates);
     links_free(&p->links);
     support_free(&p->support);
     stops_free(&p->stops);
@@ -197,6 +197,18 @@ static double start(struct particle *p, size_t stop, struct moment *from,
     return to->time - from->time;
 }
 
+/* These steps, as rates take them. */
+static struct rate_step rate_step_of(const struct particle *p, size_t stop)
+{
+    return (struct rate_step){.stop = stop,
+                              .I = p->K,
+                              .J = p->K,
+                              .each = true,
+                              .ld = p->K,
+                              .y0 = p->y0,
+                              .y1 = p->y1};
+}
+
 /* Densities of the steps that lead to a stop's particles, to log_p. */
 static void run_steps(struct particle *p, size_t stop)
 {
@@ -205,6 +217,8 @@ static void run_steps(struct particle *p, size_t stop)
     jumper_each(&p->jumper, p->K, p->y1, p->log_p);
     for (size_t k = 0; k < p->K; k++)
         p->log_p[k] += p->log_det[k];
+    struct rate_step step = rate_step_of(p, stop);
+    rater_add(&p->rater, &step, p->log_p);
 }
 
 /* Adds weight times their gradients. */
@@ -212,8 +226,10 @@ static void run_steps_vjp(struct particle *p, size_t stop, const double *weight)
 {
     struct moment from, to;
     double h = start(p, stop, &from, &to);
+    struct rate_step step = rate_step_of(p, stop);
     jumper_each_vjp(&p->jumper, &from, h, p->K, p->y1, weight, p->y0_bar,
                     p->y1_bar);
+    rater_add_vjp(&p->rater, &step, weight, p->y0_bar, p->y1_bar);
     jumper_map_vjp(&p->jumper, &to, p->K, p->K, slot_x(p, stop), p->y1_bar,
                    weight);
     memset(p->log_det, 0, p->K * sizeof *p->log_det);
@@ -379,6 +395,9 @@ static void clear(struct particle *p, double *gradient)
            program_uniforms(j->drift) * sizeof *p->jumper.drift_bar);
     memset(p->jumper.map_bar, 0,
            program_uniforms(j->map) * sizeof *p->jumper.map_bar);
+    if (p->rates.count)
+        memset(p->rater.bar, 0,
+               rates_uniforms(&p->rates) * sizeof *p->rater.bar);
 }
 
 int particle_run(struct particle *p, const double *guide, uint32_t iteration,
@@ -388,6 +407,7 @@ int particle_run(struct particle *p, const double *guide, uint32_t iteration,
     if (!status) status = links_make(&p->links);
     if (status) return status;
     jumps_prepare(&p->jumps);
+    rates_prepare(&p->rates);
     clear(p, gradient);
     for (size_t n = 0; n < p->stops.count; n++) {
         draw(p, n, iteration);
@@ -399,6 +419,7 @@ int particle_run(struct particle *p, const double *guide, uint32_t iteration,
     status = stops_check(&p->stops, p->increment);
     if (status || !gradient) return status;
     jumps_gradient(&p->jumps, p->jumper.drift_bar, p->jumper.map_bar, gradient);
+    rates_gradient(&p->rates, p->rater.bar, gradient);
     support_gradient(&p->support, gradient);
     return 0;
 }

@@ -2,7 +2,8 @@
 /* A particle filter that looks ahead: K particles go from stop to stop, drawn
  * from the smoother's law of a state given the one before and all data, r
  * (links.h). With g the density of what was observed, and p that of steps
- * (jump.h); long gaps have stops in between,
+ * (jump.h) with the events that were counted on their way (rate.h); long gaps
+ * have stops in between,
  *
  *     W_n = W_(n-1) p(x_n | x_(n-1)) g_n / r(x_n | x_(n-1)).
  *
@@ -25,6 +26,7 @@
 
 #include "sde/jump.h"
 #include "sde/links.h"
+#include "sde/rate.h"
 
 /* Particles where the options do not say, and at most; stops that a gradient
  * looks ahead. */
@@ -38,6 +40,8 @@ struct particle {
     struct links links;
     struct jumps jumps;
     struct jumper jumper;
+    struct rates rates;
+    struct rater rater;
     size_t d, K; /* K is a power of two */
 
     /* The last stops, at stop % slots. */

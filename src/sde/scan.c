@@ -68,7 +68,8 @@ static int make_memory(struct scan *s)
         {&s->ess, n},
         {&s->error, n},
         {&s->drift_bar, program_uniforms(s->jumps.drift)},
-        {&s->map_bar, program_uniforms(s->jumps.map)}};
+        {&s->map_bar, program_uniforms(s->jumps.map)},
+        {&s->rate_bar, rates_uniforms(&s->rates)}};
     s->at = NEW(size_t, s->chunk + 2);
     s->pair = NEW(size_t, s->chunk + 1);
     if (!s->at || !s->pair ||
@@ -82,10 +83,15 @@ static int make_jumpers(struct scan *s)
     size_t most = lanes_threads(s->options.threads);
     s->threads = most < s->chunk ? most : s->chunk;
     s->jumper = NEW(struct jumper, s->threads);
-    int status = s->jumper ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < s->threads; i++)
+    s->rater = NEW(struct rater, s->threads);
+    int status = s->jumper && s->rater ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < s->threads; i++) {
         status =
             jumper_init(&s->jumper[i], &s->jumps, s->J, s->options.gradient);
+        if (!status)
+            status =
+                rater_init(&s->rater[i], &s->rates, s->J, s->options.gradient);
+    }
     return status;
 }
 
@@ -107,10 +113,6 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
         return fail(GSV_BAD_INPUT,
                     "%zu support points: a scan takes 2 to %d (--support)",
                     s->J, SCAN_MOST);
-    if (m->spec->integrals)
-        return fail(GSV_BAD_INPUT,
-                    "the likelihood of a poisson_process is not supported "
-                    "yet; counts at single times are: poisson(...)");
     int status = stops_init(&s->stops, m, series);
     if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
     if (!status) status = jumps_divide(m, &s->stops, o);
@@ -118,6 +120,7 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
     make_chunks(s);
     status = support_init(&s->support, m, &s->stops, &s->options, s->J,
                           (s->chunk + 1) * s->J, false);
+    if (!status) status = rates_init(&s->rates, m, &s->stops, o->wide);
     if (!status) status = make_jumpers(s);
     return status ? status : make_memory(s);
 }
@@ -126,8 +129,12 @@ void scan_free(struct scan *s)
 {
     for (size_t i = 0; s->jumper && i < s->threads; i++)
         jumper_free(&s->jumper[i]);
+    for (size_t i = 0; s->rater && i < s->threads; i++)
+        rater_free(&s->rater[i]);
     mem_free(s->jumper);
+    mem_free(s->rater);
     jumps_free(&s->jumps);
+    rates_free(&s->rates);
     support_free(&s->support);
     stops_free(&s->stops);
     arena_free(&s->arena);
@@ -204,6 +211,18 @@ static double start(struct scan *s, struct jumper *w, size_t n)
     return h;
 }
 
+/* The steps to stop n, as rates take them. */
+static struct rate_step rate_step_of(const struct scan *s, size_t n)
+{
+    const size_t *at = &s->at[n - low_of(s, s->now)];
+    return (struct rate_step){.stop = n,
+                              .I = at[0] - at[-1],
+                              .J = at[1] - at[0],
+                              .ld = points_now(s),
+                              .y0 = s->y + at[-1],
+                              .y1 = s->y + at[0]};
+}
+
 /* The densities of the steps that end in some stops. */
 static void jump_lane(void *context, size_t lane, size_t thread)
 {
@@ -223,6 +242,8 @@ static void jump_lane(void *context, size_t lane, size_t thread)
         for (size_t k = 0; k < at[0] - at[-1]; k++)
             for (size_t j = 0; j < J; j++)
                 log_p[k * J + j] += s->log_det[at[0] + j];
+        struct rate_step step = rate_step_of(s, n);
+        rater_add(&s->rater[thread], &step, log_p);
     }
 }
 
@@ -433,6 +454,9 @@ static void jump_vjp_lane(void *context, size_t lane, size_t thread)
         jumper_all_vjp(w, &from, h, P, at[1] - at[0], s->y + at[0],
                        s->weight + s->pair[i],
                        s->y_bar + s->jumps.d * P + at[-1], s->y_bar + at[0]);
+        struct rate_step step = rate_step_of(s, n);
+        rater_add_vjp(&s->rater[thread], &step, s->weight + s->pair[i],
+                      s->y_bar + s->jumps.d * P + at[-1], s->y_bar + at[0]);
     }
 }
 
@@ -473,6 +497,8 @@ static void merge_bars(void *context, size_t lane, size_t thread)
     (void)lane;
     add_up(program_uniforms(s->jumps.drift), w->drift_bar, s->drift_bar);
     add_up(program_uniforms(s->jumps.map), w->map_bar, s->map_bar);
+    if (s->rates.count)
+        add_up(rates_uniforms(&s->rates), s->rater[thread].bar, s->rate_bar);
 }
 
 /* Adds a chunk's part of the gradient. The stop before it belongs to the chunk
@@ -495,6 +521,7 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
     memset(s->drift_bar, 0,
            program_uniforms(s->jumps.drift) * sizeof *s->drift_bar);
     memset(s->map_bar, 0, program_uniforms(s->jumps.map) * sizeof *s->map_bar);
+    memset(s->rate_bar, 0, rates_uniforms(&s->rates) * sizeof *s->rate_bar);
     for (size_t c = s->chunks; !status && c-- > 0;) {
         load(s, c, iteration);
         forward(s, c, 1, s->a, s->keep, NULL);
@@ -504,6 +531,7 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
     }
     if (status || !gradient) return status;
     jumps_gradient(&s->jumps, s->drift_bar, s->map_bar, gradient);
+    rates_gradient(&s->rates, s->rate_bar, gradient);
     support_gradient(&s->support, gradient);
     return 0;
 }
@@ -526,6 +554,7 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     int status = support_prepare(&s->support, guide);
     if (status) return status;
     jumps_prepare(&s->jumps);
+    rates_prepare(&s->rates);
     for (size_t c = 0; c < s->chunks; c++) {
         load(s, c, iteration);
         forward(s, c, 1, s->a, s->keep, s->increment);
@@ -551,6 +580,7 @@ int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
     if (status) return status;
     support_widen(&s->support, WIDER);
     jumps_prepare(&s->jumps);
+    rates_prepare(&s->rates);
     for (size_t c = 0; !status && c < s->chunks; c++) {
         size_t first = scan_first(s, c), end = scan_first(s, c + 1);
         load(s, c, iteration);

@@ -7,7 +7,8 @@
  *     a_n(j) = g_n / q_n  mean_i a_(n-1)(i) p(x_n^j | x_(n-1)^i),
  *     p(data) = mean_j a_N(j):
  *
- * unbiased for any q. Where all states were observed exactly a stop has one
+ * unbiased for any q. Events that were counted since the row before are part of
+ * p (rate.h). Where all states were observed exactly a stop has one
  * point, and q = 1. Points are constants under differentiation, so that
  *
  *     d log p(data) = sum over stops and pairs of w_ij d log p(x^j | x^i)
@@ -19,6 +20,7 @@
 
 #include "sde/jump.h"
 #include "sde/observe.h"
+#include "sde/rate.h"
 
 /* Points of a stop where the options do not say; and at most. */
 enum { SCAN_POINTS = 32, SCAN_MOST = 1024 };
@@ -41,6 +43,8 @@ struct scan {
     struct support support;
     struct jumps jumps;
     struct jumper *jumper; /* (threads)                                   */
+    struct rates rates;
+    struct rater *rater; /* (threads)                                     */
     size_t threads;
     size_t J, chunk, chunks;  /* stops of a chunk, and their number          */
     size_t loaded;            /* the chunk whose densities are at hand       */
@@ -61,6 +65,7 @@ struct scan {
     double *increment, *ess;  /* (stops)                                     */
     double *error; /* (stops) increment less that of half the points */
     double *drift_bar, *map_bar; /* merged from the threads, in order       */
+    double *rate_bar;
     struct arena arena;
 };
 

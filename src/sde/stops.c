@@ -5,7 +5,7 @@
 #include "sde/observe.h"
 
 /* Whether anything was observed in a row. */
-static bool is_stop(const struct stops *s, size_t row)
+static bool is_observed(const struct stops *s, size_t row)
 {
     const struct spec *spec = s->gaps.spec;
     for (size_t i = 0; i < spec->dim; i++)
@@ -18,11 +18,11 @@ static bool is_stop(const struct stops *s, size_t row)
 static int add_track(struct stops *s, size_t track)
 {
     const gsv_series *series = s->gaps.series;
-    size_t before = s->count;
-    for (size_t row = series->start[track]; row < series->start[track + 1];
-         row++) {
+    size_t before = s->count, end = series->start[track + 1];
+    for (size_t row = series->start[track]; row < end; row++) {
         double time = series->time[row];
-        if (!is_stop(s, row)) continue;
+        if (!is_observed(s, row) && !gaps_lead_to_events(&s->gaps, track, row))
+            continue;
         if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
         if (s->count > before)
             s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
@@ -48,11 +48,12 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
     return status;
 }
 
-/* The parts of the gap before stop n. */
+/* The parts of the gap before stop n. Events of a whole gap are those of no
+ * part of it. */
 static size_t parts_of(const struct stops *s, size_t n, size_t steps,
                        double longest)
 {
-    if (stop_is_first(s, n)) return 1;
+    if (stop_is_first(s, n) || stop_has_events(s, n)) return 1;
     double length = s->stop[n].time - s->stop[n - 1].time;
     if (!(longest > 0.0)) return steps;
     double parts = ceil(length / longest);
@@ -106,6 +107,11 @@ bool stop_is_first(const struct stops *s, size_t n)
 bool stop_is_last(const struct stops *s, size_t n)
 {
     return n + 1 == s->count || stop_is_first(s, n + 1);
+}
+
+bool stop_has_events(const struct stops *s, size_t n)
+{
+    return !stop_is_first(s, n) && gaps_have_events(&s->gaps, s->stop[n].row);
 }
 
 int stops_check(const struct stops *s, const double *increment)

@@ -72,7 +72,9 @@ static int make_programs(struct support *s)
     output[FIRST_STATE] = first_density(g, spec, spec->state_of_data);
     for (size_t k = 0; k < spec->observations; k++)
         output[OBSERVED + k] =
-            graph_substitute(g, spec->obs[k].log_density, spec->state_of_data);
+            spec->obs[k].rate ? graph_number(g, 0.0)
+                              : graph_substitute(g, spec->obs[k].log_density,
+                                                 spec->state_of_data);
     bool wide = s->options->wide;
     node x = spec->unstretch
                  ? graph_substitute(g, spec->data_of_state, spec->unstretch)
@@ -275,6 +277,7 @@ bool support_observed(const struct support *s, size_t stop, size_t obs)
 {
     const struct obs_spec *o = &s->model->spec->obs[obs];
     size_t row = s->stops->stop[stop].row;
+    if (o->rate) return false;
     for (size_t k = 0; k < o->values; k++)
         if (isnan(gaps_value(&s->stops->gaps, o->value + k, row))) return false;
     return true;
