@@ -135,7 +135,7 @@ typedef struct gsv_param {
     size_t rows, columns, offset;
     double low, high;
     bool lower;  /* triangular, with a positive diagonal */
-    bool weight; /* of a network                         */
+    bool weight; /* of a network, or value of a gp       */
     bool scale;  /* of a network's inputs and outputs: from the data, and
                   * not learned                          */
 } gsv_param;

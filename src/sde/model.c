@@ -237,7 +237,7 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .low = p->low,
                        .high = p->high,
                        .lower = p->lower,
-                       .weight = p->fan_in > 0,
+                       .weight = p->fan_in > 0 || (p->gp && p->rank == 2),
                        .scale = p->scale};
 }
 
