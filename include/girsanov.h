@@ -135,9 +135,10 @@ typedef struct gsv_param {
     size_t rows, columns, offset;
     double low, high;
     bool lower;  /* triangular, with a positive diagonal */
-    bool weight; /* of a network, or value of a gp       */
-    bool scale;  /* of a network's inputs and outputs: from the data, and
-                  * not learned                          */
+    bool weight; /* of a network                         */
+    bool scale;  /* of a network's inputs and outputs, or a grid's place:
+                  * from the data, and not learned       */
+    bool gp;     /* of a gp: matrices are its values     */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i);

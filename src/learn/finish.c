@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "learn/learner.h"
 #include "sde/fit_record.h"
+#include "sde/gp_rows.h"
 
 /* Under the last estimate an error is to be seen, and its pilots need some
  * paths; networks take longer. */
@@ -133,6 +134,26 @@ static int warn_of_gaps(gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* Rows where a gp is told nothing by its grid. */
+static int warn_of_grids(const struct learner *l, gsv_record *r)
+{
+    const struct spec *s = l->m->spec;
+    int status = 0;
+    for (size_t gp = 0; !status && gp < s->gps; gp++) {
+        struct gp_count n;
+        char line[300];
+        const char *name = s->param[spec_param_at(s, s->gp[gp].value)].name;
+        status = gp_outside(l->m, l->s, gp, &n);
+        if (status || !n.outside) continue;
+        snprintf(line, sizeof line,
+                 "%zu of %zu rows are outside of the grid of '%.*s', where it "
+                 "is back at its prior; give it a wider one by 'over'\n",
+                 n.outside, n.rows, (int)strcspn(name, "."), name);
+        status = fit_record_warn(r, line);
+    }
+    return status;
+}
+
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
@@ -148,6 +169,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     int status = note_facts(l, r);
     if (!status && whole) status = note_likelihoods(l, theta, r);
     if (!status && whole) status = warn_of_gaps(r);
+    if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) {
         r->errors = errors_wanted(l);
         if (r->errors != GSV_ERRORS_NONE) status = uncertainty(l, theta, r);

@@ -280,6 +280,7 @@ static int start_from_data(struct learner *l)
         if (!status) status = start_scales(l->m, l->s);
         if (!status && !first) status = start_noise(l->m, l->s, kept);
     }
+    if (!status && !l->refit) status = start_grids(l->m, l->s);
     mem_free(kept);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lang/law.h"
+#include "sde/gp_rows.h"
 #include "sde/model.h"
 #include "sde/names.h"
 
@@ -411,21 +412,11 @@ static void networks(FILE *out, const struct graph *g)
     }
 }
 
-/* Whether a grid still waits for data to be put over. */
-static bool waits(const gsv_model *m, size_t gp)
-{
-    const struct gp_spec *h = &m->spec->gp[gp];
-    size_t n = 2 * m->spec->graph->gp[gp].axes;
-    for (size_t i = 0; !h->placed && i < n; i++)
-        if (m->value[h->box + i] != (i < n / 2 ? -1.0 : 1.0)) return false;
-    return !h->placed && !m->record;
-}
-
 static void put_box(FILE *out, const gsv_model *m, size_t gp)
 {
     size_t axes = m->spec->graph->gp[gp].axes;
     const double *low = m->value + m->spec->gp[gp].box, *high = low + axes;
-    if (waits(m, gp)) fputs("the data's range", out);
+    if (!m->record && !gp_is_placed(m, gp)) fputs("the data's range", out);
     else
         for (size_t k = 0; k < axes; k++)
             fprintf(out, "%s[%g, %g]", k ? " x " : "", low[k], high[k]);

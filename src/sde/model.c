@@ -237,7 +237,8 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .low = p->low,
                        .high = p->high,
                        .lower = p->lower,
-                       .weight = p->fan_in > 0 || (p->gp && p->rank == 2),
+                       .weight = p->fan_in > 0,
+                       .gp = p->gp,
                        .scale = p->scale};
 }
 
