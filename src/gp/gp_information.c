@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "gp/gp_information.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/fast.h"
+#include "base/linalg.h"
+
+/* A point on 3 axes adds to 4096 entries of a stencil that no cache holds, and
+ * most of the time would go to fetching these. So points are sorted by their
+ * first node, and those with the same nodes become one small dense matrix. */
+enum { SORTED = 16384, GROUP = 64 };
+
+struct gp_sorted {
+    size_t order[SORTED]; /* of points, by their first node            */
+    size_t *begin;        /* (G + 1) where those of a node begin       */
+    double *a, *scaled;   /* (GROUP, n) their weights; times factors   */
+    double *block;        /* (n, n) sum of factor a a', n = 4^axes     */
+    struct arena arena;
+};
 
 /* --- Making ------------------------------------------------------------- */
 
@@ -24,6 +38,18 @@ static void number_nodes(struct gp_information *h)
         }
         h->centre[g] = first - h->offset[g];
     }
+}
+
+static int sorted_init(struct gp_information *h)
+{
+    size_t n = (size_t)1 << 2 * h->axes;
+    struct gp_sorted *s = h->sorted = NEW(struct gp_sorted, 1);
+    if (!s) return GSV_NO_MEMORY;
+    s->begin = NEW(size_t, h->nodes + 1);
+    if (!s->begin) return GSV_NO_MEMORY;
+    const struct arena_part parts[] = {
+        {&s->a, GROUP * n}, {&s->scaled, GROUP * n}, {&s->block, n * n}};
+    return arena_lay(&s->arena, sizeof parts / sizeof *parts, parts);
 }
 
 int gp_information_init(struct gp_information *h, const struct gp_prior *prior)
@@ -46,11 +72,16 @@ int gp_information_init(struct gp_information *h, const struct gp_prior *prior)
     number_nodes(h);
     int status = arena_lay(&h->arena, sizeof parts / sizeof *parts, parts);
     h->count = h->arena.used / sizeof(double);
-    return status;
+    return status ? status : sorted_init(h);
 }
 
 void gp_information_free(struct gp_information *h)
 {
+    if (h->sorted) {
+        mem_free(h->sorted->begin);
+        arena_free(&h->sorted->arena);
+    }
+    mem_free(h->sorted);
     mem_free(h->offset);
     mem_free(h->centre);
     arena_free(&h->arena);
@@ -79,67 +110,86 @@ void gp_information_merge(struct gp_information *h,
         h->stencil[i] += other->stencil[i];
 }
 
-static bool in_fours(size_t n, const size_t *index)
+/* --- Points ------------------------------------------------------------- */
+
+/* The order of points [first, first + count) by their first node, and as they
+ * came where that is the same. */
+static void sort(const struct gp_information *h, const struct gp_points *p,
+                 size_t first, size_t count)
 {
-    if (n % 4) return false;
-    for (size_t i = 0; i < n; i += 4)
-        for (size_t k = 1; k < 4; k++)
-            if (index[i + k] != index[i] + k) return false;
-    return true;
+    struct gp_sorted *s = h->sorted;
+    memset(s->begin, 0, (h->nodes + 1) * sizeof *s->begin);
+    for (size_t k = first; k < first + count; k++)
+        s->begin[p->index[k * p->touched] + 1]++;
+    for (size_t g = 0; g < h->nodes; g++)
+        s->begin[g + 1] += s->begin[g];
+    for (size_t k = first; k < first + count; k++)
+        s->order[s->begin[p->index[k * p->touched]]++] = k;
 }
 
-/* stencil += factor a a' for one row: in fours, whose entries are neighbours,
- * or one by one. */
-FAST static void add_fours(struct gp_information *h, size_t n,
-                           const size_t *index, const double *weight,
-                           double factor)
+/* How many of the sorted points from here on have the same nodes. */
+static size_t group_size(const struct gp_points *p, const size_t *order,
+                         size_t left)
 {
+    size_t n = p->touched, m = 1;
+    const size_t *index = p->index + order[0] * n;
+    while (m < left && m < GROUP &&
+           !memcmp(index, p->index + order[m] * n, n * sizeof *index))
+        m++;
+    return m;
+}
+
+/* stencil += sum of factor a a' over m points with the same nodes. */
+static void add_group(struct gp_information *h, const struct gp_points *p,
+                      const double *factor, const size_t *order, size_t m)
+{
+    size_t n = p->touched;
+    struct gp_sorted *s = h->sorted;
+    for (size_t k = 0; k < m; k++)
+        for (size_t i = 0; i < n; i++) {
+            s->a[k * n + i] = p->weight[order[k] * n + i];
+            s->scaled[k * n + i] = factor[order[k]] * s->a[k * n + i];
+        }
+    linalg_product(n, m, n, s->scaled, true, s->a, false, s->block);
+    const size_t *index = p->index + order[0] * n;
     for (size_t a = 0; a < n; a++) {
         double *row = h->stencil + h->centre[index[a]];
-        double scale = factor * weight[a];
-        for (size_t b = 0; b < n; b += 4) {
-            double *entry = row + h->offset[index[b]];
-            for (size_t k = 0; k < 4; k++)
-                entry[k] += scale * weight[b + k];
-        }
+        for (size_t b = 0; b < n; b++)
+            row[h->offset[index[b]]] += s->block[a * n + b];
     }
 }
 
-static void add_singles(struct gp_information *h, size_t n, const size_t *index,
-                        const double *weight, double factor)
+/* What points say about the features. */
+static void add_features(struct gp_information *h, const struct gp_points *p,
+                         const double *factor)
 {
-    for (size_t a = 0; a < n; a++)
-        for (size_t b = 0; b < n; b++)
-            h->stencil[h->centre[index[a]] + h->offset[index[b]]] +=
-                factor * weight[a] * weight[b];
-}
-
-static void add_features(struct gp_information *h, size_t n,
-                         const size_t *index, const double *weight,
-                         const double *feature, double factor)
-{
-    size_t F = h->features;
-    for (size_t a = 0; a < n; a++)
+    size_t F = h->features, n = p->touched;
+    for (size_t k = 0; k < p->count; k++) {
+        const double *feature = p->feature + k * F;
+        for (size_t a = k * n; a < (k + 1) * n; a++)
+            for (size_t f = 0; f < F; f++)
+                h->cross[p->index[a] * F + f] +=
+                    factor[k] * p->weight[a] * feature[f];
         for (size_t f = 0; f < F; f++)
-            h->cross[index[a] * F + f] += factor * weight[a] * feature[f];
-    for (size_t f = 0; f < F; f++)
-        for (size_t e = 0; e < F; e++)
-            h->square[f * F + e] += factor * feature[f] * feature[e];
+            for (size_t e = 0; e < F; e++)
+                h->square[f * F + e] += factor[k] * feature[f] * feature[e];
+    }
 }
 
 void gp_information_add(struct gp_information *h, const struct gp_points *p,
                         const double *factor)
 {
-    size_t n = p->touched;
-    for (size_t k = 0; k < p->count; k++) {
-        const size_t *index = p->index + k * n;
-        const double *weight = p->weight + k * n;
-        if (in_fours(n, index)) add_fours(h, n, index, weight, factor[k]);
-        else add_singles(h, n, index, weight, factor[k]);
-        if (h->features)
-            add_features(h, n, index, weight, p->feature + k * h->features,
-                         factor[k]);
+    assert(p->touched && p->touched <= (size_t)1 << 2 * h->axes);
+    for (size_t done = 0; done < p->count; done += SORTED) {
+        size_t left = p->count - done, count = left < SORTED ? left : SORTED;
+        sort(h, p, done, count);
+        const size_t *order = h->sorted->order;
+        for (size_t i = 0, m; i < count; i += m) {
+            m = group_size(p, order + i, count - i);
+            add_group(h, p, factor, order + i, m);
+        }
     }
+    if (h->features) add_features(h, p, factor);
 }
 
 /* --- Products ----------------------------------------------------------- */

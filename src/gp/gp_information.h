@@ -24,15 +24,17 @@ enum { GP_REACH = 3, GP_BAND = 2 * GP_REACH + 1 };
 struct gp_information {
     size_t axes, grid[GP_AXES];
     size_t nodes, features;
-    size_t *offset; /* (G) of a node as a neighbour, in the stencil      */
-    size_t *centre; /* (G) the entry of a node with itself, less the above */
-    size_t count;   /* numbers in all of the following                   */
+    size_t *offset; /* (G) of a node as a neighbour, in the stencil */
+    size_t *centre; /* (G) nodes a, b meet at centre[a] + offset[b] */
+    size_t count;   /* numbers in all of the following              */
     double *stencil, *cross, *square;
-    double *pull; /* (G + F)                                           */
+    double *pull; /* (G + F)                                      */
     struct arena arena;
+    struct gp_sorted *sorted; /* room for points that are added   */
 };
 
-/* Rows of points: `touched` nodes each, a node may stand there twice. */
+/* Rows of points: `touched` nodes each, at most 4 per axis; a node may stand
+ * there twice. */
 struct gp_points {
     size_t count, touched;
     const size_t *index;   /* (count, touched)                 */
@@ -46,8 +48,8 @@ void gp_information_free(struct gp_information *h);
 /* Nothing is known. */
 void gp_information_clear(struct gp_information *h);
 
-/* Adds the points to H, each times its factor (count). Runs of four neighbours
- * along the last axis, as cubic interpolation has them, go faster. */
+/* Adds the points to H, each times its factor (count). Points between the same
+ * nodes are added up before they go there, the more at once the better. */
 void gp_information_add(struct gp_information *h, const struct gp_points *p,
                         const double *factor);
 
