@@ -347,18 +347,16 @@ static void posterior_of(const struct gp_prior *prior)
     for (size_t i = 0; i < POINTS; i++)
         p.factor[i] = 0.1;
     p.w = numbers(64 * p.root.numbers + 2000);
-    double add = seconds(do_add, &p);
-    do_add(&p);
-    printf("  %2zu^%zu %-8s %5.2f %6zu %8.1e %7.2f %7.2f %8.2f %8.2f %8.2f "
-           "%8.2f %8.2f %8.2f %7.1f %7.1f",
-           prior->nodes[0], prior->axes, kernel_name(prior->kernel),
-           prior->length[0], p.root.rank, p.root.lost, 1e6 * add / POINTS,
-           1e3 * seconds(do_root, &p), 1e3 * seconds(do_gram, &p),
-           1e3 * seconds(do_update, &p), 1e3 * seconds(do_kl, &p),
-           1e3 * seconds(do_gradient, &p), 1e3 * seconds(do_draw, &p),
-           1e3 * seconds(do_at, &p), mib((double)p.q.arena.size / 8.0),
+    printf("  %2zu^%zu %-8s %5.2f %6zu %8.1e %7.2f", prior->nodes[0],
+           prior->axes, kernel_name(prior->kernel), prior->length[0],
+           p.root.rank, p.root.lost, 1e6 * seconds(do_add, &p) / POINTS);
+    static void (*const calls[])(void *context) = {
+        do_root, do_gram, do_update, do_kl, do_gradient, do_draw, do_at};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        printf(" %8.2f", 1e3 * seconds(calls[i], &p));
+    printf(" %7.1f %7.1f", mib((double)p.q.arena.size / 8.0),
            mib((double)p.h.arena.size / 8.0));
-    if (p.root.nodes <= 1024 || p.root.rank == p.root.numbers)
+    if (p.root.nodes <= 1024 || p.root.lost == 0.0)
         printf(" %9.2f %7.1f\n", 1e3 * dense_way(&p),
                mib(4.0 * (double)p.root.nodes * (double)p.root.nodes));
     else puts("         -       -");
@@ -376,10 +374,10 @@ static void posterior(void)
 {
     static const enum kernel kernels[] = {KERNEL_RBF, KERNEL_MATERN52,
                                           KERNEL_MATERN32};
-    static const double lengths[] = {0.4, 0.15};
+    static const double lengths[] = {0.4, 0.15}; /* of an axis of 1 */
     puts("One iteration on [0, 1]^D with 4 features: ms and MiB, but us for a "
          "point's information (add)\n"
-         "  grid kernel  length   rank     lost     add    root     R'HR   "
+         "  grid kernel  length   rank     lost     add     root     R'HR   "
          "update   S, KL gradient 64draws 1000 at   q MiB   H MiB  R'HR "
          "dense, MiB");
     for (size_t axes_of = 2; axes_of <= 3; axes_of++)

@@ -672,6 +672,8 @@ static void posterior__refuses_what_is_not_finite(void **state)
     trial_init(t, &PRIORS[1]);
     t->h.stencil[t->h.centre[3] + t->h.offset[3]] = NAN;
     assert_int_equal(gp_posterior_update(&t->q, &t->h), GSV_NUMERICAL);
+    assert_true(gp_posterior_kl(&t->q) == 0.0);
+    assert_true(t->q.value[0] == 0.0 && t->q.slope[0] == 0.0);
     trial_free(t);
     mem_free(t);
 }

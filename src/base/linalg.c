@@ -301,14 +301,23 @@ bool linalg_cholesky(size_t n, double *A)
     return done && all_finite(n * n, A);
 }
 
+/* The upper half from the lower one, in squares that stay in cache. */
+static void mirror(size_t n, double *A)
+{
+    for (size_t top = 0; top < n; top += MEDIUM)
+        for (size_t left = top; left < n; left += MEDIUM)
+            for (size_t i = top; i < n && i < top + MEDIUM; i++)
+                for (size_t j = left > i ? left : i + 1;
+                     j < n && j < left + MEDIUM; j++)
+                    A[i * n + j] = A[j * n + i];
+}
+
 void linalg_cholesky_inverse(size_t n, double *L)
 {
     int threads = threads_one(), size = (int)n, info = 0;
     if (n) dpotri_("U", &size, L, &size, &info, 1);
     threads_back(threads);
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++)
-            L[i * n + j] = L[j * n + i];
+    mirror(n, L);
 }
 
 /* --- Eigenvectors --------------------------------------------------------- */

@@ -29,6 +29,10 @@ static size_t room_size(const struct gp_root *r)
 static void to_prior(struct gp_posterior *q)
 {
     size_t n = q->root->rank;
+    q->logdet = 0.0;
+    memset(q->mean, 0, n * sizeof *q->mean);
+    memset(q->value, 0, q->root->numbers * sizeof *q->value);
+    memset(q->slope, 0, q->root->numbers * sizeof *q->slope);
     memset(q->L, 0, n * n * sizeof *q->L);
     for (size_t i = 0; i < n; i++)
         q->L[i * n + i] = 1.0;
@@ -114,7 +118,6 @@ int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
     gp_gram_rows(q->root, h, GP_NO_AXIS, q->room, store_row, q);
     if (h->features) store_features(q, h);
     if (!linalg_cholesky(n, q->L)) {
-        memset(q->mean, 0, n * sizeof *q->mean);
         to_prior(q);
         return fail(GSV_NUMERICAL,
                     "the posterior of a Gaussian process cannot be computed: "

@@ -37,7 +37,7 @@ int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root);
 void gp_posterior_free(struct gp_posterior *q);
 
 /* The posterior given H and its pull: one step of Gauss and Newton. To damp
- * steps, blend the information, not the result. */
+ * steps, blend the information, not the result. A failure leaves the prior. */
 int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h);
 
 /* KL(q || prior) = (tr S + |m|^2 - rank + log det B) / 2; needs S. */
