@@ -7,9 +7,6 @@
 #include "base/memory.h"
 #include "lang/scope.h"
 
-const char *const kernel_name[KERNELS] = {[KERNEL_RBF] = "rbf",
-                                          [KERNEL_MATERN32] = "matern32",
-                                          [KERNEL_MATERN52] = "matern52"};
 const char *const polynomial_name[GP_DEGREE + 1] = {"none", "linear",
                                                     "quadratic", "cubic"};
 
@@ -181,8 +178,11 @@ static int read_kind(struct builder *b, const struct statement *s,
                      struct gp *gp, struct gp_spec *h)
 {
     size_t kernel = 0, degree = 0;
+    const char *known[KERNELS];
+    for (size_t i = 0; i < KERNELS; i++)
+        known[i] = kernel_name((enum kernel)i);
     int status = find_name(b, "kernel", s->activation, s->activation_place,
-                           KERNELS, kernel_name, &kernel);
+                           KERNELS, known, &kernel);
     if (!status && s->polynomial) {
         status = find_name(b, "polynomial", s->polynomial, s->polynomial_place,
                            GP_DEGREE, polynomial_name + 1, &degree);

@@ -5,6 +5,7 @@
 #ifndef LANG_SPEC_H
 #define LANG_SPEC_H
 
+#include "base/kernel.h"
 #include "graph/graph.h"
 #include "lang/ast.h"
 
@@ -36,11 +37,7 @@ struct net_spec {
     bool flow; /* one within a flow: without scales, and not looked at */
 };
 
-enum kernel { KERNEL_RBF, KERNEL_MATERN32, KERNEL_MATERN52, KERNELS };
-
-/* The names as the language spells them, in the order of the enum; those of
- * polynomials by their degree, 1 to GP_DEGREE. */
-extern const char *const kernel_name[KERNELS];
+/* The names of polynomials by their degree, 1 to GP_DEGREE. */
 extern const char *const polynomial_name[GP_DEGREE + 1];
 
 /* A Gaussian-process function: the graph's, by the same number. The numbers

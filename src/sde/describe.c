@@ -432,7 +432,7 @@ static void grid_functions(FILE *out, const gsv_model *m)
             fprintf(out, "%s%zu", k ? " x " : "", h->nodes[k]);
         fputs(" over ", out);
         put_box(out, m, i);
-        fprintf(out, ", %s", kernel_name[s->gp[i].kernel]);
+        fprintf(out, ", %s", kernel_name(s->gp[i].kernel));
         if (h->degree) fprintf(out, " + %s", polynomial_name[h->degree]);
         fprintf(out, "%s, %zu %s of %zu nodes", s->gp[i].map ? ", map" : "",
                 h->outputs, h->outputs == 1 ? "output" : "outputs",
