@@ -9,6 +9,7 @@
 const char *const OPTIMIZERS[] = {[GSV_OPTIMIZER_AUTO] = "auto",
                                   [GSV_OPTIMIZER_ADAM] = "adam",
                                   [GSV_OPTIMIZER_LBFGS] = "lbfgs",
+                                  [GSV_OPTIMIZER_EVIDENCE] = "evidence",
                                   NULL};
 const char *const SCHEDULES[] = {[GSV_SCHEDULE_COSINE] = "cosine",
                                  [GSV_SCHEDULE_PLATEAU] = "plateau",
@@ -52,8 +53,13 @@ void print_likelihood(const gsv_record *r)
         printf("held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
                r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
                r->gaps + r->heldout_gaps);
-    printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n, r->aic, n,
-           r->bic, r->free, plural(r->free));
+    if (isfinite(r->evidence))
+        printf("evidence        %.*f  (%zu number%s learned, functions "
+               "integrated out)\n",
+               n, r->evidence, r->free, plural(r->free));
+    else
+        printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
+               r->aic, n, r->bic, r->free, plural(r->free));
     printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
            ENDS[r->ended].sentence, r->iterations, plural(r->iterations));
     if (r->restarts > 1) printf(", best of %zu starts", r->restarts);
@@ -142,6 +148,7 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "discretisation", json_number(r->discretisation));
     json_object_set_new(j, "heldout", json_number(r->heldout));
     json_object_set_new(j, "heldout_per_gap", json_number(r->heldout / out));
+    json_object_set_new(j, "evidence", json_number(r->evidence));
     json_object_set_new(j, "aic", json_number(r->aic));
     json_object_set_new(j, "bic", json_number(r->bic));
     json_object_set_new(j, "learned", json_count(r->free));

@@ -345,7 +345,8 @@ int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
 enum gsv_optimizer {
     GSV_OPTIMIZER_AUTO,
     GSV_OPTIMIZER_ADAM,
-    GSV_OPTIMIZER_LBFGS
+    GSV_OPTIMIZER_LBFGS,
+    GSV_OPTIMIZER_EVIDENCE /* of models with a gp, and of no others */
 };
 
 /* How Adam's rate goes on: down to 0 along a cosine, halved whenever the
@@ -436,6 +437,7 @@ typedef struct gsv_record {
     double error;          /* its Monte Carlo standard error           */
     double discretisation; /* l(dt) - l(2 dt)                          */
     double heldout;        /* log-likelihood of the held-out gaps      */
+    double evidence;       /* with gps: their values integrated out    */
     size_t paths, steps;   /* of these last estimates                  */
     size_t flagged;        /* gaps not to be trusted                   */
     size_t free;           /* numbers that were learned                */
@@ -456,6 +458,23 @@ int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
 
 /* Of a model that was fitted, or read from a fit; else NULL. */
 const gsv_record *gsv_model_record(const gsv_model *m);
+
+/* What a fit knows of the model's Gaussian-process functions. new: yours, NULL
+ * where the model was not fitted, has no gp, or only such that are `map`. */
+typedef struct gsv_posterior gsv_posterior;
+bool gsv_model_has_posterior(const gsv_model *m);
+gsv_posterior *gsv_posterior_new(const gsv_model *m);
+void gsv_posterior_free(gsv_posterior *q);
+
+/* The standard deviation (dim, n) of the data's drift that comes from not
+ * knowing the functions, at points as in gsv_model_drift(). */
+int gsv_posterior_drift(gsv_posterior *q, size_t n, const double *time,
+                        const double *x, const double *input, double *sd);
+
+/* Sets the functions of m, which is of the same text, to a draw from the
+ * posterior: number `draw` of the seed's. */
+int gsv_posterior_draw(gsv_posterior *q, gsv_model *m, uint64_t seed,
+                       uint64_t draw);
 
 /* Writes the model with its values and its record as a fit (docs/FORMAT.md);
  * gsv_model_read() reads it. The file appears whole or not at all. */

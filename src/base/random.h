@@ -18,7 +18,8 @@ enum random_purpose {
     RANDOM_BATCH,
     RANDOM_SCRAMBLE,
     RANDOM_OBSERVE,
-    RANDOM_SUPPORT
+    RANDOM_SUPPORT,
+    RANDOM_FUNCTION
 };
 
 struct random_key {

@@ -84,6 +84,33 @@ static double trace_features(const struct gp_posterior *q,
     return r->prior.feature_sd * sum;
 }
 
+/* Twice the rows of features with the values, and theirs with themselves. */
+static double trace_cross(const struct gp_posterior *q,
+                          const struct gp_information *D)
+{
+    const struct gp_root *r = q->root;
+    size_t F = r->prior.features;
+    double p = r->prior.feature_sd, sum = 0.0;
+    double *w = q->room, *u = w + r->numbers * F; /* (.., F) */
+    memcpy(w, D->cross, r->nodes * F * sizeof *w);
+    memcpy(w + r->nodes * F, D->square, F * F * sizeof *w);
+    gp_root_adjoint(r, F, w, u, u + r->rank * F);
+    for (size_t j = 0; j < r->rank; j++)
+        sum += (j < r->kept ? 2.0 : 1.0) * p *
+               dot(F, q->S + j * r->rank + r->kept, u + j * F);
+    return sum;
+}
+
+double gp_posterior_trace(struct gp_posterior *q,
+                          const struct gp_information *D)
+{
+    struct trace t = {.q = q};
+    invert(q);
+    gp_gram_rows(q->root, D, GP_NO_AXIS, q->room, trace_row, &t);
+    if (D->features) t.sum += trace_cross(q, D);
+    return t.sum;
+}
+
 static double by_length(const struct gp_posterior *q,
                         const struct gp_information *h, size_t axis)
 {

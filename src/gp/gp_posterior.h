@@ -53,6 +53,11 @@ double gp_posterior_evidence(const struct gp_posterior *q,
 void gp_posterior_gradient(struct gp_posterior *q,
                            const struct gp_information *h, double *gradient);
 
+/* tr(S R' D R), D (its pull is not looked at) a change of H: log det B moves by
+ * as much. */
+double gp_posterior_trace(struct gp_posterior *q,
+                          const struct gp_information *D);
+
 /* w (count, G + F) drawn from q: path `first` and those behind it. */
 void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
                        uint64_t first, size_t count, double *w);

@@ -232,3 +232,31 @@ void gp_root_adjoint_slope(const struct gp_root *r, size_t axis, size_t m,
     adjoint(r, &R, m, w, u, room);
     memset(u + r->kept * m, 0, r->prior.features * m * sizeof *u);
 }
+
+/* |column j of an axis' R|^2. */
+static double column_square(const struct kron *R, size_t axis, size_t j)
+{
+    double sum = 0.0;
+    size_t k = R->columns[axis];
+    for (size_t x = 0; x < R->rows[axis]; x++)
+        sum += R->factor[axis][x * k + j] * R->factor[axis][x * k + j];
+    return sum;
+}
+
+void gp_root_whiten(const struct gp_root *r, const double *w, double *u,
+                    double *room)
+{
+    double a = r->prior.amplitude, p = r->prior.feature_sd;
+    gp_root_adjoint(r, 1, w, u, room);
+    for (size_t j = 0; j < r->kept; j++) {
+        double square = a * a;
+        size_t left = r->place[j];
+        for (size_t i = r->R.axes; i-- > 0;) {
+            square *= column_square(&r->R, i, left % r->R.columns[i]);
+            left /= r->R.columns[i];
+        }
+        u[j] /= square;
+    }
+    for (size_t f = r->kept; f < r->rank; f++)
+        u[f] /= p * p;
+}

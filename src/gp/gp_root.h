@@ -60,7 +60,12 @@ void gp_root_product(const struct gp_root *r, size_t m, const double *u,
 void gp_root_adjoint(const struct gp_root *r, size_t m, const double *w,
                      double *u, double *room);
 
-/* The same with dR / dlog length of this axis: its rows of features are 0. */
+/* u (rank) with R u nearest to w (G + F): the columns of R are orthogonal. */
+void gp_root_whiten(const struct gp_root *r, const double *w, double *u,
+                    double *room);
+
+/* The adjoint with dR / dlog length of this axis: its rows of features are 0.
+ */
 void gp_root_adjoint_slope(const struct gp_root *r, size_t axis, size_t m,
                            const double *w, double *u, double *room);
 

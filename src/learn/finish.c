@@ -62,6 +62,7 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = NAN;
+    r->evidence = l->evidence;
     r->gaps = l->gaps;
     note_ranges(l, r);
     return r->data ? 0 : GSV_NO_MEMORY;
@@ -117,6 +118,7 @@ static int note_likelihoods(struct learner *l, const double *theta,
     r->paths = train.paths;
     r->steps = train.steps;
     r->flagged = train.flagged + held.flagged;
+    if (isfinite(l->evidence)) return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
     return 0;
@@ -157,8 +159,8 @@ static int warn_of_grids(const struct learner *l, gsv_record *r)
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool net = l->m->spec->nets > 0;
-    return net ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
+    bool many = l->m->spec->nets > 0 || l->m->spec->gps > 0;
+    return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
 int finish(struct learner *l, const double *theta, bool whole)

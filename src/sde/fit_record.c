@@ -66,9 +66,11 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The table ---------------------------------------------------------- */
 
-enum kind { COUNT, REAL, SEED, OPTIMIZER, ENDED, ERRORS };
+/* A value of files that are older than it is may be missing. */
+enum kind { COUNT, REAL, YOUNG, SEED, OPTIMIZER, ENDED, ERRORS };
 
-static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", NULL};
+static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
+                                         NULL};
 static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
 static const char *const SOURCES[] = {"auto", "none", "observed", "sandwich",
@@ -97,6 +99,7 @@ static const struct {
     {"stderr", REAL, AT(error)},
     {"discretisation", REAL, AT(discretisation)},
     {"heldout", REAL, AT(heldout)},
+    {"evidence", YOUNG, AT(evidence)},
     {"paths", COUNT, AT(paths)},
     {"steps", COUNT, AT(steps)},
     {"flagged", COUNT, AT(flagged)},
@@ -112,6 +115,7 @@ static json_t *get_field(const void *from, enum kind kind)
     switch (kind) {
     case COUNT: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
+    case YOUNG:
     case REAL:
         real = *(const double *)from;
         return isfinite(real) ? json_real(real) : json_null();
@@ -132,6 +136,10 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
     case SEED:
         *(uint64_t *)to = (uint64_t)json_integer_value(json);
         return json_is_integer(json);
+    case YOUNG:
+        *(double *)to = NAN;
+        if (!json) return true;
+        /* fall through */
     case REAL:
         *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
         return json_is_null(json) || json_is_number(json);

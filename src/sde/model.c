@@ -180,6 +180,7 @@ void gsv_model_free(gsv_model *m)
     mem_free(m->drift_param);
     mem_free(m->text);
     fit_record_free(m->record);
+    tensors_free(&m->posterior);
     tensors_free(&m->state);
     mem_free(m);
 }

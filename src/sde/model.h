@@ -49,6 +49,8 @@ struct gsv_model {
     char *text;           /* what it was made from, or ""           */
     gsv_record *record;   /* of a fit, or NULL                      */
     struct tensors state; /* of an optimiser that can be resumed    */
+    /* Of gps that were fitted: see posterior.h. */
+    struct tensors posterior;
 };
 
 /* --- unit.c ------------------------------------------------------------- */
