@@ -275,10 +275,11 @@ static void go(struct evidence *e, double share)
     }
 }
 
-enum { STEPS = 30, HALVINGS = 6 };
+enum { STEPS = 12, HALVINGS = 6 };
 
-/* In nats: less is not worth another look. */
-static const double WORTH = 1e-6;
+/* In nats: less is not worth another look, and taken as given. References that
+ * follow are chosen gap by gap, and the gradient jumps with them. */
+static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-3;
 
 /* To the w of a theta. */
 static void go_back(struct evidence *e, const double *theta)
@@ -291,10 +292,12 @@ static void go_back(struct evidence *e, const double *theta)
     }
 }
 
-/* Half as far until it is no loss. */
+/* Half as far until it is no loss. The gradient leaves out that references
+ * follow, so that the value may fall a little where the gradient vanishes: the
+ * last steps are taken on trust. */
 static int step(struct evidence *e, double before, double gain, bool *moved)
 {
-    double slack = 1e-3 * gain + 1e-10 * fabs(before), share = 1.0;
+    double slack = gain < 1.0 ? 1.0 : 1e-3 * gain, share = 1.0;
     memcpy(e->kept, e->theta, e->l->n * sizeof *e->kept);
     *moved = false;
     for (int i = 0; i < HALVINGS; i++, share *= 0.5) {
@@ -313,17 +316,20 @@ static int step(struct evidence *e, double before, double gain, bool *moved)
 /* Gauss-Newton steps until there is nothing more to gain. */
 static int find_posterior(struct evidence *e)
 {
+    bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
+    double gain = 0.0, worth = still ? WORTH : WORTH_FOLLOWING;
     int status = look(e);
     for (int i = 0; !status && i < STEPS; i++) {
-        double before = e->loglik - half_square(e), gain = 0.0;
+        double before = e->loglik - half_square(e);
         bool moved;
+        gain = 0.0;
         for (size_t k = 0; !status && k < e->count; k++)
             status = aim(e, &e->f[k], &gain);
-        if (status || !(gain > WORTH)) break;
+        if (status || !(gain > worth)) break;
         status = step(e, before, gain, &moved);
         if (!moved) break;
     }
-    e->value = e->loglik - half_square(e);
+    e->value = e->loglik - half_square(e) + (gain <= worth ? gain : 0.0);
     for (size_t k = 0; k < e->count; k++)
         if (!e->f[k].map) e->value -= 0.5 * e->f[k].q.logdet;
     return status;
@@ -411,8 +417,8 @@ static int add_prior(struct evidence *e, double *theta_bar)
     return status;
 }
 
-int evidence_at(struct evidence *e, const double *x, double *value,
-                double *gradient)
+/* E alone. */
+static int value_at(struct evidence *e, const double *x)
 {
     for (size_t i = 0; i < e->outer; i++)
         e->theta[e->place[i]] = x[i];
@@ -421,10 +427,15 @@ int evidence_at(struct evidence *e, const double *x, double *value,
     for (size_t k = 0; !status && k < e->count; k++)
         status = refresh(&e->f[k], e->l->m, e->theta);
     if (!status) status = find_rows(e);
-    if (!status) status = find_posterior(e);
-    if (status) return status;
+    return status ? status : find_posterior(e);
+}
+
+int evidence_at(struct evidence *e, const double *x, double *value,
+                double *gradient)
+{
+    int status = value_at(e, x);
     *value = e->value;
-    if (!gradient) return 0;
+    if (status || !gradient) return status;
     memcpy(e->kept, e->gradient, e->l->n * sizeof *e->kept);
     status = add_prior(e, e->kept);
     for (size_t i = 0; i < e->outer; i++)

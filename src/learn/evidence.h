@@ -41,6 +41,7 @@ struct evidence {
     size_t count;
     size_t *place, outer; /* (outer) where E's own numbers are in theta */
     double *theta, *gradient, *kept; /* (n)                             */
+    bool by_value; /* gradients of E by differences              */
     struct score score;
     double loglik, value; /* at theta: log-likelihood, E               */
 };
