@@ -9,8 +9,10 @@
 #include "learn/evidence.h"
 #include "learn/maximise.h"
 
-/* In nats of the whole. */
-static const double TOLERANCE = 0.01;
+/* In nats of the whole. In the second stage references follow, which the
+ * gradient leaves out: few iterations are as good as many. */
+static const double TOLERANCE[STAGES] = {0.01, 0.5};
+enum { LAST_ITERATIONS = 5 };
 
 /* Of a gap's log-likelihood in the second stage, for up to three states. */
 static const double ACCURACY = 0.05;
@@ -46,7 +48,9 @@ static bool step(void *context, const double *x, double value)
 static int maximise_here(struct climb *c, bool *done)
 {
     struct learner *l = c->l;
-    struct maximise job = {c, at, step, l->iterations, TOLERANCE};
+    bool first = l->now.stage == 0.0;
+    struct maximise job = {c, at, step, first ? l->iterations : LAST_ITERATIONS,
+                           TOLERANCE[first ? 0 : 1]};
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;
     for (size_t i = 0; i < c->e.outer; i++)
