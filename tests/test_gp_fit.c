@@ -233,6 +233,115 @@ static void evidence__has_its_gradient(void **state)
         expect_gradient(MODELS[i], euler_options(), 1e-5);
 }
 
+/* --- Ends ------------------------------------------------------------------
+ */
+
+static const char TWO[] =
+    "state x, y" TAIL "gp h(x, y) -> 2 : grid 6 over [-2.5, 2.5] rbf\n"
+    "dx = (h[1] - a*x)*dt + s*dW\n dy = h[2]*dt + s*dW";
+
+static gsv_model *fitted(const char *text, size_t threads, gsv_series **s,
+                         bool (*progress)(void *user, const gsv_progress *p))
+{
+    gsv_model *m = model_of(text);
+    gsv_fit_options o = euler_options();
+    *s = learn_well(m, 1, 200, 3);
+    o.estimator.threads = threads;
+    o.progress = progress;
+    if (gsv_fit(m, *s, &o)) fail_msg("%s", gsv_last_error());
+    return m;
+}
+
+static void field_of(const gsv_model *m, double *f, double *sd)
+{
+    double t[2] = {0.0, 0.0}, x[4] = {-1.0, 0.5, 0.3, 2.0};
+    gsv_posterior *q = gsv_posterior_new(m);
+    assert_non_null(q);
+    assert_int_equal(gsv_model_drift(m, 2, t, x, NULL, f), 0);
+    assert_int_equal(gsv_posterior_drift(q, 2, t, x, NULL, sd), 0);
+    gsv_posterior_free(q);
+}
+
+static void fit__is_the_same_on_threads_and_from_a_file(void **state)
+{
+    (void)state;
+    gsv_series *s, *again;
+    gsv_model *one = fitted(TWO, 1, &s, NULL), *two;
+    two = fitted(TWO, 2, &again, NULL);
+    assert_int_equal(gsv_model_write(one, "a.fit"), 0);
+    gsv_model *read = gsv_model_read("a.fit");
+    assert_non_null(read);
+    double f[3][4], sd[3][4];
+    field_of(one, f[0], sd[0]);
+    field_of(two, f[1], sd[1]);
+    field_of(read, f[2], sd[2]);
+    for (size_t i = 1; i < 3; i++) {
+        assert_true(same_bits(4, f[0], f[i]));
+        assert_true(same_bits(4, sd[0], sd[i]));
+    }
+    assert_near(gsv_model_record(read)->evidence,
+                gsv_model_record(one)->evidence, 0.0);
+    gsv_series_free(s);
+    gsv_series_free(again);
+    gsv_model_free(one);
+    gsv_model_free(two);
+    gsv_model_free(read);
+}
+
+/* With the same kernel the mode is the mean. */
+static void map__has_the_mean_and_no_posterior(void **state)
+{
+    (void)state;
+    gsv_fit_options o = euler_options();
+    gsv_model *m[2] = {
+        kernel_model("state x" TAIL GRID "\n dx = (a*x + h)*dt + s*dW", false),
+        kernel_model("state x" TAIL GRID " map\n dx = (a*x + h)*dt + s*dW",
+                     false)};
+    gsv_series *s = learn_well(m[0], 1, ROWS, 5);
+    double f[2], x = 0.7, t = 0.0;
+    o.fix = KERNEL;
+    for (size_t i = 0; i < 2; i++) {
+        o.fixed = i ? 2 : 4; /* a map's kernel stays by itself */
+        assert_int_equal(gsv_fit(m[i], s, &o), 0);
+        assert_int_equal(gsv_model_drift(m[i], 1, &t, &x, NULL, &f[i]), 0);
+        assert_int_equal(gsv_model_has_posterior(m[i]), !i);
+    }
+    assert_near(f[1], f[0], 1e-9);
+    assert_near(value_of(m[1], "h.length"), LENGTH, 1e-15);
+    for (size_t i = 0; i < 2; i++)
+        gsv_model_free(m[i]);
+    gsv_series_free(s);
+}
+
+static bool stop(void *user, const gsv_progress *p)
+{
+    (void)user;
+    return p->iteration >= 2;
+}
+
+static void fit__that_is_stopped_has_a_posterior(void **state)
+{
+    (void)state;
+    gsv_series *s;
+    gsv_model *m = fitted(TWO, 1, &s, stop);
+    assert_int_equal(gsv_model_record(m)->ended, GSV_ENDED_STOPPED);
+    assert_true(gsv_model_has_posterior(m));
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void optimizers__of_others_are_refused(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(TWO);
+    gsv_series *s = learn_well(m, 1, ROWS, 3);
+    gsv_fit_options o = euler_options();
+    o.optimizer = GSV_OPTIMIZER_ADAM;
+    assert_int_equal(gsv_fit(m, s, &o), GSV_BAD_INPUT);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +349,10 @@ int main(void)
         cmocka_unit_test(posterior__is_exact_beside_a_formula),
         cmocka_unit_test(posterior__is_exact_with_a_polynomial),
         cmocka_unit_test(evidence__has_its_gradient),
+        cmocka_unit_test(fit__is_the_same_on_threads_and_from_a_file),
+        cmocka_unit_test(map__has_the_mean_and_no_posterior),
+        cmocka_unit_test(fit__that_is_stopped_has_a_posterior),
+        cmocka_unit_test(optimizers__of_others_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
