@@ -215,8 +215,8 @@ struct number {
 };
 
 /* The numbers of a model that people look at: of all parameters but the
- * networks', and of a triangle what is not 0. The list is yours, NULL after a
- * message. */
+ * networks' and the values of a gp, and of a triangle what is not 0. The list
+ * is yours, NULL after a message. */
 struct number *model_numbers(const gsv_model *m, size_t *count);
 
 /* "s", "v[2]", "A[1,2]" */

@@ -19,7 +19,7 @@ int block_field(const struct block *b, const gsv_model *m)
 int block_init(struct block *b, const gsv_model *m, size_t n)
 {
     size_t dim = gsv_model_dim(m), columns = gsv_model_columns(m);
-    size_t width = 1 + columns + dim + dim * gsv_model_noises(m);
+    size_t width = 1 + columns + 2 * dim + dim * gsv_model_noises(m);
     b->time = malloc(n * width * sizeof *b->time);
     if (!b->time) {
         complain_memory();
@@ -27,7 +27,8 @@ int block_init(struct block *b, const gsv_model *m, size_t n)
     }
     b->value = b->time + n;
     b->f = b->value + n * columns;
-    b->g = b->f + n * dim;
+    b->sd = b->f + n * dim;
+    b->g = b->sd + n * dim;
     return 0;
 }
 
@@ -112,6 +113,24 @@ static int find_place(const struct args *a, const gsv_model *m, struct place *p)
 
 /* --- The table ----------------------------------------------------------- */
 
+/* Of functions that are not known for sure, where a fit has them; or NULL. */
+static int find_posterior(const gsv_model *m, gsv_functions **q)
+{
+    *q = NULL;
+    if (!gsv_model_has_posterior(m)) return 0;
+    *q = gsv_functions_new(m);
+    return *q ? 0 : complain_last();
+}
+
+static int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q)
+{
+    const double *input =
+        gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
+    if (q && gsv_functions_drift(q, b->n, b->time, b->value, input, b->sd))
+        return complain_last();
+    return 0;
+}
+
 static void put_header(const gsv_model *m, const struct place *p, FILE *out)
 {
     const char *const *name = gsv_model_column(m);
@@ -124,6 +143,8 @@ static void put_header(const gsv_model *m, const struct place *p, FILE *out)
     for (size_t i = 0; i < gsv_model_dim(m); i++)
         for (size_t j = 0; j < gsv_model_noises(m); j++)
             fprintf(out, ",diffusion_%s_%zu", name[i], j + 1);
+    for (size_t i = 0; gsv_model_has_posterior(m) && i < gsv_model_dim(m); i++)
+        fprintf(out, ",drift_sd_%s", name[i]);
     putc('\n', out);
 }
 
@@ -145,6 +166,8 @@ static void put_block(const gsv_model *m, const struct place *p,
         put_cells(b->value + k, gsv_model_columns(m), b->n, !p->timed, out);
         put_cells(b->f + k, dim, b->n, false, out);
         put_cells(b->g + k, dim * gsv_model_noises(m), b->n, false, out);
+        if (gsv_model_has_posterior(m))
+            put_cells(b->sd + k, dim, b->n, false, out);
         putc('\n', out);
     }
 }
@@ -160,17 +183,20 @@ static size_t block_points(const gsv_model *m)
 static int put_table(const gsv_model *m, const struct place *p, FILE *out)
 {
     struct block b = {0};
+    gsv_functions *q;
     size_t most = block_points(m);
     if (block_init(&b, m, most)) return EXIT_NUMBERS;
-    int code = 0;
+    int code = find_posterior(m, &q);
     put_header(m, p, out);
     for (size_t i = 0; i < p->count && !code && !ferror(out); i += b.n) {
         b.n = p->count - i < most ? p->count - i : most;
         if (p->points.cell) points_fill(&p->points, i, b.n, b.time, b.value);
         else grid_fill(&p->grid, i, b.n, b.time, b.value);
         code = block_field(&b, m);
+        if (!code) code = block_sd(&b, m, q);
         if (!code) put_block(m, p, &b, out);
     }
+    gsv_functions_free(q);
     free(b.time);
     return code;
 }

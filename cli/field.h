@@ -64,6 +64,7 @@ struct block {
     double *value; /* (columns, n)                      */
     double *f;     /* (dim, n) drift                    */
     double *g;     /* (dim, noises, n) diffusion        */
+    double *sd;    /* (dim, n) of the drift             */
 };
 
 /* Room for up to n points; 0, or a message. Free b->time. */

@@ -71,7 +71,7 @@ static int print_gradient(const gsv_model *m, const double *gradient)
     }
     for (size_t i = 0; i < gsv_model_params(m); i++) {
         gsv_param p = gsv_model_param(m, i);
-        if (p.weight) print_layer(&p, gradient);
+        if (p.weight || (p.gp && p.rank == 2)) print_layer(&p, gradient);
     }
     free(list);
     return EXIT_DONE;

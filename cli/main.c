@@ -62,9 +62,11 @@ const struct verb VERBS[] = {
     {FIELD, "field", "MODEL [DATA]", "drift and diffusion at points, as CSV",
      "Evaluates the drift and the diffusion on a grid or at the points of a\n"
      "file: the coordinates, then drift_x for every state x, then\n"
-     "diffusion_x_j, by which dWj moves x. Without --grid and --at, the grid\n"
-     "covers the range of DATA, or of the data a fit was learned from. --plot\n"
-     "draws it, with the points of DATA; then the CSV needs -o.\n",
+     "diffusion_x_j, by which dWj moves x; for fits with a gp drift_sd_x, "
+     "what\n"
+     "is not known of drift_x. Without --grid and --at, the grid covers the\n"
+     "range of DATA, or of the data a fit was learned from. --plot draws it,\n"
+     "with the points of DATA; then the CSV needs -o.\n",
      "  girsanov field lorenz.fit -o field.csv\n"
      "  girsanov field cell.sde --grid x=-3:3:50,y=0:10:20\n"
      "  girsanov field cell.fit data.csv --plot field.svg\n",
@@ -196,7 +198,8 @@ static int run(int count, char **word)
 /* Threads that wait must sleep, not spin: on a machine with other work to do a
  * spinning thread keeps the one that it waits for from running (ten times the
  * time, measured). The library of threads asks for it before main() begins, so
- * the program starts itself once more. Who has an opinion of their own keeps it.
+ * the program starts itself once more. Who has an opinion of their own keeps
+ * it.
  */
 static void wait_quietly(char **word)
 {

@@ -7,7 +7,7 @@
 
 static bool is_network(const gsv_param *p)
 {
-    return p->weight || p->scale;
+    return p->weight || p->scale || (p->gp && p->rank == 2);
 }
 
 /* Above a triangle's diagonal there is only 0. */

@@ -9,6 +9,7 @@
 const char *const OPTIMIZERS[] = {[GSV_OPTIMIZER_AUTO] = "auto",
                                   [GSV_OPTIMIZER_ADAM] = "adam",
                                   [GSV_OPTIMIZER_LBFGS] = "lbfgs",
+                                  [GSV_OPTIMIZER_EVIDENCE] = "evidence",
                                   NULL};
 const char *const SCHEDULES[] = {[GSV_SCHEDULE_COSINE] = "cosine",
                                  [GSV_SCHEDULE_PLATEAU] = "plateau",
@@ -42,8 +43,13 @@ static const char *plural(size_t n)
 static void print_maximum(const gsv_record *r)
 {
     int n = digits(r->error);
-    printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n, r->aic, n,
-           r->bic, r->free, plural(r->free));
+    if (isfinite(r->evidence))
+        printf("evidence        %.*f  (%zu number%s learned, functions "
+               "integrated out)\n",
+               n, r->evidence, r->free, plural(r->free));
+    else
+        printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
+               r->aic, n, r->bic, r->free, plural(r->free));
     printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
            ENDS[r->ended].sentence, r->iterations, plural(r->iterations));
     if (r->restarts > 1) printf(", best of %zu starts", r->restarts);
@@ -224,6 +230,8 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "discretisation", json_number(r->discretisation));
     json_object_set_new(j, "heldout", json_number(r->heldout));
     json_object_set_new(j, "heldout_per_gap", json_number(r->heldout / out));
+    if (isfinite(r->evidence))
+        json_object_set_new(j, "evidence", json_number(r->evidence));
     json_object_set_new(j, "aic", json_number(r->aic));
     json_object_set_new(j, "bic", json_number(r->bic));
     json_object_set_new(j, "learned", json_count(r->free));

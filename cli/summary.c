@@ -93,12 +93,13 @@ static json_t *summary_json(const struct args *a, const gsv_model *m,
     return j;
 }
 
-static size_t network_numbers(const gsv_model *m)
+/* The numbers of networks, or of gps, that are not shown. */
+static size_t many_numbers(const gsv_model *m, bool gp)
 {
     size_t n = 0;
     for (size_t i = 0; i < gsv_model_params(m); i++) {
         gsv_param p = gsv_model_param(m, i);
-        if (p.weight) n += p.rows * p.columns;
+        if (gp ? p.gp && p.rank == 2 : p.weight) n += p.rows * p.columns;
     }
     return n;
 }
@@ -107,13 +108,14 @@ static int print_summary(const struct args *a, const gsv_model *m,
                          const gsv_record *r, const struct number *list,
                          size_t n)
 {
-    size_t weights = network_numbers(m);
+    size_t weights = many_numbers(m, false), values = many_numbers(m, true);
     printf("fit             %s\n", a->model);
     printf("data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
            r->tracks, r->rows, r->gaps + r->heldout_gaps);
     print_likelihood(r);
     if (print_estimates(m, r)) return EXIT_NUMBERS;
     if (weights) printf("and %zu weights of networks\n", weights);
+    if (values) printf("and %zu values of Gaussian processes\n", values);
     if (r->correlation && n > 1 && (n <= SMALL || a->correlation))
         print_correlation(r, list, n);
     if (a->text) printf("\n%s", gsv_model_text(m));

@@ -141,8 +141,9 @@ typedef struct gsv_param {
     double low, high;
     bool lower;  /* triangular, with a positive diagonal */
     bool weight; /* of a network                         */
-    bool scale;  /* of a network's inputs and outputs: from the data, and
-                  * not learned                          */
+    bool scale;  /* of a network's inputs and outputs, or a grid's place:
+                  * from the data, and not learned       */
+    bool gp;     /* of a gp: matrices are its values     */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i);
@@ -352,7 +353,8 @@ int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
 enum gsv_optimizer {
     GSV_OPTIMIZER_AUTO,
     GSV_OPTIMIZER_ADAM,
-    GSV_OPTIMIZER_LBFGS
+    GSV_OPTIMIZER_LBFGS,
+    GSV_OPTIMIZER_EVIDENCE /* of models with a gp, and of no others */
 };
 
 /* How Adam's rate goes on: down to 0 along a cosine, halved whenever the
@@ -474,6 +476,7 @@ typedef struct gsv_record {
     double error;          /* its Monte Carlo standard error           */
     double discretisation; /* l(dt) - l(2 dt)                          */
     double heldout;        /* log-likelihood of the held-out gaps      */
+    double evidence;       /* with gps: their values integrated out    */
     size_t paths, steps;   /* of these last estimates                  */
     size_t flagged;        /* gaps not to be trusted                   */
     size_t free;           /* numbers that were learned                */
@@ -523,6 +526,23 @@ typedef struct gsv_draws {
 /* Of a model that was just fitted by gibbs, until the next fit; else NULL.
  * Borrowed. */
 const gsv_draws *gsv_model_draws(const gsv_model *m);
+
+/* What a fit knows of the model's Gaussian-process functions. new: yours, NULL
+ * where the model was not fitted, has no gp, or only such that are `map`. */
+typedef struct gsv_functions gsv_functions;
+bool gsv_model_has_posterior(const gsv_model *m);
+gsv_functions *gsv_functions_new(const gsv_model *m);
+void gsv_functions_free(gsv_functions *q);
+
+/* The standard deviation (dim, n) of the data's drift that comes from not
+ * knowing the functions, at points as in gsv_model_drift(). */
+int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
+                        const double *x, const double *input, double *sd);
+
+/* Sets the functions of m, which is of the same text, to a draw from the
+ * posterior: number `draw` of the seed's. */
+int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
+                       uint64_t draw);
 
 /* Writes the model with its values and its record as a fit (docs/FORMAT.md);
  * gsv_model_read() reads it. The file appears whole or not at all. */

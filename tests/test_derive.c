@@ -285,6 +285,17 @@ static node build_net(struct trial *s)
     return graph_net(s->g, f, inner);
 }
 
+static node build_gp(struct trial *s)
+{
+    static const struct gp kind = {2, 3, {5, 4}, 3};
+    static const double box[] = {-0.5, -1.0, 2.5, 3.0};
+    size_t number = graph_gp_add(s->g, &kind);
+    node value = trial_take(s, UNIFORM, 3, 20, -1.0, 1.0);
+    node weight = trial_take(s, UNIFORM, 3, gp_features(&kind), -1.0, 1.0);
+    return graph_gp(s->g, number, moving(s, 2, 1), value,
+                    graph_constant(s->g, 4, 1, box), weight);
+}
+
 /* One factor is a parameter: matrices that do not move. */
 static node build_uniform_matmul(struct trial *s)
 {
@@ -331,6 +342,7 @@ static const struct {
     {"logdet", build_logdet},
     {"cholesky", build_cholesky},
     {"network", build_net},
+    {"gp", build_gp},
     {"matmul with parameters", build_uniform_matmul},
     {"solve with parameters", build_uniform_solve},
     {"a compound expression", build_compound},

@@ -151,6 +151,22 @@ static void cholesky__is_the_root(void **state)
     }
 }
 
+static void cholesky__inverse_is_that_of_the_product(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SIZES; s++) {
+        size_t n = SIZES[s];
+        make_definite(n);
+        assert_true(linalg_cholesky(n, F));
+        linalg_cholesky_inverse(n, F);
+        linalg_product(n, n, n, F, false, C, false, A);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                B[i * n + j] = i == j;
+        assert_near(A, B, n * n, 1e-11);
+    }
+}
+
 static void cholesky__refuses_what_is_not_positive_definite(void **state)
 {
     (void)state;
@@ -202,6 +218,7 @@ int main(void)
         cmocka_unit_test(lu__knows_the_determinant),
         cmocka_unit_test(lu__refuses_the_singular_and_the_infinite),
         cmocka_unit_test(cholesky__is_the_root),
+        cmocka_unit_test(cholesky__inverse_is_that_of_the_product),
         cmocka_unit_test(cholesky__refuses_what_is_not_positive_definite),
         cmocka_unit_test(lower_solve__undoes_the_product),
         cmocka_unit_test(every_call__keeps_the_number_of_threads),

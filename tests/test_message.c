@@ -364,9 +364,10 @@ static const struct {
      "1:17: a whole number from 1 to 1000000 is expected here\n"
      "    net f(x) -> 1 : 0\n"
      "                    ^"},
-    {"gp h(x) -> 1 : over [0, 1", "1:21: this '[' is never closed; add a ']'\n"
-                                  "    gp h(x) -> 1 : over [0, 1\n"
-                                  "                        ^"},
+    {"gp h(x) -> 1 : grid 4 over [0, 1",
+     "1:28: this '[' is never closed; add a ']'\n"
+     "    gp h(x) -> 1 : grid 4 over [0, 1\n"
+     "                               ^"},
     /* Characters */
     {"param gr\xC3\xB6\xC3\x9F"
      "e = 1",

@@ -298,6 +298,38 @@ static node build_net(struct trial *s, size_t v)
     return graph_net(s->g, f, x);
 }
 
+/* One to four axes, with polynomials and without, inside of the box and around
+ * it; and derivatives of every order, which are nodes of the same operation. */
+static node build_gp(struct trial *s, size_t v)
+{
+    static const struct gp kind[] = {
+        {1, 2, {6}, 0},       {1, 1, {4}, 3},          {2, 2, {4, 5}, 2},
+        {3, 1, {4, 4, 4}, 1}, {4, 1, {4, 4, 4, 4}, 3}, {2, 1, {7, 4}, 0}};
+    static const double box[][8] = {{-1, 2},
+                                    {0, 1},
+                                    {-1, -1.2, 1, 1},
+                                    {-1, -1, -1, 1, 1, 1},
+                                    {-1, 0, -1, 0, 1, 1, 1, 2},
+                                    {-2, -1, 1, 1}};
+    static double values[256];
+    if (v >= 6 * COUNT(kind)) return 0;
+    const struct gp *h = &kind[v % COUNT(kind)];
+    size_t order = v / COUNT(kind), n = gp_nodes(h);
+    random_fill(n, values, -1.0, 1.0);
+    size_t number = graph_gp_add(s->g, h);
+    node x = trial_take(s, order == 5 ? UNIFORM : POINT, h->axes, 1, -1.3, 1.4);
+    node value = n > 100 ? graph_constant(s->g, 1, n, values)
+                         : trial_take(s, UNIFORM, h->outputs, n, -1.0, 1.0);
+    node limits = graph_constant(s->g, 2 * h->axes, 1, box[v % COUNT(kind)]);
+    node weight =
+        h->degree ? trial_take(s, UNIFORM, h->outputs, gp_features(h), -1, 1)
+                  : 0;
+    node a = graph_gp(s->g, number, x, value, limits, weight);
+    for (size_t k = 0; k < order % 5; k++)
+        a = graph_gp_slope(s->g, a, k % 2 * (h->axes - 1));
+    return a;
+}
+
 /* f_i = p0 x_i^2 + sin(t) p1 x_0: every input has a share. */
 static void call_f(void *user, size_t P, const double *time, const double *x,
                    const double *p, double *f)
@@ -355,6 +387,7 @@ static const struct {
     [OP_LOGDET] = {build_logdet, 0},
     [OP_CHOLESKY] = {build_cholesky, 0},
     [OP_NET] = {build_net, 0},
+    [OP_GP] = {build_gp, 0},
     [OP_CALL] = {build_call, 1e-8}, /* its jvp is a difference */
 };
 

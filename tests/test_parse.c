@@ -85,6 +85,12 @@ static void put_net(struct paper *out, const struct statement *s)
     for (size_t i = 0; i < s->widths; i++)
         put(out, " %zu", s->width[i]);
     put(out, " '%s'", s->activation);
+    for (size_t i = 0; i < s->ends; i++) {
+        put(out, i ? " " : " over ");
+        put_expr(out, s->box[i]);
+    }
+    if (s->polynomial) put(out, " + %s", s->polynomial);
+    if (s->map) put(out, " map");
 }
 
 static void put_statement(struct paper *out, const struct statement *s)
@@ -312,7 +318,9 @@ static const struct {
     {"net f(x) -> 1 :\nnet g(x) -> 2 : tanh",
      "net f (x) -> 1 : ''\nnet g (x) -> 2 : 'tanh'\n"},
     {"gp h(x, y) -> 1 : grid 32 32 over [0,1] [0,\n2] matern\nstate x",
-     "gp h (x y) -> 1 : ''\nstate x\n"},
+     "gp h (x y) -> 1 : 32 32 'matern' over 0 1 0 2\nstate x\n"},
+    {"gp h(x) -> 2 : grid 8 rbf + cubic map",
+     "gp h (x) -> 2 : 8 'rbf' + cubic map\n"},
     {"init x ~ normal(0, 1)", "init x = (normal: 0 1)\n"},
     {"dx = a*dW1 + b*dW2", "d x = (+ (* a dW1) (* b dW2))\n"},
     {"state d, dt_\nddt_ = 1", "state d\nstate dt_\nd dt_ = 1\n"},

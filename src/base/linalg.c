@@ -17,10 +17,12 @@
 #include "base/fast.h"
 
 /* LAPACK itself, as OpenBLAS has it: the C interface is a library more to load,
- * a millisecond of every start, for three functions. */
+ * a millisecond of every start, for a few functions. */
 void dgetrf_(const int *rows, const int *columns, double *A, const int *ld,
              int *pivot, int *info);
 void dpotrf_(const char *half, const int *n, double *A, const int *ld,
+             int *info, size_t half_length);
+void dpotri_(const char *half, const int *n, double *A, const int *ld,
              int *info, size_t half_length);
 
 void dsyev_(const char *job, const char *half, const int *n, double *A,
@@ -297,6 +299,25 @@ bool linalg_cholesky(size_t n, double *A)
         for (size_t j = i + 1; j < n; j++)
             A[i * n + j] = 0;
     return done && all_finite(n * n, A);
+}
+
+/* The upper half from the lower one, in squares that stay in cache. */
+static void mirror(size_t n, double *A)
+{
+    for (size_t top = 0; top < n; top += MEDIUM)
+        for (size_t left = top; left < n; left += MEDIUM)
+            for (size_t i = top; i < n && i < top + MEDIUM; i++)
+                for (size_t j = left > i ? left : i + 1;
+                     j < n && j < left + MEDIUM; j++)
+                    A[i * n + j] = A[j * n + i];
+}
+
+void linalg_cholesky_inverse(size_t n, double *L)
+{
+    int threads = threads_one(), size = (int)n, info = 0;
+    if (n) dpotri_("U", &size, L, &size, &info, 1);
+    threads_back(threads);
+    mirror(n, L);
 }
 
 /* --- Eigenvectors --------------------------------------------------------- */

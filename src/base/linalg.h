@@ -35,6 +35,9 @@ bool linalg_cholesky(size_t n, double *A);
 void linalg_lower_solve(size_t n, size_t m, const double *L, bool transposed,
                         double *B);
 
+/* The lower factor of linalg_cholesky() becomes (L L')^-1, both halves. */
+void linalg_cholesky_inverse(size_t n, double *L);
+
 /* A symmetric A becomes its eigenvectors, a row each; value has the eigenvalues
  * in rising order. room holds 64 n numbers. False when it does not converge. */
 bool linalg_eigen(size_t n, double *A, double *value, double *room);

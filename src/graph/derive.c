@@ -209,6 +209,17 @@ static node solve_dot(struct graph *g, node n, node a_dot, node b_dot)
     return graph_solve(g, a, right);
 }
 
+/* By its argument, all that moves of a function on a grid. */
+static node gp_dot(struct graph *g, node n, node x_dot)
+{
+    node sum = num(g, 0.0);
+    for (size_t k = 0; x_dot && k < graph_size(g, x_dot); k++) {
+        node part = graph_slice(g, x_dot, k, 1, 1);
+        sum = add(g, sum, mul(g, graph_gp_slope(g, n, k), part));
+    }
+    return shaped(g, sum, n);
+}
+
 /* How n moves when its inputs move by dot; 0 for not at all. */
 static node node_dot(struct graph *g, node n, const node *dot)
 {
@@ -234,6 +245,7 @@ static node node_dot(struct graph *g, node n, const node *dot)
             g,
             mul(g, graph_transpose(g, inverse(g, graph_input(g, n, 0))), d0));
     case OP_CHOLESKY: return cholesky_dot(g, n, d0);
+    case OP_GP: return gp_dot(g, n, d0);
     default: return 0;
     }
 }
@@ -314,6 +326,15 @@ static node solve_bar(struct graph *g, node n, size_t i, node bar)
     return f(g, OP_NEG, graph_matmul(g, lambda, graph_transpose(g, n)));
 }
 
+static node gp_bar(struct graph *g, node n, node bar)
+{
+    node part[GRID_AXES], x = graph_input(g, n, 0);
+    size_t axes = graph_size(g, x);
+    for (size_t k = 0; k < axes; k++)
+        part[k] = graph_sum(g, mul(g, bar, graph_gp_slope(g, n, k)));
+    return graph_stack(g, axes, part, axes, 1);
+}
+
 static node elementwise_bar(struct graph *g, node n, size_t i, node bar)
 {
     node part = mul(g, bar, elementwise_partial(g, n, i));
@@ -342,6 +363,7 @@ static node input_bar(struct graph *g, node n, size_t i, size_t offset,
     case OP_SOLVE: return solve_bar(g, n, i, bar);
     case OP_LOGDET: return mul(g, bar, graph_transpose(g, inverse(g, in)));
     case OP_CHOLESKY: return cholesky_bar(g, n, bar);
+    case OP_GP: return i ? 0 : gp_bar(g, n, bar);
     default: return 0;
     }
 }

@@ -40,6 +40,7 @@ void graph_free(struct graph *g)
     mem_free(g->block);
     mem_free(g->net);
     mem_free(g->net_offset);
+    mem_free(g->gp);
     mem_free(g->info);
     mem_free(g->link);
     mem_free(g->bucket);
@@ -68,7 +69,9 @@ struct graph *graph_copy(const struct graph *g)
     c->net = copied(g->net, g->nets, g->net_capacity, sizeof *c->net);
     c->net_offset = copied(g->net_offset, g->nets, g->net_offset_capacity,
                            sizeof *c->net_offset);
-    if (c->info && c->link && c->bucket && c->block && c->net && c->net_offset)
+    c->gp = copied(g->gp, g->gps, g->gp_capacity, sizeof *c->gp);
+    if (c->info && c->link && c->bucket && c->block && c->net &&
+        c->net_offset && c->gp)
         return c;
     graph_free(c);
     return NULL;
@@ -268,6 +271,46 @@ node graph_net_open(struct graph *g, size_t net, node argument)
         offset += out * in + out;
     }
     return x;
+}
+
+size_t graph_gp_add(struct graph *g, const struct gp *gp)
+{
+    g->failed = g->failed || MEM_ROOM(g->gp, g->gps, g->gp_capacity);
+    if (g->failed) return 0;
+    g->gp[g->gps] = *gp;
+    return g->gps++;
+}
+
+node graph_gp(struct graph *g, size_t gp, node argument, node value, node box,
+              node weight)
+{
+    if (g->failed) return 0;
+    const struct gp *h = &g->gp[gp];
+    node input[4] = {argument, value, box, weight};
+    assert(graph_size(g, argument) == h->axes);
+    assert(graph_size(g, value) == h->outputs * gp_nodes(h));
+    assert(graph_size(g, box) == 2 * h->axes);
+    assert(!h->degree || graph_size(g, weight) == h->outputs * gp_features(h));
+    return make_node(g,
+                     (struct node_info){.op = OP_GP,
+                                        .rows = h->outputs,
+                                        .columns = 1,
+                                        .inputs = h->degree ? 4 : 3,
+                                        .offset = gp * GP_ORDERS},
+                     input);
+}
+
+node graph_gp_slope(struct graph *g, node a, size_t axis)
+{
+    if (g->failed) return 0;
+    struct node_info info = g->info[a];
+    node input[4] = {0};
+    /* Within a cell all are cubics. */
+    if (gp_order(info.offset, axis) == 3) return graph_number(g, 0.0);
+    for (size_t i = 0; i < info.inputs; i++)
+        input[i] = graph_input(g, a, i);
+    info.offset += (size_t)1 << (2 * axis);
+    return make_node(g, info, input);
 }
 
 node graph_call(struct graph *g, const struct call_spec *call, size_t params,

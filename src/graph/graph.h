@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "graph/gp.h"
 #include "graph/net.h"
 
 typedef size_t node;
@@ -76,6 +77,7 @@ enum op {
     OP_CHOLESKY, /* lower factor of a symmetric matrix                */
     /* Functions with an inside of their own. */
     OP_NET,
+    OP_GP,   /* values on a grid, and a polynomial: gp.h          */
     OP_CALL, /* a C callback                                      */
     OPS
 };
@@ -99,7 +101,7 @@ struct node_info {
     unsigned leaves; /* which leaves it depends on, a bit for each */
     size_t rows, columns;
     size_t input, inputs; /* graph->link[input .. input + inputs) */
-    size_t offset;        /* of param, input, slice, pad; net: which   */
+    size_t offset;        /* of param, input, slice, pad; net, gp: which */
     const double *data;   /* (rows, columns) of a constant             */
     size_t next;          /* in its hash bucket                        */
 };
@@ -116,6 +118,8 @@ struct graph {
     struct net *net;    /* their widths are owned from own_nets on */
     size_t *net_offset; /* of their parameters    */
     size_t nets, net_capacity, net_offset_capacity, own_nets;
+    struct gp *gp;
+    size_t gps, gp_capacity;
     struct call_spec call;
     bool failed; /* out of memory: checked once, at the end */
 };
@@ -162,6 +166,15 @@ size_t graph_net_add(struct graph *g, size_t layers, const size_t *width,
                      enum activation act, size_t offset);
 node graph_net(struct graph *g, size_t net, node argument);
 node graph_net_open(struct graph *g, size_t net, node argument);
+
+/* A function on a grid: add once, apply to any argument (axes, 1) with value
+ * (outputs, nodes), box (2 axes, 1) and, where it has a polynomial, weight
+ * (outputs, features). graph_gp_slope() is the derivative of such a node by
+ * an element of its argument. */
+size_t graph_gp_add(struct graph *g, const struct gp *gp);
+node graph_gp(struct graph *g, size_t gp, node argument, node value, node box,
+              node weight);
+node graph_gp_slope(struct graph *g, node a, size_t axis);
 
 node graph_call(struct graph *g, const struct call_spec *call, size_t params,
                 size_t outputs);

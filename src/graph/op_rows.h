@@ -35,4 +35,7 @@ OP_FUNCTIONS(call);
 size_t network_scratch(const struct apply *a);
 size_t call_scratch(const struct apply *a);
 
+/* op_gp.c */
+OP_FUNCTIONS(gp);
+
 #endif

@@ -32,6 +32,7 @@ const struct op_row OP_TABLE[OPS] = {
     [OP_LOGDET] = {ROW_OF(logdet), .scratch = logdet_scratch},
     [OP_CHOLESKY] = {ROW_OF(cholesky), .scratch = cholesky_scratch},
     [OP_NET] = {ROW_OF(network), .scratch = network_scratch},
+    [OP_GP] = {ROW_OF(gp)},
     [OP_CALL] = {ROW_OF(call), .scratch = call_scratch},
 };
 

@@ -23,6 +23,7 @@ struct apply {
     struct operand out;
     size_t rows, columns;  /* of the first input                   */
     const struct net *net; /* of OP_NET                            */
+    const struct gp *gp;   /* of OP_GP                             */
     const struct call_spec *call;
     const void *packed; /* of OP_NET: weights, made for a theta */
     void *scratch;      /* see op.scratch                       */

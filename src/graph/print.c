@@ -125,6 +125,22 @@ static struct sum network(struct printer *p, node a, size_t e)
     return element_of(p, text, elements(p, graph_input(p->g, a, 0)), a, e);
 }
 
+/* h(x, y); its derivative by the first argument h_1(x, y), by both h_12(x, y).
+ */
+static struct sum grid_function(struct printer *p, node a, size_t e)
+{
+    char text[GRAPH_NAME_SIZE] = "gp";
+    const struct node_info *i = graph_info(p->g, a);
+    size_t number = gp_number(i->offset);
+    if (p->names->gp) p->names->gp(p->names->owner, number, text);
+    const char *function = text;
+    for (size_t k = 0, order = 0; k < p->g->gp[number].axes; k++)
+        for (size_t o = gp_order(i->offset, k); o-- > 0; order++)
+            function =
+                pen_text(&p->pen, "%s%s%zu", function, order ? "" : "_", k + 1);
+    return element_of(p, function, elements(p, graph_input(p->g, a, 0)), a, e);
+}
+
 /* Any other function: of the elements of its first inputs. */
 static struct sum other(struct printer *p, node a, size_t e)
 {
@@ -201,6 +217,7 @@ static struct sum shaped(struct printer *p, node a, size_t e)
     case OP_MATMUL: return dot_product(p, a, e, false);
     case OP_SOLVE: return dot_product(p, a, e, true);
     case OP_NET: return network(p, a, e);
+    case OP_GP: return grid_function(p, a, e);
     default: return other(p, a, e);
     }
 }

@@ -19,6 +19,7 @@ struct graph_names {
     bool (*positive)(const void *owner, size_t offset);
     const bool *positive_state; /* (dim) the same of the state, or NULL */
     void (*net)(const void *owner, size_t net, char *name);
+    void (*gp)(const void *owner, size_t gp, char *name);
     node matrix; /* one that has a name of its own, or 0 */
     const char *matrix_name;
 };

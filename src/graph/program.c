@@ -164,6 +164,7 @@ static struct apply blank(const struct program *p, node n, size_t P)
         a.columns = g->info[graph_input(g, n, 0)].columns;
     }
     if (info->op == OP_NET) a.net = &p->net[info->offset];
+    if (info->op == OP_GP) a.gp = &g->gp[gp_number(info->offset)];
     return a;
 }
 

@@ -25,6 +25,10 @@ static void statement_clear(struct statement *s)
     mem_free(s->argument);
     mem_free(s->width);
     mem_free(s->activation);
+    for (size_t i = 0; i < s->ends; i++)
+        expr_free(s->box[i]);
+    mem_free(s->box);
+    mem_free(s->polynomial);
 }
 
 void ast_free(struct ast *ast)

@@ -60,7 +60,8 @@ enum statement_kind {
     CONSTANT, /* const NAME = value                                         */
     LET,      /* let NAME = value                                           */
     NET,      /* net NAME(args) -> outputs : widths... activation           */
-    GP,       /* gp NAME(args) -> outputs : anything up to the line's end   */
+    GP,       /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
+              /* kernel [+ polynomial] [map]                                */
     EQUATION, /* dNAME = value: name is that of the state                   */
     OBS,      /* obs NAME ~ value (a call)                                  */
     INIT      /* init NAME ~ value (a call)                                 */
@@ -84,6 +85,13 @@ struct statement {
     size_t widths;
     char *activation; /* as written; "" when it was left out */
     struct place activation_place;
+
+    /* Of a gp: its nodes are in width, its kernel in activation. */
+    struct expr **box; /* (ends): low and high of each axis */
+    size_t ends;
+    char *polynomial; /* or NULL */
+    struct place grid_place, polynomial_place;
+    bool map;
 };
 
 struct ast {

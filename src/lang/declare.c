@@ -10,13 +10,6 @@
 #include "base/memory.h"
 #include "lang/scope.h"
 
-static int not_yet(struct builder *b, const struct statement *s,
-                   const char *what, const char *instead)
-{
-    return complain(b->source, s->declared.place, "%s not supported yet; %s",
-                    what, instead);
-}
-
 /* --- input --------------------------------------------------------------- */
 
 static int declare_input(struct builder *b, const struct statement *s)
@@ -358,14 +351,11 @@ int note_net(struct spec *spec, struct net_spec net)
     return 0;
 }
 
-static int declare_net(struct builder *b, const struct statement *s)
+int read_arguments(struct builder *b, const struct statement *s, node *stacked)
 {
     struct graph *g = b->spec->graph;
-    enum activation act = ACT_SILU;
-    size_t inputs = 0, net = 0;
-    node value = 0;
-    int status = find_activation(b, s, &act);
-    if (status) return status;
+    size_t inputs = 0;
+    int status = 0;
     node *a = NEW(node, s->arguments);
     if (!a) return GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < s->arguments; i++) {
@@ -373,16 +363,27 @@ static int declare_net(struct builder *b, const struct statement *s)
         if (!status) inputs += graph_size(g, a[i]);
     }
     if (!status && !inputs)
-        status =
-            complain(b->source, s->declared.place,
-                     "the network '%s' has no arguments", s->declared.name);
-    if (!status) status = add_net(b, s, inputs, act, &net);
+        status = complain(b->source, s->declared.place,
+                          "the %s '%s' has no arguments",
+                          s->kind == NET ? "network" : "gp", s->declared.name);
+    if (!status) *stacked = graph_stack(g, s->arguments, a, inputs, 1);
+    mem_free(a);
+    return status ? status : g->failed ? GSV_NO_MEMORY : 0;
+}
+
+static int declare_net(struct builder *b, const struct statement *s)
+{
+    struct graph *g = b->spec->graph;
+    enum activation act = ACT_SILU;
+    size_t net = 0;
+    node value = 0, argument = 0;
+    int status = find_activation(b, s, &act);
+    if (!status) status = read_arguments(b, s, &argument);
+    if (!status) status = add_net(b, s, graph_size(g, argument), act, &net);
     if (!status) {
-        node argument = graph_stack(g, s->arguments, a, inputs, 1);
         value = scaled_net(g, net, argument);
         status = note_net(b->spec, (struct net_spec){argument, value, false});
     }
-    mem_free(a);
     if (status) return status;
     return scope_add(b, (struct symbol){.name = s->declared.name,
                                         .kind = SYMBOL_NET,
@@ -401,7 +402,7 @@ int declare(struct builder *b, const struct statement *s)
     case CONSTANT: return declare_constant(b, s);
     case LET: return declare_let(b, s);
     case NET: return declare_net(b, s);
-    case GP: return not_yet(b, s, "'gp' is", "use a 'net'");
+    case GP: return declare_gp(b, s);
     case OBS:
     case INIT:
     case EQUATION: break;

@@ -359,27 +359,36 @@ static int unknown_function(struct builder *b, const struct expr *e)
                     "unknown function '%s'; did you mean '%s'?", e->name, near);
 }
 
-/* A network applied to other arguments than its own. */
+/* A network or gp applied to other arguments than its own. */
 static int call_net(struct builder *b, const struct expr *e,
                     const struct symbol *s, const node *a, node *result)
 {
     struct graph *g = b->spec->graph;
-    size_t given = 0, wanted = g->net[s->net].width[0];
+    bool gp = s->kind == SYMBOL_GP;
+    size_t given = 0;
+    size_t wanted = gp ? g->gp[s->net].axes : g->net[s->net].width[0];
     for (size_t i = 0; i < e->kids; i++)
         given += graph_size(g, a[i]);
     if (given != wanted)
         return complain(b->source, expr_span(e),
                         "'%s' takes %zu %s, but is given %zu", e->name, wanted,
                         wanted == 1 ? "number" : "numbers", given);
-    *result = scaled_net(g, s->net, graph_stack(g, e->kids, a, given, 1));
+    node argument = graph_stack(g, e->kids, a, given, 1);
+    *result =
+        gp ? gp_at(b->spec, s->net, argument) : scaled_net(g, s->net, argument);
     return 0;
+}
+
+static bool is_learned(const struct symbol *s)
+{
+    return s && (s->kind == SYMBOL_NET || s->kind == SYMBOL_GP);
 }
 
 static int apply_function(struct builder *b, const struct expr *e,
                           const node *a, node *result)
 {
     const struct symbol *s = scope_find(b, e->name);
-    if (s && s->kind == SYMBOL_NET) return call_net(b, e, s, a, result);
+    if (is_learned(s)) return call_net(b, e, s, a, result);
     const struct function *f = find_function(e->name);
     if (!f) return unknown_function(b, e);
     if (e->kids != f->arguments)
@@ -394,7 +403,7 @@ static int evaluate_call(struct builder *b, const struct expr *e, node *result)
 {
     const struct symbol *s = scope_find(b, e->name);
     if (is_flow(b, e)) return evaluate_flow(b, e, result);
-    if (!(s && s->kind == SYMBOL_NET) && !find_function(e->name))
+    if (!is_learned(s) && !find_function(e->name))
         return unknown_function(b, e);
     node *a = NEW(node, e->kids);
     int status = a ? 0 : GSV_NO_MEMORY;

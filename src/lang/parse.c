@@ -329,8 +329,12 @@ static int gp_rest(struct parser *p, const struct rule *rule,
                    struct statement *s)
 {
     int status = parse_signature(p, rule, s);
-    if (!status) status = parse_activation(p, s);
-    return status ? status : parse_skip(p);
+    if (status) return status;
+    if (!parse_take(p, ':'))
+        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+                      "':' is missing; write ': grid 32 rbf' with the nodes of "
+                      "the grid and a kernel");
+    return parse_gp(p, s);
 }
 
 /* A name behind a state or an input, where no name may stand. */

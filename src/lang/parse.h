@@ -62,14 +62,13 @@ struct expr *parse_expr(struct parser *p);
 int parse_list(struct parser *p, const struct token *open, struct list *list);
 void list_free(struct list *list);
 
-/* Passes whatever stands up to the line's end, or up to a bracket that closes
- * none of those passed. */
-int parse_skip(struct parser *p);
-
 int parse_close(struct parser *p, const struct token *open);
 
 /* A whole number from 1 on: of elements, of units in a layer. */
 int parse_size(struct parser *p, size_t *size);
+
+/* What follows the colon of a gp. */
+int parse_gp(struct parser *p, struct statement *s);
 
 /* Says why the token cannot stand behind the expression before it. */
 int parse_stray(struct parser *p);

@@ -187,20 +187,6 @@ int parse_list(struct parser *p, const struct token *open, struct list *list)
     return parse_close(p, open);
 }
 
-int parse_skip(struct parser *p)
-{
-    struct token open = {0};
-    size_t depth = 0;
-    for (; !parse_at_end(p); parse_next(p)) {
-        if (parse_at(p, '(') || parse_at(p, '[')) {
-            if (!depth++) open = p->token;
-        } else if (parse_at(p, ')') || parse_at(p, ']')) {
-            if (!depth--) return 0;
-        }
-    }
-    return depth ? parse_close(p, &open) : 0;
-}
-
 /* : 4 layers 32, where the width may be left out; or nothing at all. */
 static int parse_layers(struct parser *p, size_t size[2])
 {

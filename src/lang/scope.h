@@ -14,15 +14,16 @@ enum symbol_kind {
     SYMBOL_PARAM,
     SYMBOL_CONSTANT,
     SYMBOL_LET,
-    SYMBOL_NET
+    SYMBOL_NET,
+    SYMBOL_GP
 };
 
 struct symbol {
     const char *name; /* borrowed from the ast */
     enum symbol_kind kind;
     struct place place;
-    node value;    /* of a net: at its own arguments        */
-    size_t net;    /* of a net: its number in the graph     */
+    node value;    /* of a net or gp: at its own arguments  */
+    size_t net;    /* of a net or gp: its number in the graph */
     size_t offset; /* of a state or column: its first row   */
     bool equation; /* of a state: seen                      */
     int rank;
@@ -113,6 +114,17 @@ int note_net(struct spec *spec, struct net_spec net);
 
 /* A network at the argument, with its inputs and outputs scaled. */
 node scaled_net(struct graph *g, size_t net, node argument);
+
+/* The arguments of a net or gp below each other: a vector counts as its
+ * elements. */
+int read_arguments(struct builder *b, const struct statement *s, node *stacked);
+
+/* --- gp.c --------------------------------------------------------------- */
+
+int declare_gp(struct builder *b, const struct statement *s);
+
+/* The function at the argument. */
+node gp_at(const struct spec *spec, size_t gp, node argument);
 
 /* --- state.c ------------------------------------------------------------ */
 

@@ -12,8 +12,8 @@ static int declare_all(struct builder *b, const struct ast *ast, bool leaves)
 {
     for (size_t i = 0; i < ast->statements; i++) {
         const struct statement *s = &ast->statement[i];
-        bool leaf = s->kind != LET && s->kind != NET && s->kind != EQUATION &&
-                    s->kind != OBS && s->kind != INIT;
+        bool leaf = s->kind != LET && s->kind != NET && s->kind != GP &&
+                    s->kind != EQUATION && s->kind != OBS && s->kind != INIT;
         int status = leaf == leaves ? declare(b, s) : 0;
         if (status) return status;
     }
@@ -103,6 +103,7 @@ void spec_free(struct spec *spec)
     mem_free(spec->input);
     mem_free(spec->net);
     mem_free(spec->flow);
+    mem_free(spec->gp);
     mem_free(spec->latent);
     mem_free(spec->obs);
     mem_free(spec->value_column);

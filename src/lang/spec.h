@@ -5,6 +5,7 @@
 #ifndef LANG_SPEC_H
 #define LANG_SPEC_H
 
+#include "base/kernel.h"
 #include "graph/graph.h"
 #include "lang/ast.h"
 
@@ -20,7 +21,9 @@ struct param_spec {
     double low, high;
     bool lower;    /* triangular with a positive diagonal              */
     size_t fan_in; /* of a network's weight: its start is drawn; else 0 */
-    bool scale;    /* of a network's inputs and outputs: not learned   */
+    bool scale;    /* of a network's inputs and outputs, or a grid's   */
+                   /* place: not learned                               */
+    bool gp;       /* of a function on a grid                          */
 };
 
 struct input_spec {
@@ -32,6 +35,24 @@ struct input_spec {
 struct net_spec {
     node argument, value;
     bool flow; /* one within a flow: without scales, and not looked at */
+};
+
+/* The names of polynomials by their degree, 1 to GP_DEGREE. */
+extern const char *const polynomial_name[GP_DEGREE + 1];
+
+/* A Gaussian-process function: the graph's, by the same number. The numbers
+ * that it is made of stand in the vector of all parameters from here on. */
+struct gp_spec {
+    node argument;
+    enum kernel kernel;
+    bool map;         /* to be learned at the posterior's mode              */
+    bool placed;      /* the text says where the grid is, not the data      */
+    size_t value;     /* (outputs, nodes) start at 0                        */
+    size_t weight;    /* (outputs, features), where it has a polynomial     */
+    size_t length;    /* (axes) scales of the kernel                        */
+    size_t amplitude; /* (outputs)                            */
+    size_t polynomial_amplitude; /* (outputs), where it has a polynomial */
+    size_t box;                  /* low (axes), then high (axes)         */
 };
 
 /* A learned map of the data: what it is given, and where the numbers stand
@@ -90,6 +111,8 @@ struct spec {
     size_t nets, net_capacity;
     struct flow_spec *flow;
     size_t flows, flow_capacity;
+    struct gp_spec *gp; /* (graph->gps) */
+    size_t gps, gp_capacity;
 
     /* The states as functions of the data, z = Z(x, t), over the state leaf
      * that stands for x; and back, over the leaf that stands for z. The domain

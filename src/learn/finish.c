@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "learn/gibbs.h"
 #include "sde/fit_record.h"
+#include "sde/gp_rows.h"
 
 /* Under the last estimate an error is to be seen, and its pilots need some
  * paths; networks take longer. */
@@ -61,6 +62,7 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = NAN;
+    r->evidence = l->evidence;
     r->gaps = l->gaps;
     note_ranges(l, r);
     return r->data ? 0 : GSV_NO_MEMORY;
@@ -116,6 +118,7 @@ static int note_likelihoods(struct learner *l, const double *theta,
     r->paths = train.paths;
     r->steps = train.steps;
     r->flagged = train.flagged + held.flagged;
+    if (isfinite(l->evidence)) return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
     return 0;
@@ -133,12 +136,32 @@ static int warn_of_gaps(gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* Rows where a gp is told nothing by its grid. */
+static int warn_of_grids(const struct learner *l, gsv_record *r)
+{
+    const struct spec *s = l->m->spec;
+    int status = 0;
+    for (size_t gp = 0; !status && gp < s->gps; gp++) {
+        struct gp_count n;
+        char line[300];
+        const char *name = s->param[spec_param_at(s, s->gp[gp].value)].name;
+        status = gp_outside(l->m, l->s, gp, &n);
+        if (status || !n.outside) continue;
+        snprintf(line, sizeof line,
+                 "%zu of %zu rows are outside of the grid of '%.*s', where it "
+                 "is back at its prior; give it a wider one by 'over'\n",
+                 n.outside, n.rows, (int)strcspn(name, "."), name);
+        status = fit_record_warn(r, line);
+    }
+    return status;
+}
+
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool net = l->m->spec->nets > 0;
-    return net ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
+    bool many = l->m->spec->nets > 0 || l->m->spec->gps > 0;
+    return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
 int finish(struct learner *l, const double *theta, bool whole)
@@ -149,6 +172,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     int status = note_facts(l, r);
     if (!status && whole) status = note_likelihoods(l, theta, r);
     if (!status && whole) status = warn_of_gaps(r);
+    if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) {
         r->errors = errors_wanted(l);
         if (r->errors == GSV_ERRORS_POSTERIOR)

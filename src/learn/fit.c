@@ -48,7 +48,7 @@ void learner_set(struct learner *l, const double *theta)
 void learner_result(const struct learner *l, double *to)
 {
     bool held = l->split.helds && isfinite(l->now.best);
-    if (l->optimizer == GSV_OPTIMIZER_LBFGS)
+    if (l->optimizer != GSV_OPTIMIZER_ADAM)
         memcpy(to, l->theta, l->n * sizeof *to);
     else if (held) memcpy(to, l->best, l->n * sizeof *to);
     else adam_averaged(&l->adam, l->theta, to);
@@ -143,12 +143,28 @@ static const double RATE = 5e-3, HELDOUT = 0.05, NOISE_UNIT = 10.0;
 enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
 enum { FEWEST_TO_HOLD = 100 };
 
+/* Models with a gp have an optimiser of their own, and it has no others. */
+static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
+{
+    const struct spec *s = l->m->spec;
+    bool own = o->optimizer == GSV_OPTIMIZER_EVIDENCE;
+    l->optimizer = o->optimizer;
+    if (o->optimizer == GSV_OPTIMIZER_AUTO)
+        l->optimizer = s->gps    ? GSV_OPTIMIZER_EVIDENCE
+                       : s->nets ? GSV_OPTIMIZER_ADAM
+                                 : GSV_OPTIMIZER_LBFGS;
+    else if (own != (s->gps > 0))
+        return fail(GSV_BAD_INPUT,
+                    s->gps ? "a model with a gp is learned by its evidence: "
+                             "leave the optimizer out"
+                           : "the optimizer 'evidence' is for models with a "
+                             "gp: use adam or lbfgs");
+    return 0;
+}
+
 static void choose_defaults(struct learner *l, gsv_fit_options *o)
 {
     bool nets = l->m->spec->nets > 0;
-    l->optimizer = o->optimizer;
-    if (l->optimizer == GSV_OPTIMIZER_AUTO)
-        l->optimizer = nets ? GSV_OPTIMIZER_ADAM : GSV_OPTIMIZER_LBFGS;
     bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
     if (!o->iterations)
         o->iterations = adam ? ADAM_ITERATIONS : LBFGS_ITERATIONS;
@@ -314,6 +330,7 @@ static int start_from_data(struct learner *l)
         if (!status) status = start_scales(l->m, l->s);
         if (!status && !first) status = start_noise(l->m, l->s, kept);
     }
+    if (!status && !l->refit) status = start_grids(l->m, l->s);
     mem_free(kept);
     return status;
 }
@@ -338,6 +355,7 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
                          &l->champion, &l->first, &l->move};
     l->began = l->saved = clock_seconds();
     int status = check_options(o);
+    if (!status) status = choose_optimizer(l, o);
     if (!status) status = check_method(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
@@ -451,7 +469,9 @@ static int run_restarts(struct learner *l)
             place_start(l, l->first);
         }
         l->resumed = false;
-        int status = adam ? learn_adam(l) : learn_lbfgs(l);
+        int status = adam              ? learn_adam(l)
+                     : l->m->spec->gps ? learn_evidence(l)
+                                       : learn_lbfgs(l);
         if (!status) status = l->failed;
         if (status == GSV_NUMERICAL && l->now.restart > 0.0) continue;
         if (status) return status;
@@ -464,16 +484,22 @@ static int run_restarts(struct learner *l)
     return 0;
 }
 
+static int conclude_at(struct learner *l, double *theta)
+{
+    int status = l->m->spec->gps ? evidence_conclude(l, theta) : 0;
+    return status ? status : finish(l, theta, true);
+}
+
 /* An unfinished fit ends with what it has; a finished one with its best. */
 static int conclude(struct learner *l)
 {
     double *theta = l->champion;
     tensors_free(&l->m->state);
-    if (!can_go_on(l)) return finish(l, theta, true);
+    if (!can_go_on(l)) return conclude_at(l, theta);
     theta = NEW(double, l->n);
     if (!theta) return GSV_NO_MEMORY;
     learner_result(l, theta);
-    int status = finish(l, theta, true);
+    int status = conclude_at(l, theta);
     if (!status) status = checkpoint_keep(l);
     if (!status && l->o->checkpoint)
         status = gsv_model_write(l->m, l->o->checkpoint);
@@ -502,13 +528,15 @@ int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
     size_t values = m->spec->parameters;
     gsv_fit_options o = *options;
     gsv_record *record = m->record;
-    struct tensors state = m->state;
-    struct learner l = {.m = m, .s = s, .o = &o, .refit = record != NULL};
+    struct tensors state = m->state, posterior = m->posterior;
+    struct learner l = {.m = m, .s = s, .o = &o};
+    l.refit = record != NULL;
+    l.evidence = NAN;
     l.kept = NEW(double, values);
     if (!l.kept) return GSV_NO_MEMORY;
     memcpy(l.kept, m->value, values * sizeof *l.kept);
     m->record = NULL;
-    m->state = (struct tensors){0};
+    m->state = m->posterior = (struct tensors){0};
     draws_free(m->draws);
     m->draws = NULL;
     int status = learner_init(&l, &o);
@@ -519,11 +547,14 @@ int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
         m->draws = NULL;
         fit_record_free(m->record);
         tensors_free(&m->state);
+        tensors_free(&m->posterior);
         m->record = record;
         m->state = state;
+        m->posterior = posterior;
     } else {
         fit_record_free(record);
         tensors_free(&state);
+        tensors_free(&posterior);
     }
     mem_free(l.kept);
     learner_free(&l);

@@ -67,6 +67,7 @@ struct learner {
     bool refit;  /* of a model that was fitted before */
     char *terms; /* what a checkpoint must have in common with a resume */
 
+    double evidence;     /* of a model with gps, or NaN */
     double began, saved; /* on the clock */
     enum gsv_ended ended;
     int failed;     /* a checkpoint could not be written     */
@@ -88,9 +89,14 @@ void learner_set(struct learner *l, const double *theta);
 /* The theta that a fit would end with now, to (n). */
 void learner_result(const struct learner *l, double *to);
 
-/* The two optimisers: from l->theta on, which is moved. */
+/* The optimisers: from l->theta on, which is moved. */
 int learn_adam(struct learner *l);
 int learn_lbfgs(struct learner *l);
+
+/* The one of models with gps; and at the end of it, the posterior to the model
+ * and the evidence, with theta moved to the posterior's mean. */
+int learn_evidence(struct learner *l);
+int evidence_conclude(struct learner *l, double *theta);
 
 /* --- effort.c ------------------------------------------------------------ */
 

@@ -14,6 +14,10 @@ int start_flows(gsv_model *m, const gsv_series *s);
  * that have scales already keep them. */
 int start_scales(gsv_model *m, const gsv_series *s);
 
+/* Grids of Gaussian-process functions over their arguments in the data. Those
+ * that have a place already keep it. */
+int start_grids(gsv_model *m, const gsv_series *s);
+
 /* The parameters that the noise alone depends on, at the maximum of the
  * likelihood without any drift: the quadratic variation. kept (theta size)
  * are left as they are. */

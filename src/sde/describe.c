@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lang/law.h"
+#include "sde/gp_rows.h"
 #include "sde/model.h"
 #include "sde/names.h"
 
@@ -411,6 +412,36 @@ static void networks(FILE *out, const struct graph *g)
     }
 }
 
+static void put_box(FILE *out, const gsv_model *m, size_t gp)
+{
+    size_t axes = m->spec->graph->gp[gp].axes;
+    const double *low = m->value + m->spec->gp[gp].box, *high = low + axes;
+    if (!m->record && !gp_is_placed(m, gp)) fputs("the data's range", out);
+    else
+        for (size_t k = 0; k < axes; k++)
+            fprintf(out, "%s[%g, %g]", k ? " x " : "", low[k], high[k]);
+}
+
+static void grid_functions(FILE *out, const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    for (size_t i = 0; i < s->gps; i++) {
+        const struct gp *h = &s->graph->gp[i];
+        fprintf(out, "%-15s grid ", "gp");
+        for (size_t k = 0; k < h->axes; k++)
+            fprintf(out, "%s%zu", k ? " x " : "", h->nodes[k]);
+        fputs(" over ", out);
+        put_box(out, m, i);
+        fprintf(out, ", %s", kernel_name(s->gp[i].kernel));
+        if (h->degree) fprintf(out, " + %s", polynomial_name[h->degree]);
+        fprintf(out, "%s, %zu %s of %zu nodes", s->gp[i].map ? ", map" : "",
+                h->outputs, h->outputs == 1 ? "output" : "outputs",
+                gp_nodes(h));
+        if (h->degree) fprintf(out, " and %zu features", gp_features(h));
+        fputc('\n', out);
+    }
+}
+
 static int write_all(FILE *out, const gsv_model *m)
 {
     const struct spec *s = m->spec;
@@ -422,6 +453,7 @@ static int write_all(FILE *out, const gsv_model *m)
             s->noises == 1 ? "source" : "sources");
     if (!status) status = map(out, m);
     networks(out, s->graph);
+    grid_functions(out, m);
     size_t numbers = 0, params = 0;
     for (size_t i = 0; i < s->params; i++) {
         const struct param_spec *p = &s->param[i];

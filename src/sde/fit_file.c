@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "sde/fit_record.h"
+#include "sde/posterior.h"
 
 /* Raised when files can no longer be read by the versions before. */
 #define FORMAT "1"
@@ -28,9 +29,8 @@ static int put_params(const gsv_model *m, struct tensors *t)
     return status;
 }
 
-static int put_state(const gsv_model *m, struct tensors *t)
+static int put_all(const struct tensors *from, struct tensors *t)
 {
-    const struct tensors *from = &m->state;
     int status = 0;
     for (size_t i = 0; !status && i < from->count; i++)
         status = tensors_add(t, from->tensor[i].name, from->tensor[i].rank,
@@ -51,7 +51,8 @@ int gsv_model_write(const gsv_model *m, const char *path)
     if (!status) status = tensors_note(&t, "model", m->text);
     if (!status && m->record) status = fit_record_put(m->record, &t);
     if (!status) status = put_params(m, &t);
-    if (!status) status = put_state(m, &t);
+    if (!status) status = put_all(&m->posterior, &t);
+    if (!status) status = put_all(&m->state, &t);
     if (!status) status = safetensors_write(&t, path);
     tensors_free(&t);
     return status;
@@ -138,6 +139,7 @@ static int take_all(gsv_model *m, const struct tensors *t, const char *path)
     for (size_t i = 0; !status && i < m->spec->params; i++)
         status = take_param(m, &m->spec->param[i], t, path);
     if (!status) status = fit_record_take(m, t, path, &m->record);
+    if (!status) status = posterior_take(m, t, path);
     return status ? status : take_state(m, t);
 }
 

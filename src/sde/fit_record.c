@@ -91,10 +91,12 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The table ---------------------------------------------------------- */
 
-/* A LATER count is one that files of before do not have. */
-enum kind { COUNT, LATER, REAL, SEED, OPTIMIZER, ENDED, ERRORS };
+/* A LATER count and a YOUNG number are such that files of before do not have.
+ */
+enum kind { COUNT, LATER, REAL, YOUNG, SEED, OPTIMIZER, ENDED, ERRORS };
 
-static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", NULL};
+static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
+                                         NULL};
 static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
 static const char *const SOURCES[] = {"auto",     "none",      "observed",
@@ -123,6 +125,7 @@ static const struct {
     {"stderr", REAL, AT(error)},
     {"discretisation", REAL, AT(discretisation)},
     {"heldout", REAL, AT(heldout)},
+    {"evidence", YOUNG, AT(evidence)},
     {"paths", COUNT, AT(paths)},
     {"steps", COUNT, AT(steps)},
     {"flagged", COUNT, AT(flagged)},
@@ -142,6 +145,7 @@ static json_t *get_field(const void *from, enum kind kind)
     case COUNT:
     case LATER: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
+    case YOUNG:
     case REAL:
         real = *(const double *)from;
         return isfinite(real) ? json_real(real) : json_null();
@@ -165,6 +169,10 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
     case SEED:
         *(uint64_t *)to = (uint64_t)json_integer_value(json);
         return json_is_integer(json);
+    case YOUNG:
+        *(double *)to = NAN;
+        if (!json) return true;
+        /* fall through */
     case REAL:
         *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
         return json_is_null(json) || json_is_number(json);

@@ -181,6 +181,7 @@ void gsv_model_free(gsv_model *m)
     mem_free(m->text);
     fit_record_free(m->record);
     draws_free(m->draws);
+    tensors_free(&m->posterior);
     tensors_free(&m->state);
     mem_free(m);
 }
@@ -239,6 +240,7 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .high = p->high,
                        .lower = p->lower,
                        .weight = p->fan_in > 0,
+                       .gp = p->gp,
                        .scale = p->scale};
 }
 

@@ -50,6 +50,8 @@ struct gsv_model {
     gsv_record *record;   /* of a fit, or NULL                      */
     gsv_draws *draws;     /* of a gibbs fit, or NULL                */
     struct tensors state; /* of an optimiser that can be resumed    */
+    /* Of gps that were fitted: see posterior.h. */
+    struct tensors posterior;
 };
 
 /* --- unit.c ------------------------------------------------------------- */

@@ -46,6 +46,15 @@ static void net_name(const void *owner, size_t net, char *name)
     snprintf(name, GRAPH_NAME_SIZE, "%.*s", (int)strcspn(weight, "."), weight);
 }
 
+/* Its values are NAME.value. */
+static void gp_name(const void *owner, size_t gp, char *name)
+{
+    const struct spec *spec = owner;
+    size_t first = spec_param_at(spec, spec->gp[gp].value);
+    const char *value = spec->param[first].name;
+    snprintf(name, GRAPH_NAME_SIZE, "%.*s", (int)strcspn(value, "."), value);
+}
+
 struct graph_names spec_names(const struct spec *spec, const char *const *state,
                               const char *const *input)
 {
@@ -54,5 +63,6 @@ struct graph_names spec_names(const struct spec *spec, const char *const *state,
                                 .owner = spec,
                                 .param = param_name,
                                 .positive = param_positive,
-                                .net = net_name};
+                                .net = net_name,
+                                .gp = gp_name};
 }

@@ -261,11 +261,12 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
     return 0;
 }
 
-/* Whether a parameter is one of the network `name`: name.0.weight, ... */
+/* Whether a parameter is one of the network or gp `name`: name.0.weight, ... */
 static bool is_of_net(const struct param_spec *p, const char *name)
 {
     size_t n = strlen(name);
-    return p->fan_in && !strncmp(p->name, name, n) && p->name[n] == '.';
+    return (p->fan_in || p->gp) && !strncmp(p->name, name, n) &&
+           p->name[n] == '.';
 }
 
 int theta_select(const gsv_model *m, const char *name, bool *chosen)

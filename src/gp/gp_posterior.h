@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The Gaussian q over the whitened numbers x = (u, e) of a Gaussian process
+ * that is best for data with pull' w - w' H w / 2 as log-likelihood, w = R x:
+ *
+ *     q = N(m, S),   S = B^-1,   B = I + R' H R,   B m = R' pull.
+ *
+ * Among all Gaussians this is the one where the variational bound is stationary
+ * (Opper & Archambeau 2009), exact where the log-likelihood is quadratic; so
+ * its covariance is not approximated any further. The bound there is
+ *
+ *     E = log-likelihood at the mean - |m|^2 / 2 - log det B / 2,
+ *
+ * Laplace's evidence: the expected log-likelihood's -tr(H R S R') / 2 and the
+ * traces of KL(q || prior) cancel. B is dense in the kept directions. */
+#ifndef GP_POSTERIOR_H
+#define GP_POSTERIOR_H
+
+#include "base/random.h"
+#include "gp/gp_information.h"
+
+struct gp_posterior {
+    const struct gp_root *root; /* borrowed                              */
+    double *mean;               /* (rank) m                              */
+    double *value;              /* (G + F) R m                           */
+    double *slope;              /* (G + F) pull - H R m, with R' slope = m */
+    double *L;                  /* (rank, rank) of B = L L'              */
+    double *S;                  /* (rank, rank) when `inverted`          */
+    bool inverted;
+    double logdet; /* of B                                  */
+    double *room;
+    struct arena arena;
+};
+
+/* Fails when more directions are kept than dense matrices are made for. Before
+ * the first update it is the prior. */
+int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root);
+void gp_posterior_free(struct gp_posterior *q);
+
+/* The posterior given H and its pull: one step of Gauss and Newton. To damp
+ * steps, blend the information, not the result. A failure leaves the prior. */
+int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h);
+
+/* KL(q || prior) = (tr S + |m|^2 - rank + log det B) / 2; needs S. */
+double gp_posterior_kl(struct gp_posterior *q);
+
+/* E less the log-likelihood where w = 0: pull' w - w' H w / 2 at the mean
+ * - |m|^2 / 2 - log det B / 2. */
+double gp_posterior_evidence(const struct gp_posterior *q,
+                             const struct gp_information *h);
+
+/* gradient (axes + 2) = dE by log length of each axis, by log amplitude and by
+ * log feature_sd, H and its pull held: m moves, but E is stationary in it. */
+void gp_posterior_gradient(struct gp_posterior *q,
+                           const struct gp_information *h, double *gradient);
+
+/* tr(S R' D R), D (its pull is not looked at) a change of H: log det B moves by
+ * as much. */
+double gp_posterior_trace(struct gp_posterior *q,
+                          const struct gp_information *D);
+
+/* w (count, G + F) drawn from q: path `first` and those behind it. */
+void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
+                       uint64_t first, size_t count, double *w);
+
+/* Mean and standard deviation of the function at points. The part of the prior
+ * variance, amplitude^2, that the nodes do not carry there (beyond the grid,
+ * where weights fade, all of it) is in sd as if no data had been seen. */
+void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
+                     double *mean, double *sd);
+
+/* C (count, count): the covariance of what nodes and features carry. */
+int gp_posterior_covariance(struct gp_posterior *q,
+                            const struct gp_points *points, double *C);
+
+#endif

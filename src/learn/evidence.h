@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The evidence of Gaussian-process functions: with w the values and weights of
+ * all functions, R their prior's root, w = R m, and H the information of the
+ * data about each of them,
+ *
+ *     E = max over m of [ log-likelihood - |m|^2 / 2 ] - log det B / 2,
+ *     B = I + R' H R,
+ *
+ * as a function of what is left of theta: the kernels' numbers, the noise, the
+ * formulas' parameters. Outputs have posteriors of their own: what H says of
+ * two of them together is left out. Functions that are `map` have no log det B
+ * in E, and their kernels stay as they are. */
+#ifndef LEARN_EVIDENCE_H
+#define LEARN_EVIDENCE_H
+
+#include "gp/gp_posterior.h"
+#include "learn/learner.h"
+#include "sde/gp_sites.h"
+
+/* One output of a gp. */
+struct function {
+    size_t gp, output;
+    bool map, made;
+    size_t G, F;
+    size_t value, weight;     /* where w is in theta               */
+    struct gp_root root;      /* of the kernel's present numbers   */
+    struct gp_posterior q;    /* given h                           */
+    struct gp_information h;  /* at w                              */
+    struct gp_information dh; /* a change of it                    */
+    double *w, *s;            /* (G + F) and the gradient there    */
+    double *m, *u;            /* (G + F at most) w = R m; R' s - m */
+    double *factor, *moved;   /* (sites)                           */
+};
+
+struct evidence {
+    struct learner *l;
+    struct objective all;
+    struct gp_sites sites;
+    struct gp_rows *rows; /* (gps) */
+    struct function *f;
+    size_t count;
+    size_t *place, outer; /* (outer) where E's own numbers are in theta */
+    double *theta, *gradient, *kept; /* (n)                             */
+    bool by_value; /* gradients of E by differences              */
+    struct score score;
+    double loglik, value; /* at theta: log-likelihood, E               */
+};
+
+/* Under an estimator; from theta (n) on. Must stay where it is. */
+int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
+                  const double *theta);
+void evidence_free(struct evidence *e);
+
+/* E at x (outer), and its gradient unless that is NULL; w moves to where it is
+ * best. */
+int evidence_at(struct evidence *e, const double *x, double *value,
+                double *gradient);
+
+/* What is known of the functions to the model: see sde/posterior.h. */
+int evidence_keep(const struct evidence *e);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Learning with Gaussian-process functions: L-BFGS on the evidence, which finds
+ * the posterior of all functions at every point that it looks at. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/evidence.h"
+#include "learn/maximise.h"
+
+/* In nats of the whole. In the second stage references follow, which the
+ * gradient leaves out: few iterations are as good as many. */
+static const double TOLERANCE[STAGES] = {0.01, 0.5};
+enum { LAST_ITERATIONS = 5 };
+
+/* Of a gap's log-likelihood in the second stage, for up to three states. */
+static const double ACCURACY = 0.05;
+
+struct climb {
+    struct evidence e;
+    struct learner *l;
+    double *x; /* (outer) */
+    bool resting;
+};
+
+static int at(void *context, const double *x, double *value, double *gradient)
+{
+    struct climb *c = context;
+    return evidence_at(&c->e, x, value, gradient);
+}
+
+static bool step(void *context, const double *x, double value)
+{
+    struct climb *c = context;
+    struct learner *l = c->l;
+    (void)x;
+    memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
+    struct score score = c->e.score;
+    score.mean = value / (double)score.gaps;
+    l->now.iteration += 1.0;
+    if ((size_t)l->now.iteration >= l->iterations) c->resting = true;
+    gsv_theta_set(l->m, l->theta);
+    return learner_step(l, &score, 1.0) || c->resting;
+}
+
+/* The best x is not always the last one that was looked at. */
+static int maximise_here(struct climb *c, bool *done)
+{
+    struct learner *l = c->l;
+    bool first = l->now.stage == 0.0;
+    struct maximise job = {c, at, step, first ? l->iterations : LAST_ITERATIONS,
+                           TOLERANCE[first ? 0 : 1]};
+    enum maximise_end end = MAXIMISE_CONVERGED;
+    double value;
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->x[i] = l->theta[c->e.place[i]];
+    int status =
+        c->e.outer ? maximise(&job, c->e.outer, c->x, &value, &end) : 0;
+    if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
+    if (status) return status;
+    memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
+    *done = end == MAXIMISE_STOPPED;
+    if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
+    if (!c->e.outer) *done = step(c, c->x, value);
+    return 0;
+}
+
+static int check_model(const gsv_model *m)
+{
+    if (spec_is_latent(m->spec))
+        return fail(GSV_BAD_INPUT, "a gp cannot be learned yet where states "
+                                   "are latent; use a 'net'");
+    if (m->bridged)
+        return fail(GSV_BAD_INPUT, "a gp cannot be learned yet where the noise "
+                                   "has no map to unit diffusion; use a 'net'");
+    return 0;
+}
+
+int learn_evidence(struct learner *l)
+{
+    struct climb c = {.l = l, .x = NEW(double, l->n)};
+    bool done = false;
+    int status = c.x ? check_model(l->m) : GSV_NO_MEMORY;
+    l->ended = GSV_ENDED_CONVERGED;
+    for (; !status && !done && (size_t)l->now.stage < l->stages;
+         l->now.stage += done ? 0.0 : 1.0) {
+        size_t stage = (size_t)l->now.stage;
+        double states = (double)l->m->spec->dim;
+        if (stage == 1 && !l->chosen)
+            status = effort_by_value(l, l->theta,
+                                     ACCURACY * fmax(1.0, states / 3.0));
+        if (!status)
+            status = evidence_init(&c.e, l, &l->stage[stage], l->theta);
+        if (!status) status = maximise_here(&c, &done);
+        evidence_free(&c.e);
+    }
+    mem_free(c.x);
+    return status;
+}
+
+/* --- The end ------------------------------------------------------------- */
+
+int evidence_conclude(struct learner *l, double *theta)
+{
+    struct evidence e;
+    size_t stage = (size_t)l->now.stage, last = l->stages - 1;
+    double *x = NEW(double, l->n);
+    if (!x) return GSV_NO_MEMORY;
+    int status =
+        evidence_init(&e, l, &l->stage[stage < last ? stage : last], theta);
+    for (size_t i = 0; i < e.outer; i++)
+        x[i] = theta[e.place[i]];
+    if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
+    if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
+    if (!status) status = evidence_keep(&e);
+    l->free = e.outer;
+    evidence_free(&e);
+    mem_free(x);
+    return status;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "sde/posterior.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "gp/gp_posterior.h"
+#include "sde/gp_sites.h"
+
+enum { NAME_ROOM = 300 };
+
+static const char *tensor_name(const gsv_model *m, size_t gp, size_t output,
+                               char name[NAME_ROOM])
+{
+    const struct spec *s = m->spec;
+    const char *value = s->param[spec_param_at(s, s->gp[gp].value)].name;
+    snprintf(name, NAME_ROOM, "@gp.%.*s.%zu", (int)strcspn(value, "."), value,
+             output + 1);
+    return name;
+}
+
+/* --- Kept ---------------------------------------------------------------- */
+
+/* The parts of an information, in their order. */
+enum { PARTS = 4 };
+
+static size_t list_parts(const struct gp_information *h, double *part[PARTS],
+                         size_t size[PARTS])
+{
+    size_t band = 1, G = h->nodes, F = h->features, all = 0;
+    for (size_t i = 0; i < h->axes; i++)
+        band *= GP_BAND;
+    double *array[PARTS] = {h->stencil, h->cross, h->square, h->pull};
+    size_t count[PARTS] = {G * band, G * F, F * F, G + F};
+    for (size_t i = 0; i < PARTS; i++) {
+        part[i] = array[i];
+        size[i] = count[i];
+        all += count[i];
+    }
+    return all;
+}
+
+int posterior_put(gsv_model *m, size_t gp, size_t output,
+                  const struct gp_information *h)
+{
+    char name[NAME_ROOM];
+    double *part[PARTS];
+    size_t size[PARTS], all = list_parts(h, part, size);
+    double *flat = NEW(double, all), *to = flat;
+    if (!flat) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < PARTS; to += size[i++])
+        memcpy(to, part[i], size[i] * sizeof *to);
+    int status = tensors_add(&m->posterior, tensor_name(m, gp, output, name), 1,
+                             &all, flat);
+    mem_free(flat);
+    return status;
+}
+
+void posterior_forget(gsv_model *m)
+{
+    tensors_free(&m->posterior);
+}
+
+static int damaged(const char *path, const char *name)
+{
+    return fail(GSV_BAD_INPUT,
+                "%s is damaged: the tensor '%.100s' is not what its gp asks "
+                "for",
+                path, name);
+}
+
+/* Its numbers into an information of the right size. */
+static int fill(struct gp_information *h, const struct tensor *t)
+{
+    double *part[PARTS];
+    size_t size[PARTS], all = list_parts(h, part, size);
+    const double *from = t->value;
+    if (t->count != all) return GSV_BAD_INPUT;
+    for (size_t i = 0; i < all; i++)
+        if (!isfinite(from[i])) return GSV_BAD_INPUT;
+    for (size_t i = 0; i < PARTS; from += size[i++])
+        memcpy(part[i], from, size[i] * sizeof *from);
+    return 0;
+}
+
+static int take_one(gsv_model *m, const struct tensors *t, size_t gp,
+                    size_t output, const char *path)
+{
+    char name[NAME_ROOM];
+    const struct tensor *from =
+        tensors_find(t, tensor_name(m, gp, output, name));
+    if (!from) return 0;
+    struct gp_prior prior = gp_prior_of(m, gp, output);
+    struct gp_information h;
+    int status = gp_information_init(&h, &prior);
+    if (!status && fill(&h, from)) status = damaged(path, name);
+    if (!status) status = posterior_put(m, gp, output, &h);
+    gp_information_free(&h);
+    return status;
+}
+
+int posterior_take(gsv_model *m, const struct tensors *t, const char *path)
+{
+    int status = 0;
+    for (size_t gp = 0; gp < m->spec->gps; gp++)
+        for (size_t i = 0; i < m->spec->graph->gp[gp].outputs && !status; i++)
+            status = take_one(m, t, gp, i, path);
+    return status;
+}
+
+/* --- Used ---------------------------------------------------------------- */
+
+struct function {
+    size_t gp, output;
+    struct gp_root root;
+    struct gp_information h;
+    struct gp_posterior q;
+};
+
+struct gsv_functions {
+    const gsv_model *m;
+    struct function *f;
+    size_t count;
+};
+
+bool gsv_model_has_posterior(const gsv_model *m)
+{
+    return m->posterior.count > 0;
+}
+
+static int function_init(struct function *f, const gsv_model *m,
+                         const struct tensor *t, size_t gp, size_t output)
+{
+    struct gp_prior prior = gp_prior_of(m, gp, output);
+    *f = (struct function){.gp = gp, .output = output};
+    int status = gp_root_init(&f->root, &prior);
+    if (!status) status = gp_information_init(&f->h, &prior);
+    if (!status && fill(&f->h, t)) status = damaged("the model", t->name);
+    if (!status) status = gp_posterior_init(&f->q, &f->root);
+    return status ? status : gp_posterior_update(&f->q, &f->h);
+}
+
+static int fill_all(gsv_functions *q, const gsv_model *m)
+{
+    char name[NAME_ROOM];
+    int status = 0;
+    for (size_t gp = 0; gp < m->spec->gps; gp++)
+        for (size_t i = 0; i < m->spec->graph->gp[gp].outputs && !status; i++) {
+            const struct tensor *t =
+                tensors_find(&m->posterior, tensor_name(m, gp, i, name));
+            if (t) status = function_init(&q->f[q->count++], m, t, gp, i);
+        }
+    return status;
+}
+
+gsv_functions *gsv_functions_new(const gsv_model *m)
+{
+    if (!gsv_model_has_posterior(m))
+        return fail_null(GSV_BAD_INPUT, "the model has no posterior: it was "
+                                        "not fitted, or none of its functions "
+                                        "is a gp without 'map'");
+    gsv_functions *q = NEW(gsv_functions, 1);
+    if (!q) return NULL;
+    q->m = m;
+    q->f = NEW(struct function, m->posterior.count);
+    if (q->f && !fill_all(q, m)) return q;
+    gsv_functions_free(q);
+    return NULL;
+}
+
+void gsv_functions_free(gsv_functions *q)
+{
+    if (!q) return;
+    for (size_t i = 0; q->f && i < q->count; i++) {
+        gp_posterior_free(&q->f[i].q);
+        gp_information_free(&q->f[i].h);
+        gp_root_free(&q->f[i].root);
+    }
+    mem_free(q->f);
+    mem_free(q);
+}
+
+/* The points as a function sees them. */
+struct seen {
+    struct points in;
+    double *state, *argument, *slope, *mean, *sd;
+    double *still; /* (inputs, n) zeros: their slopes */
+};
+
+static int seen_init(struct seen *s, const gsv_model *m, struct points in)
+{
+    size_t n = in.P, d = m->spec->dim;
+    *s = (struct seen){.in = in,
+                       .state = NEW(double, d *n),
+                       .argument = NEW(double, GRID_AXES *n),
+                       .slope = NEW(double, d *n),
+                       .mean = NEW(double, n),
+                       .sd = NEW(double, n),
+                       .still = NEW(double, m->spec->inputs *n)};
+    s->in.slope = s->still;
+    return s->state && s->argument && s->slope && s->mean && s->sd && s->still
+               ? 0
+               : GSV_NO_MEMORY;
+}
+
+static void seen_free(struct seen *s)
+{
+    double *part[] = {s->state, s->argument, s->slope,
+                      s->mean,  s->sd,       s->still};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        mem_free(part[i]);
+}
+
+/* variance (dim, n) += (d drift / dh)^2 var h. */
+static int add_variance(struct function *f, const gsv_model *m, struct seen *s,
+                        double *variance)
+{
+    const struct spec *spec = m->spec;
+    struct points at = s->in;
+    struct gp_rows rows = {0};
+    size_t n = at.P;
+    int status = model_evaluate(m, spec->state_of_data, &at, true, s->state);
+    at.state = s->state;
+    if (!status)
+        status =
+            model_evaluate(m, spec->gp[f->gp].argument, &at, true, s->argument);
+    if (!status) status = gp_rows_init(&rows, m, f->gp, n, s->argument);
+    if (!status)
+        status = gp_slope(m, m->data_drift, &s->in, f->gp, f->output, &rows,
+                          s->slope);
+    if (!status) gp_posterior_at(&f->q, &rows.points, s->mean, s->sd);
+    for (size_t i = 0; !status && i < spec->dim * n; i++) {
+        double sd = s->slope[i] * s->sd[i % n];
+        variance[i] += sd * sd;
+    }
+    gp_rows_free(&rows);
+    return status;
+}
+
+int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
+                        const double *x, const double *input, double *sd)
+{
+    const gsv_model *m = q->m;
+    struct seen s;
+    if (m->spec->inputs && !input)
+        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
+    if (!n) return 0;
+    int status = seen_init(
+        &s, m,
+        (struct points){.P = n, .state = x, .time = time, .input = input});
+    memset(sd, 0, m->spec->dim * n * sizeof *sd);
+    for (size_t k = 0; !status && k < q->count; k++)
+        status = add_variance(&q->f[k], m, &s, sd);
+    for (size_t i = 0; !status && i < m->spec->dim * n; i++)
+        sd[i] = sqrt(sd[i]);
+    seen_free(&s);
+    return status;
+}
+
+int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
+                       uint64_t draw)
+{
+    for (size_t k = 0; k < q->count; k++) {
+        struct function *f = &q->f[k];
+        const struct gp_spec *s = &m->spec->gp[f->gp];
+        size_t G = f->root.nodes, F = f->root.prior.features;
+        struct random_key key = {
+            .seed = seed, .purpose = RANDOM_FUNCTION, .item = (uint32_t)k};
+        double *w = NEW(double, G + F);
+        if (!w) return GSV_NO_MEMORY;
+        gp_posterior_draw(&f->q, &key, draw, 1, w);
+        memcpy(m->value + s->value + f->output * G, w, G * sizeof *w);
+        if (F)
+            memcpy(m->value + s->weight + f->output * F, w + G, F * sizeof *w);
+        mem_free(w);
+    }
+    return 0;
+}

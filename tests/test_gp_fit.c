@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* Learning with Gaussian-process functions. Under Euler's density the
+ * increments of dX = h(X) dt + s dW are a regression with Gaussian noise, so
+ * that the posterior of h and the evidence have closed forms: dense ones, in
+ * the space of increments, are what fits are compared with. */
+#include "learn.h"
+
+#include "base/grid.h"
+#include "base/kernel.h"
+#include "base/linalg.h"
+#include "learn/evidence.h"
+#include "sde/theta.h"
+
+/* --- The exact posterior ---------------------------------------------------
+ */
+
+enum { ROWS = 60, GAPS = ROWS - 1, NODES = 12, SPOTS = 9 };
+
+static const double LOW = -2.5, HIGH = 2.5, LENGTH = 0.8, AMPLITUDE = 1.7;
+static const double POLYNOMIAL = 0.6, NOISE = 0.5;
+
+/* The prior covariance of what nodes and features carry at x and y. */
+static double prior(double x, double y, size_t degree)
+{
+    struct grid g = {1, {NODES}, {LOW}, {HIGH}};
+    size_t i[4], j[4];
+    double a[4], b[4], sum = 0.0, cell = (HIGH - LOW) / (NODES - 1);
+    grid_weights(&g, &x, i, a, NULL);
+    grid_weights(&g, &y, j, b, NULL);
+    for (size_t p = 0; p < 4; p++)
+        for (size_t q = 0; q < 4; q++)
+            sum += a[p] * b[q] * AMPLITUDE * AMPLITUDE *
+                   kernel_at(KERNEL_RBF, cell * ((double)i[p] - (double)j[q]),
+                             LENGTH, NULL);
+    double u = x / HIGH, v = y / HIGH;
+    for (size_t k = 0; degree && k <= degree; k++)
+        sum += POLYNOMIAL * POLYNOMIAL * pow(u * v, (double)k);
+    return sum;
+}
+
+struct exact {
+    double x[GAPS], dx[GAPS], dt[GAPS]; /* the increments, the rest taken off */
+    double L[GAPS * GAPS]; /* of their covariance                   */
+    double solved[GAPS];   /* its inverse times dx                  */
+    double evidence;
+    size_t degree;
+};
+
+/* dx = (slope x + h) dt + NOISE dW. */
+static void exact_init(struct exact *e, const gsv_series *s, double slope,
+                       size_t degree)
+{
+    e->degree = degree;
+    for (size_t i = 0; i < GAPS; i++) {
+        e->x[i] = s->value[i];
+        e->dt[i] = s->time[i + 1] - s->time[i];
+        e->dx[i] = s->value[i + 1] - s->value[i] - slope * e->x[i] * e->dt[i];
+        e->solved[i] = e->dx[i];
+    }
+    for (size_t i = 0; i < GAPS; i++)
+        for (size_t j = 0; j < GAPS; j++)
+            e->L[i * GAPS + j] =
+                e->dt[i] * e->dt[j] * prior(e->x[i], e->x[j], degree) +
+                (i == j ? NOISE * NOISE * e->dt[i] : 0.0);
+    assert_true(linalg_cholesky(GAPS, e->L));
+    linalg_lower_solve(GAPS, 1, e->L, false, e->solved);
+    e->evidence = -0.5 * GAPS * log(2.0 * EXACT_PI);
+    for (size_t i = 0; i < GAPS; i++)
+        e->evidence -=
+            0.5 * e->solved[i] * e->solved[i] + log(e->L[i * GAPS + i]);
+    linalg_lower_solve(GAPS, 1, e->L, true, e->solved);
+}
+
+/* What nodes do not carry is as uncertain as before. */
+static void exact_at(const struct exact *e, double x, double *mean, double *sd)
+{
+    double k[GAPS], carried = prior(x, x, 0);
+    double variance =
+        prior(x, x, e->degree) + fmax(AMPLITUDE * AMPLITUDE - carried, 0.0);
+    *mean = 0.0;
+    for (size_t i = 0; i < GAPS; i++) {
+        k[i] = e->dt[i] * prior(x, e->x[i], e->degree);
+        *mean += k[i] * e->solved[i];
+    }
+    linalg_lower_solve(GAPS, 1, e->L, false, k);
+    for (size_t i = 0; i < GAPS; i++)
+        variance -= k[i] * k[i];
+    *sd = sqrt(variance);
+}
+
+/* --- Fits ------------------------------------------------------------------
+ */
+
+#define GRID "gp h(x) -> 1 : grid 12 over [-2.5, 2.5] rbf"
+#define TAIL "\n param s = 1 > 0, a = 0.3\n"
+
+static gsv_fit_options euler_options(void)
+{
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.reference = GSV_REFERENCE_BROWNIAN;
+    o.estimator.form = GSV_FORM_ITO;
+    o.estimator.paths = o.estimator.steps = 1;
+    return o;
+}
+
+static void set(gsv_model *m, const char *name, double value)
+{
+    if (gsv_model_set(m, name, 1, &value)) fail_msg("%s", gsv_last_error());
+}
+
+static gsv_model *kernel_model(const char *text, bool polynomial)
+{
+    gsv_model *m = model_of(text);
+    set(m, "s", NOISE);
+    set(m, "h.length", LENGTH);
+    set(m, "h.amplitude", AMPLITUDE);
+    if (polynomial) set(m, "h.poly_amplitude", POLYNOMIAL);
+    return m;
+}
+
+static const char *const KERNEL[] = {"s", "a", "h.length", "h.amplitude",
+                                     "h.poly_amplitude"};
+
+static void expect_exact(const char *text, double slope, size_t degree)
+{
+    gsv_model *m = kernel_model(text, degree > 0);
+    gsv_series *s = learn_well(m, 1, ROWS, 5);
+    gsv_fit_options o = euler_options();
+    struct exact e;
+    o.fix = KERNEL;
+    o.fixed = degree ? 5 : 4;
+    exact_init(&e, s, slope, degree);
+    assert_int_equal(gsv_fit(m, s, &o), 0);
+    assert_near(gsv_model_record(m)->evidence, e.evidence, 1e-6);
+    gsv_functions *q = gsv_functions_new(m);
+    assert_non_null(q);
+    for (size_t i = 0; i < SPOTS; i++) {
+        double x = -3.0 + 0.75 * (double)i, t = 0.0, f, sd, mean, error;
+        exact_at(&e, x, &mean, &error);
+        assert_int_equal(gsv_model_drift(m, 1, &t, &x, NULL, &f), 0);
+        assert_int_equal(gsv_functions_drift(q, 1, &t, &x, NULL, &sd), 0);
+        assert_near(f, slope * x + mean, 1e-5);
+        assert_near(sd, error, 1e-5);
+    }
+    gsv_functions_free(q);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void posterior__is_exact_for_increments(void **state)
+{
+    (void)state;
+    expect_exact("state x" TAIL GRID "\n dx = (0*a + h)*dt + s*dW", 0.0, 0);
+}
+
+static void posterior__is_exact_beside_a_formula(void **state)
+{
+    (void)state;
+    expect_exact("state x" TAIL GRID "\n dx = (a*x + h)*dt + s*dW", 0.3, 0);
+}
+
+static void posterior__is_exact_with_a_polynomial(void **state)
+{
+    (void)state;
+    expect_exact("state x" TAIL GRID " + cubic\n dx = (a*x + h)*dt + s*dW", 0.3,
+                 3);
+}
+
+/* --- The gradient of the evidence ----------------------------------------- */
+
+static void learner_open(struct learner *l, gsv_model *m, const gsv_series *s,
+                         const gsv_fit_options *o)
+{
+    *l = (struct learner){.m = m, .s = s, .o = o, .n = gsv_theta_size(m)};
+    l->value = NEW(size_t, l->n);
+    l->fixed = NEW(bool, l->n);
+    l->theta = NEW(double, l->n);
+    theta_places(m, l->value);
+    gsv_theta_get(m, l->theta);
+    assert_int_equal(split_init(&l->split, 1, s->rows - s->tracks, 0.0, 1), 0);
+}
+
+static void learner_close(struct learner *l)
+{
+    split_free(&l->split);
+    mem_free(l->value);
+    mem_free(l->fixed);
+    mem_free(l->theta);
+}
+
+static void expect_gradient(const char *text, gsv_fit_options o,
+                            double tolerance)
+{
+    gsv_model *m = model_of(text);
+    gsv_series *s = learn_well(m, 1, ROWS, 7);
+    struct learner l;
+    struct evidence e;
+    double value, x[16], bar[16], found[16];
+    o.estimator.gradient = true;
+    learner_open(&l, m, s, &o);
+    assert_int_equal(evidence_init(&e, &l, &o.estimator, l.theta), 0);
+    assert_true(e.outer && e.outer <= COUNT(x));
+    for (size_t i = 0; i < e.outer; i++)
+        x[i] = l.theta[e.place[i]];
+    assert_int_equal(evidence_at(&e, x, &value, bar), 0);
+    for (size_t i = 0; i < e.outer; i++) {
+        double up, down, kept = x[i], step = 1e-3;
+        x[i] = kept + step;
+        assert_int_equal(evidence_at(&e, x, &up, found), 0);
+        x[i] = kept - step;
+        assert_int_equal(evidence_at(&e, x, &down, found), 0);
+        x[i] = kept;
+        assert_near(bar[i], (up - down) / (2.0 * step),
+                    tolerance * (1.0 + fabs(bar[i])));
+    }
+    evidence_free(&e);
+    learner_close(&l);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static const char *const MODELS[] = {
+    "state x" TAIL GRID "\n dx = (a*x + h)*dt + s*dW",
+    "state x" TAIL GRID " + quadratic\n dx = a*h*dt + s*dW",
+    "state x, y" TAIL "gp h(x, y) -> 2 : grid 6 over [-2.5, 2.5] matern52 + "
+    "linear\n dx = (h[1] - a*x)*dt + s*dW\n dy = h[2]*dt + 2*s*dW",
+};
+
+static void evidence__has_its_gradient(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(MODELS); i++)
+        expect_gradient(MODELS[i], euler_options(), 1e-5);
+}
+
+/* --- Ends ------------------------------------------------------------------
+ */
+
+static const char TWO[] =
+    "state x, y" TAIL "gp h(x, y) -> 2 : grid 6 over [-2.5, 2.5] rbf\n"
+    "dx = (h[1] - a*x)*dt + s*dW\n dy = h[2]*dt + s*dW";
+
+static gsv_model *fitted(const char *text, size_t threads, gsv_series **s,
+                         bool (*progress)(void *user, const gsv_progress *p))
+{
+    gsv_model *m = model_of(text);
+    gsv_fit_options o = euler_options();
+    *s = learn_well(m, 1, 200, 3);
+    o.estimator.threads = threads;
+    o.progress = progress;
+    if (gsv_fit(m, *s, &o)) fail_msg("%s", gsv_last_error());
+    return m;
+}
+
+static void field_of(const gsv_model *m, double *f, double *sd)
+{
+    double t[2] = {0.0, 0.0}, x[4] = {-1.0, 0.5, 0.3, 2.0};
+    gsv_functions *q = gsv_functions_new(m);
+    assert_non_null(q);
+    assert_int_equal(gsv_model_drift(m, 2, t, x, NULL, f), 0);
+    assert_int_equal(gsv_functions_drift(q, 2, t, x, NULL, sd), 0);
+    gsv_functions_free(q);
+}
+
+static void fit__is_the_same_on_threads_and_from_a_file(void **state)
+{
+    (void)state;
+    gsv_series *s, *again;
+    gsv_model *one = fitted(TWO, 1, &s, NULL), *two;
+    two = fitted(TWO, 2, &again, NULL);
+    assert_int_equal(gsv_model_write(one, "a.fit"), 0);
+    gsv_model *read = gsv_model_read("a.fit");
+    assert_non_null(read);
+    double f[3][4], sd[3][4];
+    field_of(one, f[0], sd[0]);
+    field_of(two, f[1], sd[1]);
+    field_of(read, f[2], sd[2]);
+    for (size_t i = 1; i < 3; i++) {
+        assert_true(same_bits(4, f[0], f[i]));
+        assert_true(same_bits(4, sd[0], sd[i]));
+    }
+    assert_near(gsv_model_record(read)->evidence,
+                gsv_model_record(one)->evidence, 0.0);
+    gsv_series_free(s);
+    gsv_series_free(again);
+    gsv_model_free(one);
+    gsv_model_free(two);
+    gsv_model_free(read);
+}
+
+/* With the same kernel the mode is the mean. */
+static void map__has_the_mean_and_no_posterior(void **state)
+{
+    (void)state;
+    gsv_fit_options o = euler_options();
+    gsv_model *m[2] = {
+        kernel_model("state x" TAIL GRID "\n dx = (a*x + h)*dt + s*dW", false),
+        kernel_model("state x" TAIL GRID " map\n dx = (a*x + h)*dt + s*dW",
+                     false)};
+    gsv_series *s = learn_well(m[0], 1, ROWS, 5);
+    double f[2], x = 0.7, t = 0.0;
+    o.fix = KERNEL;
+    for (size_t i = 0; i < 2; i++) {
+        o.fixed = i ? 2 : 4; /* a map's kernel stays by itself */
+        assert_int_equal(gsv_fit(m[i], s, &o), 0);
+        assert_int_equal(gsv_model_drift(m[i], 1, &t, &x, NULL, &f[i]), 0);
+        assert_int_equal(gsv_model_has_posterior(m[i]), !i);
+    }
+    assert_near(f[1], f[0], 1e-9);
+    assert_near(value_of(m[1], "h.length"), LENGTH, 1e-15);
+    for (size_t i = 0; i < 2; i++)
+        gsv_model_free(m[i]);
+    gsv_series_free(s);
+}
+
+static bool stop(void *user, const gsv_progress *p)
+{
+    (void)user;
+    return p->iteration >= 2;
+}
+
+static void fit__that_is_stopped_has_a_posterior(void **state)
+{
+    (void)state;
+    gsv_series *s;
+    gsv_model *m = fitted(TWO, 1, &s, stop);
+    assert_int_equal(gsv_model_record(m)->ended, GSV_ENDED_STOPPED);
+    assert_true(gsv_model_has_posterior(m));
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void optimizers__of_others_are_refused(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(TWO);
+    gsv_series *s = learn_well(m, 1, ROWS, 3);
+    gsv_fit_options o = euler_options();
+    o.optimizer = GSV_OPTIMIZER_ADAM;
+    assert_int_equal(gsv_fit(m, s, &o), GSV_BAD_INPUT);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(posterior__is_exact_for_increments),
+        cmocka_unit_test(posterior__is_exact_beside_a_formula),
+        cmocka_unit_test(posterior__is_exact_with_a_polynomial),
+        cmocka_unit_test(evidence__has_its_gradient),
+        cmocka_unit_test(fit__is_the_same_on_threads_and_from_a_file),
+        cmocka_unit_test(map__has_the_mean_and_no_posterior),
+        cmocka_unit_test(fit__that_is_stopped_has_a_posterior),
+        cmocka_unit_test(optimizers__of_others_are_refused),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
