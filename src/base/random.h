@@ -25,7 +25,8 @@ enum random_purpose {
     RANDOM_PATHS,
     RANDOM_STRAND,
     RANDOM_CHAIN,
-    RANDOM_ACCEPT
+    RANDOM_ACCEPT,
+    RANDOM_INTEGRATE
 };
 
 struct random_key {
