@@ -187,7 +187,7 @@ static void euler__is_exact_without_noise(void **state)
     struct integrator *i = open(m, s, o);
     run(i, NULL);
     for (size_t g = 0; g < 5; g++)
-        assert_float_equal(i->loss[g], ou_loss(s, g, 4, 1.3, 0.4, 0.0), 1e-13);
+        assert_true(fabs(i->loss[g] - ou_loss(s, g, 4, 1.3, 0.4, 0.0)) < 1e-13);
     close(i);
     gsv_series_free(s);
     gsv_model_free(m);
@@ -443,6 +443,85 @@ static void integrator__survives_any_failed_allocation(void **state)
     gsv_series_free(s);
 }
 
+/* --- Fits ----------------------------------------------------------------- */
+
+static bool note_error(void *user, const gsv_progress *p)
+{
+    double *mse = user;
+    mse[p->iteration == 1 ? 0 : 1] = -p->loglik;
+    return p->objective == GSV_OBJECTIVE_LIKELIHOOD;
+}
+
+/* From k = 0.3 to near the 1.3 of the data, whose noise is small. */
+static void check_fit(enum gsv_objective objective, enum gsv_scheme scheme)
+{
+    gsv_model *m = model("state x\nparam k = 1.3, s = 0.05 > 0\n"
+                         "dx = k*(1 - x)*dt + s*dW");
+    double time[11], start[8], mse[2] = {NAN, NAN}, away = 0.3;
+    for (int i = 0; i < 11; i++)
+        time[i] = 0.2 * i;
+    for (int r = 0; r < 8; r++)
+        start[r] = r - 3.5;
+    gsv_simulate_options how = gsv_simulate_options_default();
+    how.times = 11;
+    how.time = time;
+    how.tracks = 8;
+    how.start = start;
+    gsv_series *s = gsv_simulate(m, &how);
+    assert_non_null(s);
+    gsv_fit_options o = gsv_fit_options_default();
+    const char *fixed[] = {"s"};
+    o.objective = objective;
+    o.scheme = scheme;
+    o.iterations = 100;
+    o.average = 0.5; /* of few iterations, the last ones */
+    o.fixed = 1;
+    o.fix = fixed;
+    o.progress = note_error;
+    o.user = mse;
+    assert_int_equal(gsv_model_set(m, "k", 1, &away), 0);
+    if (gsv_fit(m, s, &o)) fail_msg("%s", gsv_last_error());
+    const gsv_record *r = gsv_model_record(m);
+    assert_true(mse[1] < 0.05 * mse[0]);
+    assert_true(fabs(gsv_model_value(m)[0] - 1.3) < 0.05);
+    assert_int_equal(r->objective, objective);
+    assert_int_equal(r->optimizer, GSV_OPTIMIZER_ADAM);
+    assert_int_equal(r->errors, GSV_ERRORS_NONE);
+    assert_true(fabs(r->mse - mse[1]) < 0.1 * mse[1]);
+    assert_true(isfinite(r->loglik) && r->gaps == 80 && isnan(r->aic));
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void fit__lowers_the_squared_error(void **state)
+{
+    (void)state;
+    check_fit(GSV_OBJECTIVE_MSE_BACKPROP, GSV_EULER);
+    check_fit(GSV_OBJECTIVE_MSE_ADJOINT, GSV_EULER);
+    check_fit(GSV_OBJECTIVE_MSE_BACKPROP, GSV_HEUN);
+    check_fit(GSV_OBJECTIVE_MSE_ADJOINT, GSV_HEUN);
+}
+
+static void fit__refuses_what_a_squared_error_has_not(void **state)
+{
+    (void)state;
+    gsv_model *m = model(ORNSTEIN);
+    gsv_series *s = series(m, 2, 5);
+    for (int i = 0; i < 5; i++) {
+        gsv_fit_options o = gsv_fit_options_default();
+        o.objective = GSV_OBJECTIVE_MSE_ADJOINT;
+        if (i == 0) o.method = GSV_METHOD_GIBBS;
+        if (i == 1) o.optimizer = GSV_OPTIMIZER_LBFGS;
+        if (i == 2) o.errors = GSV_ERRORS_OBSERVED;
+        if (i == 3) o.estimator.joint = true;
+        if (i == 4) o.scheme = GSV_SRK;
+        assert_int_equal(gsv_fit(m, s, &o), GSV_BAD_INPUT);
+        assert_non_null(strstr(gsv_last_error(), "mean squared error"));
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +537,8 @@ int main(void)
         cmocka_unit_test(integrator__refuses_what_it_cannot),
         cmocka_unit_test(integrator__tells_of_paths_that_leave_the_finite),
         cmocka_unit_test(integrator__survives_any_failed_allocation),
+        cmocka_unit_test(fit__lowers_the_squared_error),
+        cmocka_unit_test(fit__refuses_what_a_squared_error_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,7 +184,7 @@ size_t integrator_kept_bytes(const struct integrator *i)
 
 /* --- Items --------------------------------------------------------------- */
 
-static int add_item(struct integrator *i, struct item item)
+static int add_item(struct integrator *i, struct parcel item)
 {
     if (MEM_ROOM(i->item, i->items, i->item_room)) return GSV_NO_MEMORY;
     item.part = i->parts;
@@ -208,11 +208,11 @@ static int cut_course(struct integrator *i, size_t first, size_t tracks,
         for (size_t q = 0; !status && q < pieces; q++) {
             size_t from = lanes_first(s, sets, tracks);
             size_t path = lanes_first(q, pieces, K);
-            struct item item = {.first = first + from,
-                                .tracks =
-                                    lanes_first(s + 1, sets, tracks) - from,
-                                .path = path,
-                                .paths = lanes_first(q + 1, pieces, K) - path};
+            struct parcel item = {
+                .first = first + from,
+                .tracks = lanes_first(s + 1, sets, tracks) - from,
+                .path = path,
+                .paths = lanes_first(q + 1, pieces, K) - path};
             status = add_item(i, item);
         }
     return status;
@@ -279,7 +279,7 @@ static int sum_losses(struct integrator *i)
     for (size_t g = 0; g < i->chosen; g++)
         i->loss[i->order[g]] = 0.0;
     for (size_t n = 0; n < i->items; n++) {
-        const struct item *item = &i->item[n];
+        const struct parcel *item = &i->item[n];
         for (size_t t = 0; t < item->tracks; t++)
             i->loss[i->order[item->first + t]] +=
                 i->part[item->part + t] / (double)i->o.paths;

@@ -39,7 +39,7 @@ struct course {
 };
 
 /* What one thread walks at a time: some paths of some tracks. */
-struct item {
+struct parcel {
     size_t first, tracks; /* in the integrator's order      */
     size_t path, paths;
     size_t part; /* where the tracks' sums are kept */
@@ -59,7 +59,7 @@ struct integrator {
     size_t groups;
     size_t *order; /* (chosen) groups, equal courses together */
     size_t chosen;
-    struct item *item;
+    struct parcel *item;
     size_t items, item_room;
     double *part; /* (parts) sums of squares of a track in an item */
     size_t parts, part_room;

@@ -103,7 +103,7 @@ FAST static void move_row_vjp(size_t P, size_t terms, const double *h,
             g_bar[p] = root[p] * move_bar[p] * z[p];
 }
 
-void rhs_move(const struct rhs *r, struct workspace *w, const struct stride *s,
+void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
               double *move)
 {
     size_t P = s->at.P, terms = r->diagonal ? 1 : r->noises;
@@ -116,7 +116,7 @@ void rhs_move(const struct rhs *r, struct workspace *w, const struct stride *s,
 }
 
 void rhs_move_vjp(const struct rhs *r, struct workspace *w,
-                  const struct stride *s, const double *move_bar, double *room,
+                  const struct pace *s, const double *move_bar, double *room,
                   double *x_bar, double *uniform_bar)
 {
     size_t P = s->at.P, terms = r->diagonal ? 1 : r->noises;

@@ -21,7 +21,7 @@ struct rhs {
 };
 
 /* A block of steps: where it is, and how far each point goes. */
-struct stride {
+struct pace {
     struct points at;
     const double *h, *root; /* (P) h and its square root */
     const double *z;        /* (noises, P)               */
@@ -37,13 +37,13 @@ void rhs_free(struct rhs *r);
 size_t rhs_noise_size(const struct rhs *r);
 
 /* move (dim, P), after which w is ready for the vjp. */
-void rhs_move(const struct rhs *r, struct workspace *w, const struct stride *s,
+void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
               double *move);
 
 /* x_bar (dim, P) and uniform_bar are added to. room is (dim + noise size, P).
  */
 void rhs_move_vjp(const struct rhs *r, struct workspace *w,
-                  const struct stride *s, const double *move_bar, double *room,
+                  const struct pace *s, const double *move_bar, double *room,
                   double *x_bar, double *uniform_bar);
 
 #endif

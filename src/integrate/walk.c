@@ -24,7 +24,7 @@
 struct walk {
     struct integrator *i;
     struct walker *w;
-    const struct item *item;
+    const struct parcel *item;
     size_t P, dim;
     size_t n;     /* the gap that it is in                      */
     size_t first; /* that gap's first step, counted from the start */
@@ -151,7 +151,7 @@ static void set_clock(struct walk *k, size_t j, bool before)
  * where it goes back. */
 static const double *numbers_of(struct walk *k, size_t step)
 {
-    const struct item *item = k->item;
+    const struct parcel *item = k->item;
     size_t noises = k->i->m->spec->noises, K = item->paths, P = k->P;
     size_t steps = drawn_steps(noises), rows = steps * noises;
     double *z = k->w->z;
@@ -170,19 +170,19 @@ static const double *numbers_of(struct walk *k, size_t step)
 }
 
 /* Step j of the gap, seen from one of its ends. */
-static struct stride stride_at(struct walk *k, size_t j, bool right,
-                               const double *x)
+static struct pace pace_at(struct walk *k, size_t j, bool right,
+                           const double *x)
 {
     struct walker *w = k->w;
     if (k->i->there.timed || k->i->back->timed) set_clock(k, j + right, right);
-    return (struct stride){.at = {.P = k->P,
-                                  .state = x,
-                                  .time = w->time,
-                                  .input = w->input,
-                                  .slope = w->slope},
-                           .h = w->h,
-                           .root = w->root,
-                           .z = numbers_of(k, k->first + j)};
+    return (struct pace){.at = {.P = k->P,
+                                .state = x,
+                                .time = w->time,
+                                .input = w->input,
+                                .slope = w->slope},
+                         .h = w->h,
+                         .root = w->root,
+                         .z = numbers_of(k, k->first + j)};
 }
 
 /* to = x + c move, all (dim, P). */
@@ -198,7 +198,7 @@ FAST static void add(size_t n, const double *x, double c, const double *move,
 static void euler(struct walk *k, size_t j)
 {
     struct walker *w = k->w;
-    struct stride s = stride_at(k, j, false, w->x);
+    struct pace s = pace_at(k, j, false, w->x);
     rhs_move(&k->i->there, &w->one, &s, w->move);
     add(k->dim * k->P, w->x, 1.0, w->move, w->x);
 }
@@ -207,10 +207,10 @@ static void heun(struct walk *k, size_t j)
 {
     struct walker *w = k->w;
     size_t n = k->dim * k->P;
-    struct stride s = stride_at(k, j, false, w->x);
+    struct pace s = pace_at(k, j, false, w->x);
     rhs_move(&k->i->there, &w->one, &s, w->move);
     add(n, w->x, 1.0, w->move, w->stage);
-    s = stride_at(k, j, true, w->stage);
+    s = pace_at(k, j, true, w->stage);
     rhs_move(&k->i->there, &w->one, &s, w->last);
     add(n, w->x, 0.5, w->move, w->x);
     add(n, w->x, 0.5, w->last, w->x);
@@ -221,7 +221,7 @@ static void heun(struct walk *k, size_t j)
 static void euler_vjp(struct walk *k, size_t j, const double *x)
 {
     struct walker *w = k->w;
-    struct stride s = stride_at(k, j, false, x);
+    struct pace s = pace_at(k, j, false, x);
     rhs_move(k->i->back, &w->one, &s, w->move);
     rhs_move_vjp(k->i->back, &w->one, &s, w->a, w->room, w->a, w->uniform_bar);
 }
@@ -231,10 +231,10 @@ static void heun_vjp(struct walk *k, size_t j, const double *x)
     struct walker *w = k->w;
     const struct rhs *r = k->i->back;
     size_t n = k->dim * k->P;
-    struct stride s = stride_at(k, j, false, x);
+    struct pace s = pace_at(k, j, false, x);
     rhs_move(r, &w->one, &s, w->move);
     add(n, x, 1.0, w->move, w->stage);
-    s = stride_at(k, j, true, w->stage);
+    s = pace_at(k, j, true, w->stage);
     rhs_move(r, &w->two, &s, w->last);
     memset(w->stage_bar, 0, n * sizeof *w->stage_bar);
     memset(w->half, 0, n * sizeof *w->half);
@@ -243,7 +243,7 @@ static void heun_vjp(struct walk *k, size_t j, const double *x)
                  w->uniform_bar);
     add(n, w->half, 1.0, w->stage_bar, w->half);
     add(n, w->a, 1.0, w->stage_bar, w->a);
-    s = stride_at(k, j, false, x);
+    s = pace_at(k, j, false, x);
     rhs_move_vjp(r, &w->one, &s, w->half, w->room, w->a, w->uniform_bar);
 }
 
@@ -258,7 +258,7 @@ static void euler_adjoint(struct walk *k, size_t j)
 {
     struct walker *w = k->w;
     struct workspace *space = workspace_back(k);
-    struct stride s = stride_at(k, j, true, w->x);
+    struct pace s = pace_at(k, j, true, w->x);
     rhs_move(k->i->back, space, &s, w->move);
     rhs_move_vjp(k->i->back, space, &s, w->a, w->room, w->a, w->uniform_bar);
     add(k->dim * k->P, w->x, -1.0, w->move, w->x);
@@ -273,12 +273,12 @@ static void heun_adjoint(struct walk *k, size_t j)
     memset(w->stage_bar, 0, n * sizeof *w->stage_bar);
     memset(w->half, 0, n * sizeof *w->half);
     add(n, w->half, 0.5, w->a, w->half);
-    struct stride s = stride_at(k, j, true, w->x);
+    struct pace s = pace_at(k, j, true, w->x);
     rhs_move(r, space, &s, w->move);
     rhs_move_vjp(r, space, &s, w->half, w->room, w->stage_bar, w->uniform_bar);
     add(n, w->x, -1.0, w->move, w->stage);
     add(n, w->half, 1.0, w->stage_bar, w->half); /* half of b */
-    s = stride_at(k, j, false, w->stage);
+    s = pace_at(k, j, false, w->stage);
     rhs_move(r, space, &s, w->last);
     rhs_move_vjp(r, space, &s, w->half, w->room, w->stage_bar, w->uniform_bar);
     add(n, w->a, 1.0, w->stage_bar, w->a);
@@ -380,8 +380,8 @@ static void walk_back(struct walk *k)
     }
 }
 
-void walk_item(struct integrator *i, const struct item *item, struct walker *w,
-               bool gradient)
+void walk_item(struct integrator *i, const struct parcel *item,
+               struct walker *w, bool gradient)
 {
     struct walk k = {.i = i,
                      .w = w,

@@ -30,7 +30,7 @@ size_t walk_kept_rows(const struct integrator *i);
 
 /* Fills the item's sums of squares and, where gradient is set, the walker's
  * uniform_bar, which is not added to. */
-void walk_item(struct integrator *i, const struct item *item, struct walker *w,
-               bool gradient);
+void walk_item(struct integrator *i, const struct parcel *item,
+               struct walker *w, bool gradient);
 
 #endif
