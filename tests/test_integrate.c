@@ -64,8 +64,8 @@ static double total(const struct integrator *i)
     return sum;
 }
 
-static struct integrator *open(const gsv_model *m, const gsv_series *s,
-                               struct integrate_options o)
+static struct integrator *begin(const gsv_model *m, const gsv_series *s,
+                                struct integrate_options o)
 {
     struct integrator *i = NEW(struct integrator, 1);
     assert_non_null(i);
@@ -73,7 +73,7 @@ static struct integrator *open(const gsv_model *m, const gsv_series *s,
     return i;
 }
 
-static void close(struct integrator *i)
+static void end(struct integrator *i)
 {
     integrator_free(i);
     mem_free(i);
@@ -89,11 +89,11 @@ static void run(struct integrator *i, double *value_bar)
 static double *gradient(const gsv_model *m, const gsv_series *s,
                         struct integrate_options o)
 {
-    struct integrator *i = open(m, s, o);
+    struct integrator *i = begin(m, s, o);
     double *bar = NEW(double, gsv_model_values(m));
     assert_non_null(bar);
     run(i, bar);
-    close(i);
+    end(i);
     return bar;
 }
 
@@ -159,7 +159,7 @@ static void euler__has_the_expected_error_of_an_ou_process(void **state)
     struct integrate_options o = options();
     o.paths = 100;
     o.gradient = false;
-    struct integrator *i = open(m, s, o);
+    struct integrator *i = begin(m, s, o);
     double mean = 0.0, square = 0.0;
     for (uint32_t r = 0; r < REPEATS; r++) {
         assert_int_equal(integrator_run(i, r, 0, NULL, NULL), 0);
@@ -170,7 +170,7 @@ static void euler__has_the_expected_error_of_an_ou_process(void **state)
     double exact = ou_loss(s, 0, o.steps, 1.3, 0.4, 0.7);
     assert_true(fabs(mean - exact) < 4.0 * error);
     assert_true(error < 0.02 * exact);
-    close(i);
+    end(i);
     gsv_series_free(s);
     gsv_model_free(m);
 }
@@ -184,11 +184,11 @@ static void euler__is_exact_without_noise(void **state)
     assert_int_equal(gsv_model_set(m, "s", 1, &none), 0);
     gsv_series *s = series(m, 5, 6);
     struct integrate_options o = options();
-    struct integrator *i = open(m, s, o);
+    struct integrator *i = begin(m, s, o);
     run(i, NULL);
     for (size_t g = 0; g < 5; g++)
         assert_true(fabs(i->loss[g] - ou_loss(s, g, 4, 1.3, 0.4, 0.0)) < 1e-13);
-    close(i);
+    end(i);
     gsv_series_free(s);
     gsv_model_free(m);
 }
@@ -200,7 +200,7 @@ static void loss__is_a_tracks_own(void **state)
     (void)state;
     gsv_model *m = model(PREY);
     gsv_series *s = series(m, 7, 5);
-    struct integrator *i = open(m, s, options());
+    struct integrator *i = begin(m, s, options());
     double all[7];
     run(i, NULL);
     memcpy(all, i->loss, sizeof all);
@@ -208,7 +208,7 @@ static void loss__is_a_tracks_own(void **state)
     assert_int_equal(integrator_run(i, 7, 3, some, NULL), 0);
     for (size_t n = 0; n < 3; n++)
         assert_true(i->loss[some[n]] == all[some[n]]);
-    close(i);
+    end(i);
     gsv_series_free(s);
     gsv_model_free(m);
 }
@@ -221,7 +221,7 @@ static void check_gradient(const char *text, enum gsv_scheme scheme)
     gsv_series *s = series(m, 3, 5);
     struct integrate_options o = options();
     o.scheme = scheme;
-    struct integrator *i = open(m, s, o);
+    struct integrator *i = begin(m, s, o);
     size_t n = gsv_model_values(m);
     double *bar = NEW(double, n), worst = 0.0;
     assert_non_null(bar);
@@ -243,7 +243,7 @@ static void check_gradient(const char *text, enum gsv_scheme scheme)
     if (!(worst < 1e-8 && size > 1e-3))
         fail_msg("%s: %g of %g", text, worst, size);
     mem_free(bar);
-    close(i);
+    end(i);
     gsv_series_free(s);
     gsv_model_free(m);
 }
@@ -335,9 +335,9 @@ static size_t kept_bytes(bool adjoint, size_t steps)
     struct integrate_options o = options();
     o.adjoint = adjoint;
     o.steps = steps;
-    struct integrator *i = open(m, s, o);
+    struct integrator *i = begin(m, s, o);
     size_t bytes = integrator_kept_bytes(i);
-    close(i);
+    end(i);
     gsv_series_free(s);
     gsv_model_free(m);
     return bytes;
@@ -409,10 +409,10 @@ static void integrator__tells_of_paths_that_leave_the_finite(void **state)
     (void)state;
     gsv_model *m = model("state x\nparam c = 1000\ndx = c*x^3*dt + dW");
     gsv_series *s = series(m, 2, 5);
-    struct integrator *i = open(m, s, options());
+    struct integrator *i = begin(m, s, options());
     assert_int_equal(integrator_run(i, 0, 0, NULL, NULL), GSV_NUMERICAL);
     assert_non_null(strstr(gsv_last_error(), "leaves the finite"));
-    close(i);
+    end(i);
     gsv_series_free(s);
     gsv_model_free(m);
 }

@@ -98,7 +98,7 @@ FAST static void move_row_vjp(size_t P, size_t terms, const double *h,
 {
     for (size_t p = 0; p < P; p++)
         f_bar[p] = h[p] * move_bar[p];
-    for (size_t j = 0; g_bar && j < terms; j++, g_bar += P, z += P)
+    for (size_t j = 0; j < terms; j++, g_bar += P, z += P)
         for (size_t p = 0; p < P; p++)
             g_bar[p] = root[p] * move_bar[p] * z[p];
 }
@@ -120,12 +120,12 @@ void rhs_move_vjp(const struct rhs *r, struct workspace *w,
                   double *x_bar, double *uniform_bar)
 {
     size_t P = s->at.P, terms = r->diagonal ? 1 : r->noises;
-    double *f_bar = room, *g_bar = r->moved ? room + r->dim * P : NULL;
+    double *f_bar = room, *g_bar = room + r->dim * P;
     for (size_t i = 0; i < r->dim; i++)
-        move_row_vjp(P, terms, s->h, s->root, s->z + (r->diagonal ? i * P : 0),
-                     move_bar + i * P, f_bar + i * P,
-                     g_bar ? g_bar + i * terms * P : NULL);
-    const double *output_bar[2] = {f_bar, g_bar};
+        move_row_vjp(P, r->moved ? terms : 0, s->h, s->root,
+                     s->z + (r->diagonal ? i * P : 0), move_bar + i * P,
+                     f_bar + i * P, g_bar + i * terms * P);
+    const double *output_bar[2] = {f_bar, r->moved ? g_bar : NULL};
     program_vjp(r->program, &r->uniforms, w, &s->at, output_bar, x_bar,
                 uniform_bar);
 }
