@@ -82,11 +82,10 @@ static void measure(size_t method, const gsv_model *m, const gsv_series *s,
     }
     printf("%-12s  %zu thread%s  %.3f s (of processors %.3f)",
            METHOD[method].name, threads, threads == 1 ? " " : "s", best, work);
-    if (threads < 3)
+    double median = threads < 3 ? METHOD[method].median[threads - 1] : NAN;
+    if (!isnan(median))
         printf("  PyTorch %.2f (fastest %.2f): %.1f (%.1f) times faster",
-               METHOD[method].median[threads - 1],
-               METHOD[method].fastest[threads - 1],
-               METHOD[method].median[threads - 1] / best,
+               median, METHOD[method].fastest[threads - 1], median / best,
                METHOD[method].fastest[threads - 1] / best);
     printf("  kept %zu KiB\n", integrator_kept_bytes(&i) / 1024);
     integrator_free(&i);

@@ -135,8 +135,8 @@ static int mean_square(struct learner *l, const double *theta, double *mse)
         status = objective_at(&at, theta, 0, l->split.trains, l->split.train,
                               &score, NULL);
     objective_free(&at);
-    *mse = -score.mean;
-    return status;
+    *mse = status ? NAN : -score.mean;
+    return status == GSV_NUMERICAL ? 0 : status;
 }
 
 /* Of a squared error also how likely all gaps are, in the eyes of the other
