@@ -60,7 +60,7 @@ struct args {
     const char *optimizer, *schedule, *errors;
     const char *resume; /* "" without a file of its own */
     const char *checkpoint, *trace;
-    const char *method, *samples;
+    const char *method, *samples, *objective;
     const char *at, *grid, *plot;
     const char *param, *range;
     const char *against, *from, *quantiles, *residuals;
@@ -230,7 +230,7 @@ int find_number(const gsv_model *m, const char *option, const char *name,
 /* --- record.c ----------------------------------------------------------- */
 
 extern const char *const OPTIMIZERS[], *const SCHEDULES[], *const ERRORS[];
-extern const char *const METHODS[];
+extern const char *const METHODS[], *const OBJECTIVES[];
 
 /* A fit's record for people: its likelihoods, and the parameters. */
 void print_likelihood(const gsv_record *r);

@@ -131,17 +131,35 @@ static const char *resume_from(const struct args *a)
     return NULL;
 }
 
+/* Of simulated paths, and of nothing else. */
+static int read_scheme(const struct args *a, int objective,
+                       enum gsv_scheme *scheme)
+{
+    static const char *const name[] = {"euler", "heun", NULL};
+    int choice = 0;
+    if (a->scheme && objective == GSV_OBJECTIVE_LIKELIHOOD)
+        return complain(EXIT_INPUT, "--scheme needs --objective mse-backprop "
+                                    "or mse-adjoint: the likelihood does not "
+                                    "integrate");
+    if (parse_choice("--scheme", a->scheme, name, &choice)) return EXIT_INPUT;
+    *scheme = choice ? GSV_HEUN : GSV_EULER;
+    return 0;
+}
+
 static int read_options(const struct args *a, const struct names *n,
                         gsv_fit_options *o)
 {
     *o = a->fit;
     int optimizer = (int)o->optimizer, schedule = (int)o->schedule;
     int errors = (int)o->errors, method = (int)o->method;
+    int objective = (int)o->objective;
     if (estimator_options(a, &o->estimator) ||
         parse_choice("--optimizer", a->optimizer, OPTIMIZERS, &optimizer) ||
         parse_choice("--schedule", a->schedule, SCHEDULES, &schedule) ||
         parse_choice("--errors", a->errors, ERRORS, &errors) ||
-        parse_choice("--method", a->method, METHODS, &method))
+        parse_choice("--method", a->method, METHODS, &method) ||
+        parse_choice("--objective", a->objective, OBJECTIVES, &objective) ||
+        read_scheme(a, objective, &o->scheme))
         return EXIT_INPUT;
     o->estimator.paths = a->paths;
     o->estimator.steps = a->steps;
@@ -149,6 +167,7 @@ static int read_options(const struct args *a, const struct names *n,
     o->schedule = (enum gsv_schedule)schedule;
     o->errors = (enum gsv_errors)errors;
     o->method = (enum gsv_method)method;
+    o->objective = (enum gsv_objective)objective;
     o->fixed = n->fixed;
     o->fix = (const char *const *)n->fix;
     o->kept = n->kept;

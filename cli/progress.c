@@ -109,12 +109,15 @@ static void write_parts(const struct progress *p, const gsv_progress *now,
                                 "start %zu/%zu: ", now->restart, now->restarts);
     snprintf(part[0].text + done, room - done, "%*zu/%zu", wide, now->iteration,
              now->iterations);
+    bool mse = now->objective != GSV_OBJECTIVE_LIKELIHOOD;
+    const char *what = mse ? "mse" : "loglik/gap";
+    double sign = mse ? -1.0 : 1.0;
     if (isfinite(p->error))
-        snprintf(part[1].text, room, "loglik/gap %.*f +- %.*f", n, p->loglik, n,
-                 p->error);
-    else snprintf(part[1].text, room, "loglik/gap %.*f", n, p->loglik);
+        snprintf(part[1].text, room, "%s %.*f +- %.*f", what, n,
+                 sign * p->loglik, n, p->error);
+    else snprintf(part[1].text, room, "%s %.*f", what, n, sign * p->loglik);
     if (isfinite(p->heldout))
-        snprintf(part[2].text, room, "held out %.*f", n, p->heldout);
+        snprintf(part[2].text, room, "held out %.*f", n, sign * p->heldout);
     write_noise(p, now->model, &part[3]);
     if (isfinite(now->rate))
         snprintf(part[4].text, room, "rate %.2g", now->rate);

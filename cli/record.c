@@ -22,6 +22,10 @@ const char *const ERRORS[] = {[GSV_ERRORS_AUTO] = "auto",
                               NULL};
 const char *const METHODS[] = {
     [GSV_METHOD_LIKELIHOOD] = "likelihood", [GSV_METHOD_GIBBS] = "gibbs", NULL};
+const char *const OBJECTIVES[] = {[GSV_OBJECTIVE_LIKELIHOOD] = "likelihood",
+                                  [GSV_OBJECTIVE_MSE_BACKPROP] = "mse-backprop",
+                                  [GSV_OBJECTIVE_MSE_ADJOINT] = "mse-adjoint",
+                                  NULL};
 
 static const struct {
     const char *word, *sentence;
@@ -47,7 +51,7 @@ static void print_maximum(const gsv_record *r)
         printf("evidence        %.*f  (%zu number%s learned, functions "
                "integrated out)\n",
                n, r->evidence, r->free, plural(r->free));
-    else
+    else if (isfinite(r->aic))
         printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
                r->aic, n, r->bic, r->free, plural(r->free));
     printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
@@ -67,6 +71,9 @@ static void print_chains(const gsv_record *r)
 void print_likelihood(const gsv_record *r)
 {
     int n = digits(r->error);
+    if (r->objective != GSV_OBJECTIVE_LIKELIHOOD)
+        printf("squared error   %.6g  (mean over paths and rows, %s)\n", r->mse,
+               OBJECTIVES[r->objective]);
     printf("log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) printf(" +- %.*f", n, r->error);
     printf("  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
@@ -254,6 +261,11 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "warnings", warnings_json(r));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
+    if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) {
+        json_object_set_new(j, "objective",
+                            json_string(OBJECTIVES[r->objective]));
+        json_object_set_new(j, "mse", json_number(r->mse));
+    }
     if (r->posterior) json_object_set_new(j, "posterior", posterior_json(m, r));
     return j;
 }

@@ -380,6 +380,18 @@ enum gsv_errors {
  * chains that alternate between paths and parameters (formulas only). */
 enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
 
+/* What is made best: the likelihood; or, as others do it, the mean over paths
+ * and rows of |X(t) - x|^2, where paths X are simulated from the first row of
+ * each track and x are its later rows, with gradients by backpropagation
+ * through all steps or by the stochastic adjoint, whose memory does not grow
+ * with the steps. Such an error is smallest without noise: what it says of the
+ * noise's parameters is of no use, fix them. */
+enum gsv_objective {
+    GSV_OBJECTIVE_LIKELIHOOD,
+    GSV_OBJECTIVE_MSE_BACKPROP,
+    GSV_OBJECTIVE_MSE_ADJOINT
+};
+
 /* Prior laws of a parameter's numbers, cut off at its bounds. Without one a
  * prior is flat inside of the bounds, in the parameter's own units. */
 enum gsv_law {
@@ -406,7 +418,9 @@ typedef struct gsv_progress {
     size_t iterations; /* at most                                      */
     size_t restart;    /* 1 .. restarts                                */
     size_t restarts;
-    double gaps;            /* that this restart has looked at, one by one */
+    double gaps; /* that this restart has looked at, one by one */
+    enum gsv_objective objective; /* where it is not the likelihood, loglik
+                                   * and heldout are minus the squared error */
     double loglik;          /* a gap: mean over this iteration's batch      */
     double error;           /* standard error of that mean over the gaps    */
     double heldout;         /* a held-out gap's mean, where it is known; NaN */
@@ -440,6 +454,9 @@ typedef struct gsv_fit_options {
     const char *checkpoint;  /* a file to write, or NULL                */
     double every;            /* seconds from one to the next; 30        */
     const char *resume;      /* a checkpoint to go on from, or NULL     */
+    enum gsv_objective objective;
+    enum gsv_scheme scheme; /* of simulated paths: euler or heun; those have
+                             * estimator.paths (16) and .steps (8) or .step  */
     enum gsv_method method;
     size_t chains; /* of gibbs: 4, from different starts          */
     size_t warmup; /* iterations of each that are not kept; 500   */
@@ -467,6 +484,9 @@ typedef struct gsv_record {
     char *data; /* the file's name */
     size_t tracks, rows, gaps, heldout_gaps;
     enum gsv_optimizer optimizer;
+    enum gsv_objective objective;
+    double
+        mse; /* what it came to, where that is not the likelihood; else NaN */
     enum gsv_ended ended;
     enum gsv_errors errors; /* never auto */
     size_t iterations, restarts;

@@ -26,7 +26,8 @@ enum random_purpose {
     RANDOM_STRAND,
     RANDOM_CHAIN,
     RANDOM_ACCEPT,
-    RANDOM_FUNCTION
+    RANDOM_FUNCTION,
+    RANDOM_INTEGRATE
 };
 
 struct random_key {

@@ -39,6 +39,11 @@ void effort_plan(struct learner *l)
     o.tolerance = 0.0;
     l->stages = 1;
     l->chosen = chosen_by_user(&o);
+    if (learner_integrates(l)) {
+        l->stage[0] = o;
+        l->chosen = true;
+        return;
+    }
     if (spec_is_latent(l->m->spec)) {
         plan_for_latent(l, &o);
         return;

@@ -61,8 +61,9 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->seed = l->o->estimator.seed;
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
-    r->aic = r->bic = NAN;
+    r->aic = r->bic = r->mse = NAN;
     r->evidence = l->evidence;
+    r->objective = l->o->objective;
     r->gaps = l->gaps;
     note_ranges(l, r);
     return r->data ? 0 : GSV_NO_MEMORY;
@@ -124,6 +125,47 @@ static int note_likelihoods(struct learner *l, const double *theta,
     return 0;
 }
 
+/* --- How far off --------------------------------------------------------- */
+
+static int mean_square(struct learner *l, const double *theta, double *mse)
+{
+    struct objective at;
+    struct score score = {0};
+    gsv_options o = l->stage[0];
+    o.gradient = false;
+    int status = learner_objective(l, &at, &o, 0);
+    if (!status)
+        status = objective_at(&at, theta, 0, l->split.trains, l->split.train,
+                              &score, NULL);
+    objective_free(&at);
+    *mse = status ? NAN : -score.mean;
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* Of a squared error also how likely all gaps are, in the eyes of the other
+ * objective, where that can be told: without noise it cannot. */
+static int note_errors(struct learner *l, const double *theta, gsv_record *r)
+{
+    gsv_options o = gsv_options_default();
+    struct sums all = {.loglik = NAN, .variance = NAN};
+    if (l->m->spec->nets) o.paths = FEWEST_PATHS;
+    o.seed = l->o->estimator.seed;
+    o.threads = l->o->estimator.threads;
+    o.wide = l->o->estimator.wide;
+    int status = mean_square(l, theta, &r->mse);
+    if (status) return status;
+    status = sum_up(l, &o, theta, 0, NULL, &all);
+    if (status && status != GSV_NUMERICAL) return status;
+    if (!status) r->gaps = all.gaps;
+    r->loglik = all.loglik;
+    r->error = sqrt(all.variance);
+    r->discretisation = all.discretisation;
+    r->paths = all.paths;
+    r->steps = all.steps;
+    r->flagged = all.flagged;
+    return 0;
+}
+
 static int warn_of_gaps(gsv_record *r)
 {
     char line[200];
@@ -160,7 +202,8 @@ static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool many = l->m->spec->nets > 0 || l->m->spec->gps > 0;
+    bool many =
+        l->m->spec->nets > 0 || l->m->spec->gps > 0 || learner_integrates(l);
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
@@ -170,7 +213,9 @@ int finish(struct learner *l, const double *theta, bool whole)
     gsv_record *r = fit_record_new(l->m);
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
-    if (!status && whole) status = note_likelihoods(l, theta, r);
+    if (!status && whole)
+        status = learner_integrates(l) ? note_errors(l, theta, r)
+                                       : note_likelihoods(l, theta, r);
     if (!status && whole) status = warn_of_gaps(r);
     if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) {

@@ -54,6 +54,28 @@ void learner_result(const struct learner *l, double *to)
     else adam_averaged(&l->adam, l->theta, to);
 }
 
+bool learner_integrates(const struct learner *l)
+{
+    return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
+}
+
+int learner_objective(const struct learner *l, struct objective *o,
+                      const gsv_options *options, size_t most)
+{
+    struct integrate_options mse = {.paths = options->paths,
+                                    .steps = options->steps,
+                                    .step = options->step,
+                                    .scheme = l->o->scheme,
+                                    .adjoint = l->o->objective ==
+                                               GSV_OBJECTIVE_MSE_ADJOINT,
+                                    .gradient = options->gradient,
+                                    .wide = options->wide,
+                                    .seed = options->seed,
+                                    .threads = options->threads};
+    if (learner_integrates(l)) return objective_init_mse(o, l->m, l->s, &mse);
+    return objective_init(o, l->m, l->s, options, most);
+}
+
 bool learner_step(struct learner *l, const struct score *score, double rate)
 {
     const gsv_fit_options *o = l->o;
@@ -62,6 +84,7 @@ bool learner_step(struct learner *l, const struct score *score, double rate)
                       .restart = (size_t)l->now.restart + 1,
                       .restarts = o->restarts,
                       .gaps = l->now.place,
+                      .objective = o->objective,
                       .loglik = score->mean,
                       .error = score->error,
                       .heldout = l->now.heldout,
@@ -138,6 +161,35 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
+/* Of the objective: what a squared error has no use for. */
+static int check_objective(const struct learner *l, const gsv_fit_options *o)
+{
+    const gsv_options *e = &o->estimator;
+    if (!learner_integrates(l)) return 0;
+    if (o->method == GSV_METHOD_GIBBS)
+        return fail(GSV_BAD_INPUT, "a mean squared error has no posterior: the "
+                                   "method gibbs is for the likelihood");
+    if (o->optimizer == GSV_OPTIMIZER_LBFGS)
+        return fail(GSV_BAD_INPUT, "a mean squared error of random paths is "
+                                   "learned by adam; lbfgs is for the "
+                                   "likelihood");
+    if (o->errors != GSV_ERRORS_AUTO && o->errors != GSV_ERRORS_NONE)
+        return fail(GSV_BAD_INPUT, "a mean squared error gives no standard "
+                                   "errors; they need the likelihood");
+    if (e->reference != GSV_REFERENCE_AUTO || e->form != GSV_FORM_AUTO ||
+        e->joint || e->richardson || e->delta)
+        return fail(GSV_BAD_INPUT,
+                    "reference, form, joint, richardson and delta are the "
+                    "likelihood's: a mean squared error takes paths, steps, "
+                    "step and scheme");
+    if (spec_is_latent(l->m->spec))
+        return fail(GSV_BAD_INPUT,
+                    "a mean squared error needs states that are observed "
+                    "themselves, but this model observes them with noise; use "
+                    "the objective likelihood");
+    return 0;
+}
+
 /* Adam's usual numbers, where nothing else was asked for. */
 static const double RATE = 5e-3, HELDOUT = 0.05, NOISE_UNIT = 10.0;
 enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
@@ -150,10 +202,15 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     bool own = o->optimizer == GSV_OPTIMIZER_EVIDENCE;
     l->optimizer = o->optimizer;
     if (o->optimizer == GSV_OPTIMIZER_AUTO)
-        l->optimizer = s->gps    ? GSV_OPTIMIZER_EVIDENCE
-                       : s->nets ? GSV_OPTIMIZER_ADAM
-                                 : GSV_OPTIMIZER_LBFGS;
-    else if (own != (s->gps > 0))
+        l->optimizer = s->gps ? GSV_OPTIMIZER_EVIDENCE
+                       : s->nets || learner_integrates(l) ? GSV_OPTIMIZER_ADAM
+                                                          : GSV_OPTIMIZER_LBFGS;
+    if (s->gps && learner_integrates(l))
+        return fail(GSV_BAD_INPUT,
+                    "a model with a gp is learned by its evidence, not by a "
+                    "mean squared error");
+    if (o->optimizer == GSV_OPTIMIZER_AUTO) return 0;
+    if (own != (s->gps > 0))
         return fail(GSV_BAD_INPUT,
                     s->gps ? "a model with a gp is learned by its evidence: "
                              "leave the optimizer out"
@@ -271,6 +328,8 @@ static int write_terms(struct learner *l)
     lost |= put_word(all, "data", "%" PRIx64, hash_data(l->s));
     lost |= put_word(all, "--optimizer", "%d", l->optimizer);
     lost |= put_word(all, "--schedule", "%d", o->schedule);
+    lost |= put_word(all, "--objective", "%d", o->objective);
+    lost |= put_word(all, "--scheme", "%d", o->scheme);
     lost |= put_word(all, "--iterations", "%zu", o->iterations);
     lost |= put_word(all, "--batch", "%zu", l->ramp ? 0 : o->batch);
     lost |= put_word(all, "--restarts", "%zu", o->restarts);
@@ -306,7 +365,7 @@ static int count_groups(const struct learner *l, size_t *groups)
     if (status) return status;
     *groups = 0;
     for (size_t i = 0; i < g.count; i++)
-        if (!l->o->estimator.joint || !i ||
+        if (!(l->o->estimator.joint || learner_integrates(l)) || !i ||
             g.gap[i].track != g.gap[i - 1].track)
             ++*groups;
     gaps_free(&g);
@@ -355,6 +414,7 @@ static int learner_init(struct learner *l, gsv_fit_options *o)
                          &l->champion, &l->first, &l->move};
     l->began = l->saved = clock_seconds();
     int status = check_options(o);
+    if (!status) status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = check_method(l, o);
     if (!status) status = count_groups(l, &l->gaps);
@@ -436,7 +496,7 @@ static int rank(struct learner *l, const double *theta, double *score)
     bool held = l->split.helds > 0;
     size_t n = held ? l->split.helds : l->split.trains;
     o.gradient = false;
-    int status = objective_init(&at, l->m, l->s, &o, n);
+    int status = learner_objective(l, &at, &o, n);
     if (!status)
         status =
             objective_at(&at, theta, 0, n,

@@ -72,10 +72,9 @@ static int enter_stage(struct climb *c)
     c->stage = stage;
     gsv_options *o = &l->stage[stage], held = *o;
     held.gradient = false;
-    if (!status)
-        status = objective_init(&c->batch, l->m, l->s, o, l->split.batch);
+    if (!status) status = learner_objective(l, &c->batch, o, l->split.batch);
     if (!status && l->split.helds)
-        status = objective_init(&c->held, l->m, l->s, &held, l->split.helds);
+        status = learner_objective(l, &c->held, &held, l->split.helds);
     return status;
 }
 

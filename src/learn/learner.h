@@ -89,6 +89,13 @@ void learner_set(struct learner *l, const double *theta);
 /* The theta that a fit would end with now, to (n). */
 void learner_result(const struct learner *l, double *to);
 
+/* The objective of the fit under an estimator, to be freed in any case. */
+int learner_objective(const struct learner *l, struct objective *o,
+                      const gsv_options *options, size_t most);
+
+/* Whether it is a mean squared error. */
+bool learner_integrates(const struct learner *l);
+
 /* The optimisers: from l->theta on, which is moved. */
 int learn_adam(struct learner *l);
 int learn_lbfgs(struct learner *l);

@@ -20,9 +20,21 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
     return status;
 }
 
+int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
+                       const struct integrate_options *options)
+{
+    *o = (struct objective){.model = m,
+                            .n = gsv_theta_size(m),
+                            .integrated = true,
+                            .value_bar = NEW(double, m->spec->parameters)};
+    if (!o->value_bar) return GSV_NO_MEMORY;
+    return integrator_init(&o->integrator, m, s, options);
+}
+
 void objective_free(struct objective *o)
 {
-    if (o->model && o->observed) observer_free(&o->observer);
+    if (o->integrated) integrator_free(&o->integrator);
+    else if (o->model && o->observed) observer_free(&o->observer);
     else if (o->model) estimate_free(&o->estimate);
     mem_free(o->value_bar);
     *o = (struct objective){0};
@@ -106,12 +118,47 @@ static int observer_at(struct objective *o, const double *theta,
     return 0;
 }
 
+/* Minus the squared error of a gap, by the tracks that were chosen. */
+static struct score score_of_tracks(const struct integrator *i)
+{
+    struct score s = {0};
+    double sum = 0.0, squares = 0.0, n = (double)i->chosen;
+    for (size_t g = 0; g < i->chosen; g++) {
+        sum -= i->loss[i->order[g]];
+        s.gaps += i->course[i->order[g]].gaps;
+    }
+    s.mean = sum / (double)s.gaps;
+    for (size_t g = 0; g < i->chosen; g++) {
+        double gaps = (double)i->course[i->order[g]].gaps;
+        double off = -i->loss[i->order[g]] - s.mean * gaps;
+        squares += off * off;
+    }
+    s.error = n > 1.0 ? sqrt(squares * n / (n - 1.0)) / (double)s.gaps : NAN;
+    return s;
+}
+
+static int integrator_at(struct objective *o, const double *theta,
+                         uint32_t iteration, size_t groups, const size_t *group,
+                         struct score *score, double *theta_bar)
+{
+    gsv_theta_set(o->model, theta);
+    int status = integrator_run(&o->integrator, iteration, groups, group,
+                                theta_bar ? o->value_bar : NULL);
+    if (status) return status;
+    *score = score_of_tracks(&o->integrator);
+    if (theta_bar) bring_back(o, score->gaps, theta_bar);
+    return 0;
+}
+
 int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar)
 {
     struct estimate *e = &o->estimate;
     if (o->observed) return observer_at(o, theta, iteration, score, theta_bar);
+    if (o->integrated)
+        return integrator_at(o, theta, iteration, groups, group, score,
+                             theta_bar);
     int status = group ? estimate_choose(e, groups, group) : 0;
     if (status) return status;
     gsv_theta_set(o->model, theta);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The log-likelihood of some gaps as a function of theta, with its gradient:
- * an estimate that is set up once and then run again and again. */
+/* The log-likelihood of some gaps, or minus the squared error of simulated
+ * paths, as a function of theta, with its gradient: an estimate that is set up
+ * once and then run again and again. */
 #ifndef LEARN_OBJECTIVE_H
 #define LEARN_OBJECTIVE_H
 
+#include "integrate/integrate.h"
 #include "sde/observer.h"
 #include "sde/result.h"
 
@@ -13,6 +15,8 @@ struct objective {
     struct estimate estimate;
     bool observed; /* noisy: then over all stops instead */
     struct observer observer;
+    bool integrated; /* by simulated paths instead */
+    struct integrator integrator;
     double *value_bar; /* (values) */
     size_t n;          /* of theta */
 };
@@ -27,6 +31,10 @@ struct score {
  * borrowed. Must stay where it is: the estimate points into it. */
 int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
+
+/* Minus the mean squared error of simulated paths instead, over tracks. */
+int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
+                       const struct integrate_options *options);
 void objective_free(struct objective *o);
 
 /* The gaps or stops, and after objective_at() all sums of a result that is

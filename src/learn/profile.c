@@ -60,6 +60,7 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     held.fixed = o->fixed + 1;
     held.errors = GSV_ERRORS_NONE;
     held.method = GSV_METHOD_LIKELIHOOD;
+    held.objective = GSV_OBJECTIVE_LIKELIHOOD;
     held.checkpoint = held.resume = NULL;
     /* With a record a fit goes on from the values as they are. */
     m->state = (struct tensors){0};

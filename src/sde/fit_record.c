@@ -91,9 +91,18 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The table ---------------------------------------------------------- */
 
-/* A LATER count and a YOUNG number are such that files of before do not have.
- */
-enum kind { COUNT, LATER, REAL, YOUNG, SEED, OPTIMIZER, ENDED, ERRORS };
+/* What is LATER is not in files of before. */
+enum kind {
+    COUNT,
+    LATER,
+    REAL,
+    LATER_REAL,
+    SEED,
+    OPTIMIZER,
+    ENDED,
+    ERRORS,
+    LATER_OBJECTIVE
+};
 
 static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
                                          NULL};
@@ -101,8 +110,12 @@ static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
 static const char *const SOURCES[] = {"auto",     "none",      "observed",
                                       "sandwich", "posterior", NULL};
-static const char *const *const WORDS[] = {
-    [OPTIMIZER] = OPTIMIZERS, [ENDED] = ENDS, [ERRORS] = SOURCES};
+static const char *const OBJECTIVES[] = {"likelihood", "mse-backprop",
+                                         "mse-adjoint", NULL};
+static const char *const *const WORDS[] = {[OPTIMIZER] = OPTIMIZERS,
+                                           [ENDED] = ENDS,
+                                           [ERRORS] = SOURCES,
+                                           [LATER_OBJECTIVE] = OBJECTIVES};
 
 #define AT(field) offsetof(gsv_record, field)
 static const struct {
@@ -125,7 +138,7 @@ static const struct {
     {"stderr", REAL, AT(error)},
     {"discretisation", REAL, AT(discretisation)},
     {"heldout", REAL, AT(heldout)},
-    {"evidence", YOUNG, AT(evidence)},
+    {"evidence", LATER_REAL, AT(evidence)},
     {"paths", COUNT, AT(paths)},
     {"steps", COUNT, AT(steps)},
     {"flagged", COUNT, AT(flagged)},
@@ -135,6 +148,8 @@ static const struct {
     {"chains", LATER, AT(chains)},
     {"warmup", LATER, AT(warmup)},
     {"draws", LATER, AT(draws)},
+    {"objective", LATER_OBJECTIVE, AT(objective)},
+    {"mse", LATER_REAL, AT(mse)},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
@@ -145,13 +160,14 @@ static json_t *get_field(const void *from, enum kind kind)
     case COUNT:
     case LATER: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
-    case YOUNG:
     case REAL:
+    case LATER_REAL:
         real = *(const double *)from;
         return isfinite(real) ? json_real(real) : json_null();
     case OPTIMIZER:
     case ENDED:
-    case ERRORS: break;
+    case ERRORS:
+    case LATER_OBJECTIVE: break;
     }
     return json_string(WORDS[kind][*(const int *)from]);
 }
@@ -169,7 +185,7 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
     case SEED:
         *(uint64_t *)to = (uint64_t)json_integer_value(json);
         return json_is_integer(json);
-    case YOUNG:
+    case LATER_REAL:
         *(double *)to = NAN;
         if (!json) return true;
         /* fall through */
@@ -179,6 +195,9 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
     case OPTIMIZER:
     case ENDED:
     case ERRORS: break;
+    case LATER_OBJECTIVE:
+        if (!json) return true;
+        break;
     }
     for (int i = 0; json_is_string(json) && WORDS[kind][i]; i++)
         if (!strcmp(json_string_value(json), WORDS[kind][i])) {

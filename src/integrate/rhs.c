@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "integrate/rhs.h"
+
+#include "base/fast.h"
+#include "base/memory.h"
+
+bool noise_has_state(const gsv_model *m)
+{
+    return graph_depends(m->spec->graph, m->data_diffusion, OP_STATE);
+}
+
+static bool is_diagonal(const struct spec *s)
+{
+    return s->diagonal && !s->mapped;
+}
+
+/* --- Stratonovich -------------------------------------------------------- */
+
+/* Column j of g, (dim, 1). */
+static node noise_column(const gsv_model *m, size_t j)
+{
+    struct graph *g = m->spec->graph;
+    size_t d = m->spec->dim;
+    if (is_diagonal(m->spec))
+        return graph_pad(g, graph_slice(g, m->data_diffusion, j, 1, 1), j, d,
+                         1);
+    node rows = graph_transpose(g, m->data_diffusion);
+    return graph_slice(g, rows, j * d, d, 1);
+}
+
+/* f - 1/2 sum over j of (dg_j/dx) g_j. */
+static node stratonovich_drift(const gsv_model *m)
+{
+    struct graph *g = m->spec->graph;
+    node x = graph_leaf(g, OP_STATE, 0, m->spec->dim, 1);
+    node f = m->data_drift, half = graph_number(g, 0.5);
+    for (size_t j = 0; j < m->spec->noises; j++) {
+        node column = noise_column(m, j);
+        if (!graph_depends(g, column, OP_STATE)) continue;
+        node bend = graph_directional(g, column, x, column);
+        f = graph_binary(g, OP_SUB, f, graph_binary(g, OP_MUL, half, bend));
+    }
+    return f;
+}
+
+/* --- The program --------------------------------------------------------- */
+
+int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide)
+{
+    struct graph *g = m->spec->graph;
+    node output[2] = {stratonovich ? stratonovich_drift(m) : m->data_drift,
+                      m->data_diffusion};
+    *r = (struct rhs){.dim = m->spec->dim,
+                      .noises = m->spec->noises,
+                      .diagonal = is_diagonal(m->spec),
+                      .moved = graph_depends(g, output[1], OP_STATE) ||
+                               graph_depends(g, output[1], OP_PARAM)};
+    if (g->failed) return GSV_NO_MEMORY;
+    r->program = program_new(g, 2, output, m->spec->parameters, wide);
+    if (!r->program || uniforms_init(&r->uniforms, r->program))
+        return GSV_NO_MEMORY;
+    r->timed = program_uses(r->program, OP_TIME) ||
+               program_uses(r->program, OP_INPUT) ||
+               program_uses(r->program, OP_SLOPE);
+    return 0;
+}
+
+void rhs_free(struct rhs *r)
+{
+    uniforms_free(&r->uniforms);
+    program_free(r->program);
+    *r = (struct rhs){0};
+}
+
+size_t rhs_noise_size(const struct rhs *r)
+{
+    return r->diagonal ? r->dim : r->dim * r->noises;
+}
+
+/* --- Moves --------------------------------------------------------------- */
+
+/* One state's: terms rows of g, and of z. */
+FAST static void move_row(size_t P, size_t terms, const double *h,
+                          const double *root, const double *f, const double *g,
+                          const double *z, double *move)
+{
+    for (size_t p = 0; p < P; p++)
+        move[p] = h[p] * f[p];
+    for (size_t j = 0; j < terms; j++, g += P, z += P)
+        for (size_t p = 0; p < P; p++)
+            move[p] += root[p] * g[p] * z[p];
+}
+
+FAST static void move_row_vjp(size_t P, size_t terms, const double *h,
+                              const double *root, const double *z,
+                              const double *move_bar, double *f_bar,
+                              double *g_bar)
+{
+    for (size_t p = 0; p < P; p++)
+        f_bar[p] = h[p] * move_bar[p];
+    for (size_t j = 0; j < terms; j++, g_bar += P, z += P)
+        for (size_t p = 0; p < P; p++)
+            g_bar[p] = root[p] * move_bar[p] * z[p];
+}
+
+void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
+              double *move)
+{
+    size_t P = s->at.P, terms = r->diagonal ? 1 : r->noises;
+    program_forward(r->program, &r->uniforms, w, &s->at);
+    const double *f = program_output(r->program, w, P, 0);
+    const double *g = program_output(r->program, w, P, 1);
+    for (size_t i = 0; i < r->dim; i++)
+        move_row(P, terms, s->h, s->root, f + i * P, g + i * terms * P,
+                 s->z + (r->diagonal ? i * P : 0), move + i * P);
+}
+
+void rhs_move_vjp(const struct rhs *r, struct workspace *w,
+                  const struct pace *s, const double *move_bar, double *room,
+                  double *x_bar, double *uniform_bar)
+{
+    size_t P = s->at.P, terms = r->diagonal ? 1 : r->noises;
+    double *f_bar = room, *g_bar = room + r->dim * P;
+    for (size_t i = 0; i < r->dim; i++)
+        move_row_vjp(P, r->moved ? terms : 0, s->h, s->root,
+                     s->z + (r->diagonal ? i * P : 0), move_bar + i * P,
+                     f_bar + i * P, g_bar + i * terms * P);
+    const double *output_bar[2] = {f_bar, r->moved ? g_bar : NULL};
+    program_vjp(r->program, &r->uniforms, w, &s->at, output_bar, x_bar,
+                uniform_bar);
+}

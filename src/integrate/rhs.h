@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The right-hand side of the data's equation as one program, and its moves: of
+ * a step h with standard normals z,
+ *
+ *     move = h f(x, t) + sqrt(h) g(x, t) z,
+ *
+ * where f is Ito's drift or, for schemes that need it, Stratonovich's
+ * f - 1/2 sum over j of (dg_j/dx) g_j. */
+#ifndef INTEGRATE_RHS_H
+#define INTEGRATE_RHS_H
+
+#include "sde/model.h"
+
+struct rhs {
+    struct program *program; /* outputs f, g */
+    struct uniforms uniforms;
+    size_t dim, noises;
+    bool diagonal; /* g is (dim, 1), else (dim, noises)            */
+    bool moved;    /* g depends on the state or on parameters      */
+    bool timed;    /* the program looks at the time or at inputs   */
+};
+
+/* A block of steps: where it is, and how far each point goes. */
+struct pace {
+    struct points at;
+    const double *h, *root; /* (P) h and its square root */
+    const double *z;        /* (noises, P)               */
+};
+
+/* Whether the noise depends on the state. */
+bool noise_has_state(const gsv_model *m);
+
+int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide);
+void rhs_free(struct rhs *r);
+
+/* How many rows g has. */
+size_t rhs_noise_size(const struct rhs *r);
+
+/* move (dim, P), after which w is ready for the vjp. */
+void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
+              double *move);
+
+/* x_bar (dim, P) and uniform_bar are added to. room is (dim + noise size, P).
+ */
+void rhs_move_vjp(const struct rhs *r, struct workspace *w,
+                  const struct pace *s, const double *move_bar, double *room,
+                  double *x_bar, double *uniform_bar);
+
+#endif
