@@ -322,7 +322,7 @@ static void integrate(struct rater *w, const struct rate_step *step,
         }
 }
 
-/* integrate() backward, and the middles'; good is a pair that counts. */
+/* integrate() backward, and the rates in the middles. */
 static void integrate_vjp(struct rater *w, const struct rate_step *step,
                           size_t first, size_t n, const struct points *in,
                           double *y0_bar, double *y1_bar)

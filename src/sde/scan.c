@@ -98,8 +98,8 @@ static int make_jumpers(struct scan *s)
 static void make_chunks(struct scan *s)
 {
     s->chunk = MOST_PAIRS / (s->J * s->J);
-    if (!s->chunk) s->chunk = 1;
     if (s->chunk > s->stops.count) s->chunk = s->stops.count;
+    if (!s->chunk) s->chunk = 1;
     s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
     s->loaded = s->chunks;
 }
