@@ -24,6 +24,7 @@ enum { SETS = 100, MOST_VALUES = 8 };
 struct problem {
     const char *name;
     const char *text;          /* with the values that fits start from    */
+    const char *known;         /* a number that is not learned, or NULL   */
     double truth[MOST_VALUES]; /* in the order of gsv_model_value()       */
     size_t tracks, gaps;       /* gaps of each track                      */
     double length;             /* of a gap                                */
@@ -127,6 +128,62 @@ static const struct problem PROBLEMS[] = {
      .step = 0.001,
      .start = 0.2,
      .lead = 2.0},
+    {.name = "OU, known noise",
+     .text = "state x\n"
+             "param theta = 0.6 > 0, mu = 1, s = 1 > 0, r = 0.3 > 0\n"
+             "init x ~ normal(mu, s/sqrt(2*theta))\n"
+             "dx = theta*(mu - x)*dt + s*dW\n"
+             "obs y ~ normal(x, r)\n",
+     .known = "r",
+     .truth = {1.0, 2.0, 0.5, 0.3},
+     .tracks = 1,
+     .gaps = 200,
+     .length = 0.25,
+     .step = 0.005,
+     .start = 2.0,
+     .spread = 0.35,
+     .lead = 2.0},
+    {.name = "OU, noise",
+     .text = "state x\n"
+             "param theta = 0.6 > 0, mu = 1, s = 1 > 0, r = 0.5 > 0\n"
+             "init x ~ normal(mu, s/sqrt(2*theta))\n"
+             "dx = theta*(mu - x)*dt + s*dW\n"
+             "obs y ~ normal(x, r)\n",
+     .truth = {1.0, 2.0, 0.5, 0.2},
+     .tracks = 1,
+     .gaps = 200,
+     .length = 0.25,
+     .step = 0.005,
+     .start = 2.0,
+     .spread = 0.35,
+     .lead = 2.0},
+    {.name = "double well, noise",
+     .text = "state x\n"
+             "param a = 0.6, b = 0.6, s = 1 > 0, r = 0.4 > 0\n"
+             "init x ~ normal(0, 1.5)\n"
+             "dx = (a*x - b*x^3)*dt + s*dW\n"
+             "obs y ~ normal(x, r)\n",
+     .truth = {1.0, 1.0, 0.7, 0.2},
+     .tracks = 2,
+     .gaps = 100,
+     .length = 0.25,
+     .step = 0.0025,
+     .spread = 1.0,
+     .lead = 2.0},
+    {.name = "OU, counts",
+     .text = "state x\n"
+             "param theta = 0.6 > 0, mu = 1, s = 1 > 0\n"
+             "init x ~ normal(mu, s/sqrt(2*theta))\n"
+             "dx = theta*(mu - x)*dt + s*dW\n"
+             "obs n ~ poisson(0.5*exp(x))\n",
+     .truth = {1.0, 2.0, 0.8},
+     .tracks = 1,
+     .gaps = 200,
+     .length = 0.25,
+     .step = 0.005,
+     .start = 2.0,
+     .spread = 0.57,
+     .lead = 2.0},
 };
 
 /* Of one number, over the data sets. */
@@ -222,8 +279,9 @@ static bool count(struct study *study, const gsv_model *m)
         struct tally *t = &study->of[i];
         double truth = study->problem->truth[i];
         double z = (value[i] - truth) / r->error_of[i];
-        /* Above the diagonal of a lower matrix there is nothing to learn. */
-        if (truth == 0.0 && value[i] == 0.0) continue;
+        /* Above the diagonal of a lower matrix there is nothing to learn, nor
+         * of what is known. */
+        if (value[i] == truth) continue;
         if (!isfinite(z)) {
             silent = true;
             continue;
@@ -248,6 +306,10 @@ static void refit(struct study *study, uint64_t seed)
     gsv_series *data = draw(study->problem, seed);
     gsv_model *m = gsv_model_parse(study->problem->text, study->problem->name);
     o.estimator.threads = 1;
+    if (study->problem->known) {
+        o.fix = &study->problem->known;
+        o.fixed = 1;
+    }
     bool fitted = data && m && !gsv_fit(m, data, &o);
     if (!fitted || !count(study, m)) {
         const char *why =
