@@ -326,6 +326,7 @@ static int find_places(struct information *a)
 static int look_for_jumps(struct information *a, gsv_options *o)
 {
     double value;
+    if (!a->all.observed) return 0;
     int status = information_value(a, a->theta, &value);
     if (status) return status == GSV_NUMERICAL ? 0 : status;
     a->rough = objective_is_rough(&a->all);
