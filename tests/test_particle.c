@@ -377,6 +377,54 @@ static void particles__have_bounds(void **state)
     gsv_model_free(m);
 }
 
+/* --- Fits -------------------------------------------------------------------
+ */
+
+/* Estimates and standard errors (2, 2). */
+static void fit_by(enum gsv_observe observe, const gsv_series *s,
+                   double found[4])
+{
+    gsv_model *m = model_of(
+        "state x\n param a = 1, s = 0.7 > 0\n dx = a*(x - x^3)*dt + s*dW\n"
+        "obs y ~ normal(x, 0.3)\n init x ~ normal(0, 1)");
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.observe = observe;
+    o.estimator.steps = 2;
+    if (gsv_fit(m, s, &o)) fail_msg("%s", gsv_last_error());
+    const gsv_record *r = gsv_model_record(m);
+    memcpy(found, gsv_model_value(m), 2 * sizeof *found);
+    memcpy(found + 2, r->error_of, 2 * sizeof *found);
+    print_message("a %.3f +- %.3f, s %.3f +- %.3f\n", found[0], found[2],
+                  found[1], found[3]);
+    gsv_model_free(m);
+}
+
+/* Although the likelihood jumps; the scan's does not. */
+static void fit__has_the_scans_errors(void **state)
+{
+    (void)state;
+    enum { ROWS = 100 };
+    double time[ROWS], scan[4], particle[4];
+    for (size_t i = 0; i < ROWS; i++)
+        time[i] = 0.4 * (double)i;
+    gsv_model *m = model_of("state x\n dx = (x - x^3)*dt + 0.7*dW\n"
+                            "obs y ~ normal(x, 0.3)\n init x ~ normal(0, 1)");
+    gsv_simulate_options o = gsv_simulate_options_default();
+    o.times = ROWS;
+    o.time = time;
+    o.seed = 2;
+    gsv_series *s = gsv_simulate(m, &o);
+    if (!s) fail_msg("%s", gsv_last_error());
+    fit_by(GSV_OBSERVE_SCAN, s, scan);
+    fit_by(GSV_OBSERVE_PARTICLE, s, particle);
+    for (size_t i = 0; i < 2; i++) {
+        assert_near(particle[i], scan[i], 0.5 * scan[2 + i]);
+        assert_near(particle[2 + i], scan[2 + i], 0.3 * scan[2 + i]);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +435,7 @@ int main(void)
         cmocka_unit_test(gradient__is_that_of_the_value),
         cmocka_unit_test(bits__are_the_same_on_any_threads),
         cmocka_unit_test(particles__have_bounds),
+        cmocka_unit_test(fit__has_the_scans_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

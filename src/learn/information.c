@@ -62,15 +62,25 @@ static bool is_at_bound(const struct information *a, size_t i)
 
 /* --- From scores ---------------------------------------------------- */
 
+/* Random numbers that a gradient is a mean over where it scatters, and steps
+ * in standard errors, there and elsewhere. */
+enum { ROUGH_RUNS = 2 };
+static const double ROUGH_STEP = 1.0, STEP = 0.05;
+
 static int gradient_at(struct information *a, const double *theta,
                        double *gradient)
 {
     const struct split *s = &a->l->split;
-    struct score score;
-    int status =
-        objective_at(&a->all, theta, 0, s->trains, s->train, &score, gradient);
-    for (size_t i = 0; !status && i < a->l->n; i++)
-        gradient[i] *= (double)score.gaps;
+    uint32_t runs = a->rough ? ROUGH_RUNS : 1;
+    int status = 0;
+    memset(gradient, 0, a->l->n * sizeof *gradient);
+    for (uint32_t run = 0; !status && run < runs; run++) {
+        struct score score = {0};
+        status = objective_at(&a->all, theta, run, s->trains, s->train, &score,
+                              a->one);
+        for (size_t i = 0; !status && i < a->l->n; i++)
+            gradient[i] += a->one[i] * (double)score.gaps / (double)runs;
+    }
     return status;
 }
 
@@ -90,17 +100,20 @@ static int difference(struct information *a, size_t j, double step,
     return status;
 }
 
-/* A step of a twentieth of the standard error that it leads to: found by a
- * few tries, as the numbers' scales may be any. */
+/* A step of a share of the standard error that it leads to: found by a few
+ * tries, as the numbers' scales may be any. One that is too short for a
+ * gradient that scatters leads to a longer one. */
 static int column_of(struct information *a, size_t j, double *column)
 {
     double *move = &a->l->move[a->place[j]], step = *move;
-    if (!(step > 0.0)) step = 1e-4 * fmax(1.0, fabs(a->theta[a->place[j]]));
+    double share = a->rough ? ROUGH_STEP : STEP, room = a->rough ? 3.0 : 20.0;
+    if (!(step > 0.0))
+        step = 2e-3 * share * fmax(1.0, fabs(a->theta[a->place[j]]));
     for (int tries = 0; tries < 5; tries++) {
         int status = difference(a, j, step, column);
         if (status && status != GSV_NUMERICAL) return status;
-        double better = status ? 0.01 * step : 0.05 / sqrt(fabs(column[j]));
-        bool fits = !status && better < 20.0 * step && better > 0.05 * step;
+        double better = status ? 0.01 * step : share / sqrt(fabs(column[j]));
+        bool fits = !status && better < room * step && room * better > step;
         if (fits) *move = step;
         if (fits || !isfinite(better)) return status;
         step = better;
@@ -309,6 +322,21 @@ static int find_places(struct information *a)
     return 0;
 }
 
+/* Where the value jumps, the gradient is asked for instead. */
+static int look_for_jumps(struct information *a, gsv_options *o)
+{
+    double value;
+    if (!a->all.observed) return 0;
+    int status = information_value(a, a->theta, &value);
+    if (status) return status == GSV_NUMERICAL ? 0 : status;
+    a->rough = objective_is_rough(&a->all);
+    if (!a->rough || !a->by_value) return 0;
+    a->by_value = false;
+    o->gradient = true;
+    objective_free(&a->all);
+    return objective_init(&a->all, a->l->m, a->l->s, o, a->l->split.trains);
+}
+
 static int prepare(struct information *a, const double *theta)
 {
     struct learner *l = a->l;
@@ -320,16 +348,18 @@ static int prepare(struct information *a, const double *theta)
     a->ups = NEW(double, n);
     a->downs = NEW(double, n);
     a->theta = NEW(double, l->n);
+    a->one = NEW(double, l->n);
     a->up = NEW(double, l->n);
     a->down = NEW(double, l->n);
     a->I = NEW(double, n *n);
     a->V = NEW(double, n *n);
     a->room = NEW(double, (n > 64 ? n : 64) * n + n);
-    if (!a->slope || !a->ups || !a->downs || !a->theta || !a->up || !a->down ||
-        !a->I || !a->V || !a->room)
+    if (!a->slope || !a->ups || !a->downs || !a->theta || !a->one || !a->up ||
+        !a->down || !a->I || !a->V || !a->room)
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
-    return objective_init(&a->all, l->m, l->s, &o, l->split.trains);
+    int status = objective_init(&a->all, l->m, l->s, &o, l->split.trains);
+    return status ? status : look_for_jumps(a, &o);
 }
 
 int information_init(struct information *a, struct learner *l,
@@ -350,6 +380,7 @@ void information_free(struct information *a)
     free(a->text);
     mem_free(a->place);
     mem_free(a->theta);
+    mem_free(a->one);
     mem_free(a->up);
     mem_free(a->down);
     mem_free(a->I);

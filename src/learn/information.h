@@ -6,7 +6,9 @@
  *
  * over the numbers that were learned and are not at a bound. The gradient comes
  * along. Of l itself, not of its gradient, which leaves out that references
- * follow; but for many numbers that would take too long. */
+ * follow; but for many numbers that would take too long. And not of an l that
+ * jumps (observer_is_rough()): there it is the mean gradient of some sets of
+ * random numbers, with steps that are large enough for its scatter. */
 #ifndef LEARN_INFORMATION_H
 #define LEARN_INFORMATION_H
 
@@ -20,8 +22,10 @@ struct information {
     size_t n;                  /* learned and not at a bound     */
     size_t *place;             /* (n) in theta                   */
     double *theta, *up, *down; /* (theta size)                   */
+    double *one;               /* (theta size) of one run        */
     double *I, *V;             /* (n, n)                         */
     bool by_value;             /* by l itself, or by its gradient */
+    bool rough;                /* l jumps                        */
     double *slope;             /* (n) dl/dtheta                  */
     double *ups, *downs;       /* (n) l one step up and down     */
     double *room;              /* (max(n, 64), n), (n)           */

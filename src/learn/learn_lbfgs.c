@@ -21,6 +21,9 @@ enum { ROUND = 25, ROUNDS = 200, NEWTON_STEPS = 10 };
  * twentieth of its standard error. Newton's steps end at a fiftieth of one. */
 static const double GAIN = 1e-3, SMALL_STEP = 0.02;
 
+/* The same where the likelihood jumps, and what a step may lose by that. */
+static const double ROUGH_SMALL_STEP = 0.2, ROUGH_LOSS = 0.2;
+
 struct round {
     struct learner *l;
     struct objective all;
@@ -124,10 +127,11 @@ static int newton_step(struct round *r, struct information *a, double *value,
         double there, longest = newton_point(r, a, ldexp(1.0, -halvings));
         int status = information_value(a, r->theta, &there);
         if (status && status != GSV_NUMERICAL) return status;
-        if (status || !(there >= *value - 1e-9 * fabs(*value))) continue;
+        double loss = a->rough ? ROUGH_LOSS : 1e-9 * fabs(*value);
+        if (status || !(there >= *value - loss)) continue;
         memcpy(r->l->theta, r->theta, r->l->n * sizeof *r->theta);
         *value = there;
-        *small = longest < SMALL_STEP;
+        *small = longest < (a->rough ? ROUGH_SMALL_STEP : SMALL_STEP);
         return 0;
     }
     *small = true;

@@ -62,6 +62,11 @@ size_t objective_gaps(const struct objective *o)
                        : o->estimate.gaps.count;
 }
 
+bool objective_is_rough(const struct objective *o)
+{
+    return o->observed && observer_is_rough(&o->observer);
+}
+
 int objective_sums(const struct objective *o, gsv_result *r)
 {
     if (o->observed) return observer_fill(&o->observer, r);

@@ -37,9 +37,11 @@ int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
                        const struct integrate_options *options);
 void objective_free(struct objective *o);
 
-/* The gaps or stops, and after objective_at() all sums of a result that is
- * zero; its gaps are yours. */
+/* The gaps or stops; after objective_at() whether the value jumps, see
+ * observer_is_rough(), and all sums of a result that is zero; its gaps are
+ * yours. */
 size_t objective_gaps(const struct objective *o);
+bool objective_is_rough(const struct objective *o);
 int objective_sums(const struct objective *o, gsv_result *r);
 
 /* At theta, over the chosen groups (NULL: as they are). theta_bar, the gradient

@@ -66,6 +66,11 @@ void observer_turn(struct observer *o, size_t stop, uint32_t turn)
     s->stop[stop].turn = turn;
 }
 
+bool observer_is_rough(const struct observer *o)
+{
+    return o->kind == GSV_OBSERVE_PARTICLE && o->particle.resampled > 0;
+}
+
 const double *observer_increment(const struct observer *o)
 {
     if (o->kind == GSV_OBSERVE_PARTICLE) return o->particle.increment;

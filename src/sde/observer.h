@@ -32,6 +32,10 @@ const struct stops *observer_stops(const struct observer *o);
 const double *observer_increment(const struct observer *o);
 int observer_fill(const struct observer *o, gsv_result *r);
 
+/* After a run: whether the value jumps where parameters move, as it does where
+ * particles are drawn again. Its gradient does not say so. */
+bool observer_is_rough(const struct observer *o);
+
 /* Other random numbers for one stop alone: added to the iteration. */
 void observer_turn(struct observer *o, size_t stop, uint32_t turn);
 

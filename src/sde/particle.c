@@ -325,6 +325,7 @@ static void resample(struct particle *p, size_t stop, uint32_t iteration)
     for (size_t k = 0; k < K; k++)
         p->log_w[k] = -p->log_psi[p->next[k]];
     p->log_z = p->before;
+    p->resampled++;
 }
 
 static void go_on(struct particle *p, size_t stop, uint32_t iteration)
@@ -387,6 +388,7 @@ static void clear(struct particle *p, double *gradient)
     const struct jumps *j = &p->jumps;
     memset(p->log_w, 0, p->K * sizeof *p->log_w);
     p->log_z = p->before = 0.0;
+    p->resampled = 0;
     for (size_t k = 0; k < p->K; k++)
         p->next[k] = k;
     if (!gradient) return;

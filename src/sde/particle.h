@@ -61,6 +61,7 @@ struct particle {
     double *line, *line2; /* (K) the same, of ancestors               */
     double log_z, before; /* log Z; log of Z mean(W psi) one stop ago */
     size_t *next;         /* (K) parents of the next stop             */
+    size_t resampled;     /* times in the last run                    */
     struct rank *rank;    /* (K) */
     double *increment, *ess, *error; /* (stops)                       */
     struct arena arena;
