@@ -78,11 +78,17 @@ size_t spec_param_at(const struct spec *s, size_t number)
     return p;
 }
 
+size_t spec_latent(const struct spec *s)
+{
+    size_t latent = 0;
+    for (size_t i = 0; i < s->dim; i++)
+        latent += s->latent[i];
+    return latent;
+}
+
 bool spec_is_latent(const struct spec *s)
 {
-    for (size_t i = 0; i < s->dim; i++)
-        if (s->latent[i]) return true;
-    return false;
+    return spec_latent(s) > 0;
 }
 
 void spec_free(struct spec *spec)

@@ -171,6 +171,9 @@ size_t spec_param_at(const struct spec *s, size_t number);
 /* Whether any state is latent. */
 bool spec_is_latent(const struct spec *s);
 
+/* The number of states that are not in the data. */
+size_t spec_latent(const struct spec *s);
+
 /* Parses and builds, or fails with a message. */
 struct spec *spec_new(const struct source *source);
 void spec_free(struct spec *spec);

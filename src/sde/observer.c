@@ -10,11 +10,9 @@ enum { SCAN_STATES = 2 };
 
 static enum gsv_observe choose(const gsv_model *m, const gsv_options *o)
 {
-    size_t latent = 0;
-    for (size_t i = 0; i < m->spec->dim; i++)
-        latent += m->spec->latent[i];
     if (o->observe != GSV_OBSERVE_AUTO) return o->observe;
-    return latent <= SCAN_STATES ? GSV_OBSERVE_SCAN : GSV_OBSERVE_PARTICLE;
+    return spec_latent(m->spec) <= SCAN_STATES ? GSV_OBSERVE_SCAN
+                                               : GSV_OBSERVE_PARTICLE;
 }
 
 /* Whether whole tracks are drawn. */

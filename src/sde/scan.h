@@ -22,8 +22,9 @@
 #include "sde/observe.h"
 #include "sde/rate.h"
 
-/* Points of a stop where the options do not say; and at most. */
-enum { SCAN_POINTS = 32, SCAN_MOST = 1024 };
+/* Points of a stop where the options do not say, with one latent state and with
+ * more; and at most. */
+enum { SCAN_POINTS = 32, SCAN_POINTS_MORE = 64, SCAN_MOST = 1024 };
 
 struct scan;
 
