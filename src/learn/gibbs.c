@@ -284,7 +284,7 @@ static void shorten(gsv_draws *d, size_t draws)
 
 static struct score score_of(const struct gibbs *g)
 {
-    struct score s = {.error = NAN, .gaps = g->target.slots};
+    struct score s = {.error = NAN, .gaps = g->l->gaps};
     for (size_t c = 0; c < g->chains; c++)
         s.mean += g->chain[c].level.loglik / (double)g->chains;
     s.mean /= (double)s.gaps;

@@ -90,7 +90,7 @@ static int run_exact(const gsv_model *m, const gsv_series *s,
     if (status) return status;
     struct exact e = {.gaps = &gaps, .x = NEW(double, BATCH * m->spec->dim)};
     status = e.x ? filter_rows_init(&rows, &gaps) : GSV_NO_MEMORY;
-    for (size_t r = 0; !status && r < s->tracks; r++)
+    for (size_t r = 0; !status && rows.row && r < s->tracks; r++)
         for (size_t k = rows.first[r]; !status && k < rows.first[r + 1]; k++) {
             add(&e, r, rows.row[k]);
             if (e.n == BATCH) status = flush(&e, visit, user);

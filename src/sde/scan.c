@@ -307,11 +307,12 @@ static void step_forward(const struct scan *s, const size_t *at,
 {
     size_t I = at[0] - at[-1], J = at[1] - at[0];
     double most[SCAN_MOST], sum[SCAN_MOST];
-    double terms = (double)((I + stride - 1) / stride);
+    size_t terms = (I + stride - 1) / stride;
     sum_columns(I, J, stride, a + at[-1], log_p, most, sum);
     for (size_t j = 0; j < J; j += stride)
         a[at[0] + j] = s->support.log_g[at[0] + j] -
-                       s->support.log_q[at[0] + j] + sum[j] - log(terms);
+                       s->support.log_q[at[0] + j] + sum[j] -
+                       log((double)terms);
 }
 
 static void start_track(const struct scan *s, const size_t *at, double *a)
@@ -374,12 +375,20 @@ FAST static double exponentials(size_t J, const double *restrict log_p,
                                 const double *restrict ahead,
                                 double *restrict e)
 {
-    double most = -DBL_MAX;
-#pragma omp simd reduction(max : most)
-    for (size_t j = 0; j < J; j++) {
-        double term = log_p[j] + ahead[j];
-        most = term > most ? term : most;
-    }
+    enum { SIDE = 8 };
+    double side[SIDE], most = -DBL_MAX;
+    size_t whole = J / SIDE * SIDE;
+    for (size_t k = 0; k < SIDE; k++)
+        side[k] = -DBL_MAX;
+    for (size_t j = 0; j < whole; j += SIDE)
+        for (size_t k = 0; k < SIDE; k++) {
+            double term = log_p[j + k] + ahead[j + k];
+            side[k] = term > side[k] ? term : side[k];
+        }
+    for (size_t k = 0; k < SIDE; k++)
+        most = fmax(most, side[k]);
+    for (size_t j = whole; j < J; j++)
+        most = fmax(most, log_p[j] + ahead[j]);
 #pragma omp simd
     for (size_t j = 0; j < J; j++)
         e[j] = exp(log_p[j] + ahead[j] - most);
@@ -396,9 +405,9 @@ static void step_backward(struct scan *s, const size_t *at, double total,
         ahead[j] = s->support.log_g[at[0] + j] - s->support.log_q[at[0] + j] +
                    s->b[at[0] + j] - rest;
     for (size_t i = 0; i < I; i++) {
-        double *e = weight + i * J, sum = 0.0;
-        double most = exponentials(J, log_p + i * J, ahead, e);
-        for (size_t j = 0; j < J; j++)
+        double *e = weight + i * J;
+        double most = exponentials(J, log_p + i * J, ahead, e), sum = e[0];
+        for (size_t j = 1; j < J; j++)
             sum += e[j];
         s->b[at[-1] + i] = most + log(sum);
         double factor = exp(s->a[at[-1] + i] + most - total);

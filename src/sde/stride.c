@@ -186,8 +186,10 @@ bool stride_run(struct stride *s, size_t n, double h, const double *A)
     s->n = n;
     s->doublings = 0;
     if (!isfinite(most)) return false;
-    for (; most > MOST_NORM; most *= 0.5)
+    while (most > MOST_NORM) {
+        most *= 0.5;
         if (++s->doublings > STRIDE_DOUBLINGS) return false;
+    }
     s->h = ldexp(h, -(int)s->doublings);
     series(s, A);
     for (size_t i = 0; i < s->doublings; i++)
