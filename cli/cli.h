@@ -117,6 +117,9 @@ void options_help(const struct verb *verb, FILE *out);
  * array is yours, NULL after a message. what names the option. */
 double *parse_numbers(const char *what, const char *text, size_t *count);
 
+/* "s" after a number but one. */
+const char *plural(size_t n);
+
 /* Of --quantiles, or nothing where text is NULL; yours to free(). */
 int parse_quantiles(const char *text, double **level, size_t *count);
 

@@ -77,11 +77,6 @@ static int print_gradient(const gsv_model *m, const double *gradient)
     return EXIT_DONE;
 }
 
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_work(const gsv_options *o, const gsv_result *r)
 {
     char text[120];

@@ -39,11 +39,6 @@ static const struct {
 
 /* --- For people --------------------------------------------------------- */
 
-static const char *plural(size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_maximum(const gsv_record *r)
 {
     int n = digits(r->error);

@@ -116,3 +116,8 @@ int parse_quantiles(const char *text, double **level, size_t *count)
                             text);
     return 0;
 }
+
+const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}

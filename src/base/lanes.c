@@ -28,3 +28,11 @@ size_t lanes_first(size_t lane, size_t count, size_t n)
     size_t rest = n % count;
     return lane * (n / count) + (lane < rest ? lane : rest);
 }
+
+void move_sum(size_t n, double *from, double *to)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] += from[i];
+        from[i] = 0.0;
+    }
+}

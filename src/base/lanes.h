@@ -26,4 +26,7 @@ void lanes_run(size_t count, size_t threads, const struct lanes_job *job);
  * ends where the next one begins. */
 size_t lanes_first(size_t lane, size_t count, size_t n);
 
+/* For merging: to (n) += from, which becomes 0. */
+void move_sum(size_t n, double *from, double *to);
+
 #endif

@@ -3,6 +3,7 @@
 #ifndef LANG_LAMPERTI_PARTS_H
 #define LANG_LAMPERTI_PARTS_H
 
+#include "graph/words.h"
 #include "lang/lamperti.h"
 
 enum { FACTORS = 12 };
@@ -76,40 +77,10 @@ node integrals(struct graph *g, const struct ruler *r, node shape, node state,
 bool is_zero(const struct graph *g, node n);
 bool is_one(const struct graph *g, node n);
 
-/* Short words for formulas. */
-static inline node num(struct graph *g, double v)
-{
-    return graph_number(g, v);
-}
-
-static inline node add(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_ADD, a, b);
-}
-
-static inline node sub(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_SUB, a, b);
-}
-
-static inline node mul(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_MUL, a, b);
-}
-
-static inline node over(struct graph *g, node a, node b)
-{
-    return graph_binary(g, OP_DIV, a, b);
-}
-
+/* One more word for formulas, besides those of words.h. */
 static inline node power(struct graph *g, node a, node b)
 {
     return graph_binary(g, OP_POW, a, b);
-}
-
-static inline node f(struct graph *g, enum op op, node a)
-{
-    return graph_unary(g, op, a);
 }
 
 #endif

@@ -7,14 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/error.h"
 #include "base/sobol.h"
 #include "sde/jump.h"
 #include "sde/khat.h"
 
 enum { MOST_PAIRS = 1 << 16 };
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 static bool is_variational(const struct joint *j)
 {
@@ -43,18 +42,9 @@ static int make_memory(struct joint *j)
     return arena_lay(&j->arena, sizeof part / sizeof *part, part);
 }
 
-static size_t longest_track(const struct stops *s)
-{
-    size_t most = 0;
-    for (size_t r = 0; r < s->gaps.series->tracks; r++)
-        if (s->first[r + 1] - s->first[r] > most)
-            most = s->first[r + 1] - s->first[r];
-    return most;
-}
-
 static size_t choose_chunk(const struct joint *j)
 {
-    size_t most = longest_track(&j->stops), n = MOST_PAIRS / j->K;
+    size_t most = stops_longest(&j->stops), n = MOST_PAIRS / j->K;
     if (!n) n = 1;
     return n < most ? n : most;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/error.h"
 #include "base/fast.h"
 #include "graph/words.h"
@@ -14,8 +15,6 @@ enum { MOST_CURVED = 8 };
 
 enum { DRIFT, SLOPE, CURVATURE };
 enum { MAPPED, LOG_DET };
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 /* --- Programs --------------------------------------------------------------
  */

@@ -247,19 +247,10 @@ static int smooth_track(struct laws *l, const double *values, size_t track,
     return smoother_run(&l->smoother, values, &given, &law);
 }
 
-static size_t longest_track(const struct stops *s)
-{
-    size_t most = 0;
-    for (size_t r = 0; r < s->gaps.series->tracks; r++)
-        if (s->first[r + 1] - s->first[r] > most)
-            most = s->first[r + 1] - s->first[r];
-    return most;
-}
-
 static int smooth_all(struct laws *l, const double *values)
 {
     const struct spec *spec = l->model->spec;
-    size_t n = longest_track(l->stops), tracks = l->stops->gaps.series->tracks;
+    size_t n = stops_longest(l->stops), tracks = l->stops->gaps.series->tracks;
     double *room = NEW(double, n *(1 + 4 * spec->inputs + spec->values + l->d));
     int status = 0;
     if (!room) return GSV_NO_MEMORY;

@@ -5,10 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/fast.h"
 #include "sde/rows.h"
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 /* --- Walks --------------------------------------------------------------- */
 

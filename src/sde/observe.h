@@ -44,6 +44,9 @@ bool stop_has_events(const struct stops *s, size_t n);
 /* Fails where what a stop adds to log p(data) is not finite. */
 int stops_check(const struct stops *s, const double *increment);
 
+/* The stops of the longest track. */
+size_t stops_longest(const struct stops *s);
+
 /* Those that are rows. */
 size_t stops_rows(const struct stops *s);
 

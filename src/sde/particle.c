@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/error.h"
 #include "base/sobol.h"
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 /* A particle's place among the others. */
 struct rank {

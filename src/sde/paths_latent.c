@@ -145,15 +145,10 @@ static int walk_gap(struct paths *p, const struct here *h)
 /* --- A chunk ---------------------------------------------------------------
  */
 
-static bool is_last(const struct paths *p, size_t n)
-{
-    return n + 1 == p->stops.count || stop_is_first(&p->stops, n + 1);
-}
-
 static int see_stop(struct paths *p, const struct here *h)
 {
     size_t J = h->at[1] - h->at[0];
-    if (is_last(p, h->stop)) start_track(p, h);
+    if (stop_is_last(&p->stops, h->stop)) start_track(p, h);
     if (p->at_stop[h->stop]) take_stop(p, h);
     if (J > 1) p->out->ess_min = fmin(p->out->ess_min, h->scan->ess[h->stop]);
     if (stop_is_first(&p->stops, h->stop)) return 0;

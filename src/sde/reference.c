@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/linalg.h"
 #include "sde/linear.h"
 
@@ -231,8 +232,6 @@ bool reference_build(struct reference *r, enum reference_kind kind, size_t M,
 }
 
 /* --- Its density -------------------------------------------------------- */
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 static double brownian_log_density(const struct reference *r, const double *y0,
                                    const double *y1)

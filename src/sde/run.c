@@ -8,14 +8,6 @@
 #include "sde/khat.h"
 #include "sde/result.h"
 
-static void move_sum(size_t n, double *from, double *to)
-{
-    for (size_t i = 0; i < n; i++) {
-        to[i] += from[i];
-        from[i] = 0.0;
-    }
-}
-
 static void clear(size_t n, double *x)
 {
     memset(x, 0, n * sizeof *x);

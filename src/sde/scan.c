@@ -498,22 +498,15 @@ static void map_vjp_lane(void *context, size_t lane, size_t thread)
     }
 }
 
-static void add_up(size_t n, double *from, double *to)
-{
-    for (size_t i = 0; i < n; i++)
-        to[i] += from[i];
-    memset(from, 0, n * sizeof *from);
-}
-
 static void merge_bars(void *context, size_t lane, size_t thread)
 {
     struct scan *s = context;
     struct jumper *w = &s->jumper[thread];
     (void)lane;
-    add_up(program_uniforms(s->jumps.drift), w->drift_bar, s->drift_bar);
-    add_up(program_uniforms(s->jumps.map), w->map_bar, s->map_bar);
+    move_sum(program_uniforms(s->jumps.drift), w->drift_bar, s->drift_bar);
+    move_sum(program_uniforms(s->jumps.map), w->map_bar, s->map_bar);
     if (s->rates.count)
-        add_up(rates_uniforms(&s->rates), s->rater[thread].bar, s->rate_bar);
+        move_sum(rates_uniforms(&s->rates), s->rater[thread].bar, s->rate_bar);
 }
 
 /* Adds a chunk's part of the gradient. The stop before it belongs to the chunk

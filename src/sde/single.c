@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "sde/estimate.h"
+
+#include "base/constant.h"
 #include "sde/many.h"
 
 enum { MATRICES = 8, VECTORS = 7 };
@@ -161,8 +163,6 @@ static void linearise(struct estimate *e, struct scratch *s,
 }
 
 /* --- The value ---------------------------------------------------------- */
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 /* Q becomes its Cholesky factor, and q = Q^-1 (y1 - Phi y0 - Gamma g). */
 static bool add_density(struct single *w)

@@ -129,6 +129,15 @@ int stops_check(const struct stops *s, const double *increment)
     return 0;
 }
 
+size_t stops_longest(const struct stops *s)
+{
+    size_t most = 0;
+    for (size_t r = 0; r < s->gaps.series->tracks; r++)
+        if (s->first[r + 1] - s->first[r] > most)
+            most = s->first[r + 1] - s->first[r];
+    return most;
+}
+
 /* --- Results ---------------------------------------------------------------
  */
 

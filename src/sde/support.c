@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/error.h"
 #include "base/lattice.h"
 #include "base/linalg.h"
@@ -24,8 +25,6 @@ static double width_of(size_t states)
     size_t most = sizeof WIDTH / sizeof *WIDTH - 1;
     return WIDTH[states < most ? states : most];
 }
-
-static const double LOG_TWO_PI = 1.8378770664093454836;
 
 /* Outputs of weigh: before those of the observations. */
 enum { SLOPES, FIRST_STATE, OBSERVED };

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_CONSTANT_H
+#define BASE_CONSTANT_H
+
+static const double LOG_TWO_PI = 1.8378770664093454836;
+
+#endif
