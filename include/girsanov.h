@@ -383,13 +383,17 @@ enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
 /* What is made best: the likelihood; or, as others do it, the mean over paths
  * and rows of |X(t) - x|^2, where paths X are simulated from the first row of
  * each track and x are its later rows, with gradients by backpropagation
- * through all steps or by the stochastic adjoint, whose memory does not grow
- * with the steps. Such an error is smallest without noise: what it says of the
- * noise's parameters is of no use, fix them. */
+ * through all steps; by the stochastic adjoint, whose memory does not grow with
+ * the steps; or by the equation of the path's derivatives, solved forward
+ * beside it for every parameter, for formulas alone: the same numbers as
+ * backpropagation's, and no memory of steps either. Such an error is smallest
+ * without noise: what it says of the noise's parameters is of no use, fix them.
+ */
 enum gsv_objective {
     GSV_OBJECTIVE_LIKELIHOOD,
     GSV_OBJECTIVE_MSE_BACKPROP,
-    GSV_OBJECTIVE_MSE_ADJOINT
+    GSV_OBJECTIVE_MSE_ADJOINT,
+    GSV_OBJECTIVE_MSE_FORWARD
 };
 
 /* Prior laws of a parameter's numbers, cut off at its bounds. Without one a
