@@ -161,6 +161,10 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n,
  * start as gsv_model_draw(m, 1). */
 void gsv_model_draw(gsv_model *m, uint64_t seed);
 
+/* The same by He's rule for relu: weights are normal with variance 2 / inputs,
+ * biases 0. */
+void gsv_model_draw_he(gsv_model *m, uint64_t seed);
+
 /* The same values without bounds, for optimisers: theta is one flat vector,
  * any theta is allowed. theta_bar += (dp/dtheta)' p_bar. */
 size_t gsv_theta_size(const gsv_model *m);
@@ -534,6 +538,15 @@ enum gsv_posterior {
  * success the model has the learned values, and a record. After a failure it
  * has the values of before. */
 int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
+
+/* The objective of a fit at the model's values, a gap's mean, and its gradient
+ * (values) by them; of squared errors both of minus that. Of the options the
+ * objective, the scheme and the estimator's are read, where the seed and the
+ * iteration choose the random numbers. Fails with GSV_NUMERICAL where something
+ * is not finite. */
+int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
+                           const gsv_fit_options *o, double *value,
+                           double *gradient);
 
 /* Of a model that was fitted, or read from a fit; else NULL. */
 const gsv_record *gsv_model_record(const gsv_model *m);

@@ -615,6 +615,43 @@ static void fit__lowers_the_squared_error(void **state)
     check_fit(GSV_OBJECTIVE_MSE_FORWARD, GSV_HEUN);
 }
 
+/* One gradient for those who look: a gap's mean of what the integrator and the
+ * likelihood give. */
+static void gradient__of_an_objective_is_a_gaps_mean(void **state)
+{
+    (void)state;
+    gsv_model *m = model(PREY);
+    gsv_series *s = series(m, 3, 5);
+    enum { N = 4, GAPS = 4 + 3 + 4 };
+    gsv_fit_options o = gsv_fit_options_default();
+    struct integrate_options in = options();
+    double value, bar[N];
+    o.objective = GSV_OBJECTIVE_MSE_BACKPROP;
+    o.estimator.paths = in.paths;
+    o.estimator.steps = in.steps;
+    o.estimator.seed = in.seed;
+    o.estimator.iteration = 7;
+    assert_int_equal(gsv_objective_gradient(m, s, &o, &value, bar), 0);
+    struct integrator *i = begin(m, s, in);
+    double own[N];
+    run(i, own);
+    assert_true(fabs(value + total(i) / GAPS) < 1e-12);
+    for (size_t v = 0; v < N; v++)
+        assert_true(fabs(bar[v] - own[v] / GAPS) < 1e-12);
+    end(i);
+    gsv_result r;
+    o.objective = GSV_OBJECTIVE_LIKELIHOOD;
+    o.estimator.gradient = true;
+    assert_int_equal(gsv_objective_gradient(m, s, &o, &value, bar), 0);
+    assert_int_equal(gsv_loglik(m, s, &o.estimator, &r), 0);
+    assert_true(value == r.loglik / GAPS && r.gaps == GAPS);
+    for (size_t v = 0; v < N; v++)
+        assert_true(bar[v] == r.gradient[v] / GAPS);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 static void fit__refuses_what_a_squared_error_has_not(void **state)
 {
     (void)state;
@@ -654,6 +691,7 @@ int main(void)
         cmocka_unit_test(integrator__tells_of_paths_that_leave_the_finite),
         cmocka_unit_test(integrator__survives_any_failed_allocation),
         cmocka_unit_test(fit__lowers_the_squared_error),
+        cmocka_unit_test(gradient__of_an_objective_is_a_gaps_mean),
         cmocka_unit_test(fit__refuses_what_a_squared_error_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,28 +59,10 @@ bool learner_integrates(const struct learner *l)
     return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
 }
 
-static struct integrate_options integrate_options(const gsv_fit_options *o,
-                                                  const gsv_options *e)
-{
-    static const enum sensitivity BY[] = {
-        [GSV_OBJECTIVE_MSE_BACKPROP] = BY_BACKPROP,
-        [GSV_OBJECTIVE_MSE_ADJOINT] = BY_ADJOINT,
-        [GSV_OBJECTIVE_MSE_FORWARD] = BY_FORWARD};
-    return (struct integrate_options){.paths = e->paths,
-                                      .steps = e->steps,
-                                      .step = e->step,
-                                      .scheme = o->scheme,
-                                      .by = BY[o->objective],
-                                      .gradient = e->gradient,
-                                      .wide = e->wide,
-                                      .seed = e->seed,
-                                      .threads = e->threads};
-}
-
 int learner_objective(const struct learner *l, struct objective *o,
                       const gsv_options *options, size_t most)
 {
-    struct integrate_options mse = integrate_options(l->o, options);
+    struct integrate_options mse = objective_integrates(l->o, options);
     if (learner_integrates(l)) return objective_init_mse(o, l->m, l->s, &mse);
     return objective_init(o, l->m, l->s, options, most);
 }
