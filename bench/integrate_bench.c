@@ -20,10 +20,10 @@
  */
 static const struct {
     const char *name;
-    bool adjoint;
+    enum sensitivity by;
     double median[2], fastest[2]; /* on 1 and 2 threads */
-} METHOD[] = {{"mse-backprop", false, {NAN, 4.46}, {NAN, 3.56}},
-              {"mse-adjoint", true, {5.85, 5.70}, {5.72, 3.85}}};
+} METHOD[] = {{"mse-backprop", BY_BACKPROP, {NAN, 4.46}, {NAN, 3.56}},
+              {"mse-adjoint", BY_ADJOINT, {5.85, 5.70}, {5.72, 3.85}}};
 
 static void *must(void *thing)
 {
@@ -65,7 +65,7 @@ static void measure(size_t method, const gsv_model *m, const gsv_series *s,
 {
     struct integrate_options o = {.paths = 64,
                                   .steps = 5,
-                                  .adjoint = METHOD[method].adjoint,
+                                  .by = METHOD[method].by,
                                   .gradient = true,
                                   .seed = 1,
                                   .threads = threads};

@@ -29,7 +29,8 @@ enum verb_id {
     COMPARE = 256,
     PREDICT = 512,
     PATHS = 1024,
-    EVERY = 2047
+    GRADVAR = 2048,
+    EVERY = 4095
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or to learn. */
@@ -64,6 +65,9 @@ struct args {
     const char *at, *grid, *plot;
     const char *param, *range;
     const char *against, *from, *quantiles, *residuals;
+    const char *gaps, *objectives, *init;
+    size_t repeats;
+    bool all;
     size_t rolling, draws;
     double ahead;
     bool parameters;
@@ -101,6 +105,7 @@ int profile_run(const struct args *a);
 int compare_run(const struct args *a);
 int predict_run(const struct args *a);
 int paths_run(const struct args *a);
+int gradvar_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -221,6 +226,9 @@ struct number {
  * networks' and the values of a gp, and of a triangle what is not 0. The list
  * is yours, NULL after a message. */
 struct number *model_numbers(const gsv_model *m, size_t *count);
+
+/* All that are learned: networks' weights and a gp's values, too. */
+struct number *learned_numbers(const gsv_model *m, size_t *count);
 
 /* "s", "v[2]", "A[1,2]" */
 enum { NAME_ROOM = 340 };

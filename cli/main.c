@@ -129,6 +129,25 @@ const struct verb VERBS[] = {
      "  girsanov predict lorenz.fit data.csv --from 8 --plot ahead.svg\n"
      "  girsanov predict lorenz.fit data.csv --rolling 5\n",
      true, false, false, predict_run},
+    {GRADVAR, "gradvar", "MODEL DATA", "how noisy gradients are",
+     "Takes the gradient of several objectives with other random numbers "
+     "again\n"
+     "and again, at the model's parameters, and prints the variance of each "
+     "of\n"
+     "its numbers: the smallest, the median and the largest of them. The\n"
+     "objectives are the log-likelihood with different bridges (auto, lna,\n"
+     "linear, brownian; paper is Algorithm 1 as published) and minus the\n"
+     "squared error of simulated paths (mse-...), both a gap's mean. --gaps "
+     "puts\n"
+     "the rows at equal distances, one after the other. Gradients that are "
+     "not\n"
+     "finite are counted as overflows and left out. Ctrl-C reports what is "
+     "done.\n",
+     "  girsanov gradvar net.sde data.csv --gaps 0.01,0.1,1,10 --step 0.01\n"
+     "  girsanov gradvar net.sde data.csv --init he --objectives "
+     "auto,mse-adjoint\n"
+     "  girsanov gradvar ou.sde data.csv -o table.csv --plot gradvar.svg\n",
+     true, false, false, gradvar_run},
 };
 const size_t VERB_COUNT = sizeof VERBS / sizeof *VERBS;
 

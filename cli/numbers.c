@@ -16,7 +16,7 @@ static bool is_absent(const gsv_param *p, size_t j)
     return p->lower && j % p->columns > j / p->columns;
 }
 
-struct number *model_numbers(const gsv_model *m, size_t *count)
+static struct number *list_numbers(const gsv_model *m, bool all, size_t *count)
 {
     size_t n = 0;
     struct number *list = malloc((gsv_model_values(m) + 1) * sizeof *list);
@@ -27,7 +27,7 @@ struct number *model_numbers(const gsv_model *m, size_t *count)
     }
     for (size_t i = 0; i < gsv_model_params(m); i++) {
         gsv_param p = gsv_model_param(m, i);
-        if (is_network(&p)) continue;
+        if (all ? p.scale : is_network(&p)) continue;
         bool noise = gsv_model_is_noise(m, i);
         for (size_t j = 0; j < p.rows * p.columns; j++)
             if (!is_absent(&p, j))
@@ -35,6 +35,16 @@ struct number *model_numbers(const gsv_model *m, size_t *count)
     }
     *count = n;
     return list;
+}
+
+struct number *model_numbers(const gsv_model *m, size_t *count)
+{
+    return list_numbers(m, false, count);
+}
+
+struct number *learned_numbers(const gsv_model *m, size_t *count)
+{
+    return list_numbers(m, true, count);
 }
 
 const char *number_name(const struct number *n, char room[NAME_ROOM])

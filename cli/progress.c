@@ -50,7 +50,7 @@ static void average(struct progress *p, const gsv_progress *now)
     if (isfinite(now->heldout)) p->heldout = now->heldout;
 }
 
-static void write_duration(double seconds, char *text, size_t size)
+void write_duration(double seconds, char *text, size_t size)
 {
     double s = ceil(seconds);
     if (s < 100.0) snprintf(text, size, "%.0f s", s);

@@ -24,6 +24,9 @@ struct progress {
 int progress_begin(struct progress *p, const gsv_model *m, bool quiet);
 void progress_show(struct progress *p, const gsv_progress *now);
 
+/* Seconds for people, as "3:20 min". */
+void write_duration(double seconds, char *text, size_t size);
+
 /* Leaves the last line standing. */
 void progress_end(struct progress *p);
 

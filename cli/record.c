@@ -25,6 +25,7 @@ const char *const METHODS[] = {
 const char *const OBJECTIVES[] = {[GSV_OBJECTIVE_LIKELIHOOD] = "likelihood",
                                   [GSV_OBJECTIVE_MSE_BACKPROP] = "mse-backprop",
                                   [GSV_OBJECTIVE_MSE_ADJOINT] = "mse-adjoint",
+                                  [GSV_OBJECTIVE_MSE_FORWARD] = "mse-forward",
                                   NULL};
 
 static const struct {

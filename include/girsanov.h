@@ -161,6 +161,10 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n,
  * start as gsv_model_draw(m, 1). */
 void gsv_model_draw(gsv_model *m, uint64_t seed);
 
+/* The same by He's rule for relu: weights are normal with variance 2 / inputs,
+ * biases 0. */
+void gsv_model_draw_he(gsv_model *m, uint64_t seed);
+
 /* The same values without bounds, for optimisers: theta is one flat vector,
  * any theta is allowed. theta_bar += (dp/dtheta)' p_bar. */
 size_t gsv_theta_size(const gsv_model *m);
@@ -383,13 +387,17 @@ enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
 /* What is made best: the likelihood; or, as others do it, the mean over paths
  * and rows of |X(t) - x|^2, where paths X are simulated from the first row of
  * each track and x are its later rows, with gradients by backpropagation
- * through all steps or by the stochastic adjoint, whose memory does not grow
- * with the steps. Such an error is smallest without noise: what it says of the
- * noise's parameters is of no use, fix them. */
+ * through all steps; by the stochastic adjoint, whose memory does not grow with
+ * the steps; or by the equation of the path's derivatives, solved forward
+ * beside it for every parameter, for formulas alone: the same numbers as
+ * backpropagation's, and no memory of steps either. Such an error is smallest
+ * without noise: what it says of the noise's parameters is of no use, fix them.
+ */
 enum gsv_objective {
     GSV_OBJECTIVE_LIKELIHOOD,
     GSV_OBJECTIVE_MSE_BACKPROP,
-    GSV_OBJECTIVE_MSE_ADJOINT
+    GSV_OBJECTIVE_MSE_ADJOINT,
+    GSV_OBJECTIVE_MSE_FORWARD
 };
 
 /* Prior laws of a parameter's numbers, cut off at its bounds. Without one a
@@ -530,6 +538,15 @@ enum gsv_posterior {
  * success the model has the learned values, and a record. After a failure it
  * has the values of before. */
 int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
+
+/* The objective of a fit at the model's values, a gap's mean, and its gradient
+ * (values) by them; of squared errors both of minus that. Of the options the
+ * objective, the scheme and the estimator's are read, where the seed and the
+ * iteration choose the random numbers. Fails with GSV_NUMERICAL where something
+ * is not finite. */
+int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
+                           const gsv_fit_options *o, double *value,
+                           double *gradient);
 
 /* Of a model that was fitted, or read from a fit; else NULL. */
 const gsv_record *gsv_model_record(const gsv_model *m);

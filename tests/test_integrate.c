@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "integrate/integrate.h"
+#include "integrate/walk.h"
 
 /* --- Set-ups -------------------------------------------------------------- */
 
@@ -124,8 +124,13 @@ static const char DRIVEN[] = "state x\ninput u\nparam b = 0.8, s = 0.4 > 0\n"
 static const char NETWORK[] = "state x, y\nnet f(x, y) -> 2 : 5 4 tanh\n"
                               "param s = 0.6 > 0\n"
                               "dx = f[1]*dt + s*dW\ndy = f[2]*dt + s*dW";
+/* Matrices of parameters, which lifted differ from point to point. */
+static const char LINEAR[] =
+    "state x[2]\nparam A[2,2] = [-1, 0.3, 0.2, -0.7], mu[2] = 0.1\n"
+    "param L[2,2] = [0.5, 0, 0.1, 0.4] lower\n"
+    "dx = (A @ (x - mu) + 0.2*softmax(x))*dt + L @ dW";
 static const char *const MODELS[] = {ORNSTEIN, PREY,   GROWTH, MATRIX,
-                                     MAPPED,   DRIVEN, NETWORK};
+                                     MAPPED,   DRIVEN, LINEAR, NETWORK};
 enum { MODEL_COUNT = sizeof MODELS / sizeof *MODELS };
 
 /* --- Values --------------------------------------------------------------- */
@@ -215,12 +220,14 @@ static void loss__is_a_tracks_own(void **state)
 
 /* --- Gradients ------------------------------------------------------------ */
 
-static void check_gradient(const char *text, enum gsv_scheme scheme)
+static void check_gradient(const char *text, enum gsv_scheme scheme,
+                           enum sensitivity by)
 {
     gsv_model *m = model(text);
     gsv_series *s = series(m, 3, 5);
     struct integrate_options o = options();
     o.scheme = scheme;
+    o.by = by;
     struct integrator *i = begin(m, s, o);
     size_t n = gsv_model_values(m);
     double *bar = NEW(double, n), worst = 0.0;
@@ -252,14 +259,54 @@ static void backprop__is_the_derivative_of_eulers_paths(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MODEL_COUNT; i++)
-        check_gradient(MODELS[i], GSV_EULER);
+        check_gradient(MODELS[i], GSV_EULER, BY_BACKPROP);
 }
 
 static void backprop__is_the_derivative_of_heuns_paths(void **state)
 {
     (void)state;
     for (size_t i = 0; i < MODEL_COUNT; i++)
-        check_gradient(MODELS[i], GSV_HEUN);
+        check_gradient(MODELS[i], GSV_HEUN, BY_BACKPROP);
+}
+
+/* The derivative of the same steps: all that differs is rounding. */
+static void check_forward(const char *text, enum gsv_scheme scheme)
+{
+    gsv_model *m = model(text);
+    gsv_series *s = series(m, 5, 6);
+    size_t n = gsv_model_values(m);
+    struct integrate_options o = options();
+    o.scheme = scheme;
+    o.steps = 11;
+    o.paths = 70; /* blocks that are not full */
+    double *exact = gradient(m, s, o);
+    o.by = BY_FORWARD;
+    double *other = gradient(m, s, o), worst = 0.0;
+    for (size_t v = 0; v < n; v++)
+        worst = fmax(worst, fabs(other[v] - exact[v]));
+    if (!(worst < 1e-12 * length(n, exact)))
+        fail_msg("%s: %g of %g", text, worst, length(n, exact));
+    mem_free(exact);
+    mem_free(other);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void forward__is_the_derivative_of_the_paths(void **state)
+{
+    (void)state;
+    check_gradient(MATRIX, GSV_EULER, BY_FORWARD);
+    check_gradient(MATRIX, GSV_HEUN, BY_FORWARD);
+}
+
+static void forward__is_backprop_but_for_rounding(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MODEL_COUNT; i++) {
+        if (MODELS[i] == NETWORK) continue;
+        check_forward(MODELS[i], GSV_EULER);
+        check_forward(MODELS[i], GSV_HEUN);
+    }
 }
 
 /* How far the adjoint is from backpropagation, relative to its length; the
@@ -278,9 +325,9 @@ static double adjoint_error(const char *text, enum gsv_scheme scheme,
     double off = 0.0, all = 0.0;
     for (size_t r = 0; r < REPEATS; r++) {
         o.seed = r;
-        o.adjoint = false;
+        o.by = BY_BACKPROP;
         double *exact = gradient(m, s, o);
-        o.adjoint = true;
+        o.by = BY_ADJOINT;
         double *other = gradient(m, s, o);
         for (size_t v = 0; v < n; v++) {
             off += (other[v] - exact[v]) * (other[v] - exact[v]);
@@ -326,30 +373,78 @@ static void adjoint__comes_to_backprop_by_heun(void **state)
     }
 }
 
+/* Where nothing but additive noise moves the paths, the adjoint's way back
+ * takes every increment away again: it ends where the paths began. Of 3 noises
+ * the numbers of 8 steps are drawn at once, of 40 those of one. */
+static void check_return(size_t dim, enum gsv_scheme scheme)
+{
+    char text[200];
+    snprintf(text, sizeof text, "state x[%zu]\nparam s = 0.8 > 0\ndx = s*dW",
+             dim);
+    gsv_model *m = model(text);
+    gsv_series *s = series(m, 2, 4);
+    struct integrate_options o = options();
+    double bar[1];
+    o.by = BY_ADJOINT;
+    o.scheme = scheme;
+    o.steps = 37;
+    struct integrator *i = begin(m, s, o);
+    const size_t first[1] = {0};
+    assert_int_equal(integrator_run(i, 7, 1, first, bar), 0);
+    for (size_t d = 0; d < dim; d++)
+        for (size_t k = 0; k < o.paths; k++)
+            assert_true(fabs(i->walker[0].x[d * o.paths + k] -
+                             s->value[d * s->rows]) < 1e-13);
+    end(i);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void noise__is_the_same_on_the_way_back(void **state)
+{
+    (void)state;
+    check_return(3, GSV_EULER);
+    check_return(3, GSV_HEUN);
+    check_return(40, GSV_EULER);
+}
+
 /* --- Memory and bits ------------------------------------------------------ */
 
-static size_t kept_bytes(bool adjoint, size_t steps)
+/* Bytes that an integrator asks for, run and all. */
+static size_t asked_bytes(enum sensitivity by, enum gsv_scheme scheme,
+                          size_t steps)
 {
     gsv_model *m = model(PREY);
     gsv_series *s = series(m, 3, 5);
     struct integrate_options o = options();
-    o.adjoint = adjoint;
+    double bar[4];
+    o.by = by;
+    o.scheme = scheme;
     o.steps = steps;
+    size_t before = mem_asked();
     struct integrator *i = begin(m, s, o);
-    size_t bytes = integrator_kept_bytes(i);
+    run(i, bar);
+    size_t bytes = mem_asked() - before;
     end(i);
     gsv_series_free(s);
     gsv_model_free(m);
     return bytes;
 }
 
-static void adjoint__keeps_the_same_for_any_number_of_steps(void **state)
+static void memory__does_not_grow_with_steps_but_for_backprop(void **state)
 {
     (void)state;
-    assert_int_equal(kept_bytes(true, 10), kept_bytes(true, 1000));
-    size_t few = kept_bytes(false, 10), many = kept_bytes(false, 1000);
-    /* 4 gaps of a track, and the state at its end. */
-    assert_int_equal(few / (10 * 4 + 1), many / (1000 * 4 + 1));
+    for (int i = 0; i < 2; i++) {
+        enum gsv_scheme scheme = i ? GSV_HEUN : GSV_EULER;
+        assert_int_equal(asked_bytes(BY_ADJOINT, scheme, 10),
+                         asked_bytes(BY_ADJOINT, scheme, 1000));
+        assert_int_equal(asked_bytes(BY_FORWARD, scheme, 10),
+                         asked_bytes(BY_FORWARD, scheme, 1000));
+        /* 990 further steps of 4 gaps: 2 states of 3 tracks with 6 paths. */
+        assert_int_equal(asked_bytes(BY_BACKPROP, scheme, 1000) -
+                             asked_bytes(BY_BACKPROP, scheme, 10),
+                         990 * 4 * 2 * 3 * 6 * sizeof(double));
+    }
 }
 
 static void check_bits(const char *text, struct integrate_options o)
@@ -373,12 +468,12 @@ static void gradient__has_the_same_bits_on_any_threads(void **state)
 {
     (void)state;
     struct integrate_options o = options();
-    for (int i = 0; i < 8; i++) {
-        o.adjoint = i % 2;
-        o.scheme = i / 2 % 2 ? GSV_HEUN : GSV_EULER;
-        o.wide = i / 4;
+    for (int i = 0; i < 12; i++) {
+        o.by = (enum sensitivity)(i % 3);
+        o.scheme = i / 3 % 2 ? GSV_HEUN : GSV_EULER;
+        o.wide = i / 6;
         check_bits(GROWTH, o);
-        check_bits(NETWORK, o);
+        if (o.by != BY_FORWARD) check_bits(NETWORK, o);
     }
 }
 
@@ -388,17 +483,28 @@ static void integrator__refuses_what_it_cannot(void **state)
 {
     (void)state;
     gsv_model *noisy = model("state x\nobs v ~ normal(x, 1)\ndx = dW");
-    gsv_model *m = model(ORNSTEIN);
-    gsv_series *s = series(m, 1, 3);
+    gsv_model *m = model(ORNSTEIN), *net = model(NETWORK);
+    gsv_model *wide = model("state x\nparam a[2000] = 1\ndx = sum(a)*dt + dW");
+    gsv_series *s = series(m, 1, 3), *s2 = series(net, 1, 3);
     struct integrate_options o = options();
     struct integrator i;
     assert_int_equal(integrator_init(&i, noisy, s, &o), GSV_BAD_INPUT);
     assert_non_null(strstr(gsv_last_error(), "with noise"));
     integrator_free(&i);
+    o.by = BY_FORWARD;
+    assert_int_equal(integrator_init(&i, net, s2, &o), GSV_BAD_INPUT);
+    assert_non_null(strstr(gsv_last_error(), "this model has a network"));
+    integrator_free(&i);
+    assert_int_equal(integrator_init(&i, wide, s, &o), GSV_BAD_INPUT);
+    assert_non_null(strstr(gsv_last_error(), "2000 of them are more than"));
+    integrator_free(&i);
     o.scheme = GSV_SRK;
     assert_int_equal(integrator_init(&i, m, s, &o), GSV_BAD_INPUT);
     assert_non_null(strstr(gsv_last_error(), "euler and heun"));
     integrator_free(&i);
+    gsv_series_free(s2);
+    gsv_model_free(net);
+    gsv_model_free(wide);
     gsv_series_free(s);
     gsv_model_free(noisy);
     gsv_model_free(m);
@@ -417,17 +523,16 @@ static void integrator__tells_of_paths_that_leave_the_finite(void **state)
     gsv_model_free(m);
 }
 
-static void integrator__survives_any_failed_allocation(void **state)
+static void check_allocations(enum sensitivity by)
 {
-    (void)state;
     gsv_model *m = model(GROWTH);
     gsv_series *s = series(m, 3, 5);
     struct integrate_options o = options();
-    o.adjoint = true;
     double bar[2];
     gsv_model_free(m);
     int status = GSV_NO_MEMORY;
     size_t n = 1;
+    o.by = by;
     for (; status && n < 500; n++) {
         struct integrator i;
         m = model(GROWTH); /* a graph that failed stays so */
@@ -441,6 +546,13 @@ static void integrator__survives_any_failed_allocation(void **state)
     }
     assert_true(n > 10 && !status);
     gsv_series_free(s);
+}
+
+static void integrator__survives_any_failed_allocation(void **state)
+{
+    (void)state;
+    check_allocations(BY_ADJOINT);
+    check_allocations(BY_FORWARD);
 }
 
 /* --- Fits ----------------------------------------------------------------- */
@@ -500,6 +612,44 @@ static void fit__lowers_the_squared_error(void **state)
     check_fit(GSV_OBJECTIVE_MSE_ADJOINT, GSV_EULER);
     check_fit(GSV_OBJECTIVE_MSE_BACKPROP, GSV_HEUN);
     check_fit(GSV_OBJECTIVE_MSE_ADJOINT, GSV_HEUN);
+    check_fit(GSV_OBJECTIVE_MSE_FORWARD, GSV_HEUN);
+}
+
+/* One gradient for those who look: a gap's mean of what the integrator and the
+ * likelihood give. */
+static void gradient__of_an_objective_is_a_gaps_mean(void **state)
+{
+    (void)state;
+    gsv_model *m = model(PREY);
+    gsv_series *s = series(m, 3, 5);
+    enum { N = 4, GAPS = 4 + 3 + 4 };
+    gsv_fit_options o = gsv_fit_options_default();
+    struct integrate_options in = options();
+    double value, bar[N];
+    o.objective = GSV_OBJECTIVE_MSE_BACKPROP;
+    o.estimator.paths = in.paths;
+    o.estimator.steps = in.steps;
+    o.estimator.seed = in.seed;
+    o.estimator.iteration = 7;
+    assert_int_equal(gsv_objective_gradient(m, s, &o, &value, bar), 0);
+    struct integrator *i = begin(m, s, in);
+    double own[N];
+    run(i, own);
+    assert_true(fabs(value + total(i) / GAPS) < 1e-12);
+    for (size_t v = 0; v < N; v++)
+        assert_true(fabs(bar[v] - own[v] / GAPS) < 1e-12);
+    end(i);
+    gsv_result r;
+    o.objective = GSV_OBJECTIVE_LIKELIHOOD;
+    o.estimator.gradient = true;
+    assert_int_equal(gsv_objective_gradient(m, s, &o, &value, bar), 0);
+    assert_int_equal(gsv_loglik(m, s, &o.estimator, &r), 0);
+    assert_true(value == r.loglik / GAPS && r.gaps == GAPS);
+    for (size_t v = 0; v < N; v++)
+        assert_true(bar[v] == r.gradient[v] / GAPS);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
 }
 
 static void fit__refuses_what_a_squared_error_has_not(void **state)
@@ -530,14 +680,18 @@ int main(void)
         cmocka_unit_test(loss__is_a_tracks_own),
         cmocka_unit_test(backprop__is_the_derivative_of_eulers_paths),
         cmocka_unit_test(backprop__is_the_derivative_of_heuns_paths),
+        cmocka_unit_test(forward__is_the_derivative_of_the_paths),
+        cmocka_unit_test(forward__is_backprop_but_for_rounding),
         cmocka_unit_test(adjoint__comes_to_backprop_by_euler),
         cmocka_unit_test(adjoint__comes_to_backprop_by_heun),
-        cmocka_unit_test(adjoint__keeps_the_same_for_any_number_of_steps),
+        cmocka_unit_test(noise__is_the_same_on_the_way_back),
+        cmocka_unit_test(memory__does_not_grow_with_steps_but_for_backprop),
         cmocka_unit_test(gradient__has_the_same_bits_on_any_threads),
         cmocka_unit_test(integrator__refuses_what_it_cannot),
         cmocka_unit_test(integrator__tells_of_paths_that_leave_the_finite),
         cmocka_unit_test(integrator__survives_any_failed_allocation),
         cmocka_unit_test(fit__lowers_the_squared_error),
+        cmocka_unit_test(gradient__of_an_objective_is_a_gaps_mean),
         cmocka_unit_test(fit__refuses_what_a_squared_error_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

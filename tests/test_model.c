@@ -81,6 +81,29 @@ static void draw__is_a_function_of_the_seed(void **state)
     gsv_model_free(m);
 }
 
+/* The mean of n squares of normal numbers has the relative deviation
+ * sqrt(2 / n). */
+static void draw__by_hes_rule_keeps_a_relus_variance(void **state)
+{
+    (void)state;
+    gsv_model *m = parse("state x\nnet f(x) -> 1 : 64 64 relu\n"
+                         "dx = f*dt + dW");
+    gsv_model_draw_he(m, 3);
+    for (size_t q = 0; q < gsv_model_params(m); q++) {
+        gsv_param p = gsv_model_param(m, q);
+        const double *w = gsv_model_value(m) + p.offset;
+        double square = 0.0, n = (double)(p.rows * p.columns);
+        for (size_t i = 0; i < p.rows * p.columns; i++)
+            square += w[i] * w[i] / n;
+        if (!p.weight) continue;
+        if (p.rank == 1) assert_true(square == 0.0);
+        else
+            assert_true(fabs(square * (double)p.columns / 2.0 - 1.0) <
+                        4.0 * sqrt(2.0 / n));
+    }
+    gsv_model_free(m);
+}
+
 static void draw__is_uniform_within_its_bound(void **state)
 {
     (void)state;
@@ -400,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draw__is_a_function_of_the_seed),
+        cmocka_unit_test(draw__by_hes_rule_keeps_a_relus_variance),
         cmocka_unit_test(draw__is_uniform_within_its_bound),
         cmocka_unit_test(read__makes_the_same_model_as_its_text),
         cmocka_unit_test(read__says_which_file_is_wrong),

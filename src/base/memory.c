@@ -10,11 +10,16 @@
 
 enum { ALIGN = 64 };
 
-static _Thread_local size_t fail_in;
+static _Thread_local size_t fail_in, asked;
 
 void mem_fail_at(size_t n)
 {
     fail_in = n;
+}
+
+size_t mem_asked(void)
+{
+    return asked;
 }
 
 static void *no_memory(size_t count, size_t size)
@@ -39,6 +44,7 @@ void *mem_new(size_t count, size_t size)
     size_t shift = (ALIGN - first % ALIGN) % ALIGN;
     void **block = (void **)(void *)(raw + sizeof(void *) + shift);
     block[-1] = raw;
+    asked += count * size;
     return block;
 }
 

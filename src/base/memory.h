@@ -25,6 +25,9 @@ char *mem_substring(const char *s, size_t n);
  * 0 switches it off. Only tests call it. */
 void mem_fail_at(size_t n);
 
+/* Bytes that this thread has asked for so far. Only tests call it. */
+size_t mem_asked(void);
+
 #define NEW(type, count) ((type *)mem_new((count), sizeof(type)))
 
 /* A scratch arena: one block, handed out in 64-byte steps, never freed in

@@ -364,3 +364,19 @@ node graph_substitute(struct graph *g, node a, node state)
 {
     return remake_all(g, a, with_state, state);
 }
+
+static node with_all(struct graph *g, node n, const node *image, node all)
+{
+    const struct node_info *info = &g->info[n];
+    if (info->op == OP_STATE)
+        return graph_slice(g, all, g->info[all].rows - info->rows, info->rows,
+                           1);
+    if (info->op == OP_PARAM)
+        return graph_slice(g, all, info->offset, info->rows, info->columns);
+    return remake(g, n, image);
+}
+
+node graph_lift(struct graph *g, node a, node all)
+{
+    return remake_all(g, a, with_all, all);
+}

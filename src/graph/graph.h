@@ -182,6 +182,11 @@ node graph_call(struct graph *g, const struct call_spec *call, size_t params,
 /* The same expression with every state leaf replaced. */
 node graph_substitute(struct graph *g, node a, node state);
 
+/* The same expression of a longer state, the leaf `all`: parameters first, in
+ * the order of their vector, the state below them. a must have no networks,
+ * gps and callbacks, whose parameters are the same at all points. */
+node graph_lift(struct graph *g, node a, node all);
+
 /* Symbolic derivatives (derive.c): the derivative of a in time, where inputs
  * move by their slopes and the state stands still; that along dot, by which the
  * leaf moves; and the gradient of the scalar a with respect to a leaf, in the

@@ -106,10 +106,12 @@ static int check(const gsv_model *m, const struct integrate_options *o)
 static int rights_init(struct integrator *i)
 {
     bool moving = noise_has_state(i->m), heun = i->o.scheme == GSV_HEUN;
-    int status = rhs_init(&i->there, i->m, heun && moving, i->o.wide);
     i->back = &i->there;
+    if (i->o.by == BY_FORWARD && i->o.gradient)
+        return rhs_init_lifted(&i->there, i->m, heun && moving);
+    int status = rhs_init(&i->there, i->m, heun && moving, i->o.wide);
     i->heun_back = heun || moving;
-    if (status || !i->o.adjoint || heun || !moving) return status;
+    if (status || i->o.by != BY_ADJOINT || heun || !moving) return status;
     i->back = &i->own;
     return rhs_init(&i->own, i->m, true, i->o.wide);
 }

@@ -5,11 +5,16 @@
  *
  * from the first observation of every track on, in the data's coordinates, and
  * their mean squared distance from the later observations, with its gradient
- * either by backpropagation through all steps, whose states are kept, or by
- * the stochastic adjoint, which solves the path and its adjoint backward in
- * time and keeps the states at the observations alone. The Brownian increments
- * are functions of (seed, iteration, track, step, path) and are made anew where
- * they are asked for. */
+ * by backpropagation through all steps, whose states are kept; by the
+ * stochastic adjoint, which solves the path and its adjoint backward in time
+ * and keeps the states at the observations alone; or forward, by the equation
+ * of the path's derivatives J by the parameters theta,
+ *
+ *     dJ = (f_x J + f_theta) dt + (g_x J + g_theta) dW,
+ *
+ * beside the path, which keeps nothing but takes a path's work once more for
+ * every parameter. The Brownian increments are functions of (seed, iteration,
+ * track, step, path) and are made anew where they are asked for. */
 #ifndef INTEGRATE_INTEGRATE_H
 #define INTEGRATE_INTEGRATE_H
 
@@ -17,12 +22,15 @@
 #include "integrate/rhs.h"
 #include "sde/gaps.h"
 
+/* How the gradient is found. */
+enum sensitivity { BY_BACKPROP, BY_ADJOINT, BY_FORWARD };
+
 struct integrate_options {
     size_t paths;           /* K; 0: 16                                   */
     size_t steps;           /* of every gap; 0: 8                         */
     double step;            /* longest step; where positive, instead      */
     enum gsv_scheme scheme; /* euler, or heun by Stratonovich's equations */
-    bool adjoint;           /* else backpropagation                       */
+    enum sensitivity by;    /* the gradient                               */
     bool gradient;
     bool wide; /* networks in double */
     uint64_t seed;

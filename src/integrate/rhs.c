@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "integrate/rhs.h"
 
+#include "base/error.h"
 #include "base/fast.h"
 #include "base/memory.h"
 
@@ -45,11 +46,10 @@ static node stratonovich_drift(const gsv_model *m)
 
 /* --- The program --------------------------------------------------------- */
 
-int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide)
+static int start(struct rhs *r, const gsv_model *m, const node output[2],
+                 bool wide)
 {
     struct graph *g = m->spec->graph;
-    node output[2] = {stratonovich ? stratonovich_drift(m) : m->data_drift,
-                      m->data_diffusion};
     *r = (struct rhs){.dim = m->spec->dim,
                       .noises = m->spec->noises,
                       .diagonal = is_diagonal(m->spec),
@@ -63,6 +63,55 @@ int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide)
                program_uses(r->program, OP_INPUT) ||
                program_uses(r->program, OP_SLOPE);
     return 0;
+}
+
+int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide)
+{
+    node f = stratonovich ? stratonovich_drift(m) : m->data_drift;
+    return start(r, m, (node[2]){f, m->data_diffusion}, wide);
+}
+
+/* What has parameters inside that are one for all points, or so many that a
+ * derivative by each of them is no longer sensible. */
+static int check_lift(const struct program *p, size_t parameters)
+{
+    static const struct {
+        enum op op;
+        const char *name;
+    } INSIDE[] = {
+        {OP_NET, "a network"}, {OP_GP, "a gp"}, {OP_CALL, "a C function"}};
+    enum { MOST = 1000 };
+    for (size_t i = 0; i < sizeof INSIDE / sizeof *INSIDE; i++)
+        if (program_uses(p, INSIDE[i].op))
+            return fail(GSV_BAD_INPUT,
+                        "mse-forward is for formulas: it solves one more "
+                        "equation for each parameter, and this model has %s; "
+                        "use mse-backprop or mse-adjoint, whose work does not "
+                        "grow with the parameters",
+                        INSIDE[i].name);
+    if (parameters > MOST)
+        return fail(GSV_BAD_INPUT,
+                    "mse-forward solves one more equation for each parameter: "
+                    "%zu of them are more than %d; use mse-backprop or "
+                    "mse-adjoint, whose work does not grow with them",
+                    parameters, MOST);
+    return 0;
+}
+
+int rhs_init_lifted(struct rhs *r, const gsv_model *m, bool stratonovich)
+{
+    struct graph *g = m->spec->graph;
+    size_t n = m->spec->parameters;
+    int status = rhs_init(r, m, stratonovich, true);
+    if (!status) status = check_lift(r->program, n);
+    rhs_free(r);
+    if (status) return status;
+    node all = graph_leaf(g, OP_STATE, 0, n + m->spec->dim, 1);
+    node f = stratonovich ? stratonovich_drift(m) : m->data_drift;
+    return start(
+        r, m,
+        (node[2]){graph_lift(g, f, all), graph_lift(g, m->data_diffusion, all)},
+        true);
 }
 
 void rhs_free(struct rhs *r)
@@ -103,16 +152,22 @@ FAST static void move_row_vjp(size_t P, size_t terms, const double *h,
             g_bar[p] = root[p] * move_bar[p] * z[p];
 }
 
-void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
-              double *move)
+static void move_rows(const struct rhs *r, const struct pace *s,
+                      const double *f, const double *g, double *move)
 {
     size_t P = s->at.P, terms = r->diagonal ? 1 : r->noises;
-    program_forward(r->program, &r->uniforms, w, &s->at);
-    const double *f = program_output(r->program, w, P, 0);
-    const double *g = program_output(r->program, w, P, 1);
     for (size_t i = 0; i < r->dim; i++)
         move_row(P, terms, s->h, s->root, f + i * P, g + i * terms * P,
                  s->z + (r->diagonal ? i * P : 0), move + i * P);
+}
+
+void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
+              double *move)
+{
+    size_t P = s->at.P;
+    program_forward(r->program, &r->uniforms, w, &s->at);
+    move_rows(r, s, program_output(r->program, w, P, 0),
+              program_output(r->program, w, P, 1), move);
 }
 
 void rhs_move_vjp(const struct rhs *r, struct workspace *w,
@@ -128,4 +183,13 @@ void rhs_move_vjp(const struct rhs *r, struct workspace *w,
     const double *output_bar[2] = {f_bar, r->moved ? g_bar : NULL};
     program_vjp(r->program, &r->uniforms, w, &s->at, output_bar, x_bar,
                 uniform_bar);
+}
+
+void rhs_move_jvp(const struct rhs *r, struct workspace *w,
+                  const struct pace *s, const double *dot, double *move_dot)
+{
+    size_t P = s->at.P;
+    program_jvp(r->program, &r->uniforms, w, &s->at, dot);
+    move_rows(r, s, program_output_dot(r->program, w, P, 0),
+              program_output_dot(r->program, w, P, 1), move_dot);
 }

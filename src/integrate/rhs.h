@@ -5,7 +5,9 @@
  *     move = h f(x, t) + sqrt(h) g(x, t) z,
  *
  * where f is Ito's drift or, for schemes that need it, Stratonovich's
- * f - 1/2 sum over j of (dg_j/dx) g_j. */
+ * f - 1/2 sum over j of (dg_j/dx) g_j. Lifted, the program's state is
+ * (theta, x): parameters differ from point to point as x does, so that a jvp
+ * moves them, too. */
 #ifndef INTEGRATE_RHS_H
 #define INTEGRATE_RHS_H
 
@@ -31,6 +33,9 @@ struct pace {
 bool noise_has_state(const gsv_model *m);
 
 int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide);
+
+/* The same, lifted. Fails where the model has more than formulas. */
+int rhs_init_lifted(struct rhs *r, const gsv_model *m, bool stratonovich);
 void rhs_free(struct rhs *r);
 
 /* How many rows g has. */
@@ -45,5 +50,10 @@ void rhs_move(const struct rhs *r, struct workspace *w, const struct pace *s,
 void rhs_move_vjp(const struct rhs *r, struct workspace *w,
                   const struct pace *s, const double *move_bar, double *room,
                   double *x_bar, double *uniform_bar);
+
+/* How a lifted move is moved by dot (parameters + dim, P): move_dot (dim, P).
+ * After rhs_move, of the same points. */
+void rhs_move_jvp(const struct rhs *r, struct workspace *w,
+                  const struct pace *s, const double *dot, double *move_dot);
 
 #endif

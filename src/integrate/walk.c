@@ -12,7 +12,12 @@
  *     euler  a = a' + phi_x(x', t')' a',  x = x' - phi(x', t'),
  *     heun   b = a' + phi_x(x', t')' a',  y = x' - phi(x', t'),
  *            a = a' + 1/2 (phi_x(x', t')' a' + phi_x(y, t)' b),
- *            x = x' - 1/2 (phi(x', t') + phi(y, t)). */
+ *            x = x' - 1/2 (phi(x', t') + phi(y, t)).
+ *
+ * Forward, the derivatives J of x by each parameter make the steps' own
+ * derivatives, on the way there:
+ *
+ *     euler  J' = J + phi_x J + phi_theta. */
 #include "integrate/walk.h"
 
 #include <math.h>
@@ -38,20 +43,26 @@ static size_t drawn_steps(size_t noises)
     return noises < 8 ? 4 * (8 / noises) : noises < 32 ? 4 : 1;
 }
 
+/* Whether derivatives go along with the path. */
+static bool is_ahead(const struct integrator *i)
+{
+    return i->o.gradient && i->o.by == BY_FORWARD;
+}
+
 size_t walk_kept_rows(const struct integrator *i)
 {
-    if (!i->o.gradient) return 0;
-    return i->o.adjoint ? i->most_gaps : i->longest + 1;
+    if (!i->o.gradient || i->o.by == BY_FORWARD) return 0;
+    return i->o.by == BY_ADJOINT ? i->most_gaps : i->longest + 1;
 }
 
 static int workspaces_init(struct walker *w, const struct integrator *i)
 {
     bool same = i->back == &i->there, gradient = i->o.gradient;
-    bool heun = i->o.scheme == GSV_HEUN;
+    bool heun = i->o.scheme == GSV_HEUN, ahead = is_ahead(i);
     int status = workspace_init(&w->one, i->there.program, i->P,
-                                gradient && same, false);
-    if (status || !gradient) return status;
-    if (!same || (heun && !i->o.adjoint))
+                                gradient && same && !ahead, ahead);
+    if (status || !gradient || ahead) return status;
+    if (!same || (heun && i->o.by == BY_BACKPROP))
         status = workspace_init(&w->two, i->back->program, i->P, true, false);
     return status;
 }
@@ -61,6 +72,7 @@ int walker_init(struct walker *w, const struct integrator *i)
     const struct spec *spec = i->m->spec;
     size_t P = i->P, d = spec->dim, z = spec->noises * P;
     size_t chunk = drawn_steps(spec->noises) * z;
+    size_t n = is_ahead(i) ? spec->parameters : 0, all = n ? n + d : 0;
     const struct arena_part part[] = {
         {&w->x, d * P},
         {&w->a, d * P},
@@ -78,6 +90,11 @@ int walker_init(struct walker *w, const struct integrator *i)
         {&w->z, chunk},
         {&w->drawn, chunk},
         {&w->kept, walk_kept_rows(i) * d * P},
+        {&w->all, all * P},
+        {&w->dot, all * P},
+        {&w->J, n * d * P},
+        {&w->J_move, n * d * P},
+        {&w->J_stage, n * d * P},
         {&w->uniform_bar, program_uniforms(i->back->program)}};
     int status = arena_lay(&w->arena, sizeof part / sizeof *part, part);
     return status ? status : workspaces_init(w, i);
@@ -169,6 +186,15 @@ static const double *numbers_of(struct walk *k, size_t step)
     return z + step % steps * noises * P;
 }
 
+/* What the program's state is: below the parameters where it is lifted. */
+static const double *lift(struct walk *k, const double *x)
+{
+    size_t P = k->P, n = k->i->m->spec->parameters;
+    if (!is_ahead(k->i)) return x;
+    memcpy(k->w->all + n * P, x, k->dim * P * sizeof *x);
+    return k->w->all;
+}
+
 /* Step j of the gap, seen from one of its ends. */
 static struct pace pace_at(struct walk *k, size_t j, bool right,
                            const double *x)
@@ -176,7 +202,7 @@ static struct pace pace_at(struct walk *k, size_t j, bool right,
     struct walker *w = k->w;
     if (k->i->there.timed || k->i->back->timed) set_clock(k, j + right, right);
     return (struct pace){.at = {.P = k->P,
-                                .state = x,
+                                .state = lift(k, x),
                                 .time = w->time,
                                 .input = w->input,
                                 .slope = w->slope},
@@ -214,6 +240,52 @@ static void heun(struct walk *k, size_t j)
     rhs_move(&k->i->there, &w->one, &s, w->last);
     add(n, w->x, 0.5, w->move, w->x);
     add(n, w->x, 0.5, w->last, w->x);
+}
+
+/* --- There with derivatives ---------------------------------------------- */
+
+/* J_move = phi_x J + phi_theta, where the program has just been; J_move may be
+ * J. */
+static void move_derivatives(struct walk *k, const struct pace *s,
+                             const double *J, double *J_move)
+{
+    struct walker *w = k->w;
+    size_t P = k->P, n = k->i->m->spec->parameters, size = k->dim * P;
+    for (size_t v = 0; v < n; v++) {
+        spread(P, 1.0, w->dot + v * P);
+        memcpy(w->dot + n * P, J + v * size, size * sizeof *J);
+        rhs_move_jvp(&k->i->there, &w->one, s, w->dot, J_move + v * size);
+        spread(P, 0.0, w->dot + v * P);
+    }
+}
+
+static void euler_ahead(struct walk *k, size_t j)
+{
+    struct walker *w = k->w;
+    size_t n = k->dim * k->P, all = n * k->i->m->spec->parameters;
+    struct pace s = pace_at(k, j, false, w->x);
+    rhs_move(&k->i->there, &w->one, &s, w->move);
+    move_derivatives(k, &s, w->J, w->J_move);
+    add(n, w->x, 1.0, w->move, w->x);
+    add(all, w->J, 1.0, w->J_move, w->J);
+}
+
+static void heun_ahead(struct walk *k, size_t j)
+{
+    struct walker *w = k->w;
+    size_t n = k->dim * k->P, all = n * k->i->m->spec->parameters;
+    struct pace s = pace_at(k, j, false, w->x);
+    rhs_move(&k->i->there, &w->one, &s, w->move);
+    move_derivatives(k, &s, w->J, w->J_move);
+    add(n, w->x, 1.0, w->move, w->stage);
+    add(all, w->J, 1.0, w->J_move, w->J_stage);
+    s = pace_at(k, j, true, w->stage);
+    rhs_move(&k->i->there, &w->one, &s, w->last);
+    move_derivatives(k, &s, w->J_stage, w->J_stage);
+    add(n, w->x, 0.5, w->move, w->x);
+    add(n, w->x, 0.5, w->last, w->x);
+    add(all, w->J, 0.5, w->J_move, w->J);
+    add(all, w->J, 0.5, w->J_stage, w->J);
 }
 
 /* --- Back by backpropagation --------------------------------------------- */
@@ -333,22 +405,53 @@ static void add_squares_vjp(struct walk *k, const double *x)
         }
 }
 
+/* The gradient of minus the squares' mean, by the derivatives of the paths. */
+static void add_squares_ahead(struct walk *k)
+{
+    size_t n = k->i->m->spec->parameters, size = k->dim * k->P;
+    double *a = k->w->a;
+    memset(a, 0, size * sizeof *a);
+    add_squares_vjp(k, k->w->x);
+    for (size_t v = 0; v < n; v++) {
+        const double *J = k->w->J + v * size;
+        for (size_t p = 0; p < size; p++)
+            k->w->uniform_bar[v] += a[p] * J[p];
+    }
+}
+
+static void start_ahead(struct walk *k)
+{
+    const gsv_model *m = k->i->m;
+    size_t n = m->spec->parameters, P = k->P;
+    for (size_t v = 0; v < n; v++)
+        spread(P, m->value[v], k->w->all + v * P);
+    memset(k->w->dot, 0, (n + k->dim) * P * sizeof *k->w->dot);
+    memset(k->w->J, 0, n * k->dim * P * sizeof *k->w->J);
+}
+
+typedef void step_function(struct walk *k, size_t j);
+
 static void walk_there(struct walk *k, bool gradient)
 {
+    static step_function *const STEP[2][2] = {{euler, euler_ahead},
+                                              {heun, heun_ahead}};
     const struct integrate_options *o = &k->i->o;
+    bool ahead = gradient && is_ahead(k->i);
     size_t gaps = course_of(k, 0)->gaps, step = 0;
+    step_function *go = STEP[o->scheme == GSV_HEUN][ahead];
     start(k);
+    if (is_ahead(k->i)) start_ahead(k);
     for (size_t n = 0; n < gaps; n++) {
         enter_gap(k, n, step);
         for (size_t j = 0; j < steps_of(k); j++, step++) {
-            if (gradient && !o->adjoint) keep(k, step);
-            if (o->scheme == GSV_HEUN) heun(k, j);
-            else euler(k, j);
+            if (gradient && o->by == BY_BACKPROP) keep(k, step);
+            go(k, j);
         }
         add_squares(k);
-        if (gradient && o->adjoint) keep(k, n);
+        if (gradient && o->by == BY_ADJOINT) keep(k, n);
+        if (ahead) add_squares_ahead(k);
     }
-    if (gradient && !o->adjoint) keep(k, step);
+    if (gradient && o->by == BY_BACKPROP) keep(k, step);
 }
 
 /* A gap's steps from its end on, the adjoint from the state there. */
@@ -358,8 +461,8 @@ static void gap_back(struct walk *k)
     size_t size = k->dim * k->P;
     for (size_t j = steps_of(k); j-- > 0;) {
         const double *x = k->w->kept + (k->first + j) * size;
-        if (o->adjoint && k->i->heun_back) heun_adjoint(k, j);
-        else if (o->adjoint) euler_adjoint(k, j);
+        if (o->by == BY_ADJOINT && k->i->heun_back) heun_adjoint(k, j);
+        else if (o->by == BY_ADJOINT) euler_adjoint(k, j);
         else if (o->scheme == GSV_HEUN) heun_vjp(k, j, x);
         else euler_vjp(k, j, x);
     }
@@ -369,12 +472,13 @@ static void walk_back(struct walk *k)
 {
     const struct course *c = course_of(k, 0);
     size_t size = k->dim * k->P, end = c->steps;
+    bool adjoint = k->i->o.by == BY_ADJOINT;
     memset(k->w->a, 0, size * sizeof *k->w->a);
     for (size_t n = c->gaps; n-- > 0;) {
         enter_gap(k, n, end - c->step[n]);
-        const double *x = k->w->kept + (k->i->o.adjoint ? n : end) * size;
+        const double *x = k->w->kept + (adjoint ? n : end) * size;
         add_squares_vjp(k, x);
-        if (k->i->o.adjoint) memcpy(k->w->x, x, size * sizeof *x);
+        if (adjoint) memcpy(k->w->x, x, size * sizeof *x);
         gap_back(k);
         end = k->first;
     }
@@ -390,9 +494,8 @@ void walk_item(struct integrator *i, const struct parcel *item,
                      .dim = i->m->spec->dim};
     w->chunk = SIZE_MAX;
     memset(i->part + item->part, 0, item->tracks * sizeof *i->part);
-    walk_there(&k, gradient);
-    if (!gradient) return;
     size_t uniforms = program_uniforms(i->back->program);
     memset(w->uniform_bar, 0, uniforms * sizeof *w->uniform_bar);
-    walk_back(&k);
+    walk_there(&k, gradient);
+    if (gradient && !is_ahead(i)) walk_back(&k);
 }

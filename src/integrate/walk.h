@@ -17,8 +17,10 @@ struct walker {
     double *input, *slope;            /* (inputs, P)                         */
     double *z, *drawn;                /* (drawn steps, noises, P), twice     */
     size_t chunk;                     /* of steps that z is of               */
-    double *kept;        /* (rows, dim, P) states; rows are steps and one, or
-                          * with the adjoint gaps; none without a gradient   */
+    double *kept;      /* (rows, dim, P) states; rows are steps and one, or
+                        * with the adjoint gaps; none without a gradient   */
+    double *all, *dot; /* (parameters + dim, P) forward: lifted, see rhs.h */
+    double *J, *J_move, *J_stage; /* (parameters, dim, P), too              */
     double *uniform_bar; /* of back's program                                */
 };
 

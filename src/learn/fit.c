@@ -62,16 +62,7 @@ bool learner_integrates(const struct learner *l)
 int learner_objective(const struct learner *l, struct objective *o,
                       const gsv_options *options, size_t most)
 {
-    struct integrate_options mse = {.paths = options->paths,
-                                    .steps = options->steps,
-                                    .step = options->step,
-                                    .scheme = l->o->scheme,
-                                    .adjoint = l->o->objective ==
-                                               GSV_OBJECTIVE_MSE_ADJOINT,
-                                    .gradient = options->gradient,
-                                    .wide = options->wide,
-                                    .seed = options->seed,
-                                    .threads = options->threads};
+    struct integrate_options mse = objective_integrates(l->o, options);
     if (learner_integrates(l)) return objective_init_mse(o, l->m, l->s, &mse);
     return objective_init(o, l->m, l->s, options, most);
 }

@@ -20,6 +20,24 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
     return status;
 }
 
+struct integrate_options objective_integrates(const gsv_fit_options *o,
+                                              const gsv_options *e)
+{
+    static const enum sensitivity BY[] = {
+        [GSV_OBJECTIVE_MSE_BACKPROP] = BY_BACKPROP,
+        [GSV_OBJECTIVE_MSE_ADJOINT] = BY_ADJOINT,
+        [GSV_OBJECTIVE_MSE_FORWARD] = BY_FORWARD};
+    return (struct integrate_options){.paths = e->paths,
+                                      .steps = e->steps,
+                                      .step = e->step,
+                                      .scheme = o->scheme,
+                                      .by = BY[o->objective],
+                                      .gradient = e->gradient,
+                                      .wide = e->wide,
+                                      .seed = e->seed,
+                                      .threads = e->threads};
+}
+
 int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
                        const struct integrate_options *options)
 {

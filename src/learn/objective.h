@@ -32,6 +32,11 @@ struct score {
 int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
 
+/* How the paths of a squared error are simulated: scheme and objective are the
+ * fit's, everything else the estimator's. */
+struct integrate_options objective_integrates(const gsv_fit_options *o,
+                                              const gsv_options *e);
+
 /* Minus the mean squared error of simulated paths instead, over tracks. */
 int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
                        const struct integrate_options *options);

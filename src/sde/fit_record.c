@@ -111,7 +111,7 @@ static const char *const ENDS[] = {"converged",  "iterations", "early",
 static const char *const SOURCES[] = {"auto",     "none",      "observed",
                                       "sandwich", "posterior", NULL};
 static const char *const OBJECTIVES[] = {"likelihood", "mse-backprop",
-                                         "mse-adjoint", NULL};
+                                         "mse-adjoint", "mse-forward", NULL};
 static const char *const *const WORDS[] = {[OPTIMIZER] = OPTIMIZERS,
                                            [ENDED] = ENDS,
                                            [ERRORS] = SOURCES,

@@ -289,6 +289,23 @@ void gsv_model_draw(gsv_model *m, uint64_t seed)
     }
 }
 
+void gsv_model_draw_he(gsv_model *m, uint64_t seed)
+{
+    for (size_t i = 0; i < m->spec->params; i++) {
+        const struct param_spec *p = &m->spec->param[i];
+        if (!p->fan_in) continue;
+        struct random_key key = {
+            .seed = seed, .purpose = RANDOM_NET, .item = p->offset};
+        size_t n = p->rows * p->columns;
+        /* A layer's weights are a matrix, its biases are not. */
+        double *w = m->value + p->offset;
+        double sd = p->rank == 2 ? sqrt(2.0 / (double)p->fan_in) : 0.0;
+        random_normals(&key, 0, n, 0, 1, w);
+        for (size_t j = 0; j < n; j++)
+            w[j] *= sd;
+    }
+}
+
 /* --- Drift and diffusion at points -------------------------------------- */
 
 /* One output of the model at n points, in blocks. */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* What gradvar found: a table for people, CSV, JSON, a picture. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gradvar.h"
+
+static int by_size(const void *one, const void *two)
+{
+    double a = *(const double *)one, b = *(const double *)two;
+    return (a > b) - (a < b);
+}
+
+void find_spread(size_t n, double *value, double *least, double *median,
+                 double *largest)
+{
+    qsort(value, n, sizeof *value, by_size);
+    *least = value[0];
+    *median = 0.5 * value[(n - 1) / 2] + 0.5 * value[n / 2];
+    *largest = value[n - 1];
+}
+
+/* --- The table ----------------------------------------------------------- */
+
+static void put_variance(double variance)
+{
+    if (isnan(variance)) printf(" %11s", "-");
+    else printf(" %11.3g", variance);
+}
+
+static void print_table(const struct gradvar *g)
+{
+    printf("gradients by %zu number%s, %zu repeats of %zu path%s\n\n",
+           g->numbers, plural(g->numbers), g->repeats, g->paths,
+           plural(g->paths));
+    printf("%30s %35s\n", "", "variance over repeats");
+    printf("%-14s %8s %7s %11s %11s %11s %10s\n", "objective", "gap", "steps",
+           "smallest", "median", "largest", "overflows");
+    for (size_t i = 0; i < g->cells; i++) {
+        const struct cell *c = &g->cell[i];
+        printf("%-14s %8g %7zu", c->objective, c->gap, c->steps);
+        put_variance(c->least);
+        put_variance(c->median);
+        put_variance(c->largest);
+        printf(" %10zu\n", c->overflows);
+    }
+}
+
+/* A variance of those repeats that did not overflow is not the whole truth. */
+static void warn(const struct gradvar *g)
+{
+    for (size_t i = 0; i < g->cells; i++) {
+        const struct cell *c = &g->cell[i];
+        if (c->finite < 2)
+            fprintf(stderr,
+                    "warning: %s, gap %g: %zu of %zu gradients are not finite: "
+                    "too few are left for a variance\n",
+                    c->objective, c->gap, c->overflows, g->repeats);
+        else if (c->overflows)
+            fprintf(stderr,
+                    "warning: %s, gap %g: %zu of %zu gradients are not finite; "
+                    "the variance is that of the others, and too small\n",
+                    c->objective, c->gap, c->overflows, g->repeats);
+    }
+}
+
+/* --- CSV ----------------------------------------------------------------- */
+
+static void put_row(FILE *out, const struct cell *c, const char *parameter,
+                    const char *of, double mean, double variance)
+{
+    fprintf(out, "%s,", c->objective);
+    put_number(c->gap, out);
+    putc(',', out);
+    put_text(parameter, out);
+    fprintf(out, ",%s,", of);
+    put_number(mean, out);
+    putc(',', out);
+    put_number(variance, out);
+    fprintf(out, ",%zu,%zu\n", c->finite, c->overflows);
+}
+
+static void put_spread(FILE *out, const struct cell *c, const char *parameter,
+                       const double spread[3])
+{
+    static const char *const of[] = {"min", "median", "max"};
+    for (int i = 0; i < 3; i++)
+        put_row(out, c, parameter, of[i], NAN, spread[i]);
+}
+
+/* A network's layer, or a gp's values: numbers [from, end) of one parameter. */
+static void put_layer(FILE *out, const struct gradvar *g, const struct cell *c,
+                      size_t from, size_t end, double *room)
+{
+    double spread[3];
+    memcpy(room, c->variance + from, (end - from) * sizeof *room);
+    find_spread(end - from, room, &spread[0], &spread[1], &spread[2]);
+    put_spread(out, c, g->number[from].param.name, spread);
+}
+
+static void put_cell(FILE *out, const struct gradvar *g, const struct cell *c,
+                     bool all, double *room)
+{
+    put_spread(out, c, "all", (double[3]){c->least, c->median, c->largest});
+    for (size_t i = 0, end; i < g->numbers; i = end) {
+        const gsv_param *p = &g->number[i].param;
+        for (end = i + 1; end < g->numbers; end++)
+            if (g->number[end].param.offset != p->offset) break;
+        if (!all && (p->weight || p->gp)) put_layer(out, g, c, i, end, room);
+        else
+            for (size_t j = i; j < end; j++) {
+                char name[NAME_ROOM];
+                put_row(out, c, number_name(&g->number[j], name), "number",
+                        c->mean[j], c->variance[j]);
+            }
+    }
+}
+
+static int write_csv(const struct gradvar *g, const char *path, bool all)
+{
+    struct draft d;
+    double *room = malloc(g->numbers * sizeof *room);
+    if (!room) return complain_memory();
+    int code = draft_open(&d, path);
+    if (!code) {
+        fputs("objective,gap,parameter,of,mean,variance,finite,overflows\n",
+              d.out);
+        for (size_t i = 0; i < g->cells; i++)
+            put_cell(d.out, g, &g->cell[i], all, room);
+        code = draft_close(&d, true);
+    }
+    free(room);
+    return code;
+}
+
+/* --- JSON ---------------------------------------------------------------- */
+
+static json_t *gradvar_json(const struct gradvar *g)
+{
+    json_t *j = json_object(), *cells = json_array();
+    json_object_set_new(j, "numbers", json_count(g->numbers));
+    json_object_set_new(j, "repeats", json_count(g->repeats));
+    json_object_set_new(j, "paths", json_count(g->paths));
+    for (size_t i = 0; i < g->cells; i++) {
+        const struct cell *c = &g->cell[i];
+        json_t *row = json_object();
+        json_object_set_new(row, "objective", json_string(c->objective));
+        json_object_set_new(row, "gap", json_number(c->gap));
+        json_object_set_new(row, "steps", json_count(c->steps));
+        json_object_set_new(row, "min", json_number(c->least));
+        json_object_set_new(row, "median", json_number(c->median));
+        json_object_set_new(row, "max", json_number(c->largest));
+        json_object_set_new(row, "overflows", json_count(c->overflows));
+        json_object_set_new(row, "seconds", json_number(c->seconds));
+        json_array_append_new(cells, row);
+    }
+    json_object_set_new(j, "cells", cells);
+    return j;
+}
+
+/* --- The picture --------------------------------------------------------- */
+
+/* The first cell of the same objective. */
+static size_t first_of(const struct gradvar *g, size_t i)
+{
+    size_t first = 0;
+    while (strcmp(g->cell[first].objective, g->cell[i].objective) != 0)
+        first++;
+    return first;
+}
+
+/* An axis of logarithms has no place for 0: those points are left out. */
+static void put_points(FILE *to, const struct gradvar *g, size_t first)
+{
+    fprintf(to, "$o%zu << EOD\n", first);
+    for (size_t i = first; i < g->cells; i++) {
+        const struct cell *c = &g->cell[i];
+        if (first_of(g, i) != first) continue;
+        fprintf(to, "%.10g", c->gap);
+        double value[2] = {c->largest, c->median};
+        for (int k = 0; k < 2; k++)
+            if (value[k] > 0.0 && isfinite(value[k]))
+                fprintf(to, " %.10g", value[k]);
+            else fputs(" NaN", to);
+        putc('\n', to);
+    }
+    fputs("EOD\n", to);
+}
+
+static int plot_variances(const struct gradvar *g, const char *path)
+{
+    struct plot plot;
+    if (plot_open(&plot, path, 820, 520)) return EXIT_INPUT;
+    FILE *to = plot.to;
+    for (size_t i = 0; i < g->cells; i++)
+        if (first_of(g, i) == i) put_points(to, g, i);
+    fputs("set logscale xy\nset format y '1e%L'\n"
+          "set xtics (0.001, 0.01, 0.1, 1, 10, 100, 1000)\n"
+          "set key outside right top\n"
+          "set xlabel 'time between observations'\n"
+          "set ylabel 'variance of the gradient: largest (line), median "
+          "(dashes)'\nplot ",
+          to);
+    for (size_t i = 0, line = 1; i < g->cells; i++) {
+        if (first_of(g, i) != i) continue;
+        fprintf(to,
+                "%s$o%zu using 1:2 with linespoints lt %zu pt 7 ps 0.6 title "
+                "'%s', $o%zu using 1:3 with lines lt %zu dt 2 notitle",
+                line > 1 ? ", " : "", i, line, g->cell[i].objective, i, line);
+        line++;
+    }
+    putc('\n', to);
+    return plot_close(&plot, true);
+}
+
+int gradvar_report(const struct args *a, const struct gradvar *g)
+{
+    int code = a->output ? write_csv(g, a->output, a->all) : 0;
+    if (!code && a->plot) code = plot_variances(g, a->plot);
+    if (code) return code;
+    if (a->json) code = print_json(gradvar_json(g));
+    else if (!a->output || strcmp(a->output, "-") != 0) print_table(g);
+    if (!a->quiet) warn(g);
+    return code;
+}
