@@ -71,7 +71,8 @@ static const struct option OPTIONS[] = {
     {"--method", NULL, FIT, TEXT, AT(method), "M",
      "likelihood, or gibbs: draws from the posterior (likelihood)"},
     {"--objective", NULL, FIT, TEXT, AT(objective), "O",
-     "likelihood, mse-backprop or mse-adjoint: simulated paths (likelihood)"},
+     "likelihood, mse-backprop, mse-adjoint, gradient-matching or em-linear "
+     "(likelihood)"},
     {"--optimizer", NULL, FIT, TEXT, AT(optimizer), "O",
      "auto, adam or lbfgs (auto: lbfgs, or adam where there is a network)"},
     {"--iterations", NULL, FIT, COUNT, AT(fit.iterations), "N",

@@ -56,7 +56,7 @@ void learner_result(const struct learner *l, double *to)
 
 bool learner_integrates(const struct learner *l)
 {
-    return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
+    return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD && !learner_matches(l);
 }
 
 int learner_objective(const struct learner *l, struct objective *o,
@@ -165,6 +165,7 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
 static int check_objective(const struct learner *l, const gsv_fit_options *o)
 {
     const gsv_options *e = &o->estimator;
+    if (learner_matches(l)) return match_check(l, o);
     if (!learner_integrates(l)) return 0;
     if (o->method == GSV_METHOD_GIBBS)
         return fail(GSV_BAD_INPUT, "a mean squared error has no posterior: the "
