@@ -59,12 +59,14 @@ size_t bound_columns(const struct estimate *e)
 
 /* --- The bridge's law at a time ------------------------------------------ */
 
-/* All (d, d): see bound.h; L L' = V, U = F' R^-1, UF = U F, and UH b = U k. */
+/* All (d, d): see bound.h; L L' = V, U = F' R^-1, UF = U F, and UH b = U k.
+ * Phi, Gamma and Q are the way there; the way on from a time is the way to the
+ * time that mirrors it: Gauss and Legendre's are symmetric. */
 struct moment {
-    double *P0, *P1, *Pb, *L, *U, *UF, *UH;
+    double *P0, *P1, *Pb, *L, *U, *UF, *UH, *Phi, *Gamma, *Q;
 };
 
-enum { MATRICES = 7, SCRATCH = 13 };
+enum { MATRICES = 10, SCRATCH = 5 };
 
 size_t bound_size(const struct estimate *e)
 {
@@ -94,21 +96,8 @@ static struct moment moment_of(const struct context *c, size_t time)
     size_t dd = c->reference.d * c->reference.d;
     double *x = scratch_of(c) + (SCRATCH + time * MATRICES) * dd;
     return (struct moment){x,          x + dd,     x + 2 * dd, x + 3 * dd,
-                           x + 4 * dd, x + 5 * dd, x + 6 * dd};
-}
-
-/* A linear SDE over some time. */
-struct stretch {
-    double *Phi, *Gamma, *Q;
-};
-
-static bool run_stretch(const struct context *c, double dt, struct stretch *p,
-                        double *x)
-{
-    size_t d = c->reference.d, dd = d * d;
-    *p = (struct stretch){x, x + dd, x + 2 * dd};
-    return linear_transition(d, dt, A_of(c), p->Phi, p->Gamma, p->Q, x + 3 * dd,
-                             x + 4 * dd, scratch_of(c));
+                           x + 4 * dd, x + 5 * dd, x + 6 * dd, x + 7 * dd,
+                           x + 8 * dd, x + 9 * dd};
 }
 
 /* X = (X + X') / 2. */
@@ -138,39 +127,40 @@ static bool solve(size_t d, double *S, double *X)
 
 /* K = Q F' (F Q F' + R)^-1 to P1, with Q of the way there and F, R of the rest;
  * P0 = (I - K F) Phi, Pb = (I - K F) Gamma - K H, V = (I - K F) Q. */
-static bool condition(size_t d, const struct stretch *there,
-                      const struct stretch *rest, struct moment m, double *x)
+static bool condition(size_t d, struct moment m, struct moment rest, double *x)
 {
     size_t dd = d * d;
     double *FQ = x, *S = x + dd, *E = x;
-    linalg_product(d, d, d, rest->Phi, false, there->Q, false, FQ);
-    linalg_product(d, d, d, FQ, false, rest->Phi, true, S);
+    linalg_product(d, d, d, rest.Phi, false, m.Q, false, FQ);
+    linalg_product(d, d, d, FQ, false, rest.Phi, true, S);
     for (size_t i = 0; i < dd; i++)
-        S[i] += rest->Q[i];
+        S[i] += rest.Q[i];
     if (!solve(d, S, FQ)) return false;
     turn(d, FQ, m.P1);
-    linalg_product(d, d, d, m.P1, false, rest->Phi, false, E);
+    linalg_product(d, d, d, m.P1, false, rest.Phi, false, E);
     for (size_t i = 0; i < dd; i++)
         E[i] = (i % (d + 1) == 0) - E[i];
-    linalg_product(d, d, d, E, false, there->Phi, false, m.P0);
-    linalg_product(d, d, d, E, false, there->Gamma, false, m.Pb);
-    linalg_product(d, d, d, m.P1, false, rest->Gamma, false, S);
+    linalg_product(d, d, d, E, false, m.Phi, false, m.P0);
+    linalg_product(d, d, d, E, false, m.Gamma, false, m.Pb);
+    linalg_product(d, d, d, m.P1, false, rest.Gamma, false, S);
     for (size_t i = 0; i < dd; i++)
         m.Pb[i] -= S[i];
-    linalg_product(d, d, d, E, false, there->Q, false, m.L);
+    linalg_product(d, d, d, E, false, m.Q, false, m.L);
     even_out(d, m.L);
     return linalg_cholesky(d, m.L);
 }
 
-/* What pulls to y1: U = F' R^-1. R becomes its Cholesky factor. */
-static bool pull(size_t d, const struct stretch *rest, struct moment m,
-                 double *x)
+/* What pulls to y1: U = F' R^-1. */
+static bool pull(size_t d, struct moment m, struct moment rest, double *x)
 {
-    memcpy(x, rest->Phi, d * d * sizeof *x);
-    if (!solve(d, rest->Q, x)) return false;
-    turn(d, x, m.U);
-    linalg_product(d, d, d, m.U, false, rest->Phi, false, m.UF);
-    linalg_product(d, d, d, m.U, false, rest->Gamma, false, m.UH);
+    size_t dd = d * d;
+    double *R = x, *X = x + dd;
+    memcpy(R, rest.Q, dd * sizeof *R);
+    memcpy(X, rest.Phi, dd * sizeof *X);
+    if (!solve(d, R, X)) return false;
+    turn(d, X, m.U);
+    linalg_product(d, d, d, m.U, false, rest.Phi, false, m.UF);
+    linalg_product(d, d, d, m.U, false, rest.Gamma, false, m.UH);
     return true;
 }
 
@@ -178,20 +168,22 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
 {
     size_t d = c->reference.d, dd = d * d;
     const struct reference *ref = &c->reference;
-    double h = c->gap->length, *x = scratch_of(c) + linear_scratch(d);
+    double h = c->gap->length, *x = scratch_of(c);
     memset(c->bound, 0, (dd + d) * sizeof *c->bound);
     if (ref->kind != REFERENCE_BROWNIAN) {
         memcpy(A_of(c), ref->A, dd * sizeof *ref->A);
         memcpy(b_of(c), ref->b, d * sizeof *ref->b);
     }
     for (size_t t = 0; t < r->times; t++) {
-        struct stretch there, rest;
         struct moment m = moment_of(c, t);
-        if (!run_stretch(c, r->time[t] * h, &there, x) ||
-            !run_stretch(c, (1.0 - r->time[t]) * h, &rest, x + 5 * dd) ||
-            !condition(d, &there, &rest, m, scratch_of(c)) ||
-            !pull(d, &rest, m, scratch_of(c)))
+        if (!linear_transition(d, r->time[t] * h, A_of(c), m.Phi, m.Gamma, m.Q,
+                               x, x + dd, x + 2 * dd))
             return false;
+    }
+    for (size_t t = 0; t < r->times; t++) {
+        struct moment m = moment_of(c, t),
+                      rest = moment_of(c, r->times - 1 - t);
+        if (!condition(d, m, rest, x) || !pull(d, m, rest, x)) return false;
     }
     return true;
 }
