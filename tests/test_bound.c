@@ -230,7 +230,7 @@ static void bound__has_the_gradient_of_its_differences(void **state)
         gsv_series *s = walk_of(m, 2, 5, 0.3, 3);
         for (size_t i = 0; MODEL[k].size > 0.0 && i < s->rows; i++)
             s->value[i] = MODEL[k].size * (0.4 + fabs(s->value[i]));
-        gsv_options o = bound_options(3);
+        gsv_options o = bound_options(4);
         double worst = NAN;
         size_t where = 0;
         if (gsv_check_gradient(m, s, &o, &worst, &where))
