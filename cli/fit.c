@@ -140,7 +140,7 @@ static int read_scheme(const struct args *a, int objective,
     if (a->scheme && strncmp(OBJECTIVES[objective], "mse-", 4) != 0)
         return complain(EXIT_INPUT,
                         "--scheme needs --objective mse-backprop "
-                        "or mse-adjoint: %s does not integrate",
+                        "or mse-adjoint: the objective %s does not integrate",
                         OBJECTIVES[objective]);
     if (parse_choice("--scheme", a->scheme, name, &choice)) return EXIT_INPUT;
     *scheme = choice ? GSV_HEUN : GSV_EULER;
