@@ -355,6 +355,9 @@ static void both__say_what_does_not_go_with_them(void **state)
         o.estimator.step = 0.1;
         expect_error(gsv_fit(m, s, &o), GSV_BAD_INPUT, "step");
     }
+    gsv_fit_options bound = fit_options();
+    bound.estimator.form = GSV_FORM_BOUND;
+    expect_error(gsv_fit(m, s, &bound), GSV_BAD_INPUT, "em-linear");
     gsv_series_free(s);
     gsv_model_free(m);
     m = model_of("state x, y\n dx = dW1 + y*dW2\n dy = x*dW1 + dW2");

@@ -127,6 +127,9 @@ static int check_options(const gsv_fit_options *o)
     if (!o->restarts) return fail(GSV_BAD_INPUT, "restarts begin at 1");
     if (o->iterations > 4000000000u)
         return fail(GSV_BAD_INPUT, "at most 4e9 iterations");
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
+                                   "it as the objective em-linear");
     return 0;
 }
 
