@@ -137,9 +137,11 @@ static int read_scheme(const struct args *a, int objective,
 {
     static const char *const name[] = {"euler", "heun", NULL};
     int choice = 0;
-    if (a->scheme && objective == GSV_OBJECTIVE_LIKELIHOOD)
-        return complain(EXIT_INPUT, "--scheme needs an --objective mse-...: "
-                                    "the likelihood does not integrate");
+    if (a->scheme && strncmp(OBJECTIVES[objective], "mse-", 4) != 0)
+        return complain(EXIT_INPUT,
+                        "--scheme needs an --objective mse-...: the objective "
+                        "%s does not integrate",
+                        OBJECTIVES[objective]);
     if (parse_choice("--scheme", a->scheme, name, &choice)) return EXIT_INPUT;
     *scheme = choice ? GSV_HEUN : GSV_EULER;
     return 0;

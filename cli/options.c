@@ -83,7 +83,8 @@ static const struct option OPTIONS[] = {
     {"--method", NULL, FIT, TEXT, AT(method), "M",
      "likelihood, or gibbs: draws from the posterior (likelihood)"},
     {"--objective", NULL, FIT, TEXT, AT(objective), "O",
-     "likelihood; by simulated paths mse-backprop, mse-adjoint or mse-forward"},
+     "likelihood; mse-backprop, mse-adjoint, mse-forward; gradient-matching, "
+     "em-linear"},
     {"--optimizer", NULL, FIT, TEXT, AT(optimizer), "O",
      "auto, adam or lbfgs (auto: lbfgs, or adam where there is a network)"},
     {"--iterations", NULL, FIT, COUNT, AT(fit.iterations), "N",

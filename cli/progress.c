@@ -93,6 +93,19 @@ static void write_noise(const struct progress *p, const gsv_model *m,
                               gsv_model_value(m)[p->noise[i].at]);
 }
 
+/* What goes up, or down, by the objective. */
+static const struct {
+    const char *word;
+    double sign;
+} WHAT[] = {
+    [GSV_OBJECTIVE_LIKELIHOOD] = {"loglik/gap", 1.0},
+    [GSV_OBJECTIVE_MSE_BACKPROP] = {"mse", -1.0},
+    [GSV_OBJECTIVE_MSE_ADJOINT] = {"mse", -1.0},
+    [GSV_OBJECTIVE_MSE_FORWARD] = {"mse", -1.0},
+    [GSV_OBJECTIVE_GRADIENT_MATCHING] = {"pseudo-loglik/gap", 1.0},
+    [GSV_OBJECTIVE_EM_LINEAR] = {"bound/gap", 1.0},
+};
+
 static void write_parts(const struct progress *p, const gsv_progress *now,
                         struct part part[PARTS])
 {
@@ -109,9 +122,8 @@ static void write_parts(const struct progress *p, const gsv_progress *now,
                                 "start %zu/%zu: ", now->restart, now->restarts);
     snprintf(part[0].text + done, room - done, "%*zu/%zu", wide, now->iteration,
              now->iterations);
-    bool mse = now->objective != GSV_OBJECTIVE_LIKELIHOOD;
-    const char *what = mse ? "mse" : "loglik/gap";
-    double sign = mse ? -1.0 : 1.0;
+    const char *what = WHAT[now->objective].word;
+    double sign = WHAT[now->objective].sign;
     if (isfinite(p->error))
         snprintf(part[1].text, room, "%s %.*f +- %.*f", what, n,
                  sign * p->loglik, n, p->error);

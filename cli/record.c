@@ -26,6 +26,9 @@ const char *const OBJECTIVES[] = {[GSV_OBJECTIVE_LIKELIHOOD] = "likelihood",
                                   [GSV_OBJECTIVE_MSE_BACKPROP] = "mse-backprop",
                                   [GSV_OBJECTIVE_MSE_ADJOINT] = "mse-adjoint",
                                   [GSV_OBJECTIVE_MSE_FORWARD] = "mse-forward",
+                                  [GSV_OBJECTIVE_GRADIENT_MATCHING] =
+                                      "gradient-matching",
+                                  [GSV_OBJECTIVE_EM_LINEAR] = "em-linear",
                                   NULL};
 
 static const struct {
@@ -64,12 +67,35 @@ static void print_chains(const gsv_record *r)
            plural(r->draws), r->warmup, r->seconds);
 }
 
+/* What was made best, where it is not the likelihood. */
+static void print_objective(const gsv_record *r)
+{
+    const char *name = OBJECTIVES[r->objective];
+    switch (r->objective) {
+    case GSV_OBJECTIVE_LIKELIHOOD: return;
+    case GSV_OBJECTIVE_MSE_BACKPROP:
+    case GSV_OBJECTIVE_MSE_ADJOINT:
+    case GSV_OBJECTIVE_MSE_FORWARD:
+        printf("squared error   %.6g  (mean over paths and rows, %s)\n", r->mse,
+               name);
+        return;
+    case GSV_OBJECTIVE_GRADIENT_MATCHING:
+        printf("pseudo-loglik   %.6g  (%s: one Euler step a gap)\n", r->value,
+               name);
+        break;
+    case GSV_OBJECTIVE_EM_LINEAR:
+        printf("lower bound     %.6g  (%s: of the log-likelihood)\n", r->value,
+               name);
+        break;
+    }
+    printf("                no likelihood was made best: standard errors are "
+           "not given\n");
+}
+
 void print_likelihood(const gsv_record *r)
 {
     int n = digits(r->error);
-    if (r->objective != GSV_OBJECTIVE_LIKELIHOOD)
-        printf("squared error   %.6g  (mean over paths and rows, %s)\n", r->mse,
-               OBJECTIVES[r->objective]);
+    print_objective(r);
     printf("log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) printf(" +- %.*f", n, r->error);
     printf("  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
@@ -260,7 +286,9 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) {
         json_object_set_new(j, "objective",
                             json_string(OBJECTIVES[r->objective]));
-        json_object_set_new(j, "mse", json_number(r->mse));
+        bool squared = isnan(r->value);
+        json_object_set_new(j, squared ? "mse" : "objective_value",
+                            json_number(squared ? r->mse : r->value));
     }
     if (r->posterior) json_object_set_new(j, "posterior", posterior_json(m, r));
     return j;

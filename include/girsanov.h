@@ -243,13 +243,17 @@ enum gsv_reference {
 /* How the weights are summed: at left ends, at the reference's forecast of the
  * middle, or by trapezoids with the divergence. auto takes the midpoint where
  * drift dominates noise, else ito; with modified bridges the weights are those
- * of Euler's chain. */
+ * of Euler's chain. bound is no weight but the mean of its logarithm, over the
+ * law of the linear reference's bridge at `steps` times of each gap: no paths
+ * are drawn, and what comes out is not the log-likelihood but a lower bound of
+ * it, up to the error of quadrature; equal to it where the drift is linear. */
 enum gsv_form {
     GSV_FORM_AUTO,
     GSV_FORM_ITO,
     GSV_FORM_MIDPOINT,
     GSV_FORM_STRATONOVICH,
-    GSV_FORM_EULER
+    GSV_FORM_EULER,
+    GSV_FORM_BOUND
 };
 
 /* Scrambled Sobol' points (paths are rounded up to a power of two), or
@@ -392,12 +396,18 @@ enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
  * beside it for every parameter, for formulas alone: the same numbers as
  * backpropagation's, and no memory of steps either. Such an error is smallest
  * without noise: what it says of the noise's parameters is of no use, fix them.
- */
+ * Or a regression: of increments on the drift where they begin (the likelihood
+ * of Euler's chain, one step a gap); or of the drift of linear bridges on the
+ * drift, at estimator.steps (6) times a gap, while bridges are linearised anew
+ * (expectation maximisation, by the form bound). Neither is the likelihood:
+ * they have no standard errors. */
 enum gsv_objective {
     GSV_OBJECTIVE_LIKELIHOOD,
     GSV_OBJECTIVE_MSE_BACKPROP,
     GSV_OBJECTIVE_MSE_ADJOINT,
-    GSV_OBJECTIVE_MSE_FORWARD
+    GSV_OBJECTIVE_MSE_FORWARD,
+    GSV_OBJECTIVE_GRADIENT_MATCHING,
+    GSV_OBJECTIVE_EM_LINEAR
 };
 
 /* Prior laws of a parameter's numbers, cut off at its bounds. Without one a
@@ -428,7 +438,8 @@ typedef struct gsv_progress {
     size_t restarts;
     double gaps; /* that this restart has looked at, one by one */
     enum gsv_objective objective; /* where it is not the likelihood, loglik
-                                   * and heldout are minus the squared error */
+                                   * and heldout are minus the squared error,
+                                   * or Euler's likelihood, or the bound */
     double loglik;          /* a gap: mean over this iteration's batch      */
     double error;           /* standard error of that mean over the gaps    */
     double heldout;         /* a held-out gap's mean, where it is known; NaN */
@@ -493,8 +504,8 @@ typedef struct gsv_record {
     size_t tracks, rows, gaps, heldout_gaps;
     enum gsv_optimizer optimizer;
     enum gsv_objective objective;
-    double
-        mse; /* what it came to, where that is not the likelihood; else NaN */
+    double mse;   /* what it came to, where that is a squared error; else NaN */
+    double value; /* the same of Euler's likelihood and of the bound        */
     enum gsv_ended ended;
     enum gsv_errors errors; /* never auto */
     size_t iterations, restarts;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/quadrature.h"
 #include "graph/program.h"
 #include "lang/lamperti_parts.h"
 
@@ -252,33 +253,10 @@ static bool look_for_run(const struct spec *spec, const struct product *p,
 
 /* --- Gauss's rule -------------------------------------------------------- */
 
-/* P_n(x) and its derivative by the three-term recurrence. */
-static double legendre(double x, double *slope)
-{
-    double before = 1.0, p = x;
-    for (int k = 2; k <= GAUSS; k++) {
-        double next = ((2 * k - 1) * x * p - (k - 1) * before) / k;
-        before = p;
-        p = next;
-    }
-    *slope = GAUSS * (x * p - before) / (x * x - 1.0);
-    return p;
-}
-
-/* Points and weights on (0, 1): zeros of P_n by Newton's steps. */
 static void gauss_rule(struct graph *g, struct ruler *r)
 {
-    double point[GAUSS], weight[GAUSS], slope;
-    for (int i = 0; i < GAUSS; i++) {
-        double x = cos(3.14159265358979324 * (i + 0.75) / (GAUSS + 0.5));
-        for (int k = 0; k < 20; k++) {
-            double p = legendre(x, &slope);
-            x -= p / slope;
-        }
-        legendre(x, &slope);
-        point[i] = 0.5 * (1.0 - x);
-        weight[i] = 1.0 / ((1.0 - x * x) * slope * slope);
-    }
+    double point[GAUSS], weight[GAUSS];
+    quadrature_interval(GAUSS, point, weight);
     r->point = graph_constant(g, 1, GAUSS, point);
     r->weight = graph_constant(g, GAUSS, 1, weight);
 }

@@ -39,7 +39,8 @@ void effort_plan(struct learner *l)
     o.tolerance = 0.0;
     l->stages = 1;
     l->chosen = chosen_by_user(&o);
-    if (learner_integrates(l)) {
+    if (learner_integrates(l) || learner_matches(l)) {
+        if (learner_matches(l)) match_plan(l, &o);
         l->stage[0] = o;
         l->chosen = true;
         return;

@@ -19,7 +19,7 @@ static gsv_options last_options(const struct learner *l)
 {
     gsv_options o = l->stage[l->stages - 1];
     o.gradient = false;
-    if (l->chosen) return o;
+    if (l->chosen && !learner_matches(l)) return o;
     size_t steps = gsv_options_default().steps;
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
@@ -61,7 +61,7 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->seed = l->o->estimator.seed;
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
-    r->aic = r->bic = r->mse = NAN;
+    r->aic = r->bic = r->mse = r->value = NAN;
     r->evidence = l->evidence;
     r->objective = l->o->objective;
     r->gaps = l->gaps;
@@ -119,7 +119,7 @@ static int note_likelihoods(struct learner *l, const double *theta,
     r->paths = train.paths;
     r->steps = train.steps;
     r->flagged = train.flagged + held.flagged;
-    if (isfinite(l->evidence)) return 0;
+    if (isfinite(l->evidence) || learner_matches(l)) return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
     return 0;
@@ -127,18 +127,19 @@ static int note_likelihoods(struct learner *l, const double *theta,
 
 /* --- How far off --------------------------------------------------------- */
 
-static int mean_square(struct learner *l, const double *theta, double *mse)
+/* The objective's mean, of what was learned from; NaN where it has none. */
+static int mean_objective(struct learner *l, const double *theta, double *mean)
 {
     struct objective at;
     struct score score = {0};
     gsv_options o = l->stage[0];
     o.gradient = false;
-    int status = learner_objective(l, &at, &o, 0);
+    int status = learner_objective(l, &at, &o, l->split.trains);
     if (!status)
         status = objective_at(&at, theta, 0, l->split.trains, l->split.train,
                               &score, NULL);
     objective_free(&at);
-    *mse = status ? NAN : -score.mean;
+    *mean = status ? NAN : score.mean;
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
@@ -152,8 +153,9 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     o.seed = l->o->estimator.seed;
     o.threads = l->o->estimator.threads;
     o.wide = l->o->estimator.wide;
-    int status = mean_square(l, theta, &r->mse);
+    int status = mean_objective(l, theta, &r->mse);
     if (status) return status;
+    r->mse = -r->mse;
     status = sum_up(l, &o, theta, 0, NULL, &all);
     if (status && status != GSV_NUMERICAL) return status;
     if (!status) r->gaps = all.gaps;
@@ -164,6 +166,17 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     r->steps = all.steps;
     r->flagged = all.flagged;
     return 0;
+}
+
+/* What a regression came to. Where the likelihood is not finite at what it has
+ * learned, there is none. */
+static int note_match(struct learner *l, const double *theta, gsv_record *r,
+                      int likelihood)
+{
+    if (likelihood && likelihood != GSV_NUMERICAL) return likelihood;
+    int status = mean_objective(l, theta, &r->value);
+    r->value *= (double)r->gaps;
+    return status;
 }
 
 static int warn_of_gaps(gsv_record *r)
@@ -202,8 +215,8 @@ static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool many =
-        l->m->spec->nets > 0 || l->m->spec->gps > 0 || learner_integrates(l);
+    bool many = l->m->spec->nets > 0 || l->m->spec->gps > 0 ||
+                l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
@@ -216,6 +229,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     if (!status && whole)
         status = learner_integrates(l) ? note_errors(l, theta, r)
                                        : note_likelihoods(l, theta, r);
+    if (whole && learner_matches(l)) status = note_match(l, theta, r, status);
     if (!status && whole) status = warn_of_gaps(r);
     if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) {

@@ -56,15 +56,16 @@ void learner_result(const struct learner *l, double *to)
 
 bool learner_integrates(const struct learner *l)
 {
-    return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
+    return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD && !learner_matches(l);
 }
 
 int learner_objective(const struct learner *l, struct objective *o,
                       const gsv_options *options, size_t most)
 {
+    if (!learner_integrates(l))
+        return objective_init(o, l->m, l->s, options, most);
     struct integrate_options mse = objective_integrates(l->o, options);
-    if (learner_integrates(l)) return objective_init_mse(o, l->m, l->s, &mse);
-    return objective_init(o, l->m, l->s, options, most);
+    return objective_init_mse(o, l->m, l->s, &mse);
 }
 
 bool learner_step(struct learner *l, const struct score *score, double rate)
@@ -118,6 +119,9 @@ static int check_options(const gsv_fit_options *o)
     if (!o->restarts) return fail(GSV_BAD_INPUT, "restarts begin at 1");
     if (o->iterations > 4000000000u)
         return fail(GSV_BAD_INPUT, "at most 4e9 iterations");
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
+                                   "it as the objective em-linear");
     return 0;
 }
 
@@ -156,6 +160,7 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
 static int check_objective(const struct learner *l, const gsv_fit_options *o)
 {
     const gsv_options *e = &o->estimator;
+    if (learner_matches(l)) return match_check(l, o);
     if (!learner_integrates(l)) return 0;
     if (o->method == GSV_METHOD_GIBBS)
         return fail(GSV_BAD_INPUT, "a mean squared error has no posterior: the "

@@ -21,6 +21,9 @@ enum { ROUND = 25, ROUNDS = 200, NEWTON_STEPS = 10 };
  * twentieth of its standard error. Newton's steps end at a fiftieth of one. */
 static const double GAIN = 1e-3, SMALL_STEP = 0.02;
 
+/* Of regressions, which no Newton's step follows: to the maximum. */
+static const double MATCH_GAIN = 1e-7;
+
 /* The same where the likelihood jumps, and what a step may lose by that. */
 static const double ROUGH_SMALL_STEP = 0.2, ROUGH_LOSS = 0.2;
 
@@ -68,7 +71,8 @@ static bool step(void *context, const double *x, double value)
     return learner_step(l, &score, 1.0) || r->resting;
 }
 
-static void start_round(struct round *r)
+/* With em-linear this is the E-step: a round is the M-step that follows. */
+static int start_round(struct round *r)
 {
     struct learner *l = r->l;
     memcpy(r->theta, l->theta, l->n * sizeof *r->theta);
@@ -77,25 +81,29 @@ static void start_round(struct round *r)
         r->x[i] = l->theta[r->place[i]];
     l->now.round_began = l->now.iteration;
     r->begun = false;
+    if (!learner_alternates(l)) return 0;
+    gsv_theta_set(l->m, l->theta);
+    return objective_guide(&r->all);
 }
 
 /* Rounds under one stage's estimator. done: ended by somebody else. */
 static int run_rounds(struct round *r, bool *done)
 {
     struct learner *l = r->l;
-    struct maximise job = {r, at, step, ROUND, 0.1 * GAIN};
+    double gain = learner_matches(l) ? MATCH_GAIN : GAIN;
+    struct maximise job = {r, at, step, ROUND, 0.1 * gain};
     for (; l->now.round < ROUNDS; l->now.round += 1.0) {
         enum maximise_end end;
         double value;
-        start_round(r);
-        int status = maximise(&job, r->free, r->x, &value, &end);
+        int status = start_round(r);
+        if (!status) status = maximise(&job, r->free, r->x, &value, &end);
         if (status) return status;
         for (size_t i = 0; i < r->free; i++)
             l->theta[r->place[i]] = r->x[i];
         *done = end == MAXIMISE_STOPPED;
         if (*done && r->resting) l->ended = GSV_ENDED_ITERATIONS;
-        if (*done || end == MAXIMISE_CONVERGED || value - r->first < GAIN)
-            return 0;
+        bool still = end == MAXIMISE_CONVERGED && !learner_alternates(l);
+        if (*done || still || value - r->first < gain) return 0;
     }
     l->ended = GSV_ENDED_ITERATIONS;
     return 0;
@@ -180,7 +188,8 @@ static int run_stages(struct round *r)
             status = objective_init(&r->all, l->m, l->s, &l->stage[stage],
                                     l->split.trains);
         if (!status) status = run_rounds(r, &done);
-        if (!status && !done && stage + 1 == l->stages) status = polish(r);
+        if (!status && !done && stage + 1 == l->stages && !learner_matches(l))
+            status = polish(r);
         objective_free(&r->all);
         if (status || done) break;
         l->now.stage += 1.0;

@@ -96,6 +96,17 @@ int learner_objective(const struct learner *l, struct objective *o,
 /* Whether it is a mean squared error. */
 bool learner_integrates(const struct learner *l);
 
+/* --- match.c ------------------------------------------------------------- */
+
+/* Whether it is a regression; and whether its references stay as they are while
+ * it is made best, and follow then. */
+bool learner_matches(const struct learner *l);
+bool learner_alternates(const struct learner *l);
+
+/* Options that do not go with it; and those of its estimator. */
+int match_check(const struct learner *l, const gsv_fit_options *o);
+void match_plan(struct learner *l, gsv_options *o);
+
 /* The optimisers: from l->theta on, which is moved. */
 int learn_adam(struct learner *l);
 int learn_lbfgs(struct learner *l);

@@ -55,7 +55,17 @@ void objective_free(struct objective *o)
     else if (o->model && o->observed) observer_free(&o->observer);
     else if (o->model) estimate_free(&o->estimate);
     mem_free(o->value_bar);
+    mem_free(o->guide);
     *o = (struct objective){0};
+}
+
+int objective_guide(struct objective *o)
+{
+    size_t n = o->model->spec->parameters;
+    if (!o->guide) o->guide = NEW(double, n);
+    if (!o->guide) return GSV_NO_MEMORY;
+    memcpy(o->guide, o->model->value, n * sizeof *o->guide);
+    return 0;
 }
 
 /* Groups are gaps, or with joint tracks; their spread gives the error. */
@@ -185,7 +195,7 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
     int status = group ? estimate_choose(e, groups, group) : 0;
     if (status) return status;
     gsv_theta_set(o->model, theta);
-    estimate_prepare(e, NULL);
+    estimate_prepare(e, o->guide);
     estimate_run(e, iteration);
     status = estimate_check(e);
     if (status) return status;

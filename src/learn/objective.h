@@ -18,6 +18,7 @@ struct objective {
     bool integrated; /* by simulated paths instead */
     struct integrator integrator;
     double *value_bar; /* (values) */
+    double *guide;     /* (values) that references stay those of, or NULL */
     size_t n;          /* of theta */
 };
 
@@ -41,6 +42,9 @@ struct integrate_options objective_integrates(const gsv_fit_options *o,
 int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
                        const struct integrate_options *options);
 void objective_free(struct objective *o);
+
+/* From here on references stay those of the model's values as they are now. */
+int objective_guide(struct objective *o);
 
 /* The gaps or stops; after objective_at() whether the value jumps, see
  * observer_is_rough(), and all sums of a result that is zero; its gaps are

@@ -197,6 +197,7 @@ static enum form choose_form(const struct estimate *e, const struct context *c)
     /* Against brownian the midpoint is ito: it is called by that name. */
     case GSV_FORM_MIDPOINT: return brownian ? FORM_ITO : FORM_MIDPOINT;
     case GSV_FORM_STRATONOVICH: return FORM_STRATONOVICH;
+    case GSV_FORM_BOUND: return FORM_BOUND;
     case GSV_FORM_EULER: /* of modified bridges, which come not here */
     case GSV_FORM_AUTO: break;
     }

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sde/bound.h"
 #include "sde/bridge.h"
-#include "sde/estimate.h"
 
 /* Brownian bridges need no matrices: their memory must not grow by those. */
 static bool has_matrices(const struct estimate *e)
@@ -24,7 +24,8 @@ static size_t bars_size(const struct estimate *e)
 size_t context_size(const struct estimate *e)
 {
     size_t d = e->d, M = e->longest;
-    return 2 * d + bars_size(e) + (has_matrices(e) ? reference_size(d, M) : 0);
+    return 2 * d + bars_size(e) + (e->bound ? bound_size(e) : 0) +
+           (has_matrices(e) ? reference_size(d, M) : 0);
 }
 
 static void context_place(const struct estimate *e, struct scratch *s,
@@ -45,6 +46,7 @@ static void context_place(const struct estimate *e, struct scratch *s,
     c->reference_bar =
         (struct reference_bar){b_bar, b_bar + n, b_bar + 2 * n, b_bar + 3 * n};
     reference_place(&c->reference, d, e->longest, c->bars + bars_size(e));
+    c->bound = c->bars + bars_size(e) + reference_size(d, e->longest);
     c->reference.pairs = e->halved;
 }
 

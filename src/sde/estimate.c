@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "sde/bound.h"
 #include "sde/khat.h"
 #include "sde/modified.h"
 #include "sde/result.h"
@@ -33,6 +34,7 @@ size_t unit_bars(const struct estimate *e)
 size_t estimate_steps(const struct estimate *e, const struct gap *gap)
 {
     const gsv_options *o = e->options;
+    if (o->form == GSV_FORM_BOUND) return 1;
     if (!(o->step > 0.0)) return o->steps;
     double steps = ceil(gap->length / o->step * (1.0 - 1e-12));
     return steps < 1.0 ? 1 : (size_t)steps;
@@ -76,6 +78,7 @@ static int check_reference(const struct estimate *e)
 {
     double bytes = 8.0 * (double)reference_size(e->d, 1) * (double)e->longest;
     if (e->model->bridged) return modified_check(e);
+    if (e->options->form == GSV_FORM_BOUND) return bound_check(e);
     if (e->options->reference == GSV_REFERENCE_MODIFIED ||
         e->options->form == GSV_FORM_EULER)
         return fail(GSV_BAD_INPUT,
@@ -331,6 +334,8 @@ static void make_sizes(struct estimate *e)
     e->capacity = clamp(BLOCK_BYTES / bytes, FEWEST_POINTS, MOST_POINTS);
     if (e->model->bridged && e->capacity < modified_block(e))
         e->capacity = modified_block(e);
+    if (e->bound && e->capacity < bound_columns(e))
+        e->capacity = bound_columns(e);
     e->batch = clamp(CONTEXT_BYTES / context, 1, MOST_GAPS);
     e->chunks = e->groups < ITEMS ? (ITEMS + e->groups - 1) / e->groups : 1;
     size_t most = e->K / fewest_paths(e);
@@ -535,6 +540,7 @@ static int set_up(struct estimate *e)
     if (!status) choose_form(e);
     if (!status) status = make_programs(e);
     if (!status && e->step) status = check_block(e);
+    if (!status && e->form == GSV_FORM_BOUND) status = bound_init(e);
     if (status) return status;
     make_sizes(e);
     status = estimate_choose(e, e->most, NULL);
@@ -616,5 +622,6 @@ void estimate_free(struct estimate *e)
     program_free(e->back);
     program_free(e->range);
     graph_free(e->graph);
+    bound_free(e->bound);
     gaps_free(&e->gaps);
 }

@@ -42,6 +42,7 @@ struct estimate {
     bool halved;        /* whether l(2 dt) is wanted */
     enum gsv_form form; /* the options', or chosen for the whole model */
     bool potential;     /* int f~ dY is known from its ends: potential.c */
+    struct bound_rule *bound; /* of the form bound: bound.h; else NULL */
 
     struct graph *graph;   /* the model's with more nodes, or NULL     */
     struct program *unit;  /* f~, and with stratonovich its divergence; */
@@ -97,6 +98,8 @@ struct context {
     double *y_bar;   /* (2, d)     */
     double *k_bar;   /* (d)        */
     double *lambda;  /* (M + 1, d) */
+    double *bound;   /* bound_size() */
+    bool whole;      /* whether what is there exists */
 };
 
 struct scratch;

@@ -110,8 +110,9 @@ static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
 static const char *const SOURCES[] = {"auto",     "none",      "observed",
                                       "sandwich", "posterior", NULL};
-static const char *const OBJECTIVES[] = {"likelihood", "mse-backprop",
-                                         "mse-adjoint", "mse-forward", NULL};
+static const char *const OBJECTIVES[] = {
+    "likelihood",        "mse-backprop", "mse-adjoint", "mse-forward",
+    "gradient-matching", "em-linear",    NULL};
 static const char *const *const WORDS[] = {[OPTIMIZER] = OPTIMIZERS,
                                            [ENDED] = ENDS,
                                            [ERRORS] = SOURCES,
@@ -150,6 +151,7 @@ static const struct {
     {"draws", LATER, AT(draws)},
     {"objective", LATER_OBJECTIVE, AT(objective)},
     {"mse", LATER_REAL, AT(mse)},
+    {"objective_value", LATER_REAL, AT(value)},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 

@@ -26,6 +26,10 @@ int observer_init(struct observer *o, const gsv_model *m,
                   const gsv_series *series, const gsv_options *options)
 {
     *o = (struct observer){.model = m, .kind = choose(m, options)};
+    if (options->form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is for states that are "
+                                   "observed themselves; this model observes "
+                                   "them with noise");
     if (o->kind == GSV_OBSERVE_SCAN)
         return scan_init(&o->scan, m, series, options);
     if (o->kind == GSV_OBSERVE_PARTICLE)

@@ -65,6 +65,8 @@ static int check_options(const gsv_paths_options *o, bool latent)
                     o->between);
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
     if (latent && o->estimator.observe != GSV_OBSERVE_AUTO &&
         o->estimator.observe != GSV_OBSERVE_SCAN)
         return fail(GSV_BAD_INPUT, "paths of latent states are drawn by the "

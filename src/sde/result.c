@@ -56,7 +56,8 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
                                          [FORM_MIDPOINT] = GSV_FORM_MIDPOINT,
                                          [FORM_STRATONOVICH] =
                                              GSV_FORM_STRATONOVICH,
-                                         [FORM_EULER] = GSV_FORM_EULER};
+                                         [FORM_EULER] = GSV_FORM_EULER,
+                                         [FORM_BOUND] = GSV_FORM_BOUND};
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];

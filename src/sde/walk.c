@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sde/bound.h"
 #include "sde/bridge.h"
 #include "sde/modified.h"
 #include "sde/rows.h"
@@ -14,6 +15,7 @@ enum { VECTOR = 8, FEW = 16 };
 size_t walk_columns(const struct estimate *e, size_t M)
 {
     if (e->model->bridged) return modified_columns(e, M);
+    if (e->bound) return bound_columns(e);
     return M + (e->form == GSV_FORM_STRATONOVICH);
 }
 
@@ -195,6 +197,7 @@ void block_forward(const struct estimate *e, struct scratch *s,
                    double *S2)
 {
     if (e->model->bridged) modified_forward(e, s, b, S, S2);
+    else if (e->bound) bound_forward(e, s, u, b, S, S2);
     else unit_forward(e, s, u, b, S, S2);
     if (s->looker.look)
         s->looker.look(s->looker.user, s, b, left_of(s, b->piece));
@@ -230,8 +233,9 @@ static void block_backward(const struct estimate *e, struct scratch *s,
 {
     struct points in = block_points(s, b);
     bool ends = e->model->learned_noise;
-    if (e->model->bridged) {
-        modified_backward(e, s, b);
+    if (e->model->bridged || e->bound) {
+        if (e->bound) bound_backward(e, s, b);
+        else modified_backward(e, s, b);
         return;
     }
     for (size_t i = 0; i < b->pieces; i++) {

@@ -25,7 +25,8 @@ enum form {
     FORM_ITO,
     FORM_MIDPOINT,
     FORM_STRATONOVICH,
-    FORM_EULER /* none of these: modified.h */
+    FORM_EULER, /* none of these: modified.h */
+    FORM_BOUND  /* nor this: bound.h */
 };
 
 struct slice {

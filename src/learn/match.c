@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What others learn a drift by, for comparison, where it is a regression:
+ *
+ *     gradient-matching  increments against f~ at their left ends; with sigma,
+ *                        the likelihood of Euler's chain of one step a gap
+ *     em-linear          the drift of linear bridges, linearised again and
+ *                        again: the form bound, see sde/bound.h
+ *
+ * Both are estimators that exist already, with a name: what is here is which,
+ * and what does not go with them. */
+#include <math.h>
+
+#include "base/error.h"
+#include "learn/learner.h"
+
+/* Times a gap where the drift of its bridge is looked at: of 400 gaps of a
+ * double well, as long as two of its relaxations, the sum is right to 3e-4. */
+enum { TIMES = 6 };
+
+bool learner_matches(const struct learner *l)
+{
+    return l->o->objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
+           l->o->objective == GSV_OBJECTIVE_EM_LINEAR;
+}
+
+bool learner_alternates(const struct learner *l)
+{
+    return l->o->objective == GSV_OBJECTIVE_EM_LINEAR;
+}
+
+/* What only one of both takes. */
+static int check_steps(const struct learner *l, const gsv_options *e)
+{
+    if (!learner_alternates(l)) {
+        if (!e->steps && !(e->step > 0.0)) return 0;
+        return fail(GSV_BAD_INPUT, "gradient-matching takes every gap in one "
+                                   "step: leave steps and step out");
+    }
+    if (l->m->bridged)
+        return fail(GSV_BAD_INPUT,
+                    "em-linear needs a map to unit diffusion, which this "
+                    "model's noise does not have; use gradient-matching or "
+                    "the likelihood");
+    return 0;
+}
+
+int match_check(const struct learner *l, const gsv_fit_options *o)
+{
+    const gsv_options *e = &o->estimator;
+    if (o->method == GSV_METHOD_GIBBS)
+        return fail(GSV_BAD_INPUT, "gradient-matching and em-linear have no "
+                                   "posterior: the method gibbs is for the "
+                                   "likelihood");
+    if (o->errors != GSV_ERRORS_AUTO && o->errors != GSV_ERRORS_NONE)
+        return fail(GSV_BAD_INPUT, "gradient-matching and em-linear give no "
+                                   "standard errors: they need the likelihood");
+    if (e->paths || e->reference != GSV_REFERENCE_AUTO ||
+        e->form != GSV_FORM_AUTO || e->joint || e->richardson || e->delta)
+        return fail(GSV_BAD_INPUT,
+                    "paths, reference, form, joint, richardson and delta are "
+                    "the likelihood's: gradient-matching takes none of them, "
+                    "em-linear takes steps, the times in a gap");
+    if (spec_is_latent(l->m->spec))
+        return fail(GSV_BAD_INPUT,
+                    "gradient-matching and em-linear need states that are "
+                    "observed themselves, but this model observes them with "
+                    "noise; use the objective likelihood");
+    return check_steps(l, e);
+}
+
+void match_plan(struct learner *l, gsv_options *o)
+{
+    bool bridged = l->m->bridged;
+    o->paths = 1;
+    if (learner_alternates(l)) {
+        o->reference = GSV_REFERENCE_LINEAR;
+        o->form = GSV_FORM_BOUND;
+        if (!o->steps) o->steps = TIMES;
+        return;
+    }
+    o->steps = 1;
+    o->reference = bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_BROWNIAN;
+    o->form = bridged ? GSV_FORM_EULER : GSV_FORM_ITO;
+}
