@@ -131,17 +131,19 @@ static const char *resume_from(const struct args *a)
     return NULL;
 }
 
+const char *const LEARN_SCHEMES[] = {"euler", "heun", NULL};
+
 /* Of simulated paths, and of nothing else. */
 static int read_scheme(const struct args *a, int objective,
                        enum gsv_scheme *scheme)
 {
-    static const char *const name[] = {"euler", "heun", NULL};
     int choice = 0;
     if (a->scheme && objective == GSV_OBJECTIVE_LIKELIHOOD)
         return complain(EXIT_INPUT, "--scheme needs --objective mse-backprop "
                                     "or mse-adjoint: the likelihood does not "
                                     "integrate");
-    if (parse_choice("--scheme", a->scheme, name, &choice)) return EXIT_INPUT;
+    if (parse_choice("--scheme", a->scheme, LEARN_SCHEMES, &choice))
+        return EXIT_INPUT;
     *scheme = choice ? GSV_HEUN : GSV_EULER;
     return 0;
 }

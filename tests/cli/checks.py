@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -383,6 +384,31 @@ def command__page_has_every_verb(place):
     if not verbs:
         return "no verbs in the usage"
     return "missing: " + ", ".join(missing) if missing else ""
+
+
+def verbs(place):
+    offered = girsanov(place, "--complete", "").stdout.decode().split()
+    return [word for word in offered if word.isalpha() and word != "help"]
+
+
+def manual__has_what_help_prints(place):
+    """Pages for man(1): groff has no complaint, and a reader finds each line
+    that --help sets in, whatever the spaces."""
+    if not shutil.which("groff"):
+        return ""
+    wrong = []
+    for words in [[]] + [[verb] for verb in verbs(place)]:
+        page = girsanov(place, "--man", *words).stdout
+        done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"],
+                              input=page, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+        wrong.append((str(words), done.stderr.decode()))
+        text = re.sub(r"\s|-\n", "", done.stdout.decode())
+        for line in girsanov(place, *words, "--help").stdout.decode().split("\n"):
+            for column in re.split(r"  +", line) if line[:2] == "  " else []:
+                if re.sub(r"\s|-$", "", column) not in text:
+                    wrong.append((str(words), "%r is not there" % column))
+    return gather(wrong)
 
 
 def examples__models_parse(place):
