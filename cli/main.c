@@ -157,6 +157,11 @@ static int unknown_verb(const char *name)
     for (size_t i = 0; i < VERB_COUNT; i++)
         candidate[i] = VERBS[i].name;
     const char *best = gsv_suggestion(name, VERB_COUNT, candidate);
+    if (!access(name, F_OK))
+        return complain(EXIT_INPUT,
+                        "'%s' is a file, but the verb comes first: girsanov "
+                        "VERB %s; 'girsanov --help' lists them",
+                        name, name);
     if (best)
         return complain(EXIT_INPUT, "there is no verb '%s'; did you mean '%s'?",
                         name, best);
@@ -176,7 +181,7 @@ static int run_word(int count, char **word)
     if (manual) manual_page(verb, stdout);
     else if (help && verb) options_help(verb, stdout);
     else if (help) usage(stdout);
-    else if (!strcmp(word[1], "--version"))
+    else if (!strcmp(word[1], "--version") || !strcmp(word[1], "version"))
         printf("girsanov %s\n", gsv_version());
     else if (!strcmp(word[1], "--complete"))
         complete((size_t)count - 2, word + 2, stdout);
