@@ -8,7 +8,7 @@
 #define SHEET "save the sheet as a plain CSV file"
 #define OTHER "save the data as a plain CSV file"
 #define WIDE "save it as a plain CSV file in UTF-8"
-#define BEGINS(bytes) bytes, sizeof bytes - 1
+#define BEGINS(bytes) bytes, sizeof(bytes) - 1
 
 static const struct kind KINDS[] = {
     {BEGINS("PK\x03\x04"), "a workbook or a zip archive", SHEET},
