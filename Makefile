@@ -44,10 +44,22 @@ asan: packages
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
 	ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS) -LE numbers
 
-install: all
+# DESTDIR is in front of all of it, for those who make packages.
+install:
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli girsanov_static \
+	    girsanov_shared manuals -- --no-print-directory
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang
+# Debian's packages, then a look at them.
+deb: packages
+	@cmake -S . -B $(BUILD)-deb --log-level=WARNING -DCMAKE_INSTALL_PREFIX=/usr \
+	    -DBUILD_TESTING=OFF >/dev/null
+	@cmake --build $(BUILD)-deb -j $(JOBS) -- --no-print-directory
+	@tools/make-deb $(BUILD)-deb
+	@tools/check-deb $(BUILD)-deb
 
-.PHONY: all packages packages-lint demo check bench coverage lint asan install clean
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang $(BUILD)-deb
+
+.PHONY: all packages packages-lint demo check bench coverage lint asan install deb clean

@@ -116,6 +116,17 @@ int options_parse(const struct verb *verb, int count, char **word,
 void options_free(struct args *a);
 void options_help(const struct verb *verb, FILE *out);
 
+/* --- manual.c, complete.c ------------------------------------------------ */
+
+/* A page for man(1): of a verb, or where it is NULL of the whole command. */
+void manual_page(const struct verb *verb, FILE *out);
+
+/* What could stand in place of the last word, one a line; nothing where that
+ * is a file or a number. The words are those after "girsanov". */
+void complete(size_t count, char **word, FILE *out);
+
+const struct verb *find_verb(const char *name);
+
 /* --- values.c ----------------------------------------------------------- */
 
 /* Numbers separated by commas, with or without brackets; *count of them. The
@@ -127,9 +138,6 @@ const char *plural(size_t n);
 
 /* Of --quantiles, or nothing where text is NULL; yours to free(). */
 int parse_quantiles(const char *text, double **level, size_t *count);
-
-/* --times: A:B:N, or a list. The array is yours, NULL after a message. */
-double *parse_times(const char *text, size_t *count);
 
 /* A:B:N with A < B and N from 2 on, or A:B, where *n stays; false otherwise. */
 bool parse_range(const char *text, double *low, double *high, size_t *n);
@@ -180,7 +188,10 @@ void say_note(const struct args *a, const gsv_series *s);
 int digits(double error);
 double shown(double x, int digits);
 
-/* --- simulate.c --------------------------------------------------------- */
+/* --- simulate.c, fit.c --------------------------------------------------- */
+
+/* The words of --scheme. */
+extern const char *const SCHEMES[], *const LEARN_SCHEMES[];
 
 /* --inputs: the columns of inputs, and of what laws do not say. Yours, NULL
  * after a message. */

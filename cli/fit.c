@@ -131,18 +131,20 @@ static const char *resume_from(const struct args *a)
     return NULL;
 }
 
+const char *const LEARN_SCHEMES[] = {"euler", "heun", NULL};
+
 /* Of simulated paths, and of nothing else. */
 static int read_scheme(const struct args *a, int objective,
                        enum gsv_scheme *scheme)
 {
-    static const char *const name[] = {"euler", "heun", NULL};
     int choice = 0;
     if (a->scheme && strncmp(OBJECTIVES[objective], "mse-", 4) != 0)
         return complain(EXIT_INPUT,
                         "--scheme needs an --objective mse-...: the objective "
                         "%s does not integrate",
                         OBJECTIVES[objective]);
-    if (parse_choice("--scheme", a->scheme, name, &choice)) return EXIT_INPUT;
+    if (parse_choice("--scheme", a->scheme, LEARN_SCHEMES, &choice))
+        return EXIT_INPUT;
     *scheme = choice ? GSV_HEUN : GSV_EULER;
     return 0;
 }

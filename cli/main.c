@@ -163,7 +163,7 @@ static void usage(FILE *out)
           out);
 }
 
-static const struct verb *find_verb(const char *name)
+const struct verb *find_verb(const char *name)
 {
     for (size_t i = 0; i < VERB_COUNT; i++)
         if (!strcmp(VERBS[i].name, name)) return &VERBS[i];
@@ -176,6 +176,11 @@ static int unknown_verb(const char *name)
     for (size_t i = 0; i < VERB_COUNT; i++)
         candidate[i] = VERBS[i].name;
     const char *best = gsv_suggestion(name, VERB_COUNT, candidate);
+    if (!access(name, F_OK))
+        return complain(EXIT_INPUT,
+                        "'%s' is a file, but the verb comes first: girsanov "
+                        "VERB %s; 'girsanov --help' lists them",
+                        name, name);
     if (best)
         return complain(EXIT_INPUT, "there is no verb '%s'; did you mean '%s'?",
                         name, best);
@@ -184,29 +189,34 @@ static int unknown_verb(const char *name)
                     name);
 }
 
+/* What is no verb: for people, and for those who build and install. */
+static int run_word(int count, char **word)
+{
+    const struct verb *verb = count > 2 ? find_verb(word[2]) : NULL;
+    bool help = !strcmp(word[1], "--help") || !strcmp(word[1], "-h") ||
+                !strcmp(word[1], "help");
+    bool manual = !strcmp(word[1], "--man");
+    if ((help || manual) && count > 2 && !verb) return unknown_verb(word[2]);
+    if (manual) manual_page(verb, stdout);
+    else if (help && verb) options_help(verb, stdout);
+    else if (help) usage(stdout);
+    else if (!strcmp(word[1], "--version") || !strcmp(word[1], "version"))
+        printf("girsanov %s\n", gsv_version());
+    else if (!strcmp(word[1], "--complete"))
+        complete((size_t)count - 2, word + 2, stdout);
+    else return unknown_verb(word[1]);
+    return EXIT_DONE;
+}
+
 static int run(int count, char **word)
 {
     if (count < 2) {
         usage(stderr);
         return EXIT_INPUT;
     }
-    bool help = !strcmp(word[1], "--help") || !strcmp(word[1], "-h") ||
-                !strcmp(word[1], "help");
-    if (help && count == 2) {
-        usage(stdout);
-        return EXIT_DONE;
-    }
-    if (!strcmp(word[1], "--version")) {
-        printf("girsanov %s\n", gsv_version());
-        return EXIT_DONE;
-    }
-    const struct verb *verb = find_verb(word[help ? 2 : 1]);
-    if (!verb) return unknown_verb(word[help ? 2 : 1]);
+    const struct verb *verb = find_verb(word[1]);
+    if (!verb) return run_word(count, word);
     struct args a;
-    if (help) {
-        options_help(verb, stdout);
-        return EXIT_DONE;
-    }
     int code = options_parse(verb, count - 2, word + 2, &a);
     if (!code && a.help) options_help(verb, stdout);
     else if (!code) code = verb->run(&a);

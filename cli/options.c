@@ -7,29 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-
-enum kind {
-    FLAG,
-    COUNT,
-    REAL,   /* positive             */
-    AMOUNT, /* from 0 on            */
-    SHARE,  /* from 0, below 1      */
-    SEED,
-    TEXT,
-    OPTIONAL, /* a text behind '=', or none */
-    SETTING,  /* NAME=V, as often as given  */
-    NAME,     /* NAME or NAME=V, too        */
-    PRIOR     /* NAME~law(a,b), too         */
-};
-
-struct option {
-    const char *name, *letter;
-    unsigned verbs;
-    enum kind kind;
-    size_t offset; /* in struct args */
-    const char *value, *help;
-};
+#include "options.h"
 
 #define AT(field) offsetof(struct args, field)
 
@@ -216,23 +194,62 @@ static const struct option OPTIONS[] = {
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS };
 
+/* What options choose from. */
+static const struct {
+    const char *name;
+    unsigned verbs;
+    const char *const *word;
+} CHOICES[] = {
+    {"--method", FIT, METHODS},       {"--objective", FIT, OBJECTIVES},
+    {"--optimizer", FIT, OPTIMIZERS}, {"--schedule", FIT, SCHEDULES},
+    {"--errors", FIT, ERRORS},        {"--reference", EVERY, REFERENCES},
+    {"--form", EVERY, FORMS},         {"--random", EVERY, RANDOMS},
+    {"--observe", EVERY, OBSERVERS},  {"--scheme", SIMULATE, SCHEMES},
+    {"--scheme", FIT, LEARN_SCHEMES},
+};
+
+const char *const *option_choices(const struct verb *verb,
+                                  const struct option *o)
+{
+    for (size_t i = 0; i < sizeof CHOICES / sizeof *CHOICES; i++)
+        if ((CHOICES[i].verbs & verb->id) && !strcmp(CHOICES[i].name, o->name))
+            return CHOICES[i].word;
+    return NULL;
+}
+
+const struct option *next_option(const struct verb *verb,
+                                 const struct option *last)
+{
+    for (size_t i = last ? (size_t)(last - OPTIONS) + 1 : 0; i < OPTION_COUNT;
+         i++)
+        if (OPTIONS[i].verbs & verb->id) return &OPTIONS[i];
+    return NULL;
+}
+
+bool takes_word(const struct option *o)
+{
+    return o->kind != FLAG && o->kind != OPTIONAL;
+}
+
+const char *option_usage(const struct option *o, char room[OPTION_ROOM])
+{
+    bool optional = o->kind == OPTIONAL;
+    snprintf(room, OPTION_ROOM, "%s%s%s%s%s%s", o->letter ? o->letter : "",
+             o->letter ? ", " : "", o->name,
+             optional   ? "[="
+             : o->value ? " "
+                        : "",
+             o->value ? o->value : "", optional ? "]" : "");
+    return room;
+}
+
 void options_help(const struct verb *verb, FILE *out)
 {
+    char left[OPTION_ROOM];
     fprintf(out, "usage: girsanov %s %s [options]\n\n%s\nOptions:\n",
             verb->name, verb->arguments, verb->text);
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        const struct option *o = &OPTIONS[i];
-        char left[40];
-        if (!(o->verbs & verb->id)) continue;
-        bool optional = o->kind == OPTIONAL;
-        snprintf(left, sizeof left, "%s%s%s%s%s%s", o->letter ? o->letter : "",
-                 o->letter ? ", " : "", o->name,
-                 optional   ? "[="
-                 : o->value ? " "
-                            : "",
-                 o->value ? o->value : "", optional ? "]" : "");
-        fprintf(out, "  %-20s %s\n", left, o->help);
-    }
+    for (const struct option *o = NULL; (o = next_option(verb, o));)
+        fprintf(out, "  %-20s %s\n", option_usage(o, left), o->help);
     fprintf(out, "\nExamples:\n%s", verb->examples);
 }
 
@@ -316,8 +333,8 @@ static int unknown_option(const struct verb *verb, const char *word)
 {
     const char *candidate[OPTION_COUNT];
     size_t n = 0;
-    for (size_t i = 0; i < OPTION_COUNT; i++)
-        if (OPTIONS[i].verbs & verb->id) candidate[n++] = OPTIONS[i].name;
+    for (const struct option *o = NULL; (o = next_option(verb, o));)
+        candidate[n++] = o->name;
     const char *best = gsv_suggestion(word, n, candidate);
     if (best)
         return complain(EXIT_INPUT,
@@ -329,19 +346,15 @@ static int unknown_option(const struct verb *verb, const char *word)
                     word, verb->name, verb->name);
 }
 
-/* The option that a word names, and the text behind its '=', if any. */
-static const struct option *find(const struct verb *verb, const char *word,
+const struct option *find_option(const struct verb *verb, const char *word,
                                  const char **value)
 {
     size_t length = strcspn(word, "=");
     *value = word[length] ? word + length + 1 : NULL;
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        const struct option *o = &OPTIONS[i];
+    for (const struct option *o = NULL; (o = next_option(verb, o));) {
         bool named =
             strlen(o->name) == length && !strncmp(o->name, word, length);
-        if ((named || (o->letter && !strcmp(o->letter, word))) &&
-            (o->verbs & verb->id))
-            return o;
+        if (named || (o->letter && !strcmp(o->letter, word))) return o;
     }
     return NULL;
 }
@@ -423,12 +436,11 @@ int options_parse(const struct verb *verb, int count, char **word,
             a->files.word[a->files.count++] = word[i];
             continue;
         }
-        const struct option *option = find(verb, word[i], &value);
+        const struct option *option = find_option(verb, word[i], &value);
         if (!option) return unknown_option(verb, word[i]);
-        bool alone = option->kind == FLAG || option->kind == OPTIONAL;
         if (option->kind == FLAG && value)
             return complain(EXIT_INPUT, "%s takes no value", option->name);
-        if (!alone && !value) {
+        if (takes_word(option) && !value) {
             if (++i == count)
                 return complain(EXIT_INPUT, "%s needs a value: %s",
                                 option->name, option->help);

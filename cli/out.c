@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -98,11 +99,29 @@ int print_json(json_t *object)
 /* --- Models and data ---------------------------------------------------- */
 
 /* A fit's networks are what they were learned to be. */
+static bool ends_with(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    return n > m && !strcmp(path + n - m, ending);
+}
+
+/* Data in place of the model are a common mistake, and what the language says
+ * about them is of no help. */
+static void complain_model(const char *path)
+{
+    bool data = ends_with(path, ".csv") || ends_with(path, ".npy");
+    if (data && !access(path, R_OK) && gsv_last_status() == GSV_BAD_INPUT)
+        complain(EXIT_INPUT,
+                 "%s is not a model: models and fits come first, then the data",
+                 path);
+    else complain_last();
+}
+
 gsv_model *open_model(const struct args *a, const char *path)
 {
     gsv_model *m = gsv_model_read(path);
     if (!m) {
-        complain_last();
+        complain_model(path);
         return NULL;
     }
     bool he = a->init && !strcmp(a->init, "he");
@@ -127,7 +146,9 @@ gsv_series *open_data(const struct args *a, const gsv_model *m)
     gsv_series *s = gsv_series_read_named(a->data, a->time, a->series,
                                           gsv_model_data_columns(m),
                                           gsv_model_data_column(m));
-    if (!s) complain_last();
+    if (!s && ends_with(a->data, ".sde") && !access(a->data, R_OK))
+        complain(EXIT_INPUT, "%s is a model: data are wanted there", a->data);
+    else if (!s) complain_last();
     else say_note(a, s);
     return s;
 }

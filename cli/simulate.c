@@ -39,15 +39,16 @@ static int parse_start(const struct args *a, const gsv_model *m,
     return *start ? 0 : complain_memory();
 }
 
+const char *const SCHEMES[] = {[GSV_EULER] = "euler",
+                               [GSV_MILSTEIN] = "milstein",
+                               [GSV_HEUN] = "heun",
+                               [GSV_SRK] = "srk",
+                               NULL};
+
 static int parse_scheme(const char *text, enum gsv_scheme *scheme)
 {
-    static const char *const name[] = {[GSV_EULER] = "euler",
-                                       [GSV_MILSTEIN] = "milstein",
-                                       [GSV_HEUN] = "heun",
-                                       [GSV_SRK] = "srk",
-                                       NULL};
     int choice = (int)*scheme;
-    if (parse_choice("--scheme", text, name, &choice)) return EXIT_INPUT;
+    if (parse_choice("--scheme", text, SCHEMES, &choice)) return EXIT_INPUT;
     *scheme = (enum gsv_scheme)choice;
     return 0;
 }

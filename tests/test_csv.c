@@ -369,7 +369,8 @@ static const struct {
     {"blank.csv", ": the file is empty; it needs a header such as 'time,x' "
                   "and rows below it"},
     {"header-only.csv", ": there are no rows below the header"},
-    {"no-header.csv", NO_TIME "0, 1.5"},
+    {"no-header.csv", ":1: the header is missing: the first line has numbers "
+                      "alone; put a line such as 'time,x' above it"},
     {"no-time.csv", NO_TIME "Time, x, y; did you mean 'Time'?"},
     {"spaces.csv", NO_TIME "time x y"},
     {"many-columns.csv", NO_TIME "a, b, c, d, e, f, g, h ... (2 more)"},
@@ -436,8 +437,9 @@ static const struct {
     {"date-a-zone.csv",
      ":3:1: column 'time': '2005-01-04T12:30+01:00' has a time zone, unlike "
      "'2005-01-03T12:30' on line 2" ONE_WAY},
-    {"date-backwards.csv", ":3:1: time 2005-01-03 on line 3 is not after "
-                           "2005-01-10 on line 2" APART},
+    {"date-backwards.csv",
+     ":3:1: time 2005-01-03 on line 3 is not after "
+     "2005-01-10 on line 2" APART "; sort the rows by time, the oldest first"},
     {"date-twice.csv",
      ":4:2: duplicate time 2005-01-03 12:30 on line 4, as on line 2 of series "
      "'a'; times must increase within a series"},
@@ -449,7 +451,7 @@ static const struct {
      ":4:1: duplicate time 3 on line 4, as on line 3" APART},
     {"backwards-in-series.csv",
      ":5:3: time 4 on line 5 is not after 5 on line 3 of series 'b'; times "
-     "must increase within a series"},
+     "must increase within a series; sort the rows by time, the oldest first"},
     {"duplicate-in-series.csv",
      ":5:2: duplicate time 1 on line 5, as on line 2 of series 'a'; times "
      "must increase within a series"},
@@ -459,8 +461,19 @@ static const struct {
     {"multi-line.csv", ":4:3: column 'x': 'z' is not a number" REMEDY},
     {"zero-byte.csv", ": there is a zero byte in it, so it is no UTF-8 text; "
                       "save it as a plain CSV file"},
-    {"utf16.csv", ": there is a zero byte in it, so it is no UTF-8 text; save "
-                  "it as a plain CSV file"},
+    {"utf16.csv", " is a text in UTF-16; save it as a plain CSV file in "
+                  "UTF-8"},
+    {"remark.csv", ":1: the header is missing: the first line begins with '#'; "
+                   "begin the file with a line such as 'time,x'"},
+    {"newest-first.csv", ":3:1: time 2 on line 3 is not after 3 on line 2" APART
+                         "; sort the rows by time, the oldest first"},
+    {"decimal-comma-time.csv", ":3:1: column 'time': '0,5' is not a number; "
+                               "write a decimal point, not a comma"},
+    {"workbook.csv", " is a workbook or a zip archive; save the sheet as a "
+                     "plain CSV file"},
+    {"compressed.csv", " is compressed; unpack it with gunzip"},
+    {"fit.csv", " is a fit; the data come after the model, as a plain CSV "
+                "file"},
 };
 
 static void csv__names_line_column_and_text(void **state)
@@ -481,15 +494,18 @@ static void csv__lists_and_guesses_a_wanted_column(void **state)
     static const struct {
         const char *wanted[2], *message;
     } CASES[] = {{{"x", "temp"},
-                  "data.csv:1: there is no column 'temp' of values; "
+                  "data.csv:1: there is no column 'temp' of values; rename "
+                  "one, here or in the model; "
                   "columns found: time, Temp, pressure, x; did you mean "
                   "'Temp'?"},
                  {{"presure", "x"},
                   "data.csv:1: there is no column 'presure' of "
-                  "values; columns found: time, Temp, pressure, x; "
+                  "values; rename one, here or in the model; columns found: "
+                  "time, Temp, pressure, x; "
                   "did you mean 'pressure'?"},
                  {{"y", "x"},
-                  "data.csv:1: there is no column 'y' of values; columns "
+                  "data.csv:1: there is no column 'y' of values; rename one, "
+                  "here or in the model; columns "
                   "found: time, Temp, pressure, x"},
                  {{"x", "time"},
                   "data.csv: 'time' cannot be a column of values; rename it"},
@@ -501,7 +517,8 @@ static void csv__lists_and_guesses_a_wanted_column(void **state)
     const char *short_time = "t,x\n0,3\n";
     put_bytes(short_time, strlen(short_time));
     expect_error(gsv_series_read(FILE_NAME, 1, (const char *const[]){"t"}),
-                 "data.csv:1: there is no column 't' of values; columns "
+                 "data.csv:1: there is no column 't' of values; rename one, "
+                 "here or in the model; columns "
                  "found: t, x");
 }
 

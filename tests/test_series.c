@@ -148,7 +148,8 @@ static void series__names_the_row_that_is_wrong(void **state)
     } CASES[] = {{{0, 1, 0.5},
                   0,
                   "data: time 0.5 in row 2 is not after 1 in row 1 of "
-                  "series '2'; times must increase within a track"},
+                  "series '2'; times must increase within a track; sort the "
+                  "rows by time, the oldest first"},
                  {{0, 1, 1},
                   0,
                   "data: duplicate time 1 in row 2, as in row 1 of "

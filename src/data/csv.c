@@ -80,6 +80,27 @@ static int add_header_cell(struct csv *c, size_t i)
     return status;
 }
 
+/* A file that begins with its first row, or with a remark. */
+static int check_header(const struct csv *c)
+{
+    const struct cell *cell = c->record.cell;
+    size_t numbers = 0;
+    double x;
+    for (size_t i = 0; i < c->cells; i++)
+        numbers += number_read(cell[i].text, cell[i].size, &x) == NUMBER_FINITE;
+    if (numbers == c->cells)
+        return fail(GSV_BAD_INPUT,
+                    "%s:%zu: the header is missing: the first line has numbers "
+                    "alone; put a line such as 'time,x' above it",
+                    c->text.source, c->record.line);
+    if (cell->size && *cell->text == '#')
+        return fail(GSV_BAD_INPUT,
+                    "%s:%zu: the header is missing: the first line begins with "
+                    "'#'; begin the file with a line such as 'time,x'",
+                    c->text.source, c->record.line);
+    return 0;
+}
+
 static int read_header(struct csv *c)
 {
     c->record.separator = record_separator(&c->text);
@@ -91,6 +112,8 @@ static int read_header(struct csv *c)
                     "'time,x' and rows below it",
                     c->text.source);
     c->cells = c->record.count;
+    status = check_header(c);
+    if (status) return status;
     c->cell_name = NEW(const char *, c->cells);
     c->column = NEW(size_t, c->cells);
     if (!c->cell_name || !c->column) return GSV_NO_MEMORY;
@@ -193,8 +216,8 @@ static int no_column(const struct csv *c, const char *name)
 {
     return fail(
         GSV_BAD_INPUT,
-        "%s:%zu: there is no column '%s' of values; columns found: "
-        "%s%s",
+        "%s:%zu: there is no column '%s' of values; rename one, here or in "
+        "the model; columns found: %s%s",
         c->text.source, c->record.line, phrase_name(name).text,
         header_list(c).text,
         phrase_guess(name, c->header.count, const_names(&c->header)).text);
@@ -231,6 +254,13 @@ static int understand(struct csv *c, const char *time, const char *series,
 
 /* --- Cells -------------------------------------------------------------- */
 
+static bool has_decimal_comma(const struct cell *cell)
+{
+    for (size_t i = 0; i < cell->size; i++)
+        if (!strchr("0123456789+-eE,", cell->text[i])) return false;
+    return memchr(cell->text, ',', cell->size) != NULL;
+}
+
 static int bad_cell(const struct csv *c, size_t i, enum number_kind kind)
 {
     static const char *const FAULT[] = {[NUMBER_BAD] = "is not a number",
@@ -238,12 +268,11 @@ static int bad_cell(const struct csv *c, size_t i, enum number_kind kind)
                                         [NUMBER_HUGE] = "is too large"};
     const struct cell *cell = &c->record.cell[i];
     const char *remedy =
-        i == c->time && kind == NUMBER_BAD && !c->builder.rows
+        has_decimal_comma(cell) ? "write a decimal point, not a comma"
+        : i == c->time && kind == NUMBER_BAD && !c->builder.rows
             ? "write the time as a finite number, or as a date such as "
               "2005-01-31"
         : i == c->time ? "write the time as a finite number"
-        : memchr(cell->text, ',', cell->size)
-            ? "write a decimal point, not a comma"
         : kind == NUMBER_BAD
             ? "write a number, or leave the cell empty when it is missing"
             : "write a finite number, or leave the cell empty when it is "

@@ -68,9 +68,11 @@ static int bad_order(const struct series_builder *b,
         return fail(GSV_BAD_INPUT, "%sduplicate time %s %s, as %s%s; %s",
                     here.prefix, now, here.row, there.row,
                     series_of(b, row->track).text, b->remedy);
-    return fail(GSV_BAD_INPUT, "%stime %s %s is not after %s %s%s; %s",
+    return fail(GSV_BAD_INPUT, "%stime %s %s is not after %s %s%s; %s%s",
                 here.prefix, now, here.row, before, there.row,
-                series_of(b, row->track).text, b->remedy);
+                series_of(b, row->track).text, b->remedy,
+                t->rows == 1 ? "; sort the rows by time, the oldest first"
+                             : "");
 }
 
 static int check_time(const struct series_builder *b,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/kind.h"
 
 enum { BUFFER = 1 << 18, LONGEST_LINE = 1 << 26 };
 
@@ -42,6 +43,10 @@ int text_more(struct text *t)
     if (ferror(t->file))
         return fail(GSV_BAD_INPUT, "cannot read %s: %s", t->source,
                     strerror(errno));
+    const struct kind *kind = t->line == 1 && !t->end ? kind_of(at, got) : NULL;
+    if (kind)
+        return fail(GSV_BAD_INPUT, "%s is %s; %s", t->source, kind->what,
+                    kind->remedy);
     if (memchr(at, '\0', got))
         return fail(GSV_BAD_INPUT,
                     "%s: there is a zero byte in it, so it is no UTF-8 text; "

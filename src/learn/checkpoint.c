@@ -94,7 +94,8 @@ static int check_terms(const struct learner *l, const char *text,
     if (!then)
         status = fail(GSV_BAD_INPUT,
                       "%s cannot be resumed: it is a fit without the "
-                      "optimiser's state",
+                      "optimiser's state; give it as the model to go on "
+                      "from its values",
                       path);
     else if (other)
         status = fail(GSV_BAD_INPUT,

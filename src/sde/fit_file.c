@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/kind.h"
 #include "sde/fit_record.h"
 #include "sde/posterior.h"
 
@@ -170,6 +171,10 @@ static gsv_model *parse_file(const char *path, size_t n, const char *text)
         return fail_null(GSV_BAD_INPUT, "a fit cannot be read from standard "
                                         "input: give the path of its file");
     }
+    const struct kind *kind = kind_of(text, n);
+    if (kind)
+        return fail_null(GSV_BAD_INPUT, "%s is %s, not a model's text", path,
+                         kind->what);
     if (n > LONGEST_FILE)
         return fail_null(GSV_BAD_INPUT,
                          "%s is larger than 1 MiB: it is not a model", path);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -257,7 +258,7 @@ def fit__interrupted_goes_on_to_the_same_fit(place):
     model, data = place.work / "m.sde", place.work / "d.csv"
     trace = place.work / "t.csv"
     model.write_text(NET)
-    girsanov(place, "simulate", model, "--times", "0:10:101", "-o", data, "-q")
+    girsanov(place, "simulate", model, "--times", "0:10:41", "-o", data, "-q")
     words = ["fit", model, data, "--json", "--iterations", 800, "--patience", 0,
              "--paths", 8, "--steps", 8, "--threads", 1, "-q"]
     whole = girsanov(place, *words, "-o", "whole.fit", "--trace", "whole.csv")
@@ -295,7 +296,7 @@ def fit__killed_leaves_a_whole_checkpoint(place):
     model, data = place.work / "m.sde", place.work / "d.csv"
     check = place.work / "c.fit"
     model.write_text(NET)
-    girsanov(place, "simulate", model, "--times", "0:10:101", "-o", data, "-q")
+    girsanov(place, "simulate", model, "--times", "0:10:41", "-o", data, "-q")
     words = ["fit", model, data, "--json", "--iterations", 600, "--patience", 0,
              "--paths", 8, "--steps", 4, "--threads", 1, "-q"]
     whole = girsanov(place, *words, "-o", "whole.fit")
@@ -383,6 +384,109 @@ def command__page_has_every_verb(place):
     if not verbs:
         return "no verbs in the usage"
     return "missing: " + ", ".join(missing) if missing else ""
+
+
+def verbs(place):
+    offered = girsanov(place, "--complete", "").stdout.decode().split()
+    return [word for word in offered if word.isalpha() and word != "help"]
+
+
+def manual__has_what_help_prints(place):
+    """Pages for man(1): groff has no complaint, and a reader finds each line
+    that --help sets in, whatever the spaces."""
+    if not shutil.which("groff"):
+        return ""
+    wrong = []
+    for words in [[]] + [[verb] for verb in verbs(place)]:
+        page = girsanov(place, "--man", *words).stdout
+        done = subprocess.run(["groff", "-man", "-ww", "-Tascii", "-P-cbou"],
+                              input=page, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+        wrong.append((str(words), done.stderr.decode()))
+        text = re.sub(r"\s|-\n", "", done.stdout.decode())
+        for line in girsanov(place, *words, "--help").stdout.decode().split("\n"):
+            for column in re.split(r"  +", line) if line[:2] == "  " else []:
+                if re.sub(r"\s|-$", "", column) not in text:
+                    wrong.append((str(words), "%r is not there" % column))
+    return gather(wrong)
+
+
+# What the examples of --help name, by the file's name; others are "lorenz",
+# which is a tame one here.
+STAND_INS = {
+    "lorenz": "state x, y, z\nparam s = 1, r = 0.5, b = 1, q = 0.5 > 0\n"
+              "dx = s*(y - x)*dt + q*dW\ndy = (x*(r - z) - y)*dt + q*dW\n"
+              "dz = (x*y - b*z)*dt + q*dW\n",
+    "linear": "state x, y, z\nparam q = 1 > 0\n"
+              "dx = -x*dt + q*dW\ndy = -y*dt + q*dW\ndz = -z*dt + q*dW\n",
+    "net": "state x, y, z\nparam q = 1 > 0\n"
+           "net f(x, y, z) -> 3 : 4 silu\n"
+           "dx = f[1]*dt + q*dW\ndy = f[2]*dt + q*dW\ndz = f[3]*dt + q*dW\n",
+    "ou": "state x\nparam k = 1 > 0, s = 1 > 0\ndx = -k*x*dt + s*dW\n",
+    "cell": "state x, y\nparam a = 1, s = 1 > 0\n"
+            "dx = a*y*dt + s*dW\ndy = -x*dt + s*dW\n",
+    "pair": "state x[2]\nparam A[2,2] = 0, s = 1 > 0\n"
+            "dx = A @ x*dt + s*dW\n",
+}
+DATA = "stand-in.csv"
+
+
+def make_stand_in(place, name):
+    """The model, fit or data that an example reads; what went wrong, or ''."""
+    stem, ending = name.split(".", 1)
+    target, data = place.work / name, place.work / DATA
+    if target.exists():
+        return ""
+    if ending == "csv":
+        target.write_bytes(data.read_bytes())
+    if ending == "sde":
+        target.write_text(STAND_INS.get(stem, STAND_INS["lorenz"]))
+    if ending == "fit":
+        make_stand_in(place, stem + ".sde")
+        return girsanov(place, "fit", stem + ".sde", DATA, "-o", name, "-q",
+                        "--iterations", 20).stderr.decode()
+    return ""
+
+
+def make_data(place):
+    """The columns of all stand-ins, x1 and x2 among them."""
+    make_stand_in(place, "lorenz.sde")
+    rows = girsanov(place, "simulate", "lorenz.sde", "--x0", "normal",
+                    "--times", "0:10:41").stdout.decode().split()
+    with open(place.work / DATA, "w") as out:
+        for i, row in enumerate(rows):
+            x, y = row.split(",")[-3:-1]
+            out.write("%s,%s,%s\n" % (row, x + "1" * (not i),
+                                      "x2" if not i else y))
+
+
+def help__examples_run(place):
+    """Every example of every verb's --help, as it stands, with stand-ins of
+    the files that it reads."""
+    wrong = []
+    make_data(place)
+    for verb in verbs(place):
+        text = girsanov(place, verb, "--help").stdout.decode()
+        examples = re.findall(r"^  (girsanov .*)$",
+                              text.partition("\nExamples:\n")[2], re.M)
+        if not examples:
+            wrong.append((verb, "there is no example"))
+        for example in examples:
+            read = re.sub(r"(-o|--trace|--plot) \S+", "", example)
+            for name in re.findall(r"\S+\.(?:sde|fit|csv)\b", read):
+                wrong.append((name, make_stand_in(place, name)))
+            folder = place.path / "example"
+            shutil.copytree(place.work, folder)
+            done = subprocess.run(["sh", "-c", example], cwd=folder,
+                                  env=place.environment, timeout=60,
+                                  stdin=subprocess.DEVNULL, check=False,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+            meant = (0, 3) if "--strict" in example else (0,)
+            if done.returncode not in meant:
+                wrong.append((example, done.stderr.decode()))
+            shutil.rmtree(folder)
+    return gather(wrong)
 
 
 def examples__models_parse(place):

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# bash completion: the command itself knows its words; where it has none to
+# offer, bash offers files.
+# shellcheck shell=bash
+_girsanov() {
+    local word=${COMP_WORDS[COMP_CWORD]}
+    [ "$word" != = ] || word=
+    mapfile -t COMPREPLY < <(compgen -W "$(
+        "${COMP_WORDS[0]}" --complete \
+            "${COMP_WORDS[@]:1:COMP_CWORD-1}" "$word" 2>/dev/null
+    )" -- "$word")
+}
+complete -o bashdefault -o default -F _girsanov girsanov
