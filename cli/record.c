@@ -150,25 +150,13 @@ static int print_posteriors(const gsv_model *m, const gsv_record *r)
     return EXIT_DONE;
 }
 
-/* The longest name has room, up to a point. */
-static int name_width(const struct number *list, size_t count)
-{
-    char name[NAME_ROOM];
-    int width = 16;
-    for (size_t i = 0; i < count; i++) {
-        int own = (int)strlen(number_name(&list[i], name));
-        if (own > width && own <= 32) width = own;
-    }
-    return width;
-}
-
 int print_estimates(const gsv_model *m, const gsv_record *r)
 {
     size_t count;
     if (r->posterior) return print_posteriors(m, r);
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
-    int width = name_width(list, count);
+    int width = numbers_width(list, count);
     if (count) printf("\n%-*s %14s", width, "parameter", "estimate");
     if (count && r->errors != GSV_ERRORS_NONE)
         printf(" %14s %29s%s", "standard error", "95 % interval",
