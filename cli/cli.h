@@ -70,7 +70,7 @@ struct args {
     bool all;
     size_t rolling, draws;
     double ahead;
-    bool parameters;
+    bool parameters, mean;
     size_t paths, steps; /* 0 where not given */
     size_t tracks, threads, points;
     double step, tolerance;
@@ -245,6 +245,9 @@ struct number *learned_numbers(const gsv_model *m, size_t *count);
 enum { NAME_ROOM = 340 };
 const char *number_name(const struct number *n, char room[NAME_ROOM]);
 
+/* Of a column that the names have room in: 16, or up to 32. */
+int numbers_width(const struct number *list, size_t count);
+
 /* The number that a name stands for, a network's too, or a message. */
 int find_number(const gsv_model *m, const char *option, const char *name,
                 struct number *found);
@@ -260,6 +263,17 @@ int print_estimates(const gsv_model *m, const gsv_record *r);
 void say_warnings(const gsv_record *r);
 
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path);
+
+/* --- functions.c --------------------------------------------------------- */
+
+/* A note whether functions were drawn from a fit's posterior, where there is
+ * one, or are at its mean, and a warning where rows of the series are outside
+ * of a gp's grid; or both into an object, as "functions" and "warnings". 0, or
+ * a message. */
+int say_functions(const struct args *a, const gsv_model *m, const gsv_series *s,
+                  bool drawn);
+int put_functions(json_t *j, const gsv_model *m, const gsv_series *s,
+                  bool drawn);
 
 /* --- draft.c ------------------------------------------------------------ */
 
