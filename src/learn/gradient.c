@@ -3,6 +3,7 @@
  * for those who want to look at it. */
 #include <string.h>
 
+#include "base/error.h"
 #include "learn/objective.h"
 
 static int likelihood(const gsv_model *m, const gsv_series *s,
@@ -44,6 +45,11 @@ int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
 {
     gsv_options e = o->estimator, usual = gsv_options_default();
     e.gradient = true;
+    if (o->objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
+        o->objective == GSV_OBJECTIVE_EM_LINEAR)
+        return fail(GSV_BAD_INPUT, "the gradient of a regression has no random "
+                                   "part: ask for the likelihood's or a "
+                                   "squared error's");
     if (o->objective != GSV_OBJECTIVE_LIKELIHOOD) {
         struct integrate_options mse = objective_integrates(o, &e);
         return squares(m, s, &mse, e.iteration, value, gradient);
