@@ -94,7 +94,7 @@ static int run_rounds(struct round *r, bool *done)
             l->theta[r->place[i]] = r->x[i];
         *done = end == MAXIMISE_STOPPED;
         if (*done && r->resting) l->ended = GSV_ENDED_ITERATIONS;
-        if (*done || end == MAXIMISE_CONVERGED || value - r->first < GAIN)
+        if (*done || end != MAXIMISE_ITERATIONS || value - r->first < GAIN)
             return 0;
     }
     l->ended = GSV_ENDED_ITERATIONS;

@@ -263,6 +263,17 @@ int gp_sites_place(struct gp_sites *s, const gsv_model *m)
     return status;
 }
 
+int gp_sites_squares(struct gp_sites *s, const gsv_model *m, double *squares)
+{
+    int status = gp_sites_place(s, m);
+    *squares = 0.0;
+    for (size_t i = 0; !status && i < m->spec->dim * s->count; i++) {
+        double dy = s->state[2 * i + 1] - s->state[2 * i];
+        *squares += dy * dy / s->gaps.gap[s->gap[i % s->count]].length;
+    }
+    return status;
+}
+
 int gp_sites_rows(struct gp_sites *s, const gsv_model *m, size_t gp,
                   struct gp_rows *r)
 {
