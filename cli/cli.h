@@ -66,7 +66,7 @@ struct args {
     const char *against, *from, *quantiles, *residuals;
     size_t rolling, draws;
     double ahead;
-    bool parameters;
+    bool parameters, mean;
     size_t paths, steps; /* 0 where not given */
     size_t tracks, threads, points;
     double step, tolerance;
@@ -241,6 +241,17 @@ int print_estimates(const gsv_model *m, const gsv_record *r);
 void say_warnings(const gsv_record *r);
 
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path);
+
+/* --- functions.c --------------------------------------------------------- */
+
+/* A note whether functions were drawn from a fit's posterior, where there is
+ * one, or are at its mean, and a warning where rows of the series are outside
+ * of a gp's grid; or both into an object, as "functions" and "warnings". 0, or
+ * a message. */
+int say_functions(const struct args *a, const gsv_model *m, const gsv_series *s,
+                  bool drawn);
+int put_functions(json_t *j, const gsv_model *m, const gsv_series *s,
+                  bool drawn);
 
 /* --- draft.c ------------------------------------------------------------ */
 

@@ -217,6 +217,8 @@ static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
         print_flagged(s, o, r, list);
     }
     code = report_residuals(a, m, s, json);
+    if (!code) code = say_functions(a, m, s, false);
+    if (!code && json) code = put_functions(json, m, s, false);
     if (json && code) json_decref(json);
     else if (json) code = print_json(json);
     free(list);

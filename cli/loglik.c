@@ -38,6 +38,17 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     return j;
 }
 
+static int report_json(const gsv_model *m, const gsv_series *s,
+                       const gsv_options *o, const gsv_result *r)
+{
+    json_t *j = result_json(m, o, r);
+    if (put_functions(j, m, s, false)) {
+        json_decref(j);
+        return EXIT_NUMBERS;
+    }
+    return print_json(j);
+}
+
 /* --- For people --------------------------------------------------------- */
 
 static const gsv_gap *worst_gap(const gsv_result *r)
@@ -153,9 +164,9 @@ int loglik_run(const struct args *a)
         code = complain_last();
         goto done;
     }
-    code = a->json ? print_json(result_json(m, &o, &r))
-                   : print_table(m, s, &o, &r);
+    code = a->json ? report_json(m, s, &o, &r) : print_table(m, s, &o, &r);
     if (!a->quiet) warn(&o, &r);
+    if (!code) code = say_functions(a, m, s, false);
 done:
     gsv_result_free(&r);
     gsv_series_free(s);

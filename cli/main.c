@@ -20,7 +20,10 @@ const struct verb VERBS[] = {
      "in the columns of the data; '--x0 normal' draws the states from the\n"
      "standard normal law, again where they are outside of their domain.\n"
      "Observations (obs) are drawn from their laws in every row; latent\n"
-     "states are written, too, and start by their init without --x0.\n",
+     "states are written, too, and start by their init without --x0.\n"
+     "Of a fit with a gp every track has a function of its own, drawn from "
+     "the\n"
+     "posterior.\n",
      "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
      "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
      false, false, false, simulate_run},
@@ -124,7 +127,9 @@ const struct verb VERBS[] = {
      "data,\n"
      "then of --inputs, and are held behind their end. Parameters are taken "
      "as\n"
-     "they are; --parameters draws them by a fit's covariance.\n",
+     "they are; --parameters draws them by a fit's covariance. Functions of a "
+     "gp\n"
+     "are drawn from the fit's posterior, one for each draw.\n",
      "  girsanov predict lorenz.fit data.csv --ahead 2 -o ahead.csv\n"
      "  girsanov predict lorenz.fit data.csv --from 8 --plot ahead.svg\n"
      "  girsanov predict lorenz.fit data.csv --rolling 5\n",

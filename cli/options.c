@@ -56,6 +56,8 @@ static const struct option OPTIONS[] = {
      "of the forecasts (0.05,0.25,0.5,0.75,0.95)"},
     {"--parameters", NULL, PREDICT, FLAG, AT(parameters), NULL,
      "draw the parameters, too, by a fit's covariance (at the estimates)"},
+    {"--mean", NULL, SIMULATE | PREDICT, FLAG, AT(mean), NULL,
+     "a gp's functions at their posterior mean (each path draws its own)"},
     {"--residuals", NULL, DIAGNOSE, TEXT, AT(residuals), "FILE",
      "CSV of the residuals: series,time,NAME_pit,NAME_z"},
     {"--draws", NULL, PREDICT | DIAGNOSE, COUNT, AT(draws), "N",

@@ -324,7 +324,14 @@ static int report(const struct view *v)
     if (!code && a->plot) code = plot_view(v);
     if (code) return code;
     say_health(v);
-    if (a->json) return print_json(view_json(v));
+    if (say_functions(a, v->model, v->data, false)) return EXIT_NUMBERS;
+    if (a->json) {
+        json_t *j = view_json(v);
+        code = put_functions(j, v->model, v->data, false);
+        if (!code) return print_json(j);
+        json_decref(j);
+        return code;
+    }
     if (!a->quiet && a->output && strcmp(a->output, "-"))
         fprintf(stderr, "wrote %s: %zu %s\n", a->output,
                 v->result.rows * (a->draws ? a->draws : 1), "rows");

@@ -92,6 +92,7 @@ static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
     q->o.ahead = a->ahead;
     q->o.rolling = a->rolling;
     q->o.parameters = a->parameters;
+    q->o.mean = a->mean;
     q->o.points = a->support;
     q->o.seed = a->seed;
     q->o.threads = a->threads;
@@ -296,7 +297,7 @@ static json_t *prediction_json(const struct args *a, const struct ask *q,
 
 /* Forecasts go to standard output where nothing else does: scores are for
  * people, unless CSV is asked for there. */
-static int report(const struct args *a, const struct ask *q,
+static int report(const struct args *a, const gsv_model *m, const struct ask *q,
                   const gsv_prediction *p)
 {
     bool to_standard = a->output && !strcmp(a->output, "-");
@@ -307,10 +308,15 @@ static int report(const struct args *a, const struct ask *q,
                           : write_forecasts(q, p, a->output);
     if (!code && a->plot) code = predict_plot(q, p, a->plot);
     if (code) return code;
-    if (a->json) code = print_json(prediction_json(a, q, p));
+    json_t *j = a->json ? prediction_json(a, q, p) : NULL;
+    if (j && put_functions(j, m, q->data, !a->mean)) {
+        json_decref(j);
+        return EXIT_NUMBERS;
+    }
+    if (j) code = print_json(j);
     else if (p->scores && !to_standard) print_scores(p);
     say_notes(a, p);
-    return code;
+    return code ? code : say_functions(a, m, q->data, !a->mean);
 }
 
 static int run_with(const struct args *a, const gsv_model *m, struct ask *q)
@@ -319,7 +325,7 @@ static int run_with(const struct args *a, const gsv_model *m, struct ask *q)
     int code = make_ask(a, m, q);
     if (code) return code;
     if (gsv_predict(m, q->data, &q->o, &p)) return complain_last();
-    code = report(a, q, &p);
+    code = report(a, m, q, &p);
     gsv_prediction_free(&p);
     return code;
 }

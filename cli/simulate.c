@@ -75,16 +75,19 @@ gsv_series *read_inputs(const struct args *a, const gsv_model *m)
     return s;
 }
 
-static int write_result(const struct args *a, const gsv_series *s)
+static int write_result(const struct args *a, const gsv_model *m,
+                        const gsv_series *s)
 {
     const char *path = a->output ? a->output : "-";
     if (gsv_series_write(s, path)) return complain_last();
+    if (say_functions(a, m, s, !a->mean)) return EXIT_NUMBERS;
     if (a->json) {
         json_t *j = json_object();
         json_object_set_new(j, "output", json_string(path));
         json_object_set_new(j, "tracks", json_count(s->tracks));
         json_object_set_new(j, "rows", json_count(s->rows));
         json_object_set_new(j, "seed", json_count(a->seed));
+        if (put_functions(j, m, s, !a->mean)) return EXIT_NUMBERS;
         return print_json(j);
     }
     if (!a->quiet && strcmp(path, "-"))
@@ -108,11 +111,12 @@ static int run_with(const struct args *a, const gsv_model *m)
     o.time = time;
     o.tracks = a->tracks;
     o.step = a->step;
+    o.mean = a->mean;
     o.seed = a->seed;
     o.threads = a->threads;
     if (!code) {
         s = gsv_simulate(m, &o);
-        code = s ? write_result(a, s) : complain_last();
+        code = s ? write_result(a, m, s) : complain_last();
     }
     free(time);
     free(start);

@@ -187,6 +187,10 @@ const char *gsv_model_text(const gsv_model *m);
 char *gsv_model_describe(const gsv_model *m);
 void gsv_text_free(char *text);
 
+/* A line for every gp that rows of the data are outside of the grid of, with
+ * how many; empty where there is none. Yours: gsv_text_free. */
+char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
+
 /* --- Simulation ----------------------------------------------------------- */
 
 enum gsv_scheme { GSV_EULER, GSV_MILSTEIN, GSV_HEUN, GSV_SRK };
@@ -205,6 +209,8 @@ typedef struct gsv_simulate_options {
     enum gsv_scheme scheme;
     const gsv_series *input; /* covariates by name, first track for all; */
                              /* and what laws do not say (below)         */
+    bool mean; /* functions of a fit at their posterior mean; else every track
+                * has its own, drawn: gsv_functions_draw()'s of its number   */
     uint64_t seed;
     size_t threads; /* 0 for all */
 } gsv_simulate_options;
@@ -560,7 +566,7 @@ int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
                         const double *x, const double *input, double *sd);
 
 /* Sets the functions of m, which is of the same text, to a draw from the
- * posterior: number `draw` of the seed's. */
+ * posterior: number `draw`, from 0 on, of the seed's. */
 int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
                        uint64_t draw);
 
@@ -593,6 +599,8 @@ typedef struct gsv_predict_options {
     const double *quantile;
     bool parameters; /* draws them, too, from the normal law of a fit's
                       * estimates; not with rolling                         */
+    bool mean;       /* functions of a fit at their posterior mean; else
+                      * every draw has its own, the same from all places    */
     size_t points;   /* for latent states, at each row; 0: chosen           */
     uint64_t seed;   /* 1                                                   */
     size_t threads;  /* 0 for all; any number gives the same bits           */
@@ -624,6 +632,7 @@ typedef struct gsv_prediction {
     size_t scores;
     gsv_score *score;
     bool held; /* whether inputs end before the forecasts do, and are held   */
+    size_t functions; /* drawn from a fit's posterior, in turn; 0: none      */
 } gsv_prediction;
 
 /* The laws of what comes after the known rows of each track, by simulation from

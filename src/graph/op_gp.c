@@ -226,22 +226,37 @@ INLINE double dot(const double *a, const double *b)
 
 /* --- The operation ------------------------------------------------------- */
 
+/* The values at the nodes and the features' weights, all outputs of them, that
+ * point j sees. */
+INLINE const double *values_of(const struct apply *a, size_t j)
+{
+    return a->own[0] ? a->own[0] + j * a->own_stride : a->in[1].value;
+}
+
+INLINE const double *weights_of(const struct apply *a, const struct plan *p,
+                                size_t j)
+{
+    if (!p->features) return NULL;
+    return a->own[1] ? a->own[1] + j * a->own_stride : a->in[3].value;
+}
+
 INLINE void forward_points(const struct apply *a, const struct plan *p,
                            size_t axes)
 {
     struct around at;
     size_t P = a->P, n = p->h->outputs;
     for (size_t j = 0; j < P; j++) {
+        const double *value = values_of(a, j), *weight = weights_of(a, p, j);
         look_around(p, axes, a->in[0].value + j, P, false, &at);
         for (size_t i = 0; i < n; i++) {
-            const double *v = a->in[1].value + i * p->nodes;
+            const double *v = value + i * p->nodes;
             double sum[4] = {0.0};
             for (size_t r = 0; r < rows_of(axes); r++)
                 for (size_t l = 0; l < 4; l++)
                     sum[l] += at.factor[r] * v[at.row[r] + l];
             double y = dot(sum, at.last);
             for (size_t f = 0; f < p->features; f++)
-                y += a->in[3].value[i * p->features + f] * at.feature[f];
+                y += weight[i * p->features + f] * at.feature[f];
             a->out.value[i * P + j] = y;
         }
     }
@@ -341,10 +356,11 @@ INLINE void jvp_points(const struct apply *a, const struct plan *p, size_t axes)
     struct around at;
     size_t P = a->P;
     for (size_t j = 0; j < P; j++) {
+        const double *value = values_of(a, j), *weight = weights_of(a, p, j);
         look_around(p, axes, a->in[0].value + j, P, true, &at);
         turn(p, axes, a->in[0].dot + j, P, &at);
         for (size_t i = 0; i < p->h->outputs; i++) {
-            const double *v = a->in[1].value + i * p->nodes;
+            const double *v = value + i * p->nodes;
             double still[4] = {0.0}, moved[4] = {0.0};
             for (size_t r = 0; r < rows_of(axes); r++)
                 for (size_t l = 0; l < 4; l++) {
@@ -353,8 +369,7 @@ INLINE void jvp_points(const struct apply *a, const struct plan *p, size_t axes)
                 }
             double y_dot = dot(moved, at.last) + dot(still, at.last_by);
             for (size_t f = 0; f < p->features; f++)
-                y_dot +=
-                    a->in[3].value[i * p->features + f] * at.feature_by[0][f];
+                y_dot += weight[i * p->features + f] * at.feature_by[0][f];
             a->out.dot[i * P + j] = y_dot;
         }
     }

@@ -24,6 +24,8 @@ struct apply {
     size_t rows, columns;  /* of the first input                   */
     const struct net *net; /* of OP_NET                            */
     const struct gp *gp;   /* of OP_GP                             */
+    const double *own[2];  /* of OP_GP: value and weight of the first point */
+    size_t own_stride;     /* and from one point to the next; or NULL */
     const struct call_spec *call;
     const void *packed; /* of OP_NET: weights, made for a theta */
     void *scratch;      /* see op.scratch                       */

@@ -316,6 +316,18 @@ static struct operand operand(const struct run *r, node n)
     return o;
 }
 
+/* Value and weight of a gp where every point has its own. */
+static void bind_own(const struct run *r, node n, struct apply *a)
+{
+    const struct graph *g = r->program->graph;
+    const struct points *in = r->in;
+    if (!in || !in->own || a->info->uniform) return;
+    a->own_stride = in->own_stride;
+    for (size_t i = 0; 2 * i + 1 < a->info->inputs; i++)
+        a->own[i] = in->own + (g->info[graph_input(g, n, 2 * i + 1)].offset -
+                               in->own_first);
+}
+
 static struct apply bind(const struct run *r, node n, struct operand *in,
                          char *scratch)
 {
@@ -330,6 +342,7 @@ static struct apply bind(const struct run *r, node n, struct operand *in,
     a.out.step = 1;
     a.scratch = scratch;
     a.packed = (char *)r->uniforms->packed + r->program->slot[n].packed;
+    if (a.gp) bind_own(r, n, &a);
     return a;
 }
 

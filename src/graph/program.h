@@ -38,6 +38,11 @@ struct points {
     const double *time;  /* (P)                     */
     const double *input; /* (number of inputs, P)   */
     const double *slope; /* (number of inputs, P)   */
+
+    /* Where gps have numbers of their own at every point, these, from the
+     * parameter own_first on; else NULL. Forward and jvp read them. */
+    const double *own; /* (P, own_stride) */
+    size_t own_first, own_stride;
 };
 
 /* The graph is borrowed. wide: networks in double. */

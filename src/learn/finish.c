@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "learn/gibbs.h"
 #include "sde/fit_record.h"
-#include "sde/gp_rows.h"
 
 /* Under the last estimate an error is to be seen, and its pilots need some
  * paths; networks take longer. */
@@ -181,20 +180,9 @@ static int warn_of_gaps(gsv_record *r)
 /* Rows where a gp is told nothing by its grid. */
 static int warn_of_grids(const struct learner *l, gsv_record *r)
 {
-    const struct spec *s = l->m->spec;
-    int status = 0;
-    for (size_t gp = 0; !status && gp < s->gps; gp++) {
-        struct gp_count n;
-        char line[300];
-        const char *name = s->param[spec_param_at(s, s->gp[gp].value)].name;
-        status = gp_outside(l->m, l->s, gp, &n);
-        if (status || !n.outside) continue;
-        snprintf(line, sizeof line,
-                 "%zu of %zu rows are outside of the grid of '%.*s', where it "
-                 "is back at its prior; give it a wider one by 'over'\n",
-                 n.outside, n.rows, (int)strcspn(name, "."), name);
-        status = fit_record_warn(r, line);
-    }
+    char *lines = gsv_model_outside(l->m, l->s);
+    int status = lines ? fit_record_warn(r, lines) : (int)gsv_last_status();
+    gsv_text_free(lines);
     return status;
 }
 

@@ -13,7 +13,7 @@
 #include "base/random.h"
 
 /* Draws of a block, filled up to whole vectors. */
-enum { BLOCK = 64, VECTOR = 8 };
+enum { BLOCK = FUNCTIONS_BLOCK, VECTOR = 8 };
 
 /* Rows of normal numbers that are drawn at once, or one step's. */
 enum { DRAWN_ROWS = 32 };
@@ -144,6 +144,10 @@ static struct block block_of(struct forecast *f, size_t lane, size_t thread)
     b.seed = mix(f->o.seed, b.origin->number);
     b.w->stepper.P = (b.draws + VECTOR - 1) / VECTOR * VECTOR;
     b.w->stepper.track = b.origin->track;
+    if (f->o.ensemble && f->o.ensemble->rows)
+        ensemble_lend(f->o.ensemble,
+                      (f->o.function + first) % f->o.ensemble->rows,
+                      &b.w->stepper);
     return b;
 }
 

@@ -7,6 +7,7 @@
 #define SDE_FORECAST_H
 
 #include "sde/emit.h"
+#include "sde/ensemble.h"
 #include "sde/guard.h"
 #include "sde/scheme.h"
 
@@ -27,6 +28,8 @@ struct forecast_options {
     double step; /* longest; 0: chosen */
     uint64_t seed;
     size_t threads;
+    const struct ensemble *ensemble; /* of functions, filled; or NULL */
+    size_t function;                 /* the first draw's              */
 };
 
 struct forecast_worker {

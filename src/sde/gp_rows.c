@@ -2,6 +2,8 @@
 #include "sde/gp_rows.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -125,6 +127,38 @@ int gp_outside(const gsv_model *m, const gsv_series *s, size_t gp,
     int status = each_argument(m, s, gp, count, &c);
     *result = c.count;
     return status;
+}
+
+static int write_outside(FILE *out, const gsv_model *m, const gsv_series *s)
+{
+    const struct spec *spec = m->spec;
+    for (size_t gp = 0; gp < spec->gps; gp++) {
+        struct gp_count n;
+        const char *name =
+            spec->param[spec_param_at(spec, spec->gp[gp].value)].name;
+        if (!m->record && !gp_is_placed(m, gp)) continue;
+        int status = gp_outside(m, s, gp, &n);
+        if (status) return status;
+        if (n.outside)
+            fprintf(out,
+                    "%zu of %zu rows are outside of the grid of '%.*s', where "
+                    "it is back at its prior; give it a wider one by 'over'\n",
+                    n.outside, n.rows, (int)strcspn(name, "."), name);
+    }
+    return 0;
+}
+
+char *gsv_model_outside(const gsv_model *m, const gsv_series *s)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return fail_null(GSV_NO_MEMORY, "out of memory");
+    int status = write_outside(out, m, s);
+    if (fclose(out)) status = fail(GSV_NO_MEMORY, "out of memory");
+    if (!status) return text;
+    free(text);
+    return NULL;
 }
 
 /* --- The box ------------------------------------------------------------- */

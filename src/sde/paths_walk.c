@@ -49,8 +49,11 @@ static void scale_noise(const struct strand *w, double time, size_t K,
                 gap_inputs(&e->gaps, w->context->gap->track, time, false,
                            s->step_input + j, s->step_slope + j, n);
         }
-        struct points in = {n, s->dY, s->step_time, s->step_input,
-                            s->step_slope};
+        struct points in = {.P = n,
+                            .state = s->dY,
+                            .time = s->step_time,
+                            .input = s->step_input,
+                            .slope = s->step_slope};
         program_forward(e->step, &e->step_uniforms, &s->step, &in);
         const double *move = program_output(e->step, &s->step, n, 0);
         for (size_t i = 0; i < d; i++)
@@ -131,7 +134,11 @@ static void place_points(const struct strand *w, size_t at, size_t n)
             gap_inputs(&e->gaps, w->context->gap->track, w->time[row], false,
                        s->end_input + j, s->end_slope + j, n);
     }
-    struct points in = {n, s->x, s->end_time, s->end_input, s->end_slope};
+    struct points in = {.P = n,
+                        .state = s->x,
+                        .time = s->end_time,
+                        .input = s->end_input,
+                        .slope = s->end_slope};
     program_forward(e->back, &e->back_uniforms, &s->back, &in);
     const double *x = program_output(e->back, &s->back, n, 0);
     for (size_t j = 0; j < n; j++)

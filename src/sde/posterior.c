@@ -260,22 +260,60 @@ int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
     return status;
 }
 
+/* --- Drawn --------------------------------------------------------------- */
+
+/* What gp_posterior_draw() takes, and in front of it what it draws. */
+static size_t room_of(const struct gp_root *r)
+{
+    return (2 * r->numbers + r->rank) * FUNCTIONS_BLOCK +
+           gp_root_room(r, FUNCTIONS_BLOCK);
+}
+
+size_t functions_room(const gsv_functions *q)
+{
+    size_t most = 0;
+    for (size_t k = 0; k < q->count; k++)
+        if (room_of(&q->f[k].root) > most) most = room_of(&q->f[k].root);
+    return most;
+}
+
+void functions_draw(const gsv_functions *q, uint64_t seed, uint64_t first,
+                    size_t from, size_t stride, double *row, double *room)
+{
+    for (size_t k = 0; k < q->count; k++) {
+        const struct function *f = &q->f[k];
+        const struct gp_spec *s = &q->m->spec->gp[f->gp];
+        size_t G = f->root.nodes, F = f->root.prior.features;
+        const struct random_key key = {
+            .seed = seed, .purpose = RANDOM_FUNCTION, .item = (uint32_t)k};
+        struct gp_posterior own = f->q; /* but for the room */
+        double *w = room;
+        own.room = room + (G + F) * FUNCTIONS_BLOCK;
+        gp_posterior_draw(&own, &key, first, FUNCTIONS_BLOCK, w);
+        for (size_t i = 0; i < FUNCTIONS_BLOCK; i++, w += G + F) {
+            double *to = row + i * stride;
+            memcpy(to + (s->value - from) + f->output * G, w, G * sizeof *w);
+            if (F)
+                memcpy(to + (s->weight - from) + f->output * F, w + G,
+                       F * sizeof *w);
+        }
+    }
+}
+
 int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
                        uint64_t draw)
 {
-    for (size_t k = 0; k < q->count; k++) {
-        struct function *f = &q->f[k];
-        const struct gp_spec *s = &m->spec->gp[f->gp];
-        size_t G = f->root.nodes, F = f->root.prior.features;
-        struct random_key key = {
-            .seed = seed, .purpose = RANDOM_FUNCTION, .item = (uint32_t)k};
-        double *w = NEW(double, G + F);
-        if (!w) return GSV_NO_MEMORY;
-        gp_posterior_draw(&f->q, &key, draw, 1, w);
-        memcpy(m->value + s->value + f->output * G, w, G * sizeof *w);
-        if (F)
-            memcpy(m->value + s->weight + f->output * F, w + G, F * sizeof *w);
-        mem_free(w);
+    size_t n = m->spec->parameters, at = draw % FUNCTIONS_BLOCK;
+    double *room = NEW(double, functions_room(q));
+    double *row = NEW(double, FUNCTIONS_BLOCK *n);
+    bool whole = room && row;
+    for (size_t i = 0; whole && i < FUNCTIONS_BLOCK; i++)
+        memcpy(row + i * n, m->value, n * sizeof *row);
+    if (whole) {
+        functions_draw(q, seed, draw - at, 0, n, row, room);
+        memcpy(m->value, row + at * n, n * sizeof *row);
     }
-    return 0;
+    mem_free(room);
+    mem_free(row);
+    return whole ? 0 : GSV_NO_MEMORY;
 }

@@ -37,6 +37,7 @@ struct predictor {
     struct gaps gaps; /* of all                                        */
     struct filter_rows rows, end; /* of all, of what is known          */
     struct forecast forecast;
+    struct ensemble ensemble; /* functions, in the order of draws      */
     size_t draws;          /* of this forecast: all, or one set's             */
     size_t *column;        /* (columns) of a forecast                        */
     size_t *first;         /* (tracks + 1) rows of the prediction            */
@@ -347,10 +348,17 @@ static int visit(void *user, size_t n, struct origin *origin)
     return status ? status : run_batch(p, taken);
 }
 
+static size_t whole_blocks(size_t draws)
+{
+    return (draws + FUNCTIONS_BLOCK - 1) / FUNCTIONS_BLOCK * FUNCTIONS_BLOCK;
+}
+
 static int run_filter(struct predictor *p, const gsv_model *m)
 {
     gsv_options e = predict_estimator(p->o);
     struct forecast_options f = predict_forecast(p->o, p->draws);
+    f.ensemble = &p->ensemble;
+    f.function = p->set * whole_blocks(p->draws);
     const gsv_series *s = is_rolling(p) ? p->all : p->known;
     int status = forecast_init(&p->forecast, m, p->all, &f, p->times);
     if (!status) {
@@ -528,8 +536,25 @@ static int predictor_init(struct predictor *p)
     return status ? status : make_scores(p);
 }
 
+/* With parameters that are drawn, too, they are still those of the estimates:
+ * a set has a block of them, or more. */
+static int make_functions(struct predictor *p)
+{
+    size_t sets = p->o->parameters ? VALUE_SETS : 1;
+    size_t each = (p->draws + sets - 1) / sets;
+    int status =
+        ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
+                      sets * whole_blocks(each), lanes_threads(p->o->threads));
+    if (status) return status;
+    ensemble_fill(&p->ensemble);
+    p->out->functions =
+        p->ensemble.rows < p->draws ? p->ensemble.rows : p->draws;
+    return 0;
+}
+
 static void predictor_free(struct predictor *p)
 {
+    ensemble_free(&p->ensemble);
     gaps_free(&p->gaps);
     filter_rows_free(&p->rows);
     filter_rows_free(&p->end);
@@ -551,8 +576,9 @@ int gsv_predict(const gsv_model *m, const gsv_series *s,
     if (!status) {
         size_t places = is_rolling(&p) ? p.rows.count * p.times : p.times / 32;
         p.draws = out.draws = predict_draws(o, places);
-        status = o->parameters ? run_sets(&p) : run_filter(&p, m);
+        status = make_functions(&p);
     }
+    if (!status) status = o->parameters ? run_sets(&p) : run_filter(&p, m);
     if (!status) finish_scores(&out);
     predictor_free(&p);
     if (status) gsv_prediction_free(&out);

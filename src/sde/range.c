@@ -131,7 +131,11 @@ static int look_at(struct look *l, const struct gap *gap, size_t n)
             gap_inputs(&e->gaps, gap[i].track, l->time[2 * i + j], j,
                        l->input + 2 * i + j, l->slope + 2 * i + j, P);
     }
-    struct points in = {P, l->x, l->time, l->input, l->slope};
+    struct points in = {.P = P,
+                        .state = l->x,
+                        .time = l->time,
+                        .input = l->input,
+                        .slope = l->slope};
     program_forward(l->domain, &l->uniforms, &l->workspace, &in);
     const double *margin = program_output(l->domain, &l->workspace, P, 0);
     for (size_t k = 0; k < P; k++)

@@ -249,7 +249,10 @@ static struct points points_at(struct stepper *s, double t, bool before,
                            .state = x,
                            .time = s->time,
                            .input = s->input,
-                           .slope = s->slope};
+                           .slope = s->slope,
+                           .own = s->own,
+                           .own_first = s->own_first,
+                           .own_stride = s->own_stride};
 }
 
 const double *stepper_run(struct stepper *s, const struct function *f,

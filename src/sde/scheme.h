@@ -38,9 +38,11 @@ void field_free(struct field *f);
 /* A block of P tracks on its way; one for each thread. */
 struct stepper {
     const struct field *field;
-    size_t P;     /* up to the capacity that it was made for */
-    size_t track; /* of the inputs: 0 unless it is set    */
-    double *x;    /* (dim, P): where the tracks are          */
+    size_t P;          /* up to the capacity that it was made for */
+    size_t track;      /* of the inputs: 0 unless it is set    */
+    double *x;         /* (dim, P): where the tracks are          */
+    const double *own; /* gps' numbers as in struct points, or NULL */
+    size_t own_first, own_stride;
 
     struct workspace drift, diffusion, inside, to_state, to_data;
     struct arena arena;

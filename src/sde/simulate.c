@@ -13,13 +13,14 @@
 #include "base/lanes.h"
 #include "base/random.h"
 #include "sde/emit.h"
+#include "sde/ensemble.h"
 #include "sde/guard.h"
 #include "sde/scheme.h"
 #include "sde/simulate.h"
 
 /* Tracks of a block. The last block is filled up to whole vectors, so that no
  * track ever goes through the scalar rest of a loop. */
-enum { BLOCK = 64, VECTOR = 8 };
+enum { BLOCK = FUNCTIONS_BLOCK, VECTOR = 8 };
 
 /* Normal numbers come in fours, so several steps' are drawn at once: this many
  * rows or one step's. */
@@ -56,6 +57,7 @@ struct simulation {
     const struct scheme *scheme;
     struct field field;
     struct emitter emitter;
+    struct ensemble ensemble; /* a block of functions for each thread */
     size_t d, noises;
     double *mean, *deviation; /* (dim) the first states' where none are given */
     bool random_start;        /* whether a deviation is above 0 */
@@ -117,7 +119,7 @@ static int make_values(struct simulation *s)
     return s->value ? 0 : GSV_NO_MEMORY;
 }
 
-static int make_workers(struct simulation *s)
+static int make_workers(struct simulation *s, const gsv_model *m)
 {
     size_t whole = (s->o->tracks + VECTOR - 1) / VECTOR * VECTOR;
     size_t P = whole < BLOCK ? whole : BLOCK, step_rows = 2 * s->noises;
@@ -128,6 +130,9 @@ static int make_workers(struct simulation *s)
     s->loss = NEW(struct loss, s->blocks);
     s->worker = NEW(struct worker, s->threads);
     if (!s->loss || !s->worker) return GSV_NO_MEMORY;
+    int status = ensemble_init(&s->ensemble, m, s->o->mean, s->o->seed,
+                               s->threads * BLOCK, s->threads);
+    if (status) return status;
     for (size_t i = 0; i < s->threads; i++) {
         struct worker *w = &s->worker[i];
         w->z = NEW(double, s->drawn *step_rows *P);
@@ -186,7 +191,7 @@ static int simulation_init(struct simulation *s, const gsv_model *m,
     if (!status)
         status = emitter_init(&s->emitter, m, o->input, o->times, o->time);
     if (!status) status = make_values(s);
-    if (!status) status = make_workers(s);
+    if (!status) status = make_workers(s, m);
     return status;
 }
 
@@ -203,6 +208,7 @@ static void simulation_free(struct simulation *s)
     mem_free(s->value);
     mem_free(s->mean);
     mem_free(s->deviation);
+    ensemble_free(&s->ensemble);
     emitter_free(&s->emitter);
     field_free(&s->field);
 }
@@ -429,6 +435,8 @@ static void block_run(void *context, size_t block, size_t thread)
 {
     struct simulation *s = context;
     struct block b = block_of(s, block, thread);
+    ensemble_draw(&s->ensemble, b.first, thread * BLOCK, thread);
+    ensemble_lend(&s->ensemble, thread * BLOCK, &b.w->stepper);
     bool alive = start_tracks(&b);
     for (size_t k = 0; alive && k < s->o->times; k++)
         alive =

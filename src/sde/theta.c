@@ -258,6 +258,7 @@ int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
             return GSV_BAD_INPUT;
     for (size_t i = 0; i < count; i++)
         m->value[p->offset + first + i] = value_for(p, count, n, value, i);
+    if (p->gp) tensors_free(&m->posterior); /* no longer the posterior of it */
     return 0;
 }
 
