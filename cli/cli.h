@@ -64,7 +64,7 @@ struct args {
     const char *at, *grid, *plot;
     const char *param, *range;
     const char *against, *from, *quantiles, *residuals;
-    size_t rolling, draws;
+    size_t rolling, draws, functions;
     double ahead;
     bool parameters, mean;
     size_t paths, steps; /* 0 where not given */
