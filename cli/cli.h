@@ -68,7 +68,7 @@ struct args {
     const char *gaps, *objectives, *init;
     size_t repeats;
     bool all;
-    size_t rolling, draws;
+    size_t rolling, draws, functions;
     double ahead;
     bool parameters, mean;
     size_t paths, steps; /* 0 where not given */

@@ -16,6 +16,15 @@ int block_field(const struct block *b, const gsv_model *m)
     return 0;
 }
 
+int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q)
+{
+    const double *input =
+        gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
+    if (q && gsv_functions_drift(q, b->n, b->time, b->value, input, b->sd))
+        return complain_last();
+    return 0;
+}
+
 int block_init(struct block *b, const gsv_model *m, size_t n)
 {
     size_t dim = gsv_model_dim(m), columns = gsv_model_columns(m);
@@ -122,15 +131,6 @@ static int find_posterior(const gsv_model *m, gsv_functions **q)
     return *q ? 0 : complain_last();
 }
 
-static int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q)
-{
-    const double *input =
-        gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
-    if (q && gsv_functions_drift(q, b->n, b->time, b->value, input, b->sd))
-        return complain_last();
-    return 0;
-}
-
 static void put_header(const gsv_model *m, const struct place *p, FILE *out)
 {
     const char *const *name = gsv_model_column(m);
@@ -180,23 +180,53 @@ static size_t block_points(const gsv_model *m)
     return n < 1 ? 1 : n > 4096 ? 4096 : n;
 }
 
-static int put_table(const gsv_model *m, const struct place *p, FILE *out)
+/* Up to so many points from the first on. */
+static void fill_block(const struct place *p, size_t first, size_t most,
+                       struct block *b)
+{
+    b->n = p->count - first < most ? p->count - first : most;
+    if (p->points.cell) points_fill(&p->points, first, b->n, b->time, b->value);
+    else grid_fill(&p->grid, first, b->n, b->time, b->value);
+}
+
+static int put_table(const gsv_model *m, gsv_functions *q,
+                     const struct place *p, FILE *out)
 {
     struct block b = {0};
-    gsv_functions *q;
     size_t most = block_points(m);
     if (block_init(&b, m, most)) return EXIT_NUMBERS;
-    int code = find_posterior(m, &q);
+    int code = 0;
     put_header(m, p, out);
     for (size_t i = 0; i < p->count && !code && !ferror(out); i += b.n) {
-        b.n = p->count - i < most ? p->count - i : most;
-        if (p->points.cell) points_fill(&p->points, i, b.n, b.time, b.value);
-        else grid_fill(&p->grid, i, b.n, b.time, b.value);
+        fill_block(p, i, most, &b);
         code = block_field(&b, m);
         if (!code) code = block_sd(&b, m, q);
         if (!code) put_block(m, p, &b, out);
     }
-    gsv_functions_free(q);
+    free(b.time);
+    return code;
+}
+
+/* A warning where points are outside of a gp's grid. */
+static int warn_outside(const gsv_model *m, const struct place *p)
+{
+    struct block b = {0};
+    size_t most = block_points(m), outside = 0;
+    int code = block_init(&b, m, most);
+    for (size_t i = 0; i < p->count && !code; i += b.n) {
+        fill_block(p, i, most, &b);
+        const double *input =
+            gsv_model_inputs(m) ? b.value + gsv_model_dim(m) * b.n : NULL;
+        size_t found;
+        if (gsv_model_outside_at(m, b.n, b.time, b.value, input, &found))
+            code = complain_last();
+        else outside += found;
+    }
+    if (!code && outside)
+        fprintf(stderr,
+                "warning: %zu of %zu points are outside of a gp's grid, where "
+                "its function is back at its prior\n",
+                outside, p->count);
     free(b.time);
     return code;
 }
@@ -204,12 +234,12 @@ static int put_table(const gsv_model *m, const struct place *p, FILE *out)
 /* --- The verb ----------------------------------------------------------- */
 
 static int write_table(const struct args *a, const gsv_model *m,
-                       const struct place *p)
+                       gsv_functions *q, const struct place *p)
 {
     struct draft d;
     if (a->plot && !a->output) return 0;
     if (draft_open(&d, a->output)) return EXIT_INPUT;
-    int code = put_table(m, p, d.out);
+    int code = put_table(m, q, p, d.out);
     int closed = draft_close(&d, !code);
     return code ? code : closed;
 }
@@ -244,10 +274,14 @@ int field_run(const struct args *a)
     if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
+    gsv_functions *q = NULL;
     int code = find_place(a, m, &p);
-    if (!code && a->plot) code = field_plot(m, &p.grid, p.data, a->plot);
-    if (!code) code = write_table(a, m, &p);
+    if (!code) code = find_posterior(m, &q);
+    if (!code && a->plot) code = field_plot(m, q, &p.grid, p.data, a->plot);
+    if (!code) code = write_table(a, m, q, &p);
+    if (!code && !a->quiet) code = warn_outside(m, &p);
     if (!code) code = report(a, &p);
+    gsv_functions_free(q);
     place_free(&p);
     gsv_model_free(m);
     return code;

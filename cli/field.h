@@ -73,9 +73,13 @@ int block_init(struct block *b, const gsv_model *m, size_t n);
 /* The field at the block's points; 0, or a message. */
 int block_field(const struct block *b, const gsv_model *m);
 
+/* The deviation of the drift there, by functions that are not known for sure;
+ * nothing where q is NULL. */
+int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q);
+
 /* A picture of the field over the grid's ranges, with the points of the data
- * where there are any. */
-int field_plot(const gsv_model *m, const struct grid *g, const gsv_series *data,
-               const char *path);
+ * and a posterior q where there are any. */
+int field_plot(const gsv_model *m, gsv_functions *q, const struct grid *g,
+               const gsv_series *data, const char *path);
 
 #endif

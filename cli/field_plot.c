@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of a field. Over one state: drift and noise as curves. Over two:
- * arrows of the drift, all of one length, coloured by speed. Over three: three
- * such planes, through the middle of what they leave out. What does not vary
- * is in the middle of its axis. */
+/* Pictures of a field. Over one state: drift and noise as curves, with a band
+ * of 2 standard deviations around a drift that is not known for sure. Over two:
+ * arrows of the drift, all of one length, coloured by speed, or by the standard
+ * deviation of the drift where it has one. Over three: three such planes,
+ * through the middle of what they leave out. What does not vary is in the
+ * middle of its axis. */
 #include "field.h"
 
 #include <math.h>
@@ -19,6 +21,7 @@ enum {
 /* What a picture is of, the points that are looked at, and where it goes. */
 struct canvas {
     const gsv_model *m;
+    gsv_functions *q; /* or NULL */
     const struct grid *grid;
     const gsv_series *data;
     FILE *to;
@@ -56,6 +59,16 @@ static void put_data(const struct canvas *c, size_t x, size_t y)
     fputs("EOD\n", c->to);
 }
 
+/* The field at the points, and its deviations: 0 where it is known. */
+static int look(struct canvas *c)
+{
+    for (size_t i = 0; !c->q && i < c->dim * c->at.n; i++)
+        c->at.sd[i] = 0.0;
+    if (block_field(&c->at, c->m) || block_sd(&c->at, c->m, c->q))
+        return EXIT_NUMBERS;
+    return 0;
+}
+
 /* --- Over one state ------------------------------------------------------ */
 
 /* How strongly the noises together move state i at point k. */
@@ -81,21 +94,33 @@ static int put_curves(struct canvas *c, size_t x, struct reach *reach)
     go_to_middle(c, n);
     for (size_t k = 0; k < n; k++)
         c->at.value[x * n + k] = spread(a->low, a->high, k, n);
-    if (block_field(&c->at, c->m)) return EXIT_NUMBERS;
+    if (look(c)) return EXIT_NUMBERS;
     fputs("$curve << EOD\n", c->to);
     for (size_t k = 0; k < n; k++) {
         fprintf(c->to, "%.8g", c->at.value[x * n + k]);
         for (size_t i = 0; i < c->dim && i < CURVES; i++) {
             double f = c->at.f[i * n + k], g = strength(c, i, k, n);
-            if (isfinite(f)) reach->low = fmin(reach->low, f);
-            if (isfinite(f)) reach->high = fmax(reach->high, f);
+            double band = 2.0 * c->at.sd[i * n + k];
+            if (isfinite(f)) reach->low = fmin(reach->low, f - band);
+            if (isfinite(f)) reach->high = fmax(reach->high, f + band);
             if (isfinite(g)) reach->noise = fmax(reach->noise, g);
-            fprintf(c->to, " %.8g %.8g", f, g);
+            fprintf(c->to, " %.8g %.8g %.8g", f, g, band);
         }
         putc('\n', c->to);
     }
     fputs("EOD\n", c->to);
     return 0;
+}
+
+static void plot_bands(const struct canvas *c, size_t count)
+{
+    for (size_t i = 0; c->q && i < count; i++) {
+        size_t f = 2 + 3 * i, band = f + 2;
+        fprintf(c->to,
+                "$curve using 1:($%zu-$%zu):($%zu+$%zu) with filledcurves lt "
+                "%zu fs transparent solid 0.18 noborder notitle, ",
+                f, band, f, band, i + 1);
+    }
 }
 
 /* A panel of curves; offset 0 is drift, 1 noise. */
@@ -109,9 +134,10 @@ static void plot_panel(const struct canvas *c, size_t offset)
             "$data using 1:(foot):(0):(tick) with vectors nohead lw 0.5 lc rgb "
             "'#999999' notitle, ",
             c->to);
+    if (!offset) plot_bands(c, count);
     for (size_t i = 0; i < count; i++)
         fprintf(c->to, "%s$curve using 1:%zu with lines lt %zu title '%s'",
-                i ? ", " : "", 2 + 2 * i + offset, i + 1, name[i]);
+                i ? ", " : "", 2 + 3 * i + offset, i + 1, name[i]);
     putc('\n', c->to);
 }
 
@@ -130,9 +156,9 @@ static int plot_line(struct canvas *c, size_t x)
             "spacing 0.06\n"
             "set xzeroaxis lw 1 dt 1 lc rgb '#888888'\n"
             "foot = %.8g\ntick = %.8g\nset yrange [foot:%.8g]\n"
-            "set format x ''\nset ylabel 'drift'\n",
+            "set format x ''\nset ylabel '%s'\n",
             a->low, a->high, r.low - 0.12 * tall, 0.04 * tall,
-            r.high + 0.08 * tall);
+            r.high + 0.08 * tall, c->q ? "drift, +- 2 sd" : "drift");
     plot_panel(c, 0);
     fprintf(c->to,
             "set yrange [0:%.8g]\nset format x\nset xlabel '%s'\n"
@@ -149,10 +175,15 @@ struct plane {
     size_t x, y; /* columns */
 };
 
-/* The arrows of a plane as $arrowsP, centred on their points; the fastest
- * speed in it raises *top. */
+/* Of the colours. */
+struct scale {
+    double low, high;
+};
+
+/* The arrows of a plane as $arrowsP, centred on their points; *scale widens to
+ * their colours. */
 static int put_arrows(struct canvas *c, struct plane p, size_t number,
-                      double *top)
+                      struct scale *scale)
 {
     const struct axis *a = &c->grid->axis[p.x], *b = &c->grid->axis[p.y];
     size_t n = ARROWS * ARROWS;
@@ -162,17 +193,20 @@ static int put_arrows(struct canvas *c, struct plane p, size_t number,
         c->at.value[p.x * n + k] = spread(a->low, a->high, k % ARROWS, ARROWS);
         c->at.value[p.y * n + k] = spread(b->low, b->high, k / ARROWS, ARROWS);
     }
-    if (block_field(&c->at, c->m)) return EXIT_NUMBERS;
+    if (look(c)) return EXIT_NUMBERS;
     fprintf(c->to, "$arrows%zu << EOD\n", number);
     for (size_t k = 0; k < n; k++) {
         double u = c->at.f[p.x * n + k], v = c->at.f[p.y * n + k];
         double length = hypot(u / wide, v / tall) / (0.85 / ARROWS);
         if (!isfinite(length) || !(length > 0.0)) continue;
         double dx = u / length, dy = v / length;
-        *top = fmax(*top, hypot(u, v));
+        double colour = hypot(u, v);
+        if (c->q) colour = hypot(c->at.sd[p.x * n + k], c->at.sd[p.y * n + k]);
+        scale->high = fmax(scale->high, colour);
+        scale->low = fmin(scale->low, colour);
         fprintf(c->to, "%.8g %.8g %.8g %.8g %.8g\n",
                 c->at.value[p.x * n + k] - 0.5 * dx,
-                c->at.value[p.y * n + k] - 0.5 * dy, dx, dy, hypot(u, v));
+                c->at.value[p.y * n + k] - 0.5 * dy, dx, dy, colour);
     }
     fputs("EOD\n", c->to);
     return 0;
@@ -209,18 +243,35 @@ static void title_plane(const struct canvas *c, struct plane p)
     fputs("' textcolor rgb '#333333'\n", c->to);
 }
 
+/* Deviations are by their logarithm: they go from what data say to the prior.
+ */
+static void set_colours(const struct canvas *c, struct scale s)
+{
+    if (c->q && s.low > 0.0 && s.high < INFINITY) {
+        bool wide = s.high > 1.01 * s.low;
+        fprintf(c->to,
+                "set logscale cb\nset cbrange [%.8g:%.8g]\n"
+                "set cblabel 'sd of the drift'\n",
+                wide ? s.low : 0.9 * s.low, wide ? s.high : 1.1 * s.high);
+        return;
+    }
+    fprintf(c->to, "set cbrange [0:%.8g]\nset cblabel '%s'\n",
+            s.high > 0.0 ? s.high : 1.0, c->q ? "sd of the drift" : "speed");
+}
+
 static int plot_planes(struct canvas *c, const struct plane *p, size_t n)
 {
-    double top = 0.0, right = n > 1 ? 0.915 : 0.86;
+    struct scale scale = {.low = INFINITY};
+    double right = n > 1 ? 0.915 : 0.86;
     for (size_t i = 0; i < n; i++)
-        if (put_arrows(c, p[i], i, &top)) return EXIT_NUMBERS;
-    if (!(top > 0.0)) top = 1.0;
+        if (put_arrows(c, p[i], i, &scale)) return EXIT_NUMBERS;
+    set_colours(c, scale);
     fprintf(c->to,
-            "unset key\nset cbrange [0:%.8g]\nset cblabel 'speed'\n"
+            "unset key\n"
             "set multiplot layout 1,%zu margins %g,%g,%g,%g spacing 0.065\n"
             "set colorbox user origin screen %g,%g size screen %g,%g "
             "noborder\n",
-            top, n, n > 1 ? 0.05 : 0.1, right, n > 1 ? 0.15 : 0.11,
+            n, n > 1 ? 0.05 : 0.1, right, n > 1 ? 0.15 : 0.11,
             n > 1 ? 0.91 : 0.95, right + 0.018, n > 1 ? 0.15 : 0.11,
             n > 1 ? 0.009 : 0.02, n > 1 ? 0.76 : 0.84);
     for (size_t i = 0; i < n; i++) {
@@ -243,10 +294,11 @@ static size_t varied(const struct canvas *c, size_t state[3])
     return n;
 }
 
-int field_plot(const gsv_model *m, const struct grid *g, const gsv_series *data,
-               const char *path)
+int field_plot(const gsv_model *m, gsv_functions *q, const struct grid *g,
+               const gsv_series *data, const char *path)
 {
     struct canvas c = {.m = m,
+                       .q = q,
                        .grid = g,
                        .data = data,
                        .dim = gsv_model_dim(m),

@@ -38,10 +38,85 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     return j;
 }
 
+/* --- Over functions ------------------------------------------------------- */
+
+/* Of every gap the mean density over functions drawn from a fit's posterior. */
+struct predictive {
+    size_t draws, groups;
+    double *top, *sum, *square; /* (groups) log of the largest; in its unit */
+    double loglik, error;
+};
+
+static void predictive_add(struct predictive *p, const gsv_result *r)
+{
+    for (size_t i = 0; i < p->groups; i++) {
+        double l = r->gap[i].loglik, fall = exp(p->top[i] - fmax(l, p->top[i]));
+        p->top[i] = fmax(l, p->top[i]);
+        double w = exp(l - p->top[i]);
+        p->sum[i] = fall * p->sum[i] + w;
+        p->square[i] = fall * fall * p->square[i] + w * w;
+    }
+}
+
+/* The error by the delta method, as if gaps had draws of their own. */
+static void predictive_end(struct predictive *p)
+{
+    double n = (double)p->draws, variance = 0.0;
+    for (size_t i = 0; i < p->groups; i++) {
+        double mean = p->sum[i] / n, square = p->square[i] / n;
+        p->loglik += p->top[i] + log(mean);
+        variance += fmax(square / (mean * mean) - 1.0, 0.0) / n;
+    }
+    p->error = sqrt(variance);
+}
+
+static int predictive_init(struct predictive *p, size_t draws, size_t groups)
+{
+    *p = (struct predictive){.draws = draws, .groups = groups};
+    p->top = malloc(3 * groups * sizeof *p->top);
+    if (!p->top) return complain_memory();
+    p->sum = p->top + groups;
+    p->square = p->sum + groups;
+    for (size_t i = 0; i < groups; i++) {
+        p->top[i] = -INFINITY;
+        p->sum[i] = p->square[i] = 0.0;
+    }
+    return 0;
+}
+
+static int predict_data(const struct args *a, const gsv_model *m,
+                        const gsv_series *s, gsv_options o, size_t groups,
+                        struct predictive *p)
+{
+    gsv_functions *q = gsv_functions_new(m);
+    gsv_model *drawn = q ? open_model(a, a->model) : NULL;
+    int code = drawn ? predictive_init(p, a->functions, groups) : EXIT_INPUT;
+    if (!q) complain_last();
+    o.gradient = false;
+    for (size_t i = 0; i < a->functions && !code; i++) {
+        gsv_result r = {0};
+        if (gsv_functions_draw(q, drawn, o.seed, i) ||
+            gsv_loglik(drawn, s, &o, &r))
+            code = complain_last();
+        else predictive_add(p, &r);
+        gsv_result_free(&r);
+    }
+    if (!code) predictive_end(p);
+    gsv_model_free(drawn);
+    gsv_functions_free(q);
+    return code;
+}
+
 static int report_json(const gsv_model *m, const gsv_series *s,
-                       const gsv_options *o, const gsv_result *r)
+                       const gsv_options *o, const gsv_result *r,
+                       const struct predictive *p)
 {
     json_t *j = result_json(m, o, r);
+    if (p->draws) {
+        json_object_set_new(j, "predictive", json_number(p->loglik));
+        json_object_set_new(j, "predictive_stderr", json_number(p->error));
+        json_object_set_new(j, "drawn", json_count(p->draws));
+    }
     if (put_functions(j, m, s, false)) {
         json_decref(j);
         return EXIT_NUMBERS;
@@ -110,7 +185,8 @@ static void print_work(const gsv_options *o, const gsv_result *r)
 }
 
 static int print_table(const gsv_model *m, const gsv_series *s,
-                       const gsv_options *o, const gsv_result *r)
+                       const gsv_options *o, const gsv_result *r,
+                       const struct predictive *p)
 {
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
@@ -119,6 +195,9 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     else puts("  (no error from one path)");
     printf("per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
            r->loglik / (double)r->gaps);
+    if (p->draws)
+        printf("over functions  %.*f +- %.*f  (%zu drawn)\n", digits(p->error),
+               p->loglik, digits(p->error), p->error, p->draws);
     if (isfinite(r->discretisation))
         printf("discretisation  %+.*f  from steps twice as long\n", n,
                shown(r->discretisation, n));
@@ -153,6 +232,7 @@ int loglik_run(const struct args *a)
 {
     gsv_options o;
     gsv_result r = {0};
+    struct predictive p = {0};
     gsv_series *s = NULL;
     if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
@@ -164,10 +244,14 @@ int loglik_run(const struct args *a)
         code = complain_last();
         goto done;
     }
-    code = a->json ? report_json(m, s, &o, &r) : print_table(m, s, &o, &r);
+    code = a->functions ? predict_data(a, m, s, o, r.groups, &p) : 0;
+    if (code) goto done;
+    code =
+        a->json ? report_json(m, s, &o, &r, &p) : print_table(m, s, &o, &r, &p);
     if (!a->quiet) warn(&o, &r);
     if (!code) code = say_functions(a, m, s, false);
 done:
+    free(p.top);
     gsv_result_free(&r);
     gsv_series_free(s);
     gsv_model_free(m);

@@ -158,6 +158,9 @@ static const struct option OPTIONS[] = {
      "Algorithm 1 as published: joint, brownian, ito, iid"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(gradient), NULL,
      "the gradient by every parameter (check: compare with differences)"},
+    {"--functions", NULL, LOGLIK, COUNT, AT(functions), "N",
+     "in addition each gap's mean density over N functions of a gp's "
+     "posterior"},
     {"--strict", NULL, DIAGNOSE, FLAG, AT(strict), NULL,
      "exit with code 3 where a gap is flagged"},
     {"--times", NULL, SIMULATE, TEXT, AT(times), "A:B:N",

@@ -195,6 +195,11 @@ void gsv_text_free(char *text);
  * how many; empty where there is none. Yours: gsv_text_free. */
 char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
 
+/* How many points, given as to gsv_model_drift(), are outside of the grid of
+ * any gp. */
+int gsv_model_outside_at(const gsv_model *m, size_t n, const double *time,
+                         const double *x, const double *input, size_t *count);
+
 /* --- Simulation ----------------------------------------------------------- */
 
 enum gsv_scheme { GSV_EULER, GSV_MILSTEIN, GSV_HEUN, GSV_SRK };

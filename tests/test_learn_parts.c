@@ -394,6 +394,27 @@ static void maximise__ends_with_the_best_point_before_a_cliff(void **state)
     }
 }
 
+/* Nothing beyond a box: steps that fail are halved, and a search that was led
+ * astray by them begins again. */
+static double boxed(const struct hill *h, const double *x, double *gradient)
+{
+    if (fabs(x[0]) > h->wall || fabs(x[1]) > h->wall) return NAN;
+    return rosenbrock(h, x, gradient);
+}
+
+static void maximise__finds_the_top_between_walls(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 9; i++) {
+        struct hill h = {.at = boxed, .wall = 1.02};
+        double x[2] = {-1.0 + (double)(i % 3), -1.0 + (double)(i / 3)}, value;
+        enum maximise_end end;
+        assert_int_equal(climb(&h, 2, x, 500, &value, &end), 0);
+        assert_int_equal(end, MAXIMISE_CONVERGED);
+        assert_near(value, 0.0, 1e-11);
+    }
+}
+
 static void maximise__returns_failures(void **state)
 {
     (void)state;
@@ -463,6 +484,7 @@ int main(void)
         cmocka_unit_test(maximise__finds_the_top),
         cmocka_unit_test(maximise__turns_back_at_a_wall),
         cmocka_unit_test(maximise__ends_with_the_best_point_before_a_cliff),
+        cmocka_unit_test(maximise__finds_the_top_between_walls),
         cmocka_unit_test(maximise__returns_failures),
         cmocka_unit_test(maximise__ends_where_it_is_told),
         cmocka_unit_test(maximise__stays_on_the_top),

@@ -81,7 +81,7 @@ static int functions_init(struct evidence *e)
 }
 
 /* Whether a number of theta is learned by E: not values, nor the kernels of
- * functions that have no evidence. */
+ * functions that stay. */
 static bool is_outer(const struct evidence *e, size_t i)
 {
     const struct spec *s = e->l->m->spec;
@@ -95,7 +95,7 @@ static bool is_outer(const struct evidence *e, size_t i)
         bool own =
             p->offset == h->length || p->offset == h->amplitude ||
             (s->graph->gp[gp].degree && p->offset == h->polynomial_amplitude);
-        if (own) return !h->map && is_learned(e->l, gp);
+        if (own) return is_learned(e->l, gp);
     }
     return false;
 }
@@ -331,7 +331,7 @@ static int find_posterior(struct evidence *e)
     }
     e->value = e->loglik - half_square(e) + (gain <= worth ? gain : 0.0);
     for (size_t k = 0; k < e->count; k++)
-        if (!e->f[k].map) e->value -= 0.5 * e->f[k].q.logdet;
+        e->value -= 0.5 * e->f[k].q.logdet;
     return status;
 }
 
@@ -346,7 +346,6 @@ static void add_kernels(struct evidence *e, double *theta_bar)
         const struct gp_spec *s = &l->m->spec->gp[f->gp];
         double bar[GP_AXES + 2];
         size_t axes = f->root.prior.axes;
-        if (f->map) continue;
         gp_posterior_gradient(&f->q, &f->h, bar);
         for (size_t i = 0; i < axes; i++)
             theta_bar[find_in_theta(l, s->length + i)] += bar[i];
@@ -390,7 +389,7 @@ static int add_noise(struct evidence *e, size_t i, double *room,
         double most = 0.0;
         for (size_t j = 0; j < e->sites.count; j++)
             most = fmax(most, fabs(f->moved[j]) - 1e-9 * fabs(f->factor[j]));
-        if (f->map || !(most > 0.0)) continue;
+        if (!(most > 0.0)) continue;
         gp_information_clear(&f->dh);
         gp_information_add(&f->dh, &e->rows[f->gp].points, f->moved);
         theta_bar[i] -= 0.5 * gp_posterior_trace(&f->q, &f->dh);

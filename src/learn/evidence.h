@@ -8,8 +8,8 @@
  *
  * as a function of what is left of theta: the kernels' numbers, the noise, the
  * formulas' parameters. Outputs have posteriors of their own: what H says of
- * two of them together is left out. Functions that are `map` have no log det B
- * in E, and their kernels stay as they are. */
+ * two of them together is left out. Functions that are `map` are learned in the
+ * same way, and then leave only their mean. */
 #ifndef LEARN_EVIDENCE_H
 #define LEARN_EVIDENCE_H
 
@@ -41,7 +41,6 @@ struct evidence {
     size_t count;
     size_t *place, outer; /* (outer) where E's own numbers are in theta */
     double *theta, *gradient, *kept; /* (n)                             */
-    bool by_value; /* gradients of E by differences              */
     struct score score;
     double loglik, value; /* at theta: log-likelihood, E               */
 };
@@ -55,6 +54,10 @@ void evidence_free(struct evidence *e);
  * best. */
 int evidence_at(struct evidence *e, const double *x, double *value,
                 double *gradient);
+
+/* Moves those numbers of kernels in x (outer) that nobody set to a good start:
+ * see start_kernels.c. */
+int start_kernels(struct evidence *e, double *x);
 
 /* What is known of the functions to the model: see sde/posterior.h. */
 int evidence_keep(const struct evidence *e);

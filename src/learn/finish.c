@@ -199,6 +199,24 @@ static int warn_of_grids(const struct learner *l, gsv_record *r)
     return status;
 }
 
+/* A quarter of a nat: 0.7 standard deviations of the kernel's number. */
+static const double MISSED = 0.25;
+
+static int warn_of_kernels(const struct learner *l, gsv_record *r)
+{
+    const struct spec *s = l->m->spec;
+    if (!(l->missed > MISSED)) return 0;
+    const struct param_spec *p =
+        &s->param[spec_param_at(s, l->value[l->missed_by])];
+    char line[300];
+    snprintf(line, sizeof line,
+             "the kernels have not settled: the evidence would rise by about "
+             "%.2g with another %.100s; take more --iterations, or start "
+             "elsewhere by --set\n",
+             l->missed, p->name);
+    return fit_record_warn(r, line);
+}
+
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
@@ -220,6 +238,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     if (whole && learner_matches(l)) status = note_match(l, theta, r, status);
     if (!status && whole) status = warn_of_gaps(r);
     if (!status && whole) status = warn_of_grids(l, r);
+    if (!status && whole) status = warn_of_kernels(l, r);
     if (!status && whole) {
         r->errors = errors_wanted(l);
         if (r->errors == GSV_ERRORS_POSTERIOR)

@@ -480,9 +480,12 @@ static bool can_go_on(const struct learner *l)
     return l->ended == GSV_ENDED_STOPPED || l->ended == GSV_ENDED_TIME;
 }
 
-/* The mean that restarts are compared by, held out where that is possible. */
+/* What restarts are compared by: the evidence where there is one, or the mean,
+ * held out where that is possible. */
 static int rank(struct learner *l, const double *theta, double *score)
 {
+    *score = l->evidence;
+    if (l->m->spec->gps) return 0;
     /* The same for all: a restart chooses its own paths and steps. */
     gsv_options o = l->stage[0];
     if (!l->chosen) {

@@ -44,6 +44,35 @@ static bool step(void *context, const double *x, double value)
     return learner_step(l, &score, 1.0) || c->resting;
 }
 
+/* What E would gain by each of the kernels' numbers alone, from a parabola
+ * through E itself: no gradient is trusted. Bent upward, what was seen. */
+static int note_missed(struct climb *c, double *value)
+{
+    static const double STEP = 0.02;
+    struct learner *l = c->l;
+    const struct spec *s = l->m->spec;
+    int status = 0;
+    for (size_t i = 0; i < c->e.outer && !status; i++) {
+        size_t at = c->e.place[i];
+        double kept = c->x[i], up, down;
+        if (!s->param[spec_param_at(s, l->value[at])].gp) continue;
+        c->x[i] = kept + STEP;
+        status = evidence_at(&c->e, c->x, &up, NULL);
+        c->x[i] = kept - STEP;
+        if (!status) status = evidence_at(&c->e, c->x, &down, NULL);
+        c->x[i] = kept;
+        double bend = 2.0 * *value - up - down, rise = up - down;
+        double gain =
+            bend > 0.0 ? 0.125 * rise * rise / bend : fmax(up, down) - *value;
+        if (status || !(gain > l->missed)) continue;
+        l->missed = gain;
+        l->missed_by = at;
+    }
+    /* Beyond the lengths that a grid can show there is nothing to gain. */
+    if (status && status != GSV_NUMERICAL) return status;
+    return evidence_at(&c->e, c->x, value, NULL);
+}
+
 /* The best x is not always the last one that was looked at. */
 static int maximise_here(struct climb *c, bool *done)
 {
@@ -55,10 +84,17 @@ static int maximise_here(struct climb *c, bool *done)
     double value;
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = l->theta[c->e.place[i]];
-    int status =
-        c->e.outer ? maximise(&job, c->e.outer, c->x, &value, &end) : 0;
+    bool fresh = first && !l->refit && l->now.iteration == 0.0;
+    int status = fresh ? start_kernels(&c->e, c->x) : 0;
+    if (!status && c->e.outer)
+        status = maximise(&job, c->e.outer, c->x, &value, &end);
     if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
+    bool short_of =
+        end == MAXIMISE_STOPPED ? c->resting : end != MAXIMISE_CONVERGED;
+    l->missed = 0.0;
+    if (!status && short_of) status = note_missed(c, &value);
     if (status) return status;
+    l->evidence = value;
     memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     *done = end == MAXIMISE_STOPPED;
     if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;

@@ -102,7 +102,7 @@ static int run_rounds(struct round *r, bool *done)
             l->theta[r->place[i]] = r->x[i];
         *done = end == MAXIMISE_STOPPED;
         if (*done && r->resting) l->ended = GSV_ENDED_ITERATIONS;
-        bool still = end == MAXIMISE_CONVERGED && !learner_alternates(l);
+        bool still = end != MAXIMISE_ITERATIONS && !learner_alternates(l);
         if (*done || still || value - r->first < gain) return 0;
     }
     l->ended = GSV_ENDED_ITERATIONS;

@@ -68,6 +68,8 @@ struct learner {
     char *terms; /* what a checkpoint must have in common with a resume */
 
     double evidence;     /* of a model with gps, or NaN */
+    double missed;       /* what another kernel would gain there, about */
+    size_t missed_by;    /* the place in theta of its number            */
     double began, saved; /* on the clock */
     enum gsv_ended ended;
     int failed;     /* a checkpoint could not be written     */

@@ -19,7 +19,9 @@ struct maximise {
 };
 
 enum maximise_end {
-    MAXIMISE_CONVERGED, /* or no further step gains anything */
+    MAXIMISE_CONVERGED,
+    MAXIMISE_STUCK, /* no step gains: at the top, or value and gradient differ
+                     */
     MAXIMISE_ITERATIONS,
     MAXIMISE_STOPPED /* by step() */
 };

@@ -102,6 +102,19 @@ static int each_argument(const gsv_model *m, const gsv_series *s, size_t gp,
 
 /* --- Rows outside -------------------------------------------------------- */
 
+struct grid gp_grid(const gsv_model *m, size_t gp)
+{
+    const struct gp *h = &m->spec->graph->gp[gp];
+    const double *low = m->value + m->spec->gp[gp].box;
+    struct grid g = {.axes = h->axes};
+    for (size_t k = 0; k < h->axes; k++) {
+        g.nodes[k] = h->nodes[k];
+        g.low[k] = low[k];
+        g.high[k] = low[h->axes + k];
+    }
+    return g;
+}
+
 struct counting {
     struct grid grid;
     struct gp_count count;
@@ -118,12 +131,7 @@ static void count(void *with, size_t axes, const double *x)
 int gp_outside(const gsv_model *m, const gsv_series *s, size_t gp,
                struct gp_count *result)
 {
-    const struct gp *h = &m->spec->graph->gp[gp];
-    const double *low = m->value + m->spec->gp[gp].box;
-    struct counting c = {.grid = {.axes = h->axes}};
-    memcpy(c.grid.nodes, h->nodes, sizeof h->nodes);
-    memcpy(c.grid.low, low, h->axes * sizeof *low);
-    memcpy(c.grid.high, low + h->axes, h->axes * sizeof *low);
+    struct counting c = {.grid = gp_grid(m, gp)};
     int status = each_argument(m, s, gp, count, &c);
     *result = c.count;
     return status;
@@ -159,6 +167,51 @@ char *gsv_model_outside(const gsv_model *m, const gsv_series *s)
     if (!status) return text;
     free(text);
     return NULL;
+}
+
+/* Marks the points with an argument outside of the box of a gp. */
+static int mark_outside(const gsv_model *m, const struct points *in, size_t gp,
+                        double *room, bool *outside)
+{
+    const struct spec *spec = m->spec;
+    struct grid g = gp_grid(m, gp);
+    struct points at = *in;
+    double *state = room, *argument = room + spec->dim * in->P;
+    int status = model_evaluate(m, spec->state_of_data, &at, true, state);
+    at.state = state;
+    if (!status)
+        status = model_evaluate(m, spec->gp[gp].argument, &at, true, argument);
+    for (size_t j = 0; !status && j < in->P; j++) {
+        double u[GRID_AXES];
+        for (size_t k = 0; k < g.axes; k++)
+            u[k] = argument[k * in->P + j];
+        if (grid_outside(&g, u)) outside[j] = true;
+    }
+    return status;
+}
+
+int gsv_model_outside_at(const gsv_model *m, size_t n, const double *time,
+                         const double *x, const double *input, size_t *count)
+{
+    const struct spec *spec = m->spec;
+    *count = 0;
+    if (!n || !spec->gps) return 0;
+    if (spec->inputs && !input)
+        return fail(GSV_BAD_INPUT, "the model has inputs, but none are given");
+    double *room = NEW(double, n *(spec->dim + GRID_AXES));
+    double *still = NEW(double, n * spec->inputs);
+    bool *outside = NEW(bool, n);
+    struct points in = {
+        .P = n, .state = x, .time = time, .input = input, .slope = still};
+    int status = room && still && outside ? 0 : GSV_NO_MEMORY;
+    for (size_t gp = 0; gp < spec->gps && !status; gp++)
+        status = mark_outside(m, &in, gp, room, outside);
+    for (size_t j = 0; j < n && !status; j++)
+        *count += outside[j];
+    mem_free(room);
+    mem_free(still);
+    mem_free(outside);
+    return status;
 }
 
 /* --- The box ------------------------------------------------------------- */

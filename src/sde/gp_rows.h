@@ -4,7 +4,11 @@
 #ifndef SDE_GP_ROWS_H
 #define SDE_GP_ROWS_H
 
+#include "base/grid.h"
 #include "sde/model.h"
+
+/* The grid of a gp under the model's values. */
+struct grid gp_grid(const gsv_model *m, size_t gp);
 
 /* How many rows have an argument outside of the box of a gp, and how many have
  * an argument at all: states that are latent or missing leave none. */

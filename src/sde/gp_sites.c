@@ -5,25 +5,13 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-static struct grid grid_of(const gsv_model *m, size_t gp)
-{
-    const struct gp *h = &m->spec->graph->gp[gp];
-    const double *low = m->value + m->spec->gp[gp].box;
-    struct grid g = {.axes = h->axes};
-    for (size_t k = 0; k < h->axes; k++) {
-        g.nodes[k] = h->nodes[k];
-        g.low[k] = low[k];
-        g.high[k] = low[h->axes + k];
-    }
-    return g;
-}
+#include "sde/gp_rows.h"
 
 struct gp_prior gp_prior_of(const gsv_model *m, size_t gp, size_t output)
 {
     const struct gp_spec *s = &m->spec->gp[gp];
     const struct gp *h = &m->spec->graph->gp[gp];
-    struct grid g = grid_of(m, gp);
+    struct grid g = gp_grid(m, gp);
     struct gp_prior p = {.kernel = s->kernel,
                          .axes = g.axes,
                          .amplitude = m->value[s->amplitude + output],
@@ -59,7 +47,7 @@ int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t count,
                  const double *argument)
 {
     const struct gp *h = &m->spec->graph->gp[gp];
-    struct grid g = grid_of(m, gp);
+    struct grid g = gp_grid(m, gp);
     size_t n = (size_t)1 << 2 * g.axes, F = gp_features(h);
     unsigned char power[GP_FEATURES][GRID_AXES];
     *r = (struct gp_rows){.index = NEW(size_t, count * n),
@@ -260,6 +248,17 @@ int gp_sites_place(struct gp_sites *s, const gsv_model *m)
     for (size_t i = 0; !status && i < m->spec->dim * P; i++)
         s->unit[i] =
             (1.0 - s->share) * s->state[2 * i] + s->share * s->state[2 * i + 1];
+    return status;
+}
+
+int gp_sites_squares(struct gp_sites *s, const gsv_model *m, double *squares)
+{
+    int status = gp_sites_place(s, m);
+    *squares = 0.0;
+    for (size_t i = 0; !status && i < m->spec->dim * s->count; i++) {
+        double dy = s->state[2 * i + 1] - s->state[2 * i];
+        *squares += dy * dy / s->gaps.gap[s->gap[i % s->count]].length;
+    }
     return status;
 }
 

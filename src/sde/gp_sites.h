@@ -66,6 +66,10 @@ void gp_sites_free(struct gp_sites *s);
 /* The points under the values of m: gp_sites_init() has done it once. */
 int gp_sites_place(struct gp_sites *s, const gsv_model *m);
 
+/* The sum over the gaps of |y' - y|^2 / length in unit-diffusion coordinates:
+ * with the sum of factors below, how large a function may be. */
+int gp_sites_squares(struct gp_sites *s, const gsv_model *m, double *squares);
+
 /* The rows of a gp at the points. */
 int gp_sites_rows(struct gp_sites *s, const gsv_model *m, size_t gp,
                   struct gp_rows *r);
