@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GIRSANOV = os.environ.get("GIRSANOV", str(ROOT / "build" / "girsanov"))
 FULL = os.environ.get("FULL", "") not in ("", "0")
 TINY = os.environ.get("TINY", "") not in ("", "0")
+# A thread that waits does not spin: other work may be under way.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def sized(tiny, quick, full):
@@ -91,7 +93,8 @@ class Study:
     def claim(self, what, paper, ours, holds, known=""):
         """One row of the table of make reproduce. known says why it is not
         expected to hold here; docs/PAPER.md says it at length."""
-        verdict = "holds" if holds else "differs: " + known if known else "FAILS"
+        verdict = ("holds" if holds else "differs: " + known if known
+                   else "FAILS")
         self.claims.append("\t".join((what, paper, ours, verdict)))
 
     def plot(self, name, script):

@@ -26,7 +26,7 @@ def complaints():
                 yield "%s:%d: %s" % (path, e.lineno, e.msg)
         elif subprocess.run(["bash", "-n", str(path)]).returncode:
             yield "%s: bash cannot parse it" % path
-        if path.name in ("run", "reproduce") and not path.stat().st_mode & 0o100:
+        if not path.suffix and not path.stat().st_mode & 0o100:
             yield "%s: cannot be run: chmod +x" % path
     paper = (FOLDER.parent / "docs" / "PAPER.md").read_text()
     for name in sorted(set(re.findall(r"experiments/(\w+)/run", paper))):
