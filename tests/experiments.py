@@ -29,7 +29,7 @@ def complaints():
         if not path.suffix and not path.stat().st_mode & 0o100:
             yield "%s: cannot be run: chmod +x" % path
     paper = (FOLDER.parent / "docs" / "PAPER.md").read_text()
-    for name in sorted(set(re.findall(r"experiments/(\w+)/run", paper))):
+    for name in sorted(set(re.findall(r"experiments/([a-z]+)/run", paper))):
         if not (FOLDER / name / "run").exists():
             yield "docs/PAPER.md: there is no experiments/%s/run" % name
 
