@@ -28,6 +28,13 @@ bench: packages
 	@$(MAKE) --no-print-directory all
 	@bench/run
 
+# Every experiment of the paper, quick (ten minutes); FULL=1 for its sizes.
+reproduce: packages
+	@tools/install-packages reproduce
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	@experiments/reproduce
+
 # Simulate, fit, and see whether the intervals cover the truth. Takes minutes.
 coverage: packages
 	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
@@ -60,6 +67,6 @@ deb: packages
 	@tools/check-deb $(BUILD)-deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang $(BUILD)-deb
+	rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all packages packages-lint demo check bench coverage lint asan install deb clean
+.PHONY: all packages packages-lint demo check bench reproduce coverage lint asan install deb clean
