@@ -623,8 +623,9 @@ typedef struct gsv_score {
 } gsv_score;
 
 typedef struct gsv_prediction {
-    size_t columns, states; /* the first so many are states; then what is   */
-    const char **name;      /* observed of them, noise included; borrowed   */
+    size_t columns, states; /* the first so many are states; then what is
+                             * observed of them, noise included             */
+    const char **name;      /* (columns) borrowed                           */
     size_t rows, draws;
     size_t *track;     /* (rows) */
     double *time;      /* (rows) */
@@ -664,7 +665,7 @@ typedef struct gsv_residual {
 typedef struct gsv_residuals_result {
     size_t columns, rows, draws; /* draws: 0 where all is in closed form     */
     size_t *track, *row;         /* (rows) of the series                     */
-    gsv_residual *column;
+    gsv_residual *column;        /* (columns)                                */
 } gsv_residuals_result;
 
 /* One row ahead, each column by itself. Of the options draws, step, points,
