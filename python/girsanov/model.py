@@ -93,7 +93,7 @@ class Smoothed(Result):
 
     def frame(self) -> pandas.DataFrame:
         """series, time, x_mean, x_sd, x_q05, ... as ``girsanov paths``."""
-        return _bands(self, self.probability, lambda c: self.quantile[:, c].T)
+        return _bands(self, self.probability)
 
 
 class Prediction(Result):
@@ -106,23 +106,22 @@ class Prediction(Result):
     mean: np.ndarray         # (rows, columns)
     sd: np.ndarray           # (rows, columns)
     level: np.ndarray        # (quantiles)
-    quantile: np.ndarray     # (rows, quantiles, columns)
+    quantile: np.ndarray     # (rows, columns, quantiles)
     actual: np.ndarray       # (rows, columns), NaN where it is unknown
     score: np.ndarray        # structured: column, lead, rows, crps, ...
     held: bool               # inputs end before the forecasts, and are held
 
     def frame(self) -> pandas.DataFrame:
         """series, time, x_mean, x_sd, x_q05, ... as ``girsanov predict``."""
-        return _bands(self, self.level, lambda c: self.quantile[:, :, c].T)
+        return _bands(self, self.level)
 
 
-def _bands(result: Any, levels: np.ndarray,
-           quantiles: Callable[[int], np.ndarray]) -> pandas.DataFrame:
+def _bands(result: Any, levels: np.ndarray) -> pandas.DataFrame:
     columns: dict[str, np.ndarray] = {}
     for c, name in enumerate(result.names):
         columns[f"{name}_mean"] = result.mean[:, c]
         columns[f"{name}_sd"] = result.sd[:, c]
-        for level, values in zip(levels, quantiles(c)):
+        for level, values in zip(levels, result.quantile[:, c].T):
             percent = f"{100 * level:.12g}"
             columns[f"{name}_q{percent.zfill(2)}"] = values
     return frame(result.labels, result.track, result.time, columns)
@@ -192,6 +191,7 @@ class Model:
 
     @property
     def text(self) -> str:
+        """What it was made from."""
         return lib.gsv_model_text(self).decode(errors="replace")
 
     def describe(self) -> str:
@@ -327,7 +327,7 @@ class Model:
 
         >>> m = Model("state x\\nparam s = 1 > 0\\ndx = -x*dt + s*dW")
         >>> round(float(m.loglik(([0, 1], [0, 0]))), 6)  # normal law at 0
-        -0.500219
+        -0.499658
         """
         o = lib.gsv_options_default()
         _lib.fill(o, {**options, "gradient": gradient}, "loglik", [])
@@ -366,9 +366,9 @@ class Model:
         by name; (n) where there is one column. time: one, or (n).
 
         >>> m = Model("state x\\nparam s = 2 > 0\\ndx = -3*x*dt + s*dW")
-        >>> m.field([0, 1]).drift
-        array([[ 0.],
-               [-3.]])
+        >>> m.field([1, 2]).drift
+        array([[-3.],
+               [-6.]])
         """
         x = _points(self, points)
         dim, noises, n = (lib.gsv_model_dim(self), lib.gsv_model_noises(self),
@@ -427,6 +427,8 @@ class Model:
         r = _header.gsv_prediction()
         _lib.check(lib.gsv_predict(self, series, o, r))
         found = _lib.fields(r, Owner(r, lib.gsv_prediction_free, self))
+        if found["quantile"] is not None:
+            found["quantile"] = found["quantile"].swapaxes(1, 2)
         return Prediction(names=found.pop("name"), labels=series.labels,
                           **found)
 

@@ -182,12 +182,17 @@ def test_paths_and_forecasts(ou, data):
         mean, var = ends * np.exp(-lead), -np.expm1(-2 * lead) / 2
         assert np.allclose(f.mean[k::2, 0], mean, atol=5 * (var / 4096)**0.5)
         assert np.allclose(f.sd[k::2, 0], var**0.5, rtol=0.1)
+    assert f.quantile.shape == (4, 1, 2)
+    assert (f.quantile[..., 0] < f.quantile[..., 1]).all()
     held = ou.predict(data, until=8.0)
     assert not np.isnan(held.actual).any()
     score = held.score[0]
     assert score["rows"] == len(held.time) and score["crps"] > 0
     early = girsanov.Series(data.time[:41], data.array[:, :41], ["x"])
     late = girsanov.Series(data.time[41:51], data.array[:, 41:], ["x"])
+    rolling = ou.predict(data, rolling=2, draws=64)
+    assert rolling.score["lead"].tolist() == [1, 2]
+    assert rolling.time is None
     assert ou.predict(early, against=late).score["crps"] == held.score["crps"]
 
 
