@@ -18,7 +18,7 @@ obs y ~ normal(x, e)
 # A table as it comes: rows by date, subjects mixed, cells missing.
 model = girsanov.Model(MODEL)
 truth = model.copy().set(rate=0.4, mean=2, s=0.6)
-table = truth.simulate(np.arange(0, 40.0), tracks=3, seed=2).frame()
+table = truth.simulate(np.arange(0, 30.0), tracks=3, seed=2).frame()
 table["date"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(table["time"], "D")
 table["subject"] = "S" + table["series"]
 table = table[["date", "subject", "y"]].sort_values(["date", "subject"])

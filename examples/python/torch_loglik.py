@@ -38,17 +38,21 @@ series = [model.copy().set(a=a, s=0.5).simulate(np.linspace(0, 20, 61), seed=i)
 
 common = torch.zeros(2, dtype=torch.float64, requires_grad=True)
 apart = torch.zeros(len(series), 2, dtype=torch.float64, requires_grad=True)
-optimizer = torch.optim.Adam([common, apart], lr=0.1)
-for step in range(45):
+optimizer = torch.optim.LBFGS([common, apart], max_iter=15,
+                              line_search_fn="strong_wolfe")
+
+
+def closure():
     optimizer.zero_grad()
     loss = 0.5 * (apart / 0.3).square().sum()
     for own, data in zip(apart, series):
         loss = loss - LogLik.apply(common + own, model, data)
     loss.backward()
-    optimizer.step()
-    if step % 15 == 14:
-        print(f"step {step + 1:3}  loss {loss.item():.4f}")
+    print(f"loss {loss.item():.4f}")
+    return loss
 
+
+optimizer.step(closure)
 for own, rate in zip(apart, rates):
     model.theta = (common + own).detach().numpy()
     print(f"a = {model.params['a']:.3f} (true {rate}), "
