@@ -51,6 +51,7 @@ typedef struct gsv_series {
     size_t *line;  /* (rows): line in the file, 0 without one       */
     char *source;  /* the file's name, or "data"                    */
     char *note;    /* what was passed over while reading, or ""     */
+    bool borrowed; /* whether time and value are somebody else's    */
 } gsv_series;
 
 /* Copies tracks of rows into a new series. value is (columns, rows); start has
@@ -58,6 +59,13 @@ typedef struct gsv_series {
 gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
                            const char *const *name, const double *time,
                            const double *value);
+
+/* The same checks without a copy: time and value are borrowed, and stay as they
+ * are as long as the series lives. label (tracks) may be NULL for 1, 2, ... */
+gsv_series *gsv_series_view(size_t tracks, const size_t *start,
+                            const char *const *label, size_t columns,
+                            const char *const *name, const double *time,
+                            const double *value);
 
 /* Reads a CSV file (any ending) or a NumPy array (.npy). Only the named
  * columns are kept, in the order asked for; name NULL keeps every column but
@@ -114,6 +122,10 @@ typedef struct gsv_callback {
                       const double *p, const double *x_dot, double *f_dot);
 } gsv_callback;
 gsv_model *gsv_model_callback(const gsv_callback *callback);
+
+/* A model of its own with the same text, values and record; what can be resumed
+ * can be so from the copy. Not of callbacks, and without draws. */
+gsv_model *gsv_model_copy(const gsv_model *m);
 
 void gsv_model_free(gsv_model *m);
 
@@ -652,8 +664,9 @@ typedef struct gsv_score {
 } gsv_score;
 
 typedef struct gsv_prediction {
-    size_t columns, states; /* the first so many are states; then what is   */
-    const char **name;      /* observed of them, noise included; borrowed   */
+    size_t columns, states; /* the first so many are states; then what is
+                             * observed of them, noise included             */
+    const char **name;      /* (columns) borrowed                           */
     size_t rows, draws;
     size_t *track;     /* (rows) */
     double *time;      /* (rows) */
@@ -694,7 +707,7 @@ typedef struct gsv_residual {
 typedef struct gsv_residuals_result {
     size_t columns, rows, draws; /* draws: 0 where all is in closed form     */
     size_t *track, *row;         /* (rows) of the series                     */
-    gsv_residual *column;
+    gsv_residual *column;        /* (columns)                                */
 } gsv_residuals_result;
 
 /* One row ahead, each column by itself. Of the options draws, step, points,

@@ -103,13 +103,9 @@ static void write__takes_models_without_a_fit(void **state)
     gsv_model_free(again);
 }
 
-static void write__of_what_was_read_is_the_same_file(void **state)
+static void expect_same_files(const gsv_model *m, const gsv_model *again)
 {
-    (void)state;
-    gsv_series *s;
-    gsv_model *m = fitted(LEARN_OU, &s, 30);
     assert_int_equal(gsv_model_write(m, "a.fit"), 0);
-    gsv_model *again = read_must("a.fit");
     assert_int_equal(gsv_model_write(again, "b.fit"), 0);
     FILE *a = fopen("a.fit", "rb"), *b = fopen("b.fit", "rb");
     assert_non_null(a);
@@ -121,9 +117,44 @@ static void write__of_what_was_read_is_the_same_file(void **state)
     }
     fclose(a);
     fclose(b);
+}
+
+static void write__of_what_was_read_is_the_same_file(void **state)
+{
+    (void)state;
+    gsv_series *s;
+    gsv_model *m = fitted(LEARN_OU, &s, 30);
+    assert_int_equal(gsv_model_write(m, "a.fit"), 0);
+    gsv_model *again = read_must("a.fit");
+    expect_same_files(m, again);
     gsv_series_free(s);
     gsv_model_free(m);
     gsv_model_free(again);
+}
+
+/* Fitted, stopped, and not fitted at all: then it is on its own. */
+static void copy__has_all_that_a_file_has(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        gsv_model *m = model_of(i ? LEARN_NET : LEARN_OU);
+        gsv_series *s = learn_well(m, 1, 40, 3);
+        gsv_fit_options o = fit_options();
+        o.iterations = 20;
+        o.time_limit = i == 1 ? 1e-9 : 0.0;
+        if (i < 2) fit_must(m, s, &o);
+        gsv_model *copy = gsv_model_copy(m);
+        assert_non_null(copy);
+        assert_int_equal(!gsv_model_record(m), i == 2);
+        expect_same_files(m, copy);
+        double was = gsv_model_value(m)[0];
+        gsv_theta_set(copy, (double[64]){0});
+        assert_true(gsv_model_value(m)[0] == was);
+        assert_true(gsv_model_value(copy)[0] != was);
+        gsv_series_free(s);
+        gsv_model_free(m);
+        gsv_model_free(copy);
+    }
 }
 
 static void write__says_what_is_wrong(void **state)
@@ -430,14 +461,14 @@ static void memory__may_run_out_in_files(void **state)
     (void)state;
     gsv_series *s;
     gsv_model *m = fitted(LEARN_OU, &s, 12);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         int status = GSV_NO_MEMORY;
         size_t n = 0;
         while (status) {
             assert_int_equal(status, GSV_NO_MEMORY);
             gsv_model *again = NULL;
             mem_fail_at(++n);
-            if (i) again = gsv_model_read("a.fit");
+            if (i) again = i == 1 ? gsv_model_read("a.fit") : gsv_model_copy(m);
             status = i ? again ? 0 : (int)gsv_last_status()
                        : gsv_model_write(m, "a.fit");
             mem_fail_at(0);
@@ -455,6 +486,7 @@ int main(void)
         cmocka_unit_test(write__keeps_every_bit),
         cmocka_unit_test(write__takes_models_without_a_fit),
         cmocka_unit_test(write__of_what_was_read_is_the_same_file),
+        cmocka_unit_test(copy__has_all_that_a_file_has),
         cmocka_unit_test(write__says_what_is_wrong),
         cmocka_unit_test(write__takes_any_name_of_the_data),
         cmocka_unit_test(write__keeps_a_state_that_can_be_resumed),

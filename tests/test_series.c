@@ -211,6 +211,44 @@ static void series__frees_null_and_half_built(void **state)
     gsv_series_free(s);
 }
 
+static void view__copies_no_numbers(void **state)
+{
+    (void)state;
+    const double value[] = {1, NAN, 3, 0.1, 5, -6, 7, NAN, 9e300, -0.0};
+    const char *const label[] = {"a", "b"}, *const name[] = {"p", "q"};
+    gsv_series *s = gsv_series_view(2, START, NULL, 2, NULL, TIME, value);
+    assert_non_null(s);
+    assert_true(s->borrowed && s->time == TIME && s->value == value);
+    assert_int_equal(gsv_series_write(s, FILE_NAME), 0);
+    expect_text(FILE_NAME, SMALL);
+    gsv_series_free(s);
+    s = gsv_series_view(2, START, label, 2, name, TIME, value);
+    assert_non_null(s);
+    assert_string_equal(s->label[1], "b");
+    assert_string_equal(s->name[0], "p");
+    gsv_series_free(s);
+}
+
+/* As gsv_series_new() says it, and labels. */
+static void view__checks_what_a_copy_checks(void **state)
+{
+    (void)state;
+    const char *const same[] = {"a", "a"}, *const two[] = {"a", "b"};
+    const double value[] = {1, 2, 3, 4, 5}, far[] = {1, 2, INFINITY, 4, 5};
+    const double back[] = {0, 1, 0.5, 0.75, 0.75}, nan[] = {0, NAN, 1, 2, 3};
+    expect_error(gsv_series_view(2, START, same, 1, NULL, TIME, value),
+                 "data: tracks 1 and 2 are both labelled 'a'; give each its "
+                 "own");
+    expect_error(gsv_series_view(2, START, two, 1, NULL, back, value),
+                 "data: duplicate time 0.75 in row 3, as in row 2 of series "
+                 "'b'; times must increase within a track");
+    expect_error(gsv_series_view(2, START, two, 1, NULL, TIME, far),
+                 "data: column 'x1' is infinite in row 1 of series 'b'; a "
+                 "missing value is NaN");
+    expect_error(gsv_series_view(2, START, NULL, 1, NULL, nan, value),
+                 "data: the time in row 2 is missing; give every row one");
+}
+
 static void series__survives_every_failed_allocation(void **state)
 {
     (void)state;
@@ -219,15 +257,19 @@ static void series__survives_every_failed_allocation(void **state)
     double time[TRACKS] = {0}, value[2 * TRACKS] = {0};
     for (size_t i = 0; i <= TRACKS; i++)
         start[i] = i;
-    gsv_series *s = NULL;
-    for (size_t nth = 1; !s; nth++) {
-        mem_fail_at(nth);
-        s = gsv_series_new(TRACKS, start, 2, NULL, time, value);
-        mem_fail_at(0);
-        if (!s) assert_int_equal(gsv_last_status(), GSV_NO_MEMORY);
-        assert_true(nth < 1000);
+    for (int view = 0; view < 2; view++) {
+        gsv_series *s = NULL;
+        for (size_t nth = 1; !s; nth++) {
+            mem_fail_at(nth);
+            s = view
+                    ? gsv_series_view(TRACKS, start, NULL, 2, NULL, time, value)
+                    : gsv_series_new(TRACKS, start, 2, NULL, time, value);
+            mem_fail_at(0);
+            if (!s) assert_int_equal(gsv_last_status(), GSV_NO_MEMORY);
+            assert_true(nth < 1000);
+        }
+        gsv_series_free(s);
     }
-    gsv_series_free(s);
 }
 
 /* --- To a file ---------------------------------------------------------- */
@@ -536,6 +578,8 @@ int main(void)
         cmocka_unit_test(series__names_the_row_that_is_wrong),
         cmocka_unit_test(series__refuses_bad_tracks_and_names),
         cmocka_unit_test(series__frees_null_and_half_built),
+        cmocka_unit_test(view__copies_no_numbers),
+        cmocka_unit_test(view__checks_what_a_copy_checks),
         cmocka_unit_test(series__survives_every_failed_allocation),
         cmocka_unit_test(write__gives_plain_csv),
         cmocka_unit_test(write__goes_to_standard_output),

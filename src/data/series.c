@@ -201,23 +201,33 @@ static void place_rows(struct series_builder *b, gsv_series *s)
     }
 }
 
-gsv_series *builder_finish(struct series_builder *b, const char *note)
+/* All but time and value; the texts are taken. */
+static gsv_series *finish_frame(struct series_builder *b, size_t rows,
+                                const char *note)
 {
     gsv_series *s = NEW(gsv_series, 1);
     if (!s) return NULL;
-    s->rows = b->rows;
+    s->rows = rows;
     s->columns = b->name.count;
     s->tracks = b->label.count;
     s->name = words_take(&b->name);
     s->label = words_take(&b->label);
-    s->time = NEW(double, s->rows);
-    s->value = NEW(double, s->rows * s->columns);
     s->line = NEW(size_t, s->rows);
     s->start = NEW(size_t, s->tracks + 1);
     s->source = mem_string(b->source);
     s->note = mem_string(note);
-    if (!s->time || !s->value || !s->line || !s->start || !s->source ||
-        !s->note) {
+    if (s->line && s->start && s->source && s->note) return s;
+    gsv_series_free(s);
+    return NULL;
+}
+
+gsv_series *builder_finish(struct series_builder *b, const char *note)
+{
+    gsv_series *s = finish_frame(b, b->rows, note);
+    if (!s) return NULL;
+    s->time = NEW(double, s->rows);
+    s->value = NEW(double, s->rows * s->columns);
+    if (!s->time || !s->value) {
         gsv_series_free(s);
         return NULL;
     }
@@ -252,42 +262,114 @@ static int check_starts(size_t tracks, const size_t *start)
     return 0;
 }
 
-/* Adds every row of every track; cell is room for one row. */
-static int add_all(struct series_builder *b, size_t tracks, const size_t *start,
-                   const double *time, const double *value, double *cell)
+/* Checks a row as builder_add() does, but keeps no more of it than its time:
+ * the next one must come after it. */
+static int look_at(struct series_builder *b, size_t track, double time,
+                   const double *value)
 {
-    size_t rows = start[tracks];
-    for (size_t t = 0; t < tracks; t++) {
-        size_t track;
-        int status = builder_next(b, &track);
-        for (size_t i = start[t]; i < start[t + 1] && !status; i++) {
-            for (size_t c = 0; c < b->name.count; c++)
-                cell[c] = value[c * rows + i];
-            status = builder_add(b, track, time[i], cell, 0);
+    const struct builder_row row = {NAN, 0, track};
+    int status = check_values(b, track, value, 0);
+    if (!status) status = check_time(b, &row, time);
+    if (status) return status;
+    b->row[0].time = time;
+    b->track[track].rows++;
+    return 0;
+}
+
+/* A track by its label, or by its number. */
+static int begin_track(struct series_builder *b, const char *label)
+{
+    size_t track, known = b->label.count;
+    if (!label) return builder_next(b, &track);
+    int status = builder_label(b, label, strlen(label), &track);
+    if (status || track == known) return status;
+    return fail(GSV_BAD_INPUT,
+                "data: tracks %zu and %zu are both labelled '%s'; give each "
+                "its own",
+                track + 1, known + 1, phrase_name(label).text);
+}
+
+/* What is given to the two functions below. */
+struct given {
+    size_t tracks, columns;
+    const size_t *start;
+    const char *const *label, *const *name;
+    const double *time, *value;
+    bool borrow;
+};
+
+/* Every row of every track is added, or looked at; cell is room for one. */
+static int take_rows(struct series_builder *b, const struct given *g,
+                     double *cell)
+{
+    size_t rows = g->start[g->tracks];
+    for (size_t t = 0; t < g->tracks; t++) {
+        int status = begin_track(b, g->label ? g->label[t] : NULL);
+        for (size_t i = g->start[t]; i < g->start[t + 1] && !status; i++) {
+            for (size_t c = 0; c < g->columns; c++)
+                cell[c] = g->value[c * rows + i];
+            status = g->borrow ? look_at(b, t, g->time[i], cell)
+                               : builder_add(b, t, g->time[i], cell, 0);
         }
         if (status) return status;
     }
     return 0;
 }
 
-gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
-                           const char *const *name, const double *time,
-                           const double *value)
+static gsv_series *finish_view(struct series_builder *b, const struct given *g)
 {
-    assert(start && time && (value || !columns));
+    gsv_series *s = finish_frame(b, g->start[g->tracks], "");
+    if (!s) return NULL;
+    memcpy(s->start, g->start, (g->tracks + 1) * sizeof *s->start);
+    s->borrowed = true;
+    s->time = (double *)g->time;
+    s->value = (double *)g->value;
+    return s;
+}
+
+static gsv_series *take(const struct given *g)
+{
+    assert(g->start && g->time && (g->value || !g->columns));
     struct series_builder b = {.source = "data",
                                .remedy = "times must increase within a track"};
     struct number_locale locale;
     gsv_series *s = NULL;
-    if (check_starts(tracks, start) || number_begin(&locale)) return NULL;
-    double *cell = NEW(double, columns);
-    if (cell && !builder_names(&b, columns, name) &&
-        !add_all(&b, tracks, start, time, value, cell))
-        s = builder_finish(&b, "");
+    if (check_starts(g->tracks, g->start) || number_begin(&locale)) return NULL;
+    double *cell = NEW(double, g->columns);
+    if (cell && !MEM_ROOM(b.row, 0, b.row_capacity) &&
+        !builder_names(&b, g->columns, g->name) && !take_rows(&b, g, cell))
+        s = g->borrow ? finish_view(&b, g) : builder_finish(&b, "");
     mem_free(cell);
     builder_free(&b);
     number_end(&locale);
     return s;
+}
+
+gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
+                           const char *const *name, const double *time,
+                           const double *value)
+{
+    return take(&(struct given){.tracks = tracks,
+                                .columns = columns,
+                                .start = start,
+                                .name = name,
+                                .time = time,
+                                .value = value});
+}
+
+gsv_series *gsv_series_view(size_t tracks, const size_t *start,
+                            const char *const *label, size_t columns,
+                            const char *const *name, const double *time,
+                            const double *value)
+{
+    return take(&(struct given){.tracks = tracks,
+                                .columns = columns,
+                                .start = start,
+                                .label = label,
+                                .name = name,
+                                .time = time,
+                                .value = value,
+                                .borrow = true});
 }
 
 static gsv_series *read_npy(const char *path, bool named, size_t columns,
@@ -335,8 +417,10 @@ void gsv_series_free(gsv_series *s)
     if (!s) return;
     free_texts(s->name, s->columns);
     free_texts(s->label, s->tracks);
-    mem_free(s->time);
-    mem_free(s->value);
+    if (!s->borrowed) {
+        mem_free(s->time);
+        mem_free(s->value);
+    }
     mem_free(s->start);
     mem_free(s->line);
     mem_free(s->source);

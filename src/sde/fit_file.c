@@ -41,19 +41,26 @@ static int put_all(const struct tensors *from, struct tensors *t)
     return status;
 }
 
+/* done: what cannot be done with a model that has no text. */
+static int put_model(const gsv_model *m, const char *done, struct tensors *t)
+{
+    if (m->calls)
+        return fail(GSV_BAD_INPUT,
+                    "a model with a drift in C cannot be %s: it has no text",
+                    done);
+    int status = tensors_note(t, "format", "girsanov " FORMAT);
+    if (!status) status = tensors_note(t, "version", GSV_VERSION);
+    if (!status) status = tensors_note(t, "model", m->text);
+    if (!status && m->record) status = fit_record_put(m->record, t);
+    if (!status) status = put_params(m, t);
+    if (!status) status = put_all(&m->posterior, t);
+    return status ? status : put_all(&m->state, t);
+}
+
 int gsv_model_write(const gsv_model *m, const char *path)
 {
     struct tensors t = {0};
-    if (m->calls)
-        return fail(GSV_BAD_INPUT, "a model with a drift in C cannot be "
-                                   "written: it has no text");
-    int status = tensors_note(&t, "format", "girsanov " FORMAT);
-    if (!status) status = tensors_note(&t, "version", GSV_VERSION);
-    if (!status) status = tensors_note(&t, "model", m->text);
-    if (!status && m->record) status = fit_record_put(m->record, &t);
-    if (!status) status = put_params(m, &t);
-    if (!status) status = put_all(&m->posterior, &t);
-    if (!status) status = put_all(&m->state, &t);
+    int status = put_model(m, "written", &t);
     if (!status) status = safetensors_write(&t, path);
     tensors_free(&t);
     return status;
@@ -144,18 +151,32 @@ static int take_all(gsv_model *m, const struct tensors *t, const char *path)
     return status ? status : take_state(m, t);
 }
 
+static gsv_model *take_model(const struct tensors *t, const char *path)
+{
+    gsv_model *m = gsv_model_parse(tensors_text(t, "model"), path);
+    if (!m || !take_all(m, t, path)) return m;
+    gsv_model_free(m);
+    return NULL;
+}
+
 static gsv_model *read_fit(const char *path)
 {
     struct tensors t = {0};
     gsv_model *m = NULL;
     if (!safetensors_read(&t, path) && !check_format(&t, path))
-        m = gsv_model_parse(tensors_text(&t, "model"), path);
-    if (m && take_all(m, &t, path)) {
-        gsv_model_free(m);
-        m = NULL;
-    }
+        m = take_model(&t, path);
     tensors_free(&t);
     return m;
+}
+
+/* By the way of a file, without one. */
+gsv_model *gsv_model_copy(const gsv_model *m)
+{
+    struct tensors t = {0};
+    gsv_model *copy =
+        put_model(m, "copied", &t) ? NULL : take_model(&t, "copy");
+    tensors_free(&t);
+    return copy;
 }
 
 /* --- Reading either ----------------------------------------------------- */

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Girsanov's likelihood as a function of PyTorch's, with its gradient: theta
+may come from any network, and any other term may be added to the loss. Here
+several series have rates of their own, which a common law holds together."""
+import numpy as np
+import torch
+
+import girsanov
+
+OU = """
+state x
+param a = 1 > 0, s = 1 > 0
+dx = -a*x*dt + s*dW
+"""
+
+
+class LogLik(torch.autograd.Function):
+    """log p(data) of a model at theta."""
+
+    @staticmethod
+    def forward(ctx, theta, model, data):
+        model.theta = theta.detach().numpy()
+        found = model.loglik(data, gradient=True, steps=2)
+        ctx.save_for_backward(torch.from_numpy(found.theta_gradient))
+        return theta.new_tensor(found.loglik)
+
+    @staticmethod
+    def backward(ctx, bar):
+        slope, = ctx.saved_tensors
+        return bar * slope, None, None
+
+
+model = girsanov.Model(OU)
+rates = [0.7, 1.0, 1.4]
+series = [model.copy().set(a=a, s=0.5).simulate(np.linspace(0, 20, 61), seed=i)
+          for i, a in enumerate(rates, 1)]
+
+common = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+apart = torch.zeros(len(series), 2, dtype=torch.float64, requires_grad=True)
+optimizer = torch.optim.LBFGS([common, apart], max_iter=15,
+                              line_search_fn="strong_wolfe")
+
+
+def closure():
+    optimizer.zero_grad()
+    loss = 0.5 * (apart / 0.3).square().sum()
+    for own, data in zip(apart, series):
+        loss = loss - LogLik.apply(common + own, model, data)
+    loss.backward()
+    print(f"loss {loss.item():.4f}")
+    return loss
+
+
+optimizer.step(closure)
+for own, rate in zip(apart, rates):
+    model.theta = (common + own).detach().numpy()
+    print(f"a = {model.params['a']:.3f} (true {rate}), "
+          f"s = {model.params['s']:.3f} (true 0.5)")
+    assert abs(model.params["s"] - 0.5) < 0.15

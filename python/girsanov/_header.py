@@ -1,0 +1,973 @@
+# SPDX-License-Identifier: MIT
+# Written by tools/python-header from include/girsanov.h.
+# ruff: noqa
+from __future__ import annotations
+
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p,
+                    c_double, c_int, c_size_t, c_uint, c_uint32,
+                    c_uint64, c_void_p)
+from typing import Literal, TypedDict
+
+VERSION = '0.1.0'
+
+# The words of every enum, and their values.
+ENUMS: dict[str, dict[str, int]] = {
+    'gsv_status': {
+        'ok': 0,
+        'bad-input': 1,
+        'numerical': 2,
+        'no-memory': 4,
+    },
+    'gsv_scheme': {
+        'euler': 0,
+        'milstein': 1,
+        'heun': 2,
+        'srk': 3,
+    },
+    'gsv_reference': {
+        'auto': 0,
+        'brownian': 1,
+        'linear': 2,
+        'lna': 3,
+        'modified': 4,
+    },
+    'gsv_form': {
+        'auto': 0,
+        'ito': 1,
+        'midpoint': 2,
+        'stratonovich': 3,
+        'euler': 4,
+    },
+    'gsv_random': {
+        'sobol': 0,
+        'iid': 1,
+    },
+    'gsv_observe': {
+        'auto': 0,
+        'scan': 1,
+        'particle': 2,
+        'conjugate': 3,
+        'variational': 4,
+    },
+    'gsv_flag': {
+        'ess': 1,
+        'khat': 2,
+        'steps': 4,
+    },
+    'gsv_optimizer': {
+        'auto': 0,
+        'adam': 1,
+        'lbfgs': 2,
+        'evidence': 3,
+    },
+    'gsv_schedule': {
+        'cosine': 0,
+        'plateau': 1,
+        'constant': 2,
+    },
+    'gsv_errors': {
+        'auto': 0,
+        'none': 1,
+        'observed': 2,
+        'sandwich': 3,
+        'posterior': 4,
+    },
+    'gsv_method': {
+        'likelihood': 0,
+        'gibbs': 1,
+    },
+    'gsv_objective': {
+        'likelihood': 0,
+        'mse-backprop': 1,
+        'mse-adjoint': 2,
+    },
+    'gsv_law': {
+        'normal': 0,
+        'lognormal': 1,
+        'halfnormal': 2,
+        'uniform': 3,
+        'gamma': 4,
+        'exponential': 5,
+        'beta': 6,
+        'cauchy': 7,
+    },
+    'gsv_ended': {
+        'converged': 0,
+        'iterations': 1,
+        'early': 2,
+        'time': 3,
+        'stopped': 4,
+    },
+    'gsv_posterior': {
+        'q5': 0,
+        'median': 1,
+        'q95': 2,
+        'rhat': 3,
+        'ess-bulk': 4,
+        'ess-tail': 5,
+        'mcse': 6,
+        'posteriors': 7,
+    },
+}
+
+CONSTANTS: dict[str, int] = {
+    'GSV_OK': 0,
+    'GSV_BAD_INPUT': 1,
+    'GSV_NUMERICAL': 2,
+    'GSV_NO_MEMORY': 4,
+    'GSV_EULER': 0,
+    'GSV_MILSTEIN': 1,
+    'GSV_HEUN': 2,
+    'GSV_SRK': 3,
+    'GSV_REFERENCE_AUTO': 0,
+    'GSV_REFERENCE_BROWNIAN': 1,
+    'GSV_REFERENCE_LINEAR': 2,
+    'GSV_REFERENCE_LNA': 3,
+    'GSV_REFERENCE_MODIFIED': 4,
+    'GSV_FORM_AUTO': 0,
+    'GSV_FORM_ITO': 1,
+    'GSV_FORM_MIDPOINT': 2,
+    'GSV_FORM_STRATONOVICH': 3,
+    'GSV_FORM_EULER': 4,
+    'GSV_RANDOM_SOBOL': 0,
+    'GSV_RANDOM_IID': 1,
+    'GSV_OBSERVE_AUTO': 0,
+    'GSV_OBSERVE_SCAN': 1,
+    'GSV_OBSERVE_PARTICLE': 2,
+    'GSV_OBSERVE_CONJUGATE': 3,
+    'GSV_OBSERVE_VARIATIONAL': 4,
+    'GSV_FLAG_ESS': 1,
+    'GSV_FLAG_KHAT': 2,
+    'GSV_FLAG_STEPS': 4,
+    'GSV_OPTIMIZER_AUTO': 0,
+    'GSV_OPTIMIZER_ADAM': 1,
+    'GSV_OPTIMIZER_LBFGS': 2,
+    'GSV_OPTIMIZER_EVIDENCE': 3,
+    'GSV_SCHEDULE_COSINE': 0,
+    'GSV_SCHEDULE_PLATEAU': 1,
+    'GSV_SCHEDULE_CONSTANT': 2,
+    'GSV_ERRORS_AUTO': 0,
+    'GSV_ERRORS_NONE': 1,
+    'GSV_ERRORS_OBSERVED': 2,
+    'GSV_ERRORS_SANDWICH': 3,
+    'GSV_ERRORS_POSTERIOR': 4,
+    'GSV_METHOD_LIKELIHOOD': 0,
+    'GSV_METHOD_GIBBS': 1,
+    'GSV_OBJECTIVE_LIKELIHOOD': 0,
+    'GSV_OBJECTIVE_MSE_BACKPROP': 1,
+    'GSV_OBJECTIVE_MSE_ADJOINT': 2,
+    'GSV_LAW_NORMAL': 0,
+    'GSV_LAW_LOGNORMAL': 1,
+    'GSV_LAW_HALFNORMAL': 2,
+    'GSV_LAW_UNIFORM': 3,
+    'GSV_LAW_GAMMA': 4,
+    'GSV_LAW_EXPONENTIAL': 5,
+    'GSV_LAW_BETA': 6,
+    'GSV_LAW_CAUCHY': 7,
+    'GSV_ENDED_CONVERGED': 0,
+    'GSV_ENDED_ITERATIONS': 1,
+    'GSV_ENDED_EARLY': 2,
+    'GSV_ENDED_TIME': 3,
+    'GSV_ENDED_STOPPED': 4,
+    'GSV_POSTERIOR_Q5': 0,
+    'GSV_POSTERIOR_MEDIAN': 1,
+    'GSV_POSTERIOR_Q95': 2,
+    'GSV_POSTERIOR_RHAT': 3,
+    'GSV_POSTERIOR_ESS_BULK': 4,
+    'GSV_POSTERIOR_ESS_TAIL': 5,
+    'GSV_POSTERIOR_MCSE': 6,
+    'GSV_POSTERIORS': 7,
+    'GSV_LAGS': 10,
+}
+
+
+class gsv_series(Structure):
+    _fields_ = [
+        ('rows', c_size_t),
+        ('columns', c_size_t),
+        ('tracks', c_size_t),
+        ('time', POINTER(c_double)),
+        ('value', POINTER(c_double)),
+        ('start', POINTER(c_size_t)),
+        ('name', POINTER(c_char_p)),
+        ('label', POINTER(c_char_p)),
+        ('line', POINTER(c_size_t)),
+        ('source', c_char_p),
+        ('note', c_char_p),
+        ('borrowed', c_bool),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'time': ('rows',),
+        'value': ('columns', 'rows'),
+        'start': ('tracks + 1',),
+        'name': ('columns',),
+        'label': ('tracks',),
+        'line': ('rows',),
+    }
+
+
+class gsv_callback(Structure):
+    _fields_ = [
+        ('dim', c_size_t),
+        ('parameters', c_size_t),
+        ('parameter', POINTER(c_double)),
+        ('sigma', POINTER(c_double)),
+        ('user', c_void_p),
+        ('drift', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('drift_vjp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('drift_jvp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'parameter': ('parameters',),
+        'sigma': ('dim',),
+    }
+
+
+class gsv_param(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('rank', c_int),
+        ('rows', c_size_t),
+        ('columns', c_size_t),
+        ('offset', c_size_t),
+        ('low', c_double),
+        ('high', c_double),
+        ('lower', c_bool),
+        ('weight', c_bool),
+        ('scale', c_bool),
+        ('gp', c_bool),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_simulate_options(Structure):
+    _fields_ = [
+        ('times', c_size_t),
+        ('time', POINTER(c_double)),
+        ('tracks', c_size_t),
+        ('start', POINTER(c_double)),
+        ('start_mean', c_double),
+        ('start_sd', c_double),
+        ('step', c_double),
+        ('scheme', c_int),
+        ('input', POINTER(gsv_series)),
+        ('seed', c_uint64),
+        ('threads', c_size_t),
+    ]
+    enums: dict = {
+        'scheme': 'gsv_scheme',
+    }
+    shapes: dict = {
+        'time': ('times',),
+        'start': ('dim', 'tracks'),
+    }
+    notes: dict = {
+        'times': 'how many, at least 1',
+        'time': '(times), strictly increasing',
+        'tracks': '1',
+        'start': '(dim, tracks) first rows of the data, or',
+        'start_mean': 'NULL: states drawn from a normal law ...',
+        'start_sd':
+            '... with this deviation, or all at the mean; again where they are outside of the domain. Where all three are 0, latent states are drawn from the law that init gives them',
+        'step': 'longest step; 0: 1/32 of the shortest gap',
+        'scheme': '',
+        'input':
+            'covariates by name, first track for all; and what laws do not say (below)',
+        'seed': '',
+        'threads': '0 for all',
+    }
+
+
+class gsv_options(Structure):
+    _fields_ = [
+        ('paths', c_size_t),
+        ('steps', c_size_t),
+        ('step', c_double),
+        ('reference', c_int),
+        ('form', c_int),
+        ('random', c_int),
+        ('observe', c_int),
+        ('points', c_size_t),
+        ('richardson', c_bool),
+        ('delta', c_bool),
+        ('tolerance', c_double),
+        ('joint', c_bool),
+        ('gradient', c_bool),
+        ('wide', c_bool),
+        ('seed', c_uint64),
+        ('iteration', c_uint32),
+        ('threads', c_size_t),
+    ]
+    enums: dict = {
+        'reference': 'gsv_reference',
+        'form': 'gsv_form',
+        'random': 'gsv_random',
+        'observe': 'gsv_observe',
+    }
+    shapes: dict = {}
+    notes: dict = {
+        'paths': 'K, for every gap',
+        'steps': 'M, for every gap',
+        'step': 'longest step; where positive it sets M instead',
+        'reference': '',
+        'form': '',
+        'random': '',
+        'observe': 'of models with noisy observations',
+        'points':
+            "for them, of every observation; 0: the estimator's own number",
+        'richardson': '2 l(dt) - l(2 dt) instead of l(dt)',
+        'delta': 'corrects the bias of the log of a mean',
+        'tolerance':
+            'where positive, paths and steps are raised until error and discretisation are below it',
+        'joint': 'average over whole tracks, not gap by gap',
+        'gradient': 'the gradient too',
+        'wide': 'networks in double',
+        'seed': '',
+        'iteration': 'other numbers for every iteration of a fit',
+        'threads': '0 for all; the result is the same for any number',
+    }
+
+
+class gsv_gap(Structure):
+    _fields_ = [
+        ('track', c_size_t),
+        ('from', c_size_t),
+        ('to', c_size_t),
+        ('loglik', c_double),
+        ('error', c_double),
+        ('ess', c_double),
+        ('khat', c_double),
+        ('log_bias', c_double),
+        ('discretisation', c_double),
+        ('reference', c_int),
+        ('form', c_int),
+        ('flags', c_uint),
+    ]
+    enums: dict = {
+        'reference': 'gsv_reference',
+        'form': 'gsv_form',
+    }
+    shapes: dict = {}
+
+
+class gsv_result(Structure):
+    _fields_ = [
+        ('loglik', c_double),
+        ('error', c_double),
+        ('discretisation', c_double),
+        ('ess_min', c_double),
+        ('khat_max', c_double),
+        ('log_bias', c_double),
+        ('flagged', c_size_t),
+        ('settled', c_bool),
+        ('observe', c_int),
+        ('gaps', c_size_t),
+        ('paths', c_size_t),
+        ('steps', c_size_t),
+        ('drift_evaluations', c_uint64),
+        ('seconds', c_double),
+        ('memory', c_size_t),
+        ('values', c_size_t),
+        ('gradient', POINTER(c_double)),
+        ('groups', c_size_t),
+        ('gap', POINTER(gsv_gap)),
+    ]
+    enums: dict = {
+        'observe': 'gsv_observe',
+    }
+    shapes: dict = {
+        'gradient': ('values',),
+        'gap': ('groups',),
+    }
+
+
+class gsv_prior(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('law', c_int),
+        ('a', c_double),
+        ('b', c_double),
+    ]
+    enums: dict = {
+        'law': 'gsv_law',
+    }
+    shapes: dict = {}
+
+
+class gsv_progress(Structure):
+    _fields_ = [
+        ('iteration', c_size_t),
+        ('iterations', c_size_t),
+        ('restart', c_size_t),
+        ('restarts', c_size_t),
+        ('gaps', c_double),
+        ('objective', c_int),
+        ('loglik', c_double),
+        ('error', c_double),
+        ('heldout', c_double),
+        ('rate', c_double),
+        ('seconds', c_double),
+        ('model', c_void_p),
+    ]
+    enums: dict = {
+        'objective': 'gsv_objective',
+    }
+    shapes: dict = {}
+
+
+class gsv_fit_options(Structure):
+    _fields_ = [
+        ('estimator', gsv_options),
+        ('optimizer', c_int),
+        ('schedule', c_int),
+        ('errors', c_int),
+        ('iterations', c_size_t),
+        ('batch', c_size_t),
+        ('restarts', c_size_t),
+        ('rate', c_double),
+        ('decay', c_double),
+        ('clip', c_double),
+        ('average', c_double),
+        ('heldout', c_double),
+        ('patience', c_double),
+        ('time_limit', c_double),
+        ('fixed', c_size_t),
+        ('fix', POINTER(c_char_p)),
+        ('kept', c_size_t),
+        ('keep', POINTER(c_char_p)),
+        ('checkpoint', c_char_p),
+        ('every', c_double),
+        ('resume', c_char_p),
+        ('objective', c_int),
+        ('scheme', c_int),
+        ('method', c_int),
+        ('chains', c_size_t),
+        ('warmup', c_size_t),
+        ('draws', c_size_t),
+        ('priors', c_size_t),
+        ('prior', POINTER(gsv_prior)),
+        ('progress', CFUNCTYPE(c_bool, c_void_p, POINTER(gsv_progress))),
+        ('user', c_void_p),
+    ]
+    enums: dict = {
+        'optimizer': 'gsv_optimizer',
+        'schedule': 'gsv_schedule',
+        'errors': 'gsv_errors',
+        'objective': 'gsv_objective',
+        'scheme': 'gsv_scheme',
+        'method': 'gsv_method',
+    }
+    shapes: dict = {
+        'fix': ('fixed',),
+        'keep': ('kept',),
+        'prior': ('priors',),
+    }
+    notes: dict = {
+        'estimator':
+            'paths, steps and step of 0, and reference and form auto, let the fit choose: first linear with one step, then lna with a few paths.',
+        'optimizer': '',
+        'schedule': '',
+        'errors': '',
+        'iterations': 'at most; 0: chosen',
+        'batch': 'gaps of an iteration; 0: chosen',
+        'restarts': 'from other starts, the best is kept; 1',
+        'rate': "Adam's step; 0: chosen",
+        'decay': 'of weights, as in AdamW; 0',
+        'clip': 'longest gradient, in running lengths; 0: none',
+        'average': 'of theta over iterations, as 0.99; 0: none',
+        'heldout': 'share of gaps; negative: chosen',
+        'patience':
+            'share of the iterations without a better held-out likelihood that ends it; 0: never',
+        'time_limit': 'seconds of this run; 0: none',
+        'fixed': 'parameters that stay: names, or elements',
+        'fix': '',
+        'kept': 'starts that stay as they are: not taken from',
+        'keep': 'the data',
+        'checkpoint': 'a file to write, or NULL',
+        'every': 'seconds from one to the next; 30',
+        'resume': 'a checkpoint to go on from, or NULL',
+        'objective': '',
+        'scheme':
+            'of simulated paths: euler or heun; those have estimator.paths (16) and .steps (8) or .step',
+        'method': '',
+        'chains': 'of gibbs: 4, from different starts',
+        'warmup': 'iterations of each that are not kept; 500',
+        'draws': 'that are; 1000',
+        'priors': '',
+        'prior': '',
+        'progress':
+            'Called after every iteration; true ends the fit, which can then be resumed.',
+        'user': '',
+    }
+
+
+class gsv_record(Structure):
+    _fields_ = [
+        ('data', c_char_p),
+        ('tracks', c_size_t),
+        ('rows', c_size_t),
+        ('gaps', c_size_t),
+        ('heldout_gaps', c_size_t),
+        ('optimizer', c_int),
+        ('objective', c_int),
+        ('mse', c_double),
+        ('ended', c_int),
+        ('errors', c_int),
+        ('iterations', c_size_t),
+        ('restarts', c_size_t),
+        ('seconds', c_double),
+        ('seed', c_uint64),
+        ('loglik', c_double),
+        ('error', c_double),
+        ('discretisation', c_double),
+        ('heldout', c_double),
+        ('evidence', c_double),
+        ('paths', c_size_t),
+        ('steps', c_size_t),
+        ('flagged', c_size_t),
+        ('free', c_size_t),
+        ('aic', c_double),
+        ('bic', c_double),
+        ('columns', c_size_t),
+        ('lowest', POINTER(c_double)),
+        ('highest', POINTER(c_double)),
+        ('values', c_size_t),
+        ('error_of', POINTER(c_double)),
+        ('low', POINTER(c_double)),
+        ('high', POINTER(c_double)),
+        ('correlation', POINTER(c_double)),
+        ('warning', c_char_p),
+        ('chains', c_size_t),
+        ('warmup', c_size_t),
+        ('draws', c_size_t),
+        ('posterior', POINTER(c_double)),
+    ]
+    enums: dict = {
+        'optimizer': 'gsv_optimizer',
+        'objective': 'gsv_objective',
+        'ended': 'gsv_ended',
+        'errors': 'gsv_errors',
+    }
+    shapes: dict = {
+        'lowest': ('columns',),
+        'highest': ('columns',),
+        'error_of': ('values',),
+        'low': ('values',),
+        'high': ('values',),
+        'correlation': ('values', 'values'),
+        'posterior': ('GSV_POSTERIORS', 'values'),
+    }
+
+
+class gsv_draws(Structure):
+    _fields_ = [
+        ('chains', c_size_t),
+        ('draws', c_size_t),
+        ('numbers', c_size_t),
+        ('place', POINTER(c_size_t)),
+        ('value', POINTER(c_double)),
+        ('lp', POINTER(c_double)),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'place': ('numbers',),
+        'value': ('numbers', 'chains', 'draws'),
+        'lp': ('chains', 'draws'),
+    }
+
+
+class gsv_predict_options(Structure):
+    _fields_ = [
+        ('draws', c_size_t),
+        ('step', c_double),
+        ('times', c_size_t),
+        ('time', POINTER(c_double)),
+        ('ahead', c_double),
+        ('until', POINTER(c_double)),
+        ('rolling', c_size_t),
+        ('quantiles', c_size_t),
+        ('quantile', POINTER(c_double)),
+        ('parameters', c_bool),
+        ('points', c_size_t),
+        ('seed', c_uint64),
+        ('threads', c_size_t),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'time': ('times',),
+        'until': ('tracks',),
+        'quantile': ('quantiles',),
+    }
+    notes: dict = {
+        'draws':
+            'simulated from each place; 0: 1024, fewer where there are very many places',
+        'step': 'longest step of these; 0: chosen',
+        'times': "at which, of all tracks; those after a track's",
+        'time': 'end are taken. 0: every track has 20 times, from',
+        'ahead': 'its end to so far ahead; 0: a tenth of its length',
+        'until':
+            '(tracks) what comes later is not known, but held out: forecasts are made at those rows where no times are given, and scored; NULL: all is known',
+        'rolling':
+            'K: from every row 1 to K rows ahead, scores alone; with until, from the last row before it on',
+        'quantiles': 'of the laws; 0: 5, 25, 50, 75 and 95 %',
+        'quantile': '',
+        'parameters':
+            "draws them, too, from the normal law of a fit's estimates; not with rolling",
+        'points': 'for latent states, at each row; 0: chosen',
+        'seed': '1',
+        'threads': '0 for all; any number gives the same bits',
+    }
+
+
+class gsv_score(Structure):
+    _fields_ = [
+        ('column', c_size_t),
+        ('lead', c_size_t),
+        ('rows', c_size_t),
+        ('crps', c_double),
+        ('climatology', c_double),
+        ('cover50', c_double),
+        ('cover90', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_prediction(Structure):
+    _fields_ = [
+        ('columns', c_size_t),
+        ('states', c_size_t),
+        ('name', POINTER(c_char_p)),
+        ('rows', c_size_t),
+        ('draws', c_size_t),
+        ('track', POINTER(c_size_t)),
+        ('time', POINTER(c_double)),
+        ('mean', POINTER(c_double)),
+        ('sd', POINTER(c_double)),
+        ('quantiles', c_size_t),
+        ('level', POINTER(c_double)),
+        ('quantile', POINTER(c_double)),
+        ('actual', POINTER(c_double)),
+        ('scores', c_size_t),
+        ('score', POINTER(gsv_score)),
+        ('held', c_bool),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'name': ('columns',),
+        'track': ('rows',),
+        'time': ('rows',),
+        'mean': ('columns', 'rows'),
+        'sd': ('columns', 'rows'),
+        'level': ('quantiles',),
+        'quantile': ('columns', 'quantiles', 'rows'),
+        'actual': ('columns', 'rows'),
+        'score': ('scores',),
+    }
+
+
+class gsv_residual(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('rows', c_size_t),
+        ('u', POINTER(c_double)),
+        ('z', POINTER(c_double)),
+        ('distance', c_double),
+        ('uniform_p', c_double),
+        ('mean', c_double),
+        ('sd', c_double),
+        ('correlation', c_double * CONSTANTS['GSV_LAGS']),
+        ('ljung_p', c_double),
+        ('square', c_double * CONSTANTS['GSV_LAGS']),
+        ('square_p', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_residuals_result(Structure):
+    _fields_ = [
+        ('columns', c_size_t),
+        ('rows', c_size_t),
+        ('draws', c_size_t),
+        ('track', POINTER(c_size_t)),
+        ('row', POINTER(c_size_t)),
+        ('column', POINTER(gsv_residual)),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'track': ('rows',),
+        'row': ('rows',),
+        'column': ('columns',),
+    }
+
+
+class gsv_paths_options(Structure):
+    _fields_ = [
+        ('estimator', gsv_options),
+        ('times', c_size_t),
+        ('time', POINTER(c_double)),
+        ('between', c_size_t),
+        ('quantiles', c_size_t),
+        ('quantile', POINTER(c_double)),
+        ('draws', c_size_t),
+        ('progress', CFUNCTYPE(c_bool, c_void_p, c_size_t, c_size_t)),
+        ('user', c_void_p),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'time': ('times',),
+        'quantile': ('quantiles',),
+    }
+    notes: dict = {
+        'estimator':
+            'paths: bridges a gap, or where states are latent paths of which bands between observations are made; 0 for 256. points: 0 for 64. Whole tracks, gradients, tolerances and extrapolation have no meaning here.',
+        'times': 'asked for in every track that has them, or 0:',
+        'time': '(times), rising; all rows, and ...',
+        'between':
+            '... so many times inside of each gap; SIZE_MAX: 7, or 0 where states are latent',
+        'quantiles': '0 for 0.05, 0.5 and 0.95',
+        'quantile': '(quantiles) inside of (0, 1)',
+        'draws': 'paths to keep; 0',
+        'progress': 'Called now and then; true ends it, with GSV_BAD_INPUT.',
+        'user': '',
+    }
+
+
+class gsv_smoothed(Structure):
+    _fields_ = [
+        ('rows', c_size_t),
+        ('dim', c_size_t),
+        ('quantiles', c_size_t),
+        ('draws', c_size_t),
+        ('track', POINTER(c_size_t)),
+        ('time', POINTER(c_double)),
+        ('mean', POINTER(c_double)),
+        ('sd', POINTER(c_double)),
+        ('probability', POINTER(c_double)),
+        ('quantile', POINTER(c_double)),
+        ('draw', POINTER(c_double)),
+        ('seen', POINTER(c_size_t)),
+        ('ess_min', c_double),
+        ('paths', c_size_t),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'track': ('rows',),
+        'time': ('rows',),
+        'mean': ('dim', 'rows'),
+        'sd': ('dim', 'rows'),
+        'probability': ('quantiles',),
+        'quantile': ('quantiles', 'dim', 'rows'),
+        'draw': ('draws', 'dim', 'rows'),
+        'seen': ('dim',),
+    }
+
+
+# name: (result, arguments)
+FUNCTIONS: dict[str, tuple] = {
+    'gsv_last_error': (
+        c_char_p, []),
+    'gsv_last_status': (
+        c_int, []),
+    'gsv_series_new': (
+        POINTER(gsv_series), [c_size_t, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    'gsv_series_view': (
+        POINTER(gsv_series), [c_size_t, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    'gsv_series_read': (
+        POINTER(gsv_series), [c_char_p, c_size_t, c_void_p]),
+    'gsv_series_read_named': (
+        POINTER(gsv_series), [c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_write': (
+        c_int, [POINTER(gsv_series), c_char_p]),
+    'gsv_series_join': (
+        POINTER(gsv_series), [POINTER(gsv_series), POINTER(gsv_series)]),
+    'gsv_series_free': (
+        None, [POINTER(gsv_series)]),
+    'gsv_model_parse': (
+        c_void_p, [c_char_p, c_char_p]),
+    'gsv_model_read': (
+        c_void_p, [c_char_p]),
+    'gsv_model_callback': (
+        c_void_p, [POINTER(gsv_callback)]),
+    'gsv_model_copy': (
+        c_void_p, [c_void_p]),
+    'gsv_model_free': (
+        None, [c_void_p]),
+    'gsv_model_dim': (
+        c_size_t, [c_void_p]),
+    'gsv_model_noises': (
+        c_size_t, [c_void_p]),
+    'gsv_model_inputs': (
+        c_size_t, [c_void_p]),
+    'gsv_model_columns': (
+        c_size_t, [c_void_p]),
+    'gsv_model_column': (
+        POINTER(c_char_p), [c_void_p]),
+    'gsv_model_data_columns': (
+        c_size_t, [c_void_p]),
+    'gsv_model_data_column': (
+        POINTER(c_char_p), [c_void_p]),
+    'gsv_model_params': (
+        c_size_t, [c_void_p]),
+    'gsv_model_param': (
+        gsv_param, [c_void_p, c_size_t]),
+    'gsv_model_values': (
+        c_size_t, [c_void_p]),
+    'gsv_model_value': (
+        POINTER(c_double), [c_void_p]),
+    'gsv_model_set': (
+        c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_model_draw': (
+        None, [c_void_p, c_uint64]),
+    'gsv_theta_size': (
+        c_size_t, [c_void_p]),
+    'gsv_theta_get': (
+        None, [c_void_p, c_void_p]),
+    'gsv_theta_set': (
+        None, [c_void_p, c_void_p]),
+    'gsv_theta_vjp': (
+        None, [c_void_p, c_void_p, c_void_p]),
+    'gsv_model_drift': (
+        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    'gsv_model_diffusion': (
+        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    'gsv_model_is_noise': (
+        c_bool, [c_void_p, c_size_t]),
+    'gsv_model_text': (
+        c_char_p, [c_void_p]),
+    'gsv_model_describe': (
+        c_void_p, [c_void_p]),
+    'gsv_text_free': (
+        None, [c_char_p]),
+    'gsv_simulate_options_default': (
+        gsv_simulate_options, []),
+    'gsv_simulate': (
+        POINTER(gsv_series), [c_void_p, POINTER(gsv_simulate_options)]),
+    'gsv_model_given': (
+        c_size_t, [c_void_p, c_size_t, c_void_p]),
+    'gsv_options_default': (
+        gsv_options, []),
+    'gsv_loglik': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
+    'gsv_result_free': (
+        None, [POINTER(gsv_result)]),
+    'gsv_check_gradient': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_void_p, c_void_p]),
+    'gsv_fit_options_default': (
+        gsv_fit_options, []),
+    'gsv_fit': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options)]),
+    'gsv_model_record': (
+        POINTER(gsv_record), [c_void_p]),
+    'gsv_model_draws': (
+        POINTER(gsv_draws), [c_void_p]),
+    'gsv_model_has_posterior': (
+        c_bool, [c_void_p]),
+    'gsv_functions_new': (
+        c_void_p, [c_void_p]),
+    'gsv_functions_free': (
+        None, [c_void_p]),
+    'gsv_functions_drift': (
+        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    'gsv_functions_draw': (
+        c_int, [c_void_p, c_void_p, c_uint64, c_uint64]),
+    'gsv_model_write': (
+        c_int, [c_void_p, c_char_p]),
+    'gsv_profile': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_char_p, c_size_t, c_void_p, c_void_p]),
+    'gsv_predict_options_default': (
+        gsv_predict_options, []),
+    'gsv_predict': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_predict_options), POINTER(gsv_prediction)]),
+    'gsv_prediction_free': (
+        None, [POINTER(gsv_prediction)]),
+    'gsv_residuals': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_predict_options), POINTER(gsv_residuals_result)]),
+    'gsv_residuals_free': (
+        None, [POINTER(gsv_residuals_result)]),
+    'gsv_paths_options_default': (
+        gsv_paths_options, []),
+    'gsv_paths': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_paths_options), POINTER(gsv_smoothed)]),
+    'gsv_smoothed_free': (
+        None, [POINTER(gsv_smoothed)]),
+    'gsv_bridge': (
+        c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_double, c_double, c_void_p]),
+    'gsv_version': (
+        c_char_p, []),
+    'gsv_suggestion': (
+        c_char_p, [c_char_p, c_size_t, c_void_p]),
+}
+
+
+class SimulateOptions(TypedDict, total=False):
+    tracks: int
+    start_mean: float
+    start_sd: float
+    step: float
+    scheme: Literal['euler', 'milstein', 'heun', 'srk']
+    seed: int
+    threads: int
+
+
+class Options(TypedDict, total=False):
+    paths: int
+    steps: int
+    step: float
+    reference: Literal['auto', 'brownian', 'linear', 'lna', 'modified']
+    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler']
+    random: Literal['sobol', 'iid']
+    observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational']
+    points: int
+    richardson: bool
+    delta: bool
+    tolerance: float
+    joint: bool
+    gradient: bool
+    wide: bool
+    seed: int
+    iteration: int
+    threads: int
+
+
+class FitOptions(Options, total=False):
+    optimizer: Literal['auto', 'adam', 'lbfgs', 'evidence']
+    schedule: Literal['cosine', 'plateau', 'constant']
+    errors: Literal['auto', 'none', 'observed', 'sandwich', 'posterior']
+    iterations: int
+    batch: int
+    restarts: int
+    rate: float
+    decay: float
+    clip: float
+    average: float
+    heldout: float
+    patience: float
+    time_limit: float
+    every: float
+    objective: Literal['likelihood', 'mse-backprop', 'mse-adjoint']
+    scheme: Literal['euler', 'milstein', 'heun', 'srk']
+    method: Literal['likelihood', 'gibbs']
+    chains: int
+    warmup: int
+    draws: int
+
+
+class PredictOptions(TypedDict, total=False):
+    draws: int
+    step: float
+    ahead: float
+    rolling: int
+    parameters: bool
+    points: int
+    seed: int
+    threads: int
+
+
+class PathsOptions(Options, total=False):
+    between: int
+    draws: int

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""The C library: finding it, its failures as exceptions, options and results
+as Python has them. What is in its structs is in _header.py."""
+from __future__ import annotations
+
+import ctypes
+import operator
+import os
+import pathlib
+import sys
+import weakref
+from types import SimpleNamespace
+from typing import Any, Callable, Iterable, Mapping
+
+import numpy as np
+
+from . import _header
+
+# --- Failure -----------------------------------------------------------------
+
+
+class Error(Exception):
+    """A failure of the library, with its sentence."""
+
+
+class InputError(Error, ValueError):
+    """A model, a file, an option or an argument is wrong."""
+
+
+class NumericalError(Error, ArithmeticError):
+    """The numbers left the finite."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """An allocation failed."""
+
+
+class Caution(UserWarning):
+    """A number is there, but not to be trusted."""
+
+
+_ERRORS = {"bad-input": InputError, "numerical": NumericalError,
+           "no-memory": OutOfMemory}
+
+# --- Finding it --------------------------------------------------------------
+
+
+def _places() -> Iterable[str]:
+    """Where the library may be, the most particular first."""
+    here = pathlib.Path(__file__).resolve().parent
+    if (here.parents[1] / "include" / "girsanov.h").exists():  # a checkout
+        yield str(here.parents[1] / "build" / "libgirsanov.so")
+    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
+        yield os.path.join(prefix, "lib", "libgirsanov.so")
+    yield "libgirsanov.so." + _header.VERSION.split(".")[0]  # the loader's way
+
+
+def _open(path: str) -> ctypes.CDLL:
+    lib = ctypes.CDLL(path)
+    lib.gsv_version.restype = ctypes.c_char_p
+    version = lib.gsv_version().decode()
+    if version != _header.VERSION:
+        raise ImportError(
+            f"{path} is girsanov {version}, but this Python package is for "
+            f"{_header.VERSION}; install both from the same source")
+    return lib
+
+
+def _find() -> ctypes.CDLL:
+    given = os.environ.get("GIRSANOV_LIBRARY")
+    if given:
+        try:
+            return _open(given)
+        except OSError as why:
+            raise ImportError(f"GIRSANOV_LIBRARY: {why}") from None
+    for place in _places():
+        if os.path.exists(place) or not os.path.isabs(place):
+            try:
+                return _open(place)
+            except OSError:
+                continue
+    raise ImportError(
+        "libgirsanov.so was not found; build it with 'make' in Girsanov's "
+        "source and install it with 'make install', or say where it is with "
+        "GIRSANOV_LIBRARY=/path/to/libgirsanov.so")
+
+
+lib = _find()
+for _name, (_result, _arguments) in _header.FUNCTIONS.items():
+    _function = getattr(lib, _name)
+    _function.restype, _function.argtypes = _result, _arguments
+
+
+def failure() -> Error:
+    """This thread's last failure as an exception."""
+    status = word("gsv_status", lib.gsv_last_status())
+    return _ERRORS[status](lib.gsv_last_error().decode(errors="replace"))
+
+
+def check(status: int) -> None:
+    if status:
+        raise failure()
+
+
+def made(pointer: Any) -> Any:
+    if not pointer:
+        raise failure()
+    return pointer
+
+
+# --- Words -------------------------------------------------------------------
+
+
+def word(enum: str, value: int) -> str:
+    """The word of an enum's value."""
+    return next(w for w, v in _header.ENUMS[enum].items() if v == value)
+
+
+def suggestion(text: str, known: Iterable[str]) -> str:
+    """"; did you mean 'x'?", or nothing."""
+    texts = Texts(known)
+    best = lib.gsv_suggestion(text.encode(), len(texts), texts)
+    return f"; did you mean '{best.decode()}'?" if best else ""
+
+
+class Texts:
+    """A list of texts as char **."""
+
+    def __init__(self, texts: Iterable[str]):
+        coded = [str(t).encode() for t in texts]
+        self.array = (ctypes.c_char_p * max(len(coded), 1))(*coded)
+        self.count = len(coded)
+        self._as_parameter_ = ctypes.cast(self.array, ctypes.c_void_p)
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def texts_at(pointer: Any, count: int) -> list[str]:
+    return [pointer[i].decode(errors="replace") for i in range(count)]
+
+
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    return os.fsencode(path)
+
+
+# --- Options -----------------------------------------------------------------
+
+
+def _number(struct: ctypes.Structure, name: str, kind: Any, value: Any) -> Any:
+    """The value as its field takes it; ctypes would wrap a -1 around."""
+    if name in struct.enums:
+        known = _header.ENUMS[struct.enums[name]]
+        if value in known:
+            return known[value]
+        raise InputError(f"{name} {value}: {', '.join(list(known)[:-1])} or "
+                         f"{list(known)[-1]} is wanted")
+    try:
+        if kind is ctypes.c_bool:
+            return bool(value)
+        if kind is ctypes.c_double:
+            return float(value)
+        if kind is ctypes.c_char_p:
+            return path_bytes(value)
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} {value!r}: a number is wanted") from None
+    if not 0 <= number < 1 << 8 * ctypes.sizeof(kind):
+        raise InputError(f"{name} {value}: a whole number from 0 on is wanted")
+    return number
+
+
+def _set_array(struct: ctypes.Structure, name: str, value: Any,
+               keep: list) -> None:
+    """A pointer and its count."""
+    kind, count = dict(struct._fields_)[name], struct.shapes[name][0]
+    if kind is ctypes.POINTER(ctypes.c_char_p):
+        array: Any = Texts(value)
+        pointer = ctypes.cast(array.array, kind)
+    else:
+        array = np.ascontiguousarray(value, float).reshape(-1)
+        pointer = array.ctypes.data_as(kind)
+    keep.append(array)
+    setattr(struct, name, pointer)
+    if hasattr(struct, count):
+        setattr(struct, count, len(array))
+
+
+def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
+         keep: list) -> None:
+    """Sets the fields of an option struct, and of the estimator inside of it,
+    by their names. What the struct points to is added to keep. An array has
+    two names, its own and that of its count: times is time."""
+    inside = getattr(struct, "estimator", None)
+    arrays = {shape[0]: name for name, shape in struct.shapes.items()}
+    for name, value in given.items():
+        home = inside if inside is not None and not hasattr(
+            struct, name) else struct
+        if value is None:
+            continue
+        if not hasattr(home, name):
+            known = [f for f, _ in struct._fields_ + getattr(
+                inside, "_fields_", [])]
+            raise TypeError(f"{verb}() has no option '{name}'"
+                            + suggestion(name, known))
+        if home is struct and (name in struct.shapes or name in arrays):
+            _set_array(struct, arrays.get(name, name), value, keep)
+        else:
+            kind = dict(home._fields_)[name]
+            setattr(home, name, _number(home, name, kind, value))
+
+
+# --- Memory ------------------------------------------------------------------
+
+
+class Owner:
+    """C memory that is freed when nothing looks at it any more."""
+
+    def __init__(self, struct: Any, free: Callable, *keep: Any):
+        self.struct, self.keep = struct, keep
+        weakref.finalize(self, free, struct)
+
+
+class _Memory:
+    """An array in C memory, with what keeps it alive."""
+
+    def __init__(self, owner: Any, interface: dict):
+        self.owner, self.__array_interface__ = owner, interface
+
+
+def view(owner: Any, pointer: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The C array (shape) behind a pointer, without a copy."""
+    dtype = np.dtype(pointer._type_)
+    if not pointer or 0 in shape:
+        return np.empty(shape, dtype)
+    memory = _Memory(owner, {
+        "version": 3, "typestr": "|u1",
+        "shape": (int(np.prod(shape)) * dtype.itemsize,),
+        "data": (ctypes.addressof(pointer.contents), False)})
+    return np.asarray(memory).view(dtype).reshape(shape)
+
+
+def _size(struct: ctypes.Structure, text: str) -> int:
+    """'rows', 'tracks + 1' or a constant of the header."""
+    name, _, more = text.partition(" + ")
+    size = _header.CONSTANTS.get(name)
+    return (getattr(struct, name) if size is None else size) + int(more or 0)
+
+
+class Result(SimpleNamespace):
+    """A struct of results as attributes. Arrays have the rows first."""
+
+    def __repr__(self) -> str:
+        def short(value: Any) -> str:
+            if isinstance(value, np.ndarray) and value.size > 6:
+                return f"array {value.shape}"
+            return repr(value)
+        inside = (f"{k}={short(v)}" for k, v in vars(self).items()
+                  if not k.startswith("_"))
+        return f"{type(self).__name__}({', '.join(inside)})"
+
+
+def fields(struct: ctypes.Structure, owner: Any) -> dict[str, Any]:
+    """A struct's fields by name: words for enums, NumPy views of its arrays
+    with the order of the axes turned around, so that rows come first."""
+    all_of_them: dict[str, Any] = {}
+    for name, kind in struct._fields_:
+        value = getattr(struct, name)
+        if name in struct.enums:
+            value = word(struct.enums[name], value)
+        elif name in struct.shapes and value:
+            shape = tuple(_size(struct, s) for s in struct.shapes[name])
+            value = (texts_at(value, shape[0])
+                     if kind is ctypes.POINTER(ctypes.c_char_p)
+                     else view(owner, value, shape).T)
+        elif name in struct.shapes:
+            value = None
+        elif isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        elif not isinstance(value, (bool, int, float)):
+            continue
+        all_of_them[name] = value
+    return all_of_them

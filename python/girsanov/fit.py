@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+"""Learning, and what was learned."""
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+import warnings
+from typing import Any, Callable, Mapping
+
+import numpy as np
+
+from . import _header, _lib
+from ._lib import Caution, InputError, Result, lib
+from .data import Data
+from .model import Model, Params
+
+
+class Progress(Result):
+    """Where a fit stands: iteration, iterations, restart, restarts, loglik
+    (a gap's mean), error, heldout, rate, seconds."""
+
+    iteration: int
+    iterations: int
+    restart: int
+    restarts: int
+    gaps: float
+    objective: str
+    loglik: float
+    error: float
+    heldout: float
+    rate: float
+    seconds: float
+    _model: Model
+
+    @property
+    def params(self) -> Params:
+        """The values as they are now."""
+        return self._model.params
+
+
+class Record(Result):
+    """What was fitted to which data, and how well: the fields of ``fit
+    --json``, and columns' ranges, intervals and correlations of all values."""
+
+    data: str
+    gaps: int
+    heldout_gaps: int
+    loglik: float
+    stderr: float
+    discretisation: float
+    heldout: float
+    evidence: float
+    aic: float
+    bic: float
+    learned: int
+    paths: int
+    steps: int
+    flagged: int
+    optimizer: str
+    method: str
+    objective: str
+    ended: str
+    iterations: int
+    seconds: float
+    seed: int
+    errors_from: str
+    warnings: list[str]
+    params: Params
+    errors: Params
+    posterior: dict[str, Params] | None
+
+
+class Fit(Model):
+    """A model with what was learned. It can do all that a model can."""
+
+    def _of_values(self, values: np.ndarray) -> Params:
+        return self._by_name(values, scales=False)
+
+    @property
+    def record(self) -> Record:
+        """What the fit says of itself."""
+        r = _lib.fields(lib.gsv_model_record(self).contents, self)
+        posterior = r.pop("posterior")
+        if posterior is not None:
+            words = _header.ENUMS["gsv_posterior"]
+            posterior = {w.replace("-", "_"): self._of_values(column)
+                         for w, column in zip(words, posterior.T)}
+        gibbs = r["chains"] > 0
+        gaps, heldout = r["gaps"], r["heldout_gaps"]
+        return Record(
+            **{_RENAMED.get(k, k): v for k, v in r.items()},
+            loglik_per_gap=r["loglik"] / gaps,
+            heldout_per_gap=r["heldout"] / heldout if heldout else np.nan,
+            method="gibbs" if gibbs else "likelihood",
+            warnings=r["warning"].split("\n") if r["warning"] else [],
+            params=self.params, errors=self._of_values(r["error_of"]),
+            posterior=posterior)
+
+    @property
+    def stderr(self) -> Params:
+        """Standard errors by name, NaN where there are none."""
+        return self.record.errors
+
+    @property
+    def intervals(self) -> dict[str, np.ndarray]:
+        """95 % intervals by name: (..., 2)."""
+        r = self.record
+        low, high = self._of_values(r.low), self._of_values(r.high)
+        return {n: np.stack([low[n], high[n]], -1) for n in low}
+
+    @property
+    def draws(self) -> dict[str, np.ndarray] | None:
+        """(chains, draws) of every number of a fit by gibbs, and of "lp", the
+        log of the posterior density up to a constant. A file has none."""
+        pointer = lib.gsv_model_draws(self)
+        if not pointer:
+            return None
+        d = _lib.fields(pointer.contents, self)
+        names = _number_names(self)
+        named = {names[at]: d["value"].T[i]
+                 for i, at in enumerate(d["place"].tolist())}
+        return {**named, "lp": d["lp"].T}
+
+    def summary(self) -> str:
+        """The record as a table."""
+        r, values = self.record, self._values()
+        lines = [
+            f"data            {r.data}: {r.tracks} series, {r.rows} rows",
+            f"log-likelihood  {r.loglik:.6g} +- {r.stderr:.2g}  "
+            f"({r.paths} paths, {r.steps} steps)",
+            f"ended           {r.method if r.chains else r.optimizer}: "
+            f"{r.ended}, {r.iterations} iterations, {r.seconds:.3g} s", "",
+            f"{'parameter':16} {'estimate':>14} {'standard error':>14} "
+            f"{'95 % interval':>29}"]
+        shown = set()
+        for p in self._specs():
+            if not (p.weight or p.scale or (p.gp and p.rank == 2)):
+                shown.update(range(p.offset, p.offset + p.rows * p.columns))
+        for i, name in enumerate(_number_names(self)):
+            if i in shown:
+                lines.append(f"{name:16} {values[i]:14.6g} {r.error_of[i]:14.3g}"
+                             f" {r.low[i]:14.6g} {r.high[i]:14.6g}")
+        weights = sum(p.rows * p.columns for p in self._specs() if p.weight)
+        if weights:
+            lines.append(f"and {weights} weights of networks")
+        return "\n".join(lines + [f"warning: {w}" for w in r.warnings])
+
+
+# Names of the record as the command's JSON has them.
+_RENAMED = {"error": "stderr", "free": "learned", "errors": "errors_from"}
+
+
+def load(path: str | os.PathLike[str]) -> Fit:
+    """Reads a fit."""
+    model = Model.read(path)
+    if not isinstance(model, Fit):
+        raise InputError(f"{os.fspath(path)} is a model's text, not a fit; "
+                         "Model.read() reads it")
+    return model
+
+
+def _number_names(model: Model) -> list[str]:
+    """Of all values: a, v[1], A[1,2]."""
+    names = []
+    for p in model._specs():
+        name = p.name.decode()
+        for j in range(p.rows * p.columns):
+            row, column = divmod(j, p.columns)
+            names.append((name, f"{name}[{j + 1}]",
+                          f"{name}[{row + 1},{column + 1}]")[p.rank])
+    return names
+
+
+# --- Learning ----------------------------------------------------------------
+
+
+class _Watch:
+    """Looks on while a fit goes on. Ctrl-C is only noted, so that it cannot
+    fall between two lines of Python; whatever else is raised ends the fit and
+    is raised again behind it."""
+
+    def __init__(self, fit: Fit, progress: Callable[[Progress], Any] | None):
+        self.fit, self.progress = fit, progress
+        self.interrupted = False
+        self.error: BaseException | None = None
+        self.before: Any = None
+
+    def note(self, *_: Any) -> None:
+        self.interrupted = True
+
+    def __enter__(self) -> _Watch:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(
+                signal.SIGINT) is signal.default_int_handler:
+            self.before = signal.signal(signal.SIGINT, self.note)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+
+    def step(self, _: Any, now: Any) -> bool:
+        """After an iteration; true ends the fit."""
+        try:
+            if self.progress:
+                told = Progress(**_lib.fields(now.contents, None),
+                                _model=self.fit)
+                if self.progress(told) is False:
+                    return True
+        except BaseException as error:  # C cannot pass it on
+            self.error = error
+            return True
+        return self.interrupted
+
+
+def _interrupted(fit: Fit) -> KeyboardInterrupt:
+    """With the state. Not a class of its own: only of the plain one Python
+    dies in the way that tells a shell to stop as well."""
+    stop = KeyboardInterrupt(f"interrupted after {fit.record.iterations} "
+                             "iterations; its fit can be resumed")
+    stop.fit = fit  # type: ignore[attr-defined]
+    return stop
+
+
+def _priors(priors: Mapping[str, Any] | None) -> Any:
+    """{"a": ("normal", 0, 1)} as an array of structs."""
+    laws = _header.ENUMS["gsv_law"]
+    array = (_header.gsv_prior * max(len(priors or ()), 1))()
+    for prior, (name, (law, *numbers)) in zip(array, (priors or {}).items()):
+        if law not in laws:
+            raise InputError(f"priors: {name} ~ {law}: one of "
+                             f"{', '.join(laws)} is wanted")
+        prior.name, prior.law = name.encode(), laws[law]
+        prior.a, prior.b = (*map(float, numbers), 0.0, 0.0)[:2]
+    return array
+
+
+def _resumable(resume: Any, folder: str) -> Any:
+    """The file to go on from."""
+    if not isinstance(resume, Model):
+        return resume
+    path = os.path.join(folder, "state.fit")
+    resume.save(path)
+    return path
+
+
+def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
+          checkpoint: Any, resume: Any, options: Mapping[str, Any]) -> Fit:
+    """Model.fit()"""
+    fit = Fit._from_c(lib.gsv_model_copy(model))
+    fix = [fix] if isinstance(fix, str) else fix
+    fit._kept = list(model._kept)
+    if isinstance(fix, Mapping):
+        fit.set(fix)
+    series, watch = fit.data(data), _Watch(fit, progress)
+    o, keep = lib.gsv_fit_options_default(), []
+    o.prior, o.priors = _priors(priors), len(priors or ())
+    o.progress = type(o.progress)(watch.step)
+    with tempfile.TemporaryDirectory() as folder:
+        _lib.fill(o, {**options, "fix": list(fix), "keep": fit._kept,
+                      "checkpoint": checkpoint,
+                      "resume": _resumable(resume, folder)}, "fit", keep)
+        with watch:
+            status = lib.gsv_fit(fit, series, o)
+    if watch.error is not None:
+        raise watch.error
+    _lib.check(status)
+    if watch.interrupted:
+        raise _interrupted(fit)
+    for sentence in fit.record.warnings:
+        warnings.warn(sentence, Caution, stacklevel=3)
+    return fit

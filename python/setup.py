@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+from setuptools import setup
+
+setup()
