@@ -44,10 +44,33 @@ asan: packages
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
 	ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS) -LE numbers
 
+# Threads: clang's OpenMP tells the sanitizer who waits for whom (archer).
+ARCHER := $(firstword $(wildcard /usr/lib/llvm-*/lib/libarcher.so))
+tsan: packages-lint
+	@cmake -S . -B $(BUILD)-tsan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
+		-DGSV_THREADS=ON >/dev/null
+	@cmake --build $(BUILD)-tsan -j $(JOBS) -- --no-print-directory
+	OMP_TOOL_LIBRARIES=$(ARCHER) OMP_NUM_THREADS=4 \
+		TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+		ctest --test-dir $(BUILD)-tsan --output-on-failure -j $(JOBS) -LE numbers
+
+# Random files, models, fits and command lines, TIME seconds of each sort.
+TIME = 60
+fuzz: packages-lint
+	@cmake -S . -B $(BUILD)-fuzz --log-level=WARNING -DCMAKE_C_COMPILER=clang \
+		-DGSV_SANITIZE=ON -DGSV_FUZZ=ON >/dev/null
+	@cmake --build $(BUILD)-fuzz -j $(JOBS) -- -s --no-print-directory
+	@tests/fuzz/run $(BUILD)-fuzz $(TIME)
+
+# Killed, interrupted, out of disk and memory, hundreds of times. Takes minutes.
+faults: packages
+	@$(MAKE) --no-print-directory all
+	@tests/faults/run $(BUILD)/girsanov $(BUILD)/tests/libfail_malloc.so --long
+
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang $(BUILD)-tsan $(BUILD)-fuzz
 
-.PHONY: all packages packages-lint demo check bench coverage lint asan install clean
+.PHONY: all packages packages-lint demo check bench coverage lint asan tsan fuzz faults install clean
