@@ -54,6 +54,22 @@ tsan: packages-lint
 		TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
 		ctest --test-dir $(BUILD)-tsan --output-on-failure -j $(JOBS) -LE numbers
 
+# Lines and branches of src/ that the tests run, file by file.
+coverage-report: packages-lint
+	@cmake -S . -B $(BUILD)-coverage --log-level=WARNING -DGSV_COVERAGE=ON \
+		-DCMAKE_BUILD_TYPE=None >/dev/null
+	@cmake --build $(BUILD)-coverage -j $(JOBS) -- -s --no-print-directory
+	-ctest --test-dir $(BUILD)-coverage -j $(JOBS)
+	@gcovr --root . --filter src/ --exclude-unreachable-branches \
+		--html-details $(BUILD)-coverage/index.html \
+		--txt $(BUILD)-coverage/coverage.txt --print-summary $(BUILD)-coverage
+	@echo "file by file: $(BUILD)-coverage/index.html, coverage.txt"
+
+# An hour of random fits under a limit of memory.
+soak: packages
+	@$(MAKE) --no-print-directory all
+	@tests/soak $(BUILD)/girsanov
+
 # Random files, models, fits and command lines, TIME seconds of each sort.
 TIME = 60
 fuzz: packages-lint
@@ -71,6 +87,6 @@ install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-clang $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-coverage
 
-.PHONY: all packages packages-lint demo check bench coverage lint asan tsan fuzz faults install clean
+.PHONY: all packages packages-lint demo check bench coverage lint asan tsan fuzz faults soak coverage-report install clean
