@@ -51,6 +51,45 @@ asan: packages
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
 	ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS) -LE numbers
 
+# Threads: clang's OpenMP tells the sanitizer who waits for whom (archer).
+ARCHER := $(firstword $(wildcard /usr/lib/llvm-*/lib/libarcher.so))
+tsan: packages-lint
+	@cmake -S . -B $(BUILD)-tsan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
+		-DGSV_THREADS=ON >/dev/null
+	@cmake --build $(BUILD)-tsan -j $(JOBS) -- --no-print-directory
+	OMP_TOOL_LIBRARIES=$(ARCHER) OMP_NUM_THREADS=4 \
+		TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+		ctest --test-dir $(BUILD)-tsan --output-on-failure -j $(JOBS) -LE numbers
+
+# Lines and branches of src/ that the tests run, file by file.
+coverage-report: packages-lint
+	@cmake -S . -B $(BUILD)-coverage --log-level=WARNING -DGSV_COVERAGE=ON \
+		-DCMAKE_BUILD_TYPE=None >/dev/null
+	@cmake --build $(BUILD)-coverage -j $(JOBS) -- -s --no-print-directory
+	-ctest --test-dir $(BUILD)-coverage -j $(JOBS)
+	@gcovr --root . --filter src/ --exclude-unreachable-branches \
+		--html-details $(BUILD)-coverage/index.html \
+		--txt $(BUILD)-coverage/coverage.txt --print-summary $(BUILD)-coverage
+	@echo "file by file: $(BUILD)-coverage/index.html, coverage.txt"
+
+# An hour of random fits under a limit of memory.
+soak: packages
+	@$(MAKE) --no-print-directory all
+	@tests/soak $(BUILD)/girsanov
+
+# Random files, models, fits and command lines, TIME seconds of each sort.
+TIME = 60
+fuzz: packages-lint
+	@cmake -S . -B $(BUILD)-fuzz --log-level=WARNING -DCMAKE_C_COMPILER=clang \
+		-DGSV_SANITIZE=ON -DGSV_FUZZ=ON >/dev/null
+	@cmake --build $(BUILD)-fuzz -j $(JOBS) -- -s --no-print-directory
+	@tests/fuzz/run $(BUILD)-fuzz $(TIME)
+
+# Killed, interrupted, out of disk and memory, hundreds of times. Takes minutes.
+faults: packages
+	@$(MAKE) --no-print-directory all
+	@tests/faults/run $(BUILD)/girsanov $(BUILD)/tests/libfail_malloc.so --long
+
 # DESTDIR is in front of all of it, for those who make packages.
 install:
 	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
@@ -69,4 +108,5 @@ deb: packages
 clean:
 	rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all packages packages-lint demo check bench reproduce coverage lint asan install deb clean
+.PHONY: all packages packages-lint demo check bench reproduce coverage lint asan tsan \
+	coverage-report soak fuzz faults install deb clean

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One planted bug for each sanitizer: `make asan` begins by making sure that
- * both are caught, so that a silent run means something. */
+/* One planted bug for each sanitizer: `make asan` and `make tsan` begin by
+ * making sure that theirs are caught, so that a silent run means something. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +21,27 @@ static int add_past_the_largest(int n)
     return INT_MAX + n;
 }
 
+/* Threads that add to one number, without a word to each other. */
+static int add_side_by_side(int n)
+{
+    int sum = 0;
+#pragma omp parallel for num_threads(4) shared(sum)
+    for (int i = 0; i < 10000 * n; i++)
+        sum += i & 1;
+    return sum;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(int n);
+} BUGS[] = {{"address", read_past_the_end},
+            {"undefined", add_past_the_largest},
+            {"thread", add_side_by_side}};
+
 int main(int argc, char **argv)
 {
-    if (argc != 2) return 2;
-    int (*bug)(int) = strcmp(argv[1], "address") == 0 ? read_past_the_end
-                                                      : add_past_the_largest;
-    printf("the bug was not caught: %d\n", bug(argc));
+    for (size_t i = 0; i < sizeof BUGS / sizeof *BUGS; i++)
+        if (argc == 2 && strcmp(argv[1], BUGS[i].name) == 0)
+            printf("the bug was not caught: %d\n", BUGS[i].run(argc));
     return 0;
 }

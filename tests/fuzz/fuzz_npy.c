@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* NumPy arrays. */
+#include "data/npy.h"
+#include "data/number.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const NAME[] = {"x", "y"};
+    if (!size) return 0;
+    const char *path = bytes_file(data + 1, size - 1);
+    struct number_locale locale;
+    if (number_begin(&locale)) return 0;
+    gsv_series_free(
+        npy_read(path, data[0] & 1 ? 2 : 0, data[0] & 1 ? NAME : NULL));
+    number_end(&locale);
+    return 0;
+}
