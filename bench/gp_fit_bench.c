@@ -120,7 +120,7 @@ static struct took net_iteration(const char *text, const gsv_series *s,
     gsv_model *m = must(gsv_model_parse(text, "net"));
     struct integrate_options o = {.paths = 64,
                                   .steps = 5,
-                                  .adjoint = true,
+                                  .by = BY_ADJOINT,
                                   .gradient = true,
                                   .seed = 1,
                                   .threads = threads};
