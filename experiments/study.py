@@ -84,7 +84,9 @@ class Study:
         return text, cost
 
     def json(self, verb, *words):
-        return json.loads(self.run(verb, *words, "--json")[0])
+        """What a verb says, with what it cost."""
+        text, cost = self.run(verb, *words, "--json")
+        return {**json.loads(text), "cpu": cost.cpu}
 
     def say(self, line=""):
         print(line, flush=True)
