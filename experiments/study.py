@@ -84,7 +84,9 @@ class Study:
         return text, cost
 
     def json(self, verb, *words):
-        return json.loads(self.run(verb, *words, "--json")[0])
+        """What a verb says, with what it cost."""
+        text, cost = self.run(verb, *words, "--json")
+        return {**json.loads(text), "cpu": cost.cpu}
 
     def say(self, line=""):
         print(line, flush=True)
@@ -92,9 +94,10 @@ class Study:
 
     def claim(self, what, paper, ours, holds, known=""):
         """One row of the table of make reproduce. known says why it is not
-        expected to hold here; docs/PAPER.md says it at length."""
-        verdict = ("holds" if holds else "differs: " + known if known
-                   else "FAILS")
+        expected to hold here; docs/PAPER.md says it at length. What is
+        indented is not the paper's, but what we have in its place."""
+        verdict = ("ours" if holds and what.startswith(" ") else "holds"
+                   if holds else "differs: " + known if known else "FAILS")
         self.claims.append("\t".join((what, paper, ours, verdict)))
 
     def plot(self, name, script):
