@@ -170,45 +170,75 @@ static size_t first_of(const struct gradvar *g, size_t i)
     return first;
 }
 
-/* An axis of logarithms has no place for 0: those points are left out. */
-static void put_points(FILE *to, const struct gradvar *g, size_t first)
+/* What is drawn: the largest, and the median. */
+static double drawn(const struct cell *c, int which)
 {
-    fprintf(to, "$o%zu << EOD\n", first);
-    for (size_t i = first; i < g->cells; i++) {
-        const struct cell *c = &g->cell[i];
-        if (first_of(g, i) != first) continue;
-        fprintf(to, "%.10g", c->gap);
-        double value[2] = {c->largest, c->median};
-        for (int k = 0; k < 2; k++)
-            if (value[k] > 0.0 && isfinite(value[k]))
-                fprintf(to, " %.10g", value[k]);
-            else fputs(" NaN", to);
-        putc('\n', to);
-    }
-    fputs("EOD\n", to);
+    return which ? c->median : c->largest;
 }
 
+/* An axis of logarithms has no place for 0: those points are left out. */
+static bool has_place(double variance)
+{
+    return variance > 0.0 && isfinite(variance);
+}
+
+/* The points of an objective, written unless `to` is NULL; how many have a
+ * place. */
+static size_t put_points(FILE *to, const struct gradvar *g, size_t first,
+                         int which)
+{
+    size_t placed = 0;
+    if (to) fprintf(to, "$o%zu_%d << EOD\n", first, which);
+    for (size_t i = first; i < g->cells; i++) {
+        double variance = drawn(&g->cell[i], which);
+        if (first_of(g, i) != first || !has_place(variance)) continue;
+        if (to) fprintf(to, "%.10g %.10g\n", g->cell[i].gap, variance);
+        placed++;
+    }
+    if (to) fputs("EOD\n", to);
+    return placed;
+}
+
+static void put_axes(FILE *to, const struct gradvar *g)
+{
+    fprintf(to,
+            "set logscale xy\nset format y '1e%%L'\nset format x '%%g'\n"
+            "set xrange [%.10g:%.10g]\nset key outside right top\n"
+            "set xlabel 'time between observations'\n"
+            "set ylabel 'variance of the gradient: largest (line), median "
+            "(dashes)'\n",
+            g->cell[0].gap / 1.2, g->cell[g->cells - 1].gap * 1.2);
+}
+
+/* Blocks of points first, then one command for all that are not empty. */
 static int plot_variances(const struct gradvar *g, const char *path)
 {
+    static const char *const LOOK[] = {"linespoints", "lines"};
+    static const char *const MARK[] = {"pt 7 ps 0.6", "dt 2"};
     struct plot plot;
     if (plot_open(&plot, path, 820, 520)) return EXIT_INPUT;
     FILE *to = plot.to;
+    size_t placed = 0, line = 0;
     for (size_t i = 0; i < g->cells; i++)
-        if (first_of(g, i) == i) put_points(to, g, i);
-    fputs("set logscale xy\nset format y '1e%L'\n"
-          "set xtics (0.001, 0.01, 0.1, 1, 10, 100, 1000)\n"
-          "set key outside right top\n"
-          "set xlabel 'time between observations'\n"
-          "set ylabel 'variance of the gradient: largest (line), median "
-          "(dashes)'\nplot ",
-          to);
-    for (size_t i = 0, line = 1; i < g->cells; i++) {
+        for (int k = 0; k < 2 && first_of(g, i) == i; k++)
+            placed += put_points(to, g, i, k);
+    if (!placed) {
+        plot_close(&plot, false);
+        return complain(EXIT_NUMBERS,
+                        "--plot %s: all variances are 0 or not finite, so "
+                        "there is nothing to draw",
+                        path);
+    }
+    put_axes(to, g);
+    fputs("plot 1/0 notitle", to);
+    for (size_t i = 0; i < g->cells; i++) {
         if (first_of(g, i) != i) continue;
-        fprintf(to,
-                "%s$o%zu using 1:2 with linespoints lt %zu pt 7 ps 0.6 title "
-                "'%s', $o%zu using 1:3 with lines lt %zu dt 2 notitle",
-                line > 1 ? ", " : "", i, line, g->cell[i].objective, i, line);
         line++;
+        for (int k = 0; k < 2; k++)
+            if (put_points(NULL, g, i, k))
+                fprintf(to, ", $o%zu_%d using 1:2 with %s lt %zu %s %s%s%s", i,
+                        k, LOOK[k], line, MARK[k], k ? "notitle" : "title '",
+                        k ? "" : g->cell[i].objective, k ? "" : "'");
     }
     putc('\n', to);
     return plot_close(&plot, true);
@@ -217,10 +247,10 @@ static int plot_variances(const struct gradvar *g, const char *path)
 int gradvar_report(const struct args *a, const struct gradvar *g)
 {
     int code = a->output ? write_csv(g, a->output, a->all) : 0;
-    if (!code && a->plot) code = plot_variances(g, a->plot);
     if (code) return code;
     if (a->json) code = print_json(gradvar_json(g));
     else if (!a->output || strcmp(a->output, "-") != 0) print_table(g);
     if (!a->quiet) warn(g);
-    return code;
+    if (code || !a->plot) return code;
+    return plot_variances(g, a->plot);
 }
