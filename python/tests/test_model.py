@@ -118,8 +118,7 @@ def test_networks_are_drawn_by_the_seed():
 
 
 @pytest.mark.parametrize("options, kind, message", [
-    (dict(form="itto"), InputError, "form itto: auto, ito, midpoint, "
-     "stratonovich or euler is wanted"),
+    (dict(random="id"), InputError, "random id: sobol or iid is wanted"),
     (dict(paths=-1), InputError, "paths -1: a whole number from 0 on"),
     (dict(paths=2.5), InputError, "paths 2.5: a number is wanted"),
     (dict(step="long"), ValueError, "could not convert"),
