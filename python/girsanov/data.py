@@ -33,6 +33,10 @@ def _numbers(values: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(array, float)
     except (TypeError, ValueError):
+        pass
+    try:
+        return values.to_numpy(float, na_value=np.nan)  # pandas' own NA
+    except (AttributeError, TypeError, ValueError):
         raise InputError(
             f"data: '{name}' has entries that are not numbers; convert them, "
             "dates by pandas.to_datetime()") from None
