@@ -40,8 +40,8 @@ def options(verb: str) -> dict[str, str]:
     """The options of simulate, loglik, fit, predict or paths, with a word
     about each, from the library's header.
 
-    >>> options("loglik")["form"]
-    'auto, ito, midpoint, stratonovich or euler'
+    >>> options("loglik")["random"]
+    'sobol or iid'
     """
     struct = _STRUCTS[verb]
     table: dict[str, str] = {}

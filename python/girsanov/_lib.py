@@ -119,7 +119,7 @@ def word(enum: str, value: int) -> str:
 def suggestion(text: str, known: Iterable[str]) -> str:
     """"; did you mean 'x'?", or nothing."""
     texts = Texts(known)
-    best = lib.gsv_suggestion(text.encode(), len(texts), texts)
+    best = lib.gsv_suggestion(coded(text), len(texts), texts)
     return f"; did you mean '{best.decode()}'?" if best else ""
 
 
@@ -127,9 +127,9 @@ class Texts:
     """A list of texts as char **."""
 
     def __init__(self, texts: Iterable[str]):
-        coded = [str(t).encode() for t in texts]
-        self.array = (ctypes.c_char_p * max(len(coded), 1))(*coded)
-        self.count = len(coded)
+        words = [coded(str(t)) for t in texts]
+        self.array = (ctypes.c_char_p * max(len(words), 1))(*words)
+        self.count = len(words)
         self._as_parameter_ = ctypes.cast(self.array, ctypes.c_void_p)
 
     def __len__(self) -> int:
@@ -140,8 +140,20 @@ def texts_at(pointer: Any, count: int) -> list[str]:
     return [pointer[i].decode(errors="replace") for i in range(count)]
 
 
+def _whole(text: bytes) -> bytes:
+    """For C a text would end with its first zero byte."""
+    if b"\0" in text:
+        raise InputError(f"{text[:40].decode(errors='replace')!r} has a zero "
+                         "byte in it")
+    return text
+
+
+def coded(text: str) -> bytes:
+    return _whole(text.encode())
+
+
 def path_bytes(path: str | os.PathLike[str]) -> bytes:
-    return os.fsencode(path)
+    return _whole(os.fsencode(path))
 
 
 # --- Options -----------------------------------------------------------------

@@ -33,6 +33,10 @@ def _numbers(values: Any, name: str) -> np.ndarray:
     try:
         return np.asarray(array, float)
     except (TypeError, ValueError):
+        pass
+    try:
+        return values.to_numpy(float, na_value=np.nan)  # pandas' own NA
+    except (AttributeError, TypeError, ValueError):
         raise InputError(
             f"data: '{name}' has entries that are not numbers; convert them, "
             "dates by pandas.to_datetime()") from None
@@ -110,6 +114,11 @@ class Series:
         series._own(pointer)
         return series
 
+    def __reduce__(self) -> Any:
+        """For pickle and copy."""
+        return _revive, (np.array(self.start), np.array(self.time),
+                         np.array(self.values.T), self.names, self.labels)
+
     # --- Making ---
 
     @classmethod
@@ -120,8 +129,8 @@ class Series:
         and series are the names of these columns where they have others."""
         texts = _texts(names)
         return cls._from_c(lib.gsv_series_read_named(
-            _lib.path_bytes(path), time and time.encode(),
-            series and series.encode(), len(names or ()), texts))
+            _lib.path_bytes(path), time and _lib.coded(time),
+            series and _lib.coded(series), len(names or ()), texts))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any],
@@ -249,6 +258,12 @@ class Series:
     def join(self, more: Series) -> Series:
         """Below each track those rows of more that come after its end."""
         return Series._from_c(lib.gsv_series_join(self, more))
+
+
+def _revive(*parts: Any) -> Series:
+    series = Series.__new__(Series)
+    series._borrow(*parts)
+    return series
 
 
 def frame(labels: Sequence[str], track: np.ndarray, time: np.ndarray,

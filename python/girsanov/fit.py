@@ -232,7 +232,7 @@ def _priors(priors: Mapping[str, Any] | None) -> Any:
         if law not in laws:
             raise InputError(f"priors: {name} ~ {law}: one of "
                              f"{', '.join(laws)} is wanted")
-        prior.name, prior.law = name.encode(), laws[law]
+        prior.name, prior.law = _lib.coded(name), laws[law]
         prior.a, prior.b = (*map(float, numbers), 0.0, 0.0)[:2]
     return array
 
@@ -259,7 +259,7 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
     o.prior, o.priors = _priors(priors), len(priors or ())
     o.progress = type(o.progress)(watch.step)
     with tempfile.TemporaryDirectory() as folder:
-        _lib.fill(o, {**options, "fix": list(fix), "keep": fit._kept,
+        _lib.fill(o, {**options, "fix": list(fix), "keep": [*fit._kept, *options.get("keep", ())],
                       "checkpoint": checkpoint,
                       "resume": _resumable(resume, folder)}, "fit", keep)
         with watch:

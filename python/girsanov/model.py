@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import tempfile
 import warnings
 import weakref
 from collections import Counter
@@ -156,7 +157,10 @@ class Model:
     """
 
     def __init__(self, text: str, seed: int = 1, name: str = "model"):
-        self._own(lib.gsv_model_parse(text.encode(), name.encode()))
+        handle = lib.gsv_model_parse(_lib.coded(text), _lib.coded(name))
+        if not handle and "\n" not in text and os.path.exists(text):
+            raise InputError(f"{text} is a file; Model.read() reads it")
+        self._own(handle)
         self._kept: list[str] = []
         if seed != 1:
             self.draw(seed)
@@ -186,6 +190,14 @@ class Model:
         copy = type(self)._from_c(lib.gsv_model_copy(self))
         copy._kept = list(self._kept)
         return copy
+
+    def __reduce__(self) -> Any:
+        """For pickle and copy: by the bytes of its file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.fit")
+            self.save(path)
+            with open(path, "rb") as file:
+                return _revive, (file.read(), self._kept)
 
     # --- What it is ---
 
@@ -249,7 +261,7 @@ class Model:
         ``set({"A[1,2]": 0})``. A fit starts there. Returns the model."""
         for name, value in {**(values or {}), **more}.items():
             array = np.ascontiguousarray(value, float).reshape(-1)
-            _lib.check(lib.gsv_model_set(self, name.encode(), len(array),
+            _lib.check(lib.gsv_model_set(self, _lib.coded(name), len(array),
                                          array.ctypes.data))
             self._kept.append(name)
         return self
@@ -464,7 +476,7 @@ class Model:
         _lib.fill(o, {**options, "fix": fix}, "profile", keep)
         held = np.ascontiguousarray(values, float).reshape(-1)
         best, copy = np.empty(len(held)), self.copy()
-        _lib.check(lib.gsv_profile(copy, self.data(data), o, name.encode(),
+        _lib.check(lib.gsv_profile(copy, self.data(data), o, _lib.coded(name),
                                    len(held), held.ctypes.data,
                                    best.ctypes.data))
         return best
@@ -472,6 +484,16 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as a fit (docs/FORMAT.md), whole or not at all."""
         _lib.check(lib.gsv_model_write(self, _lib.path_bytes(path)))
+
+
+def _revive(content: bytes, kept: list[str]) -> Model:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.fit")
+        with open(path, "wb") as file:
+            file.write(content)
+        model = Model.read(path)
+    model._kept = list(kept)
+    return model
 
 
 def _start(model: Model, o: _header.gsv_simulate_options, x0: Any,

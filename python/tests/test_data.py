@@ -47,6 +47,15 @@ def test_frames_may_be_shuffled(ou, data):
     pandas.testing.assert_frame_equal(series.frame(), frame)
 
 
+def test_missing_cells_of_pandas(ou):
+    pandas = pytest.importorskip("pandas")
+    cells = pandas.array([0.3, None, 0.1], dtype="Float64")
+    frame = pandas.DataFrame({"time": [0, 1, 2], "x": cells})
+    assert ou.loglik(frame).gaps == 1
+    with pytest.raises(InputError, match="'x' has entries that are not"):
+        ou.loglik(frame.assign(x=["a", "b", "c"]))
+
+
 def test_dates_are_days(ou, tmp_path):
     pandas = pytest.importorskip("pandas")
     days = ["2005-01-03", "2005-01-04", "2005-01-07 12:00"]

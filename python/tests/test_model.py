@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Models against closed forms, differences and the command."""
+import copy
 import math
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -96,6 +98,18 @@ def test_parameters():
         model.theta = [1, 2]
 
 
+def test_models_and_series_can_be_sent_elsewhere(ou, data):
+    ou.set(a=3)
+    for again in copy.copy(ou), copy.deepcopy(ou), pickle.loads(
+            pickle.dumps(ou)):
+        assert again.params == ou.params and type(again) is Model
+        again.set(a=1)
+        assert ou.params["a"] == 3
+    sent = pickle.loads(pickle.dumps(data))
+    assert ou.loglik(sent).loglik == ou.loglik(copy.copy(data)).loglik
+    assert sent.labels == data.labels
+
+
 def test_networks_are_drawn_by_the_seed():
     one, two = Model(NET), Model(NET, seed=2)
     assert (Model(NET).theta == one.theta).all()
@@ -104,8 +118,7 @@ def test_networks_are_drawn_by_the_seed():
 
 
 @pytest.mark.parametrize("options, kind, message", [
-    (dict(form="itto"), InputError, "form itto: auto, ito, midpoint, "
-     "stratonovich or euler is wanted"),
+    (dict(random="id"), InputError, "random id: sobol or iid is wanted"),
     (dict(paths=-1), InputError, "paths -1: a whole number from 0 on"),
     (dict(paths=2.5), InputError, "paths 2.5: a number is wanted"),
     (dict(step="long"), ValueError, "could not convert"),
@@ -123,6 +136,10 @@ def test_failures_have_the_librarys_sentence(ou):
         Model("state x\ndx = -y*dt + dW", name="mine")
     with pytest.raises(InputError, match="no/such.sde"):
         Model.read("no/such.sde")
+    with pytest.raises(InputError, match="is a file; Model.read"):
+        Model(__file__)
+    with pytest.raises(InputError, match="has a zero byte"):
+        Model("state x\0")
     assert issubclass(InputError, ValueError)
     assert issubclass(girsanov.OutOfMemory, MemoryError)
 
