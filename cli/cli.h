@@ -226,6 +226,9 @@ struct number *model_numbers(const gsv_model *m, size_t *count);
 enum { NAME_ROOM = 340 };
 const char *number_name(const struct number *n, char room[NAME_ROOM]);
 
+/* Of a column that the names have room in: 16, or up to 32. */
+int numbers_width(const struct number *list, size_t count);
+
 /* The number that a name stands for, a network's too, or a message. */
 int find_number(const gsv_model *m, const char *option, const char *name,
                 struct number *found);

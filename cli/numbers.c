@@ -49,6 +49,17 @@ const char *number_name(const struct number *n, char room[NAME_ROOM])
     return room;
 }
 
+int numbers_width(const struct number *list, size_t count)
+{
+    char name[NAME_ROOM];
+    int width = 16;
+    for (size_t i = 0; i < count; i++) {
+        int own = (int)strlen(number_name(&list[i], name));
+        if (own > width && own <= 32) width = own;
+    }
+    return width;
+}
+
 /* The element that "[2]" or "[1,2]" stands for; false where there is none. */
 static bool read_index(const gsv_param *p, const char *text, size_t *j)
 {

@@ -93,10 +93,10 @@ static void print_cell(double x, int figures)
 }
 
 static void print_estimate(const gsv_model *m, const gsv_record *r,
-                           const struct number *n)
+                           const struct number *n, int width)
 {
     char name[NAME_ROOM];
-    printf("%-16s", number_name(n, name));
+    printf("%-*s", width, number_name(n, name));
     print_cell(gsv_model_value(m)[n->at], 6);
     if (r->errors != GSV_ERRORS_NONE) {
         print_cell(r->error_of[n->at], 3);
@@ -156,13 +156,14 @@ int print_estimates(const gsv_model *m, const gsv_record *r)
     if (r->posterior) return print_posteriors(m, r);
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
-    if (count) printf("\n%-16s %14s", "parameter", "estimate");
+    int width = numbers_width(list, count);
+    if (count) printf("\n%-*s %14s", width, "parameter", "estimate");
     if (count && r->errors != GSV_ERRORS_NONE)
         printf(" %14s %29s%s", "standard error", "95 % interval",
                r->errors == GSV_ERRORS_SANDWICH ? "  (sandwich)" : "");
     if (count) putchar('\n');
     for (size_t i = 0; i < count; i++)
-        print_estimate(m, r, &list[i]);
+        print_estimate(m, r, &list[i], width);
     free(list);
     return EXIT_DONE;
 }

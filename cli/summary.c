@@ -31,12 +31,13 @@ static void print_correlation(const gsv_record *r, const struct number *list,
                               size_t n)
 {
     char name[NAME_ROOM];
-    printf("\n%-16s", "correlation");
+    int width = numbers_width(list, n);
+    printf("\n%-*s", width, "correlation");
     for (size_t j = 0; j + 1 < n; j++)
         printf(" %8.8s", number_name(&list[j], name));
     putchar('\n');
     for (size_t i = 1; i < n; i++) {
-        printf("%-16s", number_name(&list[i], name));
+        printf("%-*s", width, number_name(&list[i], name));
         for (size_t j = 0; j < i; j++)
             printf(" %8.3f", shown(correlation(r, &list[i], &list[j]), 3));
         putchar('\n');

@@ -10,7 +10,9 @@
 const char *const polynomial_name[GP_DEGREE + 1] = {"none", "linear",
                                                     "quadratic", "cubic"};
 
+/* In all; and along one argument, where dense matrices are made of them. */
 static const double MOST_NODES = 1e6;
+enum { MOST_ALONG = 1024 };
 
 /* The place of a name in a list of them, or a message with what is known. */
 static int find_name(struct builder *b, const char *what, const char *name,
@@ -53,6 +55,10 @@ static int count_nodes(struct builder *b, const struct statement *s,
             return complain(b->source, s->grid_place,
                             "a grid has at least %d nodes along each argument",
                             GRID_LEAST);
+        if (h->nodes[k] > MOST_ALONG)
+            return complain(b->source, s->grid_place,
+                            "a grid has at most %d nodes along each argument",
+                            MOST_ALONG);
     }
     if (all * (double)h->outputs > MOST_NODES)
         return complain(b->source, s->grid_place,

@@ -208,8 +208,7 @@ static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool many =
-        l->m->spec->nets > 0 || l->m->spec->gps > 0 || learner_integrates(l);
+    bool many = l->m->spec->nets > 0 || learner_integrates(l);
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 

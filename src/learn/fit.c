@@ -209,6 +209,11 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
         return fail(GSV_BAD_INPUT,
                     "a model with a gp is learned by its evidence, not by a "
                     "mean squared error");
+    if (s->gps && o->errors == GSV_ERRORS_SANDWICH)
+        return fail(GSV_BAD_INPUT,
+                    "the errors of a model with a gp come from the curvature "
+                    "of its evidence, which is no sum over gaps: there is no "
+                    "sandwich of it; take --errors observed");
     if (o->optimizer == GSV_OPTIMIZER_AUTO) return 0;
     if (own != (s->gps > 0))
         return fail(GSV_BAD_INPUT,

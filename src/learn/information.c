@@ -67,12 +67,35 @@ static bool is_at_bound(const struct information *a, size_t i)
 enum { ROUGH_RUNS = 2 };
 static const double ROUGH_STEP = 1.0, STEP = 0.05;
 
+/* Most numbers beside functions are logarithms, with errors around this. */
+enum { MOST_EVIDENCE_VALUES = 12 };
+static const double EVIDENCE_STEP = 1.0, EVIDENCE_FIRST = 0.05;
+
+/* Of kernels that are left open. */
+static const double WIDEST = 1.0;
+
+/* E at theta; its gradient unless that is NULL. */
+static int evidence_of(struct information *a, const double *theta,
+                       double *value, double *gradient)
+{
+    struct evidence *e = &a->evidence;
+    double *x = a->one, *bar = a->one + e->outer;
+    for (size_t i = 0; i < e->outer; i++)
+        x[i] = theta[e->place[i]];
+    int status = evidence_at(e, x, value, gradient ? bar : NULL);
+    for (size_t i = 0; !status && gradient && i < e->outer; i++)
+        gradient[e->place[i]] = bar[i];
+    return status;
+}
+
 static int gradient_at(struct information *a, const double *theta,
                        double *gradient)
 {
     const struct split *s = &a->l->split;
     uint32_t runs = a->rough ? ROUGH_RUNS : 1;
     int status = 0;
+    double value;
+    if (a->by_evidence) return evidence_of(a, theta, &value, gradient);
     memset(gradient, 0, a->l->n * sizeof *gradient);
     for (uint32_t run = 0; !status && run < runs; run++) {
         struct score score = {0};
@@ -106,13 +129,17 @@ static int difference(struct information *a, size_t j, double step,
 static int column_of(struct information *a, size_t j, double *column)
 {
     double *move = &a->l->move[a->place[j]], step = *move;
-    double share = a->rough ? ROUGH_STEP : STEP, room = a->rough ? 3.0 : 20.0;
-    if (!(step > 0.0))
-        step = 2e-3 * share * fmax(1.0, fabs(a->theta[a->place[j]]));
+    double share = a->rough         ? ROUGH_STEP
+                   : a->by_evidence ? EVIDENCE_STEP
+                                    : STEP;
+    double room = share < 0.1 ? 20.0 : share < 1.0 ? 5.0 : 3.0;
+    double first = a->by_evidence ? EVIDENCE_FIRST : 2e-3 * share;
+    if (!(step > 0.0)) step = first * fmax(1.0, fabs(a->theta[a->place[j]]));
     for (int tries = 0; tries < 5; tries++) {
         int status = difference(a, j, step, column);
         if (status && status != GSV_NUMERICAL) return status;
         double better = status ? 0.01 * step : share / sqrt(fabs(column[j]));
+        if (a->by_evidence && !status) better = fmin(better, WIDEST);
         bool fits = !status && better < room * step && room * better > step;
         if (fits) *move = step;
         if (fits || !isfinite(better)) return status;
@@ -144,6 +171,7 @@ int information_value(struct information *a, const double *theta, double *value)
 {
     const struct split *s = &a->l->split;
     struct score score;
+    if (a->by_evidence) return evidence_of(a, theta, value, NULL);
     int status =
         objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
     *value = status ? NAN : score.mean * (double)score.gaps;
@@ -165,17 +193,23 @@ static int value_at(struct information *a, size_t i, size_t j, double sign,
 }
 
 /* Both neighbours of number i, with a step of a fiftieth of the standard error
- * that they lead to: found by a few tries, as scales may be any. */
+ * (with gps, one) that they lead to: found by a few tries, as scales may be
+ * any.
+ */
 static int neighbours(struct information *a, size_t i, double here)
 {
     double *move = &a->l->move[a->place[i]];
-    if (!(*move > 0.0)) *move = 1e-3 * fmax(1.0, fabs(a->theta[a->place[i]]));
+    double share = a->by_evidence ? EVIDENCE_STEP : 0.02;
+    double first = a->by_evidence ? EVIDENCE_FIRST : 1e-3;
+    if (!(*move > 0.0)) *move = first * fmax(1.0, fabs(a->theta[a->place[i]]));
     for (int tries = 0;; tries++) {
         int status = value_at(a, i, i, 1.0, &a->ups[i]);
         if (!status) status = value_at(a, i, i, -1.0, &a->downs[i]);
         if (status && status != GSV_NUMERICAL) return status;
         double bend = 2.0 * here - a->ups[i] - a->downs[i];
-        double better = status ? 0.01 * *move : 0.02 * *move / sqrt(fabs(bend));
+        double better =
+            status ? 0.01 * *move : share * *move / sqrt(fabs(bend));
+        if (a->by_evidence && !status) better = fmin(better, WIDEST);
         bool fits = !status && better < 4.0 * *move && better > 0.25 * *move;
         if (fits || tries == 6 || !(better > 0.0) || !isfinite(better))
             return status;
@@ -227,9 +261,42 @@ int information_slope(struct information *a, const double *theta)
     return status;
 }
 
+/* Numbers of kernels whose logarithm would have a standard error above 2 (the
+ * data allow any of them within a factor of 50) are taken as known. */
+static const double OPEN = 0.25;
+
+static void drop_open(struct information *a)
+{
+    const struct spec *s = a->l->m->spec;
+    size_t n = a->n, kept = 0, row = 0;
+    char room[120];
+    for (size_t i = 0; i < n; i++) {
+        size_t at = a->place[i];
+        bool kernel = s->param[spec_param_at(s, a->l->value[at])].gp;
+        bool open = kernel && !(a->I[i * n + i] > OPEN);
+        a->room[i] = open ? 0.0 : 1.0;
+        if (open)
+            fprintf(a->words,
+                    "the data leave %s open: it has no standard error, and "
+                    "those of the others are as if it were known\n",
+                    name_of(a, at, room));
+        else kept++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (a->room[i] == 0.0) continue;
+        for (size_t j = 0, column = 0; j < n; j++)
+            if (a->room[j] > 0.0) a->I[row * kept + column++] = a->I[i * n + j];
+        a->slope[row] = a->slope[i];
+        a->place[row++] = a->place[i];
+    }
+    a->n = kept;
+}
+
 int information_fill(struct information *a)
 {
-    return a->by_value ? fill_by_value(a) : fill_by_score(a);
+    int status = a->by_value ? fill_by_value(a) : fill_by_score(a);
+    if (!status && a->by_evidence) drop_open(a);
+    return status;
 }
 
 /* --- Whether it can be inverted ----------------------------------------- */
@@ -243,10 +310,10 @@ static void say_flat(const struct information *a, const double *vector,
 {
     size_t n = a->n, named = 0;
     char room[120];
-    fputs(eigenvalue < RISING ? "this is not a maximum: the log-likelihood "
-                                "still rises along "
-                              : "the data do not tell apart ",
-          a->words);
+    if (eigenvalue < RISING)
+        fprintf(a->words, "this is not a maximum: the %s still rises along ",
+                a->by_evidence ? "evidence" : "log-likelihood");
+    else fputs("the data do not tell apart ", a->words);
     for (size_t i = 0; i < n; i++)
         if (fabs(vector[i]) > 0.2 && named < 6)
             fprintf(a->words, "%s%s", named++ ? ", " : "",
@@ -317,8 +384,11 @@ static int find_places(struct information *a)
                 l->free, MOST_NUMBERS);
         return 0;
     }
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n && !a->by_evidence; i++)
         if (!l->fixed[i] && !is_at_bound(a, i)) a->place[a->n++] = i;
+    for (size_t i = 0; i < a->evidence.outer; i++)
+        if (!is_at_bound(a, a->evidence.place[i]))
+            a->place[a->n++] = a->evidence.place[i];
     return 0;
 }
 
@@ -342,13 +412,14 @@ static int prepare(struct information *a, const double *theta)
     struct learner *l = a->l;
     size_t n = a->n;
     gsv_options o = l->stage[l->stages - 1];
-    a->by_value = learner_by_value(l, n);
+    a->by_value =
+        a->by_evidence ? n <= MOST_EVIDENCE_VALUES : learner_by_value(l, n);
     o.gradient = !a->by_value;
     a->slope = NEW(double, n);
     a->ups = NEW(double, n);
     a->downs = NEW(double, n);
     a->theta = NEW(double, l->n);
-    a->one = NEW(double, l->n);
+    a->one = NEW(double, 2 * l->n);
     a->up = NEW(double, l->n);
     a->down = NEW(double, l->n);
     a->I = NEW(double, n *n);
@@ -358,6 +429,7 @@ static int prepare(struct information *a, const double *theta)
         !a->down || !a->I || !a->V || !a->room)
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
+    if (a->by_evidence) return 0;
     int status = objective_init(&a->all, l->m, l->s, &o, l->split.trains);
     return status ? status : look_for_jumps(a, &o);
 }
@@ -369,13 +441,18 @@ int information_init(struct information *a, struct learner *l,
     a->words = open_memstream(&a->text, &a->size);
     if (!a->words) return fail(GSV_NO_MEMORY, "out of memory");
     gsv_theta_set(l->m, theta);
-    int status = find_places(a);
+    a->by_evidence = l->optimizer == GSV_OPTIMIZER_EVIDENCE;
+    int status = a->by_evidence ? evidence_init(&a->evidence, l,
+                                                &l->stage[l->stages - 1], theta)
+                                : 0;
+    if (!status) status = find_places(a);
     return status || !a->n ? status : prepare(a, theta);
 }
 
 void information_free(struct information *a)
 {
     objective_free(&a->all);
+    evidence_free(&a->evidence);
     if (a->words) fclose(a->words);
     free(a->text);
     mem_free(a->place);

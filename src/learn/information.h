@@ -8,17 +8,23 @@
  * along. Of l itself, not of its gradient, which leaves out that references
  * follow; but for many numbers that would take too long. And not of an l that
  * jumps (observer_is_rough()): there it is the mean gradient of some sets of
- * random numbers, with steps that are large enough for its scatter. */
+ * random numbers, with steps that are large enough for its scatter. With gps l
+ * is the evidence: functions are integrated out, and have a posterior instead.
+ * Where that is found up to a rest, the evidence knows how much is missing, but
+ * not its gradient: so steps are long, and of its values while these are few.
+ */
 #ifndef LEARN_INFORMATION_H
 #define LEARN_INFORMATION_H
 
 #include <stdio.h>
 
-#include "learn/learner.h"
+#include "learn/evidence.h"
 
 struct information {
     struct learner *l;
     struct objective all;
+    bool by_evidence;
+    struct evidence evidence;  /* instead of all                 */
     size_t n;                  /* learned and not at a bound     */
     size_t *place;             /* (n) in theta                   */
     double *theta, *up, *down; /* (theta size)                   */
@@ -44,7 +50,8 @@ int information_value(struct information *a, const double *theta,
                       double *value);
 int information_slope(struct information *a, const double *theta);
 
-/* I and the slope; then V: false, after a word, where I cannot be inverted. */
+/* I and the slope; then V: false, after a word, where I cannot be inverted.
+ * Kernels' numbers that the data leave open are no longer among the n. */
 int information_fill(struct information *a);
 bool information_invert(struct information *a);
 

@@ -91,9 +91,10 @@ static int measure(struct information *a, const double *theta, gsv_record *r)
     if (!a->n) return 0;
     int status = information_fill(a);
     if (status == GSV_NUMERICAL) {
-        fputs("near the estimate the log-likelihood is not finite: there are "
-              "no standard errors\n",
-              a->words);
+        fprintf(a->words,
+                "near the estimate the %s is not finite: there are no standard "
+                "errors\n",
+                a->by_evidence ? "evidence" : "log-likelihood");
         return 0;
     }
     if (status || !information_invert(a)) return status;
