@@ -74,7 +74,10 @@ static int predictive_init(struct predictive *p, size_t draws, size_t groups)
 {
     *p = (struct predictive){.draws = draws, .groups = groups};
     p->top = malloc(3 * groups * sizeof *p->top);
-    if (!p->top) return complain_memory();
+    if (!p->top) {
+        complain_memory();
+        return EXIT_NUMBERS;
+    }
     p->sum = p->top + groups;
     p->square = p->sum + groups;
     for (size_t i = 0; i < groups; i++) {

@@ -54,7 +54,7 @@ static int note_missed(struct climb *c, double *value)
     int status = 0;
     for (size_t i = 0; i < c->e.outer && !status; i++) {
         size_t at = c->e.place[i];
-        double kept = c->x[i], up, down;
+        double kept = c->x[i], up = *value, down = *value;
         if (!s->param[spec_param_at(s, l->value[at])].gp) continue;
         c->x[i] = kept + STEP;
         status = evidence_at(&c->e, c->x, &up, NULL);

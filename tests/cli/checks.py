@@ -210,6 +210,7 @@ def json__has_the_fields_that_the_page_promises(place):
             given |= {"ess", "khat", "steps"}
         promised.discard("null")
         promised.discard("observe")  # with noisy observations alone
+        promised -= {"drawn", "predictive", "predictive_stderr"}  # of a gp
         if given != promised:
             wrong.append((words[0], "only one side has " + ", ".join(
                 sorted(given ^ promised))))
