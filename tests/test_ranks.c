@@ -5,6 +5,8 @@
 #include "exact.h"
 #include "ranks.h"
 
+#include <stdio.h>
+
 enum { FEW = 4 };
 
 /* --- Sums and shares ------------------------------------------------------ */
@@ -97,7 +99,8 @@ static void spread__sums_along_one_tree_on_any_number_of_ranks(void **state)
     (void)state;
     for (size_t lanes = 1; lanes <= LANES; lanes += lanes < 20 ? 1 : 5)
         for (size_t ranks = 1; ranks <= RANKS_MOST; ranks++) {
-            struct sums s = {.lanes = lanes, .threads = 1 + ranks % THREADS};
+            struct sums s = {.lanes = lanes,
+                             .threads = ranks == 3 ? THREADS : 1};
             assert_true(lanes <= 64 ? spread_slots(lanes, NULL) <= 7 : true);
             ranks_act(ranks, sum_up, &s);
             assert_sums(&s, ranks);
@@ -210,7 +213,7 @@ static void loglik__has_the_same_bits_on_any_number_of_ranks(void **state)
         if (alone.status[0]) fail_msg("%s", alone.sentence[0]);
         for (size_t ranks = 2; ranks <= FEW; ranks++) {
             struct asked a = alone;
-            a.options.threads = 1 + ranks % 2;
+            a.options.threads = ranks == 3 ? 2 : 1;
             ranks_act(ranks, estimate, &a);
             for (size_t r = 0; r < ranks; r++) {
                 assert_int_equal(a.closed[r], 0);
@@ -299,7 +302,7 @@ static void learn(gsv_ranks *r, void *user)
     gsv_model *m = model_of(l->text);
     gsv_model_draw(m, 1);
     o.estimator.ranks = r;
-    o.estimator.threads = 1 + gsv_ranks_count(r) % 2;
+    o.estimator.threads = gsv_ranks_count(r) == 3 ? 2 : 1;
     if (l->stop_at && rank == 1) {
         o.progress = stop_here;
         o.user = &l->stop_at;
@@ -369,6 +372,33 @@ static void fit__ends_on_all_ranks_when_one_is_told_to(void **state)
     gsv_series_free(s);
 }
 
+/* Stopped after so many iterations on some ranks, and resumed on others. */
+static void fit__resumes_on_another_number_of_ranks(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t stop_at, ranks, then;
+    } CASES[] = {{1, 3, 2}, {6, 2, 4}, {11, 4, 3}};
+    gsv_series *s =
+        data_of(&(struct shape){.text = NET, .tracks = 20, .rows = 8});
+    struct learned whole = {.text = NET, .series = s};
+    whole.options = gsv_fit_options_default();
+    whole.options.iterations = 14;
+    whole.options.batch = 24;
+    learn(NULL, &whole);
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        struct learned part = whole, rest = whole;
+        part.stop_at = CASES[i].stop_at;
+        part.options.checkpoint = rest.options.resume = "test_ranks.fit";
+        ranks_act(CASES[i].ranks, learn, &part);
+        assert_int_equal(part.ended[0], GSV_ENDED_STOPPED);
+        ranks_act(CASES[i].then, learn, &rest);
+        assert_same_fit(&rest, CASES[i].then, &whole);
+    }
+    remove("test_ranks.fit");
+    gsv_series_free(s);
+}
+
 /* --- Alone ---------------------------------------------------------------- */
 
 static void ranks__are_one_without_a_launcher(void **state)
@@ -396,6 +426,7 @@ int main(void)
         cmocka_unit_test(ranks__say_when_one_ends_before_the_others),
         cmocka_unit_test(fit__has_the_same_bits_on_any_number_of_ranks),
         cmocka_unit_test(fit__ends_on_all_ranks_when_one_is_told_to),
+        cmocka_unit_test(fit__resumes_on_another_number_of_ranks),
         cmocka_unit_test(ranks__are_one_without_a_launcher),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
