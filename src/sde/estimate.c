@@ -38,7 +38,7 @@ size_t all_bars(const struct estimate *e)
 
 size_t estimate_lanes(const struct estimate *e)
 {
-    enum { FEWEST_ITEMS = 8, MOST = 16 * LANES };
+    enum { FEWEST_ITEMS = 4, MOST = 16 * LANES };
     size_t lanes = e->items / FEWEST_ITEMS;
     if (lanes > MOST) return MOST;
     if (lanes > LANES) return lanes;
