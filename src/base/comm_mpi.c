@@ -52,8 +52,8 @@ static void receive(void *self, size_t from, size_t bytes, void *data)
 
 struct mpi {
     int count;
-    int *bytes, *first; /* (count) */
-    bool ours;          /* to end  */
+    bool ours;   /* to end                    */
+    int first[]; /* (2, count): first, bytes  */
 };
 
 static void gather(void *self, const size_t *first, void *data)
@@ -66,18 +66,17 @@ static void gather(void *self, const size_t *first, void *data)
         return;
     }
     for (int i = 0; i < m->count; i++) {
-        m->bytes[i] = (int)(first[i + 1] - first[i]);
         m->first[i] = (int)first[i];
+        m->first[m->count + i] = (int)(first[i + 1] - first[i]);
     }
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, m->bytes, m->first,
-                   MPI_BYTE, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data,
+                   m->first + m->count, m->first, MPI_BYTE, MPI_COMM_WORLD);
 }
 
 static void close_mpi(void *self)
 {
     struct mpi *m = self;
     if (m->ours) MPI_Finalize();
-    free(m->bytes);
     free(m);
 }
 
@@ -93,10 +92,10 @@ int gsv_comm_mpi(struct gsv_ranks *r)
     if (!begun) MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &count);
-    struct mpi *m = calloc(1, sizeof *m);
-    int *room = calloc(2 * (size_t)count, sizeof *room);
-    if (!m || !room) MPI_Abort(MPI_COMM_WORLD, GSV_NO_MEMORY);
-    *m = (struct mpi){count, room, room + count, !begun};
+    struct mpi *m = calloc(1, sizeof *m + 2 * (size_t)count * sizeof(int));
+    if (!m) return MPI_Abort(MPI_COMM_WORLD, GSV_NO_MEMORY);
+    m->count = count;
+    m->ours = !begun;
     r->rank = (size_t)rank;
     r->count = (size_t)count;
     r->ops = &OPS;

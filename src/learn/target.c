@@ -126,8 +126,8 @@ int target_at(struct target *t, const double *theta, const uint32_t *turn,
     learner_set(t->l, theta);
     *level = (struct level){-INFINITY, prior_at(&t->prior)};
     if (!isfinite(level->log.theta)) return 0;
-    int status = t->all.observed ? run_tracks(t, turn, unit)
-                                 : run_groups(t, turn, unit);
+    int status =
+        t->all.observed ? run_tracks(t, turn, unit) : run_groups(t, turn, unit);
     if (!status) level->loglik = target_sum(t, unit);
     if (level->loglik > t->ceiling) {
         level->loglik = -INFINITY;
