@@ -77,6 +77,7 @@ struct args {
     double between; /* negative where not given */
     uint64_t seed;
     gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
+    gsv_ranks *ranks;    /* NULL: alone */
 };
 
 struct verb {
@@ -88,6 +89,7 @@ struct verb {
     const char *examples;  /* lines of shell                       */
     bool data, optional;   /* takes a data file; can do without    */
     bool many;             /* takes several models before the data */
+    bool spread;           /* over ranks                           */
     int (*run)(const struct args *a);
 };
 
@@ -187,6 +189,11 @@ void say_note(const struct args *a, const gsv_series *s);
  * whose sign goes where it rounds to nothing. */
 int digits(double error);
 double shown(double x, int digits);
+
+/* --- ranks.c ------------------------------------------------------------ */
+
+/* Whether this rank is the one that writes files and says what was found. */
+bool ranks_writes(const struct args *a);
 
 /* --- simulate.c, fit.c --------------------------------------------------- */
 

@@ -230,7 +230,8 @@ int diagnose_run(const struct args *a)
 {
     gsv_options o;
     gsv_result r = {0};
-    if (a->residuals && check_output(a->residuals)) return EXIT_INPUT;
+    if (a->residuals && ranks_writes(a) && check_output(a->residuals))
+        return EXIT_INPUT;
     if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
@@ -238,7 +239,8 @@ int diagnose_run(const struct args *a)
     gsv_series *s = open_data(a, m);
     if (s) {
         code = gsv_loglik(m, s, &o, &r) ? complain_last()
-                                        : report(a, m, s, &o, &r);
+               : ranks_writes(a)        ? report(a, m, s, &o, &r)
+                                        : EXIT_DONE;
         gsv_result_free(&r);
     }
     gsv_series_free(s);

@@ -54,7 +54,8 @@ int estimator_options(const struct args *a, gsv_options *o)
                        .gradient = a->gradient,
                        .wide = a->wide,
                        .seed = a->seed,
-                       .threads = a->threads};
+                       .threads = a->threads,
+                       .ranks = a->ranks};
     return 0;
 }
 

@@ -60,6 +60,7 @@ static int check_samples(const struct args *a, const gsv_model *m, char **path)
 
 static int check_outputs(const struct args *a, const gsv_model *m)
 {
+    if (!ranks_writes(a)) return 0;
     if (check_written(a, m, "-o", a->output) ||
         check_written(a, m, "--checkpoint", a->checkpoint) ||
         check_written(a, m, "--trace", a->trace))
@@ -198,6 +199,7 @@ static bool watch_iteration(void *user, const gsv_progress *now)
 static int write_all(const struct args *a, const gsv_model *m,
                      const char *samples)
 {
+    if (!ranks_writes(a)) return 0;
     if (gsv_model_write(m, a->output)) return complain_last();
     return gsv_model_draws(m) ? samples_write(m, samples) : 0;
 }
@@ -208,7 +210,8 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
     struct watch w;
     gsv_fit_options o = *options;
     if (progress_begin(&w.progress, m, a->quiet)) return EXIT_NUMBERS;
-    int code = trace_open(&w.trace, a->trace, m, o.resume != NULL);
+    const char *trace = ranks_writes(a) ? a->trace : NULL;
+    int code = trace_open(&w.trace, trace, m, o.resume != NULL);
     if (!code) {
         o.progress = watch_iteration;
         o.user = &w;
@@ -289,13 +292,13 @@ static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
     char *samples = NULL;
     gsv_series *s = NULL;
     int code = check_method(a, gibbs);
-    if (!code && gibbs) code = check_samples(a, m, &samples);
+    if (!code && gibbs && ranks_writes(a)) code = check_samples(a, m, &samples);
     if (!code) {
         s = open_data(a, m);
         if (!s) code = EXIT_INPUT;
     }
     if (!code) code = learn(a, m, s, o, samples);
-    if (!code) code = report(a, m, samples);
+    if (!code && ranks_writes(a)) code = report(a, m, samples);
     gsv_series_free(s);
     free(samples);
     return code;

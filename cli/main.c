@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "ranks.h"
 
 const struct verb VERBS[] = {
     {CHECK, "check", "MODEL [DATA]", "explain a model; check its gradient",
@@ -14,7 +15,7 @@ const struct verb VERBS[] = {
      "under the same random numbers, on the data or on simulated ones.\n",
      "  girsanov check lorenz.sde\n"
      "  girsanov check lorenz.sde data.csv --gradient\n",
-     true, true, false, check_run},
+     true, true, false, false, check_run},
     {SIMULATE, "simulate", "MODEL", "draw sample paths as CSV",
      "Draws tracks of the SDE at the times asked for. Start values are exact,\n"
      "in the columns of the data; '--x0 normal' draws the states from the\n"
@@ -26,7 +27,7 @@ const struct verb VERBS[] = {
      "posterior.\n",
      "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
      "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
-     false, false, false, simulate_run},
+     false, false, false, false, simulate_run},
     {LOGLIK, "loglik", "MODEL DATA", "log-likelihood of data, and its gradient",
      "Estimates log p(data | first row of each series) without integrating "
      "the\n"
@@ -37,7 +38,7 @@ const struct verb VERBS[] = {
      "  girsanov loglik lorenz.sde data.csv --paths 256 --step 0.005 "
      "--gradient\n"
      "  girsanov loglik lorenz.sde data.csv --paper --json\n",
-     true, false, false, loglik_run},
+     true, false, false, true, loglik_run},
     {FIT, "fit", "MODEL DATA -o FIT", "learn a model's parameters from data",
      "Learns all parameters, networks included, by the likelihood, and writes\n"
      "the model with what was learned: FIT can stand wherever a MODEL can, "
@@ -55,13 +56,13 @@ const struct verb VERBS[] = {
      "  girsanov fit net.sde data.csv -o net.fit --resume\n"
      "  girsanov fit ou.sde data.csv -o ou.fit --method gibbs --prior "
      "'k~gamma(2,1)'\n",
-     true, false, false, fit_run},
+     true, false, false, true, fit_run},
     {SUMMARY, "summary", "FIT", "what was learned, how, from which data",
      "Prints a fit's record: log-likelihood, estimates with standard errors\n"
      "and 95 % intervals, and the correlation of the estimates.\n",
      "  girsanov summary lorenz.fit\n"
      "  girsanov summary lorenz.fit --json\n",
-     false, false, false, summary_run},
+     false, false, false, false, summary_run},
     {FIELD, "field", "MODEL [DATA]", "drift and diffusion at points, as CSV",
      "Evaluates the drift and the diffusion on a grid or at the points of a\n"
      "file: the coordinates, then drift_x for every state x, then\n"
@@ -73,7 +74,7 @@ const struct verb VERBS[] = {
      "  girsanov field lorenz.fit -o field.csv\n"
      "  girsanov field cell.sde --grid x=-3:3:50,y=0:10:20\n"
      "  girsanov field cell.fit data.csv --plot field.svg\n",
-     true, true, false, field_run},
+     true, true, false, false, field_run},
     {PROFILE, "profile", "FIT DATA --param NAME",
      "profile likelihood of a parameter",
      "Holds one number at several values and maximises the log-likelihood "
@@ -82,7 +83,7 @@ const struct verb VERBS[] = {
      "where the drop is below 1.92.\n",
      "  girsanov profile lorenz.fit data.csv --param r\n"
      "  girsanov profile pair.fit data.csv --param 'A[1,2]' --range -1:1\n",
-     true, false, false, profile_run},
+     true, false, false, true, profile_run},
     {COMPARE, "compare", "MODEL... DATA", "models side by side on one data set",
      "Estimates the log-likelihood of the data under every model or fit, the\n"
      "best first: difference to the best, with the standard error from the\n"
@@ -90,7 +91,7 @@ const struct verb VERBS[] = {
      "tell most.\n",
      "  girsanov compare linear.fit net.fit test.csv\n"
      "  girsanov compare a.fit b.fit c.fit test.csv --paths 256 --json\n",
-     true, false, true, compare_run},
+     true, false, true, true, compare_run},
     {PATHS, "paths", "MODEL DATA", "what the states were, between the data too",
      "Estimates the states given all data, at the rows and between them:\n"
      "mean, deviation and quantiles of every state, as CSV. Where states are\n"
@@ -100,7 +101,7 @@ const struct verb VERBS[] = {
      "  girsanov paths lorenz.fit data.csv -o bands.csv\n"
      "  girsanov paths lorenz.fit data.csv --draws 20 -o paths.csv\n"
      "  girsanov paths cell.fit data.csv --times 0:10:501 --plot paths.svg\n",
-     true, false, false, paths_run},
+     true, false, false, false, paths_run},
     {DIAGNOSE, "diagnose", "MODEL DATA",
      "where the estimate is not to be trusted",
      "Runs the estimate of loglik and looks at every gap: how many paths "
@@ -113,7 +114,7 @@ const struct verb VERBS[] = {
      "independent for the true model), each column by itself.\n",
      "  girsanov diagnose lorenz.sde data.csv\n"
      "  girsanov diagnose lorenz.sde data.csv --reference brownian --strict\n",
-     true, false, false, diagnose_run},
+     true, false, false, true, diagnose_run},
     {PREDICT, "predict", "MODEL DATA", "forecasts, and how good they are",
      "Draws what comes after the end of every series, and prints mean, "
      "standard\n"
@@ -133,7 +134,7 @@ const struct verb VERBS[] = {
      "  girsanov predict lorenz.fit data.csv --ahead 2 -o ahead.csv\n"
      "  girsanov predict lorenz.fit data.csv --from 8 --plot ahead.svg\n"
      "  girsanov predict lorenz.fit data.csv --rolling 5\n",
-     true, false, false, predict_run},
+     true, false, false, false, predict_run},
     {GRADVAR, "gradvar", "MODEL DATA", "how noisy gradients are",
      "Takes the gradient of several objectives with other random numbers "
      "again\n"
@@ -152,7 +153,7 @@ const struct verb VERBS[] = {
      "  girsanov gradvar net.sde data.csv --init he --objectives "
      "auto,mse-adjoint\n"
      "  girsanov gradvar ou.sde data.csv -o table.csv --plot gradvar.svg\n",
-     true, false, false, gradvar_run},
+     true, false, false, false, gradvar_run},
 };
 const size_t VERB_COUNT = sizeof VERBS / sizeof *VERBS;
 
@@ -221,10 +222,11 @@ static int run(int count, char **word)
     }
     const struct verb *verb = find_verb(word[1]);
     if (!verb) return run_word(count, word);
+    if (!ranks_needed(verb)) return EXIT_DONE;
     struct args a;
     int code = options_parse(verb, count - 2, word + 2, &a);
     if (!code && a.help) options_help(verb, stdout);
-    else if (!code) code = verb->run(&a);
+    else if (!code) code = ranks_run(verb, &a);
     options_free(&a);
     return code;
 }
@@ -245,7 +247,8 @@ static void wait_quietly(char **word)
 int main(int count, char **word)
 {
     wait_quietly(word);
-    int code = run(count, word);
+    ranks_hush();
+    int code = ranks_end(run(count, word));
     bool printed =
         code == EXIT_DONE || code == EXIT_STRICT || code == EXIT_INTERRUPTED;
     if (printed && (fflush(stdout) || ferror(stdout)))

@@ -245,6 +245,7 @@ static int plot_profile(const struct profile *p, const char *path)
 
 static int report(const struct args *a, const struct profile *p)
 {
+    if (!ranks_writes(a)) return EXIT_DONE;
     int code = a->output ? write_csv(p, a->output) : 0;
     if (!code && a->plot) code = plot_profile(p, a->plot);
     if (code) return code;
@@ -302,7 +303,8 @@ int profile_run(const struct args *a)
     if (a->json && a->output && !strcmp(a->output, "-"))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
+    if (ranks_writes(a) && (check_output(a->output) || check_plot(a->plot)))
+        return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = run_with(a, m, &p);

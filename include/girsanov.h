@@ -35,6 +35,29 @@ enum gsv_status {
 const char *gsv_last_error(void);
 enum gsv_status gsv_last_status(void);
 
+/* --- Ranks -------------------------------------------------------------- */
+
+/* Processes that share one estimate or fit, started by mpirun or srun. Each of
+ * them calls the same functions with the same arguments; all get the same
+ * bits, on any number of ranks. */
+typedef struct gsv_ranks gsv_ranks;
+
+/* Which one this is, and of how many, as the launcher's environment says: 0 of
+ * 1 without a launcher; of 2, where it does not say how many. */
+void gsv_ranks_launched(size_t *rank, size_t *count);
+
+/* Joins the others: *ranks is NULL where this is the only one, and NULL stands
+ * for one rank everywhere. MPI is loaded and begun only here, and only where
+ * there are several; a program that uses MPI itself begins it before. */
+int gsv_ranks_open(gsv_ranks **ranks);
+size_t gsv_ranks_rank(const gsv_ranks *ranks);
+size_t gsv_ranks_count(const gsv_ranks *ranks);
+
+/* Leaves: with GSV_OK, or with the status of a failure, which the others then
+ * meet as theirs. Returns the status of all. To be called after a failure of
+ * gsv_ranks_open(), too. */
+int gsv_ranks_close(gsv_ranks *ranks, int status);
+
 /* --- Data --------------------------------------------------------------- */
 
 /* Observed series, one below the other: track r has the rows start[r] up to
@@ -316,6 +339,8 @@ typedef struct gsv_options {
     uint64_t seed;
     uint32_t iteration; /* other numbers for every iteration of a fit   */
     size_t threads;     /* 0 for all; the result is the same for any number */
+    gsv_ranks *ranks;   /* that share the work: all of them call with the same
+                         * arguments and get the same result; NULL: alone   */
 } gsv_options;
 gsv_options gsv_options_default(void);
 

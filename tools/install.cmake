@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What is installed where. Three parts, which Debian's packages are made of:
-# command (with its pages and documents), library, development.
+# What is installed where. Four parts, which Debian's packages are made of:
+# command (with its pages and documents), library, development, and the module
+# for ranks by MPI.
 
 # Pages for man(1) by the command itself, one a verb.
 add_custom_command(OUTPUT man1/girsanov.1.gz
@@ -24,6 +25,11 @@ install(TARGETS girsanov_static EXPORT GirsanovStatic
   ARCHIVE COMPONENT development)
 install(FILES include/girsanov.h COMPONENT development
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+if(TARGET girsanov_mpi)
+  install(TARGETS girsanov_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT mpi)
+endif()
 
 # For pkg-config; found wherever the tree is moved to.
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

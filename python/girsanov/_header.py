@@ -37,6 +37,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'midpoint': 2,
         'stratonovich': 3,
         'euler': 4,
+        'bound': 5,
     },
     'gsv_random': {
         'sobol': 0,
@@ -80,6 +81,9 @@ ENUMS: dict[str, dict[str, int]] = {
         'likelihood': 0,
         'mse-backprop': 1,
         'mse-adjoint': 2,
+        'mse-forward': 3,
+        'gradient-matching': 4,
+        'em-linear': 5,
     },
     'gsv_law': {
         'normal': 0,
@@ -129,6 +133,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_FORM_MIDPOINT': 2,
     'GSV_FORM_STRATONOVICH': 3,
     'GSV_FORM_EULER': 4,
+    'GSV_FORM_BOUND': 5,
     'GSV_RANDOM_SOBOL': 0,
     'GSV_RANDOM_IID': 1,
     'GSV_OBSERVE_AUTO': 0,
@@ -156,6 +161,9 @@ CONSTANTS: dict[str, int] = {
     'GSV_OBJECTIVE_LIKELIHOOD': 0,
     'GSV_OBJECTIVE_MSE_BACKPROP': 1,
     'GSV_OBJECTIVE_MSE_ADJOINT': 2,
+    'GSV_OBJECTIVE_MSE_FORWARD': 3,
+    'GSV_OBJECTIVE_GRADIENT_MATCHING': 4,
+    'GSV_OBJECTIVE_EM_LINEAR': 5,
     'GSV_LAW_NORMAL': 0,
     'GSV_LAW_LOGNORMAL': 1,
     'GSV_LAW_HALFNORMAL': 2,
@@ -254,6 +262,7 @@ class gsv_simulate_options(Structure):
         ('step', c_double),
         ('scheme', c_int),
         ('input', POINTER(gsv_series)),
+        ('mean', c_bool),
         ('seed', c_uint64),
         ('threads', c_size_t),
     ]
@@ -276,6 +285,8 @@ class gsv_simulate_options(Structure):
         'scheme': '',
         'input':
             'covariates by name, first track for all; and what laws do not say (below)',
+        'mean':
+            "functions of a fit at their posterior mean; else every track has its own, drawn: gsv_functions_draw()'s of its number",
         'seed': '',
         'threads': '0 for all',
     }
@@ -300,6 +311,7 @@ class gsv_options(Structure):
         ('seed', c_uint64),
         ('iteration', c_uint32),
         ('threads', c_size_t),
+        ('ranks', c_void_p),
     ]
     enums: dict = {
         'reference': 'gsv_reference',
@@ -328,6 +340,8 @@ class gsv_options(Structure):
         'seed': '',
         'iteration': 'other numbers for every iteration of a fit',
         'threads': '0 for all; the result is the same for any number',
+        'ranks':
+            'that share the work: all of them call with the same arguments and get the same result; NULL: alone',
     }
 
 
@@ -514,6 +528,7 @@ class gsv_record(Structure):
         ('optimizer', c_int),
         ('objective', c_int),
         ('mse', c_double),
+        ('value', c_double),
         ('ended', c_int),
         ('errors', c_int),
         ('iterations', c_size_t),
@@ -591,6 +606,7 @@ class gsv_predict_options(Structure):
         ('quantiles', c_size_t),
         ('quantile', POINTER(c_double)),
         ('parameters', c_bool),
+        ('mean', c_bool),
         ('points', c_size_t),
         ('seed', c_uint64),
         ('threads', c_size_t),
@@ -616,6 +632,8 @@ class gsv_predict_options(Structure):
         'quantile': '',
         'parameters':
             "draws them, too, from the normal law of a fit's estimates; not with rolling",
+        'mean':
+            'functions of a fit at their posterior mean; else every draw has its own, the same from all places',
         'points': 'for latent states, at each row; 0: chosen',
         'seed': '1',
         'threads': '0 for all; any number gives the same bits',
@@ -654,6 +672,7 @@ class gsv_prediction(Structure):
         ('scores', c_size_t),
         ('score', POINTER(gsv_score)),
         ('held', c_bool),
+        ('functions', c_size_t),
     ]
     enums: dict = {}
     shapes: dict = {
@@ -773,6 +792,16 @@ FUNCTIONS: dict[str, tuple] = {
         c_char_p, []),
     'gsv_last_status': (
         c_int, []),
+    'gsv_ranks_launched': (
+        None, [c_void_p, c_void_p]),
+    'gsv_ranks_open': (
+        c_int, [c_void_p]),
+    'gsv_ranks_rank': (
+        c_size_t, [c_void_p]),
+    'gsv_ranks_count': (
+        c_size_t, [c_void_p]),
+    'gsv_ranks_close': (
+        c_int, [c_void_p, c_int]),
     'gsv_series_new': (
         POINTER(gsv_series), [c_size_t, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
     'gsv_series_view': (
@@ -823,6 +852,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
     'gsv_model_draw': (
         None, [c_void_p, c_uint64]),
+    'gsv_model_draw_he': (
+        None, [c_void_p, c_uint64]),
     'gsv_theta_size': (
         c_size_t, [c_void_p]),
     'gsv_theta_get': (
@@ -843,6 +874,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_void_p, [c_void_p]),
     'gsv_text_free': (
         None, [c_char_p]),
+    'gsv_model_outside': (
+        c_void_p, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_outside_at': (
+        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
     'gsv_simulate_options_default': (
         gsv_simulate_options, []),
     'gsv_simulate': (
@@ -861,6 +896,8 @@ FUNCTIONS: dict[str, tuple] = {
         gsv_fit_options, []),
     'gsv_fit': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options)]),
+    'gsv_objective_gradient': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_model_record': (
         POINTER(gsv_record), [c_void_p]),
     'gsv_model_draws': (
@@ -910,6 +947,7 @@ class SimulateOptions(TypedDict, total=False):
     start_sd: float
     step: float
     scheme: Literal['euler', 'milstein', 'heun', 'srk']
+    mean: bool
     seed: int
     threads: int
 
@@ -919,7 +957,7 @@ class Options(TypedDict, total=False):
     steps: int
     step: float
     reference: Literal['auto', 'brownian', 'linear', 'lna', 'modified']
-    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler']
+    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound']
     random: Literal['sobol', 'iid']
     observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational']
     points: int
@@ -949,7 +987,7 @@ class FitOptions(Options, total=False):
     patience: float
     time_limit: float
     every: float
-    objective: Literal['likelihood', 'mse-backprop', 'mse-adjoint']
+    objective: Literal['likelihood', 'mse-backprop', 'mse-adjoint', 'mse-forward', 'gradient-matching', 'em-linear']
     scheme: Literal['euler', 'milstein', 'heun', 'srk']
     method: Literal['likelihood', 'gibbs']
     chains: int
@@ -963,6 +1001,7 @@ class PredictOptions(TypedDict, total=False):
     ahead: float
     rolling: int
     parameters: bool
+    mean: bool
     points: int
     seed: int
     threads: int

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/comm.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -68,6 +69,28 @@ int learner_objective(const struct learner *l, struct objective *o,
     return objective_init_mse(o, l->m, l->s, &mse);
 }
 
+/* Whether it ends here: because somebody said so, or because its time is over.
+ * Clocks differ between ranks, and signals come to one of them: so they agree
+ * on it. */
+static bool is_over(struct learner *l, bool stopped)
+{
+    enum { GO_ON, TIME, STOP };
+    const gsv_fit_options *o = l->o;
+    bool late =
+        o->time_limit > 0.0 && clock_seconds() - l->began >= o->time_limit;
+    unsigned why = stopped ? STOP : late ? TIME : GO_ON;
+    l->failed = comm_most(o->estimator.ranks, &why);
+    if (why == STOP) l->ended = GSV_ENDED_STOPPED;
+    if (why == TIME) l->ended = GSV_ENDED_TIME;
+    return l->failed || why != GO_ON;
+}
+
+/* Of several ranks the first one alone. */
+static bool writes(const struct learner *l)
+{
+    return l->o->checkpoint && !gsv_ranks_rank(l->o->estimator.ranks);
+}
+
 bool learner_step(struct learner *l, const struct score *score, double rate)
 {
     const gsv_fit_options *o = l->o;
@@ -83,14 +106,8 @@ bool learner_step(struct learner *l, const struct score *score, double rate)
                       .rate = rate,
                       .seconds = learner_seconds(l),
                       .model = l->m};
-    bool stop = o->progress && o->progress(o->user, &p);
-    if (stop) l->ended = GSV_ENDED_STOPPED;
-    else if (o->time_limit > 0.0 &&
-             clock_seconds() - l->began >= o->time_limit) {
-        l->ended = GSV_ENDED_TIME;
-        stop = true;
-    }
-    if (!stop && o->checkpoint && clock_seconds() - l->saved >= o->every) {
+    bool stop = is_over(l, o->progress && o->progress(o->user, &p));
+    if (!stop && writes(l) && clock_seconds() - l->saved >= o->every) {
         enum gsv_ended ended = l->ended;
         l->failed = checkpoint_write(l, o->checkpoint);
         l->ended = ended;
@@ -565,8 +582,7 @@ static int conclude(struct learner *l)
     learner_result(l, theta);
     int status = conclude_at(l, theta);
     if (!status) status = checkpoint_keep(l);
-    if (!status && l->o->checkpoint)
-        status = gsv_model_write(l->m, l->o->checkpoint);
+    if (!status && writes(l)) status = gsv_model_write(l->m, l->o->checkpoint);
     mem_free(theta);
     return status;
 }

@@ -313,7 +313,7 @@ static int run(struct gibbs *g)
         ended = learner_step(l, &score, NAN);
     }
     shorten(g->draws, i > warmup ? i - warmup : 0);
-    return 0;
+    return l->failed;
 }
 
 /* --- All of it --------------------------------------------------------------

@@ -72,7 +72,7 @@ struct learner {
     size_t missed_by;    /* the place in theta of its number            */
     double began, saved; /* on the clock */
     enum gsv_ended ended;
-    int failed;     /* a checkpoint could not be written     */
+    int failed;     /* a checkpoint, or the other ranks      */
     size_t refused; /* likelihoods that cannot be, of chains: gibbs.h */
     bool resumed;   /* what a checkpoint kept is in place    */
 };

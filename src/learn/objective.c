@@ -196,8 +196,8 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
     if (status) return status;
     gsv_theta_set(o->model, theta);
     estimate_prepare(e, o->guide);
-    estimate_run(e, iteration);
-    status = estimate_check(e);
+    status = estimate_run(e, iteration);
+    if (!status) status = estimate_check(e);
     if (status) return status;
     *score = score_of(e);
     if (!theta_bar) return 0;

@@ -82,18 +82,20 @@ void target_free(struct target *t)
 /* --- The value -------------------------------------------------------------
  */
 
-static void run_groups(struct target *t, const uint32_t *turn, double *unit)
+static int run_groups(struct target *t, const uint32_t *turn, double *unit)
 {
     struct estimate *e = &t->all.estimate;
     for (size_t i = 0; i < t->slots; i++)
         e->gaps.gap[i].turn = turn[i];
     estimate_prepare(e, NULL);
-    estimate_run(e, 0);
+    int status = estimate_run(e, 0);
+    if (status) return status;
     for (size_t g = 0; g < t->units; g++) {
         double loglik = estimate_group(e, g).loglik;
         bool broken = e->tally[g * e->chunks].broken || !isfinite(loglik);
         unit[g] = broken ? -INFINITY : loglik;
     }
+    return 0;
 }
 
 static int run_tracks(struct target *t, const uint32_t *turn, double *unit)
@@ -124,9 +126,8 @@ int target_at(struct target *t, const double *theta, const uint32_t *turn,
     learner_set(t->l, theta);
     *level = (struct level){-INFINITY, prior_at(&t->prior)};
     if (!isfinite(level->log.theta)) return 0;
-    int status = 0;
-    if (t->all.observed) status = run_tracks(t, turn, unit);
-    else run_groups(t, turn, unit);
+    int status =
+        t->all.observed ? run_tracks(t, turn, unit) : run_groups(t, turn, unit);
     if (!status) level->loglik = target_sum(t, unit);
     if (level->loglik > t->ceiling) {
         level->loglik = -INFINITY;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/spread.h"
 #include "sde/bound.h"
 #include "sde/khat.h"
 #include "sde/modified.h"
@@ -29,6 +30,20 @@ size_t unit_bars(const struct estimate *e)
 {
     return program_uniforms(e->unit) +
            (e->step ? program_uniforms(e->step) : 0);
+}
+
+size_t all_bars(const struct estimate *e)
+{
+    return unit_bars(e) + program_uniforms(e->map);
+}
+
+size_t estimate_lanes(const struct estimate *e)
+{
+    enum { FEWEST_ITEMS = 4, MOST = 16 * LANES };
+    size_t lanes = e->items / FEWEST_ITEMS;
+    if (lanes > MOST) return MOST;
+    if (lanes > LANES) return lanes;
+    return e->items < LANES ? e->items : LANES;
 }
 
 size_t estimate_steps(const struct estimate *e, const struct gap *gap)
@@ -389,16 +404,35 @@ static size_t chunk_first(const struct estimate *e, size_t chunk)
     return first < e->K ? first : e->K;
 }
 
-static int make_items(struct estimate *e)
+static int cut_groups(struct estimate *e)
 {
-    e->items = 0;
-    if (e->chunks == 1) return pack_groups(e);
     for (size_t g = 0; g < e->groups; g++)
         for (size_t c = 0; c < e->chunks; c++)
             if (add_item(e, (struct item){g, g + 1, chunk_first(e, c),
                                           chunk_first(e, c + 1)}))
                 return GSV_NO_MEMORY;
     return 0;
+}
+
+/* What the lanes' sums are made in. */
+static int make_slots(struct estimate *e)
+{
+    size_t slots = spread_slots(estimate_lanes(e), e->options->ranks);
+    if (!e->options->gradient || slots <= e->slots) return 0;
+    mem_free(e->unit_bar);
+    e->slots = 0;
+    e->unit_bar = NEW(double, slots *all_bars(e));
+    if (!e->unit_bar) return GSV_NO_MEMORY;
+    e->map_bar = e->unit_bar + unit_bars(e);
+    e->slots = slots;
+    return 0;
+}
+
+static int make_items(struct estimate *e)
+{
+    e->items = 0;
+    int status = e->chunks == 1 ? pack_groups(e) : cut_groups(e);
+    return status ? status : make_slots(e);
 }
 
 /* --- Memory ------------------------------------------------------------- */
@@ -460,10 +494,8 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         {&s->end_slope, n * G},
         {&s->small, 4 * d + G},
         {&s->sorted, khat_room(e->K)},
-        {&s->unit_bar, gradient ? unit_bars(e) : 0},
-        {&s->map_bar, gradient ? program_uniforms(e->map) : 0},
-        {&s->unit_part, gradient ? unit_bars(e) : 0},
-        {&s->map_part, gradient ? program_uniforms(e->map) : 0},
+        {&s->unit_bar, gradient ? all_bars(e) : 0},
+        {&s->unit_part, gradient ? all_bars(e) : 0},
         {&s->group_S, gradient ? e->K : 0},
         {&s->single, single_size(e)},
     };
@@ -483,6 +515,8 @@ static int scratch_init(const struct estimate *e, struct scratch *s)
         if (!s->outside || workspace_init(&s->range, e->range, P, false, false))
             return GSV_NO_MEMORY;
     }
+    s->map_bar = s->unit_bar + unit_bars(e);
+    s->map_part = s->unit_part + unit_bars(e);
     s->draw.d = d;
     s->draw.sobol = sobol;
     return 0;
@@ -504,20 +538,18 @@ static void scratch_free(struct scratch *s)
 static int make_memory(struct estimate *e)
 {
     size_t slots = e->groups * e->chunks;
-    bool gradient = e->options->gradient, stored = e->chunks > 1;
+    bool stored = e->chunks > 1;
     e->threads = lanes_threads(e->options->threads);
-    e->threads = clamp(e->threads, 1, e->items < LANES ? e->items : LANES);
+    e->threads = clamp(e->threads, 1, estimate_lanes(e));
     e->tally = NEW(struct tally, slots);
     e->tally2 = NEW(struct tally, slots);
     e->base = NEW(double, slots);
     e->finding = NEW(struct finding, e->groups);
     e->scratch = NEW(struct scratch, e->threads);
-    e->unit_bar = NEW(double, gradient ? unit_bars(e) : 0);
-    e->map_bar = NEW(double, gradient ? program_uniforms(e->map) : 0);
     e->S = stored ? NEW(double, e->groups * e->K) : NULL;
     e->S2 = stored ? NEW(double, e->groups * e->K) : NULL;
     if (!e->tally || !e->tally2 || !e->base || !e->finding || !e->scratch ||
-        !e->unit_bar || !e->map_bar || (stored && (!e->S || !e->S2)))
+        (stored && (!e->S || !e->S2)))
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < e->threads; i++)
         if (scratch_init(e, &e->scratch[i])) return GSV_NO_MEMORY;
@@ -603,7 +635,6 @@ void estimate_free(struct estimate *e)
     mem_free(e->S);
     mem_free(e->S2);
     mem_free(e->unit_bar);
-    mem_free(e->map_bar);
     if (e->group_first != e->every_first) mem_free(e->group_first);
     mem_free(e->every_first);
     if (e->every != e->gaps.gap) mem_free(e->every);

@@ -81,7 +81,8 @@ struct estimate {
     double *base;                 /* (groups, chunks): log p_ref + log |det| */
     struct finding *finding;      /* (groups)                          */
     double *S, *S2;               /* (groups, K) where chunks > 1      */
-    double *unit_bar, *map_bar;   /* merged from the threads, in order */
+    double *unit_bar, *map_bar;   /* summed over lanes: the first of    */
+    size_t slots;                 /* these vectors of all_bars()       */
 };
 
 /* A gap made ready: its ends in unit diffusion, and its reference. */
@@ -138,7 +139,7 @@ struct scratch {
     double *y_bar, *end_time;        /* (d, 2 batch), (2 batch)   */
     double *end_input, *end_slope;   /* (inputs, 2 batch)         */
     double *dot, *small;             /* (d, P), (4 d)             */
-    double *unit_bar, *map_bar;      /* of the uniforms, see unit_bars() */
+    double *unit_bar, *map_bar;      /* of the uniforms, see all_bars() */
     double *unit_part, *map_part;    /* the same of one group     */
     double *group_S;                 /* (K) of one group          */
     double *sorted;                  /* (K) for k-hat             */
@@ -156,8 +157,14 @@ static inline double group_weight(const struct estimate *e, size_t group)
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
 
-/* The length of unit_bar: unit's uniforms, and after them step's. */
+/* The length of unit_bar: unit's uniforms, and after them step's. map_bar comes
+ * behind it: all_bars() is the length of both. */
 size_t unit_bars(const struct estimate *e);
+size_t all_bars(const struct estimate *e);
+
+/* The lanes that share the items: of some each, so that merging them costs
+ * little, and enough for many ranks where there are many items. */
+size_t estimate_lanes(const struct estimate *e);
 
 /* The points of one path through all gaps of a group. */
 size_t group_columns(const struct estimate *e, size_t group);

@@ -202,8 +202,9 @@ static int run_pairs(struct joint *j, bool gradient)
     if (status || !count) return status;
     j->options.gradient = gradient;
     j->pairs.weight = gradient ? j->weight : NULL;
-    estimate_run(&j->pairs, j->iteration);
+    status = estimate_run(&j->pairs, j->iteration);
     j->options.gradient = wanted;
+    if (status) return status;
     if (gradient) return estimate_gradient(&j->pairs, j->part);
     for (size_t i = 0; i < count; i++) {
         double l = estimate_group(&j->pairs, i).loglik;

@@ -224,7 +224,9 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
         if (!r.gap) status = GSV_NO_MEMORY;
     }
     if (!status) {
-        estimate_run(&e, o->iteration);
+        status = estimate_run(&e, o->iteration);
+    }
+    if (!status) {
         estimate_sum(&e, &r);
         count_work(&e, &r);
         status = estimate_check(&e);

@@ -28,8 +28,9 @@ int estimate_choose(struct estimate *e, size_t n, const size_t *group);
 /* guide: values that references are made from; NULL for the model's own. */
 void estimate_prepare(struct estimate *e, const double *guide);
 
-/* Runs all chosen groups, with the numbers of this iteration. */
-void estimate_run(struct estimate *e, uint32_t iteration);
+/* Runs all chosen groups, with the numbers of this iteration. Fails where a
+ * rank has failed. */
+int estimate_run(struct estimate *e, uint32_t iteration);
 
 /* After it: one group, whether all are finite, and d sum / d value. */
 gsv_gap estimate_group(const struct estimate *e, size_t group);

@@ -5,13 +5,9 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/spread.h"
 #include "sde/khat.h"
 #include "sde/result.h"
-
-static void clear(size_t n, double *x)
-{
-    memset(x, 0, n * sizeof *x);
-}
 
 /* --- From weights to their gradient ------------------------------------- */
 
@@ -157,8 +153,7 @@ static void swap_parts(struct scratch *s)
 
 static void scale_parts(const struct estimate *e, struct scratch *s, double by)
 {
-    scale(unit_bars(e), by, s->unit_part);
-    scale(program_uniforms(e->map), by, s->map_part);
+    scale(all_bars(e), by, s->unit_part);
 }
 
 /* Some paths of a group: their weights relative to the largest so far go
@@ -197,8 +192,7 @@ static void item_online(struct estimate *e, struct scratch *s,
         online_block(e, s, &part, tally, tally2, k ? &unused : &e->base[group]);
     }
     scale_parts(e, s, group_weight(e, group) / tally->sum);
-    move_sum(unit_bars(e), s->unit_part, s->unit_bar);
-    move_sum(program_uniforms(e->map), s->map_part, s->map_bar);
+    move_sum(all_bars(e), s->unit_part, s->unit_bar);
     item_base_back(e, s, t);
     find(e, s, group, s->group_S, NULL);
 }
@@ -241,16 +235,16 @@ static void item_backward(struct estimate *e, struct scratch *s, size_t item)
 
 /* --- Lanes -------------------------------------------------------------- */
 
-static size_t lane_count(const struct estimate *e)
+static size_t first_item(const struct estimate *e, size_t lane)
 {
-    return e->items < LANES ? e->items : LANES;
+    return lanes_first(lane, estimate_lanes(e), e->items);
 }
 
 static void lane_run(struct estimate *e, size_t lane, size_t thread,
                      void (*item)(struct estimate *, struct scratch *, size_t))
 {
-    size_t end = lanes_first(lane + 1, lane_count(e), e->items);
-    for (size_t i = lanes_first(lane, lane_count(e), e->items); i < end; i++)
+    size_t end = first_item(e, lane + 1);
+    for (size_t i = first_item(e, lane); i < end; i++)
         item(e, &e->scratch[thread], i);
 }
 
@@ -264,13 +258,34 @@ static void lane_backward(void *context, size_t lane, size_t thread)
     lane_run(context, lane, thread, item_backward);
 }
 
-static void lane_merge(void *context, size_t lane, size_t thread)
+static double *lane_bars(void *context, size_t thread)
 {
-    (void)lane;
     struct estimate *e = context;
-    struct scratch *s = &e->scratch[thread];
-    move_sum(unit_bars(e), s->unit_bar, e->unit_bar);
-    move_sum(program_uniforms(e->map), s->map_bar, e->map_bar);
+    return e->scratch[thread].unit_bar;
+}
+
+/* Where a lane's share of the findings begins, of a group that is cut into
+ * chunks with its first one; of all chunks; and of their paths. */
+static size_t first_group(const void *context, size_t lane)
+{
+    const struct estimate *e = context;
+    size_t item = first_item(e, lane);
+    if (item == e->items) return e->groups;
+    return e->item[item].group0 + (e->item[item].k0 > 0);
+}
+
+static size_t first_chunk(const void *context, size_t lane)
+{
+    const struct estimate *e = context;
+    return e->chunks > 1 ? first_item(e, lane) : first_group(e, lane);
+}
+
+static size_t first_path(const void *context, size_t lane)
+{
+    const struct estimate *e = context;
+    size_t item = first_item(e, lane);
+    if (item == e->items) return e->groups * e->K;
+    return e->item[item].group0 * e->K + e->item[item].k0;
 }
 
 static void merge_chunks(struct estimate *e)
@@ -285,20 +300,34 @@ static void merge_chunks(struct estimate *e)
     }
 }
 
-void estimate_run(struct estimate *e, uint32_t iteration)
+int estimate_run(struct estimate *e, uint32_t iteration)
 {
     bool gradient = e->options->gradient, twice = gradient && e->chunks > 1;
+    const struct spread_share share[] = {
+        {e->tally, sizeof *e->tally, first_chunk},
+        {e->tally2, sizeof *e->tally2, first_chunk},
+        {e->base, sizeof *e->base, first_chunk},
+        {e->finding, sizeof *e->finding, first_group},
+        {e->S, sizeof *e->S, first_path},
+        {e->S2, sizeof *e->S2, first_path}};
+    struct spread spread = {.ranks = e->options->ranks,
+                            .lanes = estimate_lanes(e),
+                            .threads = e->threads,
+                            .context = e,
+                            .work = lane_forward,
+                            .n = gradient && !twice ? all_bars(e) : 0,
+                            .part = lane_bars,
+                            .sum = e->unit_bar,
+                            .shares = e->chunks > 1 ? 6 : 4,
+                            .share = share};
     e->iteration = iteration;
-    clear(e->groups * e->chunks, e->base);
-    if (gradient) {
-        clear(unit_bars(e), e->unit_bar);
-        clear(program_uniforms(e->map), e->map_bar);
-    }
-    struct lanes_job job = {.context = e, .work = lane_forward};
-    if (gradient && !twice) job.merge = lane_merge;
-    lanes_run(lane_count(e), e->threads, &job);
+    memset(e->base, 0, e->groups * e->chunks * sizeof *e->base);
+    int status = spread_run(&spread);
+    if (status) return status;
     merge_chunks(e);
-    if (!twice) return;
-    job = (struct lanes_job){e, lane_backward, lane_merge};
-    lanes_run(lane_count(e), e->threads, &job);
+    if (!twice) return 0;
+    spread.work = lane_backward;
+    spread.n = all_bars(e);
+    spread.shares = 0;
+    return spread_run(&spread);
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* One process alone, and how it finds out that it is not. MPI is loaded only
+ * where a launcher has started several ranks: loading it takes longer than most
+ * of what the command does (docs/SCALING.md). */
+#include "base/comm.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+size_t gsv_ranks_rank(const gsv_ranks *r)
+{
+    return r ? r->rank : 0;
+}
+
+size_t gsv_ranks_count(const gsv_ranks *r)
+{
+    return r ? r->count : 1;
+}
+
+/* --- Starting ----------------------------------------------------------- */
+
+/* How launchers tell a process which one it is, and of how many. Slurm's own
+ * variables are also there in a script that runs once: they do not count. */
+static const struct {
+    const char *rank, *count;
+} LAUNCHERS[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                 {"PMI_RANK", "PMI_SIZE"},
+                 {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
+
+static size_t number_of(const char *name, size_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoul(text, NULL, 10) : otherwise;
+}
+
+void gsv_ranks_launched(size_t *rank, size_t *count)
+{
+    *rank = 0;
+    *count = 1;
+    for (size_t i = 0; i < sizeof LAUNCHERS / sizeof *LAUNCHERS; i++) {
+        if (!getenv(LAUNCHERS[i].rank)) continue;
+        *rank = number_of(LAUNCHERS[i].rank, 0);
+        *count = number_of(LAUNCHERS[i].count, 2);
+        return;
+    }
+}
+
+static int load(gsv_ranks *r, size_t count)
+{
+    r->module = dlopen(COMM_MODULE, RTLD_NOW | RTLD_GLOBAL);
+    comm_entry *entry = NULL;
+    if (r->module) *(void **)&entry = dlsym(r->module, COMM_ENTRY);
+    if (!entry)
+        return fail(GSV_BAD_INPUT,
+                    "started %zu times by MPI, but " COMM_MODULE " cannot be "
+                    "loaded (%s): build Girsanov where MPI is installed, or "
+                    "start it once",
+                    count, dlerror());
+    return entry(r);
+}
+
+int gsv_ranks_open(gsv_ranks **ranks)
+{
+    size_t rank, count;
+    *ranks = NULL;
+    gsv_ranks_launched(&rank, &count);
+    if (count < 2) return 0;
+    gsv_ranks *r = NEW(gsv_ranks, 1);
+    int status = r ? load(r, count) : GSV_NO_MEMORY;
+    if (!status) {
+        r->first = NEW(size_t, r->count + 1);
+        if (!r->first) status = GSV_NO_MEMORY;
+    }
+    *ranks = r;
+    return status;
+}
+
+/* --- Agreeing ----------------------------------------------------------- */
+
+/* What a rank comes with: its own number where it has failed. */
+enum { CLOSING, RUNNING };
+
+struct news {
+    int status;
+    char text[1024];
+};
+
+/* The sentence of the first rank that failed, to all. Numbers are the same on
+ * all ranks, so that this is not a failure of them, and nobody tries others. */
+static int hear(gsv_ranks *r, size_t from, int status)
+{
+    struct news news = {status == GSV_NUMERICAL ? GSV_NO_MEMORY : status, ""};
+    r->failed = true;
+    if (from == r->rank)
+        strncat(news.text, gsv_last_error(), sizeof news.text - 1);
+    r->ops->broadcast(r->self, from, sizeof news, &news);
+    return status
+               ? status
+               : fail((enum gsv_status)news.status, "rank %zu of %zu: %s", from,
+                      r->count, news.text[0] ? news.text : "it has failed");
+}
+
+static int agree(gsv_ranks *r, size_t stage, int status)
+{
+    if (gsv_ranks_count(r) < 2 || r->failed) return status;
+    size_t mine = status ? r->rank : r->count + stage;
+    size_t least = r->ops->least(r->self, mine);
+    if (least < r->count) return hear(r, least, status);
+    if (least - r->count == stage) return 0;
+    r->failed = true;
+    return fail(GSV_BAD_INPUT, "a rank has ended while others are at work: "
+                               "all of them must do the same");
+}
+
+int comm_meet(gsv_ranks *r)
+{
+    if (r && r->failed)
+        return fail(GSV_BAD_INPUT, "the ranks have failed before");
+    return agree(r, RUNNING, 0);
+}
+
+int comm_most(gsv_ranks *r, unsigned *answer)
+{
+    int status = comm_meet(r);
+    if (gsv_ranks_count(r) < 2 || status) return status;
+    *answer = UINT_MAX - (unsigned)r->ops->least(r->self, UINT_MAX - *answer);
+    return 0;
+}
+
+int gsv_ranks_close(gsv_ranks *r, int status)
+{
+    if (!r) return status;
+    if (r->ops) {
+        status = agree(r, CLOSING, status);
+        r->ops->close(r->self);
+    }
+    mem_free(r->first);
+    mem_free(r);
+    return status;
+}
+
+/* --- Numbers ------------------------------------------------------------ */
+
+void comm_send(gsv_ranks *r, size_t to, size_t n, const double *data)
+{
+    r->ops->send(r->self, to, n * sizeof *data, data);
+}
+
+void comm_receive(gsv_ranks *r, size_t from, size_t n, double *data)
+{
+    r->ops->receive(r->self, from, n * sizeof *data, data);
+}
+
+void comm_broadcast(gsv_ranks *r, size_t n, double *data)
+{
+    r->ops->broadcast(r->self, 0, n * sizeof *data, data);
+}
+
+void comm_gather(gsv_ranks *r, size_t size, void *data)
+{
+    for (size_t i = 0; i <= r->count; i++)
+        r->first[i] *= size;
+    r->ops->gather(r->self, r->first, data);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Lanes over ranks and threads, with sums that have the same bits on any number
+ * of either: lanes are the leaves of a binary tree that depends on their number
+ * alone, and sums are made along it. A rank has lanes that follow each other,
+ * so most of the tree is inside of one rank, and what goes between ranks are
+ * few vectors. */
+#ifndef BASE_SPREAD_H
+#define BASE_SPREAD_H
+
+#include "base/comm.h"
+
+/* An array that lanes write to, each to its own places. */
+struct spread_share {
+    void *data;
+    size_t size; /* bytes of an element */
+    /* The first element of a lane; it ends where the next one begins. */
+    size_t (*first)(const void *context, size_t lane);
+};
+
+struct spread {
+    gsv_ranks *ranks; /* NULL: alone */
+    size_t lanes, threads;
+    void *context;
+    /* Does lane's share with thread's own scratch memory. */
+    void (*work)(void *context, size_t lane, size_t thread);
+    /* What is summed: n numbers, of which a thread has its own. These become 0
+     * when they are taken. Nothing where n is 0. */
+    size_t n;
+    double *(*part)(void *context, size_t thread);
+    double *sum; /* (spread_slots(), n): the first n are the sum */
+    size_t shares;
+    const struct spread_share *share;
+};
+
+/* How many vectors a sum over so many lanes takes. */
+size_t spread_slots(size_t lanes, const gsv_ranks *ranks);
+
+/* Runs every lane on one of the ranks; afterwards all of them have the sum and
+ * the shares. Fails where a rank has failed. */
+int spread_run(const struct spread *s);
+
+#endif
