@@ -195,10 +195,10 @@ double shown(double x, int digits);
 /* Whether this rank is the one that writes files and says what was found. */
 bool ranks_writes(const struct args *a);
 
-/* --- simulate.c, fit.c --------------------------------------------------- */
+/* --- simulate.c, fit.c, gradvar.c ---------------------------------------- */
 
-/* The words of --scheme. */
-extern const char *const SCHEMES[], *const LEARN_SCHEMES[];
+/* The words of --scheme and --init. */
+extern const char *const SCHEMES[], *const LEARN_SCHEMES[], *const INITS[];
 
 /* --inputs: the columns of inputs, and of what laws do not say. Yours, NULL
  * after a message. */

@@ -300,16 +300,17 @@ static int run_with(struct run *r)
                     g->cells, g->cells ? " and are reported" : "");
 }
 
+const char *const INITS[] = {"uniform", "he", NULL};
+
 static int check_args(const struct args *a)
 {
-    static const char *const init[] = {"uniform", "he", NULL};
     int choice = 0;
     if (a->json && a->output && !strcmp(a->output, "-"))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
     if (a->all && !a->output)
         return complain(EXIT_INPUT, "--all needs -o FILE");
-    return parse_choice("--init", a->init, init, &choice) ||
+    return parse_choice("--init", a->init, INITS, &choice) ||
                    check_output(a->output) || check_plot(a->plot)
                ? EXIT_INPUT
                : 0;

@@ -149,7 +149,7 @@ const struct verb VERBS[] = {
      "not\n"
      "finite are counted as overflows and left out. Ctrl-C reports what is "
      "done.\n",
-     "  girsanov gradvar net.sde data.csv --gaps 0.01,0.1,1,10 --step 0.01\n"
+     "  girsanov gradvar net.sde data.csv --gaps 0.1,1,10 --step 0.1\n"
      "  girsanov gradvar net.sde data.csv --init he --objectives "
      "auto,mse-adjoint\n"
      "  girsanov gradvar ou.sde data.csv -o table.csv --plot gradvar.svg\n",

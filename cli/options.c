@@ -210,7 +210,7 @@ static const struct {
     {"--errors", FIT, ERRORS},        {"--reference", EVERY, REFERENCES},
     {"--form", EVERY, FORMS},         {"--random", EVERY, RANDOMS},
     {"--observe", EVERY, OBSERVERS},  {"--scheme", SIMULATE, SCHEMES},
-    {"--scheme", FIT, LEARN_SCHEMES},
+    {"--scheme", FIT, LEARN_SCHEMES}, {"--init", GRADVAR, INITS},
 };
 
 const char *const *option_choices(const struct verb *verb,
