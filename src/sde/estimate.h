@@ -162,12 +162,38 @@ size_t estimate_steps(const struct estimate *e, const struct gap *gap);
 size_t unit_bars(const struct estimate *e);
 size_t all_bars(const struct estimate *e);
 
+/* --- items.c ------------------------------------------------------------ */
+
+/* All gaps and the groups that they form. Where only some groups are chosen,
+ * their gaps follow each other in a list of their own: room for that, and n of
+ * the groups in it, or all where group is NULL. */
+int groups_make(struct estimate *e);
+int groups_room(struct estimate *e);
+void groups_take(struct estimate *e, size_t n, const size_t *group);
+
+/* Paths, chunks, and what a block has room for. Modified bridges are walked
+ * with all of their steps: check says so where these are too many. */
+void items_sizes(struct estimate *e);
+int items_check(const struct estimate *e);
+
+/* The items of the groups that are chosen. */
+int items_make(struct estimate *e);
+
 /* The lanes that share the items: of some each, so that merging them costs
  * little, and enough for many ranks where there are many items. */
 size_t estimate_lanes(const struct estimate *e);
 
 /* The points of one path through all gaps of a group. */
 size_t group_columns(const struct estimate *e, size_t group);
+
+/* The first path of a chunk: a multiple of 8, for whole vectors. */
+size_t chunk_first(const struct estimate *e, size_t chunk);
+
+/* --- scratch.c ---------------------------------------------------------- */
+
+/* A zeroed scratch; a failure leaves what scratch_free() takes. */
+int scratch_init(const struct estimate *e, struct scratch *s);
+void scratch_free(struct scratch *s);
 
 /* --- context.c ---------------------------------------------------------- */
 
