@@ -213,6 +213,11 @@ static void print_scores(const gsv_prediction *p)
 static void say_notes(const struct args *a, const gsv_prediction *p)
 {
     if (a->quiet) return;
+    if (a->output && strcmp(a->output, "-") != 0)
+        fprintf(stderr, "wrote %s: %zu %s\n", a->output,
+                a->rolling ? p->scores : p->rows,
+                a->rolling ? "scores" : "rows");
+    if (a->plot) fprintf(stderr, "wrote %s\n", a->plot);
     if (p->held)
         fputs("note: inputs end before the forecasts do, and are held from "
               "there on; --inputs FILE gives more of them\n",

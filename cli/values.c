@@ -74,13 +74,15 @@ double *parse_times(const char *text, size_t *count)
 int parse_choice(const char *option, const char *given, const char *const *word,
                  int *choice)
 {
-    char known[120] = "";
+    char known[200] = "";
     for (int i = 0; given && word[i]; i++) {
         if (!strcmp(given, word[i])) {
             *choice = i;
             return 0;
         }
-        strcat(strcat(known, i ? word[i + 1] ? ", " : " or " : ""), word[i]);
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s",
+                 i ? word[i + 1] ? ", " : " or " : "", word[i]);
     }
     if (!given) return 0;
     return complain(EXIT_INPUT, "%s %s: %s is wanted", option, given, known);
@@ -90,6 +92,9 @@ int set_value(gsv_model *m, const char *option, const char *text)
 {
     size_t count, length = strcspn(text, "=");
     char name[300];
+    if (!text[length])
+        return complain(EXIT_INPUT, "%s %s: NAME=VALUE is wanted", option,
+                        text);
     if (length >= sizeof name)
         return complain(EXIT_INPUT, "%s: the name is too long", option);
     memcpy(name, text, length);
