@@ -107,10 +107,11 @@ static double share_of(const gsv_options *o)
 }
 
 int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
-                  const double *theta)
+                  const double *theta, double limit)
 {
     size_t n = l->n;
     *e = (struct evidence){.l = l,
+                           .limit = limit,
                            .place = NEW(size_t, n),
                            .theta = NEW(double, n),
                            .gradient = NEW(double, n),
@@ -120,6 +121,7 @@ int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
     memcpy(e->theta, theta, n * sizeof *theta);
     gsv_theta_set(l->m, theta);
     int status = objective_init(&e->all, l->m, l->s, o, l->split.trains);
+    if (!status) objective_watch(&e->all);
     if (!status)
         status = gp_sites_init(&e->sites, l->m, l->s, share_of(o), o->joint,
                                l->split.trains, l->split.train);
@@ -229,12 +231,29 @@ static double half_square(const struct evidence *e)
     return sum;
 }
 
+/* Nats a gap, for up to three states: twice of what the second stage's effort
+ * is chosen for. */
+static const double DOUBT = 0.1;
+
+static int check_doubt(struct evidence *e)
+{
+    double now = objective_doubt(&e->all);
+    double most = DOUBT * fmax(1.0, (double)e->l->m->spec->dim / 3.0);
+    if (!(e->limit > 0.0)) e->limit = fmax(most, 2.0 * now);
+    if (now <= e->limit) return 0;
+    return fail(GSV_NUMERICAL,
+                "the log-likelihood of a gap may be off by %.2g here: more "
+                "steps are needed",
+                now);
+}
+
 /* The log-likelihood of all at theta, with its gradient. */
 static int look(struct evidence *e)
 {
     struct learner *l = e->l;
     int status = objective_at(&e->all, e->theta, 0, l->split.trains,
                               l->split.train, &e->score, e->gradient);
+    if (!status) status = check_doubt(e);
     if (status) return status;
     double gaps = (double)e->score.gaps;
     e->loglik = e->score.mean * gaps;

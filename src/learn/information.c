@@ -442,9 +442,10 @@ int information_init(struct information *a, struct learner *l,
     if (!a->words) return fail(GSV_NO_MEMORY, "out of memory");
     gsv_theta_set(l->m, theta);
     a->by_evidence = l->optimizer == GSV_OPTIMIZER_EVIDENCE;
-    int status = a->by_evidence ? evidence_init(&a->evidence, l,
-                                                &l->stage[l->stages - 1], theta)
-                                : 0;
+    int status = 0;
+    if (a->by_evidence)
+        status = evidence_init(&a->evidence, l, &l->stage[l->stages - 1], theta,
+                               INFINITY);
     if (!status) status = find_places(a);
     return status || !a->n ? status : prepare(a, theta);
 }

@@ -14,27 +14,49 @@
 static const double TOLERANCE[STAGES] = {0.01, 0.5};
 enum { LAST_ITERATIONS = 5 };
 
+/* How far L-BFGS goes first, in logarithms for the most part: what the second
+ * stage has to correct is small. */
+static const double FIRST_STEP[STAGES] = {1.0, 0.1};
+
 /* Of a gap's log-likelihood in the second stage, for up to three states. */
 static const double ACCURACY = 0.05;
 
 struct climb {
     struct evidence e;
     struct learner *l;
-    double *x; /* (outer) */
+    double *x, *z; /* (outer) and in units, as L-BFGS has them */
+    double unit;
     bool resting;
 };
 
-static int at(void *context, const double *x, double *value, double *gradient)
+static int at(void *context, const double *z, double *value, double *gradient)
 {
     struct climb *c = context;
-    return evidence_at(&c->e, x, value, gradient);
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->x[i] = c->unit * z[i];
+    int status = evidence_at(&c->e, c->x, value, gradient);
+    for (size_t i = 0; i < c->e.outer; i++)
+        gradient[i] *= c->unit;
+    return status;
 }
 
-static bool step(void *context, const double *x, double value)
+/* From x to the best x. */
+static int search(struct climb *c, const struct maximise *job, double *value,
+                  enum maximise_end *end)
+{
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->z[i] = c->x[i] / c->unit;
+    int status = maximise(job, c->e.outer, c->z, value, end);
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->x[i] = c->unit * c->z[i];
+    return status;
+}
+
+static bool step(void *context, const double *z, double value)
 {
     struct climb *c = context;
     struct learner *l = c->l;
-    (void)x;
+    (void)z;
     memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     struct score score = c->e.score;
     score.mean = value / (double)score.gaps;
@@ -82,12 +104,12 @@ static int maximise_here(struct climb *c, bool *done)
                            TOLERANCE[first ? 0 : 1]};
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;
+    c->unit = FIRST_STEP[first ? 0 : 1];
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = l->theta[c->e.place[i]];
     bool fresh = first && !l->refit && l->now.iteration == 0.0;
     int status = fresh ? start_kernels(&c->e, c->x) : 0;
-    if (!status && c->e.outer)
-        status = maximise(&job, c->e.outer, c->x, &value, &end);
+    if (!status && c->e.outer) status = search(c, &job, &value, &end);
     if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
     bool short_of =
         end == MAXIMISE_STOPPED ? c->resting : end != MAXIMISE_CONVERGED;
@@ -115,9 +137,9 @@ static int check_model(const gsv_model *m)
 
 int learn_evidence(struct learner *l)
 {
-    struct climb c = {.l = l, .x = NEW(double, l->n)};
+    struct climb c = {.l = l, .x = NEW(double, l->n), .z = NEW(double, l->n)};
     bool done = false;
-    int status = c.x ? check_model(l->m) : GSV_NO_MEMORY;
+    int status = c.x && c.z ? check_model(l->m) : GSV_NO_MEMORY;
     l->ended = GSV_ENDED_CONVERGED;
     for (; !status && !done && (size_t)l->now.stage < l->stages;
          l->now.stage += done ? 0.0 : 1.0) {
@@ -127,11 +149,13 @@ int learn_evidence(struct learner *l)
             status = effort_by_value(l, l->theta,
                                      ACCURACY * fmax(1.0, states / 3.0));
         if (!status)
-            status = evidence_init(&c.e, l, &l->stage[stage], l->theta);
+            status = evidence_init(&c.e, l, &l->stage[stage], l->theta, 0.0);
         if (!status) status = maximise_here(&c, &done);
+        l->limit = c.e.limit;
         evidence_free(&c.e);
     }
     mem_free(c.x);
+    mem_free(c.z);
     return status;
 }
 
@@ -143,13 +167,14 @@ int evidence_conclude(struct learner *l, double *theta)
     size_t stage = (size_t)l->now.stage, last = l->stages - 1;
     double *x = NEW(double, l->n);
     if (!x) return GSV_NO_MEMORY;
-    int status =
-        evidence_init(&e, l, &l->stage[stage < last ? stage : last], theta);
+    int status = evidence_init(&e, l, &l->stage[stage < last ? stage : last],
+                               theta, l->limit);
     for (size_t i = 0; i < e.outer; i++)
         x[i] = theta[e.place[i]];
     if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
     if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
     if (!status) status = evidence_keep(&e);
+    l->doubt = status ? 0.0 : objective_doubt(&e.all);
     l->free = e.outer;
     evidence_free(&e);
     mem_free(x);
