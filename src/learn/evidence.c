@@ -38,14 +38,16 @@ static int function_init(struct function *f, const struct learner *l, size_t gp,
         if (!(*part[i] = NEW(double, n))) return GSV_NO_MEMORY;
     f->factor = NEW(double, sites);
     f->moved = NEW(double, sites);
-    if (!f->factor || !f->moved) return GSV_NO_MEMORY;
+    f->before = NEW(double, sites);
+    if (!f->factor || !f->moved || !f->before) return GSV_NO_MEMORY;
     int status = gp_information_init(&f->h, &prior);
     return status ? status : gp_information_init(&f->dh, &prior);
 }
 
 static void function_free(struct function *f)
 {
-    double *part[] = {f->w, f->s, f->m, f->u, f->factor, f->moved};
+    double *part[] = {f->w,      f->s,     f->m,     f->u,
+                      f->factor, f->moved, f->before};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         mem_free(part[i]);
     gp_posterior_free(&f->q);
@@ -197,7 +199,7 @@ static int refresh(struct function *f, const gsv_model *m, double *theta)
     if (!f->made || !is_same(&prior, &f->root.prior)) {
         gp_posterior_free(&f->q);
         gp_root_free(&f->root);
-        f->made = false;
+        f->made = f->known = false;
         status = gp_root_init(&f->root, &prior);
         if (!status) status = gp_posterior_init(&f->q, &f->root);
         if (status) return status;
@@ -217,6 +219,8 @@ static int find_rows(struct evidence *e)
         gp_rows_free(&e->rows[gp]);
         status = gp_sites_rows(&e->sites, e->l->m, gp, &e->rows[gp]);
     }
+    for (size_t k = 0; k < e->count; k++)
+        e->f[k].known = false;
     return status;
 }
 
@@ -262,6 +266,30 @@ static int look(struct evidence *e)
     return 0;
 }
 
+/* Where a drift is linear in the function H stays from step to step, and what
+ * takes time with it. */
+static int learn_from(struct function *f, const struct gp_points *points,
+                      const double *gradient)
+{
+    size_t bytes = points->count * sizeof *f->factor;
+    bool same = f->known && !memcmp(f->factor, f->before, bytes);
+    get_function(f, gradient, f->s);
+    if (!same) {
+        gp_information_clear(&f->h);
+        gp_information_add(&f->h, points, f->factor);
+    }
+    gp_information_pull(&f->h, f->s, f->w);
+    if (same) {
+        gp_posterior_pull(&f->q, &f->h);
+        return 0;
+    }
+    f->known = false;
+    int status = gp_posterior_update(&f->q, &f->h);
+    memcpy(f->before, f->factor, bytes);
+    f->known = !status;
+    return status;
+}
+
 /* The posterior of one function as seen from here; *gain += what a whole step
  * to its mean would gain. */
 static int aim(struct evidence *e, struct function *f, double *gain)
@@ -270,11 +298,7 @@ static int aim(struct evidence *e, struct function *f, double *gain)
     int status =
         gp_sites_factor(&e->sites, e->l->m, f->gp, f->output, rows, f->factor);
     if (status) return status;
-    gp_information_clear(&f->h);
-    gp_information_add(&f->h, &rows->points, f->factor);
-    get_function(f, e->gradient, f->s);
-    gp_information_pull(&f->h, f->s, f->w);
-    status = gp_posterior_update(&f->q, &f->h);
+    status = learn_from(f, &rows->points, e->gradient);
     if (status) return status;
     gp_root_adjoint(&f->root, 1, f->s, f->u, f->q.room);
     for (size_t j = 0; j < f->root.rank; j++)
@@ -335,7 +359,8 @@ static int step(struct evidence *e, double before, double gain, bool *moved)
 /* Gauss-Newton steps until there is nothing more to gain. */
 static int find_posterior(struct evidence *e)
 {
-    bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
+    bool still =
+        e->all.guide || e->all.options.reference == GSV_REFERENCE_BROWNIAN;
     double gain = 0.0, worth = still ? WORTH : WORTH_FOLLOWING;
     int status = look(e);
     for (int i = 0; !status && i < STEPS; i++) {

@@ -21,6 +21,7 @@
 struct function {
     size_t gp, output;
     bool map, made;
+    bool known;               /* whether q is that of factor       */
     size_t G, F;
     size_t value, weight;     /* where w is in theta               */
     struct gp_root root;      /* of the kernel's present numbers   */
@@ -30,6 +31,7 @@ struct function {
     double *w, *s;            /* (G + F) and the gradient there    */
     double *m, *u;            /* (G + F at most) w = R m; R' s - m */
     double *factor, *moved;   /* (sites)                           */
+    double *before;           /* (sites) the factors of h          */
 };
 
 struct evidence {

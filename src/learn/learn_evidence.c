@@ -95,6 +95,39 @@ static int note_missed(struct climb *c, double *value)
     return evidence_at(&c->e, c->x, value, NULL);
 }
 
+/* --- Under the bound ------------------------------------------------------ */
+
+enum { ROUNDS = 25, ROUND = 8 };
+
+/* References from here on: those of the functions as they are. */
+static int guide(struct climb *c)
+{
+    gsv_theta_set(c->l->m, c->e.theta);
+    return objective_guide(&c->e.all);
+}
+
+/* As with em-linear, references stay those of a round's start, so that E and
+ * its gradient agree; E is a lower bound under any of them. The first ones are
+ * those of no drift at all. Ends with a round that gains nothing. */
+static int search_in_rounds(struct climb *c, struct maximise *job,
+                            double *value, enum maximise_end *end)
+{
+    int status = 0;
+    bool more = true;
+    job->iterations = ROUND;
+    for (size_t i = 0; i < ROUNDS && more && !status; i++) {
+        double first;
+        if (i) status = guide(c);
+        if (!status) status = evidence_at(&c->e, c->x, &first, NULL);
+        if (!status) status = search(c, job, value, end);
+        /* The functions of the best x. */
+        if (!status) status = evidence_at(&c->e, c->x, value, NULL);
+        more = *end != MAXIMISE_STOPPED && *value - first > job->tolerance;
+    }
+    if (*end != MAXIMISE_STOPPED && !more) *end = MAXIMISE_CONVERGED;
+    return status;
+}
+
 /* The best x is not always the last one that was looked at. */
 static int maximise_here(struct climb *c, bool *done)
 {
@@ -108,8 +141,12 @@ static int maximise_here(struct climb *c, bool *done)
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = l->theta[c->e.place[i]];
     bool fresh = first && !l->refit && l->now.iteration == 0.0;
-    int status = fresh ? start_kernels(&c->e, c->x) : 0;
-    if (!status && c->e.outer) status = search(c, &job, &value, &end);
+    bool bound = c->e.all.options.form == GSV_FORM_BOUND;
+    int status = bound ? guide(c) : 0;
+    if (!status && fresh) status = start_kernels(&c->e, c->x);
+    if (!status && c->e.outer)
+        status = bound ? search_in_rounds(c, &job, &value, &end)
+                       : search(c, &job, &value, &end);
     if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
     bool short_of =
         end == MAXIMISE_STOPPED ? c->resting : end != MAXIMISE_CONVERGED;
@@ -171,6 +208,8 @@ int evidence_conclude(struct learner *l, double *theta)
                                theta, l->limit);
     for (size_t i = 0; i < e.outer; i++)
         x[i] = theta[e.place[i]];
+    if (!status && e.all.options.form == GSV_FORM_BOUND)
+        status = objective_guide(&e.all);
     if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
     if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
     if (!status) status = evidence_keep(&e);
