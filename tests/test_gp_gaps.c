@@ -8,7 +8,7 @@ static const char TRUTH[] = "state x\n dx = (x - x^3)*dt + 0.7*dW";
 static const char DRIFT[] = "state x\n gp f(x) -> 1 : grid 16 rbf\n"
                             "param s = 1 > 0\n dx = f*dt + s*dW";
 
-enum { ROWS = 201 };
+enum { ROWS = 121 };
 
 static gsv_series *double_well(double gap)
 {

@@ -46,8 +46,7 @@ static int function_init(struct function *f, const struct learner *l, size_t gp,
 
 static void function_free(struct function *f)
 {
-    double *part[] = {f->w,      f->s,     f->m,     f->u,
-                      f->factor, f->moved, f->before};
+    double *part[] = {f->w, f->s, f->m, f->u, f->factor, f->moved, f->before};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         mem_free(part[i]);
     gp_posterior_free(&f->q);
@@ -322,7 +321,7 @@ enum { STEPS = 12, HALVINGS = 6 };
 
 /* In nats: less is not worth another look, and taken as given. References that
  * follow are chosen gap by gap, and the gradient jumps with them. */
-static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-3;
+static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-3, WORTH_HELD = 1e-2;
 
 /* To the w of a theta. */
 static void go_back(struct evidence *e, const double *theta)
@@ -359,9 +358,10 @@ static int step(struct evidence *e, double before, double gain, bool *moved)
 /* Gauss-Newton steps until there is nothing more to gain. */
 static int find_posterior(struct evidence *e)
 {
-    bool still =
-        e->all.guide || e->all.options.reference == GSV_REFERENCE_BROWNIAN;
-    double gain = 0.0, worth = still ? WORTH : WORTH_FOLLOWING;
+    bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
+    double gain = 0.0, worth = still          ? WORTH
+                               : e->all.guide ? WORTH_HELD
+                                              : WORTH_FOLLOWING;
     int status = look(e);
     for (int i = 0; !status && i < STEPS; i++) {
         double before = e->loglik - half_square(e);

@@ -21,7 +21,7 @@
 struct function {
     size_t gp, output;
     bool map, made;
-    bool known;               /* whether q is that of factor       */
+    bool known; /* whether q is that of factor       */
     size_t G, F;
     size_t value, weight;     /* where w is in theta               */
     struct gp_root root;      /* of the kernel's present numbers   */

@@ -14,6 +14,10 @@
 static const double TOLERANCE[STAGES] = {0.01, 0.5};
 enum { LAST_ITERATIONS = 5 };
 
+/* Of a start before the first stage. */
+static const double FIRST_TOLERANCE = 1.0;
+enum { FIRST_ITERATIONS = 30 };
+
 /* How far L-BFGS goes first, in logarithms for the most part: what the second
  * stage has to correct is small. */
 static const double FIRST_STEP[STAGES] = {1.0, 0.1};
@@ -97,6 +101,7 @@ static int note_missed(struct climb *c, double *value)
 
 /* --- Under the bound ------------------------------------------------------ */
 
+static const double ROUND_TOLERANCE = 0.05;
 enum { ROUNDS = 25, ROUND = 8 };
 
 /* References from here on: those of the functions as they are. */
@@ -115,6 +120,7 @@ static int search_in_rounds(struct climb *c, struct maximise *job,
     int status = 0;
     bool more = true;
     job->iterations = ROUND;
+    job->tolerance = ROUND_TOLERANCE;
     for (size_t i = 0; i < ROUNDS && more && !status; i++) {
         double first;
         if (i) status = guide(c);
@@ -143,7 +149,7 @@ static int maximise_here(struct climb *c, bool *done)
     bool fresh = first && !l->refit && l->now.iteration == 0.0;
     bool bound = c->e.all.options.form == GSV_FORM_BOUND;
     int status = bound ? guide(c) : 0;
-    if (!status && fresh) status = start_kernels(&c->e, c->x);
+    if (!status && fresh && !bound) status = start_kernels(&c->e, c->x);
     if (!status && c->e.outer)
         status = bound ? search_in_rounds(c, &job, &value, &end)
                        : search(c, &job, &value, &end);
@@ -159,6 +165,34 @@ static int maximise_here(struct climb *c, bool *done)
     if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
     if (!c->e.outer) *done = step(c, c->x, value);
     return 0;
+}
+
+/* Before the bound, increments against the drift at their left ends: there E
+ * is what it says, its Newton steps are exact, and drifts and noises come out
+ * too small rather than too large. The bound's bridges would be far from the
+ * data at first, where H does not look. */
+static int start_small(struct climb *c, bool *done)
+{
+    struct learner *l = c->l;
+    struct maximise job = {c, at, step, FIRST_ITERATIONS, FIRST_TOLERANCE};
+    gsv_options o = l->stage[0];
+    enum maximise_end end = MAXIMISE_CONVERGED;
+    double value;
+    o.reference = GSV_REFERENCE_BROWNIAN;
+    o.form = GSV_FORM_ITO;
+    o.steps = 1;
+    int status = evidence_init(&c->e, l, &o, l->theta, 0.0);
+    c->unit = FIRST_STEP[0];
+    for (size_t i = 0; !status && i < c->e.outer; i++)
+        c->x[i] = l->theta[c->e.place[i]];
+    if (!status) status = start_kernels(&c->e, c->x);
+    if (!status && c->e.outer) status = search(c, &job, &value, &end);
+    if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
+    if (!status) memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
+    *done = end == MAXIMISE_STOPPED;
+    if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
+    evidence_free(&c->e);
+    return status;
 }
 
 static int check_model(const gsv_model *m)
@@ -178,6 +212,9 @@ int learn_evidence(struct learner *l)
     bool done = false;
     int status = c.x && c.z ? check_model(l->m) : GSV_NO_MEMORY;
     l->ended = GSV_ENDED_CONVERGED;
+    bool fresh = !l->refit && l->now.stage == 0.0 && l->now.iteration == 0.0;
+    if (!status && fresh && l->stage[0].form == GSV_FORM_BOUND)
+        status = start_small(&c, &done);
     for (; !status && !done && (size_t)l->now.stage < l->stages;
          l->now.stage += done ? 0.0 : 1.0) {
         size_t stage = (size_t)l->now.stage;
