@@ -39,7 +39,7 @@ static int at(void *context, const double *z, double *value, double *gradient)
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = c->unit * z[i];
     int status = evidence_at(&c->e, c->x, value, gradient);
-    for (size_t i = 0; i < c->e.outer; i++)
+    for (size_t i = 0; !status && i < c->e.outer; i++)
         gradient[i] *= c->unit;
     return status;
 }
