@@ -332,7 +332,7 @@ static void expect_gradient(const char *text, gsv_fit_options o,
     o.estimator.gradient = true;
     learner_open(&l, m, s, &o);
     l.fixed[1] = !stays; /* a: the second number of TAIL */
-    assert_int_equal(evidence_init(&e, &l, &o.estimator, l.theta), 0);
+    assert_int_equal(evidence_init(&e, &l, &o.estimator, l.theta, 0.0), 0);
     assert_true(e.outer && e.outer <= COUNT(x));
     for (size_t i = 0; i < e.outer; i++)
         x[i] = l.theta[e.place[i]];

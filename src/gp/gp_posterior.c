@@ -98,7 +98,7 @@ static void store_features(struct gp_posterior *q,
 }
 
 /* B m = R' pull, and what follows from m. */
-static void solve_mean(struct gp_posterior *q, const struct gp_information *h)
+void gp_posterior_pull(struct gp_posterior *q, const struct gp_information *h)
 {
     const struct gp_root *r = q->root;
     gp_root_adjoint(r, 1, h->pull, q->mean, q->room);
@@ -125,7 +125,7 @@ int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
     }
     for (size_t i = 0; i < n; i++)
         q->logdet += 2.0 * log(q->L[i * n + i]);
-    solve_mean(q, h);
+    gp_posterior_pull(q, h);
     return 0;
 }
 

@@ -40,6 +40,9 @@ void gp_posterior_free(struct gp_posterior *q);
  * steps, blend the information, not the result. A failure leaves the prior. */
 int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h);
 
+/* The same where only the pull is another than at the last update. */
+void gp_posterior_pull(struct gp_posterior *q, const struct gp_information *h);
+
 /* KL(q || prior) = (tr S + |m|^2 - rank + log det B) / 2; needs S. */
 double gp_posterior_kl(struct gp_posterior *q);
 

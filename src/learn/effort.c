@@ -64,6 +64,7 @@ void effort_plan(struct learner *l)
     l->stage[0].reference =
         bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LINEAR;
     l->stage[0].form = bridged ? GSV_FORM_EULER : GSV_FORM_MIDPOINT;
+    if (l->m->spec->gps) match_first(&l->stage[0]);
     l->stage[1].reference =
         bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LNA;
     l->stage[1].richardson = true;
@@ -78,6 +79,7 @@ struct probe {
     double mean;   /* of a gap                                             */
     double spread; /* what the log of a mean of K weights loses, times K   */
     double left;   /* share of the gaps with sums at left ends             */
+    double doubt;  /* of a gap, see estimate_doubt()                       */
     bool by_model; /* auto takes one form for all gaps: stratonovich       */
 };
 
@@ -96,6 +98,7 @@ static int look(struct learner *l, const double *theta, size_t M,
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};
+    if (!status) p->doubt = estimate_doubt(&at.estimate);
     for (size_t g = 0; !status && g < at.estimate.groups; g++) {
         gsv_gap gap = estimate_group(&at.estimate, g);
         double share = 1.0 / (double)at.estimate.groups;
@@ -129,6 +132,15 @@ static void settle(struct learner *l, const gsv_options *o)
     l->now.steps = (double)o->steps;
 }
 
+/* A gp can bend wherever the steps do not see it, and its fit would look for
+ * such places: there gaps count one by one, not what errors leave in sum. */
+static bool is_enough(const struct learner *l, const struct probe *coarse,
+                      const struct probe *fine, double accuracy)
+{
+    if (l->m->spec->gps && coarse->doubt > accuracy) return false;
+    return fabs(fine->mean - coarse->mean) <= accuracy;
+}
+
 int effort_by_value(struct learner *l, const double *theta, double accuracy)
 {
     enum { MOST_PATHS = 32 };
@@ -139,7 +151,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
     if (!status && M > 2) status = look(l, theta, M, &coarse);
     for (; !status && M < MOST_STEPS; M *= 2, coarse = fine) {
         status = look(l, theta, 2 * M, &fine);
-        if (!status && fabs(fine.mean - coarse.mean) <= accuracy) break;
+        if (!status && is_enough(l, &coarse, &fine, accuracy)) break;
     }
     /* Where it cannot be told, the fit itself will say why. */
     if (status && status != GSV_NUMERICAL) return status;

@@ -38,14 +38,15 @@ static int function_init(struct function *f, const struct learner *l, size_t gp,
         if (!(*part[i] = NEW(double, n))) return GSV_NO_MEMORY;
     f->factor = NEW(double, sites);
     f->moved = NEW(double, sites);
-    if (!f->factor || !f->moved) return GSV_NO_MEMORY;
+    f->before = NEW(double, sites);
+    if (!f->factor || !f->moved || !f->before) return GSV_NO_MEMORY;
     int status = gp_information_init(&f->h, &prior);
     return status ? status : gp_information_init(&f->dh, &prior);
 }
 
 static void function_free(struct function *f)
 {
-    double *part[] = {f->w, f->s, f->m, f->u, f->factor, f->moved};
+    double *part[] = {f->w, f->s, f->m, f->u, f->factor, f->moved, f->before};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         mem_free(part[i]);
     gp_posterior_free(&f->q);
@@ -107,10 +108,11 @@ static double share_of(const gsv_options *o)
 }
 
 int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
-                  const double *theta)
+                  const double *theta, double limit)
 {
     size_t n = l->n;
     *e = (struct evidence){.l = l,
+                           .limit = limit,
                            .place = NEW(size_t, n),
                            .theta = NEW(double, n),
                            .gradient = NEW(double, n),
@@ -120,6 +122,7 @@ int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
     memcpy(e->theta, theta, n * sizeof *theta);
     gsv_theta_set(l->m, theta);
     int status = objective_init(&e->all, l->m, l->s, o, l->split.trains);
+    if (!status) objective_watch(&e->all);
     if (!status)
         status = gp_sites_init(&e->sites, l->m, l->s, share_of(o), o->joint,
                                l->split.trains, l->split.train);
@@ -195,7 +198,7 @@ static int refresh(struct function *f, const gsv_model *m, double *theta)
     if (!f->made || !is_same(&prior, &f->root.prior)) {
         gp_posterior_free(&f->q);
         gp_root_free(&f->root);
-        f->made = false;
+        f->made = f->known = false;
         status = gp_root_init(&f->root, &prior);
         if (!status) status = gp_posterior_init(&f->q, &f->root);
         if (status) return status;
@@ -215,6 +218,8 @@ static int find_rows(struct evidence *e)
         gp_rows_free(&e->rows[gp]);
         status = gp_sites_rows(&e->sites, e->l->m, gp, &e->rows[gp]);
     }
+    for (size_t k = 0; k < e->count; k++)
+        e->f[k].known = false;
     return status;
 }
 
@@ -229,18 +234,59 @@ static double half_square(const struct evidence *e)
     return sum;
 }
 
+/* Nats a gap, for up to three states: twice of what the second stage's effort
+ * is chosen for. */
+static const double DOUBT = 0.1;
+
+static int check_doubt(struct evidence *e)
+{
+    double now = objective_doubt(&e->all);
+    double most = DOUBT * fmax(1.0, (double)e->l->m->spec->dim / 3.0);
+    if (!(e->limit > 0.0)) e->limit = fmax(most, 2.0 * now);
+    if (now <= e->limit) return 0;
+    return fail(GSV_NUMERICAL,
+                "the log-likelihood of a gap may be off by %.2g here: more "
+                "steps are needed",
+                now);
+}
+
 /* The log-likelihood of all at theta, with its gradient. */
 static int look(struct evidence *e)
 {
     struct learner *l = e->l;
     int status = objective_at(&e->all, e->theta, 0, l->split.trains,
                               l->split.train, &e->score, e->gradient);
+    if (!status) status = check_doubt(e);
     if (status) return status;
     double gaps = (double)e->score.gaps;
     e->loglik = e->score.mean * gaps;
     for (size_t i = 0; i < l->n; i++)
         e->gradient[i] *= gaps;
     return 0;
+}
+
+/* Where a drift is linear in the function H stays from step to step, and what
+ * takes time with it. */
+static int learn_from(struct function *f, const struct gp_points *points,
+                      const double *gradient)
+{
+    size_t bytes = points->count * sizeof *f->factor;
+    bool same = f->known && !memcmp(f->factor, f->before, bytes);
+    get_function(f, gradient, f->s);
+    if (!same) {
+        gp_information_clear(&f->h);
+        gp_information_add(&f->h, points, f->factor);
+    }
+    gp_information_pull(&f->h, f->s, f->w);
+    if (same) {
+        gp_posterior_pull(&f->q, &f->h);
+        return 0;
+    }
+    f->known = false;
+    int status = gp_posterior_update(&f->q, &f->h);
+    memcpy(f->before, f->factor, bytes);
+    f->known = !status;
+    return status;
 }
 
 /* The posterior of one function as seen from here; *gain += what a whole step
@@ -251,11 +297,7 @@ static int aim(struct evidence *e, struct function *f, double *gain)
     int status =
         gp_sites_factor(&e->sites, e->l->m, f->gp, f->output, rows, f->factor);
     if (status) return status;
-    gp_information_clear(&f->h);
-    gp_information_add(&f->h, &rows->points, f->factor);
-    get_function(f, e->gradient, f->s);
-    gp_information_pull(&f->h, f->s, f->w);
-    status = gp_posterior_update(&f->q, &f->h);
+    status = learn_from(f, &rows->points, e->gradient);
     if (status) return status;
     gp_root_adjoint(&f->root, 1, f->s, f->u, f->q.room);
     for (size_t j = 0; j < f->root.rank; j++)
@@ -279,7 +321,7 @@ enum { STEPS = 12, HALVINGS = 6 };
 
 /* In nats: less is not worth another look, and taken as given. References that
  * follow are chosen gap by gap, and the gradient jumps with them. */
-static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-3;
+static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-3, WORTH_HELD = 1e-2;
 
 /* To the w of a theta. */
 static void go_back(struct evidence *e, const double *theta)
@@ -317,7 +359,9 @@ static int step(struct evidence *e, double before, double gain, bool *moved)
 static int find_posterior(struct evidence *e)
 {
     bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
-    double gain = 0.0, worth = still ? WORTH : WORTH_FOLLOWING;
+    double gain = 0.0, worth = still          ? WORTH
+                               : e->all.guide ? WORTH_HELD
+                                              : WORTH_FOLLOWING;
     int status = look(e);
     for (int i = 0; !status && i < STEPS; i++) {
         double before = e->loglik - half_square(e);

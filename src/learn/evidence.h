@@ -21,6 +21,7 @@
 struct function {
     size_t gp, output;
     bool map, made;
+    bool known; /* whether q is that of factor       */
     size_t G, F;
     size_t value, weight;     /* where w is in theta               */
     struct gp_root root;      /* of the kernel's present numbers   */
@@ -30,6 +31,7 @@ struct function {
     double *w, *s;            /* (G + F) and the gradient there    */
     double *m, *u;            /* (G + F at most) w = R m; R' s - m */
     double *factor, *moved;   /* (sites)                           */
+    double *before;           /* (sites) the factors of h          */
 };
 
 struct evidence {
@@ -43,11 +45,16 @@ struct evidence {
     double *theta, *gradient, *kept; /* (n)                             */
     struct score score;
     double loglik, value; /* at theta: log-likelihood, E               */
+    double limit;         /* of doubt; 0: none yet                     */
 };
 
-/* Under an estimator; from theta (n) on. Must stay where it is. */
+/* Under an estimator; from theta (n) on. Must stay where it is. The estimate of
+ * a likelihood is one only where its steps are short enough, and E is refused
+ * (GSV_NUMERICAL) where a gap's may be off by more than this limit: beyond,
+ * functions would be learned that are wild between the times that are looked
+ * at. 0: a limit is set by the first look, where the search should begin. */
 int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
-                  const double *theta);
+                  const double *theta, double limit);
 void evidence_free(struct evidence *e);
 
 /* E at x (outer), and its gradient unless that is NULL; w moves to where it is

@@ -217,6 +217,20 @@ static int warn_of_kernels(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* Nats a gap: what the steps of the last stage left in the dark. */
+static int warn_of_doubt(const struct learner *l, gsv_record *r)
+{
+    static const double DOUBT = 0.2;
+    char line[300];
+    if (!(l->doubt > DOUBT)) return 0;
+    snprintf(line, sizeof line,
+             "where the functions were learned, the log-likelihood of a gap "
+             "may be off by %.2g: the gaps are too long for its steps; give "
+             "more --steps, or take --objective em-linear\n",
+             l->doubt);
+    return fit_record_warn(r, line);
+}
+
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
@@ -239,6 +253,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     if (!status && whole) status = warn_of_gaps(r);
     if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) status = warn_of_kernels(l, r);
+    if (!status && whole) status = warn_of_doubt(l, r);
     if (!status && whole) {
         r->errors = errors_wanted(l);
         if (r->errors == GSV_ERRORS_POSTERIOR)

@@ -67,9 +67,11 @@ static bool is_at_bound(const struct information *a, size_t i)
 enum { ROUGH_RUNS = 2 };
 static const double ROUGH_STEP = 1.0, STEP = 0.05;
 
-/* Most numbers beside functions are logarithms, with errors around this. */
+/* Most numbers beside functions are logarithms, with errors around the first.
+ * E is known to 1e-3, half an error moves it by 1/8: longer steps see its
+ * fourth derivative, by their square. */
 enum { MOST_EVIDENCE_VALUES = 12 };
-static const double EVIDENCE_STEP = 1.0, EVIDENCE_FIRST = 0.05;
+static const double EVIDENCE_STEP = 0.5, EVIDENCE_FIRST = 0.05;
 
 /* Of kernels that are left open. */
 static const double WIDEST = 1.0;
@@ -193,7 +195,7 @@ static int value_at(struct information *a, size_t i, size_t j, double sign,
 }
 
 /* Both neighbours of number i, with a step of a fiftieth of the standard error
- * (with gps, one) that they lead to: found by a few tries, as scales may be
+ * (with gps, a half) that they lead to: found by a few tries, as scales may be
  * any.
  */
 static int neighbours(struct information *a, size_t i, double here)
@@ -210,7 +212,9 @@ static int neighbours(struct information *a, size_t i, double here)
         double better =
             status ? 0.01 * *move : share * *move / sqrt(fabs(bend));
         if (a->by_evidence && !status) better = fmin(better, WIDEST);
-        bool fits = !status && better < 4.0 * *move && better > 0.25 * *move;
+        /* A whole error is long: there the step itself must be right. */
+        double room = a->by_evidence ? 1.2 : 4.0;
+        bool fits = !status && better < room * *move && better > *move / room;
         if (fits || tries == 6 || !(better > 0.0) || !isfinite(better))
             return status;
         *move = fmin(fmax(better, 1e-3 * *move), 1e3 * *move);
@@ -442,9 +446,10 @@ int information_init(struct information *a, struct learner *l,
     if (!a->words) return fail(GSV_NO_MEMORY, "out of memory");
     gsv_theta_set(l->m, theta);
     a->by_evidence = l->optimizer == GSV_OPTIMIZER_EVIDENCE;
-    int status = a->by_evidence ? evidence_init(&a->evidence, l,
-                                                &l->stage[l->stages - 1], theta)
-                                : 0;
+    int status = 0;
+    if (a->by_evidence)
+        status = evidence_init(&a->evidence, l, &l->stage[l->stages - 1], theta,
+                               INFINITY);
     if (!status) status = find_places(a);
     return status || !a->n ? status : prepare(a, theta);
 }

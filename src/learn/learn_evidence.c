@@ -14,27 +14,53 @@
 static const double TOLERANCE[STAGES] = {0.01, 0.5};
 enum { LAST_ITERATIONS = 5 };
 
+/* Of a start before the first stage. */
+static const double FIRST_TOLERANCE = 1.0;
+enum { FIRST_ITERATIONS = 30 };
+
+/* How far L-BFGS goes first, in logarithms for the most part: what the second
+ * stage has to correct is small. */
+static const double FIRST_STEP[STAGES] = {1.0, 0.1};
+
 /* Of a gap's log-likelihood in the second stage, for up to three states. */
 static const double ACCURACY = 0.05;
 
 struct climb {
     struct evidence e;
     struct learner *l;
-    double *x; /* (outer) */
+    double *x, *z; /* (outer) and in units, as L-BFGS has them */
+    double unit;
     bool resting;
 };
 
-static int at(void *context, const double *x, double *value, double *gradient)
+static int at(void *context, const double *z, double *value, double *gradient)
 {
     struct climb *c = context;
-    return evidence_at(&c->e, x, value, gradient);
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->x[i] = c->unit * z[i];
+    int status = evidence_at(&c->e, c->x, value, gradient);
+    for (size_t i = 0; !status && i < c->e.outer; i++)
+        gradient[i] *= c->unit;
+    return status;
 }
 
-static bool step(void *context, const double *x, double value)
+/* From x to the best x. */
+static int search(struct climb *c, const struct maximise *job, double *value,
+                  enum maximise_end *end)
+{
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->z[i] = c->x[i] / c->unit;
+    int status = maximise(job, c->e.outer, c->z, value, end);
+    for (size_t i = 0; i < c->e.outer; i++)
+        c->x[i] = c->unit * c->z[i];
+    return status;
+}
+
+static bool step(void *context, const double *z, double value)
 {
     struct climb *c = context;
     struct learner *l = c->l;
-    (void)x;
+    (void)z;
     memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     struct score score = c->e.score;
     score.mean = value / (double)score.gaps;
@@ -73,6 +99,41 @@ static int note_missed(struct climb *c, double *value)
     return evidence_at(&c->e, c->x, value, NULL);
 }
 
+/* --- Under the bound ------------------------------------------------------ */
+
+static const double ROUND_TOLERANCE = 0.05;
+enum { ROUNDS = 25, ROUND = 8 };
+
+/* References from here on: those of the functions as they are. */
+static int guide(struct climb *c)
+{
+    gsv_theta_set(c->l->m, c->e.theta);
+    return objective_guide(&c->e.all);
+}
+
+/* As with em-linear, references stay those of a round's start, so that E and
+ * its gradient agree; E is a lower bound under any of them. The first ones are
+ * those of no drift at all. Ends with a round that gains nothing. */
+static int search_in_rounds(struct climb *c, struct maximise *job,
+                            double *value, enum maximise_end *end)
+{
+    int status = 0;
+    bool more = true;
+    job->iterations = ROUND;
+    job->tolerance = ROUND_TOLERANCE;
+    for (size_t i = 0; i < ROUNDS && more && !status; i++) {
+        double first;
+        if (i) status = guide(c);
+        if (!status) status = evidence_at(&c->e, c->x, &first, NULL);
+        if (!status) status = search(c, job, value, end);
+        /* The functions of the best x. */
+        if (!status) status = evidence_at(&c->e, c->x, value, NULL);
+        more = *end != MAXIMISE_STOPPED && *value - first > job->tolerance;
+    }
+    if (*end != MAXIMISE_STOPPED && !more) *end = MAXIMISE_CONVERGED;
+    return status;
+}
+
 /* The best x is not always the last one that was looked at. */
 static int maximise_here(struct climb *c, bool *done)
 {
@@ -82,12 +143,16 @@ static int maximise_here(struct climb *c, bool *done)
                            TOLERANCE[first ? 0 : 1]};
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;
+    c->unit = FIRST_STEP[first ? 0 : 1];
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = l->theta[c->e.place[i]];
     bool fresh = first && !l->refit && l->now.iteration == 0.0;
-    int status = fresh ? start_kernels(&c->e, c->x) : 0;
+    bool bound = c->e.all.options.form == GSV_FORM_BOUND;
+    int status = bound ? guide(c) : 0;
+    if (!status && fresh && !bound) status = start_kernels(&c->e, c->x);
     if (!status && c->e.outer)
-        status = maximise(&job, c->e.outer, c->x, &value, &end);
+        status = bound ? search_in_rounds(c, &job, &value, &end)
+                       : search(c, &job, &value, &end);
     if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
     bool short_of =
         end == MAXIMISE_STOPPED ? c->resting : end != MAXIMISE_CONVERGED;
@@ -100,6 +165,34 @@ static int maximise_here(struct climb *c, bool *done)
     if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
     if (!c->e.outer) *done = step(c, c->x, value);
     return 0;
+}
+
+/* Before the bound, increments against the drift at their left ends: there E
+ * is what it says, its Newton steps are exact, and drifts and noises come out
+ * too small rather than too large. The bound's bridges would be far from the
+ * data at first, where H does not look. */
+static int start_small(struct climb *c, bool *done)
+{
+    struct learner *l = c->l;
+    struct maximise job = {c, at, step, FIRST_ITERATIONS, FIRST_TOLERANCE};
+    gsv_options o = l->stage[0];
+    enum maximise_end end = MAXIMISE_CONVERGED;
+    double value;
+    o.reference = GSV_REFERENCE_BROWNIAN;
+    o.form = GSV_FORM_ITO;
+    o.steps = 1;
+    int status = evidence_init(&c->e, l, &o, l->theta, 0.0);
+    c->unit = FIRST_STEP[0];
+    for (size_t i = 0; !status && i < c->e.outer; i++)
+        c->x[i] = l->theta[c->e.place[i]];
+    if (!status) status = start_kernels(&c->e, c->x);
+    if (!status && c->e.outer) status = search(c, &job, &value, &end);
+    if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
+    if (!status) memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
+    *done = end == MAXIMISE_STOPPED;
+    if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
+    evidence_free(&c->e);
+    return status;
 }
 
 static int check_model(const gsv_model *m)
@@ -115,10 +208,13 @@ static int check_model(const gsv_model *m)
 
 int learn_evidence(struct learner *l)
 {
-    struct climb c = {.l = l, .x = NEW(double, l->n)};
+    struct climb c = {.l = l, .x = NEW(double, l->n), .z = NEW(double, l->n)};
     bool done = false;
-    int status = c.x ? check_model(l->m) : GSV_NO_MEMORY;
+    int status = c.x && c.z ? check_model(l->m) : GSV_NO_MEMORY;
     l->ended = GSV_ENDED_CONVERGED;
+    bool fresh = !l->refit && l->now.stage == 0.0 && l->now.iteration == 0.0;
+    if (!status && fresh && l->stage[0].form == GSV_FORM_BOUND)
+        status = start_small(&c, &done);
     for (; !status && !done && (size_t)l->now.stage < l->stages;
          l->now.stage += done ? 0.0 : 1.0) {
         size_t stage = (size_t)l->now.stage;
@@ -127,11 +223,13 @@ int learn_evidence(struct learner *l)
             status = effort_by_value(l, l->theta,
                                      ACCURACY * fmax(1.0, states / 3.0));
         if (!status)
-            status = evidence_init(&c.e, l, &l->stage[stage], l->theta);
+            status = evidence_init(&c.e, l, &l->stage[stage], l->theta, 0.0);
         if (!status) status = maximise_here(&c, &done);
+        l->limit = c.e.limit;
         evidence_free(&c.e);
     }
     mem_free(c.x);
+    mem_free(c.z);
     return status;
 }
 
@@ -143,13 +241,16 @@ int evidence_conclude(struct learner *l, double *theta)
     size_t stage = (size_t)l->now.stage, last = l->stages - 1;
     double *x = NEW(double, l->n);
     if (!x) return GSV_NO_MEMORY;
-    int status =
-        evidence_init(&e, l, &l->stage[stage < last ? stage : last], theta);
+    int status = evidence_init(&e, l, &l->stage[stage < last ? stage : last],
+                               theta, l->limit);
     for (size_t i = 0; i < e.outer; i++)
         x[i] = theta[e.place[i]];
+    if (!status && e.all.options.form == GSV_FORM_BOUND)
+        status = objective_guide(&e.all);
     if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
     if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
     if (!status) status = evidence_keep(&e);
+    l->doubt = status ? 0.0 : objective_doubt(&e.all);
     l->free = e.outer;
     evidence_free(&e);
     mem_free(x);

@@ -68,6 +68,7 @@ struct learner {
     char *terms; /* what a checkpoint must have in common with a resume */
 
     double evidence;     /* of a model with gps, or NaN */
+    double limit, doubt; /* of the last stage: see evidence.h           */
     double missed;       /* what another kernel would gain there, about */
     size_t missed_by;    /* the place in theta of its number            */
     double began, saved; /* on the clock */
@@ -108,6 +109,10 @@ bool learner_alternates(const struct learner *l);
 /* Options that do not go with it; and those of its estimator. */
 int match_check(const struct learner *l, const gsv_fit_options *o);
 void match_plan(struct learner *l, gsv_options *o);
+
+/* The bound as a first stage of gps: it is below the log-likelihood whatever
+ * the drift, where one step of a midpoint can be far above for a wild one. */
+void match_first(gsv_options *o);
 
 /* The optimisers: from l->theta on, which is moved. */
 int learn_adam(struct learner *l);

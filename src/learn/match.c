@@ -17,6 +17,9 @@
  * double well, as long as two of its relaxations, the sum is right to 3e-4. */
 enum { TIMES = 6 };
 
+/* As many exact fifth powers will do where the likelihood follows. */
+enum { FIRST_TIMES = 3 };
+
 bool learner_matches(const struct learner *l)
 {
     return l->o->objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
@@ -81,4 +84,12 @@ void match_plan(struct learner *l, gsv_options *o)
     o->steps = 1;
     o->reference = bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_BROWNIAN;
     o->form = bridged ? GSV_FORM_EULER : GSV_FORM_ITO;
+}
+
+void match_first(gsv_options *o)
+{
+    o->paths = 1;
+    o->reference = GSV_REFERENCE_LINEAR;
+    o->form = GSV_FORM_BOUND;
+    o->steps = FIRST_TIMES;
 }

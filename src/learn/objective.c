@@ -95,6 +95,17 @@ bool objective_is_rough(const struct objective *o)
     return o->observed && observer_is_rough(&o->observer);
 }
 
+void objective_watch(struct objective *o)
+{
+    if (!o->observed && !o->integrated) o->estimate.halved = true;
+}
+
+double objective_doubt(const struct objective *o)
+{
+    if (o->observed || o->integrated) return 0.0;
+    return estimate_doubt(&o->estimate);
+}
+
 int objective_sums(const struct objective *o, gsv_result *r)
 {
     if (o->observed) return observer_fill(&o->observer, r);

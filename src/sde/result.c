@@ -20,6 +20,14 @@ static bool has_pairs(const struct estimate *e, size_t group)
     return false;
 }
 
+/* What is left at dt of the change from 2 dt: about all of it, but for the
+ * midpoint where the drift dominates a fifth (docs/ESTIMATOR.md). */
+static double left_of(const gsv_gap *gap, double energy)
+{
+    double left = fabs(gap->discretisation);
+    return gap->form == GSV_FORM_MIDPOINT && energy > 20.0 ? left / 5.0 : left;
+}
+
 static unsigned flags_of(const gsv_gap *gap, size_t K, double energy)
 {
     double k = (double)K, least = fmin(fmax(10.0, 0.1 * k), 0.5 * k);
@@ -28,11 +36,8 @@ static unsigned flags_of(const gsv_gap *gap, size_t K, double energy)
     /* A heavy tail does no harm to weights that hardly differ. */
     if (gap->khat > khat_threshold(K) && gap->ess < 0.8 * k)
         flags |= GSV_FLAG_KHAT;
-    /* What is left at dt of the change from 2 dt: about all of it, but for the
-     * midpoint where the drift dominates a fifth (docs/ESTIMATOR.md). */
-    double left = fabs(gap->discretisation);
-    if (gap->form == GSV_FORM_MIDPOINT && energy > 20.0) left /= 5.0;
-    if (left > fmax(0.1, 3.0 * gap->error)) flags |= GSV_FLAG_STEPS;
+    if (left_of(gap, energy) > fmax(0.1, 3.0 * gap->error))
+        flags |= GSV_FLAG_STEPS;
     return flags;
 }
 
@@ -80,6 +85,18 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
                      .discretisation = halved ? fine - coarse : NAN,
                      .reference = reference[e->finding[g].reference],
                      .form = form[e->finding[g].form]};
+}
+
+double estimate_doubt(const struct estimate *e)
+{
+    double sum = 0.0;
+    for (size_t g = 0; g < e->groups; g++) {
+        gsv_gap gap = estimate_group(e, g);
+        double left = left_of(&gap, e->finding[g].energy);
+        if (!isnan(left)) sum += left;
+        if (e->K > 1) sum += fabs(gap.log_bias);
+    }
+    return sum / (double)e->gaps.count;
 }
 
 void estimate_sum(const struct estimate *e, gsv_result *r)

@@ -34,6 +34,10 @@ int estimate_run(struct estimate *e, uint32_t iteration);
 
 /* After it: one group, whether all are finite, and d sum / d value. */
 gsv_gap estimate_group(const struct estimate *e, size_t group);
+
+/* How far off the mean of a gap may be, in nats: what is left of the steps, as
+ * far as pairs of them were looked at, and what the log of a mean loses. */
+double estimate_doubt(const struct estimate *e);
 /* All of them, to r->gap (groups) and the sums of a result that is zero. */
 void estimate_sum(const struct estimate *e, gsv_result *r);
 int estimate_check(const struct estimate *e);
