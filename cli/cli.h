@@ -348,6 +348,7 @@ void put_text(const char *text, FILE *out);
 struct plot {
     FILE *to;
     int child;
+    bool hushed; /* without gnuplot's warnings, as of ranges of one point */
     struct draft file;
     void (*pipe_handler)(int); /* of SIGPIPE, before */
 };

@@ -92,6 +92,9 @@ static int start(struct plot *p, int from, FILE *to)
     if (posix_spawn_file_actions_init(&actions)) return ENOMEM;
     posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, fileno(to), STDOUT_FILENO);
+    if (p->hushed)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
+                                         O_WRONLY, 0);
     int why = posix_spawnp(&child, "gnuplot", &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
     p->child = (int)child;
@@ -136,7 +139,7 @@ int plot_open(struct plot *p, const char *path, int width, int height)
 
 int plot_begin(struct plot *p, FILE *to, int width, int height)
 {
-    *p = (struct plot){0};
+    *p = (struct plot){.hushed = true};
     if (begin(p, to)) return EXIT_NUMBERS;
     fprintf(p->to,
             "set terminal svg size %d,%d noenhanced font "

@@ -227,7 +227,7 @@ static int put_weights_section(struct report *r)
           "it is not to be trusted.</p>\n",
           r->out);
     if (r->pictures && r->weights.paths > 1) code = draw_weights(r);
-    put_weights_table(r);
+    if (!code) code = put_weights_table(r);
     page_section_end(r->out);
     return code;
 }
@@ -241,7 +241,7 @@ static int put_residuals_section(struct report *r)
         fputs("<p>There are too few rows to say anything.</p>\n", r->out);
     else if (!*r->no_residuals) {
         if (r->pictures) code = draw_residuals(r);
-        put_residuals_table(r);
+        if (!code) code = put_residuals_table(r);
     }
     page_section_end(r->out);
     return code;

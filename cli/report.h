@@ -71,8 +71,8 @@ void put_curve_table(const struct report *r);
 int put_field_table(const struct report *r, const double *low,
                     const double *high);
 void put_forecast_table(const struct report *r);
-void put_weights_table(const struct report *r);
-void put_residuals_table(const struct report *r);
+int put_weights_table(const struct report *r);
+int put_residuals_table(const struct report *r);
 void put_commands(const struct report *r);
 
 /* How many reasons there are not to trust the fit. */

@@ -57,6 +57,7 @@ int figure_begin(struct figure *f, int width, int height)
     /* Dark and light colours alike would vanish on one of two grounds. */
     fputs("set palette defined (0 '#3f6fd1', 1 '#2a93a8', 2 '#4f9a52', "
           "3 '#b98a1d', 4 '#d0552f')\n"
+          "set xtics offset 0,0.35\nset xlabel offset 0,0.8\n"
           "set linetype 1 lw 1.6\nset linetype 2 lw 1.6\n"
           "set linetype 3 lw 1.6\nset linetype 4 lw 1.6\n",
           f->to);
@@ -75,6 +76,24 @@ static char *read_all(FILE *file)
     }
     text[fread(text, 1, (size_t)size, file)] = 0;
     return text;
+}
+
+/* What says nothing: groups without anything in them, of which gnuplot writes
+ * thousands, and its names of curves, which would pop up as hints. 0, or how
+ * long it is. */
+static size_t idle(const char *s)
+{
+    static const char EMPTY[] = "\n</g>", TITLE[] = "</title>";
+    const char *end = NULL;
+    if (!strncmp(s, "<g ", 3)) {
+        end = strchr(s, '>');
+        if (end && strncmp(++end, EMPTY, strlen(EMPTY))) end = NULL;
+        if (end) end += strlen(EMPTY);
+    } else if (!strncmp(s, "<title>", 7)) {
+        end = strstr(s, TITLE);
+        if (end) end += strlen(TITLE);
+    }
+    return end ? (size_t)(end - s) : 0;
 }
 
 /* How much of the text was replaced, or 0. */
@@ -109,7 +128,7 @@ static void embed(const char *svg, const char *id, const char *label, FILE *out)
     page_text(out, label);
     fputs("\">", out);
     for (const char *s = body + strlen("</desc>"); *s;) {
-        size_t n = replace(s, id, out);
+        size_t n = *s == '<' ? idle(s) : replace(s, id, out);
         if (!n) putc(*s, out);
         s += n ? n : 1;
     }
@@ -133,14 +152,14 @@ int figure_end(struct report *r, struct figure *f, int code, const char *id,
     return code;
 }
 
-/* Six marks, on whole days where they are far enough apart. */
+/* Five marks, on whole days where they are far enough apart. */
 void figure_dates(const struct report *r, double low, double high, FILE *to)
 {
     char text[TIME_ROOM];
     if (!r->dates || !(high > low)) return;
     fputs("set xtics (", to);
-    for (int i = 0; i < 6; i++) {
-        double at = low + (high - low) * i / 5.0;
+    for (int i = 0; i < 5; i++) {
+        double at = low + (high - low) * (i + 0.5) / 5.0;
         if (high - low > 10.0) at = floor(at);
         fputs(i ? ", " : "", to);
         plot_text(time_text(r, at, text), to);

@@ -14,8 +14,10 @@ enum {
     MOST_PANELS = 6,
     MOST_TRACKS = 4,
     MOST_POINTS = 2000,
-    DOTS = 1500,
-    QUANTILES = 400,
+    MOST_CURVE = 1000,
+    MOST_GAPS = 1000,
+    DOTS = 1200,
+    QUANTILES = 250,
     SHOWN_PATHS = 6
 };
 
@@ -30,7 +32,7 @@ static bool has_heldout(const gsv_record *k)
 }
 
 /* The first points are far below all others: what the axis shows begins where
- * nine of ten are. */
+ * the others do. */
 static double curve_floor(const gsv_record *k)
 {
     const double *y = k->curve + GSV_CURVE_LOGLIK * k->points;
@@ -63,6 +65,7 @@ int draw_curve(struct report *r)
     fputs("EOD\nset key bottom right\nset xlabel 'iteration'\n"
           "set ylabel 'log-likelihood a gap'\n",
           f.to);
+    if (k->points <= 12) fputs("set xtics 1\n", f.to);
     if (isfinite(floor) && k->points > 40)
         fprintf(f.to, "set yrange [%.10g:*]\n", floor);
     fprintf(f.to, "plot $curve using 1:2 with linespoints pt 7 ps 0.25 lt 1 %s",
@@ -159,15 +162,18 @@ static int draw_field_figure(struct report *r, const struct grid *g,
                              size_t varied, const gsv_series *places)
 {
     struct figure f;
-    size_t dots = places->rows < DOTS ? places->rows : DOTS;
     bool wide = varied == 3;
+    size_t dots = wide ? DOTS / 2 : DOTS;
     if (figure_begin(&f,
                      wide          ? 1200
                      : varied == 1 ? WIDTH
                                    : 760,
                      wide ? 430 : 560))
         return EXIT_NUMBERS;
-    if (wide) fputs("set termoption font ',17'\n", f.to);
+    if (wide)
+        fputs("set termoption font ',17'\nset title offset 0,-0.7\n"
+              "set ylabel offset 1,0\n",
+              f.to);
     int code = field_draw(r->model, r->functions, g, places, dots, f.to);
     return figure_end(r, &f, code, "field", "Drift and diffusion",
                       field_caption(r, varied));
@@ -229,7 +235,7 @@ static void put_track(const struct report *r, size_t track, size_t column,
 {
     const gsv_series *s = r->data;
     size_t first = s->start[track], end = s->start[track + 1];
-    size_t stride = 1 + 2 * (end - first) / MOST_POINTS;
+    size_t stride = 1 + 2 * (end - first) / MOST_CURVE;
     const double *x = s->value + column * s->rows;
     fprintf(to, "$track%zu_%zu << EOD\n%.10g NaN\n", track, column,
             s->time[first]);
@@ -337,6 +343,12 @@ static void put_near(const struct report *r, size_t i, FILE *to)
                     s->value[column * s->rows + n]);
     fprintf(to, "EOD\n$ahead%zu << EOD\n%.10g NaN NaN NaN NaN NaN\n", i,
             r->from);
+    /* The fan begins at the last row, where the state is known there. */
+    double x = column == SIZE_MAX || r->latent
+                   ? NAN
+                   : s->value[column * s->rows + s->rows - 1];
+    fprintf(to, "%.10g %.8g %.8g %.8g %.8g %.8g\n", s->time[s->rows - 1], x, x,
+            x, x, x);
     for (size_t n = 0; n < q->rows; n++) {
         fprintf(to, "%.10g", q->time[n]);
         for (size_t k = 0; k < q->quantiles; k++)
@@ -407,7 +419,7 @@ int draw_near(struct report *r)
 static void put_gaps(const struct report *r, FILE *to)
 {
     const gsv_result *w = &r->weights;
-    size_t stride = 1 + w->groups / MOST_POINTS;
+    size_t stride = 1 + w->groups / MOST_GAPS;
     fputs("$good << EOD\nNaN NaN NaN\n", to);
     for (size_t n = 0; n < w->groups; n += stride) {
         const gsv_gap *least = &w->gap[n];
@@ -420,7 +432,7 @@ static void put_gaps(const struct report *r, FILE *to)
                     least->ess, least->khat);
     }
     fputs("EOD\n$bad << EOD\nNaN NaN NaN\n", to);
-    for (size_t i = 0; i < w->flagged && i < MOST_POINTS; i++)
+    for (size_t i = 0; i < w->flagged && i < MOST_GAPS; i++)
         fprintf(to, "%.10g %.6g %.6g\n",
                 0.5 * r->data->time[r->worst[i]->from] +
                     0.5 * r->data->time[r->worst[i]->to],
@@ -465,11 +477,16 @@ int draw_weights(struct report *r)
     fputs("unset multiplot\n", f.to);
     return figure_end(
         r, &f, 0, "weights", "Health of the weights",
-        "Along time, above: how many paths or points carry the weight of each "
-        "gap or row, below: how heavy the tail of the weights is. Beyond the "
-        "dashed lines (below the upper, above the lower) the likelihood there "
-        "is not to be trusted; "
-        "<span class=\"key\" style=\"background:var(--c2)\"></span>flagged.");
+        tails
+            ? "Along time, above: how many paths carry the weight of each gap, "
+              "which should be above the dashed line; below: how heavy the "
+              "tail of the weights is, which should be below it. "
+              "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+              "not to be trusted."
+            : "Along time: how many paths or points carry the weight of each "
+              "gap or row, which should be above the dashed line. "
+              "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+              "not to be trusted.");
 }
 
 /* --- Residuals
@@ -482,7 +499,8 @@ static int compare(const void *a, const void *b)
 }
 
 /* Quantiles of z at probabilities, with 95 % limits for the true model. */
-static int put_quantiles(const struct report *r, size_t c, FILE *to)
+static int put_quantiles(const struct report *r, size_t c, double *reach,
+                         FILE *to)
 {
     const gsv_residuals_result *k = &r->residuals;
     double *z = malloc((k->rows + 1) * sizeof *z);
@@ -492,6 +510,8 @@ static int put_quantiles(const struct report *r, size_t c, FILE *to)
         if (isfinite(k->column[c].z[i])) z[n++] = k->column[c].z[i];
     qsort(z, n, sizeof *z, compare);
     size_t shown = n < QUANTILES ? n : QUANTILES;
+    for (size_t i = 0; i<n; i += n> 1 ? n - 1 : 1)
+        *reach = fmax(*reach, 1.05 * fabs(z[i]));
     fprintf(to, "$quantiles%zu << EOD\nNaN NaN NaN\n", c);
     for (size_t i = 0; i < shown; i++) {
         size_t at = shown > 1 ? i * (n - 1) / (shown - 1) : 0;
@@ -520,19 +540,20 @@ static int plot_residual(const struct report *r, size_t c, bool last, FILE *to)
     for (size_t i = 0; i < GSV_LAGS; i++)
         reach = fmax(reach,
                      1.1 * fmax(fabs(k->correlation[i]), fabs(k->square[i])));
-    if (put_quantiles(r, c, to)) return EXIT_NUMBERS;
+    double tall = 4.5;
+    if (put_quantiles(r, c, &tall, to)) return EXIT_NUMBERS;
     put_lags(r, c, to);
     fprintf(to, "set xlabel '%s'\nset ylabel ", last ? "normal law" : "");
     plot_text(k->name, to);
     fprintf(to,
-            "\nset xrange [-4:4]\nset yrange [-4.5:4.5]\nunset key\n"
+            "\nset xrange [-4:4]\nset yrange [-%.6g:%.6g]\nunset key\n"
             "phi(x) = exp(-0.5*x*x)/sqrt(2*pi)\n"
             "plot $quantiles%zu using (invnorm($1)):(invnorm($1)-$3/"
             "phi(invnorm($1))):(invnorm($1)+$3/phi(invnorm($1))) with "
             "filledcurves lc rgb '#d5e3f2' notitle, x with lines lw 1 lc rgb "
             "'#888888' notitle, $quantiles%zu using (invnorm($1)):2 with "
             "points pt 7 ps 0.3 lt 1 notitle\n",
-            c, c);
+            tall, tall, c, c);
     fprintf(to,
             "set xlabel '%s'\nset ylabel 'correlation'\nset xrange [0.4:%g]\n"
             "set yrange [%.6g:%.6g]\nset xtics 1\nset key top right\n"
@@ -542,8 +563,8 @@ static int plot_residual(const struct report *r, size_t c, bool last, FILE *to)
             "$lags%zu using ($1-0.1):2 with impulses lt 1 lw 4 title "
             "'residuals', $lags%zu using ($1+0.1):3 with impulses lt 2 lw 4 "
             "title 'their squares'\nunset xzeroaxis\nset xtics auto\n",
-            last ? "lag (rows)" : "", GSV_LAGS + 0.6, -reach, reach, limit,
-            -limit, c, c);
+            last ? "lag (rows)" : "", GSV_LAGS + 0.6, -reach, 1.5 * reach,
+            limit, -limit, c, c);
     return 0;
 }
 

@@ -399,22 +399,24 @@ static void put_gap(const struct report *r, const gsv_gap *g)
     fputs("</td></tr>\n", out);
 }
 
-static void put_help(const struct report *r)
+static int put_help(const struct report *r)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
-    if (!memory) return;
+    if (!memory) return complain_memory();
     put_advice(&r->estimator, &r->weights, memory);
-    if (!fclose(memory) && text && *text) {
+    int code = fclose(memory) ? complain_memory() : 0;
+    if (!code && size) {
         fputs("<p>What may help:</p>\n<ul>\n", r->out);
         page_lines(r->out, text);
         fputs("</ul>\n", r->out);
     }
     free(text);
+    return code;
 }
 
-void put_weights_table(const struct report *r)
+int put_weights_table(const struct report *r)
 {
     const gsv_result *w = &r->weights;
     FILE *out = r->out;
@@ -438,14 +440,14 @@ void put_weights_table(const struct report *r)
          : r->estimator.joint ? "series"
                               : "gaps");
     fputs("</tbody></table>\n", out);
-    if (!shown) return;
+    if (!shown) return 0;
     fputs("<h3>The worst of them</h3>\n", out);
     page_table(out, "series|from|to|effective size|k-hat|l(dt) &minus; "
                     "l(2dt)|why");
     for (size_t i = 0; i < shown; i++)
         put_gap(r, r->worst[i]);
     page_table_end(out);
-    put_help(r);
+    return put_help(r);
 }
 
 /* --- Residuals
@@ -458,26 +460,29 @@ static void put_p(FILE *out, double p)
     else fprintf(out, "<td>%.2g</td>", p);
 }
 
-static void put_looks(const struct report *r)
+static int put_looks(const struct report *r)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
-    if (!memory) return;
+    if (!memory) return complain_memory();
     for (size_t c = 0; c < r->residuals.columns; c++)
         put_residual_advice(&r->residuals.column[c], memory);
-    /* Sentences go on in lines that begin with two spaces and no name. */
-    if (!fclose(memory) && text && *text) {
-        fputs(
-            "<p class=\"wrong\">The model is not that of the data:</p>\n<pre>",
-            r->out);
+    int code = fclose(memory) ? complain_memory() : 0;
+    if (!code && size) {
+        fputs("<p class=\"wrong\">The model is not that of the data:</p>\n"
+              "<pre>",
+              r->out);
         page_text(r->out, text);
         fputs("</pre>\n", r->out);
-    } else fputs("<p>They do not contradict the model.</p>\n", r->out);
+    } else if (!code) {
+        fputs("<p>They do not contradict the model.</p>\n", r->out);
+    }
     free(text);
+    return code;
 }
 
-void put_residuals_table(const struct report *r)
+int put_residuals_table(const struct report *r)
 {
     FILE *out = r->out;
     page_table(out, "column|rows|uniform, p|mean of z|sd of z|lag 1|all lags, "
@@ -497,7 +502,7 @@ void put_residuals_table(const struct report *r)
         fputs("</tr>\n", out);
     }
     page_table_end(out);
-    put_looks(r);
+    return put_looks(r);
 }
 
 /* --- Commands
@@ -575,7 +580,9 @@ void put_commands(const struct report *r)
     putc('\n', out);
     put_command(r, "summary", " --model");
     put_command(r, "diagnose", " --residuals residuals.csv");
-    put_command(r, "field", " --plot field.svg");
+    /* Others need to be told where to look. */
+    if (!r->latent && gsv_model_dim(r->model) <= 3)
+        put_command(r, "field", " --plot field.svg");
     put_command(r, "paths", " -o paths.csv");
     put_command(r, "predict", " -o forecast.csv");
     fputs(
