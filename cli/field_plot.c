@@ -14,6 +14,7 @@ enum {
     CURVE = 400,
     CURVES = 6,
     ARROWS = 24,
+    TITLES = 4,
     MOST_DOTS = 20000,
     MOST_TICKS = 2000
 };
@@ -237,11 +238,12 @@ static void plot_plane(const struct canvas *c, struct plane p, size_t number)
 static void title_plane(const struct canvas *c, struct plane p)
 {
     fputs("set title '", c->to);
+    size_t left = 0;
     for (size_t i = 0; i < c->dim; i++)
-        if (i != p.x && i != p.y)
+        if (i != p.x && i != p.y && left++ < TITLES)
             fprintf(c->to, "%s = %.4g  ", c->grid->axis[i].name,
                     axis_middle(&c->grid->axis[i]));
-    fputs("' textcolor rgb '#333333'\n", c->to);
+    fprintf(c->to, "%s' textcolor rgb '#333333'\n", left > TITLES ? "..." : "");
 }
 
 /* Deviations are by their logarithm: they go from what data say to the prior.

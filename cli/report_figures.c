@@ -143,9 +143,11 @@ int figure_end(struct report *r, struct figure *f, int code, const char *id,
     if (!code && !(svg = read_all(f->svg))) code = EXIT_NUMBERS;
     fclose(f->svg);
     if (!code) {
-        fprintf(r->out, "<figure id=\"figure-%s\">\n", id);
+        fprintf(r->out, "<figure id=\"figure-%s\">\n<div class=\"scroll\">",
+                id);
         embed(svg, id, label, r->out);
-        fprintf(r->out, "<figcaption>%s</figcaption>\n</figure>\n", caption);
+        fprintf(r->out, "</div>\n<figcaption>%s</figcaption>\n</figure>\n",
+                caption);
         r->figures++;
     }
     free(svg);

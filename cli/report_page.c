@@ -46,6 +46,7 @@ static const char STYLE[] =
     "\n"
     "figcaption{color:var(--soft);font-size:.9rem;margin-top:.5rem;"
     "max-width:46rem}\n"
+    "@media screen and (max-width:40rem){figure svg{min-width:38rem}}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;margin:1rem 0;"
     "font-size:.92rem;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.35rem 1.4rem .35rem 0;text-align:right;border-bottom:1px "

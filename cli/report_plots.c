@@ -298,7 +298,9 @@ int draw_data(struct report *r)
         put_data_panel(r, tracks, c, s->start[tracks] < 300 * tracks, f.to);
     }
     fputs("unset multiplot\n", f.to);
-    size_t n = (size_t)snprintf(caption, sizeof caption, "The data.");
+    size_t n = (size_t)snprintf(caption, sizeof caption,
+                                "The data, thinned where there are many rows, "
+                                "so that no peak gets lost.");
     if (s->tracks > tracks)
         n += (size_t)snprintf(caption + n, sizeof caption - n,
                               " The first %zu of %zu series are shown, %zu are "
