@@ -221,8 +221,8 @@ static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool many = l->m->spec->nets > 0 ||
-                l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
+    bool many =
+        l->m->spec->nets > 0 || l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
