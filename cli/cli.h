@@ -30,12 +30,13 @@ enum verb_id {
     PREDICT = 512,
     PATHS = 1024,
     GRADVAR = 2048,
-    EVERY = 4095
+    REPORT = 4096,
+    EVERY = 8191
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or to learn. */
 enum {
-    WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE,
+    WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE | REPORT,
     LEARN = FIT | PROFILE,
     ESTIMATE = WEIGH | LEARN
 };
@@ -78,6 +79,7 @@ struct args {
     uint64_t seed;
     gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
     gsv_ranks *ranks;    /* NULL: alone */
+    struct words given;  /* all words after the verb, as they came */
 };
 
 struct verb {
@@ -108,6 +110,7 @@ int compare_run(const struct args *a);
 int predict_run(const struct args *a);
 int paths_run(const struct args *a);
 int gradvar_run(const struct args *a);
+int report_run(const struct args *a);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -204,6 +207,22 @@ extern const char *const SCHEMES[], *const LEARN_SCHEMES[], *const INITS[];
  * after a message. */
 gsv_series *read_inputs(const struct args *a, const gsv_model *m);
 
+/* --- diagnose.c ---------------------------------------------------------- */
+
+/* The flagged gaps, the worst first. Yours; NULL after a message. */
+const gsv_gap **worst_gaps(const gsv_result *r);
+
+/* Why a gap is flagged, in words; paths is the result's. */
+enum { REASON_ROOM = 200 };
+const char *gap_reason(const gsv_gap *g, size_t paths, char room[REASON_ROOM]);
+
+/* The middle one of all gaps' effective numbers; NaN where there is no memory
+ * to tell. */
+double median_ess(const gsv_result *r);
+
+/* What would help against the flags, a line each. */
+void put_advice(const gsv_options *o, const gsv_result *r, FILE *out);
+
 /* --- residuals.c -------------------------------------------------------- */
 
 /* Where the model is wrong, as residuals one row ahead see it: for people under
@@ -211,6 +230,14 @@ gsv_series *read_inputs(const struct args *a, const gsv_model *m);
  * file of --residuals. 0, or a message. */
 int report_residuals(const struct args *a, const gsv_model *m,
                      const gsv_series *s, json_t *json);
+
+/* Whether tests say that a column's residuals contradict the model; and what
+ * to look at then, a sentence for each of them. */
+bool residual_is_wrong(const gsv_residual *c);
+void put_residual_advice(const gsv_residual *c, FILE *out);
+
+/* Fewer rows than these say nothing to people. */
+enum { FEW_RESIDUALS = 10 };
 
 /* --- estimator.c -------------------------------------------------------- */
 
@@ -264,8 +291,9 @@ int find_number(const gsv_model *m, const char *option, const char *name,
 extern const char *const OPTIMIZERS[], *const SCHEDULES[], *const ERRORS[];
 extern const char *const METHODS[], *const OBJECTIVES[];
 
-/* A fit's record for people: its likelihoods, and the parameters. */
-void print_likelihood(const gsv_record *r);
+/* A fit's record for people: its likelihoods, lines that have their name in
+ * 16 columns, and the parameters. */
+void put_likelihood(const gsv_record *r, FILE *out);
 int print_estimates(const gsv_model *m, const gsv_record *r);
 void say_warnings(const gsv_record *r);
 
@@ -320,6 +348,7 @@ void put_text(const char *text, FILE *out);
 struct plot {
     FILE *to;
     int child;
+    bool hushed; /* without gnuplot's warnings, as of ranges of one point */
     struct draft file;
     void (*pipe_handler)(int); /* of SIGPIPE, before */
 };
@@ -328,6 +357,15 @@ struct plot {
  * a message. */
 int plot_open(struct plot *p, const char *path, int width, int height);
 int plot_close(struct plot *p, bool keep);
+
+/* The same into a file that is open, as SVG without a background. */
+int plot_begin(struct plot *p, FILE *to, int width, int height);
+int plot_end(struct plot *p);
+
+/* A text in quotes as gnuplot takes it, whatever is in it. */
+void plot_text(const char *text, FILE *to);
+
+bool has_gnuplot(void);
 
 /* Whether plot_open could work: 0, or a message. */
 int check_plot(const char *path);

@@ -25,8 +25,7 @@ static int worse_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The flagged gaps, the worst first. Yours; NULL after a message. */
-static const gsv_gap **flagged(const gsv_result *r)
+const gsv_gap **worst_gaps(const gsv_result *r)
 {
     const gsv_gap **list = malloc((r->flagged + 1) * sizeof *list);
     size_t n = 0;
@@ -40,7 +39,7 @@ static const gsv_gap **flagged(const gsv_result *r)
     return list;
 }
 
-static const char *reason(const gsv_gap *g, size_t K, char room[200])
+const char *gap_reason(const gsv_gap *g, size_t K, char room[REASON_ROOM])
 {
     size_t n = 0;
     room[0] = 0;
@@ -63,7 +62,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median_ess(const gsv_result *r)
+double median_ess(const gsv_result *r)
 {
     double *ess = malloc(r->groups * sizeof *ess), median = NAN;
     for (size_t i = 0; ess && i < r->groups; i++)
@@ -102,8 +101,8 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     printf("form            %s\n", forms_used(r, text));
 }
 
-/* What would help, from what went wrong most. */
-static void advise(const gsv_options *o, const gsv_result *r)
+/* From what went wrong most. */
+void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 {
     size_t weights = 0, steps = 0, brownian = 0;
     for (size_t i = 0; i < r->groups; i++) {
@@ -112,17 +111,20 @@ static void advise(const gsv_options *o, const gsv_result *r)
         if (flags & GSV_FLAG_STEPS) steps++;
         if (flags && r->gap[i].reference == GSV_REFERENCE_BROWNIAN) brownian++;
     }
-    if (weights && o->joint) puts("  average gap by gap: leave --joint away");
+    if (weights && o->joint)
+        fputs("  average gap by gap: leave --joint away\n", out);
     if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
-        puts("  draw bridges that follow the drift: --reference auto");
+        fputs("  draw bridges that follow the drift: --reference auto\n", out);
     bool observed = r->observe != GSV_OBSERVE_AUTO;
     if (weights && r->observe == GSV_OBSERVE_CONJUGATE)
-        puts("  draw states that follow the equation: --observe scan or "
-             "variational");
+        fputs("  draw states that follow the equation: --observe scan or "
+              "variational\n",
+              out);
     if (weights)
-        printf("  take more %s: --%s %zu\n", observed ? "points" : "paths",
-               observed ? "support" : "paths", 4 * r->paths);
-    if (steps) printf("  take more steps: --steps %zu\n", 2 * r->steps);
+        fprintf(out, "  take more %s: --%s %zu\n",
+                observed ? "points" : "paths", observed ? "support" : "paths",
+                4 * r->paths);
+    if (steps) fprintf(out, "  take more steps: --steps %zu\n", 2 * r->steps);
 }
 
 /* Not more than what was looked at. */
@@ -140,7 +142,7 @@ static void praise(const gsv_result *r)
 static void print_flagged(const gsv_series *s, const gsv_options *o,
                           const gsv_result *r, const gsv_gap **list)
 {
-    char text[200];
+    char text[REASON_ROOM];
     if (!r->flagged) {
         praise(r);
         return;
@@ -150,10 +152,10 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
     for (size_t i = 0; i < r->flagged && i < SHOWN; i++)
         printf("  series %s, time %g to %g: %s\n", s->label[list[i]->track],
                s->time[list[i]->from], s->time[list[i]->to],
-               reason(list[i], r->paths, text));
+               gap_reason(list[i], r->paths, text));
     if (r->flagged > SHOWN) printf("  ... and %zu more\n", r->flagged - SHOWN);
     puts("\nWhat may help:");
-    advise(o, r);
+    put_advice(o, r, stdout);
 }
 
 /* --- JSON --------------------------------------------------------------- */
@@ -208,7 +210,7 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
 static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
                   const gsv_options *o, const gsv_result *r)
 {
-    const gsv_gap **list = flagged(r);
+    const gsv_gap **list = worst_gaps(r);
     int code = EXIT_DONE;
     if (!list) return EXIT_NUMBERS;
     json_t *json = a->json ? diagnosis_json(s, o, r) : NULL;

@@ -77,6 +77,11 @@ int block_field(const struct block *b, const gsv_model *m);
  * nothing where q is NULL. */
 int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q);
 
+/* The commands of the picture, with at most so many points of the data, whose
+ * columns are the model's. */
+int field_draw(const gsv_model *m, gsv_functions *q, const struct grid *g,
+               const gsv_series *data, size_t dots, FILE *to);
+
 /* A picture of the field over the grid's ranges, with the points of the data
  * and a posterior q where there are any. */
 int field_plot(const gsv_model *m, gsv_functions *q, const struct grid *g,

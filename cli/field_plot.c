@@ -14,6 +14,7 @@ enum {
     CURVE = 400,
     CURVES = 6,
     ARROWS = 24,
+    TITLES = 4,
     MOST_DOTS = 20000,
     MOST_TICKS = 2000
 };
@@ -24,6 +25,7 @@ struct canvas {
     gsv_functions *q; /* or NULL */
     const struct grid *grid;
     const gsv_series *data;
+    size_t dots; /* of the data, at most */
     FILE *to;
     size_t dim, columns, noises;
     struct block at;
@@ -51,7 +53,7 @@ static void put_data(const struct canvas *c, size_t x, size_t y)
 {
     fputs("$data << EOD\n", c->to);
     const gsv_series *s = c->data;
-    size_t most = x == y ? MOST_TICKS : MOST_DOTS;
+    size_t most = x == y && c->dots > MOST_TICKS ? MOST_TICKS : c->dots;
     size_t stride = s ? 1 + s->rows / most : 1;
     for (size_t r = 0; s && r < s->rows; r += stride)
         fprintf(c->to, "%.8g %.8g\n", s->value[x * s->rows + r],
@@ -236,11 +238,12 @@ static void plot_plane(const struct canvas *c, struct plane p, size_t number)
 static void title_plane(const struct canvas *c, struct plane p)
 {
     fputs("set title '", c->to);
+    size_t left = 0;
     for (size_t i = 0; i < c->dim; i++)
-        if (i != p.x && i != p.y)
+        if (i != p.x && i != p.y && left++ < TITLES)
             fprintf(c->to, "%s = %.4g  ", c->grid->axis[i].name,
                     axis_middle(&c->grid->axis[i]));
-    fputs("' textcolor rgb '#333333'\n", c->to);
+    fprintf(c->to, "%s' textcolor rgb '#333333'\n", left > TITLES ? "..." : "");
 }
 
 /* Deviations are by their logarithm: they go from what data say to the prior.
@@ -294,34 +297,48 @@ static size_t varied(const struct canvas *c, size_t state[3])
     return n;
 }
 
-int field_plot(const gsv_model *m, gsv_functions *q, const struct grid *g,
-               const gsv_series *data, const char *path)
+static int too_many(size_t n)
+{
+    return complain(EXIT_INPUT,
+                    "--plot: %zu states vary; a picture takes 1 to 3, the "
+                    "others as --grid NAME=VALUE",
+                    n);
+}
+
+int field_draw(const gsv_model *m, gsv_functions *q, const struct grid *g,
+               const gsv_series *data, size_t dots, FILE *to)
 {
     struct canvas c = {.m = m,
                        .q = q,
                        .grid = g,
                        .data = data,
+                       .dots = dots,
+                       .to = to,
                        .dim = gsv_model_dim(m),
                        .columns = gsv_model_columns(m),
                        .noises = gsv_model_noises(m)};
-    struct plot plot;
     size_t s[3] = {0}, n = varied(&c, s);
-    if (n < 1 || n > 3)
-        return complain(EXIT_INPUT,
-                        "--plot: %zu states vary; a picture takes 1 to 3, the "
-                        "others as --grid NAME=VALUE",
-                        n);
+    if (n < 1 || n > 3) return too_many(n);
     struct plane planes[] = {{s[0], s[1]}, {s[0], s[2]}, {s[1], s[2]}};
     /* Enough for a curve, too. */
     if (block_init(&c.at, m, ARROWS * ARROWS)) return EXIT_NUMBERS;
-    int code = plot_open(&plot, path, n == 3 ? 1290 : 720, n == 3 ? 440 : 560);
-    if (!code) {
-        c.to = plot.to;
-        code = n == 1 ? plot_line(&c, s[0])
-                      : plot_planes(&c, planes, n == 3 ? 3 : 1);
-        int closed = plot_close(&plot, !code);
-        if (!code) code = closed;
-    }
+    int code =
+        n == 1 ? plot_line(&c, s[0]) : plot_planes(&c, planes, n == 3 ? 3 : 1);
     free(c.at.time);
     return code;
+}
+
+int field_plot(const gsv_model *m, gsv_functions *q, const struct grid *g,
+               const gsv_series *data, const char *path)
+{
+    struct plot plot;
+    size_t n = 0;
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        n += g->axis[i].n > 1;
+    if (n < 1 || n > 3) return too_many(n);
+    int code = plot_open(&plot, path, n == 3 ? 1290 : 720, n == 3 ? 440 : 560);
+    if (code) return code;
+    code = field_draw(m, q, g, data, MOST_DOTS, plot.to);
+    int closed = plot_close(&plot, !code);
+    return code ? code : closed;
 }

@@ -274,7 +274,7 @@ static int report(const struct args *a, const gsv_model *m, const char *samples)
     int code = EXIT_DONE;
     if (a->json) code = print_json(result_json(a, m, samples));
     else if (!stopped || r->draws) {
-        print_likelihood(r);
+        put_likelihood(r, stdout);
         printf("written         %s\n", a->output);
         if (gsv_model_draws(m)) printf("draws           %s\n", samples);
         code = print_estimates(m, r);

@@ -135,6 +135,21 @@ const struct verb VERBS[] = {
      "  girsanov predict lorenz.fit data.csv --from 8 --plot ahead.svg\n"
      "  girsanov predict lorenz.fit data.csv --rolling 5\n",
      true, false, false, false, predict_run},
+    {REPORT, "report", "FIT DATA -o PAGE", "all of it on one page, as HTML",
+     "Writes one page that opens in any browser, without a server or a "
+     "network:\n"
+     "whether the answer is to be trusted, what was fitted to what, the "
+     "learning\n"
+     "curve, parameters with intervals, drift and diffusion, the data with\n"
+     "sample paths and a forecast, the health of every gap's weights, "
+     "residuals,\n"
+     "and the commands that give the same numbers. Figures need gnuplot; "
+     "without\n"
+     "it the page has its tables, and says so.\n",
+     "  girsanov report lorenz.fit data.csv -o report.html\n"
+     "  girsanov report lorenz.fit data.csv -o report.html --paths 256 "
+     "--json\n",
+     true, false, false, false, report_run},
     {GRADVAR, "gradvar", "MODEL DATA", "how noisy gradients are",
      "Takes the gradient of several objectives with other random numbers "
      "again\n"

@@ -20,6 +20,8 @@ static const struct option OPTIONS[] = {
      "the values as CSV (a table on standard output)"},
     {"--output", "-o", PREDICT, TEXT, AT(output), "FILE",
      "the forecasts, or scores by lead, as CSV (standard output)"},
+    {"--output", "-o", REPORT, TEXT, AT(output), "FILE",
+     "where the page goes, - for standard output; needed"},
     {"--ahead", NULL, PREDICT, REAL, AT(ahead), "T",
      "20 times up to T after the end (a tenth of the series' length)"},
     {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
@@ -38,7 +40,7 @@ static const struct option OPTIONS[] = {
      "a gp's functions at their posterior mean (each path draws its own)"},
     {"--residuals", NULL, DIAGNOSE, TEXT, AT(residuals), "FILE",
      "CSV of the residuals: series,time,NAME_pit,NAME_z"},
-    {"--draws", NULL, PREDICT | DIAGNOSE, COUNT, AT(draws), "N",
+    {"--draws", NULL, PREDICT | DIAGNOSE | REPORT, COUNT, AT(draws), "N",
      "simulated from each row (1024; fewer for very many rows)"},
     {"--output", "-o", PATHS, TEXT, AT(output), "FILE",
      "where the CSV goes (standard output)"},
@@ -150,8 +152,8 @@ static const struct option OPTIONS[] = {
      "2 l(dt) - l(2 dt): takes the steps' error of ito sums away"},
     {"--delta", NULL, ESTIMATE, FLAG, AT(delta), NULL,
      "correct the bias of the log of a mean over few paths"},
-    {"--tolerance", NULL, LOGLIK | DIAGNOSE | COMPARE, REAL, AT(tolerance), "S",
-     "raise paths and steps until both errors are below S"},
+    {"--tolerance", NULL, LOGLIK | DIAGNOSE | COMPARE | REPORT, REAL,
+     AT(tolerance), "S", "raise paths and steps until both errors are below S"},
     {"--joint", NULL, ESTIMATE, FLAG, AT(joint), NULL,
      "average over whole series instead of gap by gap"},
     {"--paper", NULL, ESTIMATE, FLAG, AT(paper), NULL,
@@ -181,8 +183,8 @@ static const struct option OPTIONS[] = {
      "the data's column of time, numbers or dates (time or t)"},
     {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
      AT(series), "NAME", "the data's column of the series (series or id)"},
-    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE), SETTING, AT(set),
-     "NAME=V",
+    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT), SETTING,
+     AT(set), "NAME=V",
      "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--double", NULL, ESTIMATE | PATHS | GRADVAR, FLAG, AT(wide), NULL,
      "networks in double instead of float32"},
@@ -412,7 +414,7 @@ static int check_complete(const struct verb *verb, const struct args *a)
 /* Room for every word in each of the lists. */
 static int start_args(size_t count, struct args *a)
 {
-    const char **room = calloc(4 * (count + 1), sizeof *room);
+    const char **room = calloc(5 * (count + 1), sizeof *room);
     *a = (struct args){.seed = 1, .tracks = 1, .points = 21, .between = -1.0};
     a->fit = gsv_fit_options_default();
     a->files.word = room;
@@ -423,6 +425,7 @@ static int start_args(size_t count, struct args *a)
     a->set.word = room + count + 1;
     a->fix.word = room + 2 * (count + 1);
     a->prior.word = room + 3 * (count + 1);
+    a->given.word = room + 4 * (count + 1);
     return 0;
 }
 
@@ -435,6 +438,8 @@ int options_parse(const struct verb *verb, int count, char **word,
                   struct args *a)
 {
     if (start_args((size_t)count, a)) return EXIT_NUMBERS;
+    for (int i = 0; i < count; i++)
+        a->given.word[a->given.count++] = word[i];
     for (int i = 0; i < count; i++) {
         const char *value;
         if (word[i][0] != '-' || !word[i][1]) {

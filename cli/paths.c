@@ -220,17 +220,6 @@ static bool has_rows(const gsv_smoothed *r, size_t track)
     return false;
 }
 
-/* A text as gnuplot takes it, whatever is in it. */
-static void put_title(const char *text, FILE *to)
-{
-    putc('\'', to);
-    for (; *text; text++) {
-        if (*text == '\'') putc('\'', to);
-        putc((unsigned char)*text < ' ' ? ' ' : *text, to);
-    }
-    putc('\'', to);
-}
-
 /* One state: bands behind paths behind medians behind data. */
 static void put_panel(const struct view *v, size_t i, FILE *to)
 {
@@ -262,7 +251,7 @@ static void put_panel(const struct view *v, size_t i, FILE *to)
     for (size_t n = 0; n < count; n++) {
         fprintf(to, "$band%zu using 1:3 with lines lt %zu title ", shown[n],
                 n + 1);
-        put_title(count > 1 ? v->data->label[shown[n]] : "median", to);
+        plot_text(count > 1 ? v->data->label[shown[n]] : "median", to);
         fputs(n + 1 < count ? ", " : "\n", to);
     }
 }

@@ -36,13 +36,13 @@ static size_t format_of(const char *path)
     return i;
 }
 
-static bool is_installed(const char *program)
+bool has_gnuplot(void)
 {
     const char *path = getenv("PATH");
     char name[4096];
     while (path && *path) {
         size_t n = strcspn(path, ":");
-        snprintf(name, sizeof name, "%.*s/%s", (int)n, path, program);
+        snprintf(name, sizeof name, "%.*s/gnuplot", (int)n, path);
         if (!access(name, X_OK)) return true;
         path += n + (path[n] == ':');
     }
@@ -57,7 +57,7 @@ int check_plot(const char *path)
                         "--plot %s: a name that ends with .svg, .png or .pdf "
                         "is wanted",
                         path);
-    if (!is_installed("gnuplot"))
+    if (!has_gnuplot())
         return complain(EXIT_INPUT, "--plot needs gnuplot, which is not "
                                     "installed: the package gnuplot-nox has "
                                     "it");
@@ -83,43 +83,53 @@ static void set_style(FILE *to)
           to);
 }
 
-/* gnuplot, from the pipe's reading end to the draft. */
-static int start(struct plot *p, int from)
+/* gnuplot, from the pipe's reading end to a file. */
+static int start(struct plot *p, int from, FILE *to)
 {
     posix_spawn_file_actions_t actions;
     char *words[] = {"gnuplot", "-", NULL};
     pid_t child;
     if (posix_spawn_file_actions_init(&actions)) return ENOMEM;
     posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fileno(p->file.out),
-                                     STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(to), STDOUT_FILENO);
+    if (p->hushed)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
+                                         O_WRONLY, 0);
     int why = posix_spawnp(&child, "gnuplot", &actions, NULL, words, environ);
     posix_spawn_file_actions_destroy(&actions);
     p->child = (int)child;
     return why;
 }
 
-int plot_open(struct plot *p, const char *path, int width, int height)
+/* Ready for commands; 0, or a message. */
+static int begin(struct plot *p, FILE *to)
 {
     int end[2];
-    size_t format = format_of(path);
-    *p = (struct plot){0};
-    if (check_plot(path) || draft_open(&p->file, path)) return EXIT_INPUT;
     int why = pipe(end) ? errno : 0;
     if (!why) {
         /* Without an end of its own gnuplot sees where the commands end. */
         fcntl(end[1], F_SETFD, FD_CLOEXEC);
-        why = start(p, end[0]);
+        why = start(p, end[0], to);
         close(end[0]);
         if (!why) p->to = fdopen(end[1], "w");
         else close(end[1]);
     }
-    if (!p->to) {
-        draft_close(&p->file, false);
+    if (!p->to)
         return complain(EXIT_NUMBERS, "cannot run gnuplot: %s", strerror(why));
+    p->pipe_handler = signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+int plot_open(struct plot *p, const char *path, int width, int height)
+{
+    size_t format = format_of(path);
+    *p = (struct plot){0};
+    if (check_plot(path) || draft_open(&p->file, path)) return EXIT_INPUT;
+    if (begin(p, p->file.out)) {
+        draft_close(&p->file, false);
+        return EXIT_NUMBERS;
     }
     double scale = FORMATS[format].scale;
-    p->pipe_handler = signal(SIGPIPE, SIG_IGN);
     fprintf(p->to, "set terminal %s size %g%s,%g%s noenhanced %s\n",
             FORMATS[format].terminal, width * scale, FORMATS[format].unit,
             height * scale, FORMATS[format].unit, FORMATS[format].look);
@@ -127,7 +137,20 @@ int plot_open(struct plot *p, const char *path, int width, int height)
     return 0;
 }
 
-int plot_close(struct plot *p, bool keep)
+int plot_begin(struct plot *p, FILE *to, int width, int height)
+{
+    *p = (struct plot){.hushed = true};
+    if (begin(p, to)) return EXIT_NUMBERS;
+    fprintf(p->to,
+            "set terminal svg size %d,%d noenhanced font "
+            "'Helvetica,Arial,sans-serif,14'\n",
+            width, height);
+    set_style(p->to);
+    return 0;
+}
+
+/* Whether all went well. */
+static bool end(struct plot *p)
 {
     int status = 0;
     bool bad = ferror(p->to) != 0;
@@ -135,9 +158,29 @@ int plot_close(struct plot *p, bool keep)
     while (waitpid(p->child, &status, 0) < 0 && errno == EINTR)
         continue;
     signal(SIGPIPE, p->pipe_handler);
-    bad = bad || !WIFEXITED(status) || WEXITSTATUS(status);
+    return !bad && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+int plot_end(struct plot *p)
+{
+    return end(p) ? 0 : complain(EXIT_NUMBERS, "gnuplot failed");
+}
+
+int plot_close(struct plot *p, bool keep)
+{
+    bool bad = !end(p);
     int code = draft_close(&p->file, keep && !bad);
     if (code || !keep || !bad) return code;
     return complain(EXIT_NUMBERS, "gnuplot failed; %s is not written",
                     p->file.path);
+}
+
+void plot_text(const char *text, FILE *to)
+{
+    putc('\'', to);
+    for (; *text; text++) {
+        if (*text == '\'') putc('\'', to);
+        putc((unsigned char)*text < ' ' ? ' ' : *text, to);
+    }
+    putc('\'', to);
 }

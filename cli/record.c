@@ -43,32 +43,35 @@ static const struct {
 
 /* --- For people --------------------------------------------------------- */
 
-static void print_maximum(const gsv_record *r)
+static void put_maximum(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
     if (isfinite(r->evidence))
-        printf("evidence        %.*f  (%zu number%s learned, functions "
-               "integrated out)\n",
-               n, r->evidence, r->free, plural(r->free));
+        fprintf(out,
+                "evidence        %.*f  (%zu number%s learned, functions "
+                "integrated out)\n",
+                n, r->evidence, r->free, plural(r->free));
     else if (isfinite(r->aic))
-        printf("AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
-               r->aic, n, r->bic, r->free, plural(r->free));
-    printf("ended           %s: %s, %zu iteration%s", OPTIMIZERS[r->optimizer],
-           ENDS[r->ended].sentence, r->iterations, plural(r->iterations));
-    if (r->restarts > 1) printf(", best of %zu starts", r->restarts);
-    printf(", %.3g s\n", r->seconds);
+        fprintf(out, "AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
+                r->aic, n, r->bic, r->free, plural(r->free));
+    fprintf(out, "ended           %s: %s, %zu iteration%s",
+            OPTIMIZERS[r->optimizer], ENDS[r->ended].sentence, r->iterations,
+            plural(r->iterations));
+    if (r->restarts > 1) fprintf(out, ", best of %zu starts", r->restarts);
+    fprintf(out, ", %.3g s\n", r->seconds);
 }
 
-static void print_chains(const gsv_record *r)
+static void put_chains(const gsv_record *r, FILE *out)
 {
-    printf("ended           gibbs: %s, %zu chain%s of %zu draw%s after %zu of "
-           "warm-up, %.3g s\n",
-           ENDS[r->ended].sentence, r->chains, plural(r->chains), r->draws,
-           plural(r->draws), r->warmup, r->seconds);
+    fprintf(out,
+            "ended           gibbs: %s, %zu chain%s of %zu draw%s after %zu of "
+            "warm-up, %.3g s\n",
+            ENDS[r->ended].sentence, r->chains, plural(r->chains), r->draws,
+            plural(r->draws), r->warmup, r->seconds);
 }
 
 /* What was made best, where it is not the likelihood. */
-static void print_objective(const gsv_record *r)
+static void put_objective(const gsv_record *r, FILE *out)
 {
     const char *name = OBJECTIVES[r->objective];
     switch (r->objective) {
@@ -76,40 +79,41 @@ static void print_objective(const gsv_record *r)
     case GSV_OBJECTIVE_MSE_BACKPROP:
     case GSV_OBJECTIVE_MSE_ADJOINT:
     case GSV_OBJECTIVE_MSE_FORWARD:
-        printf("squared error   %.6g  (mean over paths and rows, %s)\n", r->mse,
-               name);
+        fprintf(out, "squared error   %.6g  (mean over paths and rows, %s)\n",
+                r->mse, name);
         return;
     case GSV_OBJECTIVE_GRADIENT_MATCHING:
-        printf("pseudo-loglik   %.6g  (%s: one Euler step a gap)\n", r->value,
-               name);
+        fprintf(out, "pseudo-loglik   %.6g  (%s: one Euler step a gap)\n",
+                r->value, name);
         break;
     case GSV_OBJECTIVE_EM_LINEAR:
-        printf("lower bound     %.6g  (%s: of the log-likelihood)\n", r->value,
-               name);
+        fprintf(out, "lower bound     %.6g  (%s: of the log-likelihood)\n",
+                r->value, name);
         break;
     }
-    printf("                no likelihood was made best: standard errors are "
-           "not given\n");
+    fprintf(out,
+            "                no likelihood was made best: standard errors are "
+            "not given\n");
 }
 
-void print_likelihood(const gsv_record *r)
+void put_likelihood(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
-    print_objective(r);
-    printf("log-likelihood  %.*f", n, r->loglik);
-    if (isfinite(r->error)) printf(" +- %.*f", n, r->error);
-    printf("  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
-           r->steps, plural(r->steps), r->chains ? "; at the means" : "");
-    printf("per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
+    put_objective(r, out);
+    fprintf(out, "log-likelihood  %.*f", n, r->loglik);
+    if (isfinite(r->error)) fprintf(out, " +- %.*f", n, r->error);
+    fprintf(out, "  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
+            r->steps, plural(r->steps), r->chains ? "; at the means" : "");
+    fprintf(out, "per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
-        printf("discretisation  %+.*f  from steps twice as long\n", n,
-               shown(r->discretisation, n));
+        fprintf(out, "discretisation  %+.*f  from steps twice as long\n", n,
+                shown(r->discretisation, n));
     if (r->heldout_gaps)
-        printf("held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
-               r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
-               r->gaps + r->heldout_gaps);
-    if (r->chains) print_chains(r);
-    else print_maximum(r);
+        fprintf(out, "held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
+                r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
+                r->gaps + r->heldout_gaps);
+    if (r->chains) put_chains(r, out);
+    else put_maximum(r, out);
 }
 
 /* A number in a column, or a dash where it is not known. */

@@ -9,9 +9,6 @@
 /* Below this a p value says that the model is wrong. */
 static const double WRONG = 1e-3;
 
-/* Fewer rows than these say nothing to people. */
-enum { FEW = 10 };
-
 /* --- For people --------------------------------------------------------- */
 
 static void print_column(const gsv_residual *c, int width)
@@ -22,41 +19,51 @@ static void print_column(const gsv_residual *c, int width)
            c->square_p);
 }
 
-static void advise_law(const gsv_residual *c)
+bool residual_is_wrong(const gsv_residual *c)
 {
-    if (c->sd > 1.15)
-        printf("  %s scatters more than the model says: its noise is too small "
-               "or has too\n  thin tails; look at the noise, and for "
-               "outliers\n",
-               c->name);
-    else if (c->sd < 0.87)
-        printf("  %s scatters less than the model says: look at the size of "
-               "the noise\n",
-               c->name);
-    else if (fabs(c->mean) > 0.1)
-        printf("  %s comes out %s than the model says: look at its drift\n",
-               c->name, c->mean > 0.0 ? "higher" : "lower");
-    else
-        printf("  %s has another law than the model says: look at how its "
-               "noise depends on the\n  state, and at the law of its "
-               "observations\n",
-               c->name);
+    return c->uniform_p < WRONG || c->ljung_p < WRONG || c->square_p < WRONG;
 }
 
-static bool advise(const gsv_residual *c)
+static void advise_law(const gsv_residual *c, FILE *out)
 {
-    bool law = c->uniform_p < WRONG, next = c->ljung_p < WRONG;
-    bool square = c->square_p < WRONG;
-    if (law) advise_law(c);
-    if (next)
-        printf("  %s goes on as it came: look at its drift, for a state that "
-               "is not observed,\n  and for noise of the observations (obs)\n",
-               c->name);
-    if (square)
-        printf("  %s has calm and wild times: look at how its noise depends on "
-               "state, time and\n  inputs\n",
-               c->name);
-    return law || next || square;
+    if (c->sd > 1.15)
+        fprintf(
+            out,
+            "  %s scatters more than the model says: its noise is too small "
+            "or has too\n  thin tails; look at the noise, and for "
+            "outliers\n",
+            c->name);
+    else if (c->sd < 0.87)
+        fprintf(out,
+                "  %s scatters less than the model says: look at the size of "
+                "the noise\n",
+                c->name);
+    else if (fabs(c->mean) > 0.1)
+        fprintf(out,
+                "  %s comes out %s than the model says: look at its drift\n",
+                c->name, c->mean > 0.0 ? "higher" : "lower");
+    else
+        fprintf(out,
+                "  %s has another law than the model says: look at how its "
+                "noise depends on the\n  state, and at the law of its "
+                "observations\n",
+                c->name);
+}
+
+void put_residual_advice(const gsv_residual *c, FILE *out)
+{
+    if (c->uniform_p < WRONG) advise_law(c, out);
+    if (c->ljung_p < WRONG)
+        fprintf(out,
+                "  %s goes on as it came: look at its drift, for a state that "
+                "is not observed,\n  and for noise of the observations (obs)\n",
+                c->name);
+    if (c->square_p < WRONG)
+        fprintf(
+            out,
+            "  %s has calm and wild times: look at how its noise depends on "
+            "state, time and\n  inputs\n",
+            c->name);
 }
 
 static void print_residuals(const gsv_residuals_result *r)
@@ -76,11 +83,10 @@ static void print_residuals(const gsv_residuals_result *r)
     for (size_t c = 0; c < r->columns; c++)
         print_column(&r->column[c], width);
     for (size_t c = 0; c < r->columns; c++) {
-        const gsv_residual *of = &r->column[c];
-        bool here = of->uniform_p < WRONG || of->ljung_p < WRONG ||
-                    of->square_p < WRONG;
+        bool here = residual_is_wrong(&r->column[c]);
         if (here && !wrong) puts("\nThe model is not that of the data:");
-        wrong = advise(of) || wrong;
+        put_residual_advice(&r->column[c], stdout);
+        wrong = wrong || here;
     }
     if (!wrong) puts("\nThey do not contradict the model.");
 }
@@ -165,7 +171,7 @@ int report_residuals(const struct args *a, const gsv_model *m,
         return 0;
     }
     if (json) json_object_set_new(json, "residuals", residuals_json(&r));
-    else if (r.rows >= FEW) print_residuals(&r);
+    else if (r.rows >= FEW_RESIDUALS) print_residuals(&r);
     int code = a->residuals ? write_residuals(a->residuals, s, &r) : 0;
     gsv_residuals_free(&r);
     return code;

@@ -113,7 +113,7 @@ static int print_summary(const struct args *a, const gsv_model *m,
     printf("fit             %s\n", a->model);
     printf("data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
            r->tracks, r->rows, r->gaps + r->heldout_gaps);
-    print_likelihood(r);
+    put_likelihood(r, stdout);
     if (print_estimates(m, r)) return EXIT_NUMBERS;
     if (weights) printf("and %zu weights of networks\n", weights);
     if (values) printf("and %zu values of Gaussian processes\n", values);

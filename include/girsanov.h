@@ -579,6 +579,9 @@ typedef struct gsv_record {
      * 2.5 and 97.5 % of the draws; else 0 and NULL. */
     size_t chains, warmup, draws;
     double *posterior; /* (GSV_POSTERIORS, values); NaN where not learned */
+    size_t points;     /* of the learning curve: up to 200 iterations, evenly
+                        * spaced, and the last; 0 where none was kept         */
+    double *curve;     /* (GSV_CURVES, points), or NULL                       */
 } gsv_record;
 
 /* Rows of a record's posterior. */
@@ -591,6 +594,15 @@ enum gsv_posterior {
     GSV_POSTERIOR_ESS_TAIL,
     GSV_POSTERIOR_MCSE, /* standard error of the mean */
     GSV_POSTERIORS
+};
+
+/* Rows of a record's curve, as progress() was told them. */
+enum gsv_curve {
+    GSV_CURVE_ITERATION, /* counted over all restarts */
+    GSV_CURVE_RESTART,   /* 1, 2, ...                 */
+    GSV_CURVE_LOGLIK,    /* a gap's mean              */
+    GSV_CURVE_HELDOUT,   /* NaN where there is none   */
+    GSV_CURVES
 };
 
 /* Learns the model's parameters from data, starting from their values. On

@@ -53,6 +53,8 @@ static void expect_same_record(const gsv_record *p, const gsv_record *q)
     assert_int_equal(!p->correlation, !q->correlation);
     if (p->correlation)
         assert_true(same_bits(n * n, p->correlation, q->correlation));
+    assert_true(p->points > 0 && p->points == q->points);
+    assert_true(same_bits(GSV_CURVES * p->points, p->curve, q->curve));
 }
 
 /* --- And back ------------------------------------------------------------- */
@@ -320,7 +322,7 @@ static void read__says_which_array_of_the_record_is_wrong(void **state)
 {
     (void)state;
     static const char *const NAMES[] = {"@stderr", "@low", "@high",
-                                        "@correlation"};
+                                        "@correlation", "@curve"};
     gsv_series *s;
     gsv_model *m = fitted(LEARN_OU, &s, 30);
     assert_int_equal(gsv_model_write(m, "a.fit"), 0);

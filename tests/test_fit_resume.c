@@ -347,6 +347,11 @@ static void resume__counts_iterations_and_seconds_on(void **state)
     assert_int_equal(w.calls, 40);
     assert_int_equal(r->iterations, 60);
     assert_true(r->seconds >= 0.9 * seconds);
+    const gsv_record *whole = gsv_model_record(p.whole);
+    assert_int_equal(r->points, 60);
+    assert_int_equal(whole->points, 60);
+    assert_memory_equal(r->curve, whole->curve,
+                        3 * r->points * sizeof *r->curve);
     gsv_model_free(m);
     problem_close(&p);
 }

@@ -112,6 +112,13 @@ ENUMS: dict[str, dict[str, int]] = {
         'mcse': 6,
         'posteriors': 7,
     },
+    'gsv_curve': {
+        'iteration': 0,
+        'restart': 1,
+        'loglik': 2,
+        'heldout': 3,
+        'curves': 4,
+    },
 }
 
 CONSTANTS: dict[str, int] = {
@@ -185,6 +192,11 @@ CONSTANTS: dict[str, int] = {
     'GSV_POSTERIOR_ESS_TAIL': 5,
     'GSV_POSTERIOR_MCSE': 6,
     'GSV_POSTERIORS': 7,
+    'GSV_CURVE_ITERATION': 0,
+    'GSV_CURVE_RESTART': 1,
+    'GSV_CURVE_LOGLIK': 2,
+    'GSV_CURVE_HELDOUT': 3,
+    'GSV_CURVES': 4,
     'GSV_LAGS': 10,
 }
 
@@ -559,6 +571,8 @@ class gsv_record(Structure):
         ('warmup', c_size_t),
         ('draws', c_size_t),
         ('posterior', POINTER(c_double)),
+        ('points', c_size_t),
+        ('curve', POINTER(c_double)),
     ]
     enums: dict = {
         'optimizer': 'gsv_optimizer',
@@ -574,6 +588,7 @@ class gsv_record(Structure):
         'high': ('values',),
         'correlation': ('values', 'values'),
         'posterior': ('GSV_POSTERIORS', 'values'),
+        'curve': ('GSV_CURVES', 'points'),
     }
 
 

@@ -189,6 +189,7 @@ int checkpoint_read(struct learner *l, const char *path)
     if (!from) return (int)gsv_last_status();
     int status = take_state(l, &from->state, path);
     if (!status) take_scales(l->m, from);
+    if (!status) curve_take(&l->curve, from->record);
     gsv_model_free(from);
     return status;
 }

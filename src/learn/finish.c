@@ -246,6 +246,7 @@ int finish(struct learner *l, const double *theta, bool whole)
     gsv_record *r = fit_record_new(l->m);
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
+    if (!status) status = curve_put(&l->curve, r);
     if (!status && whole)
         status = learner_integrates(l) ? note_errors(l, theta, r)
                                        : note_likelihoods(l, theta, r);

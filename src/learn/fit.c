@@ -106,6 +106,9 @@ bool learner_step(struct learner *l, const struct score *score, double rate)
                       .rate = rate,
                       .seconds = learner_seconds(l),
                       .model = l->m};
+    curve_add(&l->curve,
+              (double[GSV_CURVES]){l->now.total + l->now.iteration,
+                                   l->now.restart + 1.0, p.loglik, p.heldout});
     bool stop = is_over(l, o->progress && o->progress(o->user, &p));
     if (!stop && writes(l) && clock_seconds() - l->saved >= o->every) {
         enum gsv_ended ended = l->ended;

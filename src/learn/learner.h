@@ -4,6 +4,7 @@
 #define LEARN_LEARNER_H
 
 #include "learn/adam.h"
+#include "learn/curve.h"
 #include "learn/objective.h"
 #include "learn/split.h"
 
@@ -64,6 +65,7 @@ struct learner {
     double *move;     /* (n) a step to difference by; 0: none known */
     struct adam adam;
     struct standing now;
+    struct curve curve;
     bool refit;  /* of a model that was fitted before */
     char *terms; /* what a checkpoint must have in common with a resume */
 

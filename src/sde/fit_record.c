@@ -51,6 +51,7 @@ void fit_record_free(gsv_record *r)
     mem_free(r->high);
     mem_free(r->correlation);
     mem_free(r->posterior);
+    mem_free(r->curve);
     mem_free(r);
 }
 
@@ -237,6 +238,9 @@ int fit_record_put(const gsv_record *r, struct tensors *t)
     if (!status) status = tensors_add(t, "@lowest", 1, &r->columns, r->lowest);
     if (!status)
         status = tensors_add(t, "@highest", 1, &r->columns, r->highest);
+    if (!status && r->points)
+        status = tensors_add(t, "@curve", 2, (size_t[]){GSV_CURVES, r->points},
+                             r->curve);
     if (status || r->errors == GSV_ERRORS_NONE) return status;
     status = tensors_add(t, "@stderr", 1, &n, r->error_of);
     if (!status) status = tensors_add(t, "@low", 1, &n, r->low);
@@ -291,6 +295,21 @@ static int take_array(const struct tensors *t, const char *name, size_t n,
     return 0;
 }
 
+/* The only array whose size the file says. */
+static int take_curve(const struct tensors *t, const char *path, gsv_record *r)
+{
+    const struct tensor *from = tensors_find(t, "@curve");
+    if (!from) return 0;
+    if (!from->count || from->count % GSV_CURVES)
+        return fail(GSV_BAD_INPUT,
+                    "%s is damaged: '@curve' has %zu numbers, not %d a point",
+                    path, from->count, (int)GSV_CURVES);
+    r->curve = NEW(double, from->count);
+    if (!r->curve) return GSV_NO_MEMORY;
+    r->points = from->count / GSV_CURVES;
+    return take_array(t, "@curve", from->count, path, r->curve);
+}
+
 int fit_record_take(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **record)
 {
@@ -304,6 +323,7 @@ int fit_record_take(const gsv_model *m, const struct tensors *t,
     if (!status) status = take_array(t, "@lowest", r->columns, path, r->lowest);
     if (!status)
         status = take_array(t, "@highest", r->columns, path, r->highest);
+    if (!status) status = take_curve(t, path, r);
     if (!status) status = take_array(t, "@stderr", n, path, r->error_of);
     if (!status) status = take_array(t, "@low", n, path, r->low);
     if (!status) status = take_array(t, "@high", n, path, r->high);

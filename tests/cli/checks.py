@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
@@ -493,6 +494,124 @@ def help__examples_run(place):
 def examples__models_parse(place):
     return gather((path.name, girsanov(place, "check", path).stderr.decode())
                   for path in sorted((place.root / "examples").glob("*.sde")))
+
+
+# --- The page of report ----------------------------------------------------
+
+class Page(HTMLParser):
+    """What a page has: its tags, in balance, its ids, and its text."""
+
+    VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.tags, self.text = [], [], [], []
+        self.links, self.wrong = [], []
+        self.feed(text)
+        self.close()
+        if self.open:
+            self.wrong.append("never closed: %s" % self.open)
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.note(tag, attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        self.note(tag, attrs)
+
+    def note(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "xlink:href", "src"):
+                self.links.append(value)
+            if name.startswith("on"):
+                self.wrong.append("a handler %s" % name)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append("</%s> closes nothing" % tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def complaints(self, figures):
+        wrong = list(self.wrong)
+        if len(set(self.ids)) < len(self.ids):
+            wrong.append("an id stands twice")
+        for link in self.links:
+            if link[:1] != "#" or link[1:] not in self.ids:
+                wrong.append("a link to nowhere: %s" % link)
+        if {"script", "iframe", "object", "b", "i"} & set(self.tags):
+            wrong.append("a tag that no page has")
+        if self.tags.count("svg") != figures:
+            wrong.append("%d figures" % self.tags.count("svg"))
+        return "; ".join(wrong)
+
+
+REPORTS = {
+    "formula": ("state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n",
+                ["--times", "0:8:60"], []),
+    "noisy": (OU + "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 1)\n",
+              ["--times", "0:8:40"], []),
+    "gp": ("state x\nparam s = 1 > 0\ngp h(x) -> 1 : grid 8 rbf\n"
+           "dx = h*dt + s*dW\n", ["--times", "0:8:60"], []),
+    "net": ("state x, y\nparam s = 1 > 0\nnet f(x, y) -> 2 : 4 silu\n"
+            "dx = f[1]*dt + s*dW1\ndy = f[2]*dt + s*dW2\n",
+            ["--times", "0:8:60", "--tracks", 6], ["--iterations", 20]),
+    "five": ("state x[5]\nparam s = 1 > 0\ndx = -x*dt + s*dW\n",
+             ["--times", "0:8:40"], []),
+    "gibbs": (OU, ["--times", "0:8:30"],
+              ["--method", "gibbs", "--chains", 2, "--warmup", 20, "--draws",
+               30]),
+}
+
+
+def report__is_one_sound_page(place):
+    wrong = []
+    for name, (text, times, how) in REPORTS.items():
+        model = place.work / (name + ".sde")
+        model.write_text(text)
+        data, fit = name + ".csv", name + ".fit"
+        for words in (["simulate", model, "-o", data, *times],
+                      ["fit", model, data, "-o", fit, *how],
+                      ["report", fit, data, "-o", name + ".html"]):
+            done = girsanov(place, *words, "-q")
+            if done.returncode:
+                wrong.append((name, done.stderr.decode()))
+        page = (place.work / (name + ".html")).read_text()
+        wrong.append((name, Page(page).complaints(6)))
+        if len(page) > 2e6:
+            wrong.append((name, "%d bytes" % len(page)))
+    return gather(wrong)
+
+
+EVIL = "<script>alert(1)</script>&\"'`id`</svg>"
+
+
+def report__takes_no_markup_from_anywhere(place):
+    """Labels, columns, names of files and a model's remarks are text."""
+    model = place.work / "m.sde"
+    model.write_text(OU + "# <script>alert(2)</script> <b>&amp;\n")
+    fit, data = place.work / "<i>&'.fit", place.work / "<b>'.csv"
+    rows = ['"%s",%g,%g' % (EVIL.replace('"', '""') + label, 0.2 * i, i % 3 - 1)
+            for label in "ab" for i in range(20)]
+    data.write_text("series,<b>t</b>,x,<img src=x>\n" +
+                    "".join(row + ",1\n" for row in rows))
+    for words in (["fit", model, data, "-o", fit, "--time", "<b>t</b>"],
+                  ["report", fit, data, "-o", "page.html", "--time",
+                   "<b>t</b>"]):
+        done = girsanov(place, *words, "-q")
+        if done.returncode:
+            return done.stderr.decode()
+    page = Page((place.work / "page.html").read_text())
+    text = "".join(page.text)
+    missing = [word for word in (EVIL, "# <script>alert(2)</script> <b>&amp;",
+                                 "<img src=x>", "'<b>t</b>'")
+               if word not in text]
+    return page.complaints(6) or "".join("%r is lost; " % w for w in missing)
 
 
 ALL = [value for name, value in list(globals().items()) if "__" in name[1:-1]

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* girsanov report: one page about a fit and its data. First all is worked out,
+ * then the page is written from top to bottom. What a model or data cannot
+ * have, such as residuals of a single row, the page says instead. */
+#include "report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows whose paths are drawn, those that latent states are smoothed over, and
+ * how many of these are drawn. */
+enum { NEAR_ROWS = 24, SMOOTHED_ROWS = 2000, NEAR_LATENT = 80, DRAWS = 6 };
+
+static void say(const struct report *r, const char *what)
+{
+    if (!r->args->quiet) fprintf(stderr, "report: %s\n", what);
+}
+
+/* Keeps why a part is empty; a message alone where memory is out. */
+static int note_why(char why[WHY_ROOM])
+{
+    if (gsv_last_status() == GSV_NO_MEMORY) return complain_last();
+    snprintf(why, WHY_ROOM, "%s", gsv_last_error());
+    return 0;
+}
+
+/* --- What is shown
+ * -------------------------------------------------------------- */
+
+static bool is_latent(const gsv_model *m, const gsv_series *s)
+{
+    size_t found = 0, dim = gsv_model_dim(m);
+    for (size_t i = 0; i < dim; i++)
+        for (size_t c = 0; c < s->columns; c++)
+            found += !strcmp(s->name[c], gsv_model_column(m)[i]);
+    return found < dim;
+}
+
+static int find_weights(struct report *r)
+{
+    say(r, "weights of all gaps");
+    if (gsv_loglik(r->model, r->data, &r->estimator, &r->weights))
+        return complain_last();
+    r->worst = worst_gaps(&r->weights);
+    return r->worst ? 0 : EXIT_NUMBERS;
+}
+
+static gsv_predict_options predict_options(const struct report *r)
+{
+    gsv_predict_options o = gsv_predict_options_default();
+    o.draws = r->args->draws;
+    o.points = r->args->support;
+    o.seed = r->args->seed;
+    o.threads = r->args->threads;
+    return o;
+}
+
+static int find_residuals(struct report *r)
+{
+    gsv_predict_options o = predict_options(r);
+    say(r, "residuals of all rows");
+    if (!gsv_residuals(r->model, r->data, &o, &r->residuals)) return 0;
+    r->residuals = (gsv_residuals_result){0};
+    return note_why(r->no_residuals);
+}
+
+/* The last rows of the first track that has at least two, by themselves. */
+static int find_near(struct report *r)
+{
+    const gsv_series *s = r->data;
+    size_t most = r->latent ? SMOOTHED_ROWS : NEAR_ROWS;
+    while (r->track < s->tracks &&
+           s->start[r->track + 1] < s->start[r->track] + 2)
+        r->track++;
+    if (r->track == s->tracks) return 0;
+    size_t end = s->start[r->track + 1], all = end - s->start[r->track];
+    size_t n = all < most ? all : most;
+    double *value = malloc(n * s->columns * sizeof *value);
+    if (!value) return complain_memory();
+    for (size_t c = 0; c < s->columns; c++)
+        memcpy(value + c * n, s->value + c * s->rows + end - n,
+               n * sizeof *value);
+    r->near =
+        gsv_series_new(1, (size_t[]){0, n}, s->columns,
+                       (const char *const *)s->name, s->time + end - n, value);
+    free(value);
+    if (!r->near) return complain_last();
+    size_t shown = r->latent && n > NEAR_LATENT ? NEAR_LATENT : n;
+    r->from = r->near->time[n - shown];
+    return 0;
+}
+
+static int find_paths(struct report *r)
+{
+    gsv_paths_options o = gsv_paths_options_default();
+    o.estimator = r->estimator;
+    o.estimator.paths = 0;
+    o.estimator.joint = o.estimator.richardson = o.estimator.delta = false;
+    o.estimator.tolerance = 0.0;
+    o.draws = DRAWS;
+    say(r, "sample paths");
+    if (!gsv_paths(r->model, r->near, &o, &r->paths)) return 0;
+    r->paths = (gsv_smoothed){0};
+    return note_why(r->no_paths);
+}
+
+/* Half as far ahead as the rows that are drawn reach back. */
+static int find_forecast(struct report *r)
+{
+    gsv_predict_options o = predict_options(r);
+    o.ahead = 0.5 * (r->near->time[r->near->rows - 1] - r->from);
+    say(r, "forecast");
+    if (!gsv_predict(r->model, r->near, &o, &r->forecast)) return 0;
+    r->forecast = (gsv_prediction){0};
+    return note_why(r->no_forecast);
+}
+
+static int find_all(struct report *r)
+{
+    r->latent = is_latent(r->model, r->data);
+    r->dates = strstr(r->data->note, "days since 1970-01-01") != NULL;
+    r->outside = gsv_model_outside(r->model, r->data);
+    if (!r->outside) return complain_last();
+    if (gsv_model_has_posterior(r->model) &&
+        !(r->functions = gsv_functions_new(r->model)))
+        return complain_last();
+    int code = find_weights(r);
+    if (!code) code = find_residuals(r);
+    if (!code) code = find_near(r);
+    if (!code && r->near) code = find_paths(r);
+    if (!code && r->near) code = find_forecast(r);
+    return code;
+}
+
+static void free_all(struct report *r)
+{
+    gsv_text_free(r->outside);
+    gsv_functions_free(r->functions);
+    gsv_result_free(&r->weights);
+    free(r->worst);
+    gsv_residuals_free(&r->residuals);
+    gsv_series_free(r->near);
+    gsv_smoothed_free(&r->paths);
+    gsv_prediction_free(&r->forecast);
+}
+
+/* --- The page
+ * -------------------------------------------------------------------- */
+
+static void put_missing(struct report *r, const char *what, const char *why)
+{
+    if (!*why) return;
+    fprintf(r->out, "<p>%s: ", what);
+    page_text(r->out, why);
+    fputs("</p>\n", r->out);
+}
+
+static int put_top(struct report *r)
+{
+    page_begin(r->out, r->args->model);
+    fputs("<header>\n<h1>", r->out);
+    page_text(r->out, r->args->model);
+    fputs("</h1>\n<p class=\"sub\">A stochastic differential equation, learned "
+          "from ",
+          r->out);
+    page_text(r->out, r->record->data);
+    fputs("</p>\n<nav><a href=\"#fit\">Fit</a><a href=\"#learning\">Learning"
+          "</a><a href=\"#parameters\">Parameters</a><a href=\"#field\">Drift "
+          "and diffusion</a><a href=\"#data\">Data and paths</a><a "
+          "href=\"#weights\">Weights</a><a href=\"#residuals\">Residuals</a><a "
+          "href=\"#commands\">Commands</a></nav>\n</header>\n",
+          r->out);
+    put_verdict(r);
+    if (!r->pictures)
+        fputs("<p id=\"no-figures\">There are no figures: gnuplot is not "
+              "installed (the package gnuplot-nox has it). The tables are "
+              "complete without it.</p>\n",
+              r->out);
+    return put_facts(r);
+}
+
+static int put_learning(struct report *r)
+{
+    int code = 0;
+    page_section(r->out, "learning", "Learning");
+    if (!r->record->points)
+        fputs("<p>The fit keeps no learning curve: it was written by an older "
+              "version, or learned nothing.</p>\n",
+              r->out);
+    else if (r->pictures && r->record->points > 1) code = draw_curve(r);
+    else put_curve_table(r);
+    page_section_end(r->out);
+    return code;
+}
+
+static int put_field_section(struct report *r)
+{
+    page_section(r->out, "field", "Drift and diffusion");
+    int code = draw_field(r);
+    page_section_end(r->out);
+    return code;
+}
+
+static int put_data_section(struct report *r)
+{
+    int code = 0;
+    page_section(r->out, "data", "Data, paths and a forecast");
+    if (r->pictures) code = draw_data(r);
+    if (!code && r->pictures && (r->paths.rows || r->forecast.rows))
+        code = draw_near(r);
+    if (!r->near)
+        fputs("<p>No series has two rows: there are no paths.</p>\n", r->out);
+    put_missing(r, "There are no sample paths", r->no_paths);
+    put_missing(r, "There is no forecast", r->no_forecast);
+    if (r->forecast.rows) put_forecast_table(r);
+    page_section_end(r->out);
+    return code;
+}
+
+static int put_weights_section(struct report *r)
+{
+    int code = 0;
+    page_section(r->out, "weights", "Health of the weights");
+    fputs("<p>The likelihood is a mean over weighted bridges between the rows. "
+          "Where few of them carry all the weight, or the steps are too long, "
+          "it is not to be trusted.</p>\n",
+          r->out);
+    if (r->pictures && r->weights.paths > 1) code = draw_weights(r);
+    if (!code) code = put_weights_table(r);
+    page_section_end(r->out);
+    return code;
+}
+
+static int put_residuals_section(struct report *r)
+{
+    int code = 0;
+    page_section(r->out, "residuals", "Residuals");
+    put_missing(r, "There are none", r->no_residuals);
+    if (!*r->no_residuals && r->residuals.rows < FEW_RESIDUALS)
+        fputs("<p>There are too few rows to say anything.</p>\n", r->out);
+    else if (!*r->no_residuals) {
+        if (r->pictures) code = draw_residuals(r);
+        if (!code) code = put_residuals_table(r);
+    }
+    page_section_end(r->out);
+    return code;
+}
+
+static int put_page(struct report *r)
+{
+    static int (*const PARTS[])(struct report *) = {put_top,
+                                                    put_learning,
+                                                    put_parameters,
+                                                    put_field_section,
+                                                    put_data_section,
+                                                    put_weights_section,
+                                                    put_residuals_section};
+    int code = 0;
+    for (size_t i = 0; !code && i < sizeof PARTS / sizeof *PARTS; i++)
+        code = PARTS[i](r);
+    if (code) return code;
+    put_commands(r);
+    page_end(r->out);
+    return 0;
+}
+
+/* --- The verb
+ * -------------------------------------------------------------------- */
+
+static int say_written(const struct report *r, long bytes)
+{
+    const struct args *a = r->args;
+    bool file = strcmp(a->output, "-") != 0;
+    if (!r->pictures && !a->quiet)
+        fprintf(stderr, "warning: the page has no figures: gnuplot is not "
+                        "installed; the package gnuplot-nox has it\n");
+    if (a->json) {
+        json_t *j = json_object();
+        json_object_set_new(j, "output", json_string(a->output));
+        json_object_set_new(j, "bytes", json_integer(bytes));
+        json_object_set_new(j, "figures", json_count(r->figures));
+        json_object_set_new(j, "troubles", json_count(r->troubles));
+        json_object_set_new(j, "flagged", json_count(r->weights.flagged));
+        json_object_set_new(j, "trusted", json_boolean(!r->troubles));
+        return print_json(j);
+    }
+    if (!a->quiet && file)
+        fprintf(stderr, "wrote %s: %zu figure%s, %s\n", a->output, r->figures,
+                plural(r->figures),
+                r->troubles ? "and reasons not to trust the fit"
+                            : "and nothing against the fit");
+    return EXIT_DONE;
+}
+
+static int write_page(struct report *r)
+{
+    struct draft d;
+    if (draft_open(&d, r->args->output)) return EXIT_INPUT;
+    r->out = d.out;
+    say(r, "the page");
+    int code = put_page(r);
+    long bytes = ftell(d.out);
+    int closed = draft_close(&d, !code);
+    if (!code) code = closed;
+    return code ? code : say_written(r, bytes);
+}
+
+static int run_with(const struct args *a, gsv_model *m)
+{
+    struct report r = {.args = a,
+                       .model = m,
+                       .record = gsv_model_record(m),
+                       .pictures = has_gnuplot()};
+    if (!r.record)
+        return complain(EXIT_INPUT,
+                        "%s is a model's text, not a fit; 'girsanov fit' makes "
+                        "one",
+                        a->model);
+    if (estimator_options(a, &r.estimator)) return EXIT_INPUT;
+    gsv_series *s = open_data(a, m);
+    if (!s) return EXIT_INPUT;
+    r.data = s;
+    int code = find_all(&r);
+    if (!code) code = write_page(&r);
+    free_all(&r);
+    gsv_series_free(s);
+    return code;
+}
+
+int report_run(const struct args *a)
+{
+    if (!a->output)
+        return complain(EXIT_INPUT, "the page needs a place: -o report.html");
+    if (a->json && !strcmp(a->output, "-"))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (same_file(a->output, a->model) || same_file(a->output, a->data))
+        return complain(EXIT_INPUT, "-o %s would replace what is read from",
+                        a->output);
+    if (check_output(a->output)) return EXIT_INPUT;
+    gsv_model *m = open_model(a, a->model);
+    if (!m) return EXIT_INPUT;
+    int code = run_with(a, m);
+    gsv_model_free(m);
+    return code;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Pictures inside of the page. gnuplot writes SVG with colours as numbers; on
+ * the way into the page these become the page's own, which follow the reader's
+ * choice of light or dark, and names become the figure's own, as there are
+ * several in one page. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* What gnuplot was told, as it writes it, and what the page calls it. */
+static const struct {
+    const char *from, *to;
+} COLOURS[] = {
+    {"rgb( 31,  95, 168)", "var(--c1)"},
+    {"rgb(200,  72,  46)", "var(--c2)"},
+    {"rgb( 58, 143,  77)", "var(--c3)"},
+    {"rgb(138,  90, 168)", "var(--c4)"},
+    {"rgb(184, 134,  11)", "var(--c5)"},
+    {"rgb( 74,  74,  74)", "var(--c6)"},
+    {"rgb( 85,  85,  85)", "var(--axis)"},
+    {"rgb(136, 136, 136)", "var(--axis)"},
+    {"rgb(153, 153, 153)", "var(--dot)"},
+    {"rgb(196, 196, 196)", "var(--dot)"},
+    {"rgb(232, 232, 232)", "var(--line)"},
+    {"rgb( 51,  51,  51)", "var(--ink)"},
+    {"rgb(51,51,51)", "var(--soft)"},
+    {"rgb(213, 227, 242)", "var(--b1)"},
+    {"rgb(169, 199, 228)", "var(--b2)"},
+    {"rgb(122, 168, 211)", "var(--b3)"},
+    {"color=\"black\"", "color=\"currentColor\""},
+    {"fill=\"black\"", "fill=\"var(--soft)\""},
+    {"rgb(  0,   0,   0)", "var(--soft)"},
+    {"rgb(0,0,0)", "var(--soft)"},
+};
+
+/* Where a name follows. */
+static const char *const NAMES[] = {" id='", " id=\"", "href='#", "url(#"};
+
+enum {
+    COLOUR_COUNT = sizeof COLOURS / sizeof *COLOURS,
+    NAME_COUNT = sizeof NAMES / sizeof *NAMES
+};
+
+int figure_begin(struct figure *f, int width, int height)
+{
+    *f = (struct figure){.svg = tmpfile()};
+    if (!f->svg)
+        return complain(EXIT_INPUT, "cannot make a temporary file for a "
+                                    "figure");
+    if (plot_begin(&f->plot, f->svg, width, height)) {
+        fclose(f->svg);
+        return EXIT_NUMBERS;
+    }
+    f->to = f->plot.to;
+    /* Dark and light colours alike would vanish on one of two grounds. */
+    fputs("set palette defined (0 '#3f6fd1', 1 '#2a93a8', 2 '#4f9a52', "
+          "3 '#b98a1d', 4 '#d0552f')\n"
+          "set xtics offset 0,0.35\nset xlabel offset 0,0.8\n"
+          "set linetype 1 lw 1.6\nset linetype 2 lw 1.6\n"
+          "set linetype 3 lw 1.6\nset linetype 4 lw 1.6\n",
+          f->to);
+    return 0;
+}
+
+/* All of a file, with a zero behind it. Yours; NULL after a message. */
+static char *read_all(FILE *file)
+{
+    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+    char *text = size < 0 ? NULL : malloc((size_t)size + 1);
+    rewind(file);
+    if (!text) {
+        complain_memory();
+        return NULL;
+    }
+    text[fread(text, 1, (size_t)size, file)] = 0;
+    return text;
+}
+
+/* What says nothing: groups without anything in them, of which gnuplot writes
+ * thousands, and its names of curves, which would pop up as hints. 0, or how
+ * long it is. */
+static size_t idle(const char *s)
+{
+    static const char EMPTY[] = "\n</g>", TITLE[] = "</title>";
+    const char *end = NULL;
+    if (!strncmp(s, "<g ", 3)) {
+        end = strchr(s, '>');
+        if (end && strncmp(++end, EMPTY, strlen(EMPTY))) end = NULL;
+        if (end) end += strlen(EMPTY);
+    } else if (!strncmp(s, "<title>", 7)) {
+        end = strstr(s, TITLE);
+        if (end) end += strlen(TITLE);
+    }
+    return end ? (size_t)(end - s) : 0;
+}
+
+/* How much of the text was replaced, or 0. */
+static size_t replace(const char *s, const char *id, FILE *out)
+{
+    if (!strchr("rcf hu", *s)) return 0;
+    for (size_t i = 0; i < COLOUR_COUNT; i++) {
+        size_t n = strlen(COLOURS[i].from);
+        if (strncmp(s, COLOURS[i].from, n)) continue;
+        fputs(COLOURS[i].to, out);
+        return n;
+    }
+    for (size_t i = 0; i < NAME_COUNT; i++) {
+        size_t n = strlen(NAMES[i]);
+        if (strncmp(s, NAMES[i], n)) continue;
+        fprintf(out, "%s%s-", NAMES[i], id);
+        return n;
+    }
+    return 0;
+}
+
+/* From the drawing's beginning on, behind its title, which names gnuplot. */
+static void embed(const char *svg, const char *id, const char *label, FILE *out)
+{
+    const char *box = strstr(svg, "viewBox="), *body = strstr(svg, "</desc>");
+    if (!box || !body) return;
+    fprintf(out,
+            "<svg %.*s xmlns=\"http://www.w3.org/2000/svg\" "
+            "xmlns:xlink=\"http://www.w3.org/1999/xlink\" role=\"img\" "
+            "aria-label=\"",
+            (int)strcspn(box, "\n"), box);
+    page_text(out, label);
+    fputs("\">", out);
+    for (const char *s = body + strlen("</desc>"); *s;) {
+        size_t n = *s == '<' ? idle(s) : replace(s, id, out);
+        if (!n) putc(*s, out);
+        s += n ? n : 1;
+    }
+}
+
+int figure_end(struct report *r, struct figure *f, int code, const char *id,
+               const char *label, const char *caption)
+{
+    int ended = plot_end(&f->plot);
+    char *svg = NULL;
+    if (!code) code = ended;
+    if (!code && !(svg = read_all(f->svg))) code = EXIT_NUMBERS;
+    fclose(f->svg);
+    if (!code) {
+        fprintf(r->out, "<figure id=\"figure-%s\">\n<div class=\"scroll\">",
+                id);
+        embed(svg, id, label, r->out);
+        fprintf(r->out, "</div>\n<figcaption>%s</figcaption>\n</figure>\n",
+                caption);
+        r->figures++;
+    }
+    free(svg);
+    return code;
+}
+
+/* Five marks, on whole days where they are far enough apart. */
+void figure_dates(const struct report *r, double low, double high, FILE *to)
+{
+    char text[TIME_ROOM];
+    if (!r->dates || !(high > low)) return;
+    fputs("set xtics (", to);
+    for (int i = 0; i < 5; i++) {
+        double at = low + (high - low) * (i + 0.5) / 5.0;
+        if (high - low > 10.0) at = floor(at);
+        fputs(i ? ", " : "", to);
+        plot_text(time_text(r, at, text), to);
+        fprintf(to, " %.17g", at);
+    }
+    fputs(")\n", to);
+}

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT */
+/* The page's pictures, one by one: learning curve, field, data, paths and
+ * forecast, weights, residuals. None has more than some thousand points. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field.h"
+#include "report.h"
+
+enum {
+    WIDTH = 900,
+    MOST_PANELS = 6,
+    MOST_TRACKS = 4,
+    MOST_POINTS = 2000,
+    MOST_CURVE = 1000,
+    MOST_GAPS = 1000,
+    DOTS = 1200,
+    QUANTILES = 250,
+    SHOWN_PATHS = 6
+};
+
+/* --- Learning
+ * ------------------------------------------------------------------- */
+
+static bool has_heldout(const gsv_record *k)
+{
+    for (size_t i = 0; i < k->points; i++)
+        if (isfinite(k->curve[GSV_CURVE_HELDOUT * k->points + i])) return true;
+    return false;
+}
+
+/* The first points are far below all others: what the axis shows begins where
+ * the others do. */
+static double curve_floor(const gsv_record *k)
+{
+    const double *y = k->curve + GSV_CURVE_LOGLIK * k->points;
+    double high = -INFINITY, low = INFINITY;
+    size_t skip = k->points / 20;
+    for (size_t i = skip; i < k->points; i++)
+        if (isfinite(y[i])) {
+            high = fmax(high, y[i]);
+            low = fmin(low, y[i]);
+        }
+    return low - 0.05 * (high - low);
+}
+
+int draw_curve(struct report *r)
+{
+    const gsv_record *k = r->record;
+    struct figure f;
+    bool held = has_heldout(k);
+    if (figure_begin(&f, WIDTH, 340)) return EXIT_NUMBERS;
+    fputs("$curve << EOD\n", f.to);
+    for (size_t i = 0; i < k->points; i++) {
+        bool other = i && k->curve[GSV_CURVE_RESTART * k->points + i] !=
+                              k->curve[GSV_CURVE_RESTART * k->points + i - 1];
+        if (other) putc('\n', f.to);
+        fprintf(f.to, "%.10g %.10g %.10g\n", k->curve[i],
+                k->curve[GSV_CURVE_LOGLIK * k->points + i],
+                k->curve[GSV_CURVE_HELDOUT * k->points + i]);
+    }
+    double floor = curve_floor(k);
+    fputs("EOD\nset key bottom right\nset xlabel 'iteration'\n"
+          "set ylabel 'log-likelihood a gap'\n",
+          f.to);
+    if (k->points <= 12) fputs("set xtics 1\n", f.to);
+    if (isfinite(floor) && k->points > 40)
+        fprintf(f.to, "set yrange [%.10g:*]\n", floor);
+    fprintf(f.to, "plot $curve using 1:2 with linespoints pt 7 ps 0.25 lt 1 %s",
+            held ? "title 'learned from'" : "notitle");
+    if (held)
+        fputs(", $curve using 1:3 with lines lt 2 title 'held out'", f.to);
+    putc('\n', f.to);
+    return figure_end(
+        r, &f, 0, "curve", "Learning curve",
+        held ? "What was made best, at every iteration or evenly spaced ones. "
+               "It should have become level at the right; held-out gaps that "
+               "fall while the others rise show that too much was learned."
+             : "What was made best, at every iteration or evenly spaced ones. "
+               "It should have become level at the right.");
+}
+
+/* --- Field
+ * ----------------------------------------------------------------------- */
+
+static const double *column_of(const gsv_series *s, const char *name)
+{
+    for (size_t c = 0; c < s->columns; c++)
+        if (!strcmp(s->name[c], name)) return s->value + c * s->rows;
+    return NULL;
+}
+
+/* Where the states were, thinned: the data's columns, or smoothed means of
+ * states that have none. value (columns, rows) is yours, NULL after a
+ * message. */
+static double *find_places(const struct report *r, size_t *rows)
+{
+    const gsv_series *s = r->data;
+    size_t columns = gsv_model_columns(r->model), dim = r->paths.dim;
+    size_t all = r->latent ? r->paths.rows : s->rows;
+    size_t stride = 1 + all / MOST_POINTS;
+    *rows = (all + stride - 1) / stride;
+    double *value = malloc((columns * *rows + 1) * sizeof *value);
+    if (!value) complain_memory();
+    for (size_t c = 0; value && c < columns; c++) {
+        const double *x = column_of(s, gsv_model_column(r->model)[c]);
+        double low = NAN, high = NAN;
+        if (r->latent && x) find_range(x, s->rows, 1, &low, &high);
+        for (size_t n = 0; n < *rows; n++)
+            value[c * *rows + n] = !r->latent ? (x ? x[n * stride] : NAN)
+                                   : c < dim
+                                       ? r->paths.mean[c * all + n * stride]
+                                       : 0.5 * low + 0.5 * high;
+    }
+    return value;
+}
+
+static const char *field_caption(const struct report *r, size_t varied)
+{
+    if (varied == 1)
+        return r->functions
+                   ? "Drift above, with a band of two standard deviations for "
+                     "what the data do not say about it; strength of the noise "
+                     "below. The ticks show where data were: trust the curves "
+                     "there."
+                   : "Drift above, strength of the noise below. The ticks show "
+                     "where data were: trust the curves there.";
+    if (varied == 2)
+        return r->functions
+                   ? "Arrows of the drift, all of one length; colours are its "
+                     "standard deviation, small where data (dots) were."
+                   : "Arrows of the drift, all of one length; colours are its "
+                     "speed. Dots show where data were: trust the arrows "
+                     "there.";
+    return "Arrows of the drift in planes through the middle of the data, with "
+           "the states that a plane leaves out at the values above it. Dots "
+           "are the data seen along those states.";
+}
+
+/* The first three states that vary; all else in its middle. */
+static size_t lay_grid(struct grid *g, const struct report *r,
+                       const double *low, const double *high)
+{
+    size_t varied = 0, dim = gsv_model_dim(r->model);
+    for (size_t i = 0; i + 1 < g->axes; i++) {
+        bool vary = i < dim && low[i] < high[i] && varied < 3;
+        double middle = 0.5 * low[i] + 0.5 * high[i];
+        g->axis[i].low = vary ? low[i] : middle;
+        g->axis[i].high = vary ? high[i] : middle;
+        g->axis[i].n = vary ? 2 : 1;
+        varied += vary;
+    }
+    struct axis *time = &g->axis[g->axes - 1];
+    time->low = time->high =
+        0.5 * r->data->time[0] + 0.5 * r->data->time[r->data->rows - 1];
+    return varied;
+}
+
+static int draw_field_figure(struct report *r, const struct grid *g,
+                             size_t varied, const gsv_series *places)
+{
+    struct figure f;
+    bool wide = varied == 3;
+    size_t dots = wide ? DOTS / 2 : DOTS;
+    if (figure_begin(&f,
+                     wide          ? 1200
+                     : varied == 1 ? WIDTH
+                                   : 760,
+                     wide ? 430 : 560))
+        return EXIT_NUMBERS;
+    if (wide)
+        fputs("set termoption font ',17'\nset title offset 0,-0.7\n"
+              "set ylabel offset 1,0\n",
+              f.to);
+    int code = field_draw(r->model, r->functions, g, places, dots, f.to);
+    return figure_end(r, &f, code, "field", "Drift and diffusion",
+                      field_caption(r, varied));
+}
+
+static int put_field(struct report *r, struct grid *g, const double *value,
+                     size_t rows, double *low, double *high)
+{
+    size_t columns = gsv_model_columns(r->model);
+    const gsv_series places = {
+        .rows = rows, .columns = columns, .value = (double *)(uintptr_t)value};
+    for (size_t c = 0; c < columns; c++) {
+        find_range(value + c * rows, rows, 1, &low[c], &high[c]);
+        if (isnan(low[c])) {
+            fputs("<p>The data do not say where the states are.</p>\n", r->out);
+            return 0;
+        }
+    }
+    size_t dim = gsv_model_dim(r->model), varied = lay_grid(g, r, low, high);
+    if (dim > 3)
+        fprintf(r->out,
+                "<p>The model has %zu states; the planes are of the first "
+                "three of them.</p>\n",
+                dim);
+    int code = 0;
+    if (r->pictures && varied) code = draw_field_figure(r, g, varied, &places);
+    return code ? code : put_field_table(r, low, high);
+}
+
+int draw_field(struct report *r)
+{
+    struct grid g = {0};
+    size_t rows, columns = gsv_model_columns(r->model);
+    if (r->latent && !r->paths.rows) {
+        fputs("<p>The states are latent, and where they were is not known.</p>"
+              "\n",
+              r->out);
+        return 0;
+    }
+    double *range = malloc(2 * columns * sizeof *range);
+    double *value = range ? find_places(r, &rows) : NULL;
+    int code = range ? 0 : complain_memory();
+    if (!value) code = EXIT_NUMBERS;
+    if (!code) code = grid_init(&g, r->model);
+    if (!code) code = put_field(r, &g, value, rows, range, range + columns);
+    grid_free(&g);
+    free(range);
+    free(value);
+    return code;
+}
+
+/* --- Data
+ * -------------------------------------------------------------------------- */
+
+/* A curve of a column of a track: all of it, or of every few rows the lowest
+ * and the highest, so that no peak gets lost. */
+static void put_track(const struct report *r, size_t track, size_t column,
+                      FILE *to)
+{
+    const gsv_series *s = r->data;
+    size_t first = s->start[track], end = s->start[track + 1];
+    size_t stride = 1 + 2 * (end - first) / MOST_CURVE;
+    const double *x = s->value + column * s->rows;
+    fprintf(to, "$track%zu_%zu << EOD\n%.10g NaN\n", track, column,
+            s->time[first]);
+    for (size_t n = first; n < end; n += stride) {
+        size_t low = n, high = n;
+        for (size_t i = n; i < n + stride && i < end; i++) {
+            if (isnan(x[low]) || x[i] < x[low]) low = i;
+            if (isnan(x[high]) || x[i] > x[high]) high = i;
+        }
+        size_t one = low < high ? low : high, two = low < high ? high : low;
+        if (isfinite(x[one])) fprintf(to, "%.10g %.8g\n", s->time[one], x[one]);
+        if (two != one && isfinite(x[two]))
+            fprintf(to, "%.10g %.8g\n", s->time[two], x[two]);
+    }
+    fputs("EOD\n", to);
+}
+
+static void put_data_panel(const struct report *r, size_t tracks, size_t column,
+                           bool points, FILE *to)
+{
+    for (size_t k = 0; k < tracks; k++)
+        put_track(r, k, column, to);
+    fputs("set ylabel ", to);
+    plot_text(r->data->name[column], to);
+    fputs("\nplot ", to);
+    for (size_t k = 0; k < tracks; k++) {
+        fprintf(to, "%s$track%zu_%zu using 1:2 with %s lt %zu lw 1.1 ",
+                k ? ", " : "", k, column,
+                points ? "linespoints pt 7 ps 0.3" : "lines", k + 1);
+        if (tracks > 1 && !column) {
+            fputs("title ", to);
+            plot_text(r->data->label[k], to);
+        } else fputs("notitle", to);
+    }
+    putc('\n', to);
+}
+
+int draw_data(struct report *r)
+{
+    const gsv_series *s = r->data;
+    size_t panels = s->columns < MOST_PANELS ? s->columns : MOST_PANELS;
+    size_t tracks = s->tracks < MOST_TRACKS ? s->tracks : MOST_TRACKS;
+    struct figure f;
+    char caption[600];
+    double low, high;
+    if (figure_begin(&f, WIDTH, 90 + 200 * (int)panels)) return EXIT_NUMBERS;
+    find_range(s->time, s->start[tracks], 1, &low, &high);
+    figure_dates(r, low, high, f.to);
+    fprintf(f.to,
+            "set key outside top center horizontal\n"
+            "set multiplot layout %zu,1 margins 0.09,0.98,%g,%g spacing 0.03\n"
+            "set xrange [%.17g:%.17g]\n",
+            panels, 60.0 / (90.0 + 200.0 * (double)panels),
+            1.0 - 30.0 / (90.0 + 200.0 * (double)panels), low,
+            high > low ? high : low + 1.0);
+    if (panels > 1) fputs("set format x ''\n", f.to);
+    for (size_t c = 0; c < panels; c++) {
+        if (c + 1 == panels) fputs("set format x\nset xlabel 'time'\n", f.to);
+        if (c + 1 == panels) figure_dates(r, low, high, f.to);
+        put_data_panel(r, tracks, c, s->start[tracks] < 300 * tracks, f.to);
+    }
+    fputs("unset multiplot\n", f.to);
+    size_t n = (size_t)snprintf(caption, sizeof caption,
+                                "The data, thinned where there are many rows, "
+                                "so that no peak gets lost.");
+    if (s->tracks > tracks)
+        n += (size_t)snprintf(caption + n, sizeof caption - n,
+                              " The first %zu of %zu series are shown, %zu are "
+                              "left out.",
+                              tracks, s->tracks, s->tracks - tracks);
+    if (s->columns > panels)
+        snprintf(caption + n, sizeof caption - n,
+                 " The first %zu of %zu columns are shown.", panels,
+                 s->columns);
+    return figure_end(r, &f, 0, "data", "The data", caption);
+}
+
+/* --- Paths and forecast
+ * -------------------------------------------------------------- */
+
+/* Of state i: bands of the past, sample paths, what was observed, the fan. */
+static void put_near(const struct report *r, size_t i, FILE *to)
+{
+    const gsv_smoothed *p = &r->paths;
+    const gsv_prediction *q = &r->forecast;
+    const gsv_series *s = r->near;
+    size_t last = (p->quantiles - 1) * p->dim * p->rows;
+    fprintf(to, "$band%zu << EOD\n%.10g NaN NaN\n", i, r->from);
+    for (size_t n = 0; n < p->rows; n++)
+        if (p->time[n] >= r->from)
+            fprintf(to, "%.10g %.8g %.8g\n", p->time[n],
+                    p->quantile[i * p->rows + n],
+                    p->quantile[last + i * p->rows + n]);
+    fprintf(to, "EOD\n$paths%zu << EOD\n%.10g NaN\n", i, r->from);
+    for (size_t k = 0; k < p->draws && k < SHOWN_PATHS; k++) {
+        for (size_t n = 0; n < p->rows; n++)
+            if (p->time[n] >= r->from)
+                fprintf(to, "%.10g %.8g\n", p->time[n],
+                        p->draw[(k * p->dim + i) * p->rows + n]);
+        putc('\n', to);
+    }
+    fprintf(to, "EOD\n$seen%zu << EOD\n%.10g NaN\n", i, r->from);
+    size_t column = p->rows ? p->seen[i] : SIZE_MAX;
+    for (size_t n = 0; column != SIZE_MAX && n < s->rows; n++)
+        if (s->time[n] >= r->from && isfinite(s->value[column * s->rows + n]))
+            fprintf(to, "%.10g %.8g\n", s->time[n],
+                    s->value[column * s->rows + n]);
+    fprintf(to, "EOD\n$ahead%zu << EOD\n%.10g NaN NaN NaN NaN NaN\n", i,
+            r->from);
+    /* The fan begins at the last row, where the state is known there. */
+    double x = column == SIZE_MAX || r->latent
+                   ? NAN
+                   : s->value[column * s->rows + s->rows - 1];
+    fprintf(to, "%.10g %.8g %.8g %.8g %.8g %.8g\n", s->time[s->rows - 1], x, x,
+            x, x, x);
+    for (size_t n = 0; n < q->rows; n++) {
+        fprintf(to, "%.10g", q->time[n]);
+        for (size_t k = 0; k < q->quantiles; k++)
+            fprintf(to, " %.8g",
+                    q->quantile[(i * q->quantiles + k) * q->rows + n]);
+        putc('\n', to);
+    }
+    fputs("EOD\n", to);
+}
+
+static void put_near_panel(const struct report *r, size_t i, FILE *to)
+{
+    put_near(r, i, to);
+    fputs("set ylabel ", to);
+    plot_text(gsv_model_column(r->model)[i], to);
+    fprintf(to,
+            "\nplot $ahead%zu using 1:2:6 with filledcurves lc rgb '#d5e3f2' "
+            "notitle, $ahead%zu using 1:3:5 with filledcurves lc rgb '#a9c7e4' "
+            "notitle, $band%zu using 1:2:3 with filledcurves lc rgb '#d5e3f2' "
+            "notitle, $paths%zu using 1:2 with lines lw 0.7 lc rgb '#1f5fa8' "
+            "notitle, $ahead%zu using 1:4 with lines lw 1.8 lc rgb '#1f5fa8' "
+            "notitle, $seen%zu using 1:2 with points pt 7 ps 0.45 lc rgb "
+            "'#c8482e' notitle\n",
+            i, i, i, i, i, i);
+}
+
+int draw_near(struct report *r)
+{
+    size_t dim = gsv_model_dim(r->model);
+    size_t panels = dim < MOST_PANELS ? dim : MOST_PANELS;
+    struct figure f;
+    double high = r->near->time[r->near->rows - 1];
+    double tall = 90.0 + 220.0 * (double)panels;
+    if (figure_begin(&f, WIDTH, (int)tall)) return EXIT_NUMBERS;
+    if (r->forecast.rows) high = r->forecast.time[r->forecast.rows - 1];
+    fprintf(f.to,
+            "unset key\nset style fill solid noborder\n"
+            "set multiplot layout %zu,1 margins 0.09,0.98,%g,%g spacing 0.03\n"
+            "set xrange [%.17g:%.17g]\n",
+            panels, 60.0 / tall, 1.0 - 20.0 / tall, r->from, high);
+    figure_dates(r, r->from, high, f.to);
+    if (panels > 1) fputs("set format x ''\n", f.to);
+    for (size_t i = 0; i < panels; i++) {
+        if (i + 1 == panels) fputs("set format x\nset xlabel 'time'\n", f.to);
+        put_near_panel(r, i, f.to);
+    }
+    fputs("unset multiplot\n", f.to);
+    return figure_end(
+        r, &f, 0, "near", "Sample paths and a forecast",
+        r->latent
+            ? "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+              "what was observed, and six paths of the states given all of it, "
+              "in their band of 90 %. Behind the last row the forecast: "
+              "median, "
+              "50 % and 90 %."
+            : "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+              "the last rows, and six paths that the model draws between them, "
+              "in their band of 90 %. Behind the last row the forecast: "
+              "median, "
+              "50 % and 90 %.");
+}
+
+/* --- Weights
+ * -------------------------------------------------------------------------- */
+
+/* Of gaps that share a place, the worst; flagged ones by themselves, as far as
+ * there is room. */
+static void put_gaps(const struct report *r, FILE *to)
+{
+    const gsv_result *w = &r->weights;
+    size_t stride = 1 + w->groups / MOST_GAPS;
+    fputs("$good << EOD\nNaN NaN NaN\n", to);
+    for (size_t n = 0; n < w->groups; n += stride) {
+        const gsv_gap *least = &w->gap[n];
+        for (size_t i = n; i < n + stride && i < w->groups; i++)
+            if (w->gap[i].ess < least->ess) least = &w->gap[i];
+        if (!least->flags)
+            fprintf(to, "%.10g %.6g %.6g\n",
+                    0.5 * r->data->time[least->from] +
+                        0.5 * r->data->time[least->to],
+                    least->ess, least->khat);
+    }
+    fputs("EOD\n$bad << EOD\nNaN NaN NaN\n", to);
+    for (size_t i = 0; i < w->flagged && i < MOST_GAPS; i++)
+        fprintf(to, "%.10g %.6g %.6g\n",
+                0.5 * r->data->time[r->worst[i]->from] +
+                    0.5 * r->data->time[r->worst[i]->to],
+                r->worst[i]->ess, r->worst[i]->khat);
+    fputs("EOD\n", to);
+}
+
+static void plot_gaps(size_t column, double limit, FILE *to)
+{
+    fprintf(to,
+            "plot %.8g with lines lw 1 dt 2 lc rgb '#888888' notitle, "
+            "$good using 1:%zu with points pt 7 ps 0.35 lt 1 notitle, "
+            "$bad using 1:%zu with points pt 7 ps 0.55 lt 2 notitle\n",
+            limit, column, column);
+}
+
+int draw_weights(struct report *r)
+{
+    const gsv_result *w = &r->weights;
+    struct figure f;
+    double K = (double)w->paths, low, high;
+    bool tails = isfinite(w->khat_max);
+    if (figure_begin(&f, WIDTH, tails ? 470 : 300)) return EXIT_NUMBERS;
+    put_gaps(r, f.to);
+    find_range(r->data->time, r->data->rows, 1, &low, &high);
+    fprintf(f.to,
+            "unset key\nset multiplot layout %d,1 margins 0.09,0.98,%g,0.96 "
+            "spacing 0.05\nset xrange [%.17g:%.17g]\nset yrange [0:%.8g]\n"
+            "set ylabel 'effective %s'\n",
+            tails ? 2 : 1, tails ? 0.13 : 0.2, low, high > low ? high : low + 1,
+            1.05 * K, w->observe ? "size" : "paths");
+    figure_dates(r, low, high, f.to);
+    if (tails) fputs("set format x ''\n", f.to);
+    else fputs("set xlabel 'time'\n", f.to);
+    plot_gaps(2, fmin(fmax(10.0, 0.1 * K), K), f.to);
+    if (tails) {
+        fputs("set format x\nset xlabel 'time'\nset yrange [*:*]\n"
+              "set ylabel 'k-hat'\n",
+              f.to);
+        plot_gaps(3, K > 1.0 ? fmin(1.0 - 1.0 / log10(K), 0.7) : 0.7, f.to);
+    }
+    fputs("unset multiplot\n", f.to);
+    return figure_end(
+        r, &f, 0, "weights", "Health of the weights",
+        tails
+            ? "Along time, above: how many paths carry the weight of each gap, "
+              "which should be above the dashed line; below: how heavy the "
+              "tail of the weights is, which should be below it. "
+              "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+              "not to be trusted."
+            : "Along time: how many paths or points carry the weight of each "
+              "gap or row, which should be above the dashed line. "
+              "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+              "not to be trusted.");
+}
+
+/* --- Residuals
+ * -------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Quantiles of z at probabilities, with 95 % limits for the true model. */
+static int put_quantiles(const struct report *r, size_t c, double *reach,
+                         FILE *to)
+{
+    const gsv_residuals_result *k = &r->residuals;
+    double *z = malloc((k->rows + 1) * sizeof *z);
+    size_t n = 0;
+    if (!z) return complain_memory();
+    for (size_t i = 0; i < k->rows; i++)
+        if (isfinite(k->column[c].z[i])) z[n++] = k->column[c].z[i];
+    qsort(z, n, sizeof *z, compare);
+    size_t shown = n < QUANTILES ? n : QUANTILES;
+    for (size_t i = 0; i<n; i += n> 1 ? n - 1 : 1)
+        *reach = fmax(*reach, 1.05 * fabs(z[i]));
+    fprintf(to, "$quantiles%zu << EOD\nNaN NaN NaN\n", c);
+    for (size_t i = 0; i < shown; i++) {
+        size_t at = shown > 1 ? i * (n - 1) / (shown - 1) : 0;
+        double p = ((double)at + 0.5) / (double)n;
+        fprintf(to, "%.10g %.6g %.6g\n", p, z[at],
+                1.96 * sqrt(p * (1.0 - p) / (double)n));
+    }
+    fputs("EOD\n", to);
+    free(z);
+    return 0;
+}
+
+static void put_lags(const struct report *r, size_t c, FILE *to)
+{
+    const gsv_residual *k = &r->residuals.column[c];
+    fprintf(to, "$lags%zu << EOD\n", c);
+    for (size_t i = 0; i < GSV_LAGS; i++)
+        fprintf(to, "%zu %.6g %.6g\n", i + 1, k->correlation[i], k->square[i]);
+    fputs("EOD\n", to);
+}
+
+static int plot_residual(const struct report *r, size_t c, bool last, FILE *to)
+{
+    const gsv_residual *k = &r->residuals.column[c];
+    double limit = 1.96 / sqrt(fmax((double)k->rows, 1.0)), reach = 1.3 * limit;
+    for (size_t i = 0; i < GSV_LAGS; i++)
+        reach = fmax(reach,
+                     1.1 * fmax(fabs(k->correlation[i]), fabs(k->square[i])));
+    double tall = 4.5;
+    if (put_quantiles(r, c, &tall, to)) return EXIT_NUMBERS;
+    put_lags(r, c, to);
+    fprintf(to, "set xlabel '%s'\nset ylabel ", last ? "normal law" : "");
+    plot_text(k->name, to);
+    fprintf(to,
+            "\nset xrange [-4:4]\nset yrange [-%.6g:%.6g]\nunset key\n"
+            "phi(x) = exp(-0.5*x*x)/sqrt(2*pi)\n"
+            "plot $quantiles%zu using (invnorm($1)):(invnorm($1)-$3/"
+            "phi(invnorm($1))):(invnorm($1)+$3/phi(invnorm($1))) with "
+            "filledcurves lc rgb '#d5e3f2' notitle, x with lines lw 1 lc rgb "
+            "'#888888' notitle, $quantiles%zu using (invnorm($1)):2 with "
+            "points pt 7 ps 0.3 lt 1 notitle\n",
+            tall, tall, c, c);
+    fprintf(to,
+            "set xlabel '%s'\nset ylabel 'correlation'\nset xrange [0.4:%g]\n"
+            "set yrange [%.6g:%.6g]\nset xtics 1\nset key top right\n"
+            "set xzeroaxis lw 1 dt 1 lc rgb '#888888'\n"
+            "plot %.6g with lines lw 1 dt 2 lc rgb '#888888' notitle, "
+            "%.6g with lines lw 1 dt 2 lc rgb '#888888' notitle, "
+            "$lags%zu using ($1-0.1):2 with impulses lt 1 lw 4 title "
+            "'residuals', $lags%zu using ($1+0.1):3 with impulses lt 2 lw 4 "
+            "title 'their squares'\nunset xzeroaxis\nset xtics auto\n",
+            last ? "lag (rows)" : "", GSV_LAGS + 0.6, -reach, 1.5 * reach,
+            limit, -limit, c, c);
+    return 0;
+}
+
+int draw_residuals(struct report *r)
+{
+    size_t columns = r->residuals.columns;
+    size_t panels = columns < MOST_PANELS ? columns : MOST_PANELS;
+    struct figure f;
+    int code = 0;
+    double tall = 90.0 + 240.0 * (double)panels;
+    if (figure_begin(&f, WIDTH, (int)tall)) return EXIT_NUMBERS;
+    fprintf(f.to,
+            "set style fill solid noborder\n"
+            "set multiplot layout %zu,2 margins 0.08,0.98,%g,%g spacing "
+            "0.1,%g\n",
+            panels, 60.0 / tall, 1.0 - 20.0 / tall, 45.0 / tall);
+    for (size_t c = 0; c < panels && !code; c++)
+        code = plot_residual(r, c, c + 1 == panels, f.to);
+    fputs("unset multiplot\n", f.to);
+    return figure_end(
+        r, &f, code, "residuals", "Residuals",
+        "Left: residuals one row ahead against the normal law. Under the true "
+        "model they follow the line, and 95 % of them are within the band. "
+        "Right: how residuals and their squares are correlated from row to "
+        "row; under the true model 95 % of them are between the dashed lines.");
+}

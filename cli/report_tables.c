@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT */
+/* The page's words and numbers: verdict, facts, parameters, gaps, residuals,
+ * commands. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field.h"
+#include "options.h"
+#include "report.h"
+
+enum { MOST_PARAMETERS = 200, MOST_GAPS = 10, CURVE_ROWS = 10 };
+
+/* --- Verdict -----------------------------------------------------------------
+ */
+
+static bool is_unfinished(const gsv_record *r)
+{
+    return r->ended == GSV_ENDED_TIME || r->ended == GSV_ENDED_STOPPED;
+}
+
+static size_t wrong_columns(const gsv_residuals_result *r)
+{
+    size_t n = 0;
+    for (size_t c = 0; r->rows >= FEW_RESIDUALS && c < r->columns; c++)
+        n += residual_is_wrong(&r->column[c]);
+    return n;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text != '\n' && (text[1] == '\n' || !text[1]);
+    return n;
+}
+
+size_t count_troubles(const struct report *r)
+{
+    return count_lines(r->record->warning) + count_lines(r->outside) +
+           is_unfinished(r->record) + (r->weights.flagged > 0) +
+           wrong_columns(&r->residuals);
+}
+
+static const char *unit_of(const struct report *r)
+{
+    return r->weights.observe ? "row" : r->estimator.joint ? "series" : "gap";
+}
+
+static void put_wrong(FILE *out, const gsv_residuals_result *r)
+{
+    for (size_t c = 0; r->rows >= FEW_RESIDUALS && c < r->columns; c++) {
+        if (!residual_is_wrong(&r->column[c])) continue;
+        fputs("<li>The residuals of ", out);
+        page_text(out, r->column[c].name);
+        fputs(" contradict the model: see <a href=\"#residuals\">residuals</a>."
+              "</li>\n",
+              out);
+    }
+}
+
+static void put_reasons(const struct report *r)
+{
+    FILE *out = r->out;
+    size_t n = r->weights.flagged;
+    fputs("<ul>\n", out);
+    if (is_unfinished(r->record))
+        fputs("<li>The fit was ended before it was done; resume it.</li>\n",
+              out);
+    page_lines(out, r->record->warning);
+    if (n) {
+        fputs("<li>", out);
+        page_format(out,
+                    "The likelihood of %zu of %zu %s%s cannot be trusted: ", n,
+                    r->weights.groups, unit_of(r),
+                    r->estimator.joint ? "" : plural(r->weights.groups));
+        fputs("see <a href=\"#weights\">weights</a>.</li>\n", out);
+    }
+    put_wrong(out, &r->residuals);
+    page_lines(out, r->outside);
+    fputs("</ul>\n", out);
+}
+
+/* Not more than what was looked at. */
+static const char *praise(const struct report *r)
+{
+    if (*r->no_residuals || r->residuals.rows < FEW_RESIDUALS)
+        return "The weights are healthy and the fit has no warnings. The model "
+               "itself was not checked: there are too few residuals.";
+    if (r->weights.paths == 1 || (r->weights.steps == 1 && !r->weights.observe))
+        return "The residuals do not contradict the model and the fit has no "
+               "warnings. The weights could not be checked: that takes at "
+               "least two paths and two steps a gap.";
+    return "The weights are healthy, the residuals do not contradict the "
+           "model, and the fit has no warnings.";
+}
+
+void put_verdict(struct report *r)
+{
+    FILE *out = r->out;
+    r->troubles = count_troubles(r);
+    fprintf(out, "<div class=\"verdict%s\" id=\"verdict\">\n<strong>",
+            r->troubles ? " bad" : "");
+    if (r->troubles)
+        fprintf(out, "Not to be trusted as it stands: %zu reason%s</strong>\n",
+                r->troubles, plural(r->troubles));
+    else
+        fprintf(out, "Nothing speaks against this fit</strong>\n<p>%s</p>\n",
+                praise(r));
+    if (r->troubles) put_reasons(r);
+    fputs("</div>\n", out);
+}
+
+/* --- Facts
+ * -------------------------------------------------------------------- */
+
+static void fact(FILE *out, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void fact(FILE *out, const char *name, const char *format, ...)
+{
+    char room[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(room, sizeof room, format, args);
+    va_end(args);
+    fputs("<tr><th>", out);
+    page_text(out, name);
+    fputs("</th><td>", out);
+    page_text(out, room);
+    fputs("</td></tr>\n", out);
+}
+
+/* The lines that summary prints, which have their name in 16 columns. */
+static int put_lines(const struct report *r)
+{
+    char *text = NULL, *line, *rest = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return complain_memory();
+    put_likelihood(r->record, memory);
+    if (fclose(memory)) {
+        free(text);
+        return complain_memory();
+    }
+    for (line = strtok_r(text, "\n", &rest); line;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char name[17];
+        snprintf(name, sizeof name, "%.16s", line);
+        for (size_t n = strlen(name); n && name[n - 1] == ' ';)
+            name[--n] = 0;
+        fact(r->out, name, "%s", strlen(line) > 16 ? line + 16 : "");
+    }
+    free(text);
+    return 0;
+}
+
+static bool is_same_data(const struct report *r)
+{
+    const char *a = strrchr(r->record->data, '/');
+    const char *b = strrchr(r->data->source, '/');
+    return r->record->rows == r->data->rows &&
+           r->record->tracks == r->data->tracks &&
+           !strcmp(a ? a + 1 : r->record->data, b ? b + 1 : r->data->source);
+}
+
+static void put_data_facts(const struct report *r)
+{
+    const gsv_series *s = r->data;
+    char low[TIME_ROOM], high[TIME_ROOM];
+    double first = INFINITY, last = -INFINITY;
+    for (size_t i = 0; i < s->rows; i++) {
+        first = fmin(first, s->time[i]);
+        last = fmax(last, s->time[i]);
+    }
+    fact(r->out, "fit", "%s", r->args->model);
+    fact(r->out, "learned from", "%s: %zu series, %zu rows, %zu gaps",
+         r->record->data, r->record->tracks, r->record->rows,
+         r->record->gaps + r->record->heldout_gaps);
+    if (!is_same_data(r))
+        fact(r->out, "shown with",
+             "%s: %zu series, %zu rows. These are not "
+             "the data that it was learned from.",
+             s->source, s->tracks, s->rows);
+    fact(r->out, "times", "%s to %s", time_text(r, first, low),
+         time_text(r, last, high));
+    if (*s->note) fact(r->out, "note", "%s", s->note);
+}
+
+int put_facts(const struct report *r)
+{
+    page_section(r->out, "fit", "What was fitted to what");
+    fputs("<table class=\"facts\"><tbody>\n", r->out);
+    put_data_facts(r);
+    int code = put_lines(r);
+    fputs("</tbody></table>\n<h3>The model</h3>\n<pre>", r->out);
+    page_text(r->out, gsv_model_text(r->model));
+    fputs("</pre>\n", r->out);
+    page_section_end(r->out);
+    return code;
+}
+
+/* --- Parameters
+ * --------------------------------------------------------------- */
+
+static double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
+{
+    return r->posterior[(size_t)row * r->values + at];
+}
+
+static void put_parameter(const struct report *r, const struct number *n)
+{
+    const gsv_record *k = r->record;
+    FILE *out = r->out;
+    char name[NAME_ROOM];
+    fputs("<tr>", out);
+    page_name(out, number_name(n, name));
+    page_number(out, gsv_model_value(r->model)[n->at], 6);
+    page_number(out, k->error_of[n->at], 3);
+    page_number(out, k->low[n->at], 5);
+    page_number(out, k->high[n->at], 5);
+    if (k->posterior) {
+        page_number(out, posterior(k, GSV_POSTERIOR_MEDIAN, n->at), 5);
+        page_number(out, posterior(k, GSV_POSTERIOR_RHAT, n->at), 4);
+        page_number(out, posterior(k, GSV_POSTERIOR_ESS_BULK, n->at), 4);
+        page_number(out, posterior(k, GSV_POSTERIOR_ESS_TAIL, n->at), 4);
+    }
+    fputs("</tr>\n", out);
+}
+
+static const char *source_of_errors(const gsv_record *r)
+{
+    switch (r->errors) {
+    case GSV_ERRORS_SANDWICH:
+        return "Standard errors are from the sandwich, intervals have 95 %.";
+    case GSV_ERRORS_POSTERIOR:
+        return "Means, deviations and 95 % intervals of the posterior's draws; "
+               "R-hat should be below 1.01, sizes above 400.";
+    case GSV_ERRORS_OBSERVED:
+        return "Standard errors are from the observed information, intervals "
+               "have 95 %. A dash stands for a number that was not learned or "
+               "is at a bound.";
+    case GSV_ERRORS_AUTO:
+    case GSV_ERRORS_NONE: break;
+    }
+    return "No standard errors were asked for.";
+}
+
+/* The numbers of networks and of gps, which nobody reads. */
+static size_t count_many(const gsv_model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        if (p.weight || (p.gp && p.rank == 2)) n += p.rows * p.columns;
+    }
+    return n;
+}
+
+int put_parameters(struct report *r)
+{
+    FILE *out = r->out;
+    size_t count, many = count_many(r->model);
+    struct number *list = model_numbers(r->model, &count);
+    if (!list) return EXIT_NUMBERS;
+    page_section(out, "parameters", "Parameters");
+    if (count) {
+        fprintf(out, "<p>%s</p>\n", source_of_errors(r->record));
+        page_table(out,
+                   r->record->posterior
+                       ? "parameter|mean|sd|2.5 %|97.5 %|median|R-hat|bulk "
+                         "size|tail size"
+                       : "parameter|estimate|standard error|from|to");
+        for (size_t i = 0; i < count && i < MOST_PARAMETERS; i++)
+            put_parameter(r, &list[i]);
+        page_table_end(out);
+    }
+    if (count > MOST_PARAMETERS)
+        fprintf(out,
+                "<p>&hellip; and %zu more: see <code>girsanov "
+                "summary</code>.</p>\n",
+                count - MOST_PARAMETERS);
+    if (many)
+        fprintf(out,
+                "<p>%s%zu weights of networks or values of Gaussian processes: "
+                "what they amount to is the <a href=\"#field\">drift</a> "
+                "below.</p>\n",
+                count ? "In addition " : "", many);
+    page_section_end(out);
+    free(list);
+    return 0;
+}
+
+/* --- Learning
+ * ------------------------------------------------------------------ */
+
+void put_curve_table(const struct report *r)
+{
+    const gsv_record *k = r->record;
+    size_t n = k->points, rows = n < CURVE_ROWS ? n : CURVE_ROWS;
+    page_table(r->out, "iteration|start|log-likelihood a gap|held out");
+    for (size_t i = 0; i < rows; i++) {
+        size_t at = rows > 1 ? i * (n - 1) / (rows - 1) : 0;
+        fputs("<tr>", r->out);
+        for (size_t c = 0; c < GSV_CURVES; c++)
+            page_number(r->out, k->curve[c * n + at], 6);
+        fputs("</tr>\n", r->out);
+    }
+    page_table_end(r->out);
+}
+
+/* --- Field
+ * ---------------------------------------------------------------------- */
+
+/* In the middle of the data: one point. */
+int put_field_table(const struct report *r, const double *low,
+                    const double *high)
+{
+    const gsv_model *m = r->model;
+    size_t dim = gsv_model_dim(m), noises = gsv_model_noises(m);
+    struct block b;
+    if (block_init(&b, m, 1)) return EXIT_NUMBERS;
+    b.n = 1;
+    for (size_t i = 0; i < gsv_model_columns(m); i++)
+        b.value[i] = 0.5 * low[i] + 0.5 * high[i];
+    b.time[0] = 0.5 * r->data->time[0] + 0.5 * r->data->time[r->data->rows - 1];
+    int code =
+        block_field(&b, m) ? EXIT_NUMBERS : block_sd(&b, m, r->functions);
+    if (!code) {
+        page_table(r->out, r->functions
+                               ? "state|lowest|middle|highest|drift in "
+                                 "the middle|its sd|noise there"
+                               : "state|lowest|middle|highest|drift in "
+                                 "the middle|noise there");
+        for (size_t i = 0; i < dim && i < MOST_PARAMETERS; i++) {
+            double square = 0.0;
+            for (size_t j = 0; j < noises; j++)
+                square += b.g[i * noises + j] * b.g[i * noises + j];
+            fputs("<tr>", r->out);
+            page_name(r->out, gsv_model_column(m)[i]);
+            page_number(r->out, low[i], 4);
+            page_number(r->out, b.value[i], 4);
+            page_number(r->out, high[i], 4);
+            page_number(r->out, b.f[i], 4);
+            if (r->functions) page_number(r->out, b.sd[i], 3);
+            page_number(r->out, sqrt(square), 4);
+            fputs("</tr>\n", r->out);
+        }
+        page_table_end(r->out);
+    }
+    free(b.time);
+    return code;
+}
+
+/* --- Forecast
+ * --------------------------------------------------------------------- */
+
+/* Half way and at its end. */
+void put_forecast_table(const struct report *r)
+{
+    const gsv_prediction *p = &r->forecast;
+    FILE *out = r->out;
+    char text[TIME_ROOM];
+    page_table(out, "column|time|mean|sd|5 %|25 %|median|75 %|95 %");
+    for (size_t c = 0; c < p->columns && c < MOST_PARAMETERS; c++)
+        for (size_t k = 1; k <= 2; k++) {
+            size_t n = k * p->rows / 2;
+            n = n ? n - 1 : 0;
+            fputs("<tr>", out);
+            page_name(out, p->name[c]);
+            page_name(out, time_text(r, p->time[n], text));
+            page_number(out, p->mean[c * p->rows + n], 4);
+            page_number(out, p->sd[c * p->rows + n], 3);
+            for (size_t q = 0; q < p->quantiles; q++)
+                page_number(
+                    out, p->quantile[(c * p->quantiles + q) * p->rows + n], 4);
+            fputs("</tr>\n", out);
+        }
+    page_table_end(out);
+}
+
+/* --- Weights
+ * --------------------------------------------------------------------- */
+
+static void put_gap(const struct report *r, const gsv_gap *g)
+{
+    FILE *out = r->out;
+    char text[REASON_ROOM], from[TIME_ROOM], to[TIME_ROOM];
+    fputs("<tr>", out);
+    page_name(out, r->data->label[g->track]);
+    page_name(out, time_text(r, r->data->time[g->from], from));
+    page_name(out, time_text(r, r->data->time[g->to], to));
+    page_number(out, g->ess, 3);
+    page_number(out, g->khat, 2);
+    page_number(out, g->discretisation, 2);
+    fputs("<td class=\"text\">", out);
+    page_text(out, gap_reason(g, r->weights.paths, text));
+    fputs("</td></tr>\n", out);
+}
+
+static int put_help(const struct report *r)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return complain_memory();
+    put_advice(&r->estimator, &r->weights, memory);
+    int code = fclose(memory) ? complain_memory() : 0;
+    if (!code && size) {
+        fputs("<p>What may help:</p>\n<ul>\n", r->out);
+        page_lines(r->out, text);
+        fputs("</ul>\n", r->out);
+    }
+    free(text);
+    return code;
+}
+
+int put_weights_table(const struct report *r)
+{
+    const gsv_result *w = &r->weights;
+    FILE *out = r->out;
+    size_t shown = w->flagged < MOST_GAPS ? w->flagged : MOST_GAPS;
+    char used[120];
+    fputs("<table class=\"facts\"><tbody>\n", out);
+    if (isfinite(w->error))
+        fact(out, "log-likelihood", "%.6g +- %.2g", w->loglik, w->error);
+    else fact(out, "log-likelihood", "%.6g", w->loglik);
+    fact(out, "effective size", "%.1f at worst, %.1f in the middle, of %zu",
+         w->ess_min, median_ess(w), w->paths);
+    if (isfinite(w->khat_max) && w->paths > 1)
+        fact(out, "k-hat", "%.2f at worst", w->khat_max);
+    if (isfinite(w->discretisation))
+        fact(out, "discretisation", "%+.3g from steps twice as long",
+             w->discretisation);
+    fact(out, "bridges", "%s",
+         w->observe ? OBSERVERS[w->observe] : references_used(w, used));
+    fact(out, "not to be trusted", "%zu of %zu %s", w->flagged, w->groups,
+         r->weights.observe   ? "rows"
+         : r->estimator.joint ? "series"
+                              : "gaps");
+    fputs("</tbody></table>\n", out);
+    if (!shown) return 0;
+    fputs("<h3>The worst of them</h3>\n", out);
+    page_table(out, "series|from|to|effective size|k-hat|l(dt) &minus; "
+                    "l(2dt)|why");
+    for (size_t i = 0; i < shown; i++)
+        put_gap(r, r->worst[i]);
+    page_table_end(out);
+    return put_help(r);
+}
+
+/* --- Residuals
+ * --------------------------------------------------------------------- */
+
+static void put_p(FILE *out, double p)
+{
+    if (isnan(p)) fputs("<td>&ndash;</td>", out);
+    else if (p < 1e-3) fprintf(out, "<td class=\"wrong\">%.2g</td>", p);
+    else fprintf(out, "<td>%.2g</td>", p);
+}
+
+static int put_looks(const struct report *r)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory) return complain_memory();
+    for (size_t c = 0; c < r->residuals.columns; c++)
+        put_residual_advice(&r->residuals.column[c], memory);
+    int code = fclose(memory) ? complain_memory() : 0;
+    if (!code && size) {
+        fputs("<p class=\"wrong\">The model is not that of the data:</p>\n"
+              "<pre>",
+              r->out);
+        page_text(r->out, text);
+        fputs("</pre>\n", r->out);
+    } else if (!code) {
+        fputs("<p>They do not contradict the model.</p>\n", r->out);
+    }
+    free(text);
+    return code;
+}
+
+int put_residuals_table(const struct report *r)
+{
+    FILE *out = r->out;
+    page_table(out, "column|rows|uniform, p|mean of z|sd of z|lag 1|all lags, "
+                    "p|lag 1 of squares|all lags, p");
+    for (size_t c = 0; c < r->residuals.columns; c++) {
+        const gsv_residual *of = &r->residuals.column[c];
+        fputs("<tr>", out);
+        page_name(out, of->name);
+        page_number(out, (double)of->rows, 12);
+        put_p(out, of->uniform_p);
+        page_number(out, shown(of->mean, 3), 2);
+        page_number(out, of->sd, 3);
+        page_number(out, shown(of->correlation[0], 3), 2);
+        put_p(out, of->ljung_p);
+        page_number(out, shown(of->square[0], 3), 2);
+        put_p(out, of->square_p);
+        fputs("</tr>\n", out);
+    }
+    page_table_end(out);
+    return put_looks(r);
+}
+
+/* --- Commands
+ * ------------------------------------------------------------------------ */
+
+/* A word as sh takes it. */
+static void put_word(FILE *out, const char *word)
+{
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/=:,+-";
+    putc(' ', out);
+    if (*word && !word[strspn(word, PLAIN)]) {
+        page_text(out, word);
+        return;
+    }
+    page_text(out, "'");
+    for (size_t n; *word; word += n) {
+        char part[1024];
+        n = strcspn(word, "'");
+        if (n >= sizeof part) n = sizeof part - 1;
+        snprintf(part, sizeof part, "%.*s", (int)n, word);
+        page_text(out, part);
+        if (word[n] != '\'') continue;
+        page_text(out, "'\\''");
+        n++;
+    }
+    page_text(out, "'");
+}
+
+/* The options of the command line that a verb has, too, but for where things
+ * go. --draws and --paths mean something else to others. */
+static void put_options(const struct report *r, const char *name)
+{
+    static const char *const OWN[] = {
+        "--output", "-o", "--json", "--quiet", "--draws", "--paths", NULL};
+    const struct verb *verb = find_verb(name);
+    const struct verb *mine = find_verb("report");
+    bool all = !strcmp(name, "diagnose");
+    for (size_t i = 0; i < r->args->given.count; i++) {
+        const char *word = r->args->given.word[i], *value, *other;
+        if (word[0] != '-' || !word[1]) continue;
+        const struct option *o = find_option(mine, word, &value);
+        bool next = o && takes_word(o) && !value;
+        bool own = false;
+        for (size_t k = 0; o && OWN[k]; k++)
+            own = own || (!strcmp(o->name, OWN[k]) && !(all && k > 3));
+        if (o && !own && find_option(verb, o->name, &other)) {
+            put_word(r->out, word);
+            if (next) put_word(r->out, r->args->given.word[i + 1]);
+        }
+        i += next;
+    }
+}
+
+static void put_command(const struct report *r, const char *verb,
+                        const char *more)
+{
+    fprintf(r->out, "girsanov %s", verb);
+    put_word(r->out, r->args->model);
+    if (strcmp(verb, "summary")) {
+        put_word(r->out, r->args->data);
+        put_options(r, verb);
+    }
+    fprintf(r->out, "%s\n", more);
+}
+
+void put_commands(const struct report *r)
+{
+    FILE *out = r->out;
+    page_section(out, "commands", "Commands");
+    fputs("<p>This page, and the numbers on it:</p>\n<pre>girsanov report",
+          out);
+    for (size_t i = 0; i < r->args->given.count; i++)
+        put_word(out, r->args->given.word[i]);
+    putc('\n', out);
+    put_command(r, "summary", " --model");
+    put_command(r, "diagnose", " --residuals residuals.csv");
+    /* Others need to be told where to look. */
+    if (!r->latent && gsv_model_dim(r->model) <= 3)
+        put_command(r, "field", " --plot field.svg");
+    put_command(r, "paths", " -o paths.csv");
+    put_command(r, "predict", " -o forecast.csv");
+    fputs(
+        "</pre>\n<p>The fit, from the model's text above as model.sde; options "
+        "of that fit other than its seed are not in its record:</p>\n"
+        "<pre>girsanov fit model.sde",
+        out);
+    put_word(out, r->record->data);
+    fputs(" -o", out);
+    put_word(out, r->args->model);
+    fprintf(out, " --seed %llu</pre>\n", (unsigned long long)r->record->seed);
+    page_section_end(out);
+}
