@@ -492,7 +492,7 @@ def help__examples_run(place):
 
 def examples__models_parse(place):
     return gather((path.name, girsanov(place, "check", path).stderr.decode())
-                  for path in sorted((place.root / "examples").glob("*.sde")))
+                  for path in sorted((place.root / "examples").rglob("*.sde")))
 
 
 ALL = [value for name, value in list(globals().items()) if "__" in name[1:-1]
