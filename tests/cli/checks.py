@@ -539,6 +539,22 @@ def docs__links_lead_somewhere(place):
     return gather(wrong)
 
 
+def docs__commands_have_options_that_exist(place):
+    """Those in blocks that are not run: sh, indented, on several machines."""
+    known = {verb: girsanov(place, verb, "--help").stdout.decode()
+             for verb in verbs(place)}
+    wrong, count = [], 0
+    for page in sorted((place.root / "docs").glob("*.md")):
+        for line in re.findall(r"^ *(?:mpirun \S+ \d+ )?(girsanov \w+ .*)$",
+                               page.read_text(), re.M):
+            words = line.partition("#")[0].split()
+            count += 1
+            wrong += [(page.name, "%s: there is no option %s" % (line, w))
+                      for w in words if w.startswith("--") and words[1] in known
+                      and w.partition("=")[0] not in known[words[1]]]
+    return gather(wrong) or ("" if count > 10 else "there are few commands")
+
+
 def api__page_has_the_example_that_is_compiled(place):
     code = (place.root / "examples" / "learn.c").read_text()
     shown = "".join(text for _, text in
