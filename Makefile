@@ -24,6 +24,18 @@ check: packages
 	@$(MAKE) --no-print-directory all
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
+# Every example with data: simulate, fit, is the truth recovered? A minute.
+examples: packages
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	@for run in examples/*/run; do echo "$$run"; $$run || exit 1; done
+
+# The pictures of docs/ and examples/, anew.
+pictures: packages
+	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	@docs/pictures/make
+
 bench: packages
 	@$(MAKE) --no-print-directory all
 	@bench/run
@@ -108,5 +120,5 @@ deb: packages
 clean:
 	rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all packages packages-lint demo check bench reproduce coverage lint asan tsan \
+.PHONY: all packages packages-lint demo check examples pictures bench reproduce coverage lint asan tsan \
 	coverage-report soak fuzz faults install deb clean

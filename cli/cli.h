@@ -370,4 +370,7 @@ bool has_gnuplot(void);
 /* Whether plot_open could work: 0, or a message. */
 int check_plot(const char *path);
 
+/* Says on standard error that the picture is there, unless nobody listens. */
+void say_plot(const struct args *a);
+
 #endif

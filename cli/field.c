@@ -261,7 +261,7 @@ static int report(const struct args *a, const struct place *p)
     if (a->quiet) return EXIT_DONE;
     if (a->output && strcmp(a->output, "-"))
         fprintf(stderr, "wrote %s: %zu points\n", a->output, p->count);
-    if (a->plot) fprintf(stderr, "wrote %s\n", a->plot);
+    say_plot(a);
     return EXIT_DONE;
 }
 

@@ -252,5 +252,7 @@ int gradvar_report(const struct args *a, const struct gradvar *g)
     else if (!a->output || strcmp(a->output, "-") != 0) print_table(g);
     if (!a->quiet) warn(g);
     if (code || !a->plot) return code;
-    return plot_variances(g, a->plot);
+    code = plot_variances(g, a->plot);
+    if (!code) say_plot(a);
+    return code;
 }

@@ -324,6 +324,7 @@ static int report(const struct view *v)
     if (!a->quiet && a->output && strcmp(a->output, "-"))
         fprintf(stderr, "wrote %s: %zu %s\n", a->output,
                 v->result.rows * (a->draws ? a->draws : 1), "rows");
+    say_plot(a);
     return EXIT_DONE;
 }
 

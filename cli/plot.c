@@ -64,6 +64,12 @@ int check_plot(const char *path)
     return check_place(path);
 }
 
+void say_plot(const struct args *a)
+{
+    if (a->plot && !a->quiet && !a->json)
+        fprintf(stderr, "wrote %s\n", a->plot);
+}
+
 /* What all pictures have in common. */
 static void set_style(FILE *to)
 {

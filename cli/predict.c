@@ -213,11 +213,6 @@ static void print_scores(const gsv_prediction *p)
 static void say_notes(const struct args *a, const gsv_prediction *p)
 {
     if (a->quiet) return;
-    if (a->output && strcmp(a->output, "-") != 0)
-        fprintf(stderr, "wrote %s: %zu %s\n", a->output,
-                a->rolling ? p->scores : p->rows,
-                a->rolling ? "scores" : "rows");
-    if (a->plot) fprintf(stderr, "wrote %s\n", a->plot);
     if (p->held)
         fputs("note: inputs end before the forecasts do, and are held from "
               "there on; --inputs FILE gives more of them\n",
@@ -300,6 +295,15 @@ static json_t *prediction_json(const struct args *a, const struct ask *q,
 /* --- The verb --------------------------------------------------------------
  */
 
+static void say_files(const struct args *a, const gsv_prediction *p)
+{
+    if (a->quiet || a->json) return;
+    if (a->output && strcmp(a->output, "-") != 0)
+        fprintf(stderr, "wrote %s: %zu rows\n", a->output,
+                a->rolling ? p->scores : p->rows);
+    say_plot(a);
+}
+
 /* Forecasts go to standard output where nothing else does: scores are for
  * people, unless CSV is asked for there. */
 static int report(const struct args *a, const gsv_model *m, const struct ask *q,
@@ -320,6 +324,7 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
     }
     if (j) code = print_json(j);
     else if (p->scores && !to_standard) print_scores(p);
+    say_files(a, p);
     say_notes(a, p);
     return code ? code : say_functions(a, m, q->data, !a->mean);
 }

@@ -253,6 +253,7 @@ static int report(const struct args *a, const struct profile *p)
     bool table = !a->output;
     if (table) print_profile(p);
     if (table || strcmp(a->output, "-")) print_interval(p);
+    say_plot(a);
     return EXIT_DONE;
 }
 

@@ -493,7 +493,83 @@ def help__examples_run(place):
 
 def examples__models_parse(place):
     return gather((path.name, girsanov(place, "check", path).stderr.decode())
-                  for path in sorted((place.root / "examples").glob("*.sde")))
+                  for path in sorted((place.root / "examples").rglob("*.sde")))
+
+
+# --- The book ----------------------------------------------------------------
+
+def literals(place):
+    """The texts in the sources, with … where a number or a name is put in."""
+    for folder in "src", "cli":
+        for path in sorted((place.root / folder).rglob("*.[ch]")):
+            text = re.sub(r'"\s*\n\s*"', "", path.read_text())
+            for word in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text):
+                word = re.sub(r"%[-+#0 .*\d]*[hlzjt]*[a-zA-Z]", "…",
+                              word.replace("\\n", " "))
+                yield re.sub(r"\s+", " ", word)
+
+
+def troubleshooting__quotes_messages_of_the_sources(place):
+    page = (place.root / "docs" / "TROUBLESHOOTING.md").read_text()
+    quoted = re.findall(r"^### `(.*)`$", page, re.M)
+    said = list(literals(place))
+    wrong = [(q, "is said nowhere in src/ and cli/") for q in quoted
+             if not any(q in text for text in said)]
+    return gather(wrong) or ("" if len(quoted) > 30 else "it has few messages")
+
+
+def anchor(heading):
+    """As GitHub makes them."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def docs__links_lead_somewhere(place):
+    wrong = []
+    pages = [place.root / "README.md", *(place.root / "docs").glob("*.md"),
+             *(place.root / "examples").rglob("*.md")]
+    for page in pages:
+        links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)",
+                           page.read_text())
+        for target, part in links:
+            path = page.parent / target if target else page
+            if not path.exists():
+                wrong.append((page.name, "there is no " + target))
+            elif part and part not in map(anchor, re.findall(
+                    r"^#+ (.*)$", path.read_text(), re.M)):
+                wrong.append((page.name, "%s has no part %s" % (target, part)))
+    return gather(wrong)
+
+
+def docs__commands_have_options_that_exist(place):
+    """Those in blocks that are not run: sh, indented, on several machines."""
+    known = {verb: girsanov(place, verb, "--help").stdout.decode()
+             for verb in verbs(place)}
+    wrong, count = [], 0
+    for page in sorted((place.root / "docs").glob("*.md")):
+        for line in re.findall(r"^ *(?:mpirun \S+ \d+ )?(girsanov \w+ .*)$",
+                               page.read_text(), re.M):
+            words = line.partition("#")[0].split()
+            count += 1
+            wrong += [(page.name, "%s: there is no option %s" % (line, w))
+                      for w in words if w.startswith("--") and words[1] in known
+                      and w.partition("=")[0] not in known[words[1]]]
+    return gather(wrong) or ("" if count > 10 else "there are few commands")
+
+
+def api__page_has_the_example_that_is_compiled(place):
+    code = (place.root / "examples" / "learn.c").read_text()
+    shown = "".join(text for _, text in
+                    blocks(place.root / "docs" / "API.md", "c"))
+    return "" if shown == code.partition("\n")[2] else \
+        "the code of docs/API.md is not that of examples/learn.c"
+
+
+def docs__contents_have_every_page(place):
+    contents = (place.root / "docs" / "README.md").read_text()
+    return gather((path.name, "is not in docs/README.md")
+                  for path in sorted((place.root / "docs").glob("*.md"))
+                  if path.name != "README.md"
+                  and "(%s)" % path.name not in contents)
 
 
 # --- The page of report ----------------------------------------------------
