@@ -122,7 +122,7 @@ static int search_in_rounds(struct climb *c, struct maximise *job,
     job->iterations = ROUND;
     job->tolerance = ROUND_TOLERANCE;
     for (size_t i = 0; i < ROUNDS && more && !status; i++) {
-        double first;
+        double first = 0.0;
         if (i) status = guide(c);
         if (!status) status = evidence_at(&c->e, c->x, &first, NULL);
         if (!status) status = search(c, job, value, end);
