@@ -692,3 +692,9 @@ def report__takes_no_markup_from_anywhere(place):
 
 ALL = [value for name, value in list(globals().items()) if "__" in name[1:-1]
        and callable(value) and not name.startswith("_")]
+
+# Minutes under a sanitizer, which sees the same code in other checks.
+LONG = [help__examples_run, report__is_one_sound_page,
+        report__takes_no_markup_from_anywhere,
+        fit__interrupted_goes_on_to_the_same_fit,
+        fit__killed_leaves_a_whole_checkpoint]
