@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "bench.h"
 #include "integrate/integrate.h"
 
 static const struct {
@@ -32,20 +32,6 @@ static const struct {
      "state x, y, z\n net f(x, y, z) -> 3 : 32 256 32 relu\n"
      "dx = f[1]*dt + dW\n dy = f[2]*dt + dW\n dz = f[3]*dt + dW\n"},
 };
-
-static void *must(void *thing)
-{
-    if (thing) return thing;
-    fprintf(stderr, "%s\n", gsv_last_error());
-    exit(1);
-}
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double peak(void)
 {

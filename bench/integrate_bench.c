@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "bench.h"
 #include "integrate/integrate.h"
 
 /* The same in float32 by PyTorch 1.13 and torchsde 0.2.6 with tuned malloc and
@@ -24,20 +24,6 @@ static const struct {
     double median[2], fastest[2]; /* on 1 and 2 threads */
 } METHOD[] = {{"mse-backprop", BY_BACKPROP, {NAN, 4.46}, {NAN, 3.56}},
               {"mse-adjoint", BY_ADJOINT, {5.85, 5.70}, {5.72, 3.85}}};
-
-static void *must(void *thing)
-{
-    if (thing) return thing;
-    fprintf(stderr, "%s\n", gsv_last_error());
-    exit(1);
-}
-
-static double now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static gsv_series *lorenz_data(void)
 {

@@ -239,4 +239,25 @@ static inline void limit_at(int line, const gsv_result *r, double expected)
             TOLERANCE * r->error + 0.5 * r->error * r->error + 1e-9);
 }
 
+/* Every bit that a result has. */
+#define assert_same(a, b) assert_memory_equal(&(a), &(b), sizeof(a))
+static inline void assert_same_bits(const gsv_result *r, const gsv_result *one)
+{
+    assert_same(r->loglik, one->loglik);
+    assert_same(r->error, one->error);
+    assert_same(r->discretisation, one->discretisation);
+    assert_same(r->ess_min, one->ess_min);
+    assert_same(r->khat_max, one->khat_max);
+    assert_same(r->log_bias, one->log_bias);
+    assert_memory_equal(r->gradient, one->gradient,
+                        r->values * sizeof *r->gradient);
+    for (size_t g = 0; g < r->groups; g++) {
+        assert_same(r->gap[g].loglik, one->gap[g].loglik);
+        assert_same(r->gap[g].ess, one->gap[g].ess);
+        assert_same(r->gap[g].khat, one->gap[g].khat);
+        assert_int_equal(r->gap[g].reference, one->gap[g].reference);
+        assert_int_equal(r->gap[g].form, one->gap[g].form);
+    }
+}
+
 #endif

@@ -40,25 +40,6 @@ static gsv_options options_of(const struct shape *p, size_t variant)
     return o;
 }
 
-#define assert_same(a, b) assert_memory_equal(&(a), &(b), sizeof(a))
-static void assert_same_bits(const gsv_result *r, const gsv_result *one)
-{
-    assert_same(r->loglik, one->loglik);
-    assert_same(r->error, one->error);
-    assert_same(r->discretisation, one->discretisation);
-    assert_same(r->khat_max, one->khat_max);
-    assert_same(r->log_bias, one->log_bias);
-    assert_memory_equal(r->gradient, one->gradient,
-                        r->values * sizeof *r->gradient);
-    for (size_t g = 0; g < r->groups; g++) {
-        assert_same(r->gap[g].loglik, one->gap[g].loglik);
-        assert_same(r->gap[g].ess, one->gap[g].ess);
-        assert_same(r->gap[g].khat, one->gap[g].khat);
-        assert_int_equal(r->gap[g].reference, one->gap[g].reference);
-        assert_int_equal(r->gap[g].form, one->gap[g].form);
-    }
-}
-
 static void bits__do_not_depend_on_the_threads(void **state)
 {
     (void)state;

@@ -164,25 +164,6 @@ static void estimate(gsv_ranks *r, void *user)
     gsv_model_free(m);
 }
 
-#define assert_same(a, b) assert_memory_equal(&(a), &(b), sizeof(a))
-static void assert_same_bits(const gsv_result *r, const gsv_result *one)
-{
-    assert_same(r->loglik, one->loglik);
-    assert_same(r->error, one->error);
-    assert_same(r->discretisation, one->discretisation);
-    assert_same(r->ess_min, one->ess_min);
-    assert_same(r->khat_max, one->khat_max);
-    assert_memory_equal(r->gradient, one->gradient,
-                        r->values * sizeof *r->gradient);
-    for (size_t g = 0; g < r->groups; g++) {
-        assert_same(r->gap[g].loglik, one->gap[g].loglik);
-        assert_same(r->gap[g].ess, one->gap[g].ess);
-        assert_same(r->gap[g].khat, one->gap[g].khat);
-        assert_int_equal(r->gap[g].reference, one->gap[g].reference);
-        assert_int_equal(r->gap[g].form, one->gap[g].form);
-    }
-}
-
 /* What is observed of a latent state is a walk, too. */
 static gsv_series *data_of(const struct shape *p)
 {

@@ -254,16 +254,6 @@ static void stay_inside(const struct estimate *e, struct scratch *s,
 
 /* --- The integrand -------------------------------------------------------- */
 
-static struct points block_points(const struct scratch *s,
-                                  const struct block *b)
-{
-    return (struct points){.P = b->P,
-                           .state = s->Z,
-                           .time = s->time,
-                           .input = s->input,
-                           .slope = s->slope};
-}
-
 /* What a point counts in its gap's integral. */
 static double weight_of(const struct bound_rule *r, const struct context *c,
                         size_t n)

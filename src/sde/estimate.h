@@ -259,6 +259,17 @@ struct block {
     enum random_purpose purpose;
 };
 
+/* Where a block's drift is run. */
+static inline struct points block_points(const struct scratch *s,
+                                         const struct block *b)
+{
+    return (struct points){.P = b->P,
+                           .state = s->Z,
+                           .time = s->time,
+                           .input = s->input,
+                           .slope = s->slope};
+}
+
 /* Starts the random numbers of a piece that begins with its gap. */
 void draw_begin(const struct estimate *e, struct scratch *s,
                 const struct piece *p, enum random_purpose purpose);

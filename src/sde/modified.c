@@ -382,16 +382,6 @@ static void send_marked(const struct estimate *e, const struct scratch *s,
                 send_home(e, s, &w, m, k, b->P);
 }
 
-static struct points block_points(const struct scratch *s,
-                                  const struct block *b)
-{
-    return (struct points){.P = b->P,
-                           .state = s->Z,
-                           .time = s->time,
-                           .input = s->input,
-                           .slope = s->slope};
-}
-
 void modified_forward(const struct estimate *e, struct scratch *s,
                       const struct block *b, double *S, double *S2)
 {

@@ -102,16 +102,6 @@ static void fill_times(const struct estimate *e, const struct scratch *s,
 
 /* --- A block ------------------------------------------------------------ */
 
-static struct points block_points(const struct scratch *s,
-                                  const struct block *b)
-{
-    return (struct points){.P = b->P,
-                           .state = s->Z,
-                           .time = s->time,
-                           .input = s->input,
-                           .slope = s->slope};
-}
-
 static struct slice slice_of(const struct estimate *e, const struct scratch *s,
                              const struct block *b, const struct piece *p)
 {
