@@ -456,7 +456,7 @@ static void latent__rows_are_those_between_observations(void **state)
     gsv_model_free(m);
 }
 
-static void assert_same(const gsv_smoothed *a, const gsv_smoothed *b)
+static void assert_same_paths(const gsv_smoothed *a, const gsv_smoothed *b)
 {
     size_t n = a->rows * a->dim * sizeof(double);
     assert_int_equal(a->rows, b->rows);
@@ -482,7 +482,7 @@ static void bits__are_the_same_on_any_threads(void **state)
         for (o.estimator.threads = 2; o.estimator.threads < 4;
              o.estimator.threads++) {
             gsv_smoothed r = paths_of(m, s, &o);
-            assert_same(&r, &one);
+            assert_same_paths(&r, &one);
             gsv_smoothed_free(&r);
         }
         gsv_smoothed_free(&one);
