@@ -340,7 +340,7 @@ static void posterior_of(const struct gp_prior *prior)
 {
     static struct posterior p;
     if (gp_root_init(&p.root, prior) || gp_information_init(&p.h, prior) ||
-        gp_posterior_init(&p.q, &p.root))
+        gp_posterior_init(&p.q, &p.root, true))
         exit(1);
     fill_points(prior, &p.points);
     p.factor = numbers(POINTS);

@@ -181,7 +181,7 @@ static void trial_init(struct trial *t, const struct gp_prior *p)
 {
     assert_int_equal(gp_root_init(&t->root, p), 0);
     assert_int_equal(gp_information_init(&t->h, p), 0);
-    assert_int_equal(gp_posterior_init(&t->q, &t->root), 0);
+    assert_int_equal(gp_posterior_init(&t->q, &t->root, true), 0);
     fill_data(&t->data, p);
     gp_information_add(&t->h, &t->data.points, t->data.factor);
     gp_information_pull(&t->h, t->data.s, t->data.w0);
@@ -511,7 +511,7 @@ static double evidence_at(const struct gp_prior *p,
     struct gp_root root;
     struct gp_posterior q;
     assert_int_equal(gp_root_init(&root, p), 0);
-    assert_int_equal(gp_posterior_init(&q, &root), 0);
+    assert_int_equal(gp_posterior_init(&q, &root, true), 0);
     assert_int_equal(gp_posterior_update(&q, h), 0);
     double evidence = gp_posterior_evidence(&q, h);
     gp_posterior_free(&q);
@@ -615,7 +615,7 @@ static void posterior__without_data_is_the_prior(void **state)
     struct gp_root root;
     struct gp_posterior q;
     assert_int_equal(gp_root_init(&root, &PRIORS[0]), 0);
-    assert_int_equal(gp_posterior_init(&q, &root), 0);
+    assert_int_equal(gp_posterior_init(&q, &root, true), 0);
     assert_true(gp_posterior_kl(&q) == 0.0); /* before any update */
     gp_posterior_free(&q);
     gp_root_free(&root);
@@ -637,7 +637,7 @@ static void posterior__of_features_is_linear_regression(void **state)
     struct gp_posterior q;
     assert_int_equal(gp_root_init(&root, &p), 0);
     assert_int_equal(gp_information_init(&h, &p), 0);
-    assert_int_equal(gp_posterior_init(&q, &root), 0);
+    assert_int_equal(gp_posterior_init(&q, &root, true), 0);
     gp_information_add(&h, &points, factor);
     for (size_t k = 0; k < 3; k++)
         for (size_t f = 0; f < 2; f++)
@@ -686,7 +686,7 @@ static void posterior__refuses_too_many_directions(void **state)
     struct gp_root root;
     struct gp_posterior q;
     assert_int_equal(gp_root_init(&root, &p), 0);
-    assert_int_equal(gp_posterior_init(&q, &root), GSV_BAD_INPUT);
+    assert_int_equal(gp_posterior_init(&q, &root, true), GSV_BAD_INPUT);
     gp_posterior_free(&q);
     gp_root_free(&root);
 }
@@ -698,7 +698,7 @@ static int make_all(const struct gp_prior *p)
     struct gp_posterior q = {0};
     int status = gp_root_init(&root, p);
     int second = gp_information_init(&h, p);
-    if (!status) status = gp_posterior_init(&q, &root);
+    if (!status) status = gp_posterior_init(&q, &root, true);
     gp_posterior_free(&q);
     gp_information_free(&h);
     gp_root_free(&root);

@@ -38,7 +38,8 @@ static void to_prior(struct gp_posterior *q)
         q->L[i * n + i] = 1.0;
 }
 
-int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root)
+int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root,
+                      bool inverse)
 {
     *q = (struct gp_posterior){.root = root};
     size_t n = root->rank;
@@ -52,7 +53,7 @@ int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root)
                                        {&q->value, root->numbers},
                                        {&q->slope, root->numbers},
                                        {&q->L, n * n},
-                                       {&q->S, n * n},
+                                       {&q->S, inverse ? n * n : 0},
                                        {&q->room, room_size(root)}};
     int status = arena_lay(&q->arena, sizeof parts / sizeof *parts, parts);
     if (!status) to_prior(q);
@@ -97,20 +98,25 @@ static void store_features(struct gp_posterior *q,
     }
 }
 
+void gp_posterior_solve(const struct gp_posterior *q, double *u)
+{
+    linalg_lower_solve(q->root->rank, 1, q->L, false, u);
+    linalg_lower_solve(q->root->rank, 1, q->L, true, u);
+}
+
 /* B m = R' pull, and what follows from m. */
 void gp_posterior_pull(struct gp_posterior *q, const struct gp_information *h)
 {
     const struct gp_root *r = q->root;
     gp_root_adjoint(r, 1, h->pull, q->mean, q->room);
-    linalg_lower_solve(r->rank, 1, q->L, false, q->mean);
-    linalg_lower_solve(r->rank, 1, q->L, true, q->mean);
+    gp_posterior_solve(q, q->mean);
     gp_root_product(r, 1, q->mean, q->value, q->room);
     gp_information_product(h, q->value, q->slope);
     for (size_t i = 0; i < r->numbers; i++)
         q->slope[i] = h->pull[i] - q->slope[i];
 }
 
-int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
+int gp_posterior_bend(struct gp_posterior *q, const struct gp_information *h)
 {
     size_t n = q->root->rank;
     q->inverted = false;
@@ -125,8 +131,14 @@ int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
     }
     for (size_t i = 0; i < n; i++)
         q->logdet += 2.0 * log(q->L[i * n + i]);
-    gp_posterior_pull(q, h);
     return 0;
+}
+
+int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
+{
+    int status = gp_posterior_bend(q, h);
+    if (!status) gp_posterior_pull(q, h);
+    return status;
 }
 
 /* --- Draws -------------------------------------------------------------- */

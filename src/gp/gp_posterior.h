@@ -32,16 +32,22 @@ struct gp_posterior {
 };
 
 /* Fails when more directions are kept than dense matrices are made for. Before
- * the first update it is the prior. */
-int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root);
+ * the first update it is the prior. `inverse`: whether S may be asked for, as
+ * KL, gradients and traces do. */
+int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root,
+                      bool inverse);
 void gp_posterior_free(struct gp_posterior *q);
 
 /* The posterior given H and its pull: one step of Gauss and Newton. To damp
  * steps, blend the information, not the result. A failure leaves the prior. */
 int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h);
 
-/* The same where only the pull is another than at the last update. */
+/* The same in two parts: B from H, then m from the pull. */
+int gp_posterior_bend(struct gp_posterior *q, const struct gp_information *h);
 void gp_posterior_pull(struct gp_posterior *q, const struct gp_information *h);
+
+/* u (rank) becomes B^-1 u. */
+void gp_posterior_solve(const struct gp_posterior *q, double *u);
 
 /* KL(q || prior) = (tr S + |m|^2 - rank + log det B) / 2; needs S. */
 double gp_posterior_kl(struct gp_posterior *q);

@@ -19,9 +19,29 @@ static size_t find_in_theta(const struct learner *l, size_t value)
     return i;
 }
 
-static int function_init(struct function *f, const struct learner *l, size_t gp,
-                         size_t output, size_t sites)
+static int belief_init(struct belief *b, struct gp_sites *sites,
+                       const struct gp_prior *prior)
 {
+    b->sites = sites;
+    b->factor = NEW(double, sites->count);
+    b->before = NEW(double, sites->count);
+    if (!b->factor || !b->before) return GSV_NO_MEMORY;
+    return gp_information_init(&b->h, prior);
+}
+
+static void belief_free(struct belief *b)
+{
+    gp_posterior_free(&b->q);
+    gp_information_free(&b->h);
+    mem_free(b->factor);
+    mem_free(b->before);
+    *b = (struct belief){0};
+}
+
+static int function_init(struct function *f, struct evidence *e, size_t gp,
+                         size_t output)
+{
+    const struct learner *l = e->l;
     const struct gp_spec *s = &l->m->spec->gp[gp];
     const struct gp *h = &l->m->spec->graph->gp[gp];
     struct gp_prior prior = gp_prior_of(l->m, gp, output);
@@ -33,26 +53,28 @@ static int function_init(struct function *f, const struct learner *l, size_t gp,
     size_t n = f->G + f->F;
     f->value = find_in_theta(l, s->value + output * f->G);
     if (f->F) f->weight = find_in_theta(l, s->weight + output * f->F);
-    double **part[] = {&f->w, &f->s, &f->m, &f->u};
+    double **part[] = {&f->w, &f->s,  &f->m, &f->m0,
+                       &f->u, &f->u0, &f->z, &f->p};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(*part[i] = NEW(double, n))) return GSV_NO_MEMORY;
-    f->factor = NEW(double, sites);
-    f->moved = NEW(double, sites);
-    f->before = NEW(double, sites);
-    if (!f->factor || !f->moved || !f->before) return GSV_NO_MEMORY;
-    int status = gp_information_init(&f->h, &prior);
-    return status ? status : gp_information_init(&f->dh, &prior);
+    f->moved = NEW(double, e->sites.count);
+    if (!f->moved) return GSV_NO_MEMORY;
+    f->guide = e->path.count ? &f->path : &f->data;
+    int status = belief_init(&f->data, &e->sites, &prior);
+    if (!status && e->path.count)
+        status = belief_init(&f->path, &e->path, &prior);
+    return status;
 }
 
 static void function_free(struct function *f)
 {
-    double *part[] = {f->w, f->s, f->m, f->u, f->factor, f->moved, f->before};
+    double *part[] = {f->w,  f->s, f->m, f->m0,   f->u,
+                      f->u0, f->z, f->p, f->moved};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         mem_free(part[i]);
-    gp_posterior_free(&f->q);
+    belief_free(&f->data);
+    belief_free(&f->path);
     gp_root_free(&f->root);
-    gp_information_free(&f->h);
-    gp_information_free(&f->dh);
 }
 
 /* Whether nobody fixed its values. */
@@ -69,15 +91,16 @@ static int functions_init(struct evidence *e)
     for (size_t gp = 0; gp < s->gps; gp++)
         all += s->graph->gp[gp].outputs;
     e->f = NEW(struct function, all);
-    e->rows = NEW(struct gp_rows, s->gps);
-    if (!e->f || !e->rows) return GSV_NO_MEMORY;
-    for (size_t gp = 0; gp < s->gps; gp++)
-        for (size_t i = 0; i < s->graph->gp[gp].outputs; i++) {
-            if (!is_learned(e->l, gp)) continue;
-            int status =
-                function_init(&e->f[e->count++], e->l, gp, i, e->sites.count);
-            if (status) return status;
-        }
+    e->dh = NEW(struct gp_information, s->gps);
+    if (!e->f || !e->dh) return GSV_NO_MEMORY;
+    for (size_t gp = 0; gp < s->gps; gp++) {
+        if (!is_learned(e->l, gp)) continue;
+        struct gp_prior prior = gp_prior_of(e->l->m, gp, 0);
+        int status = gp_information_init(&e->dh[gp], &prior);
+        for (size_t i = 0; i < s->graph->gp[gp].outputs && !status; i++)
+            status = function_init(&e->f[e->count++], e, gp, i);
+        if (status) return status;
+    }
     return 0;
 }
 
@@ -101,10 +124,17 @@ static bool is_outer(const struct evidence *e, size_t i)
     return false;
 }
 
-/* Left sums ask at the left ends of steps. */
-static double share_of(const gsv_options *o)
+/* Left sums ask at the left ends of steps. A bound is a mean over whole paths,
+ * and quadratic in functions that a drift is linear in. */
+static int sites_init(struct evidence *e, const gsv_options *o)
 {
-    return o->form == GSV_FORM_ITO ? 0.0 : 0.5;
+    const struct learner *l = e->l;
+    size_t times = o->form == GSV_FORM_ITO ? 0 : 1;
+    int status = gp_sites_init(&e->sites, l->m, l->s, times, o->joint,
+                               l->split.trains, l->split.train);
+    if (status || o->form != GSV_FORM_BOUND) return status;
+    return gp_sites_init(&e->path, l->m, l->s, o->steps, o->joint,
+                         l->split.trains, l->split.train);
 }
 
 int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
@@ -123,9 +153,7 @@ int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
     gsv_theta_set(l->m, theta);
     int status = objective_init(&e->all, l->m, l->s, o, l->split.trains);
     if (!status) objective_watch(&e->all);
-    if (!status)
-        status = gp_sites_init(&e->sites, l->m, l->s, share_of(o), o->joint,
-                               l->split.trains, l->split.train);
+    if (!status) status = sites_init(e, o);
     if (!status) status = functions_init(e);
     for (size_t i = 0; !status && i < n; i++)
         if (is_outer(e, i)) e->place[e->outer++] = i;
@@ -136,12 +164,13 @@ void evidence_free(struct evidence *e)
 {
     for (size_t i = 0; i < e->count; i++)
         function_free(&e->f[i]);
-    for (size_t gp = 0; e->rows && gp < e->l->m->spec->gps; gp++)
-        gp_rows_free(&e->rows[gp]);
+    for (size_t gp = 0; e->dh && gp < e->l->m->spec->gps; gp++)
+        gp_information_free(&e->dh[gp]);
     if (e->l) objective_free(&e->all);
     gp_sites_free(&e->sites);
+    gp_sites_free(&e->path);
     mem_free(e->f);
-    mem_free(e->rows);
+    mem_free(e->dh);
     mem_free(e->place);
     mem_free(e->theta);
     mem_free(e->gradient);
@@ -150,20 +179,6 @@ void evidence_free(struct evidence *e)
 }
 
 /* --- A new theta --------------------------------------------------------- */
-
-static void put_function(const struct function *f, const double *w,
-                         double *theta)
-{
-    memcpy(theta + f->value, w, f->G * sizeof *w);
-    if (f->F) memcpy(theta + f->weight, w + f->G, f->F * sizeof *w);
-}
-
-static void get_function(const struct function *f, const double *theta,
-                         double *w)
-{
-    memcpy(w, theta + f->value, f->G * sizeof *w);
-    if (f->F) memcpy(w + f->G, theta + f->weight, f->F * sizeof *w);
-}
 
 /* Lengths that the grid cannot show, or that it cannot tell from infinite
  * ones, are no places for L-BFGS. */
@@ -190,192 +205,34 @@ static bool is_same(const struct gp_prior *a, const struct gp_prior *b)
 }
 
 /* The root under the present kernel, and m with w as near as it comes. */
-static int refresh(struct function *f, const gsv_model *m, double *theta)
+static int refresh(struct function *f, const gsv_model *m, const double *theta)
 {
     struct gp_prior prior = gp_prior_of(m, f->gp, f->output);
     int status = check_lengths(&prior);
     if (status) return status;
     if (!f->made || !is_same(&prior, &f->root.prior)) {
-        gp_posterior_free(&f->q);
+        gp_posterior_free(&f->data.q);
+        gp_posterior_free(&f->path.q);
         gp_root_free(&f->root);
-        f->made = f->known = false;
+        f->made = f->data.known = f->path.known = false;
         status = gp_root_init(&f->root, &prior);
-        if (!status) status = gp_posterior_init(&f->q, &f->root);
+        if (!status) status = gp_posterior_init(&f->data.q, &f->root, true);
+        if (!status && f->guide == &f->path)
+            status = gp_posterior_init(&f->path.q, &f->root, false);
         if (status) return status;
         f->made = true;
     }
-    get_function(f, theta, f->w);
-    gp_root_whiten(&f->root, f->w, f->m, f->q.room);
-    gp_root_product(&f->root, 1, f->m, f->w, f->q.room);
-    put_function(f, f->w, theta);
+    function_get(f, theta, f->w);
+    gp_root_whiten(&f->root, f->w, f->m, f->data.q.room);
     return 0;
 }
 
-static int find_rows(struct evidence *e)
+static int ask(struct evidence *e)
 {
-    int status = gp_sites_place(&e->sites, e->l->m);
-    for (size_t gp = 0; !status && gp < e->l->m->spec->gps; gp++) {
-        gp_rows_free(&e->rows[gp]);
-        status = gp_sites_rows(&e->sites, e->l->m, gp, &e->rows[gp]);
-    }
+    int status = gp_sites_ask(&e->sites, e->l->m);
+    if (!status && e->path.count) status = gp_sites_ask(&e->path, e->l->m);
     for (size_t k = 0; k < e->count; k++)
-        e->f[k].known = false;
-    return status;
-}
-
-/* --- The posterior ------------------------------------------------------- */
-
-static double half_square(const struct evidence *e)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < e->count; i++)
-        for (size_t j = 0; j < e->f[i].root.rank; j++)
-            sum += 0.5 * e->f[i].m[j] * e->f[i].m[j];
-    return sum;
-}
-
-/* Nats a gap, for up to three states: twice of what the second stage's effort
- * is chosen for. */
-static const double DOUBT = 0.1;
-
-static int check_doubt(struct evidence *e)
-{
-    double now = objective_doubt(&e->all);
-    double most = DOUBT * fmax(1.0, (double)e->l->m->spec->dim / 3.0);
-    if (!(e->limit > 0.0)) e->limit = fmax(most, 2.0 * now);
-    if (now <= e->limit) return 0;
-    return fail(GSV_NUMERICAL,
-                "the log-likelihood of a gap may be off by %.2g here: more "
-                "steps are needed",
-                now);
-}
-
-/* The log-likelihood of all at theta, with its gradient. */
-static int look(struct evidence *e)
-{
-    struct learner *l = e->l;
-    int status = objective_at(&e->all, e->theta, 0, l->split.trains,
-                              l->split.train, &e->score, e->gradient);
-    if (!status) status = check_doubt(e);
-    if (status) return status;
-    double gaps = (double)e->score.gaps;
-    e->loglik = e->score.mean * gaps;
-    for (size_t i = 0; i < l->n; i++)
-        e->gradient[i] *= gaps;
-    return 0;
-}
-
-/* Where a drift is linear in the function H stays from step to step, and what
- * takes time with it. */
-static int learn_from(struct function *f, const struct gp_points *points,
-                      const double *gradient)
-{
-    size_t bytes = points->count * sizeof *f->factor;
-    bool same = f->known && !memcmp(f->factor, f->before, bytes);
-    get_function(f, gradient, f->s);
-    if (!same) {
-        gp_information_clear(&f->h);
-        gp_information_add(&f->h, points, f->factor);
-    }
-    gp_information_pull(&f->h, f->s, f->w);
-    if (same) {
-        gp_posterior_pull(&f->q, &f->h);
-        return 0;
-    }
-    f->known = false;
-    int status = gp_posterior_update(&f->q, &f->h);
-    memcpy(f->before, f->factor, bytes);
-    f->known = !status;
-    return status;
-}
-
-/* The posterior of one function as seen from here; *gain += what a whole step
- * to its mean would gain. */
-static int aim(struct evidence *e, struct function *f, double *gain)
-{
-    const struct gp_rows *rows = &e->rows[f->gp];
-    int status =
-        gp_sites_factor(&e->sites, e->l->m, f->gp, f->output, rows, f->factor);
-    if (status) return status;
-    status = learn_from(f, &rows->points, e->gradient);
-    if (status) return status;
-    gp_root_adjoint(&f->root, 1, f->s, f->u, f->q.room);
-    for (size_t j = 0; j < f->root.rank; j++)
-        *gain += 0.5 * (f->u[j] - f->m[j]) * (f->q.mean[j] - f->m[j]);
-    return 0;
-}
-
-/* A share of the way to the means; m moves, w as it was is in f->w. */
-static void go(struct evidence *e, double share)
-{
-    for (size_t i = 0; i < e->count; i++) {
-        struct function *f = &e->f[i];
-        for (size_t j = 0; j < f->root.rank; j++)
-            f->m[j] += share * (f->q.mean[j] - f->m[j]);
-        gp_root_product(&f->root, 1, f->m, f->w, f->q.room);
-        put_function(f, f->w, e->theta);
-    }
-}
-
-enum { STEPS = 12, HALVINGS = 6 };
-
-/* In nats: less is not worth another look, and taken as given. References that
- * follow are chosen gap by gap, and the gradient jumps with them. */
-static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-3, WORTH_HELD = 1e-2;
-
-/* To the w of a theta. */
-static void go_back(struct evidence *e, const double *theta)
-{
-    for (size_t k = 0; k < e->count; k++) {
-        struct function *f = &e->f[k];
-        get_function(f, theta, f->w);
-        gp_root_whiten(&f->root, f->w, f->m, f->q.room);
-        put_function(f, f->w, e->theta);
-    }
-}
-
-/* Half as far until it is no loss. The gradient leaves out that references
- * follow, so that the value may fall a little where the gradient vanishes: the
- * last steps are taken on trust. */
-static int step(struct evidence *e, double before, double gain, bool *moved)
-{
-    double slack = gain < 1.0 ? 1.0 : 1e-3 * gain, share = 1.0;
-    memcpy(e->kept, e->theta, e->l->n * sizeof *e->kept);
-    *moved = false;
-    for (int i = 0; i < HALVINGS; i++, share *= 0.5) {
-        if (i) go_back(e, e->kept);
-        go(e, share);
-        int status = look(e);
-        if (status && status != GSV_NUMERICAL) return status;
-        if (status || !(e->loglik - half_square(e) >= before - slack)) continue;
-        *moved = true;
-        return 0;
-    }
-    go_back(e, e->kept);
-    return look(e);
-}
-
-/* Gauss-Newton steps until there is nothing more to gain. */
-static int find_posterior(struct evidence *e)
-{
-    bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
-    double gain = 0.0, worth = still          ? WORTH
-                               : e->all.guide ? WORTH_HELD
-                                              : WORTH_FOLLOWING;
-    int status = look(e);
-    for (int i = 0; !status && i < STEPS; i++) {
-        double before = e->loglik - half_square(e);
-        bool moved;
-        gain = 0.0;
-        for (size_t k = 0; !status && k < e->count; k++)
-            status = aim(e, &e->f[k], &gain);
-        if (status || !(gain > worth)) break;
-        status = step(e, before, gain, &moved);
-        if (!moved) break;
-    }
-    e->value = e->loglik - half_square(e) + (gain <= worth ? gain : 0.0);
-    for (size_t k = 0; k < e->count; k++)
-        e->value -= 0.5 * e->f[k].q.logdet;
+        e->f[k].data.known = e->f[k].path.known = false;
     return status;
 }
 
@@ -390,7 +247,7 @@ static void add_kernels(struct evidence *e, double *theta_bar)
         const struct gp_spec *s = &l->m->spec->gp[f->gp];
         double bar[GP_AXES + 2];
         size_t axes = f->root.prior.axes;
-        gp_posterior_gradient(&f->q, &f->h, bar);
+        gp_posterior_gradient(&f->data.q, &f->data.h, bar);
         for (size_t i = 0; i < axes; i++)
             theta_bar[find_in_theta(l, s->length + i)] += bar[i];
         theta_bar[find_in_theta(l, s->amplitude + f->output)] += bar[axes];
@@ -410,8 +267,7 @@ static int move_factors(struct evidence *e, size_t i, double step,
     int status = gp_sites_place(&e->sites, e->l->m);
     for (size_t k = 0; !status && k < e->count; k++) {
         struct function *f = &e->f[k];
-        status = gp_sites_factor(&e->sites, e->l->m, f->gp, f->output,
-                                 &e->rows[f->gp], room);
+        status = gp_sites_factor(&e->sites, e->l->m, f->gp, f->output, room);
         for (size_t j = 0; j < e->sites.count; j++)
             f->moved[j] += weight * room[j];
     }
@@ -432,11 +288,13 @@ static int add_noise(struct evidence *e, size_t i, double *room,
         struct function *f = &e->f[k];
         double most = 0.0;
         for (size_t j = 0; j < e->sites.count; j++)
-            most = fmax(most, fabs(f->moved[j]) - 1e-9 * fabs(f->factor[j]));
+            most =
+                fmax(most, fabs(f->moved[j]) - 1e-9 * fabs(f->data.factor[j]));
         if (!(most > 0.0)) continue;
-        gp_information_clear(&f->dh);
-        gp_information_add(&f->dh, &e->rows[f->gp].points, f->moved);
-        theta_bar[i] -= 0.5 * gp_posterior_trace(&f->q, &f->dh);
+        struct gp_information *dh = &e->dh[f->gp];
+        gp_information_clear(dh);
+        status = gp_sites_add(&e->sites, e->l->m, f->gp, f->moved, dh);
+        theta_bar[i] -= 0.5 * gp_posterior_trace(&f->data.q, dh);
     }
     return status;
 }
@@ -469,8 +327,8 @@ static int value_at(struct evidence *e, const double *x)
     int status = 0;
     for (size_t k = 0; !status && k < e->count; k++)
         status = refresh(&e->f[k], e->l->m, e->theta);
-    if (!status) status = find_rows(e);
-    return status ? status : find_posterior(e);
+    if (!status) status = ask(e);
+    return status ? status : evidence_mean(e);
 }
 
 int evidence_at(struct evidence *e, const double *x, double *value,
@@ -494,7 +352,7 @@ int evidence_keep(const struct evidence *e)
     posterior_forget(e->l->m);
     for (size_t k = 0; !status && k < e->count; k++)
         if (!e->f[k].map)
-            status =
-                posterior_put(e->l->m, e->f[k].gp, e->f[k].output, &e->f[k].h);
+            status = posterior_put(e->l->m, e->f[k].gp, e->f[k].output,
+                                   &e->f[k].data.h);
     return status;
 }

@@ -17,35 +17,47 @@
 #include "learn/learner.h"
 #include "sde/gp_sites.h"
 
+/* What some points say about a function, and what follows. */
+struct belief {
+    struct gp_sites *sites;  /* borrowed                          */
+    struct gp_information h; /* at w                              */
+    struct gp_posterior q;   /* given h                           */
+    double *factor, *before; /* (sites) now, and those of h and q */
+    bool known;              /* whether there are h and q         */
+};
+
 /* One output of a gp. */
 struct function {
     size_t gp, output;
     bool map, made;
-    bool known; /* whether q is that of factor       */
     size_t G, F;
-    size_t value, weight;     /* where w is in theta               */
-    struct gp_root root;      /* of the kernel's present numbers   */
-    struct gp_posterior q;    /* given h                           */
-    struct gp_information h;  /* at w                              */
-    struct gp_information dh; /* a change of it                    */
-    double *w, *s;            /* (G + F) and the gradient there    */
-    double *m, *u;            /* (G + F at most) w = R m; R' s - m */
-    double *factor, *moved;   /* (sites)                           */
-    double *before;           /* (sites) the factors of h          */
+    size_t value, weight; /* where w is in theta               */
+    struct gp_root root;  /* of the kernel's present numbers   */
+    struct belief data;   /* what E's B and the posterior are  */
+    struct belief path;   /* what steps are taken by           */
+    struct belief *guide; /* the one that they are taken by    */
+    double *w, *s;        /* (G + F) and the gradient there    */
+    double *m, *u;        /* (rank) w = R m; R' s - m          */
+    double *m0, *u0;      /* (rank) before the last step       */
+    double *z, *p;        /* (rank) B^-1 u; where a step goes  */
+    double *moved;        /* (sites of the data)               */
 };
 
 struct evidence {
     struct learner *l;
     struct objective all;
-    struct gp_sites sites;
-    struct gp_rows *rows; /* (gps) */
+    struct gp_sites sites;     /* of the data                              */
+    struct gp_sites path;      /* of whole paths, under a bound            */
+    struct gp_information *dh; /* (gps) room for a change of H         */
     struct function *f;
     size_t count;
     size_t *place, outer; /* (outer) where E's own numbers are in theta */
     double *theta, *gradient, *kept; /* (n)                             */
     struct score score;
-    double loglik, value; /* at theta: log-likelihood, E               */
-    double limit;         /* of doubt; 0: none yet                     */
+    double loglik, phi, value; /* at theta: log-likelihood, less
+                                  |m|^2 / 2, E                         */
+    bool looked;               /* whether they are those of m          */
+    double limit;              /* of doubt; 0: none yet                     */
 };
 
 /* Under an estimator; from theta (n) on. Must stay where it is. The estimate of
@@ -61,6 +73,14 @@ void evidence_free(struct evidence *e);
  * best. */
 int evidence_at(struct evidence *e, const double *x, double *value,
                 double *gradient);
+
+/* Of a function's w in a theta. */
+void function_put(const struct function *f, double *theta);
+void function_get(const struct function *f, const double *theta, double *w);
+
+/* Moves w to where it is best for present kernels, whose roots are made: see
+ * evidence_mean.c. */
+int evidence_mean(struct evidence *e);
 
 /* Moves those numbers of kernels in x (outer) that nobody set to a good start:
  * see start_kernels.c. */

@@ -56,9 +56,9 @@ static int try_prior(const struct function *f, const struct gp_prior *prior,
     struct gp_root root;
     struct gp_posterior q = {0};
     int status = gp_root_init(&root, prior);
-    if (!status) status = gp_posterior_init(&q, &root);
-    if (!status) status = gp_posterior_update(&q, &f->h);
-    *value = status ? -INFINITY : gp_posterior_evidence(&q, &f->h);
+    if (!status) status = gp_posterior_init(&q, &root, false);
+    if (!status) status = gp_posterior_update(&q, &f->data.h);
+    *value = status ? -INFINITY : gp_posterior_evidence(&q, &f->data.h);
     gp_posterior_free(&q);
     gp_root_free(&root);
     return status == GSV_NO_MEMORY ? status : 0;
@@ -74,7 +74,7 @@ static int try_function(const struct lattice *t, const struct function *f,
     double bend = 0.0, best = -INFINITY, value;
     int status = 0;
     for (size_t j = 0; j < t->e->sites.count; j++)
-        bend += f->factor[j];
+        bend += f->data.factor[j];
     double unit = bend > 0.0 ? sqrt(t->squares / bend) : 1.0;
     struct choice a = choices(t, s->amplitude + f->output, unit), p = {0};
     if (f->F) p = choices(t, s->polynomial_amplitude + f->output, unit);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/quadrature.h"
 #include "sde/gp_rows.h"
 
 struct gp_prior gp_prior_of(const gsv_model *m, size_t gp, size_t output)
@@ -136,19 +137,19 @@ static int slope_outside(const gsv_model *m, node what, const struct points *in,
 }
 
 int gp_slope(const gsv_model *m, node what, const struct points *in, size_t gp,
-             size_t output, const struct gp_rows *r, double *slope)
+             size_t output, const double *sum, double *slope)
 {
     size_t size = graph_size(m->spec->graph, what), P = in->P;
     bool all = true;
     int status = slope_of(m, what, in, gp, output, slope);
     for (size_t j = 0; j < P; j++)
-        all = all && r->sum[j] > INSIDE;
+        all = all && sum[j] > INSIDE;
     if (all || status) return status;
     double *other = NEW(double, size *P);
     if (!other) return GSV_NO_MEMORY;
     status = slope_outside(m, what, in, gp, output, other);
     for (size_t i = 0; !status && i < size * P; i++)
-        if (!(r->sum[i % P] > INSIDE)) slope[i] = other[i];
+        if (!(sum[i % P] > INSIDE)) slope[i] = other[i];
     mem_free(other);
     return status;
 }
@@ -169,63 +170,98 @@ static int choose_gaps(struct gp_sites *s, bool tracks, size_t groups,
         used[group[i]] = true;
     for (size_t i = 0, number = 0; i < s->gaps.count; i++) {
         if (i && (!tracks || gap[i].track != gap[i - 1].track)) number++;
-        if (used[number]) s->gap[s->count++] = i;
+        if (used[number]) s->gap[s->gap_count++] = i;
     }
     mem_free(used);
     return 0;
 }
 
+static int choose_times(struct gp_sites *s, size_t times)
+{
+    s->times = times ? times : 1;
+    s->share = NEW(double, s->times);
+    s->part = NEW(double, s->times);
+    if (!s->share || !s->part) return GSV_NO_MEMORY;
+    if (times) quadrature_interval(times, s->share, s->part);
+    else s->part[0] = 1.0;
+    return 0;
+}
+
+/* The rows of (rows, n) at this place to the inputs of a time. */
+static void read_inputs(struct gp_sites *s, const struct gap *gap, double time,
+                        bool end, double *input, double *slope, size_t n)
+{
+    if (s->m->spec->inputs)
+        gap_inputs(&s->gaps, gap->track, time, end, input, slope, n);
+}
+
 static void read_gaps(struct gp_sites *s)
 {
-    size_t P = s->count, n = 2 * P;
-    bool inputs = s->m->spec->inputs > 0;
-    for (size_t j = 0; j < P; j++) {
-        const struct gap *gap = &s->gaps.gap[s->gap[j]];
-        gap_ends(&s->gaps, gap, s->end + 2 * j, n);
-        s->at_time[j] = gap->start + s->share * gap->length;
-        if (inputs)
-            gap_inputs(&s->gaps, gap->track, s->at_time[j], false,
-                       s->at_input + j, s->at_slope + j, P);
+    size_t P = s->count, n = 2 * s->gap_count;
+    for (size_t g = 0; g < s->gap_count; g++) {
+        const struct gap *gap = &s->gaps.gap[s->gap[g]];
+        gap_ends(&s->gaps, gap, s->end + 2 * g, n);
         for (size_t i = 0; i < 2; i++) {
-            s->time[2 * j + i] = i ? gap->start + gap->length : gap->start;
-            if (inputs)
-                gap_inputs(&s->gaps, gap->track, s->time[2 * j + i], i,
-                           s->input + 2 * j + i, s->slope + 2 * j + i, n);
+            size_t j = 2 * g + i;
+            s->time[j] = i ? gap->start + gap->length : gap->start;
+            read_inputs(s, gap, s->time[j], i, s->input + j, s->slope + j, n);
+        }
+        for (size_t t = 0; t < s->times; t++) {
+            size_t j = g * s->times + t;
+            s->at_time[j] = gap->start + s->share[t] * gap->length;
+            s->length[j] = s->part[t] * gap->length;
+            read_inputs(s, gap, s->at_time[j], false, s->at_input + j,
+                        s->at_slope + j, P);
         }
     }
 }
 
 int gp_sites_init(struct gp_sites *s, const gsv_model *m, const gsv_series *d,
-                  double share, bool tracks, size_t groups, const size_t *group)
+                  size_t times, bool tracks, size_t groups, const size_t *group)
 {
-    *s = (struct gp_sites){.m = m, .share = share};
+    *s = (struct gp_sites){.m = m};
     int status = gaps_init(&s->gaps, m, d);
     if (!status) status = choose_gaps(s, tracks, groups, group);
+    if (!status) status = choose_times(s, times);
     if (status) return status;
-    size_t P = s->count, dim = m->spec->dim, inputs = m->spec->inputs;
-    double **part[] = {&s->end,      &s->state,    &s->unit,    &s->time,
-                       &s->input,    &s->slope,    &s->at_time, &s->at_input,
-                       &s->at_slope, &s->argument, &s->drift};
-    size_t size[] = {2 * dim * P,    2 * dim * P,    dim * P, 2 * P,
-                     2 * inputs * P, 2 * inputs * P, P,       inputs * P,
-                     inputs * P,     GRID_AXES * P,  dim * P};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        if (!(*part[i] = NEW(double, size[i]))) return GSV_NO_MEMORY;
+    size_t n = 2 * s->gap_count, P = s->count = s->gap_count * s->times;
+    size_t dim = m->spec->dim, inputs = m->spec->inputs, gps = m->spec->gps;
+    const struct {
+        double **part;
+        size_t size;
+    } lay[] = {{&s->end, dim * n},
+               {&s->state, dim * n},
+               {&s->time, n},
+               {&s->input, inputs * n},
+               {&s->slope, inputs * n},
+               {&s->unit, dim * P},
+               {&s->length, P},
+               {&s->at_time, P},
+               {&s->at_input, inputs * P},
+               {&s->at_slope, inputs * P},
+               {&s->argument, gps * GRID_AXES * P},
+               {&s->sum, gps * P},
+               {&s->room, 2 * dim * P}};
+    for (size_t i = 0; i < sizeof lay / sizeof *lay; i++)
+        if (!(*lay[i].part = NEW(double, lay[i].size))) return GSV_NO_MEMORY;
     read_gaps(s);
     return gp_sites_place(s, m);
 }
 
 void gp_sites_free(struct gp_sites *s)
 {
-    double *part[] = {s->end,      s->state,    s->unit,    s->time,
-                      s->input,    s->slope,    s->at_time, s->at_input,
-                      s->at_slope, s->argument, s->drift};
+    double *part[] = {s->end,      s->state,   s->time,     s->input,
+                      s->slope,    s->share,   s->part,     s->unit,
+                      s->length,   s->at_time, s->at_input, s->at_slope,
+                      s->argument, s->sum,     s->room};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         mem_free(part[i]);
     mem_free(s->gap);
     gaps_free(&s->gaps);
     *s = (struct gp_sites){0};
 }
+
+/* --- Points --------------------------------------------------------------- */
 
 static struct points points_of(const struct gp_sites *s, const double *state)
 {
@@ -238,16 +274,17 @@ static struct points points_of(const struct gp_sites *s, const double *state)
 
 int gp_sites_place(struct gp_sites *s, const gsv_model *m)
 {
-    size_t P = s->count;
-    struct points ends = {.P = 2 * P,
+    size_t n = s->gap_count, T = s->times;
+    struct points ends = {.P = 2 * n,
                           .state = s->end,
                           .time = s->time,
                           .input = s->input,
                           .slope = s->slope};
     int status = model_evaluate(m, m->unit_state, &ends, true, s->state);
-    for (size_t i = 0; !status && i < m->spec->dim * P; i++)
-        s->unit[i] =
-            (1.0 - s->share) * s->state[2 * i] + s->share * s->state[2 * i + 1];
+    for (size_t i = 0; !status && i < m->spec->dim * n; i++)
+        for (size_t t = 0; t < T; t++)
+            s->unit[i * T + t] = (1.0 - s->share[t]) * s->state[2 * i] +
+                                 s->share[t] * s->state[2 * i + 1];
     return status;
 }
 
@@ -255,42 +292,101 @@ int gp_sites_squares(struct gp_sites *s, const gsv_model *m, double *squares)
 {
     int status = gp_sites_place(s, m);
     *squares = 0.0;
-    for (size_t i = 0; !status && i < m->spec->dim * s->count; i++) {
+    for (size_t i = 0; !status && i < m->spec->dim * s->gap_count; i++) {
         double dy = s->state[2 * i + 1] - s->state[2 * i];
-        *squares += dy * dy / s->gaps.gap[s->gap[i % s->count]].length;
+        *squares += dy * dy / s->gaps.gap[s->gap[i % s->gap_count]].length;
     }
     return status;
 }
 
-int gp_sites_rows(struct gp_sites *s, const gsv_model *m, size_t gp,
-                  struct gp_rows *r)
+/* --- Rows, a block at a time ---------------------------------------------- */
+
+/* Numbers of all rows of a block. */
+enum { BLOCK_NUMBERS = 1 << 20 };
+
+static size_t block_size(const gsv_model *m, size_t gp)
+{
+    return BLOCK_NUMBERS >> 2 * m->spec->graph->gp[gp].axes;
+}
+
+/* Those of the points from the first on, at most `most`. */
+static int rows_of(const struct gp_sites *s, const gsv_model *m, size_t gp,
+                   size_t first, size_t most, struct gp_rows *r)
+{
+    size_t axes = m->spec->graph->gp[gp].axes, left = s->count - first;
+    size_t n = left < most ? left : most;
+    const double *from = s->argument + gp * GRID_AXES * s->count + first;
+    double *argument = NEW(double, axes *n);
+    *r = (struct gp_rows){0};
+    if (!argument) return GSV_NO_MEMORY;
+    for (size_t k = 0; k < axes; k++)
+        memcpy(argument + k * n, from + k * s->count, n * sizeof *argument);
+    int status = gp_rows_init(r, m, gp, n, argument);
+    mem_free(argument);
+    return status;
+}
+
+static int add_up(struct gp_sites *s, const gsv_model *m, size_t gp)
+{
+    int status = 0;
+    size_t block = block_size(m, gp);
+    for (size_t j = 0; j < s->count && !status; j += block) {
+        struct gp_rows r;
+        status = rows_of(s, m, gp, j, block, &r);
+        if (!status)
+            memcpy(s->sum + gp * s->count + j, r.sum,
+                   r.points.count * sizeof *r.sum);
+        gp_rows_free(&r);
+    }
+    return status;
+}
+
+int gp_sites_ask(struct gp_sites *s, const gsv_model *m)
 {
     const struct spec *spec = m->spec;
-    double *x = s->state, *z = x + spec->dim * s->count;
+    double *x = s->room, *z = x + spec->dim * s->count;
     struct points at = points_of(s, s->unit);
-    *r = (struct gp_rows){0};
-    int status = model_evaluate(m, m->data_state, &at, true, x);
+    int status = gp_sites_place(s, m);
+    if (!status) status = model_evaluate(m, m->data_state, &at, true, x);
     at = points_of(s, x);
     if (!status) status = model_evaluate(m, spec->state_of_data, &at, true, z);
     at = points_of(s, z);
-    if (!status)
-        status =
-            model_evaluate(m, spec->gp[gp].argument, &at, true, s->argument);
-    return status ? status : gp_rows_init(r, m, gp, s->count, s->argument);
+    for (size_t gp = 0; !status && gp < spec->gps; gp++) {
+        status = model_evaluate(m, spec->gp[gp].argument, &at, true,
+                                s->argument + gp * GRID_AXES * s->count);
+        if (!status) status = add_up(s, m, gp);
+    }
+    return status;
 }
 
 int gp_sites_factor(struct gp_sites *s, const gsv_model *m, size_t gp,
-                    size_t output, const struct gp_rows *r, double *factor)
+                    size_t output, double *factor)
 {
     size_t P = s->count;
+    double *slope = s->room;
     struct points at = points_of(s, s->unit);
-    int status = gp_slope(m, m->unit_drift, &at, gp, output, r, s->drift);
+    int status =
+        gp_slope(m, m->unit_drift, &at, gp, output, s->sum + gp * P, slope);
     for (size_t j = 0; !status && j < P; j++) {
         double square = 0.0;
         for (size_t i = 0; i < m->spec->dim; i++)
-            square += s->drift[i * P + j] * s->drift[i * P + j];
-        factor[j] = s->gaps.gap[s->gap[j]].length * square;
+            square += slope[i * P + j] * slope[i * P + j];
+        factor[j] = s->length[j] * square;
         if (!isfinite(factor[j])) factor[j] = 0.0;
+    }
+    return status;
+}
+
+int gp_sites_add(const struct gp_sites *s, const gsv_model *m, size_t gp,
+                 const double *factor, struct gp_information *h)
+{
+    int status = 0;
+    size_t block = block_size(m, gp);
+    for (size_t j = 0; j < s->count && !status; j += block) {
+        struct gp_rows r;
+        status = rows_of(s, m, gp, j, block, &r);
+        if (!status) gp_information_add(h, &r.points, factor + j);
+        gp_rows_free(&r);
     }
     return status;
 }

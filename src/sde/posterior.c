@@ -139,7 +139,7 @@ static int function_init(struct function *f, const gsv_model *m,
     int status = gp_root_init(&f->root, &prior);
     if (!status) status = gp_information_init(&f->h, &prior);
     if (!status && fill(&f->h, t)) status = damaged("the model", t->name);
-    if (!status) status = gp_posterior_init(&f->q, &f->root);
+    if (!status) status = gp_posterior_init(&f->q, &f->root, false);
     return status ? status : gp_posterior_update(&f->q, &f->h);
 }
 
@@ -229,7 +229,7 @@ static int add_variance(struct function *f, const gsv_model *m, struct seen *s,
             model_evaluate(m, spec->gp[f->gp].argument, &at, true, s->argument);
     if (!status) status = gp_rows_init(&rows, m, f->gp, n, s->argument);
     if (!status)
-        status = gp_slope(m, m->data_drift, &s->in, f->gp, f->output, &rows,
+        status = gp_slope(m, m->data_drift, &s->in, f->gp, f->output, rows.sum,
                           s->slope);
     if (!status) gp_posterior_at(&f->q, &rows.points, s->mean, s->sd);
     for (size_t i = 0; !status && i < spec->dim * n; i++) {
