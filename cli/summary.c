@@ -23,7 +23,7 @@ static size_t keep_estimated(const gsv_record *r, struct number *list, size_t n)
 static double correlation(const gsv_record *r, const struct number *a,
                           const struct number *b)
 {
-    return r->correlation[a->at * r->values + b->at];
+    return gsv_record_correlation(r, a->at, b->at);
 }
 
 /* The names that stand above the columns are cut to their width. */

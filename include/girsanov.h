@@ -573,7 +573,9 @@ typedef struct gsv_record {
     size_t values;
     double *error_of;    /* (values) standard errors; NaN where none     */
     double *low, *high;  /* (values) 95 % intervals; NaN where none      */
-    double *correlation; /* (values, values), NaN where none, or NULL    */
+    size_t estimates;    /* values with correlations, 0 where none       */
+    size_t *estimate;    /* (estimates) their places among values        */
+    double *correlation; /* (estimates, estimates), or NULL              */
     char *warning;       /* what is not to be trusted, a line each, or "" */
     /* With gibbs, values are posterior means, error_of deviations, low and high
      * 2.5 and 97.5 % of the draws; else 0 and NULL. */
@@ -621,6 +623,9 @@ int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
 
 /* Of a model that was fitted, or read from a fit; else NULL. */
 const gsv_record *gsv_model_record(const gsv_model *m);
+
+/* The correlation of two values' estimates; NaN where there is none. */
+double gsv_record_correlation(const gsv_record *r, size_t a, size_t b);
 
 /* The draws of a gibbs fit, which a file does not keep. */
 typedef struct gsv_draws {

@@ -85,7 +85,9 @@ def check_record(tensors, texts):
         assert (name in tensors) == (record["errors"] != "none"), name
         assert name not in tensors or tensors[name].shape == (size,), name
     if "@correlation" in tensors:
-        assert tensors["@correlation"].shape == (size, size)
+        k = tensors["@estimate"].shape[0]
+        assert (tensors["@estimate"] < size).all()
+        assert tensors["@correlation"].shape == (k, k)
     return record
 
 

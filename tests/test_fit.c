@@ -53,12 +53,12 @@ static void expect_peak(const gsv_model *m, const struct learn_peak *q,
         assert_true(r->low[v] < value[v] && value[v] < r->high[v]);
         for (size_t j = 0; j < q->n; j++) {
             double other = sqrt(q->cov[j * q->n + j]);
-            double found = r->correlation[v * r->values + place[j]];
+            double found = gsv_record_correlation(r, v, place[j]);
             assert_near(found, q->cov[i * q->n + j] / (error * other),
                         allowed.share);
-            assert_near(found, r->correlation[place[j] * r->values + v], 0.0);
+            assert_near(found, gsv_record_correlation(r, place[j], v), 0.0);
         }
-        assert_near(r->correlation[v * r->values + v], 1.0, 1e-12);
+        assert_near(gsv_record_correlation(r, v, v), 1.0, 1e-12);
     }
     /* The last estimate is exact, at a point so close to the maximum. */
     assert_near(r->loglik, q->value,
@@ -288,7 +288,8 @@ static void expect_linear(const gsv_fit_options *o, size_t rows, double h,
     const gsv_record *r = fit_must(m, s, o);
     expect_peak(m, &q, LINEAR_PLACE, allowed);
     assert_int_equal(r->free, 7);
-    assert_true(isnan(r->error_of[5]) && isnan(r->correlation[5 * 8 + 5]));
+    assert_true(isnan(r->error_of[5]) &&
+                isnan(gsv_record_correlation(r, 5, 5)));
     gsv_series_free(s);
     gsv_model_free(m);
 }

@@ -51,8 +51,12 @@ static void expect_same_record(const gsv_record *p, const gsv_record *q)
     assert_true(same_bits(n, p->low, q->low));
     assert_true(same_bits(n, p->high, q->high));
     assert_int_equal(!p->correlation, !q->correlation);
+    size_t k = p->estimates;
+    assert_int_equal(k, q->estimates);
+    for (size_t i = 0; i < k; i++)
+        assert_int_equal(p->estimate[i], q->estimate[i]);
     if (p->correlation)
-        assert_true(same_bits(n * n, p->correlation, q->correlation));
+        assert_true(same_bits(k * k, p->correlation, q->correlation));
     assert_true(p->points > 0 && p->points == q->points);
     assert_true(same_bits(GSV_CURVES * p->points, p->curve, q->curve));
 }

@@ -109,7 +109,7 @@ static void errors__are_the_evidences_curvature(void **state)
      * for log p, and over a whole one 3.3 %, about four times as much. */
     for (size_t i = 0; i < 2; i++)
         assert_near(r->error_of[at[i]], error[i], 0.012 * error[i]);
-    assert_near(r->correlation[at[0] * r->values + at[1]],
+    assert_near(gsv_record_correlation(r, at[0], at[1]),
                 -H[1] / sqrt(H[0] * H[3]), 0.01);
     gsv_series_free(s);
     gsv_model_free(m);

@@ -565,6 +565,8 @@ class gsv_record(Structure):
         ('error_of', POINTER(c_double)),
         ('low', POINTER(c_double)),
         ('high', POINTER(c_double)),
+        ('estimates', c_size_t),
+        ('estimate', POINTER(c_size_t)),
         ('correlation', POINTER(c_double)),
         ('warning', c_char_p),
         ('chains', c_size_t),
@@ -586,7 +588,8 @@ class gsv_record(Structure):
         'error_of': ('values',),
         'low': ('values',),
         'high': ('values',),
-        'correlation': ('values', 'values'),
+        'estimate': ('estimates',),
+        'correlation': ('estimates', 'estimates'),
         'posterior': ('GSV_POSTERIORS', 'values'),
         'curve': ('GSV_CURVES', 'points'),
     }
@@ -915,6 +918,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_model_record': (
         POINTER(gsv_record), [c_void_p]),
+    'gsv_record_correlation': (
+        c_double, [POINTER(gsv_record), c_size_t, c_size_t]),
     'gsv_model_draws': (
         POINTER(gsv_draws), [c_void_p]),
     'gsv_model_has_posterior': (

@@ -58,7 +58,7 @@ static void note_correlations(const gsv_draws *d, gsv_record *r)
     size_t all = d->chains * d->draws;
     for (size_t i = 0; i < d->numbers; i++)
         for (size_t j = 0; j < d->numbers; j++)
-            r->correlation[d->place[i] * r->values + d->place[j]] =
+            r->correlation[i * d->numbers + j] =
                 i == j
                     ? 1.0
                     : correlation(all, d->value + i * all, d->value + j * all);
@@ -130,13 +130,12 @@ int posterior_note(const struct learner *l, const gsv_draws *d, gsv_record *r)
     r->warmup = l->o->warmup;
     r->aic = r->bic = NAN; /* they are of a maximum */
     r->posterior = NEW(double, GSV_POSTERIORS *n);
-    r->correlation = NEW(double, n *n);
-    if (!r->posterior || !r->correlation) return GSV_NO_MEMORY;
+    if (!r->posterior) return GSV_NO_MEMORY;
+    int status = fit_record_correlate(r, d->numbers, d->place);
+    if (status) return status;
     for (size_t i = 0; i < GSV_POSTERIORS * n; i++)
         r->posterior[i] = NAN;
-    for (size_t i = 0; i < n * n; i++)
-        r->correlation[i] = NAN;
     note_correlations(d, r);
-    int status = warn_of_steps(l, r);
+    status = warn_of_steps(l, r);
     return status ? status : note_numbers(d, r);
 }

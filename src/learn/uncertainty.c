@@ -61,11 +61,13 @@ static int make_sandwich(struct information *a)
 static int note_errors(const struct information *a, gsv_record *r)
 {
     const gsv_model *m = a->l->m;
-    size_t n = a->n, values = r->values;
-    r->correlation = NEW(double, values *values);
-    if (!r->correlation) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < values * values; i++)
-        r->correlation[i] = NAN;
+    size_t n = a->n, *value = NEW(size_t, n);
+    if (!value) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        value[i] = a->l->value[a->place[i]];
+    int status = fit_record_correlate(r, n, value);
+    mem_free(value);
+    if (status) return status;
     theta_slopes(m, a->up);
     for (size_t i = 0; i < n; i++) {
         size_t at = a->place[i], v = a->l->value[at];
@@ -78,9 +80,8 @@ static int note_errors(const struct information *a, gsv_record *r)
         for (size_t j = 0; j < n; j++) {
             size_t to = a->place[j];
             double sign = a->up[at] * a->up[to] < 0.0 ? -1.0 : 1.0;
-            r->correlation[v * values + a->l->value[to]] =
-                sign * a->V[i * n + j] /
-                sqrt(a->V[i * n + i] * a->V[j * n + j]);
+            r->correlation[i * n + j] = sign * a->V[i * n + j] /
+                                        sqrt(a->V[i * n + i] * a->V[j * n + j]);
         }
     }
     return 0;

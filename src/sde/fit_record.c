@@ -49,10 +49,37 @@ void fit_record_free(gsv_record *r)
     mem_free(r->error_of);
     mem_free(r->low);
     mem_free(r->high);
+    mem_free(r->estimate);
     mem_free(r->correlation);
     mem_free(r->posterior);
     mem_free(r->curve);
     mem_free(r);
+}
+
+int fit_record_correlate(gsv_record *r, size_t n, const size_t *value)
+{
+    r->estimate = NEW(size_t, n);
+    r->correlation = NEW(double, n *n);
+    if (!r->estimate || !r->correlation) return GSV_NO_MEMORY;
+    memcpy(r->estimate, value, n * sizeof *value);
+    r->estimates = n;
+    return 0;
+}
+
+/* Where a value stands among the estimates; their number: nowhere. */
+static size_t find_estimate(const gsv_record *r, size_t value)
+{
+    size_t i = 0;
+    while (i < r->estimates && r->estimate[i] != value)
+        i++;
+    return i;
+}
+
+double gsv_record_correlation(const gsv_record *r, size_t a, size_t b)
+{
+    size_t i = find_estimate(r, a), j = find_estimate(r, b);
+    if (i == r->estimates || j == r->estimates) return NAN;
+    return r->correlation[i * r->estimates + j];
 }
 
 gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
@@ -231,6 +258,21 @@ static int put_text(const gsv_record *r, struct tensors *t)
     return status;
 }
 
+static int put_correlation(const gsv_record *r, struct tensors *t)
+{
+    size_t n = r->estimates;
+    double *place = NEW(double, n);
+    if (!place) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        place[i] = (double)r->estimate[i];
+    int status = tensors_add(t, "@estimate", 1, &n, place);
+    if (!status)
+        status =
+            tensors_add(t, "@correlation", 2, (size_t[]){n, n}, r->correlation);
+    mem_free(place);
+    return status;
+}
+
 int fit_record_put(const gsv_record *r, struct tensors *t)
 {
     size_t n = r->values;
@@ -245,9 +287,7 @@ int fit_record_put(const gsv_record *r, struct tensors *t)
     status = tensors_add(t, "@stderr", 1, &n, r->error_of);
     if (!status) status = tensors_add(t, "@low", 1, &n, r->low);
     if (!status) status = tensors_add(t, "@high", 1, &n, r->high);
-    if (!status && r->correlation)
-        status =
-            tensors_add(t, "@correlation", 2, (size_t[]){n, n}, r->correlation);
+    if (!status && r->correlation) status = put_correlation(r, t);
     if (!status && r->posterior)
         status = tensors_add(t, "@posterior", 2, (size_t[]){GSV_POSTERIORS, n},
                              r->posterior);
@@ -310,6 +350,32 @@ static int take_curve(const struct tensors *t, const char *path, gsv_record *r)
     return take_array(t, "@curve", from->count, path, r->curve);
 }
 
+/* Their places are whole numbers below that of values. */
+static int take_correlation(const struct tensors *t, const char *path,
+                            gsv_record *r)
+{
+    const struct tensor *at = tensors_find(t, "@estimate");
+    size_t n = at ? at->count : 0;
+    if (!at && !tensors_find(t, "@correlation")) return 0;
+    size_t *value = NEW(size_t, n);
+    int status = value ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; i < n && !status; i++) {
+        double place = at->value[i];
+        if (!(place >= 0.0 && place < (double)r->values) ||
+            floor(place) != place)
+            status = fail(GSV_BAD_INPUT,
+                          "%s is damaged: '@estimate' has %g, which is no "
+                          "place of a value",
+                          path, place);
+        else value[i] = (size_t)place;
+    }
+    if (!status) status = fit_record_correlate(r, n, value);
+    if (!status)
+        status = take_array(t, "@correlation", n * n, path, r->correlation);
+    mem_free(value);
+    return status;
+}
+
 int fit_record_take(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **record)
 {
@@ -327,12 +393,7 @@ int fit_record_take(const gsv_model *m, const struct tensors *t,
     if (!status) status = take_array(t, "@stderr", n, path, r->error_of);
     if (!status) status = take_array(t, "@low", n, path, r->low);
     if (!status) status = take_array(t, "@high", n, path, r->high);
-    if (!status && tensors_find(t, "@correlation")) {
-        r->correlation = NEW(double, n *n);
-        status = r->correlation ? take_array(t, "@correlation", n * n, path,
-                                             r->correlation)
-                                : GSV_NO_MEMORY;
-    }
+    if (!status) status = take_correlation(t, path, r);
     if (!status && tensors_find(t, "@posterior")) {
         r->posterior = NEW(double, GSV_POSTERIORS *n);
         status = r->posterior ? take_array(t, "@posterior", GSV_POSTERIORS * n,

@@ -9,6 +9,9 @@
 gsv_record *fit_record_new(const gsv_model *m);
 void fit_record_free(gsv_record *r);
 
+/* Makes room for the correlations of n values; all are 0. */
+int fit_record_correlate(gsv_record *r, size_t n, const size_t *value);
+
 /* Adds lines to the record's warnings. */
 int fit_record_warn(gsv_record *r, const char *lines);
 

@@ -35,7 +35,7 @@ static void set_covariance(struct estimates *e, const gsv_record *r)
         for (size_t j = 0; j < e->n; j++) {
             size_t a = e->at[i], b = e->at[j];
             size_t v = e->place[a], w = e->place[b];
-            double c = r->correlation[v * r->values + w];
+            double c = gsv_record_correlation(r, v, w);
             e->L[i * e->n + j] = (i == j ? 1.0 : c) * r->error_of[v] *
                                  r->error_of[w] / (e->slope[a] * e->slope[b]);
         }
