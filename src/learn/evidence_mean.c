@@ -19,7 +19,7 @@ enum { STEPS = 30, TRIES = 7, FRESH = 6 };
 /* In nats: less is not worth another look, and taken as given. References that
  * follow are chosen gap by gap, and the gradient jumps with them: where little
  * is to be gained and steps no longer make it much less, that is why. */
-static const double WORTH = 1e-6, WORTH_FOLLOWING = 1e-5, WORTH_HELD = 1e-3;
+static const double WORTH = 1e-6, WORTH_MOVING = 1e-5;
 static const double LITTLE = 1e-3, MUCH_LESS = 0.3;
 
 /* --- Functions in theta -------------------------------------------------- */
@@ -216,22 +216,17 @@ static int step(struct evidence *e, double gain, bool *moved)
     return 0;
 }
 
-static double worth(const struct evidence *e)
-{
-    if (e->all.options.reference == GSV_REFERENCE_BROWNIAN) return WORTH;
-    return e->all.guide ? WORTH_HELD : WORTH_FOLLOWING;
-}
-
 int evidence_mean(struct evidence *e)
 {
-    double gain = 0.0;
-    bool moved = true;
+    bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
+    double gain = 0.0, worth = still ? WORTH : WORTH_MOVING;
+    bool moved = true, follows = !still && !e->all.guide;
     int status = look(e);
     for (int i = 0; !status && moved && i < STEPS; i++) {
         double last = i ? gain : INFINITY;
         status = aim(e, i, &gain);
-        bool stuck = gain < LITTLE && gain > MUCH_LESS * last;
-        if (status || stuck || !(gain > worth(e))) break;
+        bool stuck = follows && gain < LITTLE && gain > MUCH_LESS * last;
+        if (status || stuck || !(gain > worth)) break;
         status = step(e, gain, &moved);
     }
     if (!status && !e->looked) status = look(e);
