@@ -10,6 +10,8 @@ struct gram {
     const struct gp_root *root;
     struct kron right;      /* R, or with a slope in it               */
     double *stage[GP_AXES]; /* (7 n_0, .., 7 n_i-1, k_i, .., k_D-1)   */
+    double *busy;           /* (7 n_0, .., 7 n_D-2) 1 where H is not 0 */
+    double *packed;         /* the last axis' stage where it is busy  */
     double *z;
     void (*use)(void *context, size_t row, const double *values);
     void *context;
@@ -50,7 +52,8 @@ static size_t z_size(const struct gp_root *r)
 
 size_t gp_gram_room(const struct gp_root *r)
 {
-    size_t all = z_size(r);
+    size_t last = r->R.axes - 1;
+    size_t all = z_size(r) + size_before(r, last) + stage_size(r, last);
     for (size_t i = 0; i < r->R.axes; i++)
         all += stage_size(r, i);
     return all;
@@ -75,6 +78,39 @@ FAST static void gather(size_t n, size_t k, size_t after, const double *left,
     }
 }
 
+static double is_busy(size_t n, const double *H)
+{
+    for (size_t i = 0; i < n; i++)
+        if (H[i] != 0.0) return 1.0;
+    return 0.0;
+}
+
+/* The stage (before, k) of the last axis. H (before, n, 7) itself is read here,
+ * which takes most of the time: what is 0 is left out, since data are near few
+ * of the nodes of several axes. */
+static void contract_last(const struct gram *g, size_t j, const double *H)
+{
+    const struct kron *R = &g->root->R;
+    size_t axis = R->axes - 1, n = R->rows[axis], k = R->columns[axis];
+    size_t before = size_before(g->root, axis), rows = 0;
+    const double *left = R->factor[axis] + j;
+    for (size_t i = 0; i < before; i++)
+        if (g->busy[i] > 0.0)
+            gather(n, k, 1, left, H + i * n * GP_BAND, g->z + n * rows++);
+    linalg_product(rows, n, k, g->z, false, g->right.factor[axis], false,
+                   g->packed);
+    double *out = g->stage[axis];
+    const double *from = g->packed;
+    for (size_t i = 0; i < before; i++, out += k) {
+        if (g->busy[i] > 0.0) {
+            memcpy(out, from, k * sizeof *out);
+            from += k;
+        } else {
+            memset(out, 0, k * sizeof *out);
+        }
+    }
+}
+
 /* The stage (before, k, after) of an axis from A (before, n, 7, after). */
 static void contract(const struct gram *g, size_t axis, size_t j,
                      const double *A)
@@ -85,10 +121,8 @@ static void contract(const struct gram *g, size_t axis, size_t j,
     size_t after = size_after(g->root, axis);
     const double *left = R->factor[axis] + j, *right = g->right.factor[axis];
     double *out = g->stage[axis];
-    if (after == 1) {
-        for (size_t i = 0; i < before; i++)
-            gather(n, k, 1, left, A + i * n * GP_BAND, g->z + i * n);
-        linalg_product(before, n, k, g->z, false, right, false, out);
+    if (axis + 1 == R->axes) {
+        contract_last(g, j, A);
         return;
     }
     for (size_t i = 0; i < before; i++) {
@@ -126,6 +160,12 @@ void gp_gram_rows(const struct gp_root *r, const struct gp_information *H,
         g.stage[i] = room;
         room += stage_size(r, i);
     }
-    g.z = room;
+    size_t last = r->R.axes - 1, before = size_before(r, last);
+    size_t block = GP_BAND * r->R.rows[last];
+    g.busy = room;
+    g.packed = g.busy + before;
+    g.z = g.packed + stage_size(r, last);
+    for (size_t i = 0; i < before; i++)
+        g.busy[i] = is_busy(block, H->stencil + i * block);
     descend(&g, r->R.axes - 1, 0, H->stencil);
 }
