@@ -693,8 +693,12 @@ def report__takes_no_markup_from_anywhere(place):
 ALL = [value for name, value in list(globals().items()) if "__" in name[1:-1]
        and callable(value) and not name.startswith("_")]
 
-# Minutes under a sanitizer, which sees the same code in other checks.
+# Minutes under a sanitizer, which sees the same code in other checks, or in
+# test_spec, test_csv and test_loglik_bits without starting a command each time.
 LONG = [help__examples_run, report__is_one_sound_page,
         report__takes_no_markup_from_anywhere,
         fit__interrupted_goes_on_to_the_same_fit,
-        fit__killed_leaves_a_whole_checkpoint]
+        fit__killed_leaves_a_whole_checkpoint,
+        sde__broken_models_give_one_message,
+        csv__broken_files_give_one_message,
+        loglik__json_is_the_same_on_any_number_of_threads]
