@@ -33,6 +33,9 @@ struct score {
 int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
 
+/* Whether an objective is a regression: see match.c. */
+bool objective_matches(enum gsv_objective objective);
+
 /* How the paths of a squared error are simulated: scheme and objective are the
  * fit's, everything else the estimator's. */
 struct integrate_options objective_integrates(const gsv_fit_options *o,

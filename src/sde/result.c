@@ -133,7 +133,8 @@ static void count_work(const struct estimate *e, gsv_result *r)
     if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
     r->steps = e->longest;
     r->paths = e->K;
-    r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
+    r->memory =
+        e->threads * (e->capacity * point + scratch_bytes(&e->scratch[0]));
 }
 
 /* No path of a bridged model stayed where its noise is a noise: with its own
