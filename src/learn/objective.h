@@ -6,7 +6,7 @@
 #define LEARN_OBJECTIVE_H
 
 #include "integrate/integrate.h"
-#include "sde/observer.h"
+#include "observe/observer.h"
 #include "sde/result.h"
 
 struct objective {
