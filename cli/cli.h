@@ -250,6 +250,9 @@ extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[],
 const char *references_used(const gsv_result *r, char room[120]);
 const char *forms_used(const gsv_result *r, char room[120]);
 
+/* The value, its errors and how far to trust it. */
+void json_estimate(const gsv_result *r, json_t *j);
+
 /* Notes on standard error: paths that were rounded up, a tolerance that was
  * not reached. */
 void say_effort(const gsv_options *o, const gsv_result *r);

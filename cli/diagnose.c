@@ -190,12 +190,7 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
     json_t *j = json_object(), *gaps = json_array();
     for (size_t i = 0; i < r->groups; i++)
         json_array_append_new(gaps, gap_json(s, &r->gap[i]));
-    json_object_set_new(j, "loglik", json_number(r->loglik));
-    json_object_set_new(j, "stderr", json_number(r->error));
-    json_object_set_new(j, "discretisation", json_number(r->discretisation));
-    json_object_set_new(j, "ess_min", json_number(r->ess_min));
-    json_object_set_new(j, "khat_max", json_number(r->khat_max));
-    json_object_set_new(j, "log_bias", json_number(r->log_bias));
+    json_estimate(r, j);
     json_object_set_new(j, "paths", json_count(r->paths));
     json_object_set_new(j, "steps", json_count(r->steps));
     if (o->tolerance > 0.0)

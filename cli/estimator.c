@@ -109,3 +109,13 @@ void say_effort(const gsv_options *o, const gsv_result *r)
                 "%zu steps\n",
                 r->paths, r->steps);
 }
+
+void json_estimate(const gsv_result *r, json_t *j)
+{
+    json_object_set_new(j, "loglik", json_number(r->loglik));
+    json_object_set_new(j, "stderr", json_number(r->error));
+    json_object_set_new(j, "discretisation", json_number(r->discretisation));
+    json_object_set_new(j, "ess_min", json_number(r->ess_min));
+    json_object_set_new(j, "khat_max", json_number(r->khat_max));
+    json_object_set_new(j, "log_bias", json_number(r->log_bias));
+}

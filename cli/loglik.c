@@ -10,12 +10,7 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
 {
     char text[120];
     json_t *j = json_object();
-    json_object_set_new(j, "loglik", json_number(r->loglik));
-    json_object_set_new(j, "stderr", json_number(r->error));
-    json_object_set_new(j, "discretisation", json_number(r->discretisation));
-    json_object_set_new(j, "ess_min", json_number(r->ess_min));
-    json_object_set_new(j, "khat_max", json_number(r->khat_max));
-    json_object_set_new(j, "log_bias", json_number(r->log_bias));
+    json_estimate(r, j);
     json_object_set_new(j, "flagged", json_count(r->flagged));
     json_object_set_new(j, "gaps", json_count(r->gaps));
     json_object_set_new(j, "paths", json_count(r->paths));

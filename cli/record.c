@@ -248,16 +248,18 @@ static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
     return j;
 }
 
-json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
+static void add_data(const gsv_record *r, json_t *j)
 {
-    json_t *j = json_object();
-    double gaps = (double)r->gaps, out = (double)r->heldout_gaps;
-    json_object_set_new(j, "fit", json_string(path));
     json_object_set_new(j, "data", json_string(r->data));
     json_object_set_new(j, "tracks", json_count(r->tracks));
     json_object_set_new(j, "rows", json_count(r->rows));
     json_object_set_new(j, "gaps", json_count(r->gaps));
     json_object_set_new(j, "heldout_gaps", json_count(r->heldout_gaps));
+}
+
+static void add_likelihood(const gsv_record *r, json_t *j)
+{
+    double gaps = (double)r->gaps, out = (double)r->heldout_gaps;
     json_object_set_new(j, "loglik", json_number(r->loglik));
     json_object_set_new(j, "stderr", json_number(r->error));
     json_object_set_new(j, "loglik_per_gap", json_number(r->loglik / gaps));
@@ -269,14 +271,17 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "aic", json_number(r->aic));
     json_object_set_new(j, "bic", json_number(r->bic));
     json_object_set_new(j, "learned", json_count(r->free));
+}
+
+static void add_search(const gsv_record *r, json_t *j)
+{
+    enum gsv_method method =
+        r->chains ? GSV_METHOD_GIBBS : GSV_METHOD_LIKELIHOOD;
     json_object_set_new(j, "paths", json_count(r->paths));
     json_object_set_new(j, "steps", json_count(r->steps));
     json_object_set_new(j, "flagged", json_count(r->flagged));
     json_object_set_new(j, "optimizer", json_string(OPTIMIZERS[r->optimizer]));
-    json_object_set_new(
-        j, "method",
-        json_string(
-            METHODS[r->chains ? GSV_METHOD_GIBBS : GSV_METHOD_LIKELIHOOD]));
+    json_object_set_new(j, "method", json_string(METHODS[method]));
     json_object_set_new(j, "ended", json_string(ENDS[r->ended].word));
     json_object_set_new(j, "iterations", json_count(r->iterations));
     json_object_set_new(j, "restarts", json_count(r->restarts));
@@ -285,16 +290,28 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(
         j, "errors_from",
         json_string(r->chains ? "posterior" : ERRORS[r->errors]));
+}
+
+/* Of an objective that is no likelihood. */
+static void add_objective(const gsv_record *r, json_t *j)
+{
+    bool squared = isnan(r->value);
+    json_object_set_new(j, "objective", json_string(OBJECTIVES[r->objective]));
+    json_object_set_new(j, squared ? "mse" : "objective_value",
+                        json_number(squared ? r->mse : r->value));
+}
+
+json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
+{
+    json_t *j = json_object();
+    json_object_set_new(j, "fit", json_string(path));
+    add_data(r, j);
+    add_likelihood(r, j);
+    add_search(r, j);
     json_object_set_new(j, "warnings", warnings_json(r));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
-    if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) {
-        json_object_set_new(j, "objective",
-                            json_string(OBJECTIVES[r->objective]));
-        bool squared = isnan(r->value);
-        json_object_set_new(j, squared ? "mse" : "objective_value",
-                            json_number(squared ? r->mse : r->value));
-    }
+    if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) add_objective(r, j);
     if (r->posterior) json_object_set_new(j, "posterior", posterior_json(m, r));
     return j;
 }

@@ -78,8 +78,11 @@ void put_commands(const struct report *r);
 /* How many reasons there are not to trust the fit. */
 size_t count_troubles(const struct report *r);
 
-/* --- report_figures.c, report_plots.c: pictures -----------------------------
+/* --- report_figures.c, report_plots.c, report_series.c: pictures -----------
  */
+
+/* Pixels, and pictures above each other. */
+enum { WIDTH = 900, MOST_PANELS = 6 };
 
 /* A picture in the making, as inline SVG in the page's own colours. */
 struct figure {

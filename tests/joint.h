@@ -3,8 +3,8 @@
 #ifndef TESTS_JOINT_H
 #define TESTS_JOINT_H
 
+#include "observe/joint.h"
 #include "observe_exact.h"
-#include "sde/joint.h"
 
 #define OU                                                                     \
     "state x\n param th = 1 > 0, s = 1 > 0, r = 0.1 > 0\n"                     \

@@ -290,4 +290,36 @@ static inline int leave_folder(void **state)
     return chdir("/") == 0 ? rmdir(learn_folder) : -1;
 }
 
+/* --- Short fits ------------------------------------------------------------
+ */
+
+static inline void free_both(gsv_model *m, gsv_series *s)
+{
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* The values that differ from a fresh model's, as a mask. */
+static inline size_t moved(const gsv_model *m, const char *text)
+{
+    gsv_model *fresh = model_of(text);
+    size_t mask = 0, n = gsv_model_values(m);
+    for (size_t i = 0; i < n && i < 8 * sizeof mask; i++)
+        if (!same_bits(1, gsv_model_value(m) + i, gsv_model_value(fresh) + i))
+            mask |= (size_t)1 << i;
+    gsv_model_free(fresh);
+    return mask;
+}
+
+static inline gsv_fit_options short_options(enum gsv_optimizer optimizer)
+{
+    gsv_fit_options o = fit_options();
+    o.optimizer = optimizer;
+    o.iterations = optimizer == GSV_OPTIMIZER_ADAM ? 20 : 0;
+    return o;
+}
+
+static const enum gsv_optimizer LEARN_BOTH[] = {GSV_OPTIMIZER_ADAM,
+                                                GSV_OPTIMIZER_LBFGS};
+
 #endif

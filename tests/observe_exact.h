@@ -6,6 +6,8 @@
 #ifndef TESTS_OBSERVE_EXACT_H
 #define TESTS_OBSERVE_EXACT_H
 
+#include <cblas.h>
+
 #include "exact.h"
 
 /* --- Linear models -------------------------------------------------------- */
@@ -280,13 +282,9 @@ static inline void exact_grid_square(const struct exact_grid *g,
                                      const double *A, double *out)
 {
     size_t N = g->cells;
-    memset(out, 0, N * N * sizeof *out);
-    for (size_t i = 0; i < N; i++)
-        for (size_t k = 0; k < N; k++) {
-            double a = g->width * A[i * N + k];
-            for (size_t j = 0; j <= i; j++)
-                out[i * N + j] += a * A[k * N + j];
-        }
+    int n = (int)N;
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, n, n, g->width, A, n,
+                0.0, out, n);
     for (size_t e = 0; e < N * N; e++)
         if (e / N < e % N) out[e] = out[e % N * N + e / N];
 }

@@ -4,7 +4,7 @@
 #define TESTS_SMOOTH_H
 
 #include "exact.h"
-#include "sde/smooth.h"
+#include "observe/smooth.h"
 
 enum { WATCH_MOST = 8 };
 

@@ -3,35 +3,6 @@
  * numbers that are not finite, options, files, and memory that runs out. */
 #include "learn.h"
 
-static void free_both(gsv_model *m, gsv_series *s)
-{
-    gsv_series_free(s);
-    gsv_model_free(m);
-}
-
-/* The values that differ from a fresh model's, as a mask. */
-static size_t moved(const gsv_model *m, const char *text)
-{
-    gsv_model *fresh = model_of(text);
-    size_t mask = 0, n = gsv_model_values(m);
-    for (size_t i = 0; i < n && i < 8 * sizeof mask; i++)
-        if (!same_bits(1, gsv_model_value(m) + i, gsv_model_value(fresh) + i))
-            mask |= (size_t)1 << i;
-    gsv_model_free(fresh);
-    return mask;
-}
-
-static gsv_fit_options short_options(enum gsv_optimizer optimizer)
-{
-    gsv_fit_options o = fit_options();
-    o.optimizer = optimizer;
-    o.iterations = optimizer == GSV_OPTIMIZER_ADAM ? 20 : 0;
-    return o;
-}
-
-static const enum gsv_optimizer BOTH[] = {GSV_OPTIMIZER_ADAM,
-                                          GSV_OPTIMIZER_LBFGS};
-
 /* --- Restarts ------------------------------------------------------------- */
 
 /* The drift is periodic in w: from a bad start the nearest top is a low one. */
@@ -120,7 +91,7 @@ static void progress__counts_iterations(void **state)
     for (size_t i = 0; i < 2; i++) {
         gsv_model *m = model_of(LEARN_WELL);
         gsv_series *s = learn_well(m, 1, 60, 2);
-        gsv_fit_options o = short_options(BOTH[i]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i]);
         struct log l = {.restart = 1};
         o.progress = note;
         o.user = &l;
@@ -128,7 +99,7 @@ static void progress__counts_iterations(void **state)
         const gsv_record *r = fit_must(m, s, &o);
         assert_int_equal(l.calls, r->iterations);
         assert_int_equal(l.restart, 2);
-        if (BOTH[i] == GSV_OPTIMIZER_ADAM) assert_int_equal(l.calls, 40);
+        if (LEARN_BOTH[i] == GSV_OPTIMIZER_ADAM) assert_int_equal(l.calls, 40);
         free_both(m, s);
     }
 }
@@ -140,7 +111,7 @@ static void iterations__are_the_most_that_are_done(void **state)
         for (size_t n = 1; n <= 7; n += 3) {
             gsv_model *m = model_of(LEARN_WELL);
             gsv_series *s = learn_well(m, 1, 60, 2);
-            gsv_fit_options o = short_options(BOTH[i]);
+            gsv_fit_options o = short_options(LEARN_BOTH[i]);
             struct log l = {.restart = 1};
             o.iterations = n;
             o.progress = note;
@@ -159,7 +130,7 @@ static void time_limit__ends_it(void **state)
     for (size_t i = 0; i < 2; i++) {
         gsv_model *m = model_of(LEARN_WELL);
         gsv_series *s = learn_well(m, 1, 60, 2);
-        gsv_fit_options o = short_options(BOTH[i]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i]);
         o.time_limit = 1e-9;
         const gsv_record *r = fit_must(m, s, &o);
         assert_int_equal(r->ended, GSV_ENDED_TIME);
@@ -240,7 +211,7 @@ static void failure__leaves_the_values_of_before(void **state)
         gsv_model *m = model_of(STEEP);
         gsv_series *s = walk_of(m, 1, 30, 0.3, 3);
         s->value[3] = 2.0;
-        gsv_fit_options o = short_options(BOTH[i]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i]);
         expect_error(gsv_fit(m, s, &o), GSV_NUMERICAL, "");
         assert_true(strlen(gsv_last_error()) > 10);
         assert_int_equal(moved(m, STEEP), 0);
@@ -258,7 +229,7 @@ static void failure__of_a_checkpoint_leaves_everything(void **state)
         for (int fitted = 0; fitted < 2; fitted++) {
             gsv_model *m = model_of(LEARN_WELL);
             gsv_series *s = learn_well(m, 1, 40, 2);
-            gsv_fit_options o = short_options(BOTH[i]);
+            gsv_fit_options o = short_options(LEARN_BOTH[i]);
             /* Not to its end, so that there is something left to do. */
             o.iterations = fitted ? 3 : o.iterations;
             if (fitted) fit_must(m, s, &o);
@@ -324,7 +295,7 @@ static void memory__may_run_out_in_a_fit(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        gsv_fit_options o = short_options(BOTH[i]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i]);
         o.iterations = 3;
         o.heldout = i ? 0.0 : 0.2;
         o.errors = GSV_ERRORS_SANDWICH;
@@ -342,7 +313,7 @@ static void memory__may_run_out_in_its_stages(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        gsv_fit_options o = short_options(BOTH[i]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i]);
         o.iterations = i ? 0 : 3;
         sweep("state x\n param s = 1 > 0\n dx = -x*dt + s*dW", &o, 50);
     }

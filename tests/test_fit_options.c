@@ -3,35 +3,6 @@
  * and what the data cannot tell. */
 #include "learn.h"
 
-static void free_both(gsv_model *m, gsv_series *s)
-{
-    gsv_series_free(s);
-    gsv_model_free(m);
-}
-
-/* The values that differ from a fresh model's, as a mask. */
-static size_t moved(const gsv_model *m, const char *text)
-{
-    gsv_model *fresh = model_of(text);
-    size_t mask = 0, n = gsv_model_values(m);
-    for (size_t i = 0; i < n && i < 8 * sizeof mask; i++)
-        if (!same_bits(1, gsv_model_value(m) + i, gsv_model_value(fresh) + i))
-            mask |= (size_t)1 << i;
-    gsv_model_free(fresh);
-    return mask;
-}
-
-static gsv_fit_options short_options(enum gsv_optimizer optimizer)
-{
-    gsv_fit_options o = fit_options();
-    o.optimizer = optimizer;
-    o.iterations = optimizer == GSV_OPTIMIZER_ADAM ? 20 : 0;
-    return o;
-}
-
-static const enum gsv_optimizer BOTH[] = {GSV_OPTIMIZER_ADAM,
-                                          GSV_OPTIMIZER_LBFGS};
-
 /* --- Fixed ---------------------------------------------------------------- */
 
 #define BOUNDED                                                                \
@@ -45,7 +16,7 @@ static void fix__keeps_the_bits_of_any_parameter(void **state)
     for (size_t i = 0; i < 2 * COUNT(NAMES); i++) {
         gsv_model *m = model_of(BOUNDED);
         gsv_series *s = learn_ou(m, 1, 40, 2);
-        gsv_fit_options o = short_options(BOTH[i % 2]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i % 2]);
         o.iterations = 4;
         o.fixed = 1;
         o.fix = &NAMES[i / 2];
@@ -81,7 +52,7 @@ static void fix__takes_elements_and_whole_parameters(void **state)
     for (size_t i = 0; i < 2 * COUNT(CASES); i++) {
         gsv_model *m = model_of(MATRIX);
         gsv_series *s = walk_of(m, 1, 30, 0.2, 3);
-        gsv_fit_options o = short_options(BOTH[i % 2]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i % 2]);
         o.iterations = 3;
         o.fixed = CASES[i / 2].fixed;
         o.fix = CASES[i / 2].fix;
@@ -182,7 +153,7 @@ static void bounds__are_not_crossed(void **state)
     for (size_t i = 0; i < 2; i++) {
         gsv_model *m = model_of(BOUNDED);
         gsv_series *s = learn_ou(m, 1, 60, 2);
-        gsv_fit_options o = short_options(BOTH[i]);
+        gsv_fit_options o = short_options(LEARN_BOTH[i]);
         o.rate = 0.3;
         fit_must(m, s, &o);
         for (size_t q = 0; q < gsv_model_params(m); q++) {

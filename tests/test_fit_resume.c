@@ -268,7 +268,7 @@ static void lbfgs__goes_on_as_if_it_had_not_stopped(void **state)
 {
     (void)state;
     struct problem p;
-    problem_open(&p, LEARN_WELL, 101, lbfgs_options());
+    problem_open(&p, LEARN_WELL, 41, lbfgs_options());
     size_t last = gsv_model_record(p.whole)->iterations;
     assert_true(last > 4);
     for (size_t k = 1; k<last; k += SLOWER> 1 ? 5 : 2)
@@ -287,7 +287,7 @@ static void lbfgs__keeps_its_restarts(void **state)
         struct problem p;
         gsv_fit_options o = lbfgs_options();
         o.restarts = 3;
-        problem_open(&p, i ? LEARN_DENSE : LEARN_WELL, 61, o);
+        problem_open(&p, i ? LEARN_DENSE : LEARN_WELL, 41, o);
         expect_same_after_stop(&p, 1, 2);
         expect_same_after_stop(&p, 2, 1);
         expect_same_after_stop(&p, 3, 3);

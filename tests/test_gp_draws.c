@@ -295,6 +295,68 @@ static void forecasts__have_noise_and_what_is_not_known(void **state)
     gsv_model_free(m);
 }
 
+/* The gap behind the data, alone. */
+static gsv_series *gap_ahead(const gsv_series *s)
+{
+    static const char *const name[] = {"x", "u"};
+    const double *x = s->value + ROWS - 1, *u = x + s->rows;
+    const double value[] = {x[0], x[1], u[0], u[1]};
+    const size_t start[2] = {0, 2};
+    gsv_series *two =
+        gsv_series_new(1, start, 2, name, s->time + ROWS - 1, value);
+    assert_non_null(two);
+    return two;
+}
+
+/* E p^k of a density p = N(y; mu, a) whose mean is mu ~ N(mean, b). */
+static double power_mean(double k, double y, double mean, double a, double b)
+{
+    return exp(exact_normal(y, mean, a / k + b)) *
+           pow(2.0 * M_PI * a, 0.5 * (1.0 - k)) / sqrt(k);
+}
+
+/* Given a function the gap's increment is normal; over functions it is, too. */
+static void likelihood__over_functions_has_a_closed_form(void **state)
+{
+    (void)state;
+    enum { N = 2000 };
+    const double c[2] = {0.7, -1.1}, until = GAP * (ROWS - 1) + 1e-9;
+    gsv_series *s = regression_data(c, 3), *ahead = gap_ahead(s);
+    gsv_model *m = regression(), *drawn = regression();
+    gsv_options o = default_options();
+    double w[2], C[4], U = input_at(ROWS - 1), moment[3] = {0.0};
+    double y = ahead->value[1] - ahead->value[0], a = S * S * AHEAD;
+    fit_known(m, s, until);
+    regress(s, w, C);
+    double mean = AHEAD * (w[0] + w[1] * U);
+    double b = AHEAD * AHEAD * (C[0] + 2.0 * U * C[1] + U * U * C[3]);
+    gsv_functions *q = gsv_functions_new(m);
+    assert_non_null(q);
+    for (uint64_t i = 0; i < N; i++) {
+        double f;
+        assert_int_equal(gsv_functions_draw(q, drawn, 1, i), 0);
+        gsv_result r = loglik_of(drawn, ahead, &o);
+        assert_int_equal(
+            gsv_model_drift(drawn, 1, ahead->time, ahead->value, &U, &f), 0);
+        assert_near(r.loglik, exact_normal(y, AHEAD * f, a), 1e-9);
+        moment[1] += exp(r.loglik) / N;
+        moment[2] += exp(2.0 * r.loglik) / N;
+        gsv_result_free(&r);
+    }
+    for (size_t k = 1; k <= 2; k++) {
+        double one = power_mean((double)k, y, mean, a, b);
+        double two = power_mean(2.0 * (double)k, y, mean, a, b);
+        assert_near(moment[k], one, 4.0 * sqrt((two - one * one) / N));
+    }
+    /* At the posterior's mean it would be another one. */
+    assert_true(fabs(exp(exact_normal(y, mean, a)) / moment[1] - 1.0) > 0.2);
+    gsv_functions_free(q);
+    gsv_series_free(ahead);
+    gsv_series_free(s);
+    gsv_model_free(drawn);
+    gsv_model_free(m);
+}
+
 /* Where truths come from the prior, 90 % intervals of the posterior's forecasts
  * cover 90 %; those at its mean fewer, by how much the closed form says. */
 static void bands__cover_what_comes(void **state)
@@ -427,6 +489,7 @@ int main(void)
         cmocka_unit_test(paths__are_the_same_on_threads),
         cmocka_unit_test(set__forgets_the_posterior),
         cmocka_unit_test(forecasts__have_noise_and_what_is_not_known),
+        cmocka_unit_test(likelihood__over_functions_has_a_closed_form),
         cmocka_unit_test(bands__cover_what_comes),
         cmocka_unit_test(memory__may_fail_anywhere),
         cmocka_unit_test(outside__counts_rows),

@@ -2,7 +2,7 @@
 /* Steps in closed form: against the exact law of linear equations, their own
  * gradient by differences, and the order of their error. */
 #include "exact.h"
-#include "sde/jump.h"
+#include "observe/jump.h"
 
 enum { I = 3, J = 4 };
 

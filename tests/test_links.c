@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Joint laws of neighbouring stops. */
+#include "observe/links.h"
 #include "observe_exact.h"
-#include "sde/links.h"
 
 /* Two tracks; x is exact in some rows and has noise in others. */
 static const char MIXED[] = "state x, l\n dx = (l - x)*dt + 0.4*dW1\n"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear references: bridges against the exact conditional law, densities,
  * pairs of steps; derivatives against differences. */
-#include "base/memory.h"
-#include "exact.h"
+#include "linear.h"
 #include "sde/bridge.h"
-#include "sde/linear.h"
 
-enum { MOST_D = 5, MOST_M = 9 };
+enum { MOST_M = 9 };
 
 /* C = A B, or A B' */
 static void times(size_t d, const double *A, const double *B, bool transposed,
@@ -19,33 +17,6 @@ static void times(size_t d, const double *A, const double *B, bool transposed,
                 sum += A[i * d + k] * B[transposed ? j * d + k : k * d + j];
             C[i * d + j] = sum;
         }
-}
-
-struct transition {
-    double Phi[MOST_D * MOST_D], Gamma[MOST_D * MOST_D], Q[MOST_D * MOST_D];
-    double half_Phi[MOST_D * MOST_D], half_Gamma[MOST_D * MOST_D];
-};
-
-static void transition_of(size_t d, double dt, const double *A,
-                          struct transition *t)
-{
-    double *scratch = NEW(double, linear_scratch(d));
-    assert_true(linear_transition(d, dt, A, t->Phi, t->Gamma, t->Q, t->half_Phi,
-                                  t->half_Gamma, scratch));
-    mem_free(scratch);
-}
-
-/* Relative to the largest entry. */
-#define assert_matrix(d, found, expected, tolerance)                           \
-    matrix_at(__LINE__, (d), (found), (expected), (tolerance))
-static void matrix_at(int line, size_t d, const double *found,
-                      const double *expected, double tolerance)
-{
-    double most = 0.0;
-    for (size_t e = 0; e < d * d; e++)
-        most = fmax(most, fabs(expected[e]));
-    for (size_t e = 0; e < d * d; e++)
-        near_at(line, found[e], expected[e], tolerance * most);
 }
 
 /* --- References ----------------------------------------------------------- */

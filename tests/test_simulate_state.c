@@ -288,7 +288,7 @@ static void simulate__keeps_the_mean_at_a_boundary(void **state)
     for (size_t i = 0; i < 2; i++)
         for (size_t scheme = 0; scheme < SCHEMES; scheme++) {
             gsv_simulate_options o = OPTIONS(0, 1);
-            o.tracks = 1000 / SLOWER;
+            o.tracks = 400 / SLOWER;
             o.start_mean = 0.05;
             o.scheme = (enum gsv_scheme)scheme;
             assert_int_equal(gsv_model_set(m, "s", 1, &rate[i]), 0);
@@ -310,7 +310,7 @@ static void simulate__keeps_jacobi_inside_both_boundaries(void **state)
     gsv_model *m = model_of("state x\n"
                             "dx = 0.5*(0.5 - x)*dt + sqrt(x*(1 - x))*dW");
     gsv_simulate_options o = OPTIONS(0, 0.5, 1, 1.5, 2);
-    o.tracks = 2000 / SLOWER;
+    o.tracks = 800 / SLOWER;
     o.start_mean = 0.5;
     gsv_series *s = simulate(m, &o);
     for (size_t r = 0; r < s->rows; r++)
@@ -364,7 +364,7 @@ static void simulate__has_the_same_bits_however_it_is_run(void **state)
     for (size_t i = 0; i < COUNT(text); i++) {
         gsv_model *m = model_of(text[i]);
         size_t dim = gsv_model_dim(m);
-        gsv_simulate_options o = OPTIONS(0, 0.25, 1);
+        gsv_simulate_options o = OPTIONS(0, 0.125, 0.375);
         o.tracks = 150;
         o.threads = 1;
         o.start_mean = 0.05;

@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "exact.h"
+#include "observe/stride.h"
 #include "sde/linear.h"
-#include "sde/stride.h"
 
 enum { N = 5, MOST = 4, SIZE = MOST * MOST * N };
 

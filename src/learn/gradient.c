@@ -45,8 +45,7 @@ int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
 {
     gsv_options e = o->estimator, usual = gsv_options_default();
     e.gradient = true;
-    if (o->objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
-        o->objective == GSV_OBJECTIVE_EM_LINEAR)
+    if (objective_matches(o->objective))
         return fail(GSV_BAD_INPUT, "the gradient of a regression has no random "
                                    "part: ask for the likelihood's or a "
                                    "squared error's");

@@ -80,6 +80,11 @@ struct learner {
     bool resumed;   /* what a checkpoint kept is in place    */
 };
 
+/* Memory, what is held out, the plan and the terms, after the options' checks;
+ * to be freed in any case. Options that were left open are filled in. */
+int learner_init(struct learner *l, gsv_fit_options *o);
+void learner_free(struct learner *l);
+
 /* Seconds since the fit began, with what came before. */
 double learner_seconds(const struct learner *l);
 
@@ -87,6 +92,9 @@ double learner_seconds(const struct learner *l);
  * looks at the clock. True ends the fit, with l->ended set. value: a gap's
  * mean and its error. */
 bool learner_step(struct learner *l, const struct score *score, double rate);
+
+/* Whether it is this rank that writes checkpoints, and there are any. */
+bool learner_writes(const struct learner *l);
 
 /* Sets the model's values; fixed ones to the bit. */
 void learner_set(struct learner *l, const double *theta);
@@ -100,6 +108,13 @@ int learner_objective(const struct learner *l, struct objective *o,
 
 /* Whether it is a mean squared error. */
 bool learner_integrates(const struct learner *l);
+
+/* --- fit_options.c -------------------------------------------------------- */
+
+/* Whether they go together and with the model, whose optimiser is chosen; then
+ * what was left open, once the gaps are counted. */
+int fit_options_check(struct learner *l, const gsv_fit_options *o);
+void fit_options_fill(struct learner *l, gsv_fit_options *o);
 
 /* --- match.c ------------------------------------------------------------- */
 
@@ -139,6 +154,11 @@ int effort_by_score(struct learner *l, const double *theta, double share);
 
 /* Whether differences for so many numbers are of the log-likelihood itself. */
 bool learner_by_value(const struct learner *l, size_t numbers);
+
+/* --- terms.c -------------------------------------------------------------- */
+
+/* Everything that the bits of a fit depend on, to l->terms. */
+int terms_write(struct learner *l);
 
 /* --- checkpoint.c -------------------------------------------------------- */
 

@@ -22,8 +22,7 @@ enum { FIRST_TIMES = 3 };
 
 bool learner_matches(const struct learner *l)
 {
-    return l->o->objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
-           l->o->objective == GSV_OBJECTIVE_EM_LINEAR;
+    return objective_matches(l->o->objective);
 }
 
 bool learner_alternates(const struct learner *l)

@@ -20,6 +20,12 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
     return status;
 }
 
+bool objective_matches(enum gsv_objective objective)
+{
+    return objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
+           objective == GSV_OBJECTIVE_EM_LINEAR;
+}
+
 struct integrate_options objective_integrates(const gsv_fit_options *o,
                                               const gsv_options *e)
 {

@@ -6,7 +6,7 @@
 #define LEARN_OBJECTIVE_H
 
 #include "integrate/integrate.h"
-#include "sde/observer.h"
+#include "observe/observer.h"
 #include "sde/result.h"
 
 struct objective {
@@ -32,6 +32,9 @@ struct score {
  * borrowed. Must stay where it is: the estimate points into it. */
 int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
+
+/* Whether an objective is a regression: see match.c. */
+bool objective_matches(enum gsv_objective objective);
 
 /* How the paths of a squared error are simulated: scheme and objective are the
  * fit's, everything else the estimator's. */

@@ -119,8 +119,8 @@ struct looker {
 struct scratch {
     struct looker looker;
     struct workspace unit, step, map, back, range;
-    bool *outside; /* (P) points beyond T's range */
-    struct arena arena;
+    bool *outside;                   /* (P) points beyond T's range */
+    struct arena block, batch, bars; /* what scratch.c lays out */
     struct draw draw;
     struct context *context; /* (batch) */
     size_t contexts;
@@ -194,6 +194,9 @@ size_t chunk_first(const struct estimate *e, size_t chunk);
 /* A zeroed scratch; a failure leaves what scratch_free() takes. */
 int scratch_init(const struct estimate *e, struct scratch *s);
 void scratch_free(struct scratch *s);
+
+/* What it takes, programs left out. */
+size_t scratch_bytes(const struct scratch *s);
 
 /* --- context.c ---------------------------------------------------------- */
 

@@ -274,36 +274,48 @@ const double *gsv_model_value(const gsv_model *m)
     return m->value;
 }
 
-void gsv_model_draw(gsv_model *m, uint64_t seed)
+/* How the n weights or biases of a layer are drawn. */
+typedef void layer_law(const struct param_spec *p, const struct random_key *key,
+                       size_t n, double *w);
+
+static void draw_layers(gsv_model *m, uint64_t seed, layer_law *draw)
 {
     for (size_t i = 0; i < m->spec->params; i++) {
         const struct param_spec *p = &m->spec->param[i];
-        if (!p->fan_in) continue;
         struct random_key key = {
             .seed = seed, .purpose = RANDOM_NET, .item = p->offset};
-        size_t n = p->rows * p->columns;
-        double *w = m->value + p->offset, bound = 1.0 / sqrt((double)p->fan_in);
-        random_uniforms(&key, 0, n, 0, 1, w);
-        for (size_t j = 0; j < n; j++)
-            w[j] = bound * (2.0 * w[j] - 1.0);
+        if (p->fan_in)
+            draw(p, &key, p->rows * p->columns, m->value + p->offset);
     }
+}
+
+static void draw_uniform(const struct param_spec *p,
+                         const struct random_key *key, size_t n, double *w)
+{
+    double bound = 1.0 / sqrt((double)p->fan_in);
+    random_uniforms(key, 0, n, 0, 1, w);
+    for (size_t j = 0; j < n; j++)
+        w[j] = bound * (2.0 * w[j] - 1.0);
+}
+
+void gsv_model_draw(gsv_model *m, uint64_t seed)
+{
+    draw_layers(m, seed, draw_uniform);
+}
+
+/* A layer's weights are a matrix, its biases are not. */
+static void draw_normal(const struct param_spec *p,
+                        const struct random_key *key, size_t n, double *w)
+{
+    double sd = p->rank == 2 ? sqrt(2.0 / (double)p->fan_in) : 0.0;
+    random_normals(key, 0, n, 0, 1, w);
+    for (size_t j = 0; j < n; j++)
+        w[j] *= sd;
 }
 
 void gsv_model_draw_he(gsv_model *m, uint64_t seed)
 {
-    for (size_t i = 0; i < m->spec->params; i++) {
-        const struct param_spec *p = &m->spec->param[i];
-        if (!p->fan_in) continue;
-        struct random_key key = {
-            .seed = seed, .purpose = RANDOM_NET, .item = p->offset};
-        size_t n = p->rows * p->columns;
-        /* A layer's weights are a matrix, its biases are not. */
-        double *w = m->value + p->offset;
-        double sd = p->rank == 2 ? sqrt(2.0 / (double)p->fan_in) : 0.0;
-        random_normals(&key, 0, n, 0, 1, w);
-        for (size_t j = 0; j < n; j++)
-            w[j] *= sd;
-    }
+    draw_layers(m, seed, draw_normal);
 }
 
 /* --- Drift and diffusion at points -------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The result from what the items left: sums, errors, flags, the gradient by
- * value; and the loop that raises the effort until a tolerance is met. */
+ * value. */
 #include "sde/result.h"
 
 #include <float.h>
@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/fast.h"
 #include "sde/khat.h"
-#include "sde/observer.h"
 
 /* Whether any gap of a group has two steps, so that l(2 dt) differs. */
 static bool has_pairs(const struct estimate *e, size_t group)
@@ -133,7 +132,8 @@ static void count_work(const struct estimate *e, gsv_result *r)
     if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
     r->steps = e->longest;
     r->paths = e->K;
-    r->memory = e->threads * (e->capacity * point + e->scratch[0].arena.size);
+    r->memory =
+        e->threads * (e->capacity * point + scratch_bytes(&e->scratch[0]));
 }
 
 /* No path of a bridged model stayed where its noise is a noise: with its own
@@ -225,10 +225,10 @@ static int collect_gradient(struct estimate *e, gsv_result *r)
     return r->gradient ? estimate_gradient(e, r->gradient) : GSV_NO_MEMORY;
 }
 
-int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-                  const double *guide, gsv_result *result)
+int estimate_loglik(const gsv_model *m, const gsv_series *s,
+                    const gsv_options *o, const double *guide,
+                    gsv_result *result)
 {
-    if (spec_is_latent(m->spec)) return observer_loglik(m, s, o, guide, result);
     double begin = clock_seconds();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};
@@ -254,68 +254,6 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
     if (status) gsv_result_free(&r);
     *result = r;
     return status;
-}
-
-/* --- Until a tolerance is met ------------------------------------------- */
-
-/* Beyond these an estimate is not made better by waiting. */
-static const double MOST_PATHS = 1 << 20, MOST_STEPS = 1 << 12;
-static const double MOST_EVALUATIONS = 1e9;
-
-/* The next numbers of paths and steps, each as far as it goes; false where
- * neither goes further. */
-static bool raise_effort(const gsv_result *r, gsv_options *o)
-{
-    double paths = (double)r->paths, steps = (double)r->steps;
-    double ratio = r->error / o->tolerance;
-    double more = ratio > 1.0 ? fmin(fmax(ratio * ratio, 2.0), 16.0) : 1.0;
-    double finer = fabs(r->discretisation) > o->tolerance ? 2.0 : 1.0;
-    if (steps * finer > MOST_STEPS) finer = 1.0;
-    more = fmin(more, MOST_PATHS / paths);
-    double room = MOST_EVALUATIONS / ((double)r->gaps * paths * steps);
-    if (finer > room) finer = 1.0;
-    more = fmin(more, room / finer);
-    if (more < 2.0) more = 1.0;
-    o->paths = (size_t)(paths * more);
-    if (o->step > 0.0) o->step /= finer;
-    else o->steps = (size_t)(steps * finer);
-    return more > 1.0 || finer > 1.0;
-}
-
-/* Without the gradient until the numbers are found, then once with it. */
-static int loglik_until(const gsv_model *m, const gsv_series *s,
-                        const gsv_options *wish, gsv_result *result)
-{
-    gsv_options o = *wish;
-    o.gradient = false;
-    /* One path or one step tells nothing about either error. */
-    if (o.paths < 2) o.paths = 2;
-    if (!(o.step > 0.0) && o.steps < 2) o.steps = 2;
-    for (;;) {
-        int status = loglik_guided(m, s, &o, NULL, result);
-        if (status) return status;
-        result->settled = result->error <= o.tolerance &&
-                          !(fabs(result->discretisation) > o.tolerance);
-        if (result->settled || !raise_effort(result, &o)) break;
-        gsv_result_free(result);
-    }
-    if (!wish->gradient) return 0;
-    bool settled = result->settled;
-    gsv_result_free(result);
-    o.gradient = true;
-    int status = loglik_guided(m, s, &o, NULL, result);
-    result->settled = settled;
-    return status;
-}
-
-int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-               gsv_result *result)
-{
-    if (!(o->tolerance >= 0.0))
-        return fail(GSV_BAD_INPUT, "the tolerance is %g, but must be positive",
-                    o->tolerance);
-    return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
-                              : loglik_guided(m, s, o, NULL, result);
 }
 
 void gsv_result_free(gsv_result *result)

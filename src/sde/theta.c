@@ -286,3 +286,12 @@ int theta_select(const gsv_model *m, const char *name, bool *chosen)
     })
     return any ? 0 : unknown(m, name);
 }
+
+int theta_select_all(const gsv_model *m, size_t names, const char *const *name,
+                     bool *chosen)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < names; i++)
+        status = theta_select(m, name[i], chosen);
+    return status;
+}

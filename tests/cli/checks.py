@@ -2,6 +2,7 @@
 """Checks of the command that no transcript can hold. Each takes a place (see
 run) and returns what is wrong, or an empty text."""
 import json
+import math
 import os
 import re
 import resource
@@ -185,6 +186,51 @@ def loglik__json_is_the_same_on_any_number_of_threads(place):
             texts.add(re.sub(rb'"seconds": [^,]*', b"", done.stdout))
         if len(texts) > 1:
             wrong.append((" ".join(words), "the output differs"))
+    return gather(wrong)
+
+
+def loglik__over_functions_has_a_closed_form(place):
+    """A drift h(u), u held, has normal increments, whatever is known of h."""
+    model, n = place.work / "m.sde", 400
+    model.write_text("state x\ninput u hold\nparam s = 0.4 > 0\n"
+                     "gp h(u) -> 1 : grid 4 over [-1, 1] rbf\n"
+                     "dx = h*dt + s*dW\n")
+    x = [0.0]
+    for i in range(12):
+        x.append(x[-1] + 0.2 * math.sin(2.0 * i) + 0.3 * math.cos(7.0 * i))
+    for name, text in (
+            ("d.csv", "time,x,u\n" + "".join(
+                "%g,%.9g,%g\n" % (0.25 * i, x[i], math.sin(1.3 * i))
+                for i in range(len(x)))),
+            ("gap.csv", "time,x,u\n0,0,1\n2,0.7,1\n"),
+            ("at.csv", "x,u\n0,1\n")):
+        (place.work / name).write_text(text)
+    fit = girsanov(place, "fit", model, "d.csv", "-o", "m.fit", "-q", "--fix",
+                   "s", "--fix", "h.amplitude=1", "--fix", "h.length=1")
+    at = girsanov(place, "field", "m.fit", "--at", "at.csv")
+    if fit.returncode or at.returncode:
+        return (fit.stderr + at.stderr).decode()
+    names, numbers = at.stdout.decode().split()
+    field = dict(zip(names.split(","), map(float, numbers.split(","))))
+    said = json.loads(girsanov(place, "loglik", "m.fit", "gap.csv", "--json",
+                               "--functions", n).stdout)
+    a, b = 0.4 ** 2 * 2.0, (2.0 * field["drift_sd_x"]) ** 2
+
+    def normal(variance):
+        off = 0.7 - 2.0 * field["drift_x"]
+        return -0.5 * (off * off / variance +
+                       math.log(2.0 * math.pi * variance))
+
+    square = math.exp(normal(a / 2.0 + b)) / math.sqrt(4.0 * math.pi * a)
+    error = math.sqrt((square / math.exp(2.0 * normal(a + b)) - 1.0) / n)
+    wrong = [(name, "%g instead of %g" % (said[name], value))
+             for name, value, off in (
+                 ("drawn", n, 0), ("loglik", normal(a), 1e-6),
+                 ("predictive", normal(a + b), 4.0 * error),
+                 ("predictive_stderr", error, 0.3 * error))
+             if abs(said[name] - value) > off]
+    if abs(normal(a + b) - normal(a)) < 5.0 * error:
+        wrong.append(("m.sde", "its functions are too well known"))
     return gather(wrong)
 
 
@@ -693,8 +739,12 @@ def report__takes_no_markup_from_anywhere(place):
 ALL = [value for name, value in list(globals().items()) if "__" in name[1:-1]
        and callable(value) and not name.startswith("_")]
 
-# Minutes under a sanitizer, which sees the same code in other checks.
+# Minutes under a sanitizer, which sees the same code in other checks, or in
+# test_spec, test_csv and test_loglik_bits without starting a command each time.
 LONG = [help__examples_run, report__is_one_sound_page,
         report__takes_no_markup_from_anywhere,
         fit__interrupted_goes_on_to_the_same_fit,
-        fit__killed_leaves_a_whole_checkpoint]
+        fit__killed_leaves_a_whole_checkpoint,
+        sde__broken_models_give_one_message,
+        csv__broken_files_give_one_message,
+        loglik__json_is_the_same_on_any_number_of_threads]

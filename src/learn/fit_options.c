@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of a fit: defaults, what does not go together, and what is chosen
+ * where nothing was asked for. */
+#include <math.h>
+
+#include "base/error.h"
+#include "learn/learner.h"
+
+gsv_fit_options gsv_fit_options_default(void)
+{
+    gsv_options estimator = gsv_options_default();
+    estimator.paths = estimator.steps = 0;
+    return (gsv_fit_options){.estimator = estimator,
+                             .restarts = 1,
+                             .clip = 10.0,
+                             .average = 0.98,
+                             .heldout = -1.0,
+                             .patience = 0.2,
+                             .every = 30.0,
+                             .chains = 4,
+                             .warmup = 500,
+                             .draws = 1000};
+}
+
+static int check_options(const gsv_fit_options *o)
+{
+    if (!(o->rate >= 0.0) || !isfinite(o->rate) || !(o->decay >= 0.0) ||
+        !(o->clip >= 0.0))
+        return fail(GSV_BAD_INPUT, "rate, decay and clip of a fit must be "
+                                   "positive");
+    if (!(o->average >= 0.0 && o->average < 1.0))
+        return fail(GSV_BAD_INPUT,
+                    "the average's memory is %g, but must be from 0 to below 1",
+                    o->average);
+    if (!(o->heldout < 1.0) || !(o->patience >= 0.0))
+        return fail(GSV_BAD_INPUT,
+                    "the held-out share is %g and the patience %g, but shares "
+                    "are from 0 to below 1",
+                    o->heldout, o->patience);
+    if (!o->restarts) return fail(GSV_BAD_INPUT, "restarts begin at 1");
+    if (o->iterations > 4000000000u)
+        return fail(GSV_BAD_INPUT, "at most 4e9 iterations");
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
+                                   "it as the objective em-linear");
+    return 0;
+}
+
+/* Of the method: what belongs to the other one would be passed over. */
+static int check_method(const struct learner *l, const gsv_fit_options *o)
+{
+    if (o->method == GSV_METHOD_LIKELIHOOD) {
+        if (!o->priors && o->errors != GSV_ERRORS_POSTERIOR) return 0;
+        return fail(GSV_BAD_INPUT, "priors and posterior errors are for the "
+                                   "method gibbs");
+    }
+    if (l->m->spec->nets)
+        return fail(GSV_BAD_INPUT, "the method gibbs is for models of formulas "
+                                   "alone; this one has a network");
+    if (o->checkpoint || o->resume)
+        return fail(GSV_BAD_INPUT, "the method gibbs has no checkpoints and "
+                                   "cannot be resumed");
+    if (o->estimator.richardson || o->estimator.delta)
+        return fail(GSV_BAD_INPUT,
+                    "richardson and delta would spoil a posterior: they are "
+                    "not unbiased; take more steps or paths");
+    if (o->errors != GSV_ERRORS_AUTO && o->errors != GSV_ERRORS_POSTERIOR)
+        return fail(GSV_BAD_INPUT, "the method gibbs has errors from its draws "
+                                   "alone");
+    if (o->heldout > 0.0)
+        return fail(GSV_BAD_INPUT, "the method gibbs holds no gaps out");
+    if (!o->chains || !o->draws || o->chains > 1000 ||
+        (double)(o->draws + o->warmup) * (double)o->chains > 1e9)
+        return fail(GSV_BAD_INPUT,
+                    "chains are from 1 to 1000, draws from 1 on, and all "
+                    "iterations together at most 1e9");
+    return 0;
+}
+
+/* Of the objective: what a squared error has no use for. */
+static int check_objective(const struct learner *l, const gsv_fit_options *o)
+{
+    const gsv_options *e = &o->estimator;
+    if (learner_matches(l)) return match_check(l, o);
+    if (!learner_integrates(l)) return 0;
+    if (o->method == GSV_METHOD_GIBBS)
+        return fail(GSV_BAD_INPUT, "a mean squared error has no posterior: the "
+                                   "method gibbs is for the likelihood");
+    if (o->optimizer == GSV_OPTIMIZER_LBFGS)
+        return fail(GSV_BAD_INPUT, "a mean squared error of random paths is "
+                                   "learned by adam; lbfgs is for the "
+                                   "likelihood");
+    if (o->errors != GSV_ERRORS_AUTO && o->errors != GSV_ERRORS_NONE)
+        return fail(GSV_BAD_INPUT, "a mean squared error gives no standard "
+                                   "errors; they need the likelihood");
+    if (e->reference != GSV_REFERENCE_AUTO || e->form != GSV_FORM_AUTO ||
+        e->joint || e->richardson || e->delta)
+        return fail(GSV_BAD_INPUT,
+                    "reference, form, joint, richardson and delta are the "
+                    "likelihood's: a mean squared error takes paths, steps, "
+                    "step and scheme");
+    if (spec_is_latent(l->m->spec))
+        return fail(GSV_BAD_INPUT,
+                    "a mean squared error needs states that are observed "
+                    "themselves, but this model observes them with noise; use "
+                    "the objective likelihood");
+    return 0;
+}
+
+/* Adam's usual numbers, where nothing else was asked for. */
+static const double RATE = 5e-3, HELDOUT = 0.05;
+enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
+enum { FEWEST_TO_HOLD = 100 };
+
+/* Models with a gp have an optimiser of their own, and it has no others. */
+static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
+{
+    const struct spec *s = l->m->spec;
+    bool own = o->optimizer == GSV_OPTIMIZER_EVIDENCE;
+    l->optimizer = o->optimizer;
+    if (o->optimizer == GSV_OPTIMIZER_AUTO)
+        l->optimizer = s->gps ? GSV_OPTIMIZER_EVIDENCE
+                       : s->nets || learner_integrates(l) ? GSV_OPTIMIZER_ADAM
+                                                          : GSV_OPTIMIZER_LBFGS;
+    if (s->gps && learner_integrates(l))
+        return fail(GSV_BAD_INPUT,
+                    "a model with a gp is learned by its evidence, not by a "
+                    "mean squared error");
+    if (s->gps && o->errors == GSV_ERRORS_SANDWICH)
+        return fail(GSV_BAD_INPUT,
+                    "the errors of a model with a gp come from the curvature "
+                    "of its evidence, which is no sum over gaps: there is no "
+                    "sandwich of it; take --errors observed");
+    if (o->optimizer == GSV_OPTIMIZER_AUTO) return 0;
+    if (own != (s->gps > 0))
+        return fail(GSV_BAD_INPUT,
+                    s->gps ? "a model with a gp is learned by its evidence: "
+                             "leave the optimizer out"
+                           : "the optimizer 'evidence' is for models with a "
+                             "gp: use adam or lbfgs");
+    return 0;
+}
+
+int fit_options_check(struct learner *l, const gsv_fit_options *o)
+{
+    int status = check_options(o);
+    if (!status) status = check_objective(l, o);
+    if (!status) status = choose_optimizer(l, o);
+    return status ? status : check_method(l, o);
+}
+
+void fit_options_fill(struct learner *l, gsv_fit_options *o)
+{
+    bool nets = l->m->spec->nets > 0;
+    bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
+    if (!o->iterations)
+        o->iterations = adam ? ADAM_ITERATIONS : LBFGS_ITERATIONS;
+    if (!(o->rate > 0.0)) o->rate = RATE;
+    if (o->heldout < 0.0)
+        o->heldout = nets && adam && l->gaps >= FEWEST_TO_HOLD ? HELDOUT : 0.0;
+    l->ramp = !o->batch;
+    if (l->ramp) o->batch = BATCH;
+    l->iterations = o->iterations;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* A fit under way: its memory, its clock, what its optimisers ask of it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/comm.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/learner.h"
+#include "learn/prior.h"
+#include "sde/theta.h"
+
+/* --- Its beginning and end ------------------------------------------------ */
+
+static int count_groups(const struct learner *l, size_t *groups)
+{
+    struct gaps g;
+    *groups = 1;
+    if (spec_is_latent(l->m->spec)) return 0; /* all stops hang together */
+    int status = gaps_init(&g, l->m, l->s);
+    if (status) return status;
+    *groups = 0;
+    for (size_t i = 0; i < g.count; i++)
+        if (!(l->o->estimator.joint || learner_integrates(l)) || !i ||
+            g.gap[i].track != g.gap[i - 1].track)
+            ++*groups;
+    gaps_free(&g);
+    return 0;
+}
+
+/* Before anything takes long. */
+static int check_priors(const struct learner *l)
+{
+    struct prior p = {0};
+    if (l->o->method != GSV_METHOD_GIBBS) return 0;
+    if (!l->free)
+        return fail(GSV_BAD_INPUT, "all parameters are fixed: there is nothing "
+                                   "that could have a posterior");
+    int status = prior_init(&p, l);
+    prior_free(&p);
+    return status;
+}
+
+int learner_init(struct learner *l, gsv_fit_options *o)
+{
+    size_t n = l->n = gsv_theta_size(l->m);
+    double **vector[] = {&l->unit,     &l->theta, &l->safe, &l->best,
+                         &l->champion, &l->first, &l->move};
+    l->began = l->saved = clock_seconds();
+    int status = fit_options_check(l, o);
+    if (!status) status = count_groups(l, &l->gaps);
+    if (status) return status;
+    fit_options_fill(l, o);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        if (!(*vector[i] = NEW(double, n))) return GSV_NO_MEMORY;
+    l->fixed = NEW(bool, n);
+    l->value = NEW(size_t, n);
+    l->weight = NEW(bool, n);
+    if (!l->fixed || !l->value || !l->weight || adam_init(&l->adam, n))
+        return GSV_NO_MEMORY;
+    theta_places(l->m, l->value);
+    status = theta_select_all(l->m, o->fixed, o->fix, l->fixed);
+    for (size_t i = 0; i < n; i++)
+        l->free += !l->fixed[i];
+    if (!status) status = check_priors(l);
+    if (!status)
+        status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
+                            l->ramp ? 2 * o->batch : o->batch);
+    if (!status) effort_plan(l);
+    return status ? status : terms_write(l);
+}
+
+void learner_free(struct learner *l)
+{
+    split_free(&l->split);
+    adam_free(&l->adam);
+    mem_free(l->fixed);
+    mem_free(l->value);
+    mem_free(l->weight);
+    mem_free(l->unit);
+    mem_free(l->theta);
+    mem_free(l->safe);
+    mem_free(l->best);
+    mem_free(l->champion);
+    mem_free(l->first);
+    mem_free(l->move);
+    mem_free(l->terms);
+}
+
+/* --- What it is at ------------------------------------------------------- */
+
+double learner_seconds(const struct learner *l)
+{
+    return l->now.seconds + clock_seconds() - l->began;
+}
+
+void learner_set(struct learner *l, const double *theta)
+{
+    gsv_theta_set(l->m, theta);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->fixed[i]) l->m->value[l->value[i]] = l->kept[l->value[i]];
+}
+
+void learner_result(const struct learner *l, double *to)
+{
+    bool held = l->split.helds && isfinite(l->now.best);
+    if (l->optimizer != GSV_OPTIMIZER_ADAM)
+        memcpy(to, l->theta, l->n * sizeof *to);
+    else if (held) memcpy(to, l->best, l->n * sizeof *to);
+    else adam_averaged(&l->adam, l->theta, to);
+}
+
+bool learner_integrates(const struct learner *l)
+{
+    return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD && !learner_matches(l);
+}
+
+int learner_objective(const struct learner *l, struct objective *o,
+                      const gsv_options *options, size_t most)
+{
+    if (!learner_integrates(l))
+        return objective_init(o, l->m, l->s, options, most);
+    struct integrate_options mse = objective_integrates(l->o, options);
+    return objective_init_mse(o, l->m, l->s, &mse);
+}
+
+/* Whether it ends here: because somebody said so, or because its time is over.
+ * Clocks differ between ranks, and signals come to one of them: so they agree
+ * on it. */
+static bool is_over(struct learner *l, bool stopped)
+{
+    enum { GO_ON, TIME, STOP };
+    const gsv_fit_options *o = l->o;
+    bool late =
+        o->time_limit > 0.0 && clock_seconds() - l->began >= o->time_limit;
+    unsigned why = stopped ? STOP : late ? TIME : GO_ON;
+    l->failed = comm_most(o->estimator.ranks, &why);
+    if (why == STOP) l->ended = GSV_ENDED_STOPPED;
+    if (why == TIME) l->ended = GSV_ENDED_TIME;
+    return l->failed || why != GO_ON;
+}
+
+bool learner_writes(const struct learner *l)
+{
+    return l->o->checkpoint && !gsv_ranks_rank(l->o->estimator.ranks);
+}
+
+bool learner_step(struct learner *l, const struct score *score, double rate)
+{
+    const gsv_fit_options *o = l->o;
+    gsv_progress p = {.iteration = (size_t)l->now.iteration,
+                      .iterations = l->iterations,
+                      .restart = (size_t)l->now.restart + 1,
+                      .restarts = o->restarts,
+                      .gaps = l->now.place,
+                      .objective = o->objective,
+                      .loglik = score->mean,
+                      .error = score->error,
+                      .heldout = l->now.heldout,
+                      .rate = rate,
+                      .seconds = learner_seconds(l),
+                      .model = l->m};
+    curve_add(&l->curve,
+              (double[GSV_CURVES]){l->now.total + l->now.iteration,
+                                   l->now.restart + 1.0, p.loglik, p.heldout});
+    bool stop = is_over(l, o->progress && o->progress(o->user, &p));
+    if (!stop && learner_writes(l) && clock_seconds() - l->saved >= o->every) {
+        enum gsv_ended ended = l->ended;
+        l->failed = checkpoint_write(l, o->checkpoint);
+        l->ended = ended;
+        l->saved = clock_seconds();
+    }
+    return stop || l->failed;
+}

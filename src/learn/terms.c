@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What the bits of a fit depend on, as a text: a checkpoint goes on only under
+ * the terms that it was made under. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "learn/learner.h"
+
+static uint64_t hash(uint64_t h, size_t bytes, const void *data)
+{
+    const unsigned char *c = data;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ c[i]) * 1099511628211u;
+    return h;
+}
+
+static uint64_t hash_data(const gsv_series *s)
+{
+    uint64_t h = 1469598103934665603u;
+    h = hash(h, s->rows * sizeof *s->time, s->time);
+    h = hash(h, s->rows * s->columns * sizeof *s->value, s->value);
+    return hash(h, (s->tracks + 1) * sizeof *s->start, s->start);
+}
+
+static int put_word(json_t *all, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int put_word(json_t *all, const char *key, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    json_t *word = json_vsprintf(format, args);
+    va_end(args);
+    return json_object_set_new(all, key, word);
+}
+
+static int put_fixed(const struct learner *l, json_t *all)
+{
+    uint64_t h = hash(1469598103934665603u, l->n * sizeof *l->fixed, l->fixed);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->fixed[i]) h = hash(h, sizeof *l->kept, &l->kept[l->value[i]]);
+    return put_word(all, "--fix", "%" PRIx64, h);
+}
+
+int terms_write(struct learner *l)
+{
+    const gsv_fit_options *o = l->o;
+    const gsv_options *e = &o->estimator;
+    json_t *all = json_object();
+    int lost = put_word(all, "model", "%s", l->m->text);
+    lost |= put_word(all, "data", "%" PRIx64, hash_data(l->s));
+    lost |= put_word(all, "--optimizer", "%d", l->optimizer);
+    lost |= put_word(all, "--schedule", "%d", o->schedule);
+    lost |= put_word(all, "--objective", "%d", o->objective);
+    lost |= put_word(all, "--scheme", "%d", o->scheme);
+    lost |= put_word(all, "--iterations", "%zu", o->iterations);
+    lost |= put_word(all, "--batch", "%zu", l->ramp ? 0 : o->batch);
+    lost |= put_word(all, "--restarts", "%zu", o->restarts);
+    lost |= put_word(all, "--rate", "%.17g", o->rate);
+    lost |= put_word(all, "--decay", "%.17g", o->decay);
+    lost |= put_word(all, "--clip", "%.17g", o->clip);
+    lost |= put_word(all, "--average", "%.17g", o->average);
+    lost |= put_word(all, "--heldout", "%.17g", o->heldout);
+    lost |= put_word(all, "--patience", "%.17g", o->patience);
+    lost |= put_word(all, "--seed", "%" PRIu64, e->seed);
+    lost |= put_word(all, "estimator option",
+                     "%zu %zu %.17g %d %d %d %d %d "
+                     "%d %d %d %zu",
+                     e->paths, e->steps, e->step, e->reference, e->form,
+                     e->random, e->richardson, e->delta, e->joint, e->wide,
+                     e->observe, e->points);
+    lost |= put_fixed(l, all);
+    char *text = lost ? NULL : json_dumps(all, 0);
+    json_decref(all);
+    l->terms = text ? mem_string(text) : NULL;
+    free(text);
+    return l->terms ? 0 : fail(GSV_NO_MEMORY, "out of memory");
+}

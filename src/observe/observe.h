@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* What all estimators with noisy observations share. A stop is a row in which
+ * anything was observed, or after which events were counted. At stops stand
+ * points x, drawn from a density q that a linearised smoother gives (smooth.h),
+ * and between the points of neighbouring stops densities are estimated by
+ * bridges. The estimators differ in how they average: scan.h, particle.h,
+ * joint.h; observer.h has them all. */
+#ifndef OBSERVE_OBSERVE_H
+#define OBSERVE_OBSERVE_H
+
+#include "observe/smooth.h"
+#include "sde/gaps.h"
+#include "sde/result.h"
+
+/* --- stops.c -------------------------------------------------------------- */
+
+/* All stops of all tracks, one after the other. */
+struct stops {
+    struct gaps gaps; /* for inputs, states and values */
+    struct stop *stop;
+    size_t count, capacity;
+    size_t *first;  /* (tracks + 1) of each track */
+    double longest; /* gap in time               */
+};
+
+/* Fails where no track has two stops, or where a value is not one of its law.
+ */
+int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series);
+void stops_free(struct stops *s);
+
+/* More stops, without a row (NO_ROW), so that none is further than a gap's
+ * length / steps from the next; or than `longest`, where that is positive. Gaps
+ * that end in a count of events stay whole. */
+int stops_divide(struct stops *s, size_t steps, double longest);
+
+/* Whether stop n is the first, or the last, of its track. */
+bool stop_is_first(const struct stops *s, size_t n);
+bool stop_is_last(const struct stops *s, size_t n);
+
+/* Whether events since the stop before were counted at stop n: obs ~
+ * poisson_process (rate.h). The stop before is then the row before. */
+bool stop_has_events(const struct stops *s, size_t n);
+
+/* Fails where what a stop adds to log p(data) is not finite. */
+int stops_check(const struct stops *s, const double *increment);
+
+/* The stops of the longest track. */
+size_t stops_longest(const struct stops *s);
+
+/* Those that are rows. */
+size_t stops_rows(const struct stops *s);
+
+/* A result from what the stops add, its errors, and the effective numbers of
+ * `most` points (NaN where a stop has but one). A row has what was added since
+ * the row before. along: errors add up over a track, else they are
+ * independent. */
+int stops_fill(const struct stops *s, const double *increment,
+               const double *error, const double *ess, size_t most, bool along,
+               gsv_result *r);
+
+/* --- laws.c --------------------------------------------------------------- */
+
+/* The smoother's laws of all stops, in the coordinates u = sigma y of stretched
+ * states (unit.c), where each state is by itself. Those that were observed
+ * exactly in a row have no variance there. */
+struct laws {
+    const gsv_model *model;
+    const struct stops *stops;
+    size_t d;
+    double *mean, *cov; /* (stops, d), (stops, d, d) */
+    /* See struct smooth_law; NULL unless linked. */
+    double *gain, *rest, *predicted_mean, *predicted_cov;
+    struct smoother smoother;
+    struct program *sigma;
+    struct uniforms uniforms;
+    struct workspace space;
+    double *time, *input, *slope, *state; /* of one point     */
+    double *small;                        /* (3, d, d)        */
+    int *pivot;                           /* (d)              */
+    struct arena arena;
+};
+
+/* linked: with the joint laws of neighbouring stops. */
+int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
+              bool wide, bool linked);
+void laws_free(struct laws *l);
+int laws_run(struct laws *l, const double *values);
+
+/* What was observed of state i at a stop, or NaN; and of how many of them. */
+double laws_state(const struct laws *l, size_t stop, size_t i);
+size_t laws_exact(const struct laws *l, size_t stop);
+
+/* Of a matrix (d, d) the rows of states that are not exact at one stop, and
+ * the columns of those that are not at another, as a matrix of its own. */
+void laws_pick(const struct laws *l, size_t row, size_t column,
+               const double *from, double *to);
+
+/* The factor of a stop's covariance (n, n) in place, and log |det| of it. One
+ * that has none gets a little of its own size on its diagonal. */
+int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
+                double *log_det);
+
+/* --- support.c ------------------------------------------------------------ */
+
+/* The laws that points are drawn from, of all stops. */
+struct support {
+    const gsv_model *model;
+    const struct stops *stops;
+    const gsv_options *options;
+    size_t d, J, generator; /* of the lattice of J points */
+    bool given;             /* points are the caller's, J at every stop */
+    struct laws laws;
+    double *root;        /* (stops, d, d): lower factors, of the states that */
+                         /* are not exact                                    */
+    double *log_root;    /* (stops) log |det| of the factor                  */
+    struct graph *graph; /* the model's, with what follows */
+    struct program *place; /* x of u */
+    struct program *weigh; /* over x: du/dx, the first state's log density, */
+    /* every obs's, but 0 of what belongs to steps (rate.h) */
+    struct uniforms place_uniforms, weigh_uniforms;
+    struct uniforms guide_uniforms; /* of weigh, for q      */
+    bool frozen;                    /* whether these differ */
+    struct workspace place_space, weigh_space;
+    size_t capacity; /* points of a chunk */
+    double *u, *x;   /* (d, capacity)     */
+    double *time, *input, *slope;
+    double *log_g; /* (capacity) of observations and of the first state   */
+    double *log_q; /* (capacity)                                          */
+    double *z;     /* (J)                                                 */
+    double *bar;   /* (outputs, capacity)                                 */
+    const double **output_bar; /* (outputs) into bar */
+    double *weigh_bar; /* of weigh's uniforms                              */
+    struct arena arena;
+};
+
+/* given: the caller draws the points, J at every stop, by links.h. */
+int support_init(struct support *s, const gsv_model *m,
+                 const struct stops *stops, const gsv_options *o, size_t J,
+                 size_t capacity, bool given);
+void support_free(struct support *s);
+
+/* Laws by the smoother at these values; then the model's own are prepared. */
+int support_prepare(struct support *s, const double *guide);
+
+/* After it: makes the deviations of all laws so many times as large. */
+void support_widen(struct support *s, double factor);
+
+/* The number of points of a stop. */
+size_t support_points(const struct support *s, size_t stop);
+
+/* Draws the points of stops [first, end) to x, with log_g and log_q; returns
+ * their number. */
+size_t support_draw(struct support *s, size_t first, size_t end,
+                    uint32_t iteration);
+
+/* The rest of it, where u and its log density log_q are there: x, log_g, and
+ * log_q as a density of x; returns the number of points. direct (stops of all
+ * tracks), or NULL: where u is x already. */
+size_t support_place(struct support *s, size_t first, size_t end,
+                     const bool *direct);
+
+/* Takes points x (d, J) of one stop back that were placed before, for
+ * support_vjp(). */
+void support_recall(struct support *s, size_t stop, const double *x);
+
+/* P points across the law of a stop, its mean in the middle, as those of x;
+ * until anything else is asked for. */
+struct points support_probe(struct support *s, size_t stop, size_t P);
+
+/* Whether all values of an obs are there at a stop, and belong to it alone. */
+bool support_observed(const struct support *s, size_t stop, size_t obs);
+
+/* After any of them: adds sum_j weight_j d log_g_j to weigh_bar. */
+void support_vjp(struct support *s, size_t first, size_t end,
+                 const double *weight);
+
+/* Brings weigh_bar to the parameters, added to the gradient. */
+void support_gradient(struct support *s, double *gradient);
+
+#endif

@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: MIT */
+/* The scan over the stops, in chunks: the densities between all points of a
+ * chunk's neighbouring stops are one batch, then the weights go through it stop
+ * by stop. What is kept of earlier chunks are the weights at their ends, so
+ * that memory hardly grows with the stops; the pass backward draws and computes
+ * a chunk again. */
+#include "observe/scan.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/fast.h"
+#include "base/lanes.h"
+#include "base/vector_math.h"
+
+enum { MOST_PAIRS = 1 << 18 };
+
+size_t scan_first(const struct scan *s, size_t chunk)
+{
+    size_t first = chunk * s->chunk;
+    return first < s->stops.count ? first : s->stops.count;
+}
+
+/* The stop before a chunk is drawn with it. */
+static size_t low_of(const struct scan *s, size_t chunk)
+{
+    size_t first = scan_first(s, chunk);
+    return first ? first - 1 : 0;
+}
+
+static double log_sum(size_t n, const double *x)
+{
+    double most = -INFINITY, sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, x[i]);
+    if (most == -INFINITY) return most;
+    for (size_t i = 0; i < n; i++)
+        sum += exp(x[i] - most);
+    return most + log(sum);
+}
+
+/* --- Setting up
+ * --------------------------------------------------------------- */
+
+static int make_memory(struct scan *s)
+{
+    size_t points = (s->chunk + 1) * s->J, pairs = s->chunk * s->J * s->J;
+    size_t tracks = s->stops.gaps.series->tracks, n = s->stops.count;
+    size_t d = s->jumps.d;
+    bool gradient = s->options.gradient;
+    const struct arena_part part[] = {
+        {&s->y, d * points},
+        {&s->log_det, points},
+        {&s->y_bar, gradient ? 2 * d * points : 0},
+        {&s->log_p, pairs},
+        {&s->weight, pairs},
+        {&s->a, points},
+        {&s->b, points},
+        {&s->half, points},
+        {&s->posterior, points},
+        {&s->keep, s->chunks * s->J},
+        {&s->keep_half, s->chunks * s->J},
+        {&s->total, tracks},
+        {&s->ahead, s->J},
+        {&s->increment, n},
+        {&s->ess, n},
+        {&s->error, n},
+        {&s->drift_bar, program_uniforms(s->jumps.drift)},
+        {&s->map_bar, program_uniforms(s->jumps.map)},
+        {&s->rate_bar, rates_uniforms(&s->rates)}};
+    s->at = NEW(size_t, s->chunk + 2);
+    s->pair = NEW(size_t, s->chunk + 1);
+    if (!s->at || !s->pair ||
+        arena_lay(&s->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
+    return 0;
+}
+
+static int make_jumpers(struct scan *s)
+{
+    size_t most = lanes_threads(s->options.threads);
+    s->threads = most < s->chunk ? most : s->chunk;
+    s->jumper = NEW(struct jumper, s->threads);
+    s->rater = NEW(struct rater, s->threads);
+    int status = s->jumper && s->rater ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < s->threads; i++) {
+        status =
+            jumper_init(&s->jumper[i], &s->jumps, s->J, s->options.gradient);
+        if (!status)
+            status =
+                rater_init(&s->rater[i], &s->rates, s->J, s->options.gradient);
+    }
+    return status;
+}
+
+static void make_chunks(struct scan *s)
+{
+    s->chunk = MOST_PAIRS / (s->J * s->J);
+    if (s->chunk > s->stops.count) s->chunk = s->stops.count;
+    if (!s->chunk) s->chunk = 1;
+    s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
+    s->loaded = s->chunks;
+}
+
+static size_t usual_points(const gsv_model *m)
+{
+    return spec_latent(m->spec) > 1 ? SCAN_POINTS_MORE : SCAN_POINTS;
+}
+
+int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
+              const gsv_options *o)
+{
+    *s = (struct scan){.model = m,
+                       .options = *o,
+                       .J = o->points ? o->points : usual_points(m)};
+    if (s->J < 2 || s->J > SCAN_MOST)
+        return fail(GSV_BAD_INPUT,
+                    "%zu support points: a scan takes 2 to %d (--support)",
+                    s->J, SCAN_MOST);
+    int status = stops_init(&s->stops, m, series);
+    if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
+    if (!status) status = jumps_divide(m, &s->stops, o);
+    if (status) return status;
+    make_chunks(s);
+    status = support_init(&s->support, m, &s->stops, &s->options, s->J,
+                          (s->chunk + 1) * s->J, false);
+    if (!status) status = rates_init(&s->rates, m, &s->stops, o->wide);
+    if (!status) status = make_jumpers(s);
+    return status ? status : make_memory(s);
+}
+
+void scan_free(struct scan *s)
+{
+    for (size_t i = 0; s->jumper && i < s->threads; i++)
+        jumper_free(&s->jumper[i]);
+    for (size_t i = 0; s->rater && i < s->threads; i++)
+        rater_free(&s->rater[i]);
+    mem_free(s->jumper);
+    mem_free(s->rater);
+    jumps_free(&s->jumps);
+    rates_free(&s->rates);
+    support_free(&s->support);
+    stops_free(&s->stops);
+    arena_free(&s->arena);
+    mem_free(s->at);
+    mem_free(s->pair);
+}
+
+/* --- Densities of a chunk
+ * ------------------------------------------------------ */
+
+/* The pairs that end in a stop. */
+static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
+{
+    return stop_is_first(&s->stops, n) ? 0 : (at[0] - at[-1]) * (at[1] - at[0]);
+}
+
+/* Where points and pairs of its stops begin. */
+static void lay_out(struct scan *s, size_t chunk)
+{
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1), at = 0, pair = 0;
+    for (size_t n = low; n < end; n++) {
+        s->at[n - low] = at;
+        at += support_points(&s->support, n);
+    }
+    s->at[end - low] = at;
+    for (size_t n = first; n < end; n++) {
+        s->pair[n - first] = pair;
+        pair += pairs_of(s, &s->at[n - low], n);
+    }
+    s->pair[end - first] = pair;
+    s->now = chunk;
+}
+
+static struct moment moment_of(const struct scan *s, size_t n)
+{
+    return (struct moment){s->stops.stop[n].track, s->stops.stop[n].time};
+}
+
+static size_t points_now(const struct scan *s)
+{
+    return s->at[scan_first(s, s->now + 1) - low_of(s, s->now)];
+}
+
+/* Work for one thread at a time is some stops. */
+static size_t lanes_of(size_t stops)
+{
+    enum { MOST = 16 };
+    return stops < MOST ? stops : MOST;
+}
+
+/* y of the points of some stops. */
+static void map_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    size_t low = low_of(s, s->now), stops = scan_first(s, s->now + 1) - low;
+    size_t lanes = lanes_of(stops), P = points_now(s);
+    size_t end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        struct moment at = moment_of(s, low + i);
+        jumper_map(&s->jumper[thread], &at, s->at[i + 1] - s->at[i], P,
+                   s->support.x + s->at[i], s->y + s->at[i],
+                   s->log_det + s->at[i]);
+    }
+}
+
+/* From the points of the stop before n. */
+static double start(struct scan *s, struct jumper *w, size_t n)
+{
+    const size_t *at = &s->at[n - low_of(s, s->now)];
+    struct moment from = moment_of(s, n - 1);
+    double h = s->stops.stop[n].time - from.time;
+    jumper_start(w, &from, h, at[0] - at[-1], points_now(s), s->y + at[-1]);
+    return h;
+}
+
+/* The steps to stop n, as rates take them. */
+static struct rate_step rate_step_of(const struct scan *s, size_t n)
+{
+    const size_t *at = &s->at[n - low_of(s, s->now)];
+    return (struct rate_step){.stop = n,
+                              .I = at[0] - at[-1],
+                              .J = at[1] - at[0],
+                              .ld = points_now(s),
+                              .y0 = s->y + at[-1],
+                              .y1 = s->y + at[0]};
+}
+
+/* The densities of the steps that end in some stops. */
+static void jump_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    struct jumper *w = &s->jumper[thread];
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t stops = scan_first(s, s->now + 1) - first;
+    size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        size_t n = first + i;
+        if (stop_is_first(&s->stops, n)) continue;
+        const size_t *at = &s->at[n - low];
+        size_t J = at[1] - at[0];
+        double *log_p = s->log_p + s->pair[i];
+        start(s, w, n);
+        jumper_all(w, J, points_now(s), s->y + at[0], log_p);
+        for (size_t k = 0; k < at[0] - at[-1]; k++)
+            for (size_t j = 0; j < J; j++)
+                log_p[k * J + j] += s->log_det[at[0] + j];
+        struct rate_step step = rate_step_of(s, n);
+        rater_add(&s->rater[thread], &step, log_p);
+    }
+}
+
+/* Runs lanes over so many stops. */
+static void share_out(struct scan *s, size_t stops,
+                      void (*work)(void *, size_t, size_t),
+                      void (*merge)(void *, size_t, size_t))
+{
+    const struct lanes_job job = {s, work, merge};
+    if (stops) lanes_run(lanes_of(stops), s->threads, &job);
+}
+
+static void load(struct scan *s, size_t chunk, uint32_t iteration)
+{
+    if (s->loaded == chunk) return;
+    size_t low = low_of(s, chunk), end = scan_first(s, chunk + 1);
+    lay_out(s, chunk);
+    support_draw(&s->support, low, end, iteration);
+    share_out(s, end - low, map_lane, NULL);
+    share_out(s, end - scan_first(s, chunk), jump_lane, NULL);
+    s->loaded = chunk;
+}
+
+/* --- Forward
+ * -------------------------------------------------------------------- */
+
+/* log sum_i exp(a_i + log_p_ij) of all j, over every stride-th i: columns side
+ * by side. most (J) is scratch. */
+FAST static void sum_columns(size_t I, size_t J, size_t stride,
+                             const double *restrict a,
+                             const double *restrict log_p,
+                             double *restrict most, double *restrict sum)
+{
+    for (size_t j = 0; j < J; j++) {
+        most[j] = -DBL_MAX;
+        sum[j] = 0.0;
+    }
+    for (size_t i = 0; i < I; i += stride)
+#pragma omp simd
+        for (size_t j = 0; j < J; j++) {
+            double term = a[i] + log_p[i * J + j];
+            most[j] = term > most[j] ? term : most[j];
+        }
+    for (size_t i = 0; i < I; i += stride)
+#pragma omp simd
+        for (size_t j = 0; j < J; j++)
+            sum[j] += exp(a[i] + log_p[i * J + j] - most[j]);
+    for (size_t j = 0; j < J; j++)
+        sum[j] = most[j] + log(sum[j]);
+}
+
+/* log a of one stop from the one before, over every stride-th point. */
+static void step_forward(const struct scan *s, const size_t *at,
+                         const double *log_p, size_t stride, double *a)
+{
+    size_t I = at[0] - at[-1], J = at[1] - at[0];
+    double most[SCAN_MOST], sum[SCAN_MOST];
+    size_t terms = (I + stride - 1) / stride;
+    sum_columns(I, J, stride, a + at[-1], log_p, most, sum);
+    for (size_t j = 0; j < J; j += stride)
+        a[at[0] + j] = s->support.log_g[at[0] + j] -
+                       s->support.log_q[at[0] + j] + sum[j] -
+                       log((double)terms);
+}
+
+static void start_track(const struct scan *s, const size_t *at, double *a)
+{
+    for (size_t j = at[0]; j < at[1]; j++)
+        a[j] = s->support.log_g[j] - s->support.log_q[j];
+}
+
+/* The log of the mean of a over every stride-th point. */
+static double log_mean(const size_t *at, size_t stride, const double *a)
+{
+    double term[SCAN_MOST];
+    size_t terms = 0;
+    for (size_t j = at[0]; j < at[1]; j += stride)
+        term[terms++] = a[j];
+    return log_sum(terms, term) - log((double)terms);
+}
+
+/* Through a loaded chunk, from what was kept of the one before: a with stride
+ * 1, half with 2. The sums up to each stop go to `sum`. */
+static void forward(const struct scan *s, size_t chunk, size_t stride,
+                    double *a, double *keep, double *sum)
+{
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1);
+    if (chunk) memcpy(a, keep + chunk * s->J, s->at[1] * sizeof *a);
+    for (size_t n = first; n < end; n++) {
+        const size_t *at = &s->at[n - low];
+        if (stop_is_first(&s->stops, n)) start_track(s, at, a);
+        else step_forward(s, at, s->log_p + s->pair[n - first], stride, a);
+        if (sum) sum[n] = log_mean(at, stride, a);
+    }
+    if (chunk + 1 < s->chunks) {
+        const size_t *at = &s->at[end - 1 - low];
+        memcpy(keep + (chunk + 1) * s->J, a + at[0],
+               (at[1] - at[0]) * sizeof *a);
+    }
+}
+
+/* From the sums up to each stop to what each stop adds. */
+static void take_differences(struct scan *s)
+{
+    for (size_t n = s->stops.count; n-- > 0;) {
+        s->error[n] = s->increment[n] - s->error[n];
+        if (n + 1 == s->stops.count || stop_is_first(&s->stops, n + 1))
+            s->total[s->stops.stop[n].track] = s->increment[n];
+    }
+    for (size_t n = s->stops.count; n-- > 0;) {
+        if (stop_is_first(&s->stops, n)) continue;
+        s->increment[n] -= s->increment[n - 1];
+        s->error[n] -= s->error[n - 1];
+    }
+}
+
+/* --- Backward
+ * -------------------------------------------------------------------- */
+
+/* The largest of log_p_j + ahead_j, and e_j = exp of them less that. */
+FAST static double exponentials(size_t J, const double *restrict log_p,
+                                const double *restrict ahead,
+                                double *restrict e)
+{
+    enum { SIDE = 8 };
+    double side[SIDE], most = -DBL_MAX;
+    size_t whole = J / SIDE * SIDE;
+    for (size_t k = 0; k < SIDE; k++)
+        side[k] = -DBL_MAX;
+    for (size_t j = 0; j < whole; j += SIDE)
+        for (size_t k = 0; k < SIDE; k++) {
+            double term = log_p[j + k] + ahead[j + k];
+            side[k] = term > side[k] ? term : side[k];
+        }
+    for (size_t k = 0; k < SIDE; k++)
+        most = fmax(most, side[k]);
+    for (size_t j = whole; j < J; j++)
+        most = fmax(most, log_p[j] + ahead[j]);
+#pragma omp simd
+    for (size_t j = 0; j < J; j++)
+        e[j] = exp(log_p[j] + ahead[j] - most);
+    return most;
+}
+
+/* log b of the stop before from that of one stop, and the pairs' weights. */
+static void step_backward(struct scan *s, const size_t *at, double total,
+                          const double *log_p, double *weight)
+{
+    size_t I = at[0] - at[-1], J = at[1] - at[0];
+    double ahead[SCAN_MOST], rest = log((double)I);
+    for (size_t j = 0; j < J; j++)
+        ahead[j] = s->support.log_g[at[0] + j] - s->support.log_q[at[0] + j] +
+                   s->b[at[0] + j] - rest;
+    for (size_t i = 0; i < I; i++) {
+        double *e = weight + i * J;
+        double most = exponentials(J, log_p + i * J, ahead, e), sum = e[0];
+        for (size_t j = 1; j < J; j++)
+            sum += e[j];
+        s->b[at[-1] + i] = most + log(sum);
+        double factor = exp(s->a[at[-1] + i] + most - total);
+        for (size_t j = 0; j < J; j++)
+            e[j] *= factor;
+    }
+}
+
+static void note_posterior(struct scan *s, const size_t *at, size_t stop,
+                           double total)
+{
+    double squares = 0.0;
+    for (size_t j = at[0]; j < at[1]; j++) {
+        s->posterior[j] = exp(s->a[j] + s->b[j] - total);
+        squares += s->posterior[j] * s->posterior[j];
+    }
+    s->ess[stop] = at[1] - at[0] == 1 ? NAN
+                   : squares > 0.0    ? 1.0 / squares
+                                      : 0.0;
+}
+
+static void backward(struct scan *s, size_t chunk)
+{
+    size_t low = low_of(s, chunk), first = scan_first(s, chunk);
+    size_t end = scan_first(s, chunk + 1);
+    if (end < s->stops.count)
+        memcpy(s->b + s->at[end - 1 - low], s->ahead,
+               (s->at[end - low] - s->at[end - 1 - low]) * sizeof *s->b);
+    for (size_t n = end; n-- > first;) {
+        const size_t *at = &s->at[n - low];
+        double total = s->total[s->stops.stop[n].track];
+        for (size_t j = at[0]; stop_is_last(&s->stops, n) && j < at[1]; j++)
+            s->b[j] = -log((double)(at[1] - at[0]));
+        note_posterior(s, at, n, total);
+        if (stop_is_first(&s->stops, n)) continue;
+        step_backward(s, at, total, s->log_p + s->pair[n - first],
+                      s->weight + s->pair[n - first]);
+    }
+    if (first) memcpy(s->ahead, s->b, s->at[1] * sizeof *s->b);
+}
+
+/* --- The gradient
+ * ------------------------------------------------------------- */
+
+/* jump_lane() backward. */
+static void jump_vjp_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    struct jumper *w = &s->jumper[thread];
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t stops = scan_first(s, s->now + 1) - first, P = points_now(s);
+    size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        size_t n = first + i;
+        if (stop_is_first(&s->stops, n)) continue;
+        const size_t *at = &s->at[n - low];
+        struct moment from = moment_of(s, n - 1);
+        double h = start(s, w, n);
+        jumper_all_vjp(w, &from, h, P, at[1] - at[0], s->y + at[0],
+                       s->weight + s->pair[i],
+                       s->y_bar + s->jumps.d * P + at[-1], s->y_bar + at[0]);
+        struct rate_step step = rate_step_of(s, n);
+        rater_add_vjp(&s->rater[thread], &step, s->weight + s->pair[i],
+                      s->y_bar + s->jumps.d * P + at[-1], s->y_bar + at[0]);
+    }
+}
+
+/* map_lane() backward: the end of a step has the density's factor, whose bar is
+ * the weight of all steps that end there. */
+static void map_vjp_lane(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t stops = scan_first(s, s->now + 1) - low, P = points_now(s);
+    size_t lanes = lanes_of(stops), d = s->jumps.d;
+    size_t end = lanes_first(lane + 1, lanes, stops);
+    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+        struct moment at = moment_of(s, low + i);
+        size_t p = s->at[i], n = s->at[i + 1] - p;
+        bool ends = low + i >= first && !stop_is_first(&s->stops, low + i);
+        for (size_t k = 0; k < d; k++)
+            for (size_t j = p; j < p + n; j++)
+                s->y_bar[k * P + j] += s->y_bar[(d + k) * P + j];
+        for (size_t j = p; j < p + n; j++)
+            s->b[j] = ends ? s->posterior[j] : 0.0;
+        jumper_map_vjp(&s->jumper[thread], &at, n, P, s->support.x + p,
+                       s->y_bar + p, s->b + p);
+    }
+}
+
+static void merge_bars(void *context, size_t lane, size_t thread)
+{
+    struct scan *s = context;
+    struct jumper *w = &s->jumper[thread];
+    (void)lane;
+    move_sum(program_uniforms(s->jumps.drift), w->drift_bar, s->drift_bar);
+    move_sum(program_uniforms(s->jumps.map), w->map_bar, s->map_bar);
+    if (s->rates.count)
+        move_sum(rates_uniforms(&s->rates), s->rater[thread].bar, s->rate_bar);
+}
+
+/* Adds a chunk's part of the gradient. The stop before it belongs to the chunk
+ * before. */
+static void add_gradient(struct scan *s)
+{
+    size_t low = low_of(s, s->now), first = scan_first(s, s->now);
+    size_t end = scan_first(s, s->now + 1), P = points_now(s);
+    memset(s->y_bar, 0, 2 * s->jumps.d * P * sizeof *s->y_bar);
+    share_out(s, end - first, jump_vjp_lane, merge_bars);
+    share_out(s, end - low, map_vjp_lane, merge_bars);
+    for (size_t j = 0; first && j < s->at[1]; j++)
+        s->posterior[j] = 0.0;
+    support_vjp(&s->support, low, end, s->posterior);
+}
+
+static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
+{
+    int status = 0;
+    memset(s->drift_bar, 0,
+           program_uniforms(s->jumps.drift) * sizeof *s->drift_bar);
+    memset(s->map_bar, 0, program_uniforms(s->jumps.map) * sizeof *s->map_bar);
+    memset(s->rate_bar, 0, rates_uniforms(&s->rates) * sizeof *s->rate_bar);
+    for (size_t c = s->chunks; !status && c-- > 0;) {
+        load(s, c, iteration);
+        forward(s, c, 1, s->a, s->keep, NULL);
+        backward(s, c);
+        if (s->looker.look) status = s->looker.look(s->looker.user, s, c);
+        if (!status && gradient) add_gradient(s);
+    }
+    if (status || !gradient) return status;
+    jumps_gradient(&s->jumps, s->drift_bar, s->map_bar, gradient);
+    rates_gradient(&s->rates, s->rate_bar, gradient);
+    support_gradient(&s->support, gradient);
+    return 0;
+}
+
+/* --- The result
+ * ------------------------------------------------------------------- */
+
+int scan_fill(const struct scan *s, gsv_result *r)
+{
+    for (size_t n = 0; n < s->stops.count; n++)
+        r->drift_evaluations += support_points(&s->support, n);
+    r->paths = s->J;
+    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, true, r);
+}
+
+int scan_run(struct scan *s, const double *guide, uint32_t iteration,
+             double *gradient)
+{
+    s->loaded = s->chunks;
+    int status = support_prepare(&s->support, guide);
+    if (status) return status;
+    jumps_prepare(&s->jumps);
+    rates_prepare(&s->rates);
+    for (size_t c = 0; c < s->chunks; c++) {
+        load(s, c, iteration);
+        forward(s, c, 1, s->a, s->keep, s->increment);
+        forward(s, c, 2, s->half, s->keep_half, s->error);
+    }
+    take_differences(s);
+    status = stops_check(&s->stops, s->increment);
+    if (status) return status;
+    if (s->value_alone) return 0;
+    if (gradient)
+        memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
+    return run_backward(s, iteration, gradient);
+}
+
+/* By how much deviations are wider than the smoother's: filtered laws are. */
+static const double WIDER = 1.5;
+
+int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
+                 void *user)
+{
+    s->loaded = s->chunks;
+    int status = support_prepare(&s->support, NULL);
+    if (status) return status;
+    support_widen(&s->support, WIDER);
+    jumps_prepare(&s->jumps);
+    rates_prepare(&s->rates);
+    for (size_t c = 0; !status && c < s->chunks; c++) {
+        size_t first = scan_first(s, c), end = scan_first(s, c + 1);
+        load(s, c, iteration);
+        forward(s, c, 1, s->a, s->keep, s->increment);
+        status = visit(user, s, first, end, s->at + (first - low_of(s, c)));
+    }
+    if (status) return status;
+    take_differences(s);
+    return stops_check(&s->stops, s->increment);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* The scan: J support points at every stop, densities between all points of
+ * neighbouring stops (jump.h). Long gaps have stops in between, where nothing
+ * was observed. With g the density of what was observed,
+ *
+ *     a_1(j) = init(x^j) g_1 / q_1,
+ *     a_n(j) = g_n / q_n  mean_i a_(n-1)(i) p(x_n^j | x_(n-1)^i),
+ *     p(data) = mean_j a_N(j):
+ *
+ * unbiased for any q. Events that were counted since the row before are part of
+ * p (rate.h). Where all states were observed exactly a stop has one
+ * point, and q = 1. Points are constants under differentiation, so that
+ *
+ *     d log p(data) = sum over stops and pairs of w_ij d log p(x^j | x^i)
+ *                   + sum over stops of w_j d log g,
+ *
+ * w their posterior weights, from a pass backward. */
+#ifndef OBSERVE_SCAN_H
+#define OBSERVE_SCAN_H
+
+#include "observe/jump.h"
+#include "observe/observe.h"
+#include "observe/rate.h"
+
+/* Points of a stop where the options do not say, with one latent state and with
+ * more; and at most. */
+enum { SCAN_POINTS = 32, SCAN_POINTS_MORE = 64, SCAN_MOST = 1024 };
+
+struct scan;
+
+/* Somebody who wants to see points and weights: told of every chunk from the
+ * last to the first in the pass backward. */
+struct scan_looker {
+    void *user;
+    int (*look)(void *user, const struct scan *s, size_t chunk);
+};
+
+struct scan {
+    struct scan_looker looker;
+    bool value_alone; /* no gradients, and no effective numbers of points */
+    const gsv_model *model;
+    gsv_options options;
+    struct stops stops; /* also between rows: see stops_divide() */
+    struct support support;
+    struct jumps jumps;
+    struct jumper *jumper; /* (threads)                                   */
+    struct rates rates;
+    struct rater *rater; /* (threads)                                     */
+    size_t threads;
+    size_t J, chunk, chunks;  /* stops of a chunk, and their number          */
+    size_t loaded;            /* the chunk whose densities are at hand       */
+    size_t now;               /* the chunk that threads are at               */
+    size_t *at;               /* (chunk + 2) first points, from the stop
+                                 before the chunk on                         */
+    size_t *pair;             /* (chunk + 1) first pairs, of stop after stop */
+    double *y, *log_det;      /* (d, points), (points) of a chunk            */
+    double *y_bar;            /* (2, d, points): of a step's end, its start  */
+    double *log_p;            /* (pairs), the later point the faster index   */
+    double *weight;           /* (pairs) in the gradient                     */
+    double *a, *b;            /* (points of a chunk) log a_n(j), log b_n(j)  */
+    double *half;             /* log a of every second point by themselves   */
+    double *posterior;        /* (points of a chunk)                         */
+    double *keep, *keep_half; /* (chunks, J) a, half at the last stop before */
+    double *total;            /* (tracks) log p of a track                   */
+    double *ahead;            /* (J) log b of the stop before the next chunk */
+    double *increment, *ess;  /* (stops)                                     */
+    double *error; /* (stops) increment less that of half the points */
+    double *drift_bar, *map_bar; /* merged from the threads, in order       */
+    double *rate_bar;
+    struct arena arena;
+};
+
+/* Model and series are borrowed; the options are copied. */
+int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
+              const gsv_options *o);
+void scan_free(struct scan *s);
+
+/* At the model's present values; guide: values that points and references are
+ * made from, or NULL for the same. gradient (values): set, or NULL. */
+int scan_run(struct scan *s, const double *guide, uint32_t iteration,
+             double *gradient);
+
+/* The pass forward alone, for the law of the state at each stop given what was
+ * observed up to it: points x^j with weights proportional to exp(a_j). visit()
+ * is told of the stops [first, end), whose points begin at at[]: a and
+ * support.x are there until it returns. Points are drawn from a law that is
+ * wider than that of a likelihood's: what comes after a stop narrows that one
+ * down, but not what is asked for here. */
+typedef int (*scan_visit)(void *user, const struct scan *s, size_t first,
+                          size_t end, const size_t *at);
+int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
+                 void *user);
+
+/* The stops of a chunk are [scan_first(chunk), scan_first(chunk + 1)); points
+ * at hand begin with the stop before them. */
+size_t scan_first(const struct scan *s, size_t chunk);
+
+/* After it: all of a result that is zero but its gradient. */
+int scan_fill(const struct scan *s, gsv_result *r);
+
+#endif

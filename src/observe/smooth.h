@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* The linearised smoother of one track with noisy observations: a Gaussian law
+ * of the state, in unit-diffusion coordinates y, at every stop given all that
+ * was observed. Support points are drawn from it.
+ *
+ * Along a path of means mu the drift is linearised in the middle of each chord,
+ *
+ *     Y_n | Y_(n-1) ~ N(Phi_n Y_(n-1) + c_n, Q_n),
+ *
+ * and what is observed at a stop becomes a Gaussian density, by its gradient g
+ * and the negative definite part -H'H of its Hessian at mu. The smoothed means
+ * are the next mu. Where drift and map are linear the limit is the mode of the
+ * law of all states, found by Newton's method; with normal observations, too,
+ * it is the law itself. */
+#ifndef OBSERVE_SMOOTH_H
+#define OBSERVE_SMOOTH_H
+
+#include "base/memory.h"
+#include "sde/model.h"
+
+/* A row of a track with at least one observed value. */
+struct stop {
+    size_t track, row;
+    double time;
+    uint32_t turn; /* as that of a gap: added to the iteration of numbers */
+};
+
+/* What is known of a track. Rows of arrays are stops apart. */
+struct smooth_track {
+    size_t stops;               /* at least 1                                */
+    const double *time;         /* (stops), rising                           */
+    const double *input;        /* (inputs, stops) at the stops, or NULL     */
+    const double *middle_input; /* (inputs, stops) in the middle of the gap  */
+                                /* that ends at the stop; the first is not   */
+                                /* looked at; or NULL                        */
+    const double *middle_slope; /* their slopes there, or NULL: they hold    */
+    const double *value;        /* (values, stops), NaN where missing        */
+    const double *exact;        /* (dim, stops): states z that were observed */
+                                /* without noise, NaN where latent or        */
+                                /* missing; or NULL                          */
+};
+
+/* The laws of Y_n given all observations; all but the first two may be NULL.
+ * In directions that are observed without noise covariances are 0.
+ *
+ * Y_n | Y_(n+1) ~ N(mean_n + gain_n (y_(n+1) - mean_(n+1)), rest_n), so that
+ * joint draws go backward from the last stop, whose gain is 0 and whose rest is
+ * its cov. cov_n = rest_n + gain_n cov_(n+1) gain_n'. */
+struct smooth_law {
+    double *mean;           /* (stops, d)    */
+    double *cov;            /* (stops, d, d) */
+    double *gain, *rest;    /* (stops, d, d) */
+    double *predicted_mean; /* (stops, d) given the observations before n */
+    double *predicted_cov;  /* (stops, d, d)                              */
+};
+
+/* A program with all that it needs to run. */
+struct smooth_part {
+    struct program *program; /* or NULL where there is nothing to compute */
+    struct uniforms uniforms;
+    struct workspace workspace;
+};
+
+/* Of every stop; transitions are those of the gap that ends there. */
+struct smooth_stops {
+    struct arena arena;
+    size_t capacity;
+    double *target, *trial; /* (stops, d): smoothed means, the next path     */
+    double *move;           /* (stops, d): the way to them one pass before   */
+    double *Phi, *c, *Q;    /* (stops, d, d), (stops, d), (stops, d, d)      */
+    double *g, *H;          /* (stops, d), (stops, d, d)                     */
+    double *fixed;          /* (stops, d): what sigma y is, NaN where it may */
+                            /* be anything: see smooth_fix()                 */
+    double *sigma;          /* (stops, d, d)                                 */
+};
+
+struct smoother {
+    const gsv_model *model;
+    struct graph *graph; /* the model's, with the gradients of densities     */
+    size_t d, inputs;
+    size_t columns; /* inputs, values and lengths of gaps: inputs of density */
+    bool pinned;    /* whether some states are observed without noise        */
+    struct smooth_part drift;   /* f~ over y                                 */
+    struct smooth_part density; /* over y: of every obs its log density and  */
+                                /* its gradient                              */
+    struct smooth_part range;   /* over y: positive inside                   */
+    struct smooth_part pin;     /* over z: the stretched state u and sigma   */
+    struct smooth_part first;   /* over z: mean and deviation of the first   */
+                                /* state, and T                              */
+    struct arena arena;         /* of all that follows                       */
+    double *state, *time, *input, *slope, *dot; /* a block of points         */
+    double *log_density;                        /* of its stops              */
+    double *first_mean, *first_cov;             /* (d), (d, d)               */
+    double *mean, *cov;                         /* of the filter             */
+    double *matrix;                             /* small ones                */
+    double *vector;                             /* (VECTORS, d)              */
+    double *eigen_room;
+    struct smooth_stops stop;
+
+    /* Of the last run. */
+    size_t passes;
+    bool converged;
+};
+
+/* 0, GSV_NO_MEMORY, or GSV_BAD_INPUT for a model whose noise no map takes out.
+ * The model is borrowed. */
+int smoother_init(struct smoother *s, const gsv_model *m);
+void smoother_free(struct smoother *s);
+
+/* 0, GSV_NO_MEMORY or GSV_NUMERICAL. Memory for the stops is kept for the runs
+ * that follow. */
+int smoother_run(struct smoother *s, const double *parameters,
+                 const struct smooth_track *track,
+                 const struct smooth_law *law);
+
+#endif

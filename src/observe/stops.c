@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "base/error.h"
+#include "observe/observe.h"
+
+/* Whether anything was observed in a row. */
+static bool is_observed(const struct stops *s, size_t row)
+{
+    const struct spec *spec = s->gaps.spec;
+    for (size_t i = 0; i < spec->dim; i++)
+        if (!isnan(gaps_state(&s->gaps, i, row))) return true;
+    for (size_t k = 0; k < spec->values; k++)
+        if (!isnan(gaps_value(&s->gaps, k, row))) return true;
+    return false;
+}
+
+static int add_track(struct stops *s, size_t track)
+{
+    const gsv_series *series = s->gaps.series;
+    size_t before = s->count, end = series->start[track + 1];
+    for (size_t row = series->start[track]; row < end; row++) {
+        double time = series->time[row];
+        if (!is_observed(s, row) && !gaps_lead_to_events(&s->gaps, track, row))
+            continue;
+        if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
+        if (s->count > before)
+            s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
+        s->stop[s->count++] =
+            (struct stop){.track = track, .row = row, .time = time};
+    }
+    s->first[track + 1] = s->count;
+    return 0;
+}
+
+int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
+{
+    *s = (struct stops){0};
+    int status = gaps_init(&s->gaps, m, series);
+    if (status) return status;
+    s->first = NEW(size_t, series->tracks + 1);
+    if (!s->first) return GSV_NO_MEMORY;
+    for (size_t r = 0; !status && r < series->tracks; r++)
+        status = add_track(s, r);
+    if (!status && !s->count)
+        status = fail(GSV_BAD_INPUT, "%s: nothing is observed in any row",
+                      series->source);
+    return status;
+}
+
+/* The parts of the gap before stop n. Events of a whole gap are those of no
+ * part of it. */
+static size_t parts_of(const struct stops *s, size_t n, size_t steps,
+                       double longest)
+{
+    if (stop_is_first(s, n) || stop_has_events(s, n)) return 1;
+    double length = s->stop[n].time - s->stop[n - 1].time;
+    if (!(longest > 0.0)) return steps;
+    double parts = ceil(length / longest);
+    return parts > 1.0 ? (size_t)parts : 1;
+}
+
+int stops_divide(struct stops *s, size_t steps, double longest)
+{
+    size_t count = 0, at = 0;
+    for (size_t n = 0; n < s->count; n++)
+        count += parts_of(s, n, steps, longest);
+    struct stop *all = NEW(struct stop, count);
+    if (!all) return GSV_NO_MEMORY;
+    s->longest = 0.0;
+    for (size_t n = 0, track = 0; n < s->count; n++) {
+        struct stop end = s->stop[n];
+        size_t parts = parts_of(s, n, steps, longest);
+        for (; track < end.track; track++)
+            s->first[track + 1] = at;
+        double from = parts > 1 ? s->stop[n - 1].time : end.time;
+        double part = (end.time - from) / (double)parts;
+        for (size_t k = 1; k < parts; k++)
+            all[at++] = (struct stop){.track = end.track,
+                                      .row = NO_ROW,
+                                      .time = from + part * (double)k};
+        all[at++] = end;
+        s->longest = fmax(s->longest, part);
+    }
+    for (size_t r = s->stop[s->count - 1].track; r < s->gaps.series->tracks;
+         r++)
+        s->first[r + 1] = at;
+    mem_free(s->stop);
+    s->stop = all;
+    s->count = s->capacity = at;
+    return 0;
+}
+
+void stops_free(struct stops *s)
+{
+    gaps_free(&s->gaps);
+    mem_free(s->stop);
+    mem_free(s->first);
+    *s = (struct stops){0};
+}
+
+bool stop_is_first(const struct stops *s, size_t n)
+{
+    return !n || s->stop[n].track != s->stop[n - 1].track;
+}
+
+bool stop_is_last(const struct stops *s, size_t n)
+{
+    return n + 1 == s->count || stop_is_first(s, n + 1);
+}
+
+bool stop_has_events(const struct stops *s, size_t n)
+{
+    return !stop_is_first(s, n) && gaps_have_events(&s->gaps, s->stop[n].row);
+}
+
+int stops_check(const struct stops *s, const double *increment)
+{
+    for (size_t n = 0; n < s->count; n++) {
+        const struct stop *stop = &s->stop[n];
+        if (isfinite(increment[n])) continue;
+        return fail(GSV_NUMERICAL,
+                    "the log-likelihood of series '%s' is %g at time %g: no "
+                    "support point explains what was observed there; check "
+                    "the model's formula, its parameters and the data",
+                    s->gaps.series->label[stop->track], increment[n],
+                    stop->time);
+    }
+    return 0;
+}
+
+size_t stops_longest(const struct stops *s)
+{
+    size_t most = 0;
+    for (size_t r = 0; r < s->gaps.series->tracks; r++)
+        if (s->first[r + 1] - s->first[r] > most)
+            most = s->first[r + 1] - s->first[r];
+    return most;
+}
+
+/* --- Results ---------------------------------------------------------------
+ */
+
+size_t stops_rows(const struct stops *s)
+{
+    size_t rows = 0;
+    for (size_t n = 0; n < s->count; n++)
+        rows += s->stop[n].row != NO_ROW;
+    return rows;
+}
+
+/* What has come together since the row before. */
+struct share {
+    double loglik, error;
+    size_t steps, from;
+};
+
+/* What half the points miss of a row should be far below this. */
+static const double MOST_ERROR = 0.1;
+
+static void fill_row(const struct stop *stop, const struct share *share,
+                     double ess, size_t most, bool along, gsv_gap *g,
+                     gsv_result *r)
+{
+    *g = (gsv_gap){.track = stop->track,
+                   .from = share->from,
+                   .to = stop->row,
+                   .loglik = share->loglik,
+                   .error = share->error,
+                   .ess = isnan(ess) ? 1.0 : ess,
+                   .khat = NAN,
+                   .discretisation = NAN,
+                   .reference = GSV_REFERENCE_LINEAR,
+                   .form = GSV_FORM_MIDPOINT};
+    if (ess < 0.1 * (double)most || (along && !(share->error < MOST_ERROR)))
+        g->flags |= GSV_FLAG_ESS;
+    r->flagged += g->flags != 0;
+    r->loglik += g->loglik;
+    r->ess_min = fmin(r->ess_min, ess);
+    if (share->from != stop->row && share->steps > r->steps)
+        r->steps = share->steps;
+}
+
+/* Errors of stops that add up, or do not. */
+static double together(double a, double b, bool along)
+{
+    return along ? a + b : sqrt(a * a + b * b);
+}
+
+int stops_fill(const struct stops *s, const double *increment,
+               const double *error, const double *ess, size_t most, bool along,
+               gsv_result *r)
+{
+    struct share share = {0};
+    double sum = 0.0;
+    size_t row = 0;
+    r->groups = r->gaps = stops_rows(s);
+    r->gap = NEW(gsv_gap, r->groups);
+    if (!r->gap) return GSV_NO_MEMORY;
+    r->ess_min = INFINITY;
+    r->khat_max = r->discretisation = NAN;
+    for (size_t n = 0; n < s->count; n++) {
+        const struct stop *stop = &s->stop[n];
+        if (stop_is_first(s, n)) sum = 0.0;
+        share.loglik += increment[n];
+        share.error = together(share.error, error[n], along);
+        share.steps++;
+        sum = together(sum, error[n], along);
+        if (stop_is_last(s, n))
+            r->error = sqrt(r->error * r->error + sum * sum);
+        if (stop->row == NO_ROW) continue;
+        if (stop_is_first(s, n)) share.from = stop->row;
+        share.error = fabs(share.error);
+        fill_row(stop, &share, ess[n], most, along, &r->gap[row++], r);
+        share = (struct share){.from = stop->row};
+    }
+    return 0;
+}

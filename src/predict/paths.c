@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* gsv_paths(): options, memory, and states that are observed exactly, whose
+ * gaps are walked one by one; paths_latent.c has the others. */
+#include "predict/paths.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lanes.h"
+#include "base/sampler.h"
+
+enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
+
+/* Bridges between two points of a latent path, of which one is taken. */
+enum { CHOICE = 8 };
+
+/* Gaps that are walked until progress is told. */
+enum { ROUND = 256 };
+
+static const double QUANTILES[] = {0.05, 0.5, 0.95};
+
+gsv_paths_options gsv_paths_options_default(void)
+{
+    gsv_paths_options o = {.estimator = gsv_options_default(),
+                           .between = SIZE_MAX};
+    o.estimator.paths = 0;
+    return o;
+}
+
+void gsv_smoothed_free(gsv_smoothed *s)
+{
+    mem_free(s->track);
+    mem_free(s->time);
+    mem_free(s->mean);
+    mem_free(s->sd);
+    mem_free(s->probability);
+    mem_free(s->quantile);
+    mem_free(s->draw);
+    mem_free(s->seen);
+    *s = (gsv_smoothed){0};
+}
+
+/* --- Options ---------------------------------------------------------------
+ */
+
+/* Steps are a multiple of the parts that equidistant times cut a gap into. */
+static size_t steps_for(size_t steps, size_t between)
+{
+    size_t parts = between + 1;
+    return (steps + parts - 1) / parts * parts;
+}
+
+static int check_options(const gsv_paths_options *o, bool latent)
+{
+    for (size_t q = 0; q < o->quantiles; q++)
+        if (!(o->quantile[q] > 0.0 && o->quantile[q] < 1.0))
+            return fail(GSV_BAD_INPUT,
+                        "the quantile %g is not between 0 and 1, which are "
+                        "excluded",
+                        o->quantile[q]);
+    if (!o->times && o->between > 1000000)
+        return fail(GSV_BAD_INPUT, "%zu times inside of every gap: at most 1e6",
+                    o->between);
+    if (o->estimator.paths < 2)
+        return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
+    if (latent && o->estimator.observe != GSV_OBSERVE_AUTO &&
+        o->estimator.observe != GSV_OBSERVE_SCAN)
+        return fail(GSV_BAD_INPUT, "paths of latent states are drawn by the "
+                                   "scan; take --observe scan");
+    return 0;
+}
+
+static size_t power_of_two(size_t n)
+{
+    size_t K = 1;
+    while (K < n)
+        K *= 2;
+    return K;
+}
+
+/* The options of the bridges, and how many there are in a gap. */
+static void set_bridges(struct paths *p, bool latent)
+{
+    const gsv_options *o = &p->options->estimator;
+    size_t steps = o->steps ? o->steps : STEPS;
+    size_t paths = latent ? CHOICE : o->paths;
+    /* The likelihood's own bridges; those of latent paths must know nothing
+     * of the numbers that pairs of points were weighed by. */
+    p->purpose = latent ? RANDOM_STRAND : RANDOM_BRIDGE;
+    p->bridge = *o;
+    p->bridge.joint = p->bridge.richardson = p->bridge.delta = false;
+    p->bridge.gradient = false;
+    p->bridge.tolerance = 0.0;
+    p->bridge.paths = 1; /* none of its own */
+    p->bridge.steps =
+        p->options->times ? steps : steps_for(steps, p->options->between);
+    if (latent && o->reference == GSV_REFERENCE_AUTO)
+        p->bridge.reference = GSV_REFERENCE_LNA;
+    p->K = o->random == GSV_RANDOM_SOBOL ? power_of_two(paths) : paths;
+}
+
+/* --- Memory ----------------------------------------------------------------
+ */
+
+static int make_out(struct paths *p)
+{
+    gsv_smoothed *out = p->out;
+    const gsv_paths_options *o = p->options;
+    size_t n = out->rows * p->d;
+    out->dim = p->d;
+    out->draws = o->draws;
+    out->quantiles = o->quantiles;
+    out->ess_min = INFINITY;
+    out->probability = NEW(double, o->quantiles);
+    out->mean = NEW(double, n);
+    out->sd = NEW(double, n);
+    out->quantile = NEW(double, n * o->quantiles);
+    if (o->draws) out->draw = NEW(double, n * o->draws);
+    if (!out->probability || !out->mean || !out->sd || !out->quantile ||
+        (o->draws && !out->draw))
+        return GSV_NO_MEMORY;
+    memcpy(out->probability, o->quantile,
+           o->quantiles * sizeof *out->probability);
+    return 0;
+}
+
+static int strand_init(struct paths *p, size_t thread)
+{
+    struct strand *w = &p->strand[thread];
+    size_t K = p->K, d = p->d, draws = p->options->draws;
+    *w = (struct strand){.paths = p,
+                         .estimate = &p->estimate,
+                         .scratch = &p->estimate.scratch[thread],
+                         .ess = INFINITY,
+                         .y = NEW(double, p->most *d *K),
+                         .z = NEW(double, d *K),
+                         .S = NEW(double, K),
+                         .S2 = NEW(double, K),
+                         .room = NEW(struct ranked, K),
+                         .order = NEW(size_t, draws),
+                         .pick = NEW(size_t, draws)};
+    return w->y && w->z && w->S && w->S2 && w->room && w->order && w->pick
+               ? 0
+               : GSV_NO_MEMORY;
+}
+
+int paths_strands(struct paths *p, size_t count)
+{
+    int status = 0;
+    p->estimate.iteration = p->bridge.iteration;
+    p->strand = NEW(struct strand, p->estimate.threads);
+    p->lost = NEW(bool, count);
+    if (!p->strand || !p->lost) return GSV_NO_MEMORY;
+    for (size_t t = 0; !status && t < p->estimate.threads; t++)
+        status = strand_init(p, t);
+    return status;
+}
+
+static void strand_free(struct strand *w)
+{
+    mem_free(w->y);
+    mem_free(w->z);
+    mem_free(w->S);
+    mem_free(w->S2);
+    mem_free(w->room);
+    mem_free(w->order);
+    mem_free(w->pick);
+}
+
+static void paths_free(struct paths *p)
+{
+    for (size_t t = 0; p->strand && t < p->estimate.threads; t++)
+        strand_free(&p->strand[t]);
+    mem_free(p->strand);
+    mem_free(p->lost);
+    mem_free(p->end);
+    mem_free(p->first);
+    mem_free(p->at_stop);
+    mem_free(p->chosen);
+    mem_free(p->now);
+    mem_free(p->before);
+    mem_free(p->term);
+    mem_free(p->uniform);
+    mem_free(p->equal);
+    mem_free(p->room);
+    if (p->estimate.model) estimate_free(&p->estimate);
+    stops_free(&p->stops);
+}
+
+double *draw_at(const struct paths *p, size_t draw, size_t i, size_t row)
+{
+    return p->out->draw + (draw * p->d + i) * p->out->rows + row;
+}
+
+int paths_tell(const struct paths *p, size_t done, size_t all)
+{
+    const gsv_paths_options *o = p->options;
+    if (!o->progress || !o->progress(o->user, done, all)) return 0;
+    return fail(GSV_BAD_INPUT, "stopped");
+}
+
+int paths_run(struct paths *p, size_t begin, size_t count,
+              void (*work)(void *context, size_t lane, size_t thread))
+{
+    const struct estimate *e = &p->estimate;
+    p->begin = begin;
+    p->count = count;
+    struct lanes_job job = {.context = p, .work = work};
+    memset(p->lost, 0, count * sizeof *p->lost);
+    lanes_run(count < LANES ? count : LANES, e->threads, &job);
+    for (size_t i = 0; i < count; i++) {
+        const struct gap *gap = &e->gaps.gap[begin + i];
+        if (!p->lost[i]) continue;
+        return fail(GSV_NUMERICAL,
+                    "series '%s', time %g to %g: no bridge has any weight; "
+                    "check the model's formula and its parameters, or take "
+                    "more paths and steps (--paths, --steps)",
+                    p->series->label[gap->track], gap->start, gap->end);
+    }
+    return 0;
+}
+
+/* --- What was seen of the states -------------------------------------------
+ */
+
+static size_t column_of(const gsv_series *s, const char *name)
+{
+    for (size_t c = 0; c < s->columns; c++)
+        if (!strcmp(s->name[c], name)) return c;
+    return SIZE_MAX;
+}
+
+/* The column of values around a state itself. Equal nodes are shared. */
+static size_t noisy_column(const struct paths *p, node state)
+{
+    const struct spec *spec = p->model->spec;
+    for (size_t k = 0; k < spec->observations; k++) {
+        const struct obs_spec *o = &spec->obs[k];
+        if ((o->law == LAW_NORMAL || o->law == LAW_STUDENT) &&
+            o->argument[0] == state)
+            return column_of(p->series, spec->value_column[o->value]);
+    }
+    return SIZE_MAX;
+}
+
+static int find_seen(struct paths *p)
+{
+    const struct spec *spec = p->model->spec;
+    struct graph *g = graph_copy(spec->graph);
+    p->out->seen = NEW(size_t, p->d);
+    if (!g || !p->out->seen) {
+        graph_free(g);
+        return GSV_NO_MEMORY;
+    }
+    node leaf = graph_leaf(g, OP_STATE, 0, p->d, 1);
+    for (size_t i = 0; i < p->d; i++) {
+        node state = graph_slice(g, leaf, i, 1, 1);
+        if (!spec->latent[i])
+            p->out->seen[i] = column_of(p->series, spec->column[i]);
+        else p->out->seen[i] = spec->mapped ? SIZE_MAX : noisy_column(p, state);
+    }
+    int status = g->failed ? GSV_NO_MEMORY : 0;
+    graph_free(g);
+    return status;
+}
+
+/* --- States that are observed exactly --------------------------------------
+ */
+
+/* Which bridges the draws take: as often as their weights say, rounded up or
+ * down, in an order that one gap does not tell another. */
+static void pick_bridges(const struct paths *p, struct strand *w)
+{
+    size_t n = p->options->draws;
+    struct sampler s;
+    struct random_key key = {.seed = p->bridge.seed,
+                             .purpose = RANDOM_PATHS,
+                             .iteration = p->bridge.iteration,
+                             .item = w->context->gap->number};
+    sampler_start(&s, &key, UINT64_MAX);
+    double shift = sampler_uniform(&s), sum = w->S[0];
+    for (size_t i = 0, k = 0; i < n; i++) {
+        double share = ((double)i + shift) / (double)n;
+        while (share >= sum && k + 1 < p->K)
+            sum += w->S[++k];
+        w->order[i] = k;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t j = i + (size_t)(sampler_uniform(&s) * (double)(n - i));
+        w->pick[i] = w->order[j < n ? j : n - 1];
+        w->order[j < n ? j : n - 1] = w->order[i];
+    }
+}
+
+static void take_gap(const struct paths *p, struct strand *w, size_t row0)
+{
+    size_t d = p->d, K = p->K;
+    for (size_t r = 0; r < w->rows; r++)
+        for (size_t i = 0; i < d; i++)
+            bands_set(p, row0 + r, i, K, w->y + (r * d + i) * K, w->S, w->room);
+    if (!p->options->draws) return;
+    pick_bridges(p, w);
+    for (size_t n = 0; n < p->options->draws; n++)
+        for (size_t r = 0; r < w->rows; r++)
+            for (size_t i = 0; i < d; i++)
+                *draw_at(p, n, i, row0 + r) =
+                    w->y[(r * d + i) * K + w->pick[n]];
+}
+
+static void walk_gaps(void *context, size_t lane, size_t thread)
+{
+    struct paths *p = context;
+    struct strand *w = &p->strand[thread];
+    size_t lanes = p->count < LANES ? p->count : LANES;
+    size_t end = lanes_first(lane + 1, lanes, p->count);
+    for (size_t g = lanes_first(lane, lanes, p->count); g < end; g++) {
+        size_t stop = p->end[p->begin + g], rows = rows_inside(p, stop);
+        size_t row = p->first[stop];
+        if (!rows) continue;
+        if (strand_walk(w, p->begin + g, rows, p->out->time + row))
+            take_gap(p, w, row);
+        else p->lost[g] = true;
+    }
+}
+
+/* What was observed is as it was. */
+static void take_stop(const struct paths *p, size_t stop)
+{
+    gsv_smoothed *out = p->out;
+    size_t row = p->first[stop + 1] - 1, n = p->d * out->rows;
+    for (size_t i = 0; i < p->d; i++) {
+        double x = gaps_state(&p->stops.gaps, i, p->stops.stop[stop].row);
+        size_t at = i * out->rows + row;
+        out->mean[at] = x;
+        out->sd[at] = 0.0;
+        for (size_t q = 0; q < out->quantiles; q++)
+            out->quantile[q * n + at] = x;
+        for (size_t k = 0; k < out->draws; k++)
+            *draw_at(p, k, i, row) = x;
+    }
+}
+
+static int paths_exact(struct paths *p)
+{
+    struct estimate *e = &p->estimate;
+    int status = estimate_init(e, p->model, p->series, &p->bridge, 0);
+    if (status) return status;
+    e->halved = false;
+    estimate_prepare(e, NULL);
+    size_t gaps = e->gaps.count, g = 0;
+    p->out->paths = p->K;
+    p->end = NEW(size_t, gaps);
+    status = p->end ? paths_strands(p, ROUND) : GSV_NO_MEMORY;
+    if (status) return status;
+    for (size_t n = 0; n < p->stops.count; n++) {
+        if (!stop_is_first(&p->stops, n)) p->end[g++] = n;
+        if (p->at_stop[n]) take_stop(p, n);
+    }
+    for (g = 0; !status && g < gaps; g += ROUND) {
+        size_t left = gaps - g;
+        status = paths_run(p, g, left < ROUND ? left : ROUND, walk_gaps);
+        if (!status) status = paths_tell(p, g + ROUND, gaps);
+    }
+    p->out->ess_min = (double)p->K;
+    for (size_t t = 0; t < e->threads; t++)
+        p->out->ess_min = fmin(p->out->ess_min, p->strand[t].ess);
+    return status;
+}
+
+/* --- Both ------------------------------------------------------------------
+ */
+
+/* Everything that the options leave open. */
+static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
+{
+    gsv_paths_options o = *given;
+    if (o.times) o.between = 0;
+    else if (o.between == SIZE_MAX) o.between = latent ? 0 : EXACT_BETWEEN;
+    if (!o.quantiles) {
+        o.quantiles = sizeof QUANTILES / sizeof *QUANTILES;
+        o.quantile = QUANTILES;
+    }
+    if (!o.estimator.points) o.estimator.points = POINTS;
+    if (!o.estimator.paths) o.estimator.paths = PATHS;
+    return o;
+}
+
+int gsv_paths(const gsv_model *m, const gsv_series *s,
+              const gsv_paths_options *given, gsv_smoothed *result)
+{
+    bool latent = spec_is_latent(m->spec);
+    gsv_paths_options o = complete(given, latent);
+    gsv_smoothed out = {0};
+    struct paths p = {
+        .model = m, .series = s, .options = &o, .d = m->spec->dim, .out = &out};
+    p.sample = o.estimator.paths > o.draws ? o.estimator.paths : o.draws;
+    int status = check_options(&o, latent);
+    if (!status) status = stops_init(&p.stops, m, s);
+    if (!status) status = paths_ask(&p);
+    if (!status) status = make_out(&p);
+    if (!status) status = find_seen(&p);
+    set_bridges(&p, latent);
+    if (!status) status = latent ? paths_latent(&p) : paths_exact(&p);
+    paths_free(&p);
+    if (status) gsv_smoothed_free(&out);
+    *result = out;
+    return status;
+}

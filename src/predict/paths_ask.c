@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows that are asked for, track by track: of every stop the times after
+ * the stop before, then the stop itself. Times before the first stop or after
+ * the last are not asked of a track. */
+#include <float.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "observe/jump.h"
+#include "predict/paths.h"
+
+/* Times as they are found; time is NULL while they are counted. */
+struct list {
+    struct paths *paths;
+    double *time;
+    size_t *track;
+    size_t count;
+};
+
+static void add(struct list *l, size_t track, double time)
+{
+    if (l->time) {
+        l->time[l->count] = time;
+        l->track[l->count] = track;
+    }
+    l->count++;
+}
+
+/* Times that differ by rounding are the same: 0.1 + 0.2 is row 0.3. */
+static bool is_same(double a, double b)
+{
+    return isfinite(b) &&
+           fabs(a - b) <= 16.0 * DBL_EPSILON * fmax(fabs(a), fabs(b));
+}
+
+/* Rows without observations and equidistant times, in order. */
+static void add_gap(struct list *l, const struct stop *from)
+{
+    const struct paths *p = l->paths;
+    const struct stop *to = from + 1;
+    size_t between = p->options->between, row = from->row + 1, k = 1;
+    double step = (to->time - from->time) / (double)(between + 1);
+    while (row < to->row || k <= between) {
+        double grid = from->time + step * (double)k;
+        double here = row < to->row ? p->series->time[row] : INFINITY;
+        bool same = k <= between && is_same(grid, here);
+        bool next = k <= between && grid < here;
+        add(l, from->track, next && !same ? grid : here);
+        if (same || next) k++;
+        if (same || !next) row++;
+    }
+}
+
+/* The first time asked for that is not before t but for rounding. */
+static size_t first_asked(const gsv_paths_options *o, double t)
+{
+    size_t low = 0, high = o->times;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (o->time[middle] < t && !is_same(o->time[middle], t))
+            low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static void add_asked(struct list *l, const struct stop *from)
+{
+    const gsv_paths_options *o = l->paths->options;
+    size_t end = first_asked(o, from[1].time);
+    for (size_t i = first_asked(o, from->time); i < end; i++)
+        if (!is_same(o->time[i], from->time)) add(l, from->track, o->time[i]);
+}
+
+/* Whether a stop itself is asked for. */
+static bool is_asked(const struct paths *p, const struct stop *stop)
+{
+    const gsv_paths_options *o = p->options;
+    size_t i = first_asked(o, stop->time);
+    return !o->times || (i < o->times && is_same(o->time[i], stop->time));
+}
+
+static void list_all(struct list *l)
+{
+    struct paths *p = l->paths;
+    p->most = 0;
+    for (size_t n = 0; n < p->stops.count; n++) {
+        const struct stop *stop = &p->stops.stop[n];
+        p->first[n] = l->count;
+        if (!stop_is_first(&p->stops, n)) {
+            if (p->options->times) add_asked(l, stop - 1);
+            else add_gap(l, stop - 1);
+        }
+        if (l->count - p->first[n] > p->most) p->most = l->count - p->first[n];
+        p->at_stop[n] = is_asked(p, stop);
+        if (p->at_stop[n]) add(l, stop->track, stop->time);
+    }
+    p->first[p->stops.count] = l->count;
+}
+
+/* Every time that is asked for is inside of some track. */
+static int check_times(const struct paths *p)
+{
+    const gsv_paths_options *o = p->options;
+    const struct stops *s = &p->stops;
+    double first = INFINITY, last = -INFINITY;
+    for (size_t n = 0; n < s->count; n++) {
+        first = fmin(first, s->stop[n].time);
+        last = fmax(last, s->stop[n].time);
+    }
+    for (size_t i = 0; i < o->times; i++) {
+        double t = o->time[i];
+        bool inside = false;
+        if (!isfinite(t) || (i && !(t > o->time[i - 1])))
+            return fail(GSV_BAD_INPUT,
+                        "the times must be finite and increase, which fails "
+                        "at number %zu",
+                        i + 1);
+        for (size_t r = 0; !inside && r < p->series->tracks; r++) {
+            size_t a = s->first[r], b = s->first[r + 1];
+            if (a == b) continue;
+            double low = s->stop[a].time, high = s->stop[b - 1].time;
+            inside = (t >= low || is_same(t, low)) &&
+                     (t <= high || is_same(t, high));
+        }
+        if (!inside)
+            return fail(GSV_BAD_INPUT,
+                        "the time %g is not inside of any series: the "
+                        "observations are from %g to %g; what comes after "
+                        "them is for predict",
+                        t, first, last);
+    }
+    return 0;
+}
+
+size_t rows_inside(const struct paths *p, size_t stop)
+{
+    return p->first[stop + 1] - p->first[stop] - p->at_stop[stop];
+}
+
+/* The times that are asked for, among stops of which there may be more now. */
+static int spread(struct paths *p)
+{
+    size_t n = p->stops.count, row = 0;
+    const gsv_smoothed *o = p->out;
+    mem_free(p->first);
+    mem_free(p->at_stop);
+    p->first = NEW(size_t, n + 1);
+    p->at_stop = NEW(bool, n);
+    if (!p->first || !p->at_stop) return GSV_NO_MEMORY;
+    p->most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct stop *stop = &p->stops.stop[i];
+        p->first[i] = row;
+        while (row < o->rows && o->track[row] == stop->track &&
+               o->time[row] < stop->time && !is_same(o->time[row], stop->time))
+            row++;
+        if (row - p->first[i] > p->most) p->most = row - p->first[i];
+        p->at_stop[i] = row < o->rows && o->track[row] == stop->track &&
+                        is_same(o->time[row], stop->time);
+        row += p->at_stop[i];
+    }
+    p->first[n] = row;
+    return 0;
+}
+
+int paths_ask(struct paths *p)
+{
+    size_t n = p->stops.count;
+    int status = check_times(p);
+    if (status) return status;
+    p->first = NEW(size_t, n + 1);
+    p->at_stop = NEW(bool, n);
+    if (!p->first || !p->at_stop) return GSV_NO_MEMORY;
+    struct list l = {.paths = p};
+    list_all(&l);
+    p->out->rows = l.count;
+    l.time = p->out->time = NEW(double, l.count);
+    l.track = p->out->track = NEW(size_t, l.count);
+    l.count = 0;
+    if (!l.time || !l.track) return GSV_NO_MEMORY;
+    list_all(&l);
+    if (!spec_is_latent(p->model->spec)) return 0;
+    status = jumps_divide(p->model, &p->stops, &p->options->estimator);
+    return status ? status : spread(p);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What forecasts and residuals share: the columns, the draws' number, checks of
+ * the options. */
+#ifndef PREDICT_PREDICT_H
+#define PREDICT_PREDICT_H
+
+#include "predict/filter.h"
+
+/* Refuses options that cannot be, with a sentence about the first of them. */
+int predict_check(const gsv_predict_options *o);
+
+/* Numbers of a forecast that are held at once, if there is a choice. */
+enum { PREDICT_ROOM = 1 << 22 };
+
+/* As many draws as the options say, or so many that `places` forecasts of so
+ * many columns stay below a bound; never below 128. */
+size_t predict_draws(const gsv_predict_options *o, size_t places);
+
+/* The columns of a forecast that are not given to laws: states, then values.
+ * Fills in the first of them, unless NULL, and returns their number. */
+size_t predict_columns(const struct spec *spec, size_t *column,
+                       const char **name);
+
+/* What a forecast's column is in a row of the data: NaN where it is missing or
+ * never seen. */
+double predict_actual(const struct gaps *g, size_t column, size_t row);
+
+/* The estimator's options for laws of latent states. */
+gsv_options predict_estimator(const gsv_predict_options *o);
+
+struct forecast_options predict_forecast(const gsv_predict_options *o,
+                                         size_t draws);
+
+/* --- predict_values.c -------------------------------------------------------
+ */
+
+/* `count` draws (values) of all parameters, from the normal law of a fit's
+ * estimates in coordinates without bounds. Yours; NULL after a failure. */
+double *predict_values(const gsv_model *m, size_t count, uint64_t seed);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "base/error.h"
+#include "lang/law.h"
+#include "predict/predict.h"
+
+enum { DRAWS = 1024, FEWEST = 128, PLACES = 1 << 19 };
+
+static const double MOST_DRAWS = 4e9; /* random numbers have 32 bits for it */
+
+gsv_predict_options gsv_predict_options_default(void)
+{
+    return (gsv_predict_options){.seed = 1};
+}
+
+int predict_check(const gsv_predict_options *o)
+{
+    if (o->draws == 1 || (double)o->draws > MOST_DRAWS)
+        return fail(GSV_BAD_INPUT, "%zu draws; a forecast takes 2 to %g",
+                    o->draws, MOST_DRAWS);
+    if (!(o->step >= 0.0) || !isfinite(o->step))
+        return fail(GSV_BAD_INPUT, "the step is %g, but must be positive",
+                    o->step);
+    if (!(o->ahead >= 0.0) || !isfinite(o->ahead))
+        return fail(GSV_BAD_INPUT, "%g ahead is no time ahead", o->ahead);
+    if (o->rolling && o->parameters)
+        return fail(GSV_BAD_INPUT, "rolling forecasts are made at the "
+                                   "estimates; leave --parameters away");
+    for (size_t i = 0; i < o->quantiles; i++)
+        if (!(o->quantile[i] > 0.0 && o->quantile[i] < 1.0))
+            return fail(GSV_BAD_INPUT,
+                        "the quantile %g is not between 0 and 1 (--quantiles)",
+                        o->quantile[i]);
+    for (size_t k = 0; k < o->times; k++)
+        if (!isfinite(o->time[k]) || (k && !(o->time[k] > o->time[k - 1])))
+            return fail(GSV_BAD_INPUT,
+                        "time %zu is %g; times must be finite and increase",
+                        k + 1, o->time[k]);
+    return 0;
+}
+
+size_t predict_draws(const gsv_predict_options *o, size_t places)
+{
+    if (o->draws) return o->draws;
+    size_t n = places ? PLACES / places : DRAWS;
+    return n > DRAWS ? DRAWS : n < FEWEST ? FEWEST : n;
+}
+
+size_t predict_columns(const struct spec *spec, size_t *column,
+                       const char **name)
+{
+    size_t n = spec->dim;
+    for (size_t i = 0; column && i < spec->dim; i++) {
+        column[i] = i;
+        name[i] = spec->column[i];
+    }
+    for (size_t i = 0; i < spec->observations; i++) {
+        const struct obs_spec *o = &spec->obs[i];
+        for (size_t k = 0; k < o->values - law_given(o); k++, n++) {
+            if (!column) continue;
+            column[n] = spec->dim + o->value + k;
+            name[n] = spec->value_column[o->value + k];
+        }
+    }
+    return n;
+}
+
+double predict_actual(const struct gaps *g, size_t column, size_t row)
+{
+    size_t d = g->spec->dim;
+    return column < d ? gaps_state(g, column, row)
+                      : gaps_value(g, column - d, row);
+}
+
+gsv_options predict_estimator(const gsv_predict_options *o)
+{
+    gsv_options e = gsv_options_default();
+    e.points = o->points;
+    e.seed = o->seed;
+    e.threads = o->threads;
+    return e;
+}
+
+struct forecast_options predict_forecast(const gsv_predict_options *o,
+                                         size_t draws)
+{
+    return (struct forecast_options){.draws = draws,
+                                     .step = o->step,
+                                     .seed = o->seed,
+                                     .threads = o->threads};
+}

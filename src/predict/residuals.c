@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Residuals one row ahead: where a row stands in the law of that row given all
+ * before it. By simulation from the law of the states at the row before, or,
+ * where states are observed, drift is linear and noise additive, in closed form
+ * (residuals_linear.c). A rank among N draws is uniform where the row is one
+ * more draw, whatever N is. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lanes.h"
+#include "base/random.h"
+#include "base/sample_stats.h"
+#include "predict/predict.h"
+#include "predict/residuals.h"
+
+struct residuals {
+    const gsv_model *model;
+    const gsv_predict_options *o;
+    struct gaps gaps;
+    struct filter_rows rows;
+    struct linear_law linear;
+    struct forecast forecast;
+    size_t columns, *column; /* observed ones: of a forecast                 */
+    size_t batch, done;      /* rows that have their residuals               */
+    struct origin *origin;   /* (batch)                                      */
+    double *at;              /* (batch) times one row ahead                  */
+    double *value, *scratch; /* draws; (threads, draws)                      */
+    gsv_residuals_result *out;
+};
+
+/* --- By simulation -----------------------------------------------------------
+ */
+
+static double uniform(const struct residuals *r, size_t row, size_t c)
+{
+    const struct random_key key = {
+        .seed = r->o->seed, .purpose = RANDOM_RESIDUAL, .item = row};
+    double v;
+    random_uniforms(&key, c, 1, 0, 1, &v);
+    return v;
+}
+
+static void rank_row(void *context, size_t lane, size_t thread)
+{
+    struct residuals *r = context;
+    size_t c = lane % r->columns, i = lane / r->columns, n = r->done + i;
+    size_t row = r->out->row[n];
+    double *x = r->scratch + thread * r->forecast.o.draws;
+    double actual = predict_actual(&r->gaps, r->column[c], row);
+    gsv_residual *to = &r->out->column[c];
+    to->u[n] = NAN;
+    if (isnan(actual)) return;
+    forecast_take(&r->forecast, r->value, i, r->column[c], 0, x);
+    to->u[n] = sample_rank(r->forecast.o.draws, x, actual, uniform(r, row, c));
+}
+
+static int run_batch(struct residuals *r, size_t n)
+{
+    int status = n ? forecast_run(&r->forecast, n, r->origin, r->value) : 0;
+    if (status || !n) return status;
+    struct lanes_job job = {.context = r, .work = rank_row};
+    lanes_run(n * r->columns, r->forecast.threads, &job);
+    r->done += n;
+    return 0;
+}
+
+/* Origins come in the order of rows; the last of a track has no row ahead. */
+static int visit(void *user, size_t n, struct origin *origin)
+{
+    struct residuals *r = user;
+    const struct filter_rows *f = &r->rows;
+    size_t taken = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++) {
+        struct origin *o = &r->origin[taken];
+        if (f->row[f->first[origin[i].track + 1] - 1] == origin[i].row)
+            continue;
+        *o = origin[i];
+        r->at[taken] = r->gaps.series->time[r->out->row[r->done + taken]];
+        o->at = &r->at[taken];
+        o->times = 1;
+        if (++taken < r->batch) continue;
+        status = run_batch(r, taken);
+        taken = 0;
+    }
+    return status ? status : run_batch(r, taken);
+}
+
+static int simulate(struct residuals *r)
+{
+    gsv_options e = predict_estimator(r->o);
+    size_t draws = r->out->draws = predict_draws(r->o, r->out->rows);
+    struct forecast_options f = predict_forecast(r->o, draws);
+    int status = forecast_init(&r->forecast, r->model, r->gaps.series, &f, 1);
+    if (!status) {
+        size_t size = forecast_size(&r->forecast);
+        r->batch = size < PREDICT_ROOM ? PREDICT_ROOM / size : 1;
+        if (r->batch > 256) r->batch = 256;
+        r->origin = NEW(struct origin, r->batch);
+        r->at = NEW(double, r->batch);
+        r->value = NEW(double, r->batch *size);
+        r->scratch = NEW(double, r->forecast.threads *draws);
+        if (!r->origin || !r->at || !r->value || !r->scratch)
+            status = GSV_NO_MEMORY;
+    }
+    if (!status) status = filter_run(r->model, r->gaps.series, &e, visit, r);
+    forecast_free(&r->forecast);
+    mem_free(r->origin);
+    mem_free(r->at);
+    mem_free(r->value);
+    mem_free(r->scratch);
+    return status;
+}
+
+/* --- In closed form ----------------------------------------------------------
+ */
+
+static int solve(struct residuals *r)
+{
+    const gsv_series *s = r->gaps.series;
+    const struct filter_rows *f = &r->rows;
+    size_t d = r->model->spec->dim, n = 0;
+    double *x = NEW(double, 3 * d);
+    int status = x ? 0 : GSV_NO_MEMORY;
+    for (size_t track = 0; !status && track < s->tracks; track++)
+        for (size_t k = f->first[track] + 1; !status && k < f->first[track + 1];
+             k++, n++) {
+            for (size_t i = 0; i < d; i++)
+                x[i] = gaps_state(&r->gaps, i, f->row[k - 1]);
+            status = linear_law_at(&r->linear,
+                                   s->time[f->row[k]] - s->time[f->row[k - 1]],
+                                   x, x + d, x + 2 * d);
+            for (size_t i = 0; !status && i < d; i++)
+                r->out->column[i].u[n] = normal_probability(
+                    (gaps_state(&r->gaps, i, f->row[k]) - x[d + i]) /
+                    x[2 * d + i]);
+        }
+    mem_free(x);
+    return status;
+}
+
+/* --- What they say -----------------------------------------------------------
+ */
+
+/* sum of (x_n - mean) (x_(n+lag) - mean) over neighbours of one track, over
+ * the sum of squares. Missing rows leave a hole. */
+static double correlation(const gsv_residuals_result *out, const double *x,
+                          double mean, size_t lag)
+{
+    double sum = 0.0, squares = 0.0;
+    for (size_t n = 0; n < out->rows; n++) {
+        if (isnan(x[n])) continue;
+        squares += (x[n] - mean) * (x[n] - mean);
+        if (n + lag >= out->rows || out->track[n] != out->track[n + lag] ||
+            isnan(x[n + lag]))
+            continue;
+        sum += (x[n] - mean) * (x[n + lag] - mean);
+    }
+    return squares > 0.0 ? sum / squares : NAN;
+}
+
+/* The correlations at all lags, and Ljung and Box's p value. */
+static double correlations(const gsv_residuals_result *out, const double *x,
+                           double count, double to[GSV_LAGS])
+{
+    double mean = 0.0, Q = 0.0;
+    size_t lags = 0;
+    for (size_t n = 0; n < out->rows; n++)
+        if (!isnan(x[n])) mean += x[n] / count;
+    for (size_t l = 1; l <= GSV_LAGS; l++) {
+        bool enough = count > (double)(l + 1);
+        to[l - 1] = enough ? correlation(out, x, mean, l) : NAN;
+        if (!enough) continue;
+        Q +=
+            count * (count + 2.0) * to[l - 1] * to[l - 1] / (count - (double)l);
+        lags++;
+    }
+    return lags ? chi_squared_tail(Q, (double)lags) : NAN;
+}
+
+static void describe(const gsv_residuals_result *out, gsv_residual *c,
+                     double *x)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < out->rows; i++) {
+        c->z[i] = isnan(c->u[i]) ? NAN : normal_score(c->u[i]);
+        if (!isnan(c->u[i])) x[n++] = c->z[i];
+    }
+    c->rows = n;
+    c->mean = n ? sample_mean(n, x) : NAN;
+    c->sd = n > 1 ? sample_deviation(n, x) : NAN;
+    n = 0;
+    for (size_t i = 0; i < out->rows; i++)
+        if (!isnan(c->u[i])) x[n++] = c->u[i];
+    sample_sort(n, x);
+    c->distance = n ? uniform_distance(n, x) : NAN;
+    c->uniform_p = n ? uniform_p_value(n, c->distance) : NAN;
+    c->ljung_p = correlations(out, c->z, (double)n, c->correlation);
+    for (size_t i = 0; i < out->rows; i++)
+        x[i] = c->z[i] * c->z[i];
+    c->square_p = correlations(out, x, (double)n, c->square);
+}
+
+/* --- The whole ---------------------------------------------------------------
+ */
+
+/* Columns that the data have. */
+static int make_columns(struct residuals *r)
+{
+    const struct spec *spec = r->model->spec;
+    size_t all = predict_columns(spec, NULL, NULL);
+    const char **name = NEW(const char *, all);
+    r->column = NEW(size_t, all);
+    r->out->column = NEW(gsv_residual, all);
+    int status = name && r->column && r->out->column ? 0 : GSV_NO_MEMORY;
+    if (!status) predict_columns(spec, r->column, name);
+    for (size_t c = 0; !status && c < all; c++) {
+        if (r->column[c] < spec->dim && spec->latent[r->column[c]]) continue;
+        gsv_residual *to = &r->out->column[r->columns];
+        r->column[r->columns++] = r->column[c];
+        to->name = name[c];
+        to->u = NEW(double, r->out->rows);
+        to->z = NEW(double, r->out->rows);
+        r->out->columns = r->columns;
+        if (!to->u || !to->z) status = GSV_NO_MEMORY;
+    }
+    mem_free(name);
+    return status;
+}
+
+static int make_rows(struct residuals *r)
+{
+    gsv_residuals_result *out = r->out;
+    const struct filter_rows *f = &r->rows;
+    out->track = NEW(size_t, f->count);
+    out->row = NEW(size_t, f->count);
+    if (!out->track || !out->row) return GSV_NO_MEMORY;
+    for (size_t track = 0; track < r->gaps.series->tracks; track++)
+        for (size_t k = f->first[track] + 1; k < f->first[track + 1]; k++) {
+            out->track[out->rows] = track;
+            out->row[out->rows++] = f->row[k];
+        }
+    if (out->rows) return 0;
+    return fail(GSV_BAD_INPUT,
+                "%s: no series has two rows, so nothing comes after another",
+                r->gaps.series->source);
+}
+
+static int describe_all(gsv_residuals_result *out)
+{
+    double *x = NEW(double, out->rows);
+    for (size_t c = 0; x && c < out->columns; c++)
+        describe(out, &out->column[c], x);
+    mem_free(x);
+    return x ? 0 : GSV_NO_MEMORY;
+}
+
+int gsv_residuals(const gsv_model *m, const gsv_series *s,
+                  const gsv_predict_options *o, gsv_residuals_result *result)
+{
+    gsv_residuals_result out = {0};
+    struct residuals r = {.model = m, .o = o, .out = &out};
+    int status = predict_check(o);
+    if (!status) status = gaps_init(&r.gaps, m, s);
+    if (!status) status = filter_rows_init(&r.rows, &r.gaps);
+    if (!status) status = make_rows(&r);
+    if (!status) status = make_columns(&r);
+    if (!status) status = linear_law_init(&r.linear, m);
+    if (!status) status = r.linear.is ? solve(&r) : simulate(&r);
+    if (!status) status = describe_all(&out);
+    linear_law_free(&r.linear);
+    filter_rows_free(&r.rows);
+    gaps_free(&r.gaps);
+    mem_free(r.column);
+    if (status) gsv_residuals_free(&out);
+    else *result = out;
+    return status;
+}
+
+void gsv_residuals_free(gsv_residuals_result *r)
+{
+    for (size_t c = 0; r->column && c < r->columns; c++) {
+        mem_free(r->column[c].u);
+        mem_free(r->column[c].z);
+    }
+    mem_free(r->column);
+    mem_free(r->track);
+    mem_free(r->row);
+    *r = (gsv_residuals_result){0};
+}
