@@ -39,4 +39,7 @@ size_t spread_slots(size_t lanes, const gsv_ranks *ranks);
  * the shares. Fails where a rank has failed. */
 int spread_run(const struct spread *s);
 
+/* The shares alone, of what was run before. */
+int spread_gather(const struct spread *s);
+
 #endif

@@ -210,11 +210,12 @@ static int make_memory(struct estimate *e)
     e->tally2 = NEW(struct tally, slots);
     e->base = NEW(double, slots);
     e->finding = NEW(struct finding, e->groups);
+    e->lane = NEW(struct moments, MOST_LANES);
     e->scratch = NEW(struct scratch, e->threads);
     e->S = stored ? NEW(double, e->groups * e->K) : NULL;
     e->S2 = stored ? NEW(double, e->groups * e->K) : NULL;
-    if (!e->tally || !e->tally2 || !e->base || !e->finding || !e->scratch ||
-        (stored && (!e->S || !e->S2)))
+    if (!e->tally || !e->tally2 || !e->base || !e->finding || !e->lane ||
+        !e->scratch || (stored && (!e->S || !e->S2)))
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < e->threads; i++)
         if (scratch_init(e, &e->scratch[i])) return GSV_NO_MEMORY;
@@ -252,6 +253,7 @@ int estimate_init(struct estimate *e, const gsv_model *m,
                            .d = m->spec->dim,
                            .inputs = m->spec->inputs,
                            .halved = true,
+                           .known = true,
                            .most = most};
     int status = check_options(o);
     if (!status) status = gaps_init(&e->gaps, m, series);
@@ -263,8 +265,11 @@ int estimate_init_pairs(struct estimate *e, const gsv_model *m,
                         const gsv_series *series, const gsv_options *o,
                         size_t pairs, double longest)
 {
-    *e = (struct estimate){
-        .model = m, .options = o, .d = m->spec->dim, .inputs = m->spec->inputs};
+    *e = (struct estimate){.model = m,
+                           .options = o,
+                           .d = m->spec->dim,
+                           .inputs = m->spec->inputs,
+                           .known = true};
     int status = check_options(o);
     if (!status) status = gaps_inputs_init(&e->gaps, m, series);
     if (status) return status;
@@ -297,6 +302,7 @@ void estimate_free(struct estimate *e)
     mem_free(e->tally2);
     mem_free(e->base);
     mem_free(e->finding);
+    mem_free(e->lane);
     mem_free(e->S);
     mem_free(e->S2);
     mem_free(e->unit_bar);

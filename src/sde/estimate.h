@@ -32,6 +32,14 @@ struct finding {
     double error;  /* of an extrapolated value, else NaN            */
 };
 
+/* The log-likelihoods of some groups, summed up. */
+struct moments {
+    size_t groups;
+    double sum, squares; /* squares: of the distances from their mean   */
+    size_t lost;         /* the first that is not finite, or NO_GROUP   */
+};
+#define NO_GROUP SIZE_MAX
+
 /* Everything that the threads read. */
 struct estimate {
     const gsv_model *model;
@@ -40,6 +48,7 @@ struct estimate {
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
     bool halved;        /* whether l(2 dt) is wanted */
+    bool known; /* whether all ranks hear what is found about a group */
     enum gsv_form form; /* the options', or chosen for the whole model */
     bool potential;     /* int f~ dY is known from its ends: potential.c */
     struct bound_rule *bound; /* of the form bound: bound.h; else NULL */
@@ -81,6 +90,8 @@ struct estimate {
     double *base;                 /* (groups, chunks): log p_ref + log |det| */
     struct finding *finding;      /* (groups)                          */
     double *S, *S2;               /* (groups, K) where chunks > 1      */
+    struct moments *lane;         /* (MOST_LANES), where chunks is 1   */
+    struct moments all;           /* of all groups                     */
     double *unit_bar, *map_bar;   /* summed over lanes: the first of    */
     size_t slots;                 /* these vectors of all_bars()       */
 };
@@ -146,7 +157,7 @@ struct scratch {
     double *single;                  /* single_size()             */
 };
 
-enum { PILOTS = 64, LANES = 64 };
+enum { PILOTS = 64, LANES = 64, MOST_LANES = 16 * LANES };
 
 /* What a group's log-likelihood counts in the gradient. */
 static inline double group_weight(const struct estimate *e, size_t group)

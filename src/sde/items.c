@@ -20,9 +20,9 @@ enum { BUSY_POINTS = 64, CONTEXT_BYTES = 1 << 20, MOST_GAPS = 256 };
 
 size_t estimate_lanes(const struct estimate *e)
 {
-    enum { FEWEST_ITEMS = 4, MOST = 16 * LANES };
+    enum { FEWEST_ITEMS = 4 };
     size_t lanes = e->items / FEWEST_ITEMS;
-    if (lanes > MOST) return MOST;
+    if (lanes > MOST_LANES) return MOST_LANES;
     if (lanes > LANES) return lanes;
     return e->items < LANES ? e->items : LANES;
 }

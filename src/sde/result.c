@@ -50,6 +50,21 @@ static double error_of(const struct estimate *e, size_t group,
                                      : sqrt(tally_variance(t));
 }
 
+/* The log of the mean weight, with steps of dt or of 2 dt. */
+static double log_weight(const struct estimate *e, const struct tally *t)
+{
+    double bias = e->options->delta ? 0.5 * tally_delta(t) : 0.0;
+    return tally_log_mean(t) + bias;
+}
+
+static double group_loglik(const struct estimate *e, size_t g)
+{
+    double fine = log_weight(e, &e->tally[g * e->chunks]);
+    if (is_extrapolated(e, g))
+        fine = 2.0 * fine - log_weight(e, &e->tally2[g * e->chunks]);
+    return e->base[g * e->chunks] + fine;
+}
+
 gsv_gap estimate_group(const struct estimate *e, size_t g)
 {
     static const enum gsv_reference reference[] = {
@@ -68,23 +83,50 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
     const struct tally *t2 = &e->tally2[g * e->chunks];
     const struct gap *first = &e->gaps.gap[e->group_first[g]];
     const struct gap *last = &e->gaps.gap[e->group_first[g + 1] - 1];
-    double bias = 0.5 * tally_delta(t), bias2 = 0.5 * tally_delta(t2);
-    double fine = tally_log_mean(t) + (o->delta ? bias : 0.0);
-    double coarse = tally_log_mean(t2) + (o->delta ? bias2 : 0.0);
-    bool halved = has_pairs(e, g);
+    double change = log_weight(e, t) - log_weight(e, t2);
     return (gsv_gap){.track = first->track,
                      .from = first->from,
                      .to = last->to,
-                     .loglik =
-                         e->base[g * e->chunks] +
-                         (is_extrapolated(e, g) ? 2.0 * fine - coarse : fine),
+                     .loglik = group_loglik(e, g),
                      .error = error_of(e, g, t),
                      .ess = tally_ess(t),
                      .khat = e->finding[g].khat,
-                     .log_bias = o->delta ? 0.0 : -bias,
-                     .discretisation = halved ? fine - coarse : NAN,
+                     .log_bias = o->delta ? 0.0 : -0.5 * tally_delta(t),
+                     .discretisation = has_pairs(e, g) ? change : NAN,
                      .reference = reference[e->finding[g].reference],
                      .form = form[e->finding[g].form]};
+}
+
+/* --- Sums --------------------------------------------------------------- */
+
+struct moments estimate_moments(const struct estimate *e, size_t first,
+                                size_t end)
+{
+    struct moments m = {.lost = NO_GROUP};
+    double mean = 0.0;
+    for (size_t g = first; g < end; g++) {
+        double loglik = group_loglik(e, g), off = loglik - mean;
+        bool whole = !e->tally[g * e->chunks].broken && isfinite(loglik);
+        if (!whole && m.lost == NO_GROUP) m.lost = g;
+        mean += off / (double)++m.groups;
+        m.sum += loglik;
+        m.squares += off * (loglik - mean);
+    }
+    return m;
+}
+
+void moments_merge(struct moments *a, const struct moments *b)
+{
+    double n = (double)a->groups, more = (double)b->groups;
+    if (!b->groups) return;
+    if (a->groups) {
+        double apart = b->sum / more - a->sum / n;
+        a->squares += apart * apart * n * more / (n + more);
+    }
+    a->squares += b->squares;
+    a->sum += b->sum;
+    a->groups += b->groups;
+    if (b->lost < a->lost) a->lost = b->lost;
 }
 
 double estimate_doubt(const struct estimate *e)
@@ -152,31 +194,34 @@ static int fail_outside(const struct estimate *e, size_t group,
                 s->time[gap->to], own ? "" : ", with steps twice as long,");
 }
 
-/* NaN never spreads silently: the first group that has one is named. */
-int estimate_check(const struct estimate *e)
+static int fail_lost(const struct estimate *e, size_t g)
 {
     const gsv_series *s = e->gaps.series;
-    for (size_t g = 0; g < e->groups; g++) {
-        size_t broken = e->tally[g * e->chunks].broken;
-        gsv_gap gap = estimate_group(e, g);
-        if (!broken && isfinite(gap.loglik)) continue;
-        const char *label = s->label[gap.track];
-        double from = s->time[gap.from], to = s->time[gap.to];
-        if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
-            return fail_outside(e, g, &gap);
-        if (broken)
-            return fail(GSV_NUMERICAL,
-                        "%zu of %zu paths of series '%s' from time %g to %g "
-                        "have weights that are not finite: the drift or the "
-                        "noise is not finite there; check the model's "
-                        "formula and its parameters",
-                        broken, e->K, label, from, to);
+    size_t broken = e->tally[g * e->chunks].broken;
+    gsv_gap gap = estimate_group(e, g);
+    const char *label = s->label[gap.track];
+    double from = s->time[gap.from], to = s->time[gap.to];
+    if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
+        return fail_outside(e, g, &gap);
+    if (broken)
         return fail(GSV_NUMERICAL,
-                    "the log-likelihood of series '%s' from time %g to "
-                    "%g is %g; check the noise and the data there",
-                    label, from, to, gap.loglik);
-    }
-    return 0;
+                    "%zu of %zu paths of series '%s' from time %g to %g "
+                    "have weights that are not finite: the drift or the "
+                    "noise is not finite there; check the model's "
+                    "formula and its parameters",
+                    broken, e->K, label, from, to);
+    return fail(GSV_NUMERICAL,
+                "the log-likelihood of series '%s' from time %g to "
+                "%g is %g; check the noise and the data there",
+                label, from, to, gap.loglik);
+}
+
+/* NaN never spreads silently: the first group that has one is named. */
+int estimate_check(struct estimate *e)
+{
+    if (e->all.lost == NO_GROUP) return 0;
+    int status = estimate_tell(e);
+    return status ? status : fail_lost(e, e->all.lost);
 }
 
 /* Above the diagonal of a lower matrix there is nothing to move. */

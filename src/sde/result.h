@@ -28,9 +28,17 @@ int estimate_choose(struct estimate *e, size_t n, const size_t *group);
 /* guide: values that references are made from; NULL for the model's own. */
 void estimate_prepare(struct estimate *e, const double *guide);
 
-/* Runs all chosen groups, with the numbers of this iteration. Fails where a
- * rank has failed. */
+/* Runs all chosen groups, with the numbers of this iteration: all ranks have
+ * their moments then, and the gradient. What was found about every group is
+ * known to all where e->known is set, or after estimate_tell(). Both fail where
+ * a rank has failed. */
 int estimate_run(struct estimate *e, uint32_t iteration);
+int estimate_tell(struct estimate *e);
+
+/* Of some groups that this rank knows; and of others that follow them. */
+struct moments estimate_moments(const struct estimate *e, size_t first,
+                                size_t end);
+void moments_merge(struct moments *a, const struct moments *b);
 
 /* After it: one group, whether all are finite, and d sum / d value. */
 gsv_gap estimate_group(const struct estimate *e, size_t group);
@@ -40,7 +48,7 @@ gsv_gap estimate_group(const struct estimate *e, size_t group);
 double estimate_doubt(const struct estimate *e);
 /* All of them, to r->gap (groups) and the sums of a result that is zero. */
 void estimate_sum(const struct estimate *e, gsv_result *r);
-int estimate_check(const struct estimate *e);
+int estimate_check(struct estimate *e);
 int estimate_gradient(struct estimate *e, double *gradient);
 
 /* Whether a group's value is 2 l(dt) - l(2 dt): run.c. */
