@@ -241,8 +241,7 @@ int diagnose_run(const struct args *a)
     gsv_series *s = open_data(a, m);
     if (s) {
         code = gsv_loglik(m, s, &o, &r) ? complain_last()
-               : ranks_writes(a)        ? report(a, m, s, &o, &r)
-                                        : EXIT_DONE;
+                                        : report(a, m, s, &o, &r);
         gsv_result_free(&r);
     }
     gsv_series_free(s);

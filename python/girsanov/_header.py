@@ -625,6 +625,7 @@ class gsv_predict_options(Structure):
         ('points', c_size_t),
         ('seed', c_uint64),
         ('threads', c_size_t),
+        ('ranks', c_void_p),
     ]
     enums: dict = {}
     shapes: dict = {
@@ -652,6 +653,7 @@ class gsv_predict_options(Structure):
         'points': 'for latent states, at each row; 0: chosen',
         'seed': '1',
         'threads': '0 for all; any number gives the same bits',
+        'ranks': 'that share the work of gsv_residuals(); NULL: one',
     }
 
 

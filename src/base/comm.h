@@ -46,6 +46,10 @@ typedef int comm_entry(struct gsv_ranks *ranks);
 /* Where ranks meet: fails on all of them where one has failed or ended. */
 int comm_meet(gsv_ranks *r);
 
+/* Where a rank's own share of some work can fail, and that need not end all:
+ * the status of the first one that failed, with its sentence, to all. */
+int comm_same(gsv_ranks *r, int status);
+
 /* The largest of all ranks' answers, to all. */
 int comm_most(gsv_ranks *r, unsigned *answer);
 

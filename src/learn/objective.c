@@ -37,7 +37,8 @@ struct integrate_options objective_integrates(const gsv_fit_options *o,
                                       .gradient = e->gradient,
                                       .wide = e->wide,
                                       .seed = e->seed,
-                                      .threads = e->threads};
+                                      .threads = e->threads,
+                                      .ranks = e->ranks};
 }
 
 int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,

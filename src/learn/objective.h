@@ -53,7 +53,8 @@ size_t objective_gaps(const struct objective *o);
 bool objective_is_rough(const struct objective *o);
 
 /* Has every run tell all ranks about every gap, and what steps twice as long
- * make of it, for objective_sums() and objective_doubt(): by how much the mean of a gap may be off, in nats. */
+ * make of it, for objective_sums() and objective_doubt(): by how much the mean
+ * of a gap may be off, in nats. */
 void objective_watch(struct objective *o);
 double objective_doubt(const struct objective *o);
 int objective_sums(const struct objective *o, gsv_result *r);

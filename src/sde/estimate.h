@@ -48,7 +48,7 @@ struct estimate {
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
     bool halved;        /* whether l(2 dt) is wanted */
-    bool known; /* whether all ranks hear what is found about a group */
+    bool known;         /* whether all ranks hear what is found about a group */
     enum gsv_form form; /* the options', or chosen for the whole model */
     bool potential;     /* int f~ dY is known from its ends: potential.c */
     struct bound_rule *bound; /* of the form bound: bound.h; else NULL */
