@@ -69,12 +69,14 @@ struct estimate {
     const struct uniforms *guide_unit, *guide_map;
     bool frozen;
 
-    struct gap *every;   /* all gaps, of which some are chosen: gaps.gap */
-    size_t *every_first; /* (every group + 1): gaps of all groups        */
-    size_t every_group;
-    size_t most;         /* groups that are chosen at once, at most      */
-    size_t *group_first; /* (most + 1): gaps of a chosen group           */
+    /* All groups, of which some are chosen; their gaps are gaps.gap. */
+    size_t *every_first; /* (every group + 1): gaps; NULL: one each      */
+    size_t every_group, every_gap;
+    size_t most;          /* groups that are chosen at once, at most      */
+    size_t *group_first;  /* (most + 1): gaps of a chosen group           */
+    const size_t *chosen; /* (groups) borrowed; NULL: the first of all    */
     size_t groups, chunks;
+    size_t filled, filled_end; /* of gaps.gap: those of this rank         */
     const double *weight; /* (groups) in the gradient, or NULL for 1 each */
     struct item *item;
     size_t items, item_capacity;
@@ -168,6 +170,10 @@ static inline double group_weight(const struct estimate *e, size_t group)
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
 
+/* Gap i of those that are chosen, whoever's it is; and its steps. */
+struct gap estimate_gap(const struct estimate *e, size_t i);
+size_t gap_steps(const struct estimate *e, size_t i);
+
 /* The length of unit_bar: unit's uniforms, and after them step's. map_bar comes
  * behind it: all_bars() is the length of both. */
 size_t unit_bars(const struct estimate *e);
@@ -175,12 +181,14 @@ size_t all_bars(const struct estimate *e);
 
 /* --- items.c ------------------------------------------------------------ */
 
-/* All gaps and the groups that they form. Where only some groups are chosen,
- * their gaps follow each other in a list of their own: room for that, and n of
- * the groups in it, or all where group is NULL. */
+/* All gaps and the groups that they form. The gaps of those that are chosen
+ * follow each other in a list: room for that, and n of the groups in it, the
+ * first ones where group is NULL. Then, with items made, the list is filled:
+ * where ranks share it, with what this one needs. */
 int groups_make(struct estimate *e);
 int groups_room(struct estimate *e);
 void groups_take(struct estimate *e, size_t n, const size_t *group);
+void groups_fill(struct estimate *e);
 
 /* Paths, chunks, and what a block has room for. Modified bridges are walked
  * with all of their steps: check says so where these are too many. */
@@ -193,6 +201,11 @@ int items_make(struct estimate *e);
 /* The lanes that share the items: of some each, so that merging them costs
  * little, and enough for many ranks where there are many items. */
 size_t estimate_lanes(const struct estimate *e);
+
+/* Where a lane's items begin, and its groups: one that is cut into chunks is
+ * the first chunk's. */
+size_t lane_item(const struct estimate *e, size_t lane);
+size_t lane_group(const struct estimate *e, size_t lane);
 
 /* The points of one path through all gaps of a group. */
 size_t group_columns(const struct estimate *e, size_t group);

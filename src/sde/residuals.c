@@ -286,7 +286,7 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
     gsv_residuals_result out = {0};
     struct residuals r = {.model = m, .o = o, .out = &out};
     int status = predict_check(o);
-    if (!status) status = gaps_init(&r.gaps, m, s);
+    if (!status) status = gaps_find(&r.gaps, m, s);
     if (!status) status = filter_rows_init(&r.rows, &r.gaps);
     if (!status) status = make_rows(&r);
     if (!status) status = make_columns(&r);

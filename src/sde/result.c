@@ -16,7 +16,7 @@
 static bool has_pairs(const struct estimate *e, size_t group)
 {
     for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
-        if (estimate_steps(e, &e->gaps.gap[i]) > 1) return true;
+        if (gap_steps(e, i) > 1) return true;
     return false;
 }
 
@@ -81,12 +81,12 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];
-    const struct gap *first = &e->gaps.gap[e->group_first[g]];
-    const struct gap *last = &e->gaps.gap[e->group_first[g + 1] - 1];
+    struct gap first = estimate_gap(e, e->group_first[g]);
+    struct gap last = estimate_gap(e, e->group_first[g + 1] - 1);
     double change = log_weight(e, t) - log_weight(e, t2);
-    return (gsv_gap){.track = first->track,
-                     .from = first->from,
-                     .to = last->to,
+    return (gsv_gap){.track = first.track,
+                     .from = first.from,
+                     .to = last.to,
                      .loglik = group_loglik(e, g),
                      .error = error_of(e, g, t),
                      .ess = tally_ess(t),
@@ -168,8 +168,7 @@ static void count_work(const struct estimate *e, gsv_result *r)
 {
     for (size_t i = 0; i < e->gaps.count; i++)
         r->drift_evaluations +=
-            (uint64_t)walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) *
-            e->K;
+            (uint64_t)walk_columns(e, gap_steps(e, i)) * e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     size_t point = program_bytes(e->unit, e->options->gradient);
     if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;

@@ -22,7 +22,8 @@ int estimate_take_pairs(struct estimate *e, size_t pairs, size_t points,
                         const double *point);
 
 /* Takes the groups with these numbers, n of them at most what it was made
- * for. Where it was made for all, it stays with all. */
+ * for; the list is borrowed until the next choice. Where it was made for all,
+ * it stays with all. */
 int estimate_choose(struct estimate *e, size_t n, const size_t *group);
 
 /* guide: values that references are made from; NULL for the model's own. */

@@ -235,33 +235,25 @@ static void item_backward(struct estimate *e, struct scratch *s, size_t item)
 
 /* --- Lanes -------------------------------------------------------------- */
 
-static size_t first_item(const struct estimate *e, size_t lane)
-{
-    return lanes_first(lane, estimate_lanes(e), e->items);
-}
-
 static void lane_run(struct estimate *e, size_t lane, size_t thread,
                      void (*item)(struct estimate *, struct scratch *, size_t))
 {
-    size_t end = first_item(e, lane + 1);
-    for (size_t i = first_item(e, lane); i < end; i++)
+    size_t end = lane_item(e, lane + 1);
+    for (size_t i = lane_item(e, lane); i < end; i++)
         item(e, &e->scratch[thread], i);
 }
 
-/* Where a lane's share of the findings begins, of a group that is cut into
- * chunks with its first one; of all chunks; and of their paths. */
+/* Where a lane's share begins of the findings about groups, of all chunks, and
+ * of their paths. */
 static size_t first_group(const void *context, size_t lane)
 {
-    const struct estimate *e = context;
-    size_t item = first_item(e, lane);
-    if (item == e->items) return e->groups;
-    return e->item[item].group0 + (e->item[item].k0 > 0);
+    return lane_group(context, lane);
 }
 
 static size_t first_chunk(const void *context, size_t lane)
 {
     const struct estimate *e = context;
-    return e->chunks > 1 ? first_item(e, lane) : first_group(e, lane);
+    return e->chunks > 1 ? lane_item(e, lane) : first_group(e, lane);
 }
 
 static size_t first_lane(const void *context, size_t lane)
@@ -273,7 +265,7 @@ static size_t first_lane(const void *context, size_t lane)
 static size_t first_path(const void *context, size_t lane)
 {
     const struct estimate *e = context;
-    size_t item = first_item(e, lane);
+    size_t item = lane_item(e, lane);
     if (item == e->items) return e->groups * e->K;
     return e->item[item].group0 * e->K + e->item[item].k0;
 }
