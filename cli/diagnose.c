@@ -241,7 +241,8 @@ int diagnose_run(const struct args *a)
     gsv_series *s = open_data(a, m);
     if (s) {
         code = gsv_loglik(m, s, &o, &r) ? complain_last()
-                                        : report(a, m, s, &o, &r);
+               : ranks_writes(a)        ? report(a, m, s, &o, &r)
+                                        : report_residuals(a, m, s, NULL);
         gsv_result_free(&r);
     }
     gsv_series_free(s);

@@ -73,7 +73,7 @@ static void predictive_end(struct predictive *p)
 static int predictive_init(struct predictive *p, size_t draws, size_t groups)
 {
     *p = (struct predictive){.draws = draws, .groups = groups};
-    p->top = malloc(3 * groups * sizeof *p->top);
+    p->top = malloc((3 * groups + 1) * sizeof *p->top);
     if (!p->top) {
         complain_memory();
         return EXIT_NUMBERS;
@@ -248,7 +248,7 @@ int loglik_run(const struct args *a)
         goto done;
     }
     code = a->functions ? predict_data(a, m, s, o, r.groups, &p) : 0;
-    if (code) goto done;
+    if (code || !ranks_writes(a)) goto done;
     code =
         a->json ? report_json(m, s, &o, &r, &p) : print_table(m, s, &o, &r, &p);
     if (!a->quiet) warn(&o, &r);

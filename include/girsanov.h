@@ -387,8 +387,8 @@ typedef struct gsv_result {
     size_t memory; /* bytes of working memory                  */
     size_t values;
     double *gradient; /* (values) d loglik / d value, or NULL */
-    size_t groups;
-    gsv_gap *gap; /* (groups) */
+    size_t groups;    /* where ranks share them, 0 on all but the first */
+    gsv_gap *gap;     /* (groups) */
 } gsv_result;
 
 /* log p(rows | first row of each track) of the data under the model. On

@@ -174,6 +174,16 @@ void comm_broadcast(gsv_ranks *r, size_t n, double *data)
     r->ops->broadcast(r->self, 0, n * sizeof *data, data);
 }
 
+void comm_collect(gsv_ranks *r, size_t size, void *data)
+{
+    for (size_t i = 1; i < r->count; i++) {
+        char *at = (char *)data + r->first[i] * size;
+        size_t bytes = (r->first[i + 1] - r->first[i]) * size;
+        if (r->rank == i) r->ops->send(r->self, 0, bytes, at);
+        if (!r->rank) r->ops->receive(r->self, i, bytes, at);
+    }
+}
+
 void comm_gather(gsv_ranks *r, size_t size, void *data)
 {
     for (size_t i = 0; i <= r->count; i++)

@@ -64,4 +64,7 @@ void comm_broadcast(gsv_ranks *r, size_t n, double *data);
  * and are now everybody's. */
 void comm_gather(gsv_ranks *r, size_t size, void *data);
 
+/* The same, but they become the first rank's alone. */
+void comm_collect(gsv_ranks *r, size_t size, void *data);
+
 #endif

@@ -82,7 +82,6 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
     struct score score;
     gsv_result r = {0};
     int status = objective_init(&at, l->m, l->s, o, groups);
-    objective_watch(&at);
     if (!status)
         status = objective_at(&at, theta, 0, groups, group, &score, NULL);
     if (!status) status = objective_sums(&at, &r);

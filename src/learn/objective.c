@@ -104,17 +104,14 @@ double objective_doubt(const struct objective *o)
     return estimate_doubt(&o->estimate);
 }
 
-int objective_sums(const struct objective *o, gsv_result *r)
+int objective_sums(struct objective *o, gsv_result *r)
 {
     if (o->observed) return observer_fill(&o->observer, r);
+    int status = estimate_sum(&o->estimate, r);
     r->gaps = o->estimate.gaps.count;
-    r->groups = o->estimate.groups;
-    r->gap = NEW(gsv_gap, r->groups);
-    if (!r->gap) return GSV_NO_MEMORY;
-    estimate_sum(&o->estimate, r);
     r->paths = o->estimate.K;
     r->steps = o->estimate.longest;
-    return 0;
+    return status;
 }
 
 /* Of rows: what each adds, given those before it, with the stops between. */

@@ -190,6 +190,9 @@ int groups_room(struct estimate *e);
 void groups_take(struct estimate *e, size_t n, const size_t *group);
 void groups_fill(struct estimate *e);
 
+/* Those that this rank runs, or of a group in chunks the first chunk. */
+void groups_own(const struct estimate *e, size_t *first, size_t *end);
+
 /* Paths, chunks, and what a block has room for. Modified bridges are walked
  * with all of their steps: check says so where these are too many. */
 void items_sizes(struct estimate *e);

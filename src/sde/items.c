@@ -94,17 +94,21 @@ void groups_take(struct estimate *e, size_t n, const size_t *group)
     if (e->gaps.first) e->filled = e->filled_end = 0;
 }
 
-/* Chunks and tracks are few, or looked at by all. */
-void groups_fill(struct estimate *e)
+void groups_own(const struct estimate *e, size_t *first, size_t *end)
 {
-    size_t lanes = estimate_lanes(e), first = 0, end = e->groups;
+    size_t lanes = estimate_lanes(e);
     size_t rank = gsv_ranks_rank(e->options->ranks);
     size_t ranks = gsv_ranks_count(e->options->ranks);
+    *first = lane_group(e, lanes_first(rank, ranks, lanes));
+    *end = lane_group(e, lanes_first(rank + 1, ranks, lanes));
+}
+
+/* Chunks are few, and looked at by all; and so are tracks. */
+void groups_fill(struct estimate *e)
+{
+    size_t first = 0, end = e->groups;
     if (!e->gaps.first || e->filled < e->filled_end) return;
-    if (e->chunks == 1 && !e->every_first) {
-        first = lane_group(e, lanes_first(rank, ranks, lanes));
-        end = lane_group(e, lanes_first(rank + 1, ranks, lanes));
-    }
+    if (e->chunks == 1 && !e->every_first) groups_own(e, &first, &end);
     for (size_t g = first; g < end; g++) {
         size_t group = e->chosen ? e->chosen[g] : g;
         struct gap *to = e->gaps.gap + e->group_first[g];

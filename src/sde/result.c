@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/comm.h"
 #include "base/error.h"
 #include "base/fast.h"
 #include "sde/khat.h"
@@ -141,27 +142,67 @@ double estimate_doubt(const struct estimate *e)
     return sum / (double)e->gaps.count;
 }
 
-void estimate_sum(const struct estimate *e, gsv_result *r)
+/* Of the groups that follow each other in a list. */
+static void add_up(const struct estimate *e, gsv_result *r)
 {
     double variance = 0.0;
     r->ess_min = INFINITY;
     r->khat_max = NAN;
-    for (size_t g = 0; g < e->groups; g++) {
-        gsv_gap *out = &r->gap[g];
-        *out = estimate_group(e, g);
-        out->flags = flags_of(out, e->K, e->finding[g].energy);
-        if (out->flags) r->flagged++;
-        r->loglik += out->loglik;
-        r->log_bias += out->log_bias;
-        variance += out->error * out->error;
-        if (out->ess < r->ess_min) r->ess_min = out->ess;
-        if (out->khat > r->khat_max || isnan(r->khat_max))
-            r->khat_max = out->khat;
-        if (!isnan(out->discretisation))
-            r->discretisation += out->discretisation;
+    for (size_t g = 0; g < r->groups; g++) {
+        const gsv_gap *gap = &r->gap[g];
+        if (gap->flags) r->flagged++;
+        r->loglik += gap->loglik;
+        r->log_bias += gap->log_bias;
+        variance += gap->error * gap->error;
+        if (gap->ess < r->ess_min) r->ess_min = gap->ess;
+        if (gap->khat > r->khat_max || isnan(r->khat_max))
+            r->khat_max = gap->khat;
+        if (!isnan(gap->discretisation))
+            r->discretisation += gap->discretisation;
     }
     r->error = sqrt(variance);
     if (e->longest == 1) r->discretisation = NAN;
+}
+
+/* The first rank's sums to all; the list stays there. */
+static void tell_sums(gsv_ranks *ranks, gsv_result *r)
+{
+    double flagged = (double)r->flagged;
+    double *const sum[] = {&r->loglik,        &r->log_bias, &r->error,
+                           &r->ess_min,       &r->khat_max, &flagged,
+                           &r->discretisation};
+    enum { SUMS = sizeof sum / sizeof *sum };
+    double value[SUMS];
+    if (gsv_ranks_count(ranks) < 2) return;
+    for (size_t i = 0; i < SUMS; i++)
+        value[i] = *sum[i];
+    comm_broadcast(ranks, SUMS, value);
+    for (size_t i = 0; i < SUMS; i++)
+        *sum[i] = value[i];
+    r->flagged = (size_t)flagged;
+    if (!gsv_ranks_rank(ranks)) return;
+    mem_free(r->gap);
+    r->gap = NULL;
+    r->groups = 0;
+}
+
+int estimate_sum(struct estimate *e, gsv_result *r)
+{
+    gsv_ranks *ranks = e->options->ranks;
+    size_t first, end;
+    groups_own(e, &first, &end);
+    r->groups = e->groups;
+    r->gap = NEW(gsv_gap, e->groups);
+    for (size_t g = first; r->gap && g < end; g++) {
+        gsv_gap *gap = &r->gap[g];
+        *gap = estimate_group(e, g);
+        gap->flags = flags_of(gap, e->K, e->finding[g].energy);
+    }
+    int status = r->gap ? estimate_collect(e, r->gap) : GSV_NO_MEMORY;
+    if (status) return status;
+    if (!gsv_ranks_rank(ranks)) add_up(e, r);
+    tell_sums(ranks, r);
+    return 0;
 }
 
 static void count_work(const struct estimate *e, gsv_result *r)
@@ -280,18 +321,12 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
     if (!status) {
         estimate_prepare(&e, guide);
         r.gaps = e.gaps.count;
-        r.groups = e.groups;
-        r.gap = NEW(gsv_gap, e.groups);
-        if (!r.gap) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
+        e.known = false;
         status = estimate_run(&e, o->iteration);
     }
-    if (!status) {
-        estimate_sum(&e, &r);
-        count_work(&e, &r);
-        status = estimate_check(&e);
-    }
+    if (!status) status = estimate_check(&e);
+    if (!status) status = estimate_sum(&e, &r);
+    if (!status) count_work(&e, &r);
     if (!status) status = collect_gradient(&e, &r);
     r.seconds = clock_seconds() - begin;
     estimate_free(&e);

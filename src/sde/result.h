@@ -36,6 +36,9 @@ void estimate_prepare(struct estimate *e, const double *guide);
 int estimate_run(struct estimate *e, uint32_t iteration);
 int estimate_tell(struct estimate *e);
 
+/* What a rank has made of its own groups, (groups), to the first rank. */
+int estimate_collect(struct estimate *e, gsv_gap *gap);
+
 /* Of some groups that this rank knows; and of others that follow them. */
 struct moments estimate_moments(const struct estimate *e, size_t first,
                                 size_t end);
@@ -47,8 +50,9 @@ gsv_gap estimate_group(const struct estimate *e, size_t group);
 /* How far off the mean of a gap may be, in nats: what is left of the steps, as
  * far as pairs of them were looked at, and what the log of a mean loses. */
 double estimate_doubt(const struct estimate *e);
-/* All of them, to r->gap (groups) and the sums of a result that is zero. */
-void estimate_sum(const struct estimate *e, gsv_result *r);
+/* All of them, to the sums of a result that is zero, and on the first rank to
+ * its groups. */
+int estimate_sum(struct estimate *e, gsv_result *r);
 int estimate_check(struct estimate *e);
 int estimate_gradient(struct estimate *e, double *gradient);
 

@@ -353,6 +353,16 @@ int estimate_tell(struct estimate *e)
     return spread_gather(&spread);
 }
 
+int estimate_collect(struct estimate *e, gsv_gap *gap)
+{
+    struct spread_share unused[SHARES];
+    const struct spread_share share = {gap, sizeof *gap, first_group};
+    struct spread spread = spread_of(e, unused);
+    spread.share = &share;
+    spread.shares = 1;
+    return spread_collect(&spread);
+}
+
 int estimate_run(struct estimate *e, uint32_t iteration)
 {
     bool gradient = e->options->gradient, twice = gradient && e->chunks > 1;
