@@ -344,6 +344,10 @@ typedef struct gsv_options {
 } gsv_options;
 gsv_options gsv_options_default(void);
 
+/* Whether ranks share the work of such an estimate. Noisy observations by scan
+ * or particles are not shared: there all ranks do all of it. */
+bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
+
 /* Why a gap is not to be trusted. */
 enum gsv_flag {
     GSV_FLAG_ESS = 1,  /* few paths carry the weight: below max(10, K/10)  */

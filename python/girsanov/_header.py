@@ -903,6 +903,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_size_t, [c_void_p, c_size_t, c_void_p]),
     'gsv_options_default': (
         gsv_options, []),
+    'gsv_ranks_share': (
+        c_bool, [c_void_p, POINTER(gsv_options)]),
     'gsv_loglik': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
     'gsv_result_free': (
