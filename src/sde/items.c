@@ -149,9 +149,8 @@ static size_t every_columns(const struct estimate *e, size_t group)
     size_t columns = 0, end = every_first(e, group + 1);
     bool equal = !(e->options->step > 0.0), listed = !e->gaps.first;
     for (size_t i = every_first(e, group); i < end; i++) {
-        struct gap gap = equal    ? (struct gap){0}
-                         : listed ? e->gaps.gap[i]
-                                  : gaps_at(&e->gaps, i);
+        struct gap gap = {0};
+        if (!equal) gap = listed ? e->gaps.gap[i] : gaps_at(&e->gaps, i);
         columns += walk_columns(e, estimate_steps(e, &gap));
     }
     return columns;
