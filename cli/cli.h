@@ -198,6 +198,9 @@ double shown(double x, int digits);
 /* Whether this rank is the one that writes files and says what was found. */
 bool ranks_writes(const struct args *a);
 
+/* Says so where the ranks do not share the work. */
+void say_shared(const struct args *a, const gsv_model *m, const gsv_options *o);
+
 /* --- simulate.c, fit.c, gradvar.c ---------------------------------------- */
 
 /* The words of --scheme and --init. */

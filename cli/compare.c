@@ -212,6 +212,7 @@ static int run_with(const struct args *a, const gsv_options *o,
         c[i].path = a->files.word[i];
         c[i].model = open_model(a, c[i].path);
         if (!c[i].model || check_states(c, &c[i])) return EXIT_INPUT;
+        if (!i) say_shared(a, c[i].model, o);
     }
     for (size_t i = 0; i < n; i++) {
         int code = read_data(a, &c[i], i == 0);

@@ -235,9 +235,10 @@ int diagnose_run(const struct args *a)
     int code = EXIT_INPUT;
     gsv_series *s = open_data(a, m);
     if (s) {
+        say_shared(a, m, &o);
         code = gsv_loglik(m, s, &o, &r) ? complain_last()
                : ranks_writes(a)        ? report(a, m, s, &o, &r)
-                                        : EXIT_DONE;
+                                        : report_residuals(a, m, s, NULL);
         gsv_result_free(&r);
     }
     gsv_series_free(s);

@@ -68,7 +68,7 @@ static void predictive_end(struct predictive *p)
 static int predictive_init(struct predictive *p, size_t draws, size_t groups)
 {
     *p = (struct predictive){.draws = draws, .groups = groups};
-    p->top = malloc(3 * groups * sizeof *p->top);
+    p->top = malloc((3 * groups + 1) * sizeof *p->top);
     if (!p->top) {
         complain_memory();
         return EXIT_NUMBERS;
@@ -238,12 +238,13 @@ int loglik_run(const struct args *a)
     int code = EXIT_INPUT;
     s = open_data(a, m);
     if (!s) goto done;
+    say_shared(a, m, &o);
     if (gsv_loglik(m, s, &o, &r)) {
         code = complain_last();
         goto done;
     }
     code = a->functions ? predict_data(a, m, s, o, r.groups, &p) : 0;
-    if (code) goto done;
+    if (code || !ranks_writes(a)) goto done;
     code =
         a->json ? report_json(m, s, &o, &r, &p) : print_table(m, s, &o, &r, &p);
     if (!a->quiet) warn(&o, &r);

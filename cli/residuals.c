@@ -163,6 +163,7 @@ int report_residuals(const struct args *a, const gsv_model *m,
     o.points = a->support;
     o.seed = a->seed;
     o.threads = a->threads;
+    o.ranks = a->ranks;
     if (gsv_residuals(m, s, &o, &r)) {
         if (a->residuals || gsv_last_status() == GSV_NO_MEMORY)
             return complain_last();
@@ -172,7 +173,8 @@ int report_residuals(const struct args *a, const gsv_model *m,
     }
     if (json) json_object_set_new(json, "residuals", residuals_json(&r));
     else if (r.rows >= FEW_RESIDUALS) print_residuals(&r);
-    int code = a->residuals ? write_residuals(a->residuals, s, &r) : 0;
+    bool written = a->residuals && ranks_writes(a);
+    int code = written ? write_residuals(a->residuals, s, &r) : 0;
     gsv_residuals_free(&r);
     return code;
 }

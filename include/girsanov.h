@@ -344,6 +344,10 @@ typedef struct gsv_options {
 } gsv_options;
 gsv_options gsv_options_default(void);
 
+/* Whether ranks share the work of such an estimate. Noisy observations by scan
+ * or particles are not shared: there all ranks do all of it. */
+bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
+
 /* Why a gap is not to be trusted. */
 enum gsv_flag {
     GSV_FLAG_ESS = 1,  /* few paths carry the weight: below max(10, K/10)  */
@@ -387,8 +391,8 @@ typedef struct gsv_result {
     size_t memory; /* bytes of working memory                  */
     size_t values;
     double *gradient; /* (values) d loglik / d value, or NULL */
-    size_t groups;
-    gsv_gap *gap; /* (groups) */
+    size_t groups;    /* where ranks share them, 0 on all but the first */
+    gsv_gap *gap;     /* (groups) */
 } gsv_result;
 
 /* log p(rows | first row of each track) of the data under the model. On
@@ -684,13 +688,14 @@ typedef struct gsv_predict_options {
                           * with until, from the last row before it on       */
     size_t quantiles;    /* of the laws; 0: 5, 25, 50, 75 and 95 %           */
     const double *quantile;
-    bool parameters; /* draws them, too, from the normal law of a fit's
-                      * estimates; not with rolling                         */
-    bool mean;       /* functions of a fit at their posterior mean; else
-                      * every draw has its own, the same from all places    */
-    size_t points;   /* for latent states, at each row; 0: chosen           */
-    uint64_t seed;   /* 1                                                   */
-    size_t threads;  /* 0 for all; any number gives the same bits           */
+    bool parameters;  /* draws them, too, from the normal law of a fit's
+                       * estimates; not with rolling                         */
+    bool mean;        /* functions of a fit at their posterior mean; else
+                       * every draw has its own, the same from all places    */
+    size_t points;    /* for latent states, at each row; 0: chosen           */
+    uint64_t seed;    /* 1                                                   */
+    size_t threads;   /* 0 for all; any number gives the same bits           */
+    gsv_ranks *ranks; /* that share the work of gsv_residuals(); NULL: one   */
 } gsv_predict_options;
 gsv_predict_options gsv_predict_options_default(void);
 
@@ -753,7 +758,8 @@ typedef struct gsv_residuals_result {
 } gsv_residuals_result;
 
 /* One row ahead, each column by itself. Of the options draws, step, points,
- * seed and threads are read. Counts are spread at random over their steps. */
+ * seed, threads and ranks are read. Counts are spread at random over their
+ * steps. */
 int gsv_residuals(const gsv_model *m, const gsv_series *s,
                   const gsv_predict_options *o, gsv_residuals_result *r);
 void gsv_residuals_free(gsv_residuals_result *r);

@@ -122,19 +122,22 @@ struct shape {
     size_t tracks, rows, paths, steps;
     enum gsv_random random;
     enum gsv_observe observe;
+    bool holes; /* rows in which nothing was observed */
 };
 
-/* One gap in chunks; tracks; single steps; one item for all; noisy. */
+/* One gap in chunks; tracks; single steps; one item for all; rows missing;
+ * noisy. */
 static const struct shape SHAPES[] = {
-    {WELL, 1, 2, 1024, 7, GSV_RANDOM_SOBOL, 0},
-    {WELL, 20, 6, 16, 4, GSV_RANDOM_SOBOL, 0},
-    {WELL, 20, 5, 1, 1, GSV_RANDOM_IID, 0},
-    {WELL, 1, 3, 2, 2, GSV_RANDOM_IID, 0},
-    {NET, 13, 7, 16, 4, GSV_RANDOM_SOBOL, 0},
-    {NET, 12, 8, 64, 8, GSV_RANDOM_IID, 0},
-    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_SCAN},
-    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_PARTICLE},
-    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_VARIATIONAL}};
+    {WELL, 1, 2, 1024, 7, GSV_RANDOM_SOBOL, 0, false},
+    {WELL, 20, 6, 16, 4, GSV_RANDOM_SOBOL, 0, false},
+    {WELL, 20, 5, 1, 1, GSV_RANDOM_IID, 0, false},
+    {WELL, 1, 3, 2, 2, GSV_RANDOM_IID, 0, false},
+    {NET, 13, 7, 16, 4, GSV_RANDOM_SOBOL, 0, false},
+    {NET, 12, 8, 64, 8, GSV_RANDOM_IID, 0, false},
+    {WELL, 30, 9, 4, 3, GSV_RANDOM_SOBOL, 0, true},
+    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_SCAN, false},
+    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_PARTICLE, false},
+    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_VARIATIONAL, false}};
 
 struct asked {
     const char *text;
@@ -170,6 +173,8 @@ static gsv_series *data_of(const struct shape *p)
     bool noisy = !strcmp(p->text, NOISY);
     gsv_model *m = model_of(noisy ? "state y\n dy = -y*dt + dW" : p->text);
     gsv_series *s = walk_of(m, p->tracks, p->rows, 0.2, 3);
+    for (size_t i = 0; p->holes && i < s->rows; i++)
+        if (i % 4 == 1 || i % 9 == 0) s->value[i] = NAN;
     gsv_model_free(m);
     return s;
 }
@@ -207,7 +212,102 @@ static void loglik__has_the_same_bits_on_any_number_of_ranks(void **state)
     }
 }
 
+/* --- Residuals ------------------------------------------------------------ */
+
+struct left {
+    const gsv_series *series;
+    const char *text;
+    gsv_residuals_result result[RANKS_MOST];
+    int status[RANKS_MOST], closed[RANKS_MOST];
+    char sentence[RANKS_MOST][200];
+};
+
+static void find_residuals(gsv_ranks *r, void *user)
+{
+    struct left *l = user;
+    size_t rank = gsv_ranks_rank(r);
+    gsv_model *m = model_of(l->text);
+    gsv_predict_options o = gsv_predict_options_default();
+    o.draws = 8;
+    o.threads = 1;
+    o.ranks = r;
+    l->status[rank] = gsv_residuals(m, l->series, &o, &l->result[rank]);
+    strncat(l->sentence[rank], gsv_last_error(), 199);
+    l->closed[rank] = gsv_ranks_close(r, 0);
+    gsv_model_free(m);
+}
+
+static void residuals__have_the_same_bits_on_any_number_of_ranks(void **state)
+{
+    (void)state;
+    gsv_series *s =
+        data_of(&(struct shape){.text = WELL, .tracks = 30, .rows = 9});
+    struct left alone = {.series = s, .text = WELL};
+    find_residuals(NULL, &alone);
+    assert_int_equal(alone.status[0], 0);
+    gsv_residuals_result *one = &alone.result[0];
+    for (size_t ranks = 2; ranks <= FEW; ranks++) {
+        struct left l = {.series = s, .text = WELL};
+        ranks_act(ranks, find_residuals, &l);
+        for (size_t r = 0; r < ranks; r++) {
+            assert_int_equal(l.status[r], 0);
+            assert_memory_equal(l.result[r].column->u, one->column->u,
+                                one->rows * sizeof *one->column->u);
+            assert_same(l.result[r].column->ljung_p, one->column->ljung_p);
+            gsv_residuals_free(&l.result[r]);
+        }
+    }
+    gsv_residuals_free(one);
+    gsv_series_free(s);
+}
+
+/* Only the last rank meets the row that cannot be; all of them say the same as
+ * one rank alone, and can go on. */
+static void residuals__fail_on_all_ranks_with_one_sentence(void **state)
+{
+    (void)state;
+    const char *text = "state x\n dx = exp(x)*dt + dW";
+    gsv_series *s =
+        data_of(&(struct shape){.text = WELL, .tracks = 1, .rows = 9});
+    s->value[s->rows - 2] = 800.0;
+    struct left alone = {.series = s, .text = text};
+    find_residuals(NULL, &alone);
+    assert_int_equal(alone.status[0], GSV_NUMERICAL);
+    struct left l = {.series = s, .text = text};
+    ranks_act(3, find_residuals, &l);
+    for (size_t r = 0; r < 3; r++) {
+        assert_int_equal(l.status[r], GSV_NUMERICAL);
+        assert_string_equal(l.sentence[r], alone.sentence[0]);
+        assert_int_equal(l.closed[r], 0);
+    }
+    gsv_series_free(s);
+}
+
 /* --- Failures ------------------------------------------------------------- */
+
+/* What is found about a gap stays with its rank, but what is wrong with it does
+ * not. */
+static void loglik__names_a_gap_that_is_not_finite_on_all_ranks(void **state)
+{
+    (void)state;
+    const char *text = "state x\n param s = 1 > 0\n dx = log(5 - x)*dt + s*dW";
+    gsv_series *s =
+        data_of(&(struct shape){.text = WELL, .tracks = 20, .rows = 9});
+    s->value[s->rows - 30] = 6.0;
+    struct asked alone = {
+        .text = text, .series = s, .options = default_options()};
+    alone.options.paths = alone.options.steps = 2;
+    alone.options.threads = 1;
+    estimate(NULL, &alone);
+    assert_int_equal(alone.status[0], GSV_NUMERICAL);
+    struct asked a = {.text = text, .series = s, .options = alone.options};
+    ranks_act(3, estimate, &a);
+    for (size_t r = 0; r < 3; r++) {
+        assert_int_equal(a.status[r], GSV_NUMERICAL);
+        assert_string_equal(a.sentence[r], alone.sentence[0]);
+    }
+    gsv_series_free(s);
+}
 
 static void ranks__fail_together_where_memory_runs_out_on_one(void **state)
 {
@@ -263,7 +363,8 @@ struct learned {
     const char *text;
     const gsv_series *series;
     gsv_fit_options options;
-    size_t stop_at; /* rank 1 stops it after so many iterations */
+    size_t threads; /* 0: by the number of ranks                        */
+    size_t stop_at; /* the last rank stops it after so many iterations  */
     int status[RANKS_MOST];
     enum gsv_ended ended[RANKS_MOST];
     size_t iterations[RANKS_MOST];
@@ -278,13 +379,13 @@ static bool stop_here(void *user, const gsv_progress *p)
 static void learn(gsv_ranks *r, void *user)
 {
     struct learned *l = user;
-    size_t rank = gsv_ranks_rank(r);
+    size_t rank = gsv_ranks_rank(r), count = gsv_ranks_count(r);
     gsv_fit_options o = l->options;
     gsv_model *m = model_of(l->text);
     gsv_model_draw(m, 1);
     o.estimator.ranks = r;
-    o.estimator.threads = gsv_ranks_count(r) == 3 ? 2 : 1;
-    if (l->stop_at && rank == 1) {
+    o.estimator.threads = l->threads ? l->threads : count == 3 ? 2 : 1;
+    if (l->stop_at && rank + 1 == count) {
         o.progress = stop_here;
         o.user = &l->stop_at;
     }
@@ -353,28 +454,55 @@ static void fit__ends_on_all_ranks_when_one_is_told_to(void **state)
     gsv_series_free(s);
 }
 
-/* Stopped after so many iterations on some ranks, and resumed on others. */
-static void fit__resumes_on_another_number_of_ranks(void **state)
+/* Estimators of a fit: what it chooses by itself, in stages; references and
+ * forms chosen gap by gap; the paper's. */
+static const gsv_options ESTIMATORS[] = {{.seed = 1},
+                                         {.seed = 1, .paths = 4, .steps = 2},
+                                         {.seed = 1,
+                                          .paths = 3,
+                                          .steps = 2,
+                                          .random = GSV_RANDOM_IID,
+                                          .reference = GSV_REFERENCE_BROWNIAN,
+                                          .form = GSV_FORM_ITO}};
+
+/* In batches: on any number of ranks and threads, stopped after any number of
+ * iterations and resumed on others, in every stage. */
+static void assert_one_fit(const struct learned *whole, size_t ranks,
+                           size_t threads, size_t stop_at)
+{
+    struct learned part = *whole, rest = *whole;
+    size_t then = ranks % FEW + 1;
+    part.threads = threads;
+    rest.threads = 3 - threads;
+    part.stop_at = stop_at;
+    part.options.checkpoint = rest.options.resume = "test_ranks.fit";
+    ranks_act(ranks, learn, &part);
+    assert_int_equal(part.ended[0], GSV_ENDED_STOPPED);
+    ranks_act(then, learn, &rest);
+    assert_same_fit(&rest, then, whole);
+}
+
+static void fit__is_one_over_ranks_threads_and_resume_points(void **state)
 {
     (void)state;
-    static const struct {
-        size_t stop_at, ranks, then;
-    } CASES[] = {{1, 3, 2}, {6, 2, 4}, {11, 4, 3}};
+    static const size_t STOPS[] = {1, 4, 9};
     gsv_series *s =
         data_of(&(struct shape){.text = NET, .tracks = 20, .rows = 8});
-    struct learned whole = {.text = NET, .series = s};
-    whole.options = gsv_fit_options_default();
-    whole.options.iterations = 14;
-    whole.options.batch = 24;
-    learn(NULL, &whole);
-    for (size_t i = 0; i < COUNT(CASES); i++) {
-        struct learned part = whole, rest = whole;
-        part.stop_at = CASES[i].stop_at;
-        part.options.checkpoint = rest.options.resume = "test_ranks.fit";
-        ranks_act(CASES[i].ranks, learn, &part);
-        assert_int_equal(part.ended[0], GSV_ENDED_STOPPED);
-        ranks_act(CASES[i].then, learn, &rest);
-        assert_same_fit(&rest, CASES[i].then, &whole);
+    for (size_t i = 0; i < COUNT(ESTIMATORS); i++) {
+        struct learned whole = {.text = NET, .series = s, .threads = 1};
+        whole.options = gsv_fit_options_default();
+        whole.options.estimator = ESTIMATORS[i];
+        whole.options.iterations = 10;
+        whole.options.batch = 24;
+        learn(NULL, &whole);
+        for (size_t ranks = 1; ranks <= FEW; ranks++) {
+            struct learned l = whole;
+            l.threads = 1 + (ranks + i) % 2;
+            ranks_act(ranks, learn, &l);
+            assert_same_fit(&l, ranks, &whole);
+            assert_one_fit(&whole, ranks, l.threads,
+                           STOPS[(ranks + i) % COUNT(STOPS)]);
+        }
     }
     remove("test_ranks.fit");
     gsv_series_free(s);
@@ -403,11 +531,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spread__sums_along_one_tree_on_any_number_of_ranks),
         cmocka_unit_test(loglik__has_the_same_bits_on_any_number_of_ranks),
+        cmocka_unit_test(residuals__have_the_same_bits_on_any_number_of_ranks),
+        cmocka_unit_test(residuals__fail_on_all_ranks_with_one_sentence),
+        cmocka_unit_test(loglik__names_a_gap_that_is_not_finite_on_all_ranks),
         cmocka_unit_test(ranks__fail_together_where_memory_runs_out_on_one),
         cmocka_unit_test(ranks__say_when_one_ends_before_the_others),
         cmocka_unit_test(fit__has_the_same_bits_on_any_number_of_ranks),
         cmocka_unit_test(fit__ends_on_all_ranks_when_one_is_told_to),
-        cmocka_unit_test(fit__resumes_on_another_number_of_ranks),
+        cmocka_unit_test(fit__is_one_over_ranks_threads_and_resume_points),
         cmocka_unit_test(ranks__are_one_without_a_launcher),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

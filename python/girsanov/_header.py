@@ -628,6 +628,7 @@ class gsv_predict_options(Structure):
         ('points', c_size_t),
         ('seed', c_uint64),
         ('threads', c_size_t),
+        ('ranks', c_void_p),
     ]
     enums: dict = {}
     shapes: dict = {
@@ -655,6 +656,7 @@ class gsv_predict_options(Structure):
         'points': 'for latent states, at each row; 0: chosen',
         'seed': '1',
         'threads': '0 for all; any number gives the same bits',
+        'ranks': 'that share the work of gsv_residuals(); NULL: one',
     }
 
 
@@ -904,6 +906,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_size_t, [c_void_p, c_size_t, c_void_p]),
     'gsv_options_default': (
         gsv_options, []),
+    'gsv_ranks_share': (
+        c_bool, [c_void_p, POINTER(gsv_options)]),
     'gsv_loglik': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
     'gsv_result_free': (

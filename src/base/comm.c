@@ -124,6 +124,19 @@ int comm_meet(gsv_ranks *r)
     return agree(r, RUNNING, 0);
 }
 
+int comm_same(gsv_ranks *r, int status)
+{
+    if (gsv_ranks_count(r) < 2) return status;
+    struct news news = {status, ""};
+    if (status) strncat(news.text, gsv_last_error(), sizeof news.text - 1);
+    int met = comm_meet(r);
+    if (met) return met;
+    size_t from = r->ops->least(r->self, status ? r->rank : r->count);
+    if (from == r->count) return 0;
+    r->ops->broadcast(r->self, from, sizeof news, &news);
+    return fail((enum gsv_status)news.status, "%s", news.text);
+}
+
 int comm_most(gsv_ranks *r, unsigned *answer)
 {
     int status = comm_meet(r);
@@ -159,6 +172,16 @@ void comm_receive(gsv_ranks *r, size_t from, size_t n, double *data)
 void comm_broadcast(gsv_ranks *r, size_t n, double *data)
 {
     r->ops->broadcast(r->self, 0, n * sizeof *data, data);
+}
+
+void comm_collect(gsv_ranks *r, size_t size, void *data)
+{
+    for (size_t i = 1; i < r->count; i++) {
+        char *at = (char *)data + r->first[i] * size;
+        size_t bytes = (r->first[i + 1] - r->first[i]) * size;
+        if (r->rank == i) r->ops->send(r->self, 0, bytes, at);
+        if (!r->rank) r->ops->receive(r->self, i, bytes, at);
+    }
 }
 
 void comm_gather(gsv_ranks *r, size_t size, void *data)

@@ -46,6 +46,10 @@ typedef int comm_entry(struct gsv_ranks *ranks);
 /* Where ranks meet: fails on all of them where one has failed or ended. */
 int comm_meet(gsv_ranks *r);
 
+/* Where a rank's own share of some work can fail, and that need not end all:
+ * the status of the first one that failed, with its sentence, to all. */
+int comm_same(gsv_ranks *r, int status);
+
 /* The largest of all ranks' answers, to all. */
 int comm_most(gsv_ranks *r, unsigned *answer);
 
@@ -59,5 +63,8 @@ void comm_broadcast(gsv_ranks *r, size_t n, double *data);
 /* Elements of so many bytes: r->first[i] up to r->first[i + 1] are rank i's,
  * and are now everybody's. */
 void comm_gather(gsv_ranks *r, size_t size, void *data);
+
+/* The same, but they become the first rank's alone. */
+void comm_collect(gsv_ranks *r, size_t size, void *data);
 
 #endif

@@ -89,6 +89,9 @@ int gsv_comm_mpi(struct gsv_ranks *r)
 {
     int begun = 0, level, rank, count;
     MPI_Initialized(&begun);
+    /* Open MPI waits by looking again and again: on cores that others want,
+     * too, it should let them pass. What the user set stays. */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (!begun) MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &count);

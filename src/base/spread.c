@@ -141,11 +141,29 @@ static double *reduce(struct tree *t, struct node node)
     return left;
 }
 
-static void gather(const struct spread *s, const struct spread_share *share)
+static void gather(const struct spread *s,
+                   void (*exchange)(gsv_ranks *, size_t, void *))
 {
-    for (size_t i = 0; i <= s->ranks->count; i++)
-        s->ranks->first[i] = share->first(s->context, rank_first(s, i));
-    comm_gather(s->ranks, share->size, share->data);
+    for (size_t k = 0; gsv_ranks_count(s->ranks) > 1 && k < s->shares; k++) {
+        const struct spread_share *share = &s->share[k];
+        for (size_t i = 0; i <= s->ranks->count; i++)
+            s->ranks->first[i] = share->first(s->context, rank_first(s, i));
+        exchange(s->ranks, share->size, share->data);
+    }
+}
+
+int spread_gather(const struct spread *s)
+{
+    int status = comm_meet(s->ranks);
+    if (!status) gather(s, comm_gather);
+    return status;
+}
+
+int spread_collect(const struct spread *s)
+{
+    int status = comm_meet(s->ranks);
+    if (!status) gather(s, comm_collect);
+    return status;
 }
 
 int spread_run(const struct spread *s)
@@ -162,7 +180,6 @@ int spread_run(const struct spread *s)
         reduce(&t, (struct node){levels_of(s->lanes), 0});
         if (!alone) comm_broadcast(s->ranks, s->n, s->sum);
     }
-    for (size_t i = 0; !alone && i < s->shares; i++)
-        gather(s, &s->share[i]);
+    gather(s, comm_gather);
     return 0;
 }

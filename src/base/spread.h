@@ -39,4 +39,8 @@ size_t spread_slots(size_t lanes, const gsv_ranks *ranks);
  * the shares. Fails where a rank has failed. */
 int spread_run(const struct spread *s);
 
+/* The shares alone, of what was run before: to all, or to the first rank. */
+int spread_gather(const struct spread *s);
+int spread_collect(const struct spread *s);
+
 #endif

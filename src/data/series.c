@@ -16,6 +16,55 @@
 #include "data/number.h"
 #include "data/phrase.h"
 
+/* --- Pages --------------------------------------------------------------- */
+
+/* Most files are small. */
+enum { FIRST_ROWS = 1 << 10, PAGE_ROWS = 1 << 16 };
+
+static size_t page_first(size_t page)
+{
+    return page ? FIRST_ROWS + (page - 1) * PAGE_ROWS : 0;
+}
+
+static size_t page_of(size_t row)
+{
+    return row < FIRST_ROWS ? 0 : 1 + (row - FIRST_ROWS) / PAGE_ROWS;
+}
+
+static struct builder_row *row_at(const struct series_builder *b, size_t row)
+{
+    size_t page = page_of(row);
+    return &b->page[page].row[row - page_first(page)];
+}
+
+static double *cells_at(const struct series_builder *b, size_t row,
+                        size_t columns)
+{
+    size_t page = page_of(row);
+    return b->page[page].cell + (row - page_first(page)) * columns;
+}
+
+static void free_page(struct builder_page *p)
+{
+    mem_free(p->row);
+    mem_free(p->cell);
+    *p = (struct builder_page){0};
+}
+
+/* For one more row. */
+static int make_room(struct series_builder *b)
+{
+    if (page_of(b->rows) < b->pages) return 0;
+    if (MEM_ROOM(b->page, b->pages, b->page_capacity)) return GSV_NO_MEMORY;
+    struct builder_page *p = &b->page[b->pages++];
+    size_t rows = b->pages > 1 ? PAGE_ROWS : FIRST_ROWS;
+    *p = (struct builder_page){.row = NEW(struct builder_row, rows),
+                               .cell = NEW(double, rows * b->name.count)};
+    return p->row && p->cell ? 0 : GSV_NO_MEMORY;
+}
+
+/* --- Checks -------------------------------------------------------------- */
+
 /* Where a row stands, for messages. */
 struct place {
     char prefix[1024]; /* "data.csv:5:1: " or "data.npy: " */
@@ -58,7 +107,7 @@ static int bad_order(const struct series_builder *b,
                      const struct builder_row *row, double time)
 {
     const struct builder_track *t = &b->track[row->track];
-    const struct builder_row *last = &b->row[t->last];
+    const struct builder_row *last = row_at(b, t->last);
     struct place here = place_of(b, row->line, t->rows + 1);
     struct place there = place_of(b, last->line, t->rows);
     char now[DATE_TEXT], before[DATE_TEXT];
@@ -85,7 +134,7 @@ static int check_time(const struct series_builder *b,
                     here.prefix, here.row, series_of(b, row->track).text,
                     isnan(time) ? "missing" : "infinite");
     }
-    if (t->rows && !(time > b->row[t->last].time))
+    if (t->rows && !(time > row_at(b, t->last)->time))
         return bad_order(b, row, time);
     return 0;
 }
@@ -157,18 +206,17 @@ int builder_hold(struct series_builder *b, size_t track, const double *value,
     int status = check_values(b, track, value, line);
     if (status) return status;
     size_t columns = b->name.count;
-    if (MEM_ROOM(b->row, b->rows, b->row_capacity)) return GSV_NO_MEMORY;
-    if (MEM_ROOM(b->cell, b->cells + columns, b->cell_capacity))
-        return GSV_NO_MEMORY;
-    b->row[b->rows++] = (struct builder_row){NAN, line, track};
-    if (columns) memcpy(b->cell + b->cells, value, columns * sizeof *value);
-    b->cells += columns;
+    if (make_room(b)) return GSV_NO_MEMORY;
+    *row_at(b, b->rows) = (struct builder_row){NAN, line, track};
+    if (columns)
+        memcpy(cells_at(b, b->rows, columns), value, columns * sizeof *value);
+    b->rows++;
     return 0;
 }
 
 int builder_time(struct series_builder *b, size_t row, double time)
 {
-    struct builder_row *r = &b->row[row];
+    struct builder_row *r = row_at(b, row);
     int status = check_time(b, r, time);
     if (status) return status;
     r->time = time;
@@ -192,12 +240,15 @@ static void place_rows(struct series_builder *b, gsv_series *s)
         b->track[t].rows = s->start[t];
     }
     for (size_t i = 0; i < b->rows; i++) {
-        const struct builder_row *row = &b->row[i];
+        const struct builder_row *row = row_at(b, i);
+        const double *cell = cells_at(b, i, s->columns);
         size_t at = b->track[row->track].rows++;
         s->time[at] = row->time;
         s->line[at] = row->line;
         for (size_t c = 0; c < s->columns; c++)
-            s->value[c * s->rows + at] = b->cell[i * s->columns + c];
+            s->value[c * s->rows + at] = cell[c];
+        if (i + 1 == page_first(page_of(i + 1)))
+            free_page(&b->page[page_of(i)]);
     }
 }
 
@@ -239,8 +290,9 @@ void builder_free(struct series_builder *b)
 {
     words_free(&b->name);
     words_free(&b->label);
-    mem_free(b->row);
-    mem_free(b->cell);
+    for (size_t i = 0; i < b->pages; i++)
+        free_page(&b->page[i]);
+    mem_free(b->page);
     mem_free(b->track);
     *b = (struct series_builder){0};
 }
@@ -271,7 +323,7 @@ static int look_at(struct series_builder *b, size_t track, double time,
     int status = check_values(b, track, value, 0);
     if (!status) status = check_time(b, &row, time);
     if (status) return status;
-    b->row[0].time = time;
+    row_at(b, 0)->time = time;
     b->track[track].rows++;
     return 0;
 }
@@ -336,8 +388,8 @@ static gsv_series *take(const struct given *g)
     gsv_series *s = NULL;
     if (check_starts(g->tracks, g->start) || number_begin(&locale)) return NULL;
     double *cell = NEW(double, g->columns);
-    if (cell && !MEM_ROOM(b.row, 0, b.row_capacity) &&
-        !builder_names(&b, g->columns, g->name) && !take_rows(&b, g, cell))
+    if (cell && !builder_names(&b, g->columns, g->name) && !make_room(&b) &&
+        !take_rows(&b, g, cell))
         s = g->borrow ? finish_view(&b, g) : builder_finish(&b, "");
     mem_free(cell);
     builder_free(&b);

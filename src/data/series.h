@@ -12,6 +12,13 @@ struct builder_row {
     size_t line, track;
 };
 
+/* Rows are kept in pages, which are given back one by one while the series is
+ * made: large files would not fit twice. */
+struct builder_page {
+    struct builder_row *row;
+    double *cell; /* (rows of a page, columns) */
+};
+
 struct builder_track {
     size_t rows, last; /* those with a time; last: index of the newest */
 };
@@ -25,10 +32,9 @@ struct series_builder {
     bool dated;         /* times are days since 1970-01-01          */
 
     struct words name, label;
-    size_t rows, row_capacity, cells, cell_capacity, track_capacity;
-    struct builder_row *row;     /* (rows)          */
-    double *cell;                /* (rows, columns) */
-    struct builder_track *track; /* (tracks)        */
+    size_t rows, pages, page_capacity, track_capacity;
+    struct builder_page *page;   /* (pages)  */
+    struct builder_track *track; /* (tracks) */
 };
 
 /* Checks and copies the columns' names; NULL is x1, x2, ... */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/spread.h"
 #include "integrate/walk.h"
 
 /* Points of a block: as many as keep a network's kernel busy and stay near the
@@ -154,10 +155,7 @@ int integrator_init(struct integrator *i, const gsv_model *m,
     list_courses(i);
     status = rank_courses(i);
     if (!status) status = rights_init(i);
-    if (!status) status = walkers_init(i);
-    if (status) return status;
-    i->uniform_bar = NEW(double, program_uniforms(i->back->program));
-    return i->uniform_bar ? 0 : GSV_NO_MEMORY;
+    return status ? status : walkers_init(i);
 }
 
 void integrator_free(struct integrator *i)
@@ -238,6 +236,19 @@ static int sort_groups(struct integrator *i, size_t groups, const size_t *group)
     return 0;
 }
 
+/* What the items' gradients are summed up in. */
+static int make_slots(struct integrator *i)
+{
+    size_t slots = spread_slots(i->items, i->o.ranks);
+    if (slots <= i->slots) return 0;
+    mem_free(i->uniform_bar);
+    i->slots = 0;
+    i->uniform_bar = NEW(double, slots *program_uniforms(i->back->program));
+    if (!i->uniform_bar) return GSV_NO_MEMORY;
+    i->slots = slots;
+    return 0;
+}
+
 static int choose(struct integrator *i, size_t groups, const size_t *group)
 {
     int status = sort_groups(i, groups, group);
@@ -249,7 +260,7 @@ static int choose(struct integrator *i, size_t groups, const size_t *group)
             if (i->course[i->order[end]].rank != rank) break;
         status = cut_course(i, first, end - first, points);
     }
-    return status;
+    return status ? status : make_slots(i);
 }
 
 /* --- Running ------------------------------------------------------------- */
@@ -266,13 +277,15 @@ static void work(void *context, size_t lane, size_t thread)
               job->gradient);
 }
 
-static void merge(void *context, size_t lane, size_t thread)
+static double *bar_of(void *context, size_t thread)
 {
-    (void)lane;
-    struct integrator *i = ((struct job *)context)->i;
-    size_t n = program_uniforms(i->back->program);
-    for (size_t u = 0; u < n; u++)
-        i->uniform_bar[u] += i->walker[thread].uniform_bar[u];
+    return ((struct job *)context)->i->walker[thread].uniform_bar;
+}
+
+static size_t first_part(const void *context, size_t lane)
+{
+    const struct integrator *i = ((const struct job *)context)->i;
+    return lane < i->items ? i->item[lane].part : i->parts;
 }
 
 /* Sums of squares to means over paths, and whether they are finite. */
@@ -317,17 +330,25 @@ int integrator_run(struct integrator *i, uint32_t iteration, size_t groups,
                    const size_t *group, double *value_bar)
 {
     struct job job = {.i = i, .gradient = value_bar && i->o.gradient};
-    struct lanes_job lanes = {
-        .context = &job, .work = work, .merge = job.gradient ? merge : NULL};
     int status = choose(i, group ? groups : i->groups, group);
     if (status) return status;
     i->iteration = iteration;
     program_prepare(i->there.program, i->m->value, &i->there.uniforms);
     if (i->back != &i->there)
         program_prepare(i->own.program, i->m->value, &i->own.uniforms);
-    size_t uniforms = program_uniforms(i->back->program);
-    memset(i->uniform_bar, 0, uniforms * sizeof *i->uniform_bar);
-    lanes_run(i->items, i->threads, &lanes);
-    status = sum_losses(i);
+    const struct spread_share part = {i->part, sizeof *i->part, first_part};
+    const struct spread spread = {
+        .ranks = i->o.ranks,
+        .lanes = i->items,
+        .threads = i->threads,
+        .context = &job,
+        .work = work,
+        .n = job.gradient ? program_uniforms(i->back->program) : 0,
+        .part = bar_of,
+        .sum = i->uniform_bar,
+        .shares = 1,
+        .share = &part};
+    status = spread_run(&spread);
+    if (!status) status = sum_losses(i);
     return status || !value_bar ? status : bring_back(i, value_bar);
 }

@@ -18,6 +18,7 @@
 #ifndef INTEGRATE_INTEGRATE_H
 #define INTEGRATE_INTEGRATE_H
 
+#include "base/comm.h"
 #include "base/memory.h"
 #include "integrate/rhs.h"
 #include "sde/gaps.h"
@@ -34,7 +35,8 @@ struct integrate_options {
     bool gradient;
     bool wide; /* networks in double */
     uint64_t seed;
-    size_t threads; /* 0 for all */
+    size_t threads;   /* 0 for all       */
+    gsv_ranks *ranks; /* NULL: one alone */
 };
 
 /* A track with observations to come. Those of the same course, which is the
@@ -77,7 +79,8 @@ struct integrator {
     struct walker *walker; /* (threads) */
     double *loss;          /* (groups) a track's sum over its gaps of the mean
                             * squared distance; of those that were chosen      */
-    double *uniform_bar;   /* of back's program                               */
+    double *uniform_bar;   /* of back's program: the first of these vectors   */
+    size_t slots;          /* that items are summed up in                     */
 };
 
 /* Model and series are borrowed. */

@@ -95,6 +95,7 @@ static int look(struct learner *l, const double *theta, size_t M,
     o.steps = M;
     o.gradient = false;
     int status = objective_init(&at, l->m, l->s, &o, n);
+    objective_watch(&at);
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};

@@ -151,6 +151,7 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     if (l->m->spec->nets) o.paths = FEWEST_PATHS;
     o.seed = l->o->estimator.seed;
     o.threads = l->o->estimator.threads;
+    o.ranks = l->o->estimator.ranks;
     o.wide = l->o->estimator.wide;
     int status = mean_objective(l, theta, &r->mse);
     if (status) return status;

@@ -18,13 +18,12 @@ static int count_groups(const struct learner *l, size_t *groups)
     struct gaps g;
     *groups = 1;
     if (spec_is_latent(l->m->spec)) return 0; /* all stops hang together */
-    int status = gaps_init(&g, l->m, l->s);
+    int status = gaps_find(&g, l->m, l->s);
     if (status) return status;
-    *groups = 0;
-    for (size_t i = 0; i < g.count; i++)
-        if (!(l->o->estimator.joint || learner_integrates(l)) || !i ||
-            g.gap[i].track != g.gap[i - 1].track)
-            ++*groups;
+    bool tracks = l->o->estimator.joint || learner_integrates(l);
+    *groups = tracks ? 0 : g.count;
+    for (size_t r = 0; tracks && r < l->s->tracks; r++)
+        if (g.first[r + 1] > g.first[r]) ++*groups;
     gaps_free(&g);
     return 0;
 }

@@ -17,6 +17,8 @@ int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
     int status = estimate_init(&o->estimate, m, s, &o->options, most);
     /* Nobody asks for it, and the midpoint's gradient does not use it. */
     o->estimate.halved = !options->gradient;
+    /* An iteration needs their sum, and who looks at them says so. */
+    o->estimate.known = false;
     return status;
 }
 
@@ -41,7 +43,8 @@ struct integrate_options objective_integrates(const gsv_fit_options *o,
                                       .gradient = e->gradient,
                                       .wide = e->wide,
                                       .seed = e->seed,
-                                      .threads = e->threads};
+                                      .threads = e->threads,
+                                      .ranks = e->ranks};
 }
 
 int objective_init_mse(struct objective *o, gsv_model *m, const gsv_series *s,
@@ -77,17 +80,11 @@ int objective_guide(struct objective *o)
 /* Groups are gaps, or with joint tracks; their spread gives the error. */
 static struct score score_of(const struct estimate *e)
 {
-    struct score s = {.gaps = e->gaps.count};
-    double sum = 0.0, squares = 0.0, n = (double)e->groups;
-    for (size_t g = 0; g < e->groups; g++)
-        sum += estimate_group(e, g).loglik;
-    for (size_t g = 0; g < e->groups; g++) {
-        double off = estimate_group(e, g).loglik - sum / n;
-        squares += off * off;
-    }
-    s.mean = sum / (double)s.gaps;
-    s.error = n > 1.0 ? sqrt(squares * n / (n - 1.0)) / (double)s.gaps : NAN;
-    return s;
+    double n = (double)e->groups, gaps = (double)e->gaps.count;
+    double squares = e->all.squares * n / (n - 1.0);
+    return (struct score){.mean = e->all.sum / gaps,
+                          .error = n > 1.0 ? sqrt(squares) / gaps : NAN,
+                          .gaps = e->gaps.count};
 }
 
 size_t objective_gaps(const struct objective *o)
@@ -103,7 +100,8 @@ bool objective_is_rough(const struct objective *o)
 
 void objective_watch(struct objective *o)
 {
-    if (!o->observed && !o->integrated) o->estimate.halved = true;
+    if (!o->observed && !o->integrated)
+        o->estimate.halved = o->estimate.known = true;
 }
 
 double objective_doubt(const struct objective *o)
@@ -112,17 +110,14 @@ double objective_doubt(const struct objective *o)
     return estimate_doubt(&o->estimate);
 }
 
-int objective_sums(const struct objective *o, gsv_result *r)
+int objective_sums(struct objective *o, gsv_result *r)
 {
     if (o->observed) return observer_fill(&o->observer, r);
+    int status = estimate_sum(&o->estimate, r);
     r->gaps = o->estimate.gaps.count;
-    r->groups = o->estimate.groups;
-    r->gap = NEW(gsv_gap, r->groups);
-    if (!r->gap) return GSV_NO_MEMORY;
-    estimate_sum(&o->estimate, r);
     r->paths = o->estimate.K;
     r->steps = o->estimate.longest;
-    return 0;
+    return status;
 }
 
 /* Of rows: what each adds, given those before it, with the stops between. */

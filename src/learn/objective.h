@@ -50,16 +50,17 @@ void objective_free(struct objective *o);
 int objective_guide(struct objective *o);
 
 /* The gaps or stops; after objective_at() whether the value jumps, see
- * observer_is_rough(), and all sums of a result that is zero; its gaps are
- * yours. */
+ * observer_is_rough(), and all sums of a result that is zero; its gaps, which
+ * the first rank has, are yours. */
 size_t objective_gaps(const struct objective *o);
 bool objective_is_rough(const struct objective *o);
 
-/* Has every run also say what steps twice as long make of it, for
- * objective_doubt(): by how much the mean of a gap may be off, in nats. */
+/* Has every run tell all ranks about every gap, and what steps twice as long
+ * make of it, for objective_doubt(): by how much the mean
+ * of a gap may be off, in nats. */
 void objective_watch(struct objective *o);
 double objective_doubt(const struct objective *o);
-int objective_sums(const struct objective *o, gsv_result *r);
+int objective_sums(struct objective *o, gsv_result *r);
 
 /* At theta, over the chosen groups (NULL: as they are). theta_bar, the gradient
  * of the mean, may be NULL. Fails with GSV_NUMERICAL where something is not

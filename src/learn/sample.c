@@ -18,8 +18,8 @@ static void fill(struct sample *a, size_t inputs)
 {
     size_t P = 2 * a->count;
     for (size_t i = 0; i < a->count; i++) {
-        const struct gap *gap = &a->gaps.gap[choice(a, i)];
-        a->gap[i] = gap;
+        struct gap *gap = &a->gap[i];
+        *gap = gaps_at(&a->gaps, choice(a, i));
         gap_ends(&a->gaps, gap, a->state + 2 * i, P);
         a->time[2 * i] = gap->start;
         a->time[2 * i + 1] = gap->start + gap->length;
@@ -38,11 +38,11 @@ int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,
                 size_t most)
 {
     *a = (struct sample){0};
-    int status = gaps_init(&a->gaps, m, s);
+    int status = gaps_find(&a->gaps, m, s);
     if (status) return status;
     a->count = a->gaps.count < most ? a->gaps.count : most;
     size_t P = 2 * a->count, n = m->spec->inputs;
-    a->gap = NEW(const struct gap *, a->count);
+    a->gap = NEW(struct gap, a->count);
     a->state = NEW(double, m->spec->dim *P);
     a->time = NEW(double, P);
     a->input = NEW(double, n *P);

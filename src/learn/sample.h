@@ -9,8 +9,8 @@
 
 /* Point 2i is the earlier end of gap i, and 2i + 1 the later one. */
 struct sample {
-    struct gaps gaps; /* all */
-    const struct gap **gap;
+    struct gaps gaps; /* all, without a list of them */
+    struct gap *gap;
     size_t count;
     double *state, *time, *input, *slope;
     struct points ends;

@@ -44,7 +44,7 @@ static double sum_gaps(struct variation *v)
     const double *jacobian = program_output(v->map, &v->workspace, P, 1);
     double value = 0.0;
     for (size_t g = 0; g < v->sample.count; g++) {
-        double h = v->sample.gap[g]->length;
+        double h = v->sample.gap[g].length;
         value += jacobian[2 * g + 1];
         v->jacobian_bar[2 * g] = 0.0;
         v->jacobian_bar[2 * g + 1] = 1.0;
@@ -128,7 +128,7 @@ static int euler_init(struct variation *v, const gsv_series *s)
     v->group = NEW(size_t, v->sample.count);
     if (!v->group) return GSV_NO_MEMORY;
     for (size_t i = 0; i < v->sample.count; i++)
-        v->group[i] = v->sample.gap[i]->number;
+        v->group[i] = v->sample.gap[i].number;
     return objective_init(&v->euler, &v->still, s, &o, v->sample.count);
 }
 

@@ -98,11 +98,12 @@ static int scale_inputs(struct scaling *z, size_t net)
 
 /* --- Outputs ------------------------------------------------------------ */
 
-/* The gap that begins where this one ends, if any. */
-static const struct gap *next_gap(const struct sample *a, const struct gap *gap)
+/* The gap that begins where one of the sample ends; itself where none does. */
+static struct gap next_gap(const struct sample *a, size_t g)
 {
-    const struct gap *end = a->gaps.gap + a->gaps.count, *next = gap + 1;
-    return next < end && next->track == gap->track ? next : NULL;
+    const struct gap *gap = &a->gap[g];
+    bool last = gap->number + 1 == a->gaps.first[gap->track + 1];
+    return last ? *gap : gaps_at(&a->gaps, gap->number + 1);
 }
 
 /* Of state i: the mean and the deviation of what the drift still lacks. */
@@ -115,12 +116,12 @@ static struct rates measure_rates(const struct scaling *z, size_t i)
     double sum = 0.0, squares = 0.0, products = 0.0, pairs = 0.0;
     double n = (double)a->count;
     for (size_t g = 0; g < a->count; g++) {
-        const struct gap *next = next_gap(a, a->gap[g]);
-        double r = (x[2 * g + 1] - x[2 * g]) / a->gap[g]->length - f[2 * g];
+        struct gap next = next_gap(a, g);
+        double r = (x[2 * g + 1] - x[2 * g]) / a->gap[g].length - f[2 * g];
         sum += r;
         squares += r * r;
-        if (!next) continue;
-        double rate = (after[g] - x[2 * g + 1]) / next->length;
+        if (next.number == a->gap[g].number) continue;
+        double rate = (after[g] - x[2 * g + 1]) / next.length;
         products += r * (rate - f[2 * g + 1]);
         pairs += 1.0;
     }
@@ -261,11 +262,10 @@ static int find_states(struct scaling *z)
     double *x = NEW(double, d *n), *time = NEW(double, n);
     int status = x && time ? 0 : GSV_NO_MEMORY;
     for (size_t g = 0; !status && g < n; g++) {
-        const struct gap *last = next_gap(a, a->gap[g]);
-        if (!last) last = a->gap[g];
-        time[g] = last->start + last->length;
+        struct gap last = next_gap(a, g);
+        time[g] = last.start + last.length;
         for (size_t i = 0; i < d; i++)
-            x[i * n + g] = s->value[a->gaps.column[i] * s->rows + last->to];
+            x[i * n + g] = s->value[a->gaps.column[i] * s->rows + last.to];
     }
     struct points later = {.P = n, .state = x, .time = time};
     if (!status) status = model_evaluate(z->m, map, &later, false, z->after);

@@ -21,6 +21,7 @@ static int scores_of(struct information *a, size_t i, double *score)
 {
     size_t at = a->place[i], groups = a->all.estimate.groups;
     double kept = a->theta[at], step = a->l->move[at], value;
+    a->all.estimate.known = true;
     a->theta[at] = kept + step;
     int status = information_value(a, a->theta, &value);
     for (size_t g = 0; !status && g < groups; g++)

@@ -16,10 +16,19 @@ static enum gsv_observe choose(const gsv_model *m, const gsv_options *o)
 }
 
 /* Whether whole tracks are drawn. */
+static bool draws_tracks(enum gsv_observe kind)
+{
+    return kind == GSV_OBSERVE_CONJUGATE || kind == GSV_OBSERVE_VARIATIONAL;
+}
+
 static bool is_joint(const struct observer *o)
 {
-    return o->kind == GSV_OBSERVE_CONJUGATE ||
-           o->kind == GSV_OBSERVE_VARIATIONAL;
+    return draws_tracks(o->kind);
+}
+
+bool gsv_ranks_share(const gsv_model *m, const gsv_options *o)
+{
+    return !spec_is_latent(m->spec) || draws_tracks(choose(m, o));
 }
 
 int observer_init(struct observer *o, const gsv_model *m,

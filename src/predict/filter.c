@@ -86,7 +86,7 @@ static int run_exact(const gsv_model *m, const gsv_series *s,
 {
     struct gaps gaps;
     struct filter_rows rows = {0};
-    int status = gaps_init(&gaps, m, s);
+    int status = gaps_find(&gaps, m, s);
     if (status) return status;
     struct exact e = {.gaps = &gaps, .x = NEW(double, BATCH * m->spec->dim)};
     status = e.x ? filter_rows_init(&rows, &gaps) : GSV_NO_MEMORY;

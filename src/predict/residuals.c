@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/random.h"
@@ -23,6 +24,7 @@ struct residuals {
     struct forecast forecast;
     size_t columns, *column; /* observed ones: of a forecast                 */
     size_t batch, done;      /* rows that have their residuals               */
+    size_t mine;             /* the first of the batch that is this rank's   */
     struct origin *origin;   /* (batch)                                      */
     double *at;              /* (batch) times one row ahead                  */
     double *value, *scratch; /* draws; (threads, draws)                      */
@@ -44,7 +46,8 @@ static double uniform(const struct residuals *r, size_t row, size_t c)
 static void rank_row(void *context, size_t lane, size_t thread)
 {
     struct residuals *r = context;
-    size_t c = lane % r->columns, i = lane / r->columns, n = r->done + i;
+    size_t c = lane % r->columns, i = lane / r->columns;
+    size_t n = r->done + r->mine + i;
     size_t row = r->out->row[n];
     double *x = r->scratch + thread * r->forecast.o.draws;
     double actual = predict_actual(&r->gaps, r->column[c], row);
@@ -55,12 +58,33 @@ static void rank_row(void *context, size_t lane, size_t thread)
     to->u[n] = sample_rank(r->forecast.o.draws, x, actual, uniform(r, row, c));
 }
 
+/* Of n rows every rank has some that follow each other, and now all of them. */
+static void gather(struct residuals *r, size_t n)
+{
+    gsv_ranks *ranks = r->o->ranks;
+    size_t count = gsv_ranks_count(ranks);
+    for (size_t c = 0; count > 1 && c < r->columns; c++) {
+        for (size_t i = 0; i <= count; i++)
+            ranks->first[i] = lanes_first(i, count, n);
+        comm_gather(ranks, sizeof(double), r->out->column[c].u + r->done);
+    }
+}
+
 static int run_batch(struct residuals *r, size_t n)
 {
-    int status = n ? forecast_run(&r->forecast, n, r->origin, r->value) : 0;
-    if (status || !n) return status;
+    size_t rank = gsv_ranks_rank(r->o->ranks);
+    size_t count = gsv_ranks_count(r->o->ranks);
+    int status = 0;
+    if (!n) return 0;
+    r->mine = lanes_first(rank, count, n);
+    size_t own = lanes_first(rank + 1, count, n) - r->mine;
+    if (own)
+        status = forecast_run(&r->forecast, own, r->origin + r->mine, r->value);
+    status = comm_same(r->o->ranks, status);
+    if (status) return status;
     struct lanes_job job = {.context = r, .work = rank_row};
-    lanes_run(n * r->columns, r->forecast.threads, &job);
+    lanes_run(own * r->columns, r->forecast.threads, &job);
+    gather(r, n);
     r->done += n;
     return 0;
 }
@@ -262,7 +286,7 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
     gsv_residuals_result out = {0};
     struct residuals r = {.model = m, .o = o, .out = &out};
     int status = predict_check(o);
-    if (!status) status = gaps_init(&r.gaps, m, s);
+    if (!status) status = gaps_find(&r.gaps, m, s);
     if (!status) status = filter_rows_init(&r.rows, &r.gaps);
     if (!status) status = make_rows(&r);
     if (!status) status = make_columns(&r);

@@ -35,6 +35,19 @@ size_t estimate_steps(const struct estimate *e, const struct gap *gap)
     return steps < 1.0 ? 1 : (size_t)steps;
 }
 
+struct gap estimate_gap(const struct estimate *e, size_t i)
+{
+    if (i >= e->filled && i < e->filled_end) return e->gaps.gap[i];
+    return gaps_at(&e->gaps, e->chosen ? e->chosen[i] : i);
+}
+
+size_t gap_steps(const struct estimate *e, size_t i)
+{
+    struct gap gap = {0};
+    if (e->options->step > 0.0) gap = estimate_gap(e, i);
+    return estimate_steps(e, &gap);
+}
+
 /* --- Checking ----------------------------------------------------------- */
 
 static int check_options(const gsv_options *o)
@@ -55,14 +68,16 @@ static int check_options(const gsv_options *o)
 
 static int find_longest(struct estimate *e)
 {
-    for (size_t i = 0; i < e->gaps.count; i++) {
-        double length = e->gaps.gap[i].length;
-        if (e->options->step > 0.0 && length / e->options->step > 1e8)
+    double step = e->options->step;
+    e->longest = estimate_steps(e, &(struct gap){0});
+    for (size_t i = 0; step > 0.0 && i < e->gaps.count; i++) {
+        struct gap gap = estimate_gap(e, i);
+        if (gap.length / step > 1e8)
             return fail(GSV_BAD_INPUT,
                         "a step of %g cuts a gap of length %g into more than "
                         "1e8 steps; take a longer one",
-                        e->options->step, length);
-        size_t M = estimate_steps(e, &e->gaps.gap[i]);
+                        step, gap.length);
+        size_t M = estimate_steps(e, &gap);
         if (M > e->longest) e->longest = M;
     }
     return 0;
@@ -210,11 +225,12 @@ static int make_memory(struct estimate *e)
     e->tally2 = NEW(struct tally, slots);
     e->base = NEW(double, slots);
     e->finding = NEW(struct finding, e->groups);
+    e->lane = NEW(struct moments, MOST_LANES);
     e->scratch = NEW(struct scratch, e->threads);
     e->S = stored ? NEW(double, e->groups * e->K) : NULL;
     e->S2 = stored ? NEW(double, e->groups * e->K) : NULL;
-    if (!e->tally || !e->tally2 || !e->base || !e->finding || !e->scratch ||
-        (stored && (!e->S || !e->S2)))
+    if (!e->tally || !e->tally2 || !e->base || !e->finding || !e->lane ||
+        !e->scratch || (stored && (!e->S || !e->S2)))
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < e->threads; i++)
         if (scratch_init(e, &e->scratch[i])) return GSV_NO_MEMORY;
@@ -224,7 +240,9 @@ static int make_memory(struct estimate *e)
 int estimate_choose(struct estimate *e, size_t n, const size_t *group)
 {
     if (e->most < e->every_group) groups_take(e, n, group);
-    return items_make(e);
+    int status = items_make(e);
+    if (!status) groups_fill(e);
+    return status;
 }
 
 /* Everything from the gaps on. */
@@ -252,9 +270,10 @@ int estimate_init(struct estimate *e, const gsv_model *m,
                            .d = m->spec->dim,
                            .inputs = m->spec->inputs,
                            .halved = true,
+                           .known = true,
                            .most = most};
     int status = check_options(o);
-    if (!status) status = gaps_init(&e->gaps, m, series);
+    if (!status) status = gaps_find(&e->gaps, m, series);
     if (!status) status = domain_check(e);
     return status ? status : set_up(e);
 }
@@ -263,14 +282,17 @@ int estimate_init_pairs(struct estimate *e, const gsv_model *m,
                         const gsv_series *series, const gsv_options *o,
                         size_t pairs, double longest)
 {
-    *e = (struct estimate){
-        .model = m, .options = o, .d = m->spec->dim, .inputs = m->spec->inputs};
+    *e = (struct estimate){.model = m,
+                           .options = o,
+                           .d = m->spec->dim,
+                           .inputs = m->spec->inputs,
+                           .known = true};
     int status = check_options(o);
     if (!status) status = gaps_inputs_init(&e->gaps, m, series);
     if (status) return status;
     e->gaps.gap = NEW(struct gap, pairs);
     if (!e->gaps.gap) return GSV_NO_MEMORY;
-    e->gaps.count = pairs;
+    e->gaps.count = e->filled_end = pairs;
     for (size_t i = 0; i < pairs; i++)
         e->gaps.gap[i] = (struct gap){.length = longest};
     return set_up(e);
@@ -297,12 +319,12 @@ void estimate_free(struct estimate *e)
     mem_free(e->tally2);
     mem_free(e->base);
     mem_free(e->finding);
+    mem_free(e->lane);
     mem_free(e->S);
     mem_free(e->S2);
     mem_free(e->unit_bar);
-    if (e->group_first != e->every_first) mem_free(e->group_first);
+    mem_free(e->group_first);
     mem_free(e->every_first);
-    if (e->every != e->gaps.gap) mem_free(e->every);
     uniforms_free(&e->unit_uniforms);
     uniforms_free(&e->step_uniforms);
     uniforms_free(&e->map_uniforms);

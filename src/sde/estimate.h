@@ -32,6 +32,14 @@ struct finding {
     double error;  /* of an extrapolated value, else NaN            */
 };
 
+/* The log-likelihoods of some groups, summed up. */
+struct moments {
+    size_t groups;
+    double sum, squares; /* squares: of the distances from their mean   */
+    size_t lost;         /* the first that is not finite, or NO_GROUP   */
+};
+#define NO_GROUP SIZE_MAX
+
 /* Everything that the threads read. */
 struct estimate {
     const gsv_model *model;
@@ -40,6 +48,7 @@ struct estimate {
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
     bool halved;        /* whether l(2 dt) is wanted */
+    bool known;         /* whether all ranks hear what is found about a group */
     enum gsv_form form; /* the options', or chosen for the whole model */
     bool potential;     /* int f~ dY is known from its ends: potential.c */
     struct bound_rule *bound; /* of the form bound: bound.h; else NULL */
@@ -60,12 +69,14 @@ struct estimate {
     const struct uniforms *guide_unit, *guide_map;
     bool frozen;
 
-    struct gap *every;   /* all gaps, of which some are chosen: gaps.gap */
-    size_t *every_first; /* (every group + 1): gaps of all groups        */
-    size_t every_group;
-    size_t most;         /* groups that are chosen at once, at most      */
-    size_t *group_first; /* (most + 1): gaps of a chosen group           */
+    /* All groups, of which some are chosen; their gaps are gaps.gap. */
+    size_t *every_first; /* (every group + 1): gaps; NULL: one each      */
+    size_t every_group, every_gap;
+    size_t most;          /* groups that are chosen at once, at most      */
+    size_t *group_first;  /* (most + 1): gaps of a chosen group           */
+    const size_t *chosen; /* (groups) borrowed; NULL: the first of all    */
     size_t groups, chunks;
+    size_t filled, filled_end; /* of gaps.gap: those of this rank         */
     const double *weight; /* (groups) in the gradient, or NULL for 1 each */
     struct item *item;
     size_t items, item_capacity;
@@ -81,6 +92,8 @@ struct estimate {
     double *base;                 /* (groups, chunks): log p_ref + log |det| */
     struct finding *finding;      /* (groups)                          */
     double *S, *S2;               /* (groups, K) where chunks > 1      */
+    struct moments *lane;         /* (MOST_LANES), where chunks is 1   */
+    struct moments all;           /* of all groups                     */
     double *unit_bar, *map_bar;   /* summed over lanes: the first of    */
     size_t slots;                 /* these vectors of all_bars()       */
 };
@@ -146,7 +159,7 @@ struct scratch {
     double *single;                  /* single_size()             */
 };
 
-enum { PILOTS = 64, LANES = 64 };
+enum { PILOTS = 64, LANES = 64, MOST_LANES = 16 * LANES };
 
 /* What a group's log-likelihood counts in the gradient. */
 static inline double group_weight(const struct estimate *e, size_t group)
@@ -157,6 +170,10 @@ static inline double group_weight(const struct estimate *e, size_t group)
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
 
+/* Gap i of those that are chosen, whoever's it is; and its steps. */
+struct gap estimate_gap(const struct estimate *e, size_t i);
+size_t gap_steps(const struct estimate *e, size_t i);
+
 /* The length of unit_bar: unit's uniforms, and after them step's. map_bar comes
  * behind it: all_bars() is the length of both. */
 size_t unit_bars(const struct estimate *e);
@@ -164,12 +181,17 @@ size_t all_bars(const struct estimate *e);
 
 /* --- items.c ------------------------------------------------------------ */
 
-/* All gaps and the groups that they form. Where only some groups are chosen,
- * their gaps follow each other in a list of their own: room for that, and n of
- * the groups in it, or all where group is NULL. */
+/* All gaps and the groups that they form. The gaps of those that are chosen
+ * follow each other in a list: room for that, and n of the groups in it, the
+ * first ones where group is NULL. Then, with items made, the list is filled:
+ * where ranks share it, with what this one needs. */
 int groups_make(struct estimate *e);
 int groups_room(struct estimate *e);
 void groups_take(struct estimate *e, size_t n, const size_t *group);
+void groups_fill(struct estimate *e);
+
+/* Those that this rank runs, or of a group in chunks the first chunk. */
+void groups_own(const struct estimate *e, size_t *first, size_t *end);
 
 /* Paths, chunks, and what a block has room for. Modified bridges are walked
  * with all of their steps: check says so where these are too many. */
@@ -182,6 +204,11 @@ int items_make(struct estimate *e);
 /* The lanes that share the items: of some each, so that merging them costs
  * little, and enough for many ranks where there are many items. */
 size_t estimate_lanes(const struct estimate *e);
+
+/* Where a lane's items begin, and its groups: one that is cut into chunks is
+ * the first chunk's. */
+size_t lane_item(const struct estimate *e, size_t lane);
+size_t lane_group(const struct estimate *e, size_t lane);
 
 /* The points of one path through all gaps of a group. */
 size_t group_columns(const struct estimate *e, size_t group);

@@ -180,32 +180,77 @@ static int check_jumps(const struct gaps *g, const struct gap *gap)
     return 0;
 }
 
-static int add_track(struct gaps *g, size_t track)
+struct gap gaps_at(const struct gaps *g, size_t i)
 {
     const gsv_series *s = g->series;
-    bool have = false;
-    size_t last = 0;
+    size_t track = 0, end = s->tracks;
+    while (end - track > 1) {
+        size_t middle = track + (end - track) / 2;
+        if (g->first[middle] <= i) track = middle;
+        else end = middle;
+    }
+    size_t n = i - g->first[track], from = s->start[track] + n;
+    if (g->to) from = n ? g->to[i - 1] : g->begin[track];
+    size_t to = g->to ? g->to[i] : from + 1;
+    return (struct gap){.track = track,
+                        .from = from,
+                        .to = to,
+                        .number = i,
+                        .start = s->time[from],
+                        .length = s->time[to] - s->time[from],
+                        .end = s->time[to]};
+}
+
+/* The gaps of a track, counted; with their rows, where there is room. */
+static int find_in_track(struct gaps *g, size_t track, bool *missing)
+{
+    const gsv_series *s = g->series;
+    struct gap gap = {.track = track, .from = NO_ROW};
     for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
         bool is;
         if (complete(g, track, row, &is)) return GSV_BAD_INPUT;
+        if (!is) *missing = true;
         if (!is) continue;
-        if (have) {
-            if (MEM_ROOM(g->gap, g->count, g->capacity)) return GSV_NO_MEMORY;
-            g->gap[g->count] =
-                (struct gap){.track = track,
-                             .from = last,
-                             .to = row,
-                             .number = g->count,
-                             .start = s->time[last],
-                             .length = s->time[row] - s->time[last],
-                             .end = s->time[row]};
+        gap.to = row;
+        if (gap.from == NO_ROW) {
+            if (g->begin) g->begin[track] = row;
+        } else {
+            if (check_jumps(g, &gap)) return GSV_BAD_INPUT;
+            if (g->to) g->to[g->count] = row;
             g->count++;
-            if (check_jumps(g, &g->gap[g->count - 1])) return GSV_BAD_INPUT;
         }
-        have = true;
-        last = row;
+        gap.from = row;
     }
     return 0;
+}
+
+static int find_all(struct gaps *g, bool *missing)
+{
+    int status = 0;
+    g->count = 0;
+    for (size_t r = 0; !status && r < g->series->tracks; r++) {
+        g->first[r] = g->count;
+        status = find_in_track(g, r, missing);
+    }
+    g->first[g->series->tracks] = g->count;
+    return status;
+}
+
+static int find_gaps(struct gaps *g)
+{
+    const gsv_series *s = g->series;
+    bool missing = false;
+    g->first = NEW(size_t, s->tracks + 1);
+    int status = g->first ? find_all(g, &missing) : GSV_NO_MEMORY;
+    if (!status && !g->count)
+        status = fail(GSV_BAD_INPUT,
+                      "%s has no two rows of one series in which the states "
+                      "were observed, so there is nothing to learn from",
+                      s->source);
+    if (status || !missing) return status;
+    g->to = NEW(size_t, g->count);
+    g->begin = NEW(size_t, s->tracks);
+    return g->to && g->begin ? find_all(g, &missing) : GSV_NO_MEMORY;
 }
 
 static int map_columns(struct gaps *g, const gsv_model *m, size_t first,
@@ -238,29 +283,37 @@ int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
     return status;
 }
 
-int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
+int gaps_find(struct gaps *g, const gsv_model *m, const gsv_series *s)
 {
     *g = (struct gaps){
         .series = s, .spec = m->spec, .noise_input = m->noise_input};
     const struct spec *spec = m->spec;
-    bool exact = !spec_is_latent(spec);
     int status = map_columns(g, m, 0, spec->dim + spec->inputs + spec->values);
     if (!status) status = values_check(g);
-    for (size_t r = 0; !status && exact && r < s->tracks; r++)
-        status = add_track(g, r);
-    if (!status && exact && !g->count)
-        status = fail(GSV_BAD_INPUT,
-                      "%s has no two rows of one series in which the states "
-                      "were observed, so there is nothing to learn from",
-                      s->source);
+    if (!status && !spec_is_latent(spec)) status = find_gaps(g);
     if (status) gaps_free(g);
     return status;
+}
+
+int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
+{
+    int status = gaps_find(g, m, s);
+    if (status || !g->count) return status;
+    g->gap = NEW(struct gap, g->count);
+    for (size_t i = 0; g->gap && i < g->count; i++)
+        g->gap[i] = gaps_at(g, i);
+    if (g->gap) return 0;
+    gaps_free(g);
+    return GSV_NO_MEMORY;
 }
 
 void gaps_free(struct gaps *g)
 {
     mem_free(g->column);
     mem_free(g->gap);
+    mem_free(g->first);
+    mem_free(g->to);
+    mem_free(g->begin);
     *g = (struct gaps){0};
 }
 

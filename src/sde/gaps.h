@@ -20,10 +20,14 @@ struct gaps {
     const gsv_series *series;
     const struct spec *spec;
     const bool *noise_input; /* (inputs), the model's */
-    size_t *column; /* (dim + inputs + values): where they stand in the */
-                    /* series; SIZE_MAX for latent states, which do not */
-    struct gap *gap;
-    size_t count, capacity;
+    size_t *column;  /* (dim + inputs + values): where they stand in the */
+                     /* series; SIZE_MAX for latent states, which do not */
+    struct gap *gap; /* (count) the list of them, where there is one */
+    size_t count;
+    /* What gaps_at() makes them from: */
+    size_t *first; /* (tracks + 1) gaps before a track                 */
+    size_t *to;    /* (count) rows that they end in; NULL: all rows    */
+    size_t *begin; /* (tracks) first observed row, where there are any */
     /* Where gaps are between any points, (dim, points), from and to are columns
      * of these; else NULL. */
     const double *point;
@@ -34,6 +38,11 @@ struct gaps {
  * latent, rows are not gaps, and there are none: for the columns and values. */
 int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
 void gaps_free(struct gaps *g);
+
+/* The same without the list, which takes most of the memory; and gap number i,
+ * from what either of them found. */
+int gaps_find(struct gaps *g, const gsv_model *m, const gsv_series *s);
+struct gap gaps_at(const struct gaps *g, size_t i);
 
 /* The state at both ends of a gap: x (dim, 2), rows stride apart. */
 void gap_ends(const struct gaps *g, const struct gap *gap, double *x,

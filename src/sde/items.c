@@ -20,55 +20,103 @@ enum { BUSY_POINTS = 64, CONTEXT_BYTES = 1 << 20, MOST_GAPS = 256 };
 
 size_t estimate_lanes(const struct estimate *e)
 {
-    enum { FEWEST_ITEMS = 4, MOST = 16 * LANES };
+    enum { FEWEST_ITEMS = 4 };
     size_t lanes = e->items / FEWEST_ITEMS;
-    if (lanes > MOST) return MOST;
+    if (lanes > MOST_LANES) return MOST_LANES;
     if (lanes > LANES) return lanes;
     return e->items < LANES ? e->items : LANES;
 }
 
+size_t lane_item(const struct estimate *e, size_t lane)
+{
+    return lanes_first(lane, estimate_lanes(e), e->items);
+}
+
+size_t lane_group(const struct estimate *e, size_t lane)
+{
+    size_t item = lane_item(e, lane);
+    if (item == e->items) return e->groups;
+    return e->item[item].group0 + (e->item[item].k0 > 0);
+}
+
 int groups_make(struct estimate *e)
 {
-    struct gaps *g = &e->gaps;
-    e->every_first = NEW(size_t, g->count + 1);
-    if (!e->every_first) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < g->count; i++)
-        if (!e->options->joint || !i || g->gap[i].track != g->gap[i - 1].track)
-            e->every_first[e->every_group++] = i;
-    e->every_first[e->every_group] = g->count;
+    const struct gaps *g = &e->gaps;
+    e->every_gap = e->every_group = g->count;
+    if (e->options->joint) {
+        e->every_group = 0;
+        e->every_first = NEW(size_t, g->count + 1);
+        if (!e->every_first) return GSV_NO_MEMORY;
+        for (size_t i = 0; i < g->count; i++)
+            if (!i || estimate_gap(e, i).track != estimate_gap(e, i - 1).track)
+                e->every_first[e->every_group++] = i;
+        e->every_first[e->every_group] = g->count;
+    }
     if (!e->most || e->most > e->every_group) e->most = e->every_group;
     e->groups = e->most;
     return 0;
 }
 
+static size_t every_first(const struct estimate *e, size_t group)
+{
+    return e->every_first ? e->every_first[group] : group;
+}
+
+static size_t every_gaps(const struct estimate *e, size_t group)
+{
+    return every_first(e, group + 1) - every_first(e, group);
+}
+
 int groups_room(struct estimate *e)
 {
-    size_t longest = 0;
-    e->every = e->gaps.gap;
-    e->group_first = e->every_first;
-    if (e->most == e->every_group) return 0;
-    for (size_t i = 0; i < e->every_group; i++) {
-        size_t n = e->every_first[i + 1] - e->every_first[i];
-        if (n > longest) longest = n;
-    }
-    e->gaps.gap = NEW(struct gap, e->most * longest);
+    size_t longest = 1, room = e->every_gap;
+    for (size_t i = 0; e->every_first && i < e->every_group; i++)
+        if (every_gaps(e, i) > longest) longest = every_gaps(e, i);
+    if (e->most < e->every_group) room = e->most * longest;
     e->group_first = NEW(size_t, e->most + 1);
-    return e->gaps.gap && e->group_first ? 0 : GSV_NO_MEMORY;
+    if (!e->gaps.gap) e->gaps.gap = NEW(struct gap, room);
+    if (!e->gaps.gap || !e->group_first) return GSV_NO_MEMORY;
+    groups_take(e, e->most, NULL);
+    return 0;
 }
 
 void groups_take(struct estimate *e, size_t n, const size_t *group)
 {
     size_t gaps = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t from = group ? group[i] : i, first = e->every_first[from];
-        size_t count = e->every_first[from + 1] - first;
-        memcpy(e->gaps.gap + gaps, e->every + first, count * sizeof *e->every);
         e->group_first[i] = gaps;
-        gaps += count;
+        gaps += every_gaps(e, group ? group[i] : i);
     }
     e->group_first[n] = gaps;
     e->gaps.count = gaps;
     e->groups = n;
+    e->chosen = group;
+    if (e->gaps.first) e->filled = e->filled_end = 0;
+}
+
+void groups_own(const struct estimate *e, size_t *first, size_t *end)
+{
+    size_t lanes = estimate_lanes(e);
+    size_t rank = gsv_ranks_rank(e->options->ranks);
+    size_t ranks = gsv_ranks_count(e->options->ranks);
+    *first = lane_group(e, lanes_first(rank, ranks, lanes));
+    *end = lane_group(e, lanes_first(rank + 1, ranks, lanes));
+}
+
+/* Chunks are few, and looked at by all; and so are tracks. */
+void groups_fill(struct estimate *e)
+{
+    size_t first = 0, end = e->groups;
+    if (!e->gaps.first || e->filled < e->filled_end) return;
+    if (e->chunks == 1 && !e->every_first) groups_own(e, &first, &end);
+    for (size_t g = first; g < end; g++) {
+        size_t group = e->chosen ? e->chosen[g] : g;
+        struct gap *to = e->gaps.gap + e->group_first[g];
+        for (size_t i = 0; i < every_gaps(e, group); i++)
+            to[i] = gaps_at(&e->gaps, every_first(e, group) + i);
+    }
+    e->filled = e->group_first[first];
+    e->filled_end = e->group_first[end];
 }
 
 /* K as it is used: one path where no gap has an inner point, and a power of
@@ -96,20 +144,21 @@ static size_t fewest_paths(const struct estimate *e)
     return brownian || e->model->bridged ? 8 : 16 * (e->d + 1);
 }
 
-static size_t columns_of(const struct estimate *e, const struct gap *gap,
-                         size_t gaps)
+static size_t every_columns(const struct estimate *e, size_t group)
 {
-    size_t columns = 0;
-    for (size_t i = 0; i < gaps; i++)
-        columns += walk_columns(e, estimate_steps(e, &gap[i]));
+    size_t columns = 0, end = every_first(e, group + 1);
+    bool equal = !(e->options->step > 0.0), listed = !e->gaps.first;
+    for (size_t i = every_first(e, group); i < end; i++) {
+        struct gap gap = {0};
+        if (!equal) gap = listed ? e->gaps.gap[i] : gaps_at(&e->gaps, i);
+        columns += walk_columns(e, estimate_steps(e, &gap));
+    }
     return columns;
 }
 
 size_t group_columns(const struct estimate *e, size_t group)
 {
-    size_t first = e->group_first[group];
-    return columns_of(e, e->gaps.gap + first,
-                      e->group_first[group + 1] - first);
+    return every_columns(e, e->chosen ? e->chosen[group] : group);
 }
 
 /* Averaging over tracks, a path's weight is known only at the track's end. So
@@ -125,10 +174,9 @@ static void make_room_for_tracks(struct estimate *e, size_t point_bytes)
         e->groups < ONLINE_TRACKS)
         return;
     for (size_t g = 0; g < e->every_group; g++) {
-        size_t n = e->every_first[g + 1] - e->every_first[g];
-        size_t columns = columns_of(e, e->every + e->every_first[g], n);
+        size_t columns = every_columns(e, g);
         if (columns > points) points = columns;
-        if (n > gaps) gaps = n;
+        if (every_gaps(e, g) > gaps) gaps = every_gaps(e, g);
     }
     points *= e->K < ONLINE_PATHS ? e->K : ONLINE_PATHS;
     if (points * point_bytes + gaps * context > ONLINE_BYTES) return;

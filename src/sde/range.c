@@ -151,8 +151,11 @@ int domain_check(const struct estimate *e)
     if (!e->model->domain) return 0;
     int status = look_init(&l, e);
     for (size_t i = 0; !status && i < e->gaps.count; i += GAPS) {
-        size_t left = e->gaps.count - i;
-        status = look_at(&l, e->gaps.gap + i, left < GAPS ? left : GAPS);
+        size_t left = e->gaps.count - i, n = left < GAPS ? left : GAPS;
+        struct gap gap[GAPS];
+        for (size_t k = 0; k < n; k++)
+            gap[k] = gaps_at(&e->gaps, i + k);
+        status = look_at(&l, gap, n);
     }
     look_free(&l);
     return status;

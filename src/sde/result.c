@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/comm.h"
 #include "base/error.h"
 #include "base/fast.h"
 #include "sde/khat.h"
@@ -15,7 +16,7 @@
 static bool has_pairs(const struct estimate *e, size_t group)
 {
     for (size_t i = e->group_first[group]; i < e->group_first[group + 1]; i++)
-        if (estimate_steps(e, &e->gaps.gap[i]) > 1) return true;
+        if (gap_steps(e, i) > 1) return true;
     return false;
 }
 
@@ -49,6 +50,21 @@ static double error_of(const struct estimate *e, size_t group,
                                      : sqrt(tally_variance(t));
 }
 
+/* The log of the mean weight, with steps of dt or of 2 dt. */
+static double log_weight(const struct estimate *e, const struct tally *t)
+{
+    double bias = e->options->delta ? 0.5 * tally_delta(t) : 0.0;
+    return tally_log_mean(t) + bias;
+}
+
+static double group_loglik(const struct estimate *e, size_t g)
+{
+    double fine = log_weight(e, &e->tally[g * e->chunks]);
+    if (is_extrapolated(e, g))
+        fine = 2.0 * fine - log_weight(e, &e->tally2[g * e->chunks]);
+    return e->base[g * e->chunks] + fine;
+}
+
 gsv_gap estimate_group(const struct estimate *e, size_t g)
 {
     static const enum gsv_reference reference[] = {
@@ -65,25 +81,52 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];
-    const struct gap *first = &e->gaps.gap[e->group_first[g]];
-    const struct gap *last = &e->gaps.gap[e->group_first[g + 1] - 1];
-    double bias = 0.5 * tally_delta(t), bias2 = 0.5 * tally_delta(t2);
-    double fine = tally_log_mean(t) + (o->delta ? bias : 0.0);
-    double coarse = tally_log_mean(t2) + (o->delta ? bias2 : 0.0);
-    bool halved = has_pairs(e, g);
-    return (gsv_gap){.track = first->track,
-                     .from = first->from,
-                     .to = last->to,
-                     .loglik =
-                         e->base[g * e->chunks] +
-                         (is_extrapolated(e, g) ? 2.0 * fine - coarse : fine),
+    struct gap first = estimate_gap(e, e->group_first[g]);
+    struct gap last = estimate_gap(e, e->group_first[g + 1] - 1);
+    double change = log_weight(e, t) - log_weight(e, t2);
+    return (gsv_gap){.track = first.track,
+                     .from = first.from,
+                     .to = last.to,
+                     .loglik = group_loglik(e, g),
                      .error = error_of(e, g, t),
                      .ess = tally_ess(t),
                      .khat = e->finding[g].khat,
-                     .log_bias = o->delta ? 0.0 : -bias,
-                     .discretisation = halved ? fine - coarse : NAN,
+                     .log_bias = o->delta ? 0.0 : -0.5 * tally_delta(t),
+                     .discretisation = has_pairs(e, g) ? change : NAN,
                      .reference = reference[e->finding[g].reference],
                      .form = form[e->finding[g].form]};
+}
+
+/* --- Sums --------------------------------------------------------------- */
+
+struct moments estimate_moments(const struct estimate *e, size_t first,
+                                size_t end)
+{
+    struct moments m = {.lost = NO_GROUP};
+    double mean = 0.0;
+    for (size_t g = first; g < end; g++) {
+        double loglik = group_loglik(e, g), off = loglik - mean;
+        bool whole = !e->tally[g * e->chunks].broken && isfinite(loglik);
+        if (!whole && m.lost == NO_GROUP) m.lost = g;
+        mean += off / (double)++m.groups;
+        m.sum += loglik;
+        m.squares += off * (loglik - mean);
+    }
+    return m;
+}
+
+void moments_merge(struct moments *a, const struct moments *b)
+{
+    double n = (double)a->groups, more = (double)b->groups;
+    if (!b->groups) return;
+    if (a->groups) {
+        double apart = b->sum / more - a->sum / n;
+        a->squares += apart * apart * n * more / (n + more);
+    }
+    a->squares += b->squares;
+    a->sum += b->sum;
+    a->groups += b->groups;
+    if (b->lost < a->lost) a->lost = b->lost;
 }
 
 double estimate_doubt(const struct estimate *e)
@@ -98,35 +141,74 @@ double estimate_doubt(const struct estimate *e)
     return sum / (double)e->gaps.count;
 }
 
-void estimate_sum(const struct estimate *e, gsv_result *r)
+/* Of the groups that follow each other in a list. */
+static void add_up(const struct estimate *e, gsv_result *r)
 {
     double variance = 0.0;
     r->ess_min = INFINITY;
     r->khat_max = NAN;
-    for (size_t g = 0; g < e->groups; g++) {
-        gsv_gap *out = &r->gap[g];
-        *out = estimate_group(e, g);
-        out->flags = flags_of(out, e->K, e->finding[g].energy);
-        if (out->flags) r->flagged++;
-        r->loglik += out->loglik;
-        r->log_bias += out->log_bias;
-        variance += out->error * out->error;
-        if (out->ess < r->ess_min) r->ess_min = out->ess;
-        if (out->khat > r->khat_max || isnan(r->khat_max))
-            r->khat_max = out->khat;
-        if (!isnan(out->discretisation))
-            r->discretisation += out->discretisation;
+    for (size_t g = 0; g < r->groups; g++) {
+        const gsv_gap *gap = &r->gap[g];
+        if (gap->flags) r->flagged++;
+        r->loglik += gap->loglik;
+        r->log_bias += gap->log_bias;
+        variance += gap->error * gap->error;
+        if (gap->ess < r->ess_min) r->ess_min = gap->ess;
+        if (gap->khat > r->khat_max || isnan(r->khat_max))
+            r->khat_max = gap->khat;
+        if (!isnan(gap->discretisation))
+            r->discretisation += gap->discretisation;
     }
     r->error = sqrt(variance);
     if (e->longest == 1) r->discretisation = NAN;
+}
+
+/* The first rank's sums to all; the list stays there. */
+static void tell_sums(gsv_ranks *ranks, gsv_result *r)
+{
+    double flagged = (double)r->flagged;
+    double *const sum[] = {&r->loglik,        &r->log_bias, &r->error,
+                           &r->ess_min,       &r->khat_max, &flagged,
+                           &r->discretisation};
+    enum { SUMS = sizeof sum / sizeof *sum };
+    double value[SUMS];
+    if (gsv_ranks_count(ranks) < 2) return;
+    for (size_t i = 0; i < SUMS; i++)
+        value[i] = *sum[i];
+    comm_broadcast(ranks, SUMS, value);
+    for (size_t i = 0; i < SUMS; i++)
+        *sum[i] = value[i];
+    r->flagged = (size_t)flagged;
+    if (!gsv_ranks_rank(ranks)) return;
+    mem_free(r->gap);
+    r->gap = NULL;
+    r->groups = 0;
+}
+
+int estimate_sum(struct estimate *e, gsv_result *r)
+{
+    gsv_ranks *ranks = e->options->ranks;
+    size_t first, end;
+    groups_own(e, &first, &end);
+    r->groups = e->groups;
+    r->gap = NEW(gsv_gap, e->groups);
+    for (size_t g = first; r->gap && g < end; g++) {
+        gsv_gap *gap = &r->gap[g];
+        *gap = estimate_group(e, g);
+        gap->flags = flags_of(gap, e->K, e->finding[g].energy);
+    }
+    int status = r->gap ? estimate_collect(e, r->gap) : GSV_NO_MEMORY;
+    if (status) return status;
+    if (!gsv_ranks_rank(ranks)) add_up(e, r);
+    tell_sums(ranks, r);
+    return 0;
 }
 
 static void count_work(const struct estimate *e, gsv_result *r)
 {
     for (size_t i = 0; i < e->gaps.count; i++)
         r->drift_evaluations +=
-            (uint64_t)walk_columns(e, estimate_steps(e, &e->gaps.gap[i])) *
-            e->K;
+            (uint64_t)walk_columns(e, gap_steps(e, i)) * e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     size_t point = program_bytes(e->unit, e->options->gradient);
     if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
@@ -152,31 +234,34 @@ static int fail_outside(const struct estimate *e, size_t group,
                 s->time[gap->to], own ? "" : ", with steps twice as long,");
 }
 
-/* NaN never spreads silently: the first group that has one is named. */
-int estimate_check(const struct estimate *e)
+static int fail_lost(const struct estimate *e, size_t g)
 {
     const gsv_series *s = e->gaps.series;
-    for (size_t g = 0; g < e->groups; g++) {
-        size_t broken = e->tally[g * e->chunks].broken;
-        gsv_gap gap = estimate_group(e, g);
-        if (!broken && isfinite(gap.loglik)) continue;
-        const char *label = s->label[gap.track];
-        double from = s->time[gap.from], to = s->time[gap.to];
-        if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
-            return fail_outside(e, g, &gap);
-        if (broken)
-            return fail(GSV_NUMERICAL,
-                        "%zu of %zu paths of series '%s' from time %g to %g "
-                        "have weights that are not finite: the drift or the "
-                        "noise is not finite there; check the model's "
-                        "formula and its parameters",
-                        broken, e->K, label, from, to);
+    size_t broken = e->tally[g * e->chunks].broken;
+    gsv_gap gap = estimate_group(e, g);
+    const char *label = s->label[gap.track];
+    double from = s->time[gap.from], to = s->time[gap.to];
+    if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
+        return fail_outside(e, g, &gap);
+    if (broken)
         return fail(GSV_NUMERICAL,
-                    "the log-likelihood of series '%s' from time %g to "
-                    "%g is %g; check the noise and the data there",
-                    label, from, to, gap.loglik);
-    }
-    return 0;
+                    "%zu of %zu paths of series '%s' from time %g to %g "
+                    "have weights that are not finite: the drift or the "
+                    "noise is not finite there; check the model's "
+                    "formula and its parameters",
+                    broken, e->K, label, from, to);
+    return fail(GSV_NUMERICAL,
+                "the log-likelihood of series '%s' from time %g to "
+                "%g is %g; check the noise and the data there",
+                label, from, to, gap.loglik);
+}
+
+/* NaN never spreads silently: the first group that has one is named. */
+int estimate_check(struct estimate *e)
+{
+    if (e->all.lost == NO_GROUP) return 0;
+    int status = estimate_tell(e);
+    return status ? status : fail_lost(e, e->all.lost);
 }
 
 /* Above the diagonal of a lower matrix there is nothing to move. */
@@ -236,18 +321,12 @@ int estimate_loglik(const gsv_model *m, const gsv_series *s,
     if (!status) {
         estimate_prepare(&e, guide);
         r.gaps = e.gaps.count;
-        r.groups = e.groups;
-        r.gap = NEW(gsv_gap, e.groups);
-        if (!r.gap) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
+        e.known = false;
         status = estimate_run(&e, o->iteration);
     }
-    if (!status) {
-        estimate_sum(&e, &r);
-        count_work(&e, &r);
-        status = estimate_check(&e);
-    }
+    if (!status) status = estimate_check(&e);
+    if (!status) status = estimate_sum(&e, &r);
+    if (!status) count_work(&e, &r);
     if (!status) status = collect_gradient(&e, &r);
     r.seconds = clock_seconds() - begin;
     estimate_free(&e);

@@ -22,15 +22,27 @@ int estimate_take_pairs(struct estimate *e, size_t pairs, size_t points,
                         const double *point);
 
 /* Takes the groups with these numbers, n of them at most what it was made
- * for. Where it was made for all, it stays with all. */
+ * for; the list is borrowed until the next choice. Where it was made for all,
+ * it stays with all. */
 int estimate_choose(struct estimate *e, size_t n, const size_t *group);
 
 /* guide: values that references are made from; NULL for the model's own. */
 void estimate_prepare(struct estimate *e, const double *guide);
 
-/* Runs all chosen groups, with the numbers of this iteration. Fails where a
- * rank has failed. */
+/* Runs all chosen groups, with the numbers of this iteration: all ranks have
+ * their moments then, and the gradient. What was found about every group is
+ * known to all where e->known is set, or after estimate_tell(). Both fail where
+ * a rank has failed. */
 int estimate_run(struct estimate *e, uint32_t iteration);
+int estimate_tell(struct estimate *e);
+
+/* What a rank has made of its own groups, (groups), to the first rank. */
+int estimate_collect(struct estimate *e, gsv_gap *gap);
+
+/* Of some groups that this rank knows; and of others that follow them. */
+struct moments estimate_moments(const struct estimate *e, size_t first,
+                                size_t end);
+void moments_merge(struct moments *a, const struct moments *b);
 
 /* After it: one group, whether all are finite, and d sum / d value. */
 gsv_gap estimate_group(const struct estimate *e, size_t group);
@@ -38,9 +50,10 @@ gsv_gap estimate_group(const struct estimate *e, size_t group);
 /* How far off the mean of a gap may be, in nats: what is left of the steps, as
  * far as pairs of them were looked at, and what the log of a mean loses. */
 double estimate_doubt(const struct estimate *e);
-/* All of them, to r->gap (groups) and the sums of a result that is zero. */
-void estimate_sum(const struct estimate *e, gsv_result *r);
-int estimate_check(const struct estimate *e);
+/* All of them, to the sums of a result that is zero, and on the first rank to
+ * its groups. */
+int estimate_sum(struct estimate *e, gsv_result *r);
+int estimate_check(struct estimate *e);
 int estimate_gradient(struct estimate *e, double *gradient);
 
 /* Whether a group's value is 2 l(dt) - l(2 dt): run.c. */

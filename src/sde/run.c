@@ -235,22 +235,49 @@ static void item_backward(struct estimate *e, struct scratch *s, size_t item)
 
 /* --- Lanes -------------------------------------------------------------- */
 
-static size_t first_item(const struct estimate *e, size_t lane)
-{
-    return lanes_first(lane, estimate_lanes(e), e->items);
-}
-
 static void lane_run(struct estimate *e, size_t lane, size_t thread,
                      void (*item)(struct estimate *, struct scratch *, size_t))
 {
-    size_t end = first_item(e, lane + 1);
-    for (size_t i = first_item(e, lane); i < end; i++)
+    size_t end = lane_item(e, lane + 1);
+    for (size_t i = lane_item(e, lane); i < end; i++)
         item(e, &e->scratch[thread], i);
 }
 
+/* Where a lane's share begins of the findings about groups, of all chunks, and
+ * of their paths. */
+static size_t first_group(const void *context, size_t lane)
+{
+    return lane_group(context, lane);
+}
+
+static size_t first_chunk(const void *context, size_t lane)
+{
+    const struct estimate *e = context;
+    return e->chunks > 1 ? lane_item(e, lane) : first_group(e, lane);
+}
+
+static size_t first_lane(const void *context, size_t lane)
+{
+    (void)context;
+    return lane;
+}
+
+static size_t first_path(const void *context, size_t lane)
+{
+    const struct estimate *e = context;
+    size_t item = lane_item(e, lane);
+    if (item == e->items) return e->groups * e->K;
+    return e->item[item].group0 * e->K + e->item[item].k0;
+}
+
+/* Groups that are cut into chunks are summed up when all chunks are there. */
 static void lane_forward(void *context, size_t lane, size_t thread)
 {
-    lane_run(context, lane, thread, item_forward);
+    struct estimate *e = context;
+    size_t first = first_chunk(e, lane), end = first_chunk(e, lane + 1);
+    memset(e->base + first, 0, (end - first) * sizeof *e->base);
+    lane_run(e, lane, thread, item_forward);
+    if (e->chunks == 1) e->lane[lane] = estimate_moments(e, first, end);
 }
 
 static void lane_backward(void *context, size_t lane, size_t thread)
@@ -262,30 +289,6 @@ static double *lane_bars(void *context, size_t thread)
 {
     struct estimate *e = context;
     return e->scratch[thread].unit_bar;
-}
-
-/* Where a lane's share of the findings begins, of a group that is cut into
- * chunks with its first one; of all chunks; and of their paths. */
-static size_t first_group(const void *context, size_t lane)
-{
-    const struct estimate *e = context;
-    size_t item = first_item(e, lane);
-    if (item == e->items) return e->groups;
-    return e->item[item].group0 + (e->item[item].k0 > 0);
-}
-
-static size_t first_chunk(const void *context, size_t lane)
-{
-    const struct estimate *e = context;
-    return e->chunks > 1 ? first_item(e, lane) : first_group(e, lane);
-}
-
-static size_t first_path(const void *context, size_t lane)
-{
-    const struct estimate *e = context;
-    size_t item = first_item(e, lane);
-    if (item == e->items) return e->groups * e->K;
-    return e->item[item].group0 * e->K + e->item[item].k0;
 }
 
 static void merge_chunks(struct estimate *e)
@@ -300,31 +303,77 @@ static void merge_chunks(struct estimate *e)
     }
 }
 
-int estimate_run(struct estimate *e, uint32_t iteration)
+/* In the order of lanes. */
+static void merge_lanes(struct estimate *e)
 {
-    bool gradient = e->options->gradient, twice = gradient && e->chunks > 1;
-    const struct spread_share share[] = {
+    e->all = e->chunks > 1 ? estimate_moments(e, 0, e->groups) : e->lane[0];
+    for (size_t i = 1; e->chunks == 1 && i < estimate_lanes(e); i++)
+        moments_merge(&e->all, &e->lane[i]);
+}
+
+/* What lanes tell all ranks: of a lane its moments, which is all that most runs
+ * are made for; and of its groups. */
+enum { SHARES = 7, ALWAYS = 1, WITHOUT_CHUNKS = 5 };
+
+static void share_out(const struct estimate *e, struct spread_share *share)
+{
+    const struct spread_share all[SHARES] = {
+        {e->lane, sizeof *e->lane, first_lane},
         {e->tally, sizeof *e->tally, first_chunk},
         {e->tally2, sizeof *e->tally2, first_chunk},
         {e->base, sizeof *e->base, first_chunk},
         {e->finding, sizeof *e->finding, first_group},
         {e->S, sizeof *e->S, first_path},
         {e->S2, sizeof *e->S2, first_path}};
-    struct spread spread = {.ranks = e->options->ranks,
-                            .lanes = estimate_lanes(e),
-                            .threads = e->threads,
-                            .context = e,
-                            .work = lane_forward,
-                            .n = gradient && !twice ? all_bars(e) : 0,
-                            .part = lane_bars,
-                            .sum = e->unit_bar,
-                            .shares = e->chunks > 1 ? 6 : 4,
-                            .share = share};
+    memcpy(share, all, sizeof all);
+}
+
+static struct spread spread_of(struct estimate *e, struct spread_share *share)
+{
+    share_out(e, share);
+    return (struct spread){.ranks = e->options->ranks,
+                           .lanes = estimate_lanes(e),
+                           .threads = e->threads,
+                           .context = e,
+                           .work = lane_forward,
+                           .part = lane_bars,
+                           .sum = e->unit_bar,
+                           .shares = e->chunks > 1 ? SHARES
+                                     : e->known    ? WITHOUT_CHUNKS
+                                                   : ALWAYS,
+                           .share = share};
+}
+
+int estimate_tell(struct estimate *e)
+{
+    struct spread_share share[SHARES];
+    if (e->known || e->chunks > 1) return 0;
+    struct spread spread = spread_of(e, share);
+    spread.shares = WITHOUT_CHUNKS;
+    return spread_gather(&spread);
+}
+
+int estimate_collect(struct estimate *e, gsv_gap *gap)
+{
+    struct spread_share unused[SHARES];
+    const struct spread_share share = {gap, sizeof *gap, first_group};
+    struct spread spread = spread_of(e, unused);
+    spread.share = &share;
+    spread.shares = 1;
+    return spread_collect(&spread);
+}
+
+int estimate_run(struct estimate *e, uint32_t iteration)
+{
+    bool gradient = e->options->gradient, twice = gradient && e->chunks > 1;
+    struct spread_share share[SHARES];
+    struct spread spread = spread_of(e, share);
+    spread.n = gradient && !twice ? all_bars(e) : 0;
     e->iteration = iteration;
-    memset(e->base, 0, e->groups * e->chunks * sizeof *e->base);
     int status = spread_run(&spread);
     if (status) return status;
     merge_chunks(e);
+    merge_lanes(e);
     if (!twice) return 0;
     spread.work = lane_backward;
     spread.n = all_bars(e);
