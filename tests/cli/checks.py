@@ -10,7 +10,8 @@ import signal
 import subprocess
 import time
 from html.parser import HTMLParser
-from pathlib import Path
+
+import pages
 
 OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
 
@@ -341,19 +342,6 @@ def blocks(path, kind):
         yield text.count("\n", 0, block.start()) + 2, block.group(1)
 
 
-def language__every_example_of_the_reference_parses(place):
-    page = place.root / "docs" / "LANGUAGE.md"
-    wrong, count = [], 0
-    for line, text in blocks(page, "sde"):
-        model = place.work / "m.sde"
-        model.write_text(text)
-        done = girsanov(place, "check", model)
-        count += 1
-        if done.returncode:
-            wrong.append(("%s:%d" % (page.name, line), done.stderr.decode()))
-    return gather(wrong) or ("" if count else "there are no examples")
-
-
 def language__what_is_not_supported_is_said(place):
     """Each line of the ```refused blocks, in a model of its own."""
     page = place.root / "docs" / "LANGUAGE.md"
@@ -540,28 +528,40 @@ def docs__links_lead_somewhere(place):
     return gather(wrong)
 
 
-def docs__commands_have_options_that_exist(place):
-    """Those in blocks that are not run: sh, indented, on several machines."""
-    known = {verb: girsanov(place, verb, "--help").stdout.decode()
-             for verb in verbs(place)}
-    wrong, count = [], 0
-    for page in sorted((place.root / "docs").glob("*.md")):
-        for line in re.findall(r"^ *(?:mpirun \S+ \d+ )?(girsanov \w+ .*)$",
-                               page.read_text(), re.M):
-            words = line.partition("#")[0].split()
-            count += 1
-            wrong += [(page.name, "%s: there is no option %s" % (line, w))
-                      for w in words if w.startswith("--") and words[1] in known
-                      and w.partition("=")[0] not in known[words[1]]]
-    return gather(wrong) or ("" if count > 10 else "there are few commands")
+# Each of them is a mistake, by what is said of it.
+UNTESTED = {
+    "```\ngirsanov fit m.sde d.csv -o m.fit\n```\n": "no test runs",
+    "```text\nmake demo\n```\n": "no test runs",
+    "\n    girsanov check m.sde\n": "no test runs",
+    "```sh shown\ngirsanov fit m.sde d.csv --otput m.fit\n```\n":
+        "no option --otput",
+    "```sh shown\nmpirun -n 2 girsanov fti m.sde\n```\n": "no verb 'fti'",
+    "```sh shown\nsudo make instal\n```\n": "no target 'instal'",
+    "```sh shown\nexperiments/nowhere/run\n```\n": "no program",
+    "```python shown\nprint(1\n```\n": "was never closed",
+    "```python\nraise ValueError('raised')\n```\n": "raised",
+    "```sh\ngirsanov check nothing.sde\n```\n": "cannot open the model",
+    "```sde\nstate x\n```\n": "block.sde",
+    "```shell\ntrue\n```\n": "are not known",
+    "```console\n$ echo a\nb\n```\n": "+ a",
+    "```c\nint nowhere;\n```\n": "no file of examples/",
+    "The command `girsanov fti x` is wrong.\n": "no verb 'fti'",
+    "The option `--otput FILE` is wrong.\n": "no verb has it",
+}
 
 
-def api__page_has_the_example_that_is_compiled(place):
-    code = (place.root / "examples" / "learn.c").read_text()
-    shown = "".join(text for _, text in
-                    blocks(place.root / "docs" / "API.md", "c"))
-    return "" if shown == code.partition("\n")[2] else \
-        "the code of docs/API.md is not that of examples/learn.c"
+def pages__what_no_test_runs_is_an_error(place):
+    page, wrong = place.work / "PAGE.md", []
+    runner = pages.Run(page, place)
+    for text, message in UNTESTED.items():
+        page.write_text(text)
+        said = pages.look(runner, page)
+        if message not in said and not ("raise" in text and
+                                        not runner.python):
+            wrong.append((repr(text), "gives %r" % said))
+    page.write_text("```sh shown\ngirsanov fit m.sde d.csv -o m.fit | head\n"
+                    "```\n\n    f(x) = a x\n")
+    return gather(wrong + [("a good page", pages.look(runner, page))])
 
 
 def docs__contents_have_every_page(place):
