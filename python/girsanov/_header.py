@@ -957,7 +957,6 @@ FUNCTIONS: dict[str, tuple] = {
 
 
 class SimulateOptions(TypedDict, total=False):
-    tracks: int
     start_mean: float
     start_sd: float
     step: float
@@ -980,7 +979,6 @@ class Options(TypedDict, total=False):
     delta: bool
     tolerance: float
     joint: bool
-    gradient: bool
     wide: bool
     seed: int
     iteration: int

@@ -134,7 +134,7 @@ class Fit(Model):
             f"{r.ended}, {r.iterations} iterations, {r.seconds:.3g} s", "",
             f"{'parameter':16} {'estimate':>14} {'standard error':>14} "
             f"{'95 % interval':>29}"]
-        shown = set()
+        shown: set[int] = set()
         for p in self._specs():
             if not (p.weight or p.scale or (p.gp and p.rank == 2)):
                 shown.update(range(p.offset, p.offset + p.rows * p.columns))
@@ -255,7 +255,7 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
     if isinstance(fix, Mapping):
         fit.set(fix)
     series, watch = fit.data(data), _Watch(fit, progress)
-    o, keep = lib.gsv_fit_options_default(), []
+    o, keep = lib.gsv_fit_options_default(), _lib.Keep()
     o.prior, o.priors = _priors(priors), len(priors or ())
     o.progress = type(o.progress)(watch.step)
     with tempfile.TemporaryDirectory() as folder:
