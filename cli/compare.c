@@ -50,8 +50,8 @@ static int check_states(const struct candidate *a, const struct candidate *b)
     if (observes_all(a->model, b->model) && observes_all(b->model, a->model))
         return 0;
     return complain(EXIT_INPUT,
-                    "%s and %s have other states, so their likelihoods cannot "
-                    "be compared",
+                    "%s and %s are about other columns of the data, so their "
+                    "likelihoods cannot be compared",
                     a->path, b->path);
 }
 

@@ -486,15 +486,23 @@ def examples__models_parse(place):
 
 # --- The book ----------------------------------------------------------------
 
+def strings(path):
+    """The texts of a source, as they stand there, pieces put together."""
+    text = re.sub(r'"\s*\n\s*"', "", path.read_text())
+    return re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)
+
+
+def readable(word):
+    """With … where a number or a name is put in."""
+    word = re.sub(r"%[-+#0 .*\d]*[hlzjt]*[a-zA-Z]", "…",
+                  word.replace("\\n", " "))
+    return re.sub(r"\s+", " ", word)
+
+
 def literals(place):
-    """The texts in the sources, with … where a number or a name is put in."""
     for folder in "src", "cli":
         for path in sorted((place.root / folder).rglob("*.[ch]")):
-            text = re.sub(r'"\s*\n\s*"', "", path.read_text())
-            for word in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text):
-                word = re.sub(r"%[-+#0 .*\d]*[hlzjt]*[a-zA-Z]", "…",
-                              word.replace("\\n", " "))
-                yield re.sub(r"\s+", " ", word)
+            yield from map(readable, strings(path))
 
 
 def troubleshooting__quotes_messages_of_the_sources(place):
@@ -504,6 +512,27 @@ def troubleshooting__quotes_messages_of_the_sources(place):
     wrong = [(q, "is said nowhere in src/ and cli/") for q in quoted
              if not any(q in text for text in said)]
     return gather(wrong) or ("" if len(quoted) > 30 else "it has few messages")
+
+
+def warnings_of_the_sources(place):
+    """All that can stand behind 'warning:', as the sources have it: of the
+    command by this word, of fits by the end of their line."""
+    for folder, mark in ("cli", r"^warning: (?!%\.)"), ("src", r".{30}\\n$"):
+        for path in sorted((place.root / folder).rglob("*.c")):
+            if path.name == "describe.c":  # lines, but of 'check'
+                continue
+            for word in strings(path):
+                if re.search(mark, word):
+                    yield readable(word)
+
+
+def troubleshooting__has_every_warning(place):
+    page = (place.root / "docs" / "TROUBLESHOOTING.md").read_text()
+    quoted = re.findall(r"^### `(.*)`$", page, re.M)
+    said = list(warnings_of_the_sources(place))
+    wrong = [(text, "is not in TROUBLESHOOTING.md") for text in said
+             if not any(q in text for q in quoted)]
+    return gather(wrong) or ("" if len(said) > 20 else "few warnings found")
 
 
 def anchor(heading):
