@@ -144,6 +144,10 @@ const char *plural(size_t n);
 /* Of --quantiles, or nothing where text is NULL; yours to free(). */
 int parse_quantiles(const char *text, double **level, size_t *count);
 
+/* In columns' names, as percent: "q05", "q50", "q2.5". */
+enum { QUANTILE_ROOM = 24 };
+const char *quantile_name(double level, char room[QUANTILE_ROOM]);
+
 /* A:B:N with A < B and N from 2 on, or A:B, where *n stays; false otherwise. */
 bool parse_range(const char *text, double *low, double *high, size_t *n);
 
@@ -258,7 +262,8 @@ void json_estimate(const gsv_result *r, json_t *j);
 
 /* Notes on standard error: paths that were rounded up, a tolerance that was
  * not reached. */
-void say_effort(const gsv_options *o, const gsv_result *r);
+void say_effort(const struct args *a, const gsv_options *o,
+                const gsv_result *r);
 
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);

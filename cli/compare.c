@@ -50,8 +50,8 @@ static int check_states(const struct candidate *a, const struct candidate *b)
     if (observes_all(a->model, b->model) && observes_all(b->model, a->model))
         return 0;
     return complain(EXIT_INPUT,
-                    "%s and %s have other states, so their likelihoods cannot "
-                    "be compared",
+                    "%s and %s are about other columns of the data, so their "
+                    "likelihoods cannot be compared",
                     a->path, b->path);
 }
 
@@ -186,10 +186,11 @@ static void print_comparison(const struct candidate *c, size_t n)
     }
 }
 
-static void say_notes(const gsv_options *o, const struct candidate *c, size_t n)
+static void say_notes(const struct args *a, const gsv_options *o,
+                      const struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (c[i].seen)
+        if (c[i].seen && !a->quiet)
             fprintf(stderr,
                     "note: %s was learned from %s: these data are not held "
                     "out\n",
@@ -223,7 +224,7 @@ static int run_with(const struct args *a, const gsv_options *o,
     if (code) return code;
     if (a->json) code = print_comparison_json(c, n);
     else print_comparison(c, n);
-    if (!a->quiet) say_notes(o, c, n);
+    say_notes(a, o, c, n);
     return code;
 }
 

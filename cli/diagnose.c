@@ -219,7 +219,7 @@ static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
     if (json && code) json_decref(json);
     else if (json) code = print_json(json);
     free(list);
-    if (!a->quiet) say_effort(o, r);
+    say_effort(a, o, r);
     return code == EXIT_DONE && a->strict && r->flagged ? EXIT_STRICT : code;
 }
 

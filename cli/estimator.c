@@ -95,10 +95,10 @@ const char *forms_used(const gsv_result *r, char room[120])
     return used(FORMS, KINDS, count, r->groups, room);
 }
 
-void say_effort(const gsv_options *o, const gsv_result *r)
+void say_effort(const struct args *a, const gsv_options *o, const gsv_result *r)
 {
-    if (!r->observe && r->paths > o->paths && r->paths < 2 * o->paths &&
-        !(o->tolerance > 0.0))
+    if (!a->quiet && !r->observe && r->paths > o->paths &&
+        r->paths < 2 * o->paths && !(o->tolerance > 0.0))
         fprintf(stderr,
                 "note: %zu paths instead of %zu: Sobol' points come in "
                 "powers of two\n",

@@ -279,7 +279,7 @@ int field_run(const struct args *a)
     if (!code) code = find_posterior(m, &q);
     if (!code && a->plot) code = field_plot(m, q, &p.grid, p.data, a->plot);
     if (!code) code = write_table(a, m, q, &p);
-    if (!code && !a->quiet) code = warn_outside(m, &p);
+    if (!code) code = warn_outside(m, &p);
     if (!code) code = report(a, &p);
     gsv_functions_free(q);
     place_free(&p);

@@ -14,6 +14,7 @@ enum {
     CURVE = 400,
     CURVES = 6,
     ARROWS = 24,
+    MOST_ARROWS = 60, /* along an axis */
     TITLES = 4,
     MOST_DOTS = 20000,
     MOST_TICKS = 2000
@@ -174,7 +175,8 @@ static int plot_line(struct canvas *c, size_t x)
 /* --- Over planes --------------------------------------------------------- */
 
 struct plane {
-    size_t x, y; /* columns */
+    size_t x, y;   /* columns                       */
+    size_t nx, ny; /* arrows along them             */
 };
 
 /* Of the colours. */
@@ -188,18 +190,19 @@ static int put_arrows(struct canvas *c, struct plane p, size_t number,
                       struct scale *scale)
 {
     const struct axis *a = &c->grid->axis[p.x], *b = &c->grid->axis[p.y];
-    size_t n = ARROWS * ARROWS;
+    size_t n = p.nx * p.ny;
     double wide = a->high - a->low, tall = b->high - b->low;
+    double room = 0.85 / (double)(p.nx > p.ny ? p.nx : p.ny);
     go_to_middle(c, n);
     for (size_t k = 0; k < n; k++) {
-        c->at.value[p.x * n + k] = spread(a->low, a->high, k % ARROWS, ARROWS);
-        c->at.value[p.y * n + k] = spread(b->low, b->high, k / ARROWS, ARROWS);
+        c->at.value[p.x * n + k] = spread(a->low, a->high, k % p.nx, p.nx);
+        c->at.value[p.y * n + k] = spread(b->low, b->high, k / p.nx, p.ny);
     }
     if (look(c)) return EXIT_NUMBERS;
     fprintf(c->to, "$arrows%zu << EOD\n", number);
     for (size_t k = 0; k < n; k++) {
         double u = c->at.f[p.x * n + k], v = c->at.f[p.y * n + k];
-        double length = hypot(u / wide, v / tall) / (0.85 / ARROWS);
+        double length = hypot(u / wide, v / tall) / room;
         if (!isfinite(length) || !(length > 0.0)) continue;
         double dx = u / length, dy = v / length;
         double colour = hypot(u, v);
@@ -297,6 +300,18 @@ static size_t varied(const struct canvas *c, size_t state[3])
     return n;
 }
 
+/* Over two states there are as many arrows as the grid has points; over three
+ * its points are those of a cube, and planes have more room. */
+static struct plane plane_of(const struct canvas *c, size_t x, size_t y,
+                             bool alone)
+{
+    struct plane p = {x, y, ARROWS, ARROWS};
+    size_t nx = c->grid->axis[x].n, ny = c->grid->axis[y].n;
+    if (alone) p.nx = nx < MOST_ARROWS ? nx : MOST_ARROWS;
+    if (alone) p.ny = ny < MOST_ARROWS ? ny : MOST_ARROWS;
+    return p;
+}
+
 static int too_many(size_t n)
 {
     return complain(EXIT_INPUT,
@@ -319,9 +334,13 @@ int field_draw(const gsv_model *m, gsv_functions *q, const struct grid *g,
                        .noises = gsv_model_noises(m)};
     size_t s[3] = {0}, n = varied(&c, s);
     if (n < 1 || n > 3) return too_many(n);
-    struct plane planes[] = {{s[0], s[1]}, {s[0], s[2]}, {s[1], s[2]}};
+    struct plane planes[] = {plane_of(&c, s[0], s[1], n == 2),
+                             plane_of(&c, s[0], s[2], false),
+                             plane_of(&c, s[1], s[2], false)};
+    size_t arrows = planes[0].nx * planes[0].ny, room = ARROWS * ARROWS;
     /* Enough for a curve, too. */
-    if (block_init(&c.at, m, ARROWS * ARROWS)) return EXIT_NUMBERS;
+    if (block_init(&c.at, m, arrows > room ? arrows : room))
+        return EXIT_NUMBERS;
     int code =
         n == 1 ? plot_line(&c, s[0]) : plot_planes(&c, planes, n == 3 ? 3 : 1);
     free(c.at.time);

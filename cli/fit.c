@@ -186,14 +186,32 @@ static int read_options(const struct args *a, const struct names *n,
 struct watch {
     struct progress progress;
     struct trace trace;
+    bool said;
 };
+
+/* The last estimate is still to come, and a second signal is not caught. */
+static bool is_stopped(struct watch *w)
+{
+    bool stopped = signals_caught();
+    if (stopped && !w->said && w->progress.terminal)
+        fputs("\ninterrupted: what there is will be saved; Ctrl-C again ends "
+              "at once, without\n",
+              stderr);
+    w->said = stopped;
+    return stopped;
+}
 
 static bool watch_iteration(void *user, const gsv_progress *now)
 {
     struct watch *w = user;
     progress_show(&w->progress, now);
     trace_row(&w->trace, now);
-    return signals_caught();
+    return is_stopped(w);
+}
+
+static bool watch_errors(void *user)
+{
+    return is_stopped(user);
 }
 
 static int write_all(const struct args *a, const gsv_model *m,
@@ -207,13 +225,14 @@ static int write_all(const struct args *a, const gsv_model *m,
 static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
                  const gsv_fit_options *options, const char *samples)
 {
-    struct watch w;
+    struct watch w = {0};
     gsv_fit_options o = *options;
     if (progress_begin(&w.progress, m, a->quiet)) return EXIT_NUMBERS;
     const char *trace = ranks_writes(a) ? a->trace : NULL;
     int code = trace_open(&w.trace, trace, m, o.resume != NULL);
     if (!code) {
         o.progress = watch_iteration;
+        o.stop = watch_errors;
         o.user = &w;
         signals_watch();
         int status = gsv_fit(m, s, &o);
@@ -229,6 +248,11 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
 static int say_interrupted(const struct args *a, const gsv_record *r,
                            const char *samples)
 {
+    if (r->ended != GSV_ENDED_STOPPED)
+        return complain(
+            EXIT_INTERRUPTED,
+            "interrupted after the last iteration: %s is done%s", a->output,
+            r->errors == GSV_ERRORS_NONE ? ", without standard errors" : "");
     if (!samples)
         return complain(EXIT_INTERRUPTED,
                         "interrupted after %zu iterations; %s has the state: "
@@ -280,9 +304,10 @@ static int report(const struct args *a, const gsv_model *m, const char *samples)
         code = print_estimates(m, r);
     }
     if (code) return code;
-    if (!a->quiet) say_warnings(r);
+    say_warnings(r);
     if (!a->quiet && r->ended == GSV_ENDED_TIME) say_time(r);
-    return stopped ? say_interrupted(a, r, samples) : EXIT_DONE;
+    return stopped || signals_caught() ? say_interrupted(a, r, samples)
+                                       : EXIT_DONE;
 }
 
 /* With the options read: draws has a name where there will be any. */

@@ -21,10 +21,9 @@ int say_functions(const struct args *a, const gsv_model *m, const gsv_series *s,
                   bool drawn)
 {
     int length;
-    if (a->quiet) return 0;
     char *text = gsv_model_outside(m, s);
     if (!text) return complain_last();
-    if (gsv_model_has_posterior(m))
+    if (gsv_model_has_posterior(m) && !a->quiet)
         fprintf(stderr, "note: the gp's functions are %s\n",
                 drawn ? "drawn from their posterior, one for each path; --mean "
                         "takes their mean"

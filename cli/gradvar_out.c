@@ -250,7 +250,7 @@ int gradvar_report(const struct args *a, const struct gradvar *g)
     if (code) return code;
     if (a->json) code = print_json(gradvar_json(g));
     else if (!a->output || strcmp(a->output, "-") != 0) print_table(g);
-    if (!a->quiet) warn(g);
+    warn(g);
     if (code || !a->plot) return code;
     code = plot_variances(g, a->plot);
     if (!code) say_plot(a);

@@ -207,9 +207,10 @@ static int print_table(const gsv_model *m, const gsv_series *s,
 }
 
 /* When the answer is not to be trusted, it is said. */
-static void warn(const gsv_options *o, const gsv_result *r)
+static void warn(const struct args *a, const gsv_options *o,
+                 const gsv_result *r)
 {
-    say_effort(o, r);
+    say_effort(a, o, r);
     if (r->flagged)
         fprintf(stderr,
                 "warning: %zu of %zu %s not to be trusted; 'girsanov "
@@ -247,7 +248,7 @@ int loglik_run(const struct args *a)
     if (code || !ranks_writes(a)) goto done;
     code =
         a->json ? report_json(m, s, &o, &r, &p) : print_table(m, s, &o, &r, &p);
-    if (!a->quiet) warn(&o, &r);
+    warn(a, &o, &r);
     if (!code) code = say_functions(a, m, s, false);
 done:
     free(p.top);

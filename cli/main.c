@@ -210,12 +210,18 @@ static int unknown_verb(const char *name)
                     name);
 }
 
+static bool asks_help(const char *word)
+{
+    return !strcmp(word, "--help") || !strcmp(word, "-h") ||
+           !strcmp(word, "help");
+}
+
 /* What is no verb: for people, and for those who build and install. */
 static int run_word(int count, char **word)
 {
     const struct verb *verb = count > 2 ? find_verb(word[2]) : NULL;
-    bool help = !strcmp(word[1], "--help") || !strcmp(word[1], "-h") ||
-                !strcmp(word[1], "help");
+    bool help = asks_help(word[1]);
+    if (help && count > 2 && asks_help(word[2])) count = 2;
     bool manual = !strcmp(word[1], "--man");
     if ((help || manual) && count > 2 && !verb) return unknown_verb(word[2]);
     if (manual) manual_page(verb, stdout);

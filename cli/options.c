@@ -194,9 +194,9 @@ static const struct option OPTIONS[] = {
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
      "one JSON object on standard output"},
     {"--quiet", "-q", EVERY & ~(unsigned)FIT, FLAG, AT(quiet), NULL,
-     "no notes on standard error"},
+     "no notes on standard error; warnings stay"},
     {"--quiet", "-q", FIT, FLAG, AT(quiet), NULL,
-     "no progress and no notes on standard error"},
+     "no progress and no notes on standard error; warnings stay"},
     {"--help", "-h", EVERY, FLAG, AT(help), NULL, "this text"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS };

@@ -75,15 +75,6 @@ static int set_options(struct view *v)
 
 /* --- CSV ----------------------------------------------------------------- */
 
-/* q05 for 0.05, q025 for 0.025, q50 for 0.5 */
-static void put_quantile_name(double q, FILE *out)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.12g", q);
-    const char *digits = text + 2;
-    fprintf(out, "q%s%s", digits, digits[1] ? "" : "0");
-}
-
 static const char *name_of(const struct view *v, size_t i)
 {
     return gsv_model_column(v->model)[i];
@@ -102,8 +93,9 @@ static void write_bands(const struct view *v, FILE *out)
     for (size_t i = 0; i < r->dim; i++) {
         fprintf(out, ",%s_mean,%s_sd", name_of(v, i), name_of(v, i));
         for (size_t q = 0; q < r->quantiles; q++) {
-            fprintf(out, ",%s_", name_of(v, i));
-            put_quantile_name(r->probability[q], out);
+            char room[QUANTILE_ROOM];
+            fprintf(out, ",%s_%s", name_of(v, i),
+                    quantile_name(r->probability[q], room));
         }
     }
     putc('\n', out);
@@ -298,7 +290,7 @@ static void say_health(const struct view *v)
 {
     const gsv_smoothed *r = &v->result;
     double least = fmax(10.0, 0.1 * (double)r->paths);
-    if (v->args->quiet || r->ess_min >= least || r->paths < 10) return;
+    if (r->ess_min >= least || r->paths < 10) return;
     fprintf(stderr,
             "warning: at worst %.1f of %zu paths or support points carry the "
             "weight; take more of them (--paths, --support)\n",

@@ -114,16 +114,6 @@ static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
 
 /* --- CSV ------------------------------------------------------------------ */
 
-/* "q05", "q50", "q2.5". */
-static const char *level_name(double level, char room[24])
-{
-    double percent = round(1e8 * level) / 1e6;
-    snprintf(room, 24,
-             percent < 10.0 && percent == floor(percent) ? "q0%g" : "q%g",
-             percent);
-    return room;
-}
-
 bool has_actual(const gsv_prediction *p, size_t column)
 {
     for (size_t n = 0; n < p->rows; n++)
@@ -133,12 +123,13 @@ bool has_actual(const gsv_prediction *p, size_t column)
 
 static void put_names(const gsv_prediction *p, FILE *out)
 {
-    char room[24];
+    char room[QUANTILE_ROOM];
     fputs("series,time", out);
     for (size_t c = 0; c < p->columns; c++) {
         fprintf(out, ",%s_mean,%s_sd", p->name[c], p->name[c]);
         for (size_t q = 0; q < p->quantiles; q++)
-            fprintf(out, ",%s_%s", p->name[c], level_name(p->level[q], room));
+            fprintf(out, ",%s_%s", p->name[c],
+                    quantile_name(p->level[q], room));
         if (has_actual(p, c)) fprintf(out, ",%s_actual", p->name[c]);
     }
     putc('\n', out);
@@ -248,13 +239,13 @@ static json_t *scores_json(const gsv_prediction *p)
 static json_t *column_json(const gsv_prediction *p, size_t c, size_t n)
 {
     json_t *j = json_object();
-    char room[24];
+    char room[QUANTILE_ROOM];
     double actual = p->actual[c * p->rows + n];
     json_object_set_new(j, "mean", json_number(p->mean[c * p->rows + n]));
     json_object_set_new(j, "sd", json_number(p->sd[c * p->rows + n]));
     for (size_t l = 0; l < p->quantiles; l++)
         json_object_set_new(
-            j, level_name(p->level[l], room),
+            j, quantile_name(p->level[l], room),
             json_number(p->quantile[(c * p->quantiles + l) * p->rows + n]));
     if (!isnan(actual)) json_object_set_new(j, "actual", json_number(actual));
     return j;

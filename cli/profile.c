@@ -162,13 +162,17 @@ static void print_interval(const struct profile *p)
     double first = p->value[0], last = p->value[p->n - 1];
     printf("95 %% interval of %s: ", p->name);
     if (isnan(p->low) && isnan(p->high))
-        printf("open at both ends: all of %.6g to %.6g is inside\n", first,
-               last);
+        printf("open at both ends: all of %.6g to %.6g is inside; --range A:B "
+               "looks further\n",
+               first, last);
     else if (isnan(p->low))
-        printf("below %.6g, open below: still inside at %.6g\n", p->high,
-               first);
+        printf("below %.6g, open below: still inside at %.6g; --range A:B "
+               "looks further\n",
+               p->high, first);
     else if (isnan(p->high))
-        printf("above %.6g, open above: still inside at %.6g\n", p->low, last);
+        printf("above %.6g, open above: still inside at %.6g; --range A:B "
+               "looks further\n",
+               p->low, last);
     else printf("%.6g to %.6g\n", p->low, p->high);
 }
 

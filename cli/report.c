@@ -272,7 +272,7 @@ static int say_written(const struct report *r, long bytes)
 {
     const struct args *a = r->args;
     bool file = strcmp(a->output, "-") != 0;
-    if (!r->pictures && !a->quiet)
+    if (!r->pictures)
         fprintf(stderr, "warning: the page has no figures: gnuplot is not "
                         "installed; the package gnuplot-nox has it\n");
     if (a->json) {

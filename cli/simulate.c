@@ -82,6 +82,10 @@ static int write_result(const struct args *a, const gsv_model *m,
     const char *path = a->output ? a->output : "-";
     if (gsv_series_write(s, path)) return complain_last();
     if (say_functions(a, m, s, !a->mean)) return EXIT_NUMBERS;
+    if (!a->quiet && s->rows == s->tracks)
+        fputs("note: one time alone is where a series starts; --times A:B:N "
+              "has more of them\n",
+              stderr);
     if (a->json) {
         json_t *j = json_object();
         json_object_set_new(j, "output", json_string(path));

@@ -141,7 +141,7 @@ int summary_run(const struct args *a)
         n = keep_estimated(r, list, n);
         code = a->json ? print_json(summary_json(a, m, r, list, n))
                        : print_summary(a, m, r, list, n);
-        if (!a->quiet) say_warnings(r);
+        say_warnings(r);
     }
     free(list);
     gsv_model_free(m);

@@ -122,6 +122,16 @@ int parse_quantiles(const char *text, double **level, size_t *count)
     return 0;
 }
 
+/* As Python's frame() has it, too. */
+const char *quantile_name(double level, char room[QUANTILE_ROOM])
+{
+    double percent = round(1e12 * level) / 1e10;
+    snprintf(room, QUANTILE_ROOM,
+             percent < 10.0 && percent == floor(percent) ? "q0%g" : "q%.12g",
+             percent);
+    return room;
+}
+
 const char *plural(size_t n)
 {
     return n == 1 ? "" : "s";

@@ -42,8 +42,9 @@ err=$(paste -d, "$out/learned.csv" "$out/true.csv" | awk -F, '
     END { printf "%.2g", off / all }')
 rm "$out/learned.csv" "$out/true.csv"
 
-sigma=$("$girsanov" summary "$fit" | awk '$1 == "sigma" { print $2 }')
-held=$("$girsanov" summary "$fit" | sed -n 's/^held out *//p')
+summary=$("$girsanov" summary "$fit" 2>/dev/null)
+sigma=$(echo "$summary" | awk '$1 == "sigma" { print $2 }')
+held=$(echo "$summary" | sed -n 's/^held out *//p')
 
 # Fresh data, under what was learned and under the truth.
 "$girsanov" simulate $truth --tracks 16 --times 0:10:200 --x0 normal --seed 2 \

@@ -537,6 +537,9 @@ typedef struct gsv_fit_options {
     /* Called after every iteration; true ends the fit, which can then be
      * resumed. */
     bool (*progress)(void *user, const gsv_progress *p);
+    /* Asked now and then while standard errors are computed, at the end; true
+     * leaves them out. */
+    bool (*stop)(void *user);
     void *user;
 } gsv_fit_options;
 gsv_fit_options gsv_fit_options_default(void);

@@ -16,24 +16,27 @@ Python run; different threads may use one model as long as none sets it.
 """
 from __future__ import annotations
 
+from typing import Any
+
 from . import _header
 from ._header import VERSION as __version__
 from ._lib import (Caution, Error, InputError, NumericalError, OutOfMemory,
                    Result)
 from .data import Data, Series
+from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
 from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
                     Smoothed)
 
-__all__ = ["PAPER", "Caution", "Data", "Error", "Field", "Fit", "InputError",
-           "Likelihood", "Model", "NumericalError",
-           "OutOfMemory", "Params", "Prediction", "Progress", "Record",
-           "Result", "Series", "Smoothed", "load", "options"]
+__all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
+           "InputError", "Likelihood", "Model", "NumericalError", "OutOfMemory",
+           "Params", "Prediction", "Progress", "Record",
+           "Residuals", "Result", "Series", "Smoothed", "load", "options"]
 
-_STRUCTS = {"simulate": _header.gsv_simulate_options,
-            "loglik": _header.gsv_options, "fit": _header.gsv_fit_options,
-            "predict": _header.gsv_predict_options,
-            "paths": _header.gsv_paths_options}
+_STRUCTS: dict[str, Any] = {
+    "simulate": _header.gsv_simulate_options, "loglik": _header.gsv_options,
+    "fit": _header.gsv_fit_options, "predict": _header.gsv_predict_options,
+    "paths": _header.gsv_paths_options}
 
 
 def options(verb: str) -> dict[str, str]:

@@ -476,6 +476,7 @@ class gsv_fit_options(Structure):
         ('priors', c_size_t),
         ('prior', POINTER(gsv_prior)),
         ('progress', CFUNCTYPE(c_bool, c_void_p, POINTER(gsv_progress))),
+        ('stop', CFUNCTYPE(c_bool, c_void_p)),
         ('user', c_void_p),
     ]
     enums: dict = {
@@ -526,6 +527,8 @@ class gsv_fit_options(Structure):
         'prior': '',
         'progress':
             'Called after every iteration; true ends the fit, which can then be resumed.',
+        'stop':
+            'Asked now and then while standard errors are computed, at the end; true leaves them out.',
         'user': '',
     }
 
@@ -966,7 +969,6 @@ FUNCTIONS: dict[str, tuple] = {
 
 
 class SimulateOptions(TypedDict, total=False):
-    tracks: int
     start_mean: float
     start_sd: float
     step: float
@@ -989,7 +991,6 @@ class Options(TypedDict, total=False):
     delta: bool
     tolerance: float
     joint: bool
-    gradient: bool
     wide: bool
     seed: int
     iteration: int

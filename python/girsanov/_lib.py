@@ -159,6 +159,10 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
 # --- Options -----------------------------------------------------------------
 
 
+# What a struct of options points to.
+Keep = list[Any]
+
+
 def _number(struct: ctypes.Structure, name: str, kind: Any, value: Any) -> Any:
     """The value as its field takes it; ctypes would wrap a -1 around."""
     if name in struct.enums:
@@ -183,7 +187,7 @@ def _number(struct: ctypes.Structure, name: str, kind: Any, value: Any) -> Any:
 
 
 def _set_array(struct: ctypes.Structure, name: str, value: Any,
-               keep: list) -> None:
+               keep: Keep) -> None:
     """A pointer and its count."""
     kind, count = dict(struct._fields_)[name], struct.shapes[name][0]
     if kind is ctypes.POINTER(ctypes.c_char_p):
@@ -199,7 +203,7 @@ def _set_array(struct: ctypes.Structure, name: str, value: Any,
 
 
 def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
-         keep: list) -> None:
+         keep: Keep) -> None:
     """Sets the fields of an option struct, and of the estimator inside of it,
     by their names. What the struct points to is added to keep. An array has
     two names, its own and that of its count: times is time."""

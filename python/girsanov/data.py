@@ -24,7 +24,7 @@ def _numbers(values: Any, name: str) -> np.ndarray:
     """As double, with NaN for what is masked; not a copy where it is double
     already. Dates are days since 1970-01-01, as in files."""
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(float).filled(np.nan)
+        values = np.ma.filled(values.astype(float), np.nan)
     if getattr(getattr(values, "dtype", None), "tz", None) is not None:
         values = values.dt.tz_convert(None)
     array = np.asarray(values)
@@ -148,10 +148,11 @@ class Series:
 
         def find(given: str | None, usual: tuple[str, ...]) -> str | None:
             return given or next((u for u in usual if u in known), None)
-        time, series = find(time, ("time", "t")), find(series, ("series", "id"))
+        time = find(time, ("time", "t")) or "time"
+        series = find(series, ("series", "id"))
         if names is None:
             names = [n for n in known if n not in (time, series)]
-        for name in (time or "time", *([series] if series else []), *names):
+        for name in (time, *([series] if series else []), *names):
             if name not in known:
                 raise InputError(
                     f"data: there is no column '{name}'"
@@ -173,7 +174,7 @@ class Series:
                     names: Sequence[str] | None = None,
                     labels: Sequence[Any] | None = None) -> Series:
         """From a list of (times, values), each of its own length."""
-        parts = [cls(*track, names=names) for track in tracks]
+        parts = [cls(times, values, names) for times, values in tracks]
         if not parts:
             raise InputError("data: there are no tracks")
         made = cls.__new__(cls)
@@ -299,12 +300,13 @@ def as_series(data: Data, names: Sequence[str], time: str | None = None,
         return data
     if isinstance(data, (str, os.PathLike)):
         return Series.read(data, names, time, series)
-    if hasattr(data, "keys"):
-        return Series.from_columns(data, names, time, series)
+    if hasattr(data, "keys"):  # a mapping, or what looks like one
+        columns: Any = data
+        return Series.from_columns(columns, names, time, series)
     if isinstance(data, list):
         return Series.from_tracks(data, names)
     if isinstance(data, tuple) and len(data) == 2:
-        return Series(*data, names=names)
+        return Series(data[0], data[1], names)
     raise TypeError(
         "data are a path, a Series, (times, values), a list of these, a "
         f"DataFrame, or arrays by name; not {type(data).__name__}")

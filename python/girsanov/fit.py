@@ -134,7 +134,7 @@ class Fit(Model):
             f"{r.ended}, {r.iterations} iterations, {r.seconds:.3g} s", "",
             f"{'parameter':16} {'estimate':>14} {'standard error':>14} "
             f"{'95 % interval':>29}"]
-        shown = set()
+        shown: set[int] = set()
         for p in self._specs():
             if not (p.weight or p.scale or (p.gp and p.rank == 2)):
                 shown.update(range(p.offset, p.offset + p.rows * p.columns))
@@ -218,8 +218,12 @@ class _Watch:
 def _interrupted(fit: Fit) -> KeyboardInterrupt:
     """With the state. Not a class of its own: only of the plain one Python
     dies in the way that tells a shell to stop as well."""
-    stop = KeyboardInterrupt(f"interrupted after {fit.record.iterations} "
-                             "iterations; its fit can be resumed")
+    r = fit.record
+    stop = KeyboardInterrupt(
+        f"interrupted after {r.iterations} iterations; its fit can be resumed"
+        if r.ended == "stopped" else
+        "interrupted after the last iteration; its fit is done, but may have "
+        "no standard errors")
     stop.fit = fit  # type: ignore[attr-defined]
     return stop
 
@@ -255,9 +259,10 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
     if isinstance(fix, Mapping):
         fit.set(fix)
     series, watch = fit.data(data), _Watch(fit, progress)
-    o, keep = lib.gsv_fit_options_default(), []
+    o, keep = lib.gsv_fit_options_default(), _lib.Keep()
     o.prior, o.priors = _priors(priors), len(priors or ())
     o.progress = type(o.progress)(watch.step)
+    o.stop = type(o.stop)(lambda _: watch.interrupted)
     with tempfile.TemporaryDirectory() as folder:
         _lib.fill(o, {**options, "fix": list(fix), "keep": [*fit._kept, *options.get("keep", ())],
                       "checkpoint": checkpoint,

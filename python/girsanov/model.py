@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
     from typing_extensions import Unpack
 
+    from .diagnose import Diagnosis, Residuals
     from .fit import Fit, Progress
 
 Params = dict[str, Union[float, np.ndarray]]
@@ -28,8 +29,6 @@ Params = dict[str, Union[float, np.ndarray]]
 #: Algorithm 1 as published: ``model.loglik(data, **girsanov.PAPER)``
 PAPER: Any = dict(joint=True, reference="brownian", form="ito", random="iid",
                   observe="conjugate")
-
-
 
 
 class Likelihood(Result):
@@ -311,7 +310,7 @@ class Model:
         >>> m.simulate(np.linspace(0, 1, 11), tracks=3, x0="normal").array.shape
         (3, 11, 1)
         """
-        o, keep = lib.gsv_simulate_options_default(), []
+        o, keep = lib.gsv_simulate_options_default(), _lib.Keep()
         start = _start(self, o, x0, tracks)
         if inputs is not None:
             series = as_series(inputs, self._given())
@@ -342,7 +341,7 @@ class Model:
         -0.499658
         """
         o = lib.gsv_options_default()
-        _lib.fill(o, {**options, "gradient": gradient}, "loglik", [])
+        _lib.fill(o, {**options, "gradient": gradient}, "loglik", _lib.Keep())
         r = _header.gsv_result()
         _lib.check(lib.gsv_loglik(self, self.data(data), o, r))
         found = self._likelihood(o, r)
@@ -407,7 +406,7 @@ class Model:
         """What the states were, at and between the observations. times: where
         to look; else at all rows and at so many times between them. draws:
         paths to keep. The options are those of ``loglik``."""
-        o, keep = lib.gsv_paths_options_default(), []
+        o, keep = lib.gsv_paths_options_default(), _lib.Keep()
         _lib.fill(o, {"times": times, "between": between, "draws": draws,
                       "quantiles": quantiles, **options}, "paths", keep)
         series, r = self.data(data), _header.gsv_smoothed()
@@ -424,7 +423,7 @@ class Model:
         times, or ahead=T: when. until: a time, or one for each track; later
         rows are held out, forecast and scored; against: other data whose rows
         come after these, likewise. inputs: covariates that go on."""
-        o, keep = lib.gsv_predict_options_default(), []
+        o, keep = lib.gsv_predict_options_default(), _lib.Keep()
         series = self.data(data)
         if against is not None:
             until = series.time[series.start[1:].astype(int) - 1]
@@ -443,6 +442,38 @@ class Model:
             found["quantile"] = found["quantile"].swapaxes(1, 2)
         return Prediction(names=found.pop("name"), labels=series.labels,
                           **found)
+
+    def residuals(self, data: Data,
+                  **options: Unpack[_header.PredictOptions]) -> Residuals:
+        """Where each row stands in its forecast from the rows before it, and
+        whether that contradicts the model. The options are draws, step,
+        points, seed and threads.
+
+        >>> m = Model("state x\\nparam s = 1 > 0\\ndx = -x*dt + s*dW")
+        >>> m.residuals(([0, 1, 2], [0, 0, 0])).pit[:, 0]
+        array([0.5, 0.5])
+        """
+        from .diagnose import residuals
+        return residuals(self, data, options)
+
+    def diagnose(self, data: Data, draws: int | None = None,
+                 **options: Unpack[_header.Options]) -> Diagnosis:
+        """Is the estimate right, gap by gap? Is the model, by its residuals
+        (from so many draws where they are not in closed form)? The options
+        are those of ``loglik``. ``print()`` says it in words.
+
+        >>> m = Model("state x\\nparam s = 1 > 0\\ndx = -x*dt + s*dW")
+        >>> m.diagnose(m.simulate(range(30))).flagged
+        0
+        """
+        from .diagnose import diagnose
+        series = self.data(data)
+        with warnings.catch_warnings():  # it says the same, and more
+            warnings.simplefilter("ignore", Caution)
+            found = self.loglik(series, **options)
+        same = {name: options.get(name) for name in ("points", "seed",
+                                                     "threads")}
+        return diagnose(self, series, found, {"draws": draws, **same})
 
     def fit(self, data: Data, *, fix: Any = (), priors: Any = None,
             progress: Callable[[Progress], Any] | None = None,
@@ -472,7 +503,7 @@ class Model:
                 **options: Unpack[_header.FitOptions]) -> np.ndarray:
         """The log-likelihood maximised over all other parameters, with one
         number held at each of the values in turn."""
-        o, keep = lib.gsv_fit_options_default(), []
+        o, keep = lib.gsv_fit_options_default(), _lib.Keep()
         _lib.fill(o, {**options, "fix": fix}, "profile", keep)
         held = np.ascontiguousarray(values, float).reshape(-1)
         best, copy = np.empty(len(held)), self.copy()

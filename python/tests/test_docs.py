@@ -17,15 +17,17 @@ from conftest import ROOT
 EXAMPLES = sorted((ROOT / "examples" / "python").glob("*.py"))
 
 
-@pytest.mark.parametrize("name", ["", ".data", ".model", ".fit", "._lib"])
+@pytest.mark.parametrize("name", ["", ".data", ".model", ".fit", ".diagnose",
+                                  "._lib"])
 def test_docstrings(name):
     failed, tried = doctest.testmod(importlib.import_module("girsanov" + name),
                                     optionflags=doctest.ELLIPSIS)
-    assert not failed and (tried or name in (".fit", "._lib"))
+    assert not failed and (tried or name in (".fit", ".diagnose", "._lib"))
 
 
 def test_the_tutorial(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
+    pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)
     path = ROOT / "docs" / "PYTHON.md"
     blocks = re.findall("^```python\n(.*?)^```", path.read_text(), re.S | re.M)

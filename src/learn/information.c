@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/error.h"
 #include "base/linalg.h"
 #include "sde/theta.h"
@@ -90,13 +91,29 @@ static int evidence_of(struct information *a, const double *theta,
     return status;
 }
 
+/* Before every estimate, for there may be hundreds. Signals come to one rank:
+ * so they agree on it. */
+static int go_on(struct information *a)
+{
+    const gsv_fit_options *o = a->l->o;
+    unsigned stop = a->stopped;
+    if (!a->asks || !o->stop) return 0;
+    if (!stop) stop = o->stop(o->user);
+    int status = comm_most(o->estimator.ranks, &stop);
+    a->stopped = stop;
+    return status ? status
+           : stop ? fail(GSV_NUMERICAL, "the caller stopped it")
+                  : 0;
+}
+
 static int gradient_at(struct information *a, const double *theta,
                        double *gradient)
 {
     const struct split *s = &a->l->split;
     uint32_t runs = a->rough ? ROUGH_RUNS : 1;
-    int status = 0;
+    int status = go_on(a);
     double value;
+    if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, &value, gradient);
     memset(gradient, 0, a->l->n * sizeof *gradient);
     for (uint32_t run = 0; !status && run < runs; run++) {
@@ -173,9 +190,10 @@ int information_value(struct information *a, const double *theta, double *value)
 {
     const struct split *s = &a->l->split;
     struct score score;
+    int status = go_on(a);
+    if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, value, NULL);
-    int status =
-        objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
+    status = objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
     *value = status ? NAN : score.mean * (double)score.gaps;
     return status;
 }

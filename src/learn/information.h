@@ -35,6 +35,7 @@ struct information {
     double *slope;             /* (n) dl/dtheta                  */
     double *ups, *downs;       /* (n) l one step up and down     */
     double *room;              /* (max(n, 64), n), (n)           */
+    bool asks, stopped;        /* whether the caller may stop it, and has */
     char *text;                /* what is wrong with it, in lines */
     size_t size;
     FILE *words; /* of text                        */

@@ -91,7 +91,15 @@ static int note_errors(const struct information *a, gsv_record *r)
 static int measure(struct information *a, const double *theta, gsv_record *r)
 {
     if (!a->n) return 0;
+    a->asks = true;
     int status = information_fill(a);
+    if (a->stopped) {
+        fputs("interrupted: there are no standard errors; a fit that starts "
+              "from this one has them\n",
+              a->words);
+        r->errors = GSV_ERRORS_NONE;
+        return 0;
+    }
     if (status == GSV_NUMERICAL) {
         fprintf(a->words,
                 "near the estimate the %s is not finite: there are no standard "

@@ -11,7 +11,8 @@ import signal
 import subprocess
 import time
 from html.parser import HTMLParser
-from pathlib import Path
+
+import pages
 
 OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
 
@@ -387,19 +388,6 @@ def blocks(path, kind):
         yield text.count("\n", 0, block.start()) + 2, block.group(1)
 
 
-def language__every_example_of_the_reference_parses(place):
-    page = place.root / "docs" / "LANGUAGE.md"
-    wrong, count = [], 0
-    for line, text in blocks(page, "sde"):
-        model = place.work / "m.sde"
-        model.write_text(text)
-        done = girsanov(place, "check", model)
-        count += 1
-        if done.returncode:
-            wrong.append(("%s:%d" % (page.name, line), done.stderr.decode()))
-    return gather(wrong) or ("" if count else "there are no examples")
-
-
 def language__what_is_not_supported_is_said(place):
     """Each line of the ```refused blocks, in a model of its own."""
     page = place.root / "docs" / "LANGUAGE.md"
@@ -544,15 +532,23 @@ def examples__models_parse(place):
 
 # --- The book ----------------------------------------------------------------
 
+def strings(path):
+    """The texts of a source, as they stand there, pieces put together."""
+    text = re.sub(r'"\s*\n\s*"', "", path.read_text())
+    return re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)
+
+
+def readable(word):
+    """With … where a number or a name is put in."""
+    word = re.sub(r"%[-+#0 .*\d]*[hlzjt]*[a-zA-Z]", "…",
+                  word.replace("\\n", " "))
+    return re.sub(r"\s+", " ", word)
+
+
 def literals(place):
-    """The texts in the sources, with … where a number or a name is put in."""
     for folder in "src", "cli":
         for path in sorted((place.root / folder).rglob("*.[ch]")):
-            text = re.sub(r'"\s*\n\s*"', "", path.read_text())
-            for word in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text):
-                word = re.sub(r"%[-+#0 .*\d]*[hlzjt]*[a-zA-Z]", "…",
-                              word.replace("\\n", " "))
-                yield re.sub(r"\s+", " ", word)
+            yield from map(readable, strings(path))
 
 
 def troubleshooting__quotes_messages_of_the_sources(place):
@@ -562,6 +558,27 @@ def troubleshooting__quotes_messages_of_the_sources(place):
     wrong = [(q, "is said nowhere in src/ and cli/") for q in quoted
              if not any(q in text for text in said)]
     return gather(wrong) or ("" if len(quoted) > 30 else "it has few messages")
+
+
+def warnings_of_the_sources(place):
+    """All that can stand behind 'warning:', as the sources have it: of the
+    command by this word, of fits by the end of their line."""
+    for folder, mark in ("cli", r"^warning: (?!%\.)"), ("src", r".{30}\\n$"):
+        for path in sorted((place.root / folder).rglob("*.c")):
+            if path.name == "describe.c":  # lines, but of 'check'
+                continue
+            for word in strings(path):
+                if re.search(mark, word):
+                    yield readable(word)
+
+
+def troubleshooting__has_every_warning(place):
+    page = (place.root / "docs" / "TROUBLESHOOTING.md").read_text()
+    quoted = re.findall(r"^### `(.*)`$", page, re.M)
+    said = list(warnings_of_the_sources(place))
+    wrong = [(text, "is not in TROUBLESHOOTING.md") for text in said
+             if not any(q in text for q in quoted)]
+    return gather(wrong) or ("" if len(said) > 20 else "few warnings found")
 
 
 def anchor(heading):
@@ -586,28 +603,40 @@ def docs__links_lead_somewhere(place):
     return gather(wrong)
 
 
-def docs__commands_have_options_that_exist(place):
-    """Those in blocks that are not run: sh, indented, on several machines."""
-    known = {verb: girsanov(place, verb, "--help").stdout.decode()
-             for verb in verbs(place)}
-    wrong, count = [], 0
-    for page in sorted((place.root / "docs").glob("*.md")):
-        for line in re.findall(r"^ *(?:mpirun \S+ \d+ )?(girsanov \w+ .*)$",
-                               page.read_text(), re.M):
-            words = line.partition("#")[0].split()
-            count += 1
-            wrong += [(page.name, "%s: there is no option %s" % (line, w))
-                      for w in words if w.startswith("--") and words[1] in known
-                      and w.partition("=")[0] not in known[words[1]]]
-    return gather(wrong) or ("" if count > 10 else "there are few commands")
+# Each of them is a mistake, by what is said of it.
+UNTESTED = {
+    "```\ngirsanov fit m.sde d.csv -o m.fit\n```\n": "no test runs",
+    "```text\nmake demo\n```\n": "no test runs",
+    "\n    girsanov check m.sde\n": "no test runs",
+    "```sh shown\ngirsanov fit m.sde d.csv --otput m.fit\n```\n":
+        "no option --otput",
+    "```sh shown\nmpirun -n 2 girsanov fti m.sde\n```\n": "no verb 'fti'",
+    "```sh shown\nsudo make instal\n```\n": "no target 'instal'",
+    "```sh shown\nexperiments/nowhere/run\n```\n": "no program",
+    "```python shown\nprint(1\n```\n": "was never closed",
+    "```python\nraise ValueError('raised')\n```\n": "raised",
+    "```sh\ngirsanov check nothing.sde\n```\n": "cannot open the model",
+    "```sde\nstate x\n```\n": "block.sde",
+    "```shell\ntrue\n```\n": "are not known",
+    "```console\n$ echo a\nb\n```\n": "+ a",
+    "```c\nint nowhere;\n```\n": "no file of examples/",
+    "The command `girsanov fti x` is wrong.\n": "no verb 'fti'",
+    "The option `--otput FILE` is wrong.\n": "no verb has it",
+}
 
 
-def api__page_has_the_example_that_is_compiled(place):
-    code = (place.root / "examples" / "learn.c").read_text()
-    shown = "".join(text for _, text in
-                    blocks(place.root / "docs" / "API.md", "c"))
-    return "" if shown == code.partition("\n")[2] else \
-        "the code of docs/API.md is not that of examples/learn.c"
+def pages__what_no_test_runs_is_an_error(place):
+    page, wrong = place.work / "PAGE.md", []
+    runner = pages.Run(page, place)
+    for text, message in UNTESTED.items():
+        page.write_text(text)
+        said = pages.look(runner, page)
+        if message not in said and not ("raise" in text and
+                                        not runner.python):
+            wrong.append((repr(text), "gives %r" % said))
+    page.write_text("```sh shown\ngirsanov fit m.sde d.csv -o m.fit | head\n"
+                    "```\n\n    f(x) = a x\n")
+    return gather(wrong + [("a good page", pages.look(runner, page))])
 
 
 def docs__contents_have_every_page(place):

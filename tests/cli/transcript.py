@@ -122,6 +122,14 @@ def difference(step, slack=1e-5):
     return "\n".join(lines)
 
 
+def run(steps, place, slack=1e-5):
+    """The differences, as one text; empty where there are none."""
+    for step in steps:
+        run_step(step, place.work, place.environment)
+    return "\n".join(difference(s, slack) for s in steps
+                     if not agrees(s, slack))
+
+
 def render(head, steps, mask=masked):
     lines = list(head)
     for step in steps:
