@@ -319,7 +319,7 @@ static double power_mean(double k, double y, double mean, double a, double b)
 static void likelihood__over_functions_has_a_closed_form(void **state)
 {
     (void)state;
-    enum { N = 2000 };
+    enum { N = 2000 / SLOWER };
     const double c[2] = {0.7, -1.1}, until = GAP * (ROWS - 1) + 1e-9;
     gsv_series *s = regression_data(c, 3), *ahead = gap_ahead(s);
     gsv_model *m = regression(), *drawn = regression();

@@ -236,7 +236,7 @@ def test_other_threads_run_meanwhile(tmp_path):
     would for ever, if that thread had to wait for the library."""
     os.mkfifo(tmp_path / "pipe")
     done = subprocess.run([sys.executable, "-c", GIL, tmp_path / "pipe"],
-                          stdout=subprocess.PIPE, timeout=60, check=True)
+                          stdout=subprocess.PIPE, timeout=600, check=True)
     assert done.stdout.strip() == b"1"
 
 

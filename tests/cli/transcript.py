@@ -65,7 +65,7 @@ def run_step(step, directory, environment):
     done = subprocess.run(["sh", "-c", step.command], cwd=directory,
                           env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60, check=False)
+                          timeout=600, check=False)
     out, err = done.stdout.decode(), done.stderr.decode()
     piped = "|" in step.command
     if "--json" in step.command and out and not piped:
