@@ -49,7 +49,8 @@ held=$(echo "$summary" | sed -n 's/^held out *//p')
 # Fresh data, under what was learned and under the truth.
 "$girsanov" simulate $truth --tracks 16 --times 0:10:200 --x0 normal --seed 2 \
     -o "$out/test.csv" --quiet
-per_gap=$("$girsanov" compare "$fit" $truth "$out/test.csv" --quiet |
+per_gap=$("$girsanov" compare "$fit" $truth "$out/test.csv" --quiet \
+    --paths 8 --steps 64 |
     awk -v fit="$fit" 'NR > 1 { p[$1 == fit] = $3 } END { print p[1], p[0] }')
 ours=${per_gap% *} best=${per_gap#* }
 

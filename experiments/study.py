@@ -71,14 +71,16 @@ class Study:
     def run(self, verb, *words, check=True, memory=False):
         """What a verb prints, and what it cost; None where it failed and
         check is false."""
-        with tempfile.TemporaryFile() as out:
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             process = subprocess.Popen(
                 [GIRSANOV, verb, *map(str, words), "-q"], stdout=out,
-                stderr=None if check else subprocess.DEVNULL)
+                stderr=said)
             process.returncode, cost = wait(process.pid, memory)
             if process.returncode and check:
-                sys.exit("girsanov %s ended with code %d" % (
-                    " ".join(map(str, (verb, *words))), process.returncode))
+                said.seek(0)
+                sys.exit("%sgirsanov %s ended with code %d" % (
+                    said.read().decode(), " ".join(map(str, (verb, *words))),
+                    process.returncode))
             out.seek(0)
             text = None if process.returncode else out.read().decode()
         return text, cost
