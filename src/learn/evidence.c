@@ -146,8 +146,10 @@ int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
                            .place = NEW(size_t, n),
                            .theta = NEW(double, n),
                            .gradient = NEW(double, n),
+                           .best = -INFINITY,
+                           .good = NEW(double, n),
                            .kept = NEW(double, n)};
-    if (!e->place || !e->theta || !e->gradient || !e->kept)
+    if (!e->place || !e->theta || !e->gradient || !e->good || !e->kept)
         return GSV_NO_MEMORY;
     memcpy(e->theta, theta, n * sizeof *theta);
     gsv_theta_set(l->m, theta);
@@ -174,6 +176,7 @@ void evidence_free(struct evidence *e)
     mem_free(e->place);
     mem_free(e->theta);
     mem_free(e->gradient);
+    mem_free(e->good);
     mem_free(e->kept);
     *e = (struct evidence){0};
 }

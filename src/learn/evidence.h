@@ -57,6 +57,7 @@ struct evidence {
     double loglik, phi, value; /* at theta: log-likelihood, less
                                   |m|^2 / 2, E                         */
     bool looked;               /* whether they are those of m          */
+    double best, *good;        /* the largest E so far; (n) its theta  */
     double limit;              /* of doubt; 0: none yet                     */
 };
 

@@ -216,12 +216,28 @@ static int step(struct evidence *e, double gain, bool *moved)
     return 0;
 }
 
+/* The functions of the best E: what others were led to, under kernels that are
+ * no good, may be at the edge of what is not refused, and beyond it under any
+ * other kernel. */
+static int look_from_good(struct evidence *e)
+{
+    for (size_t k = 0; k < e->count; k++) {
+        struct function *f = &e->f[k];
+        function_get(f, e->good, f->w);
+        function_put(f, e->theta);
+        gp_root_whiten(&f->root, f->w, f->m, f->data.q.room);
+    }
+    return look(e);
+}
+
 int evidence_mean(struct evidence *e)
 {
     bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
     double gain = 0.0, worth = still ? WORTH : WORTH_MOVING;
     bool moved = true, follows = !still && !e->all.guide;
     int status = look(e);
+    if (status == GSV_NUMERICAL && e->best > -INFINITY)
+        status = look_from_good(e);
     for (int i = 0; !status && moved && i < STEPS; i++) {
         double last = i ? gain : INFINITY;
         status = aim(e, i, &gain);
@@ -240,5 +256,9 @@ int evidence_mean(struct evidence *e)
     e->value = e->phi + (gain <= LITTLE ? gain : 0.0);
     for (size_t k = 0; k < e->count; k++)
         e->value -= 0.5 * e->f[k].data.q.logdet;
+    if (!status && e->value > e->best) {
+        e->best = e->value;
+        memcpy(e->good, e->theta, e->l->n * sizeof *e->good);
+    }
     return status;
 }
