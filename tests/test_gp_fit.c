@@ -409,6 +409,37 @@ evidence__has_the_kernels_gradient_where_references_follow(void **state)
     }
 }
 
+/* Functions so wild that their likelihood is refused are no place to go on
+ * from: those of the best E are. */
+static void evidence__goes_on_from_what_was_good(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(MODELS[0]);
+    gsv_series *s = learn_well(m, 1, ROWS, 7);
+    gsv_fit_options o = gsv_fit_options_default();
+    struct learner l;
+    struct evidence e;
+    double first, again, x[16];
+    o.estimator.gradient = true;
+    o.estimator.reference = GSV_REFERENCE_LNA;
+    o.estimator.form = GSV_FORM_MIDPOINT;
+    o.estimator.paths = 16;
+    o.estimator.steps = 4;
+    learner_open(&l, m, s, &o);
+    assert_int_equal(evidence_init(&e, &l, &o.estimator, l.theta, 0.0), 0);
+    for (size_t i = 0; i < e.outer; i++)
+        x[i] = l.theta[e.place[i]];
+    assert_int_equal(evidence_at(&e, x, &first, NULL), 0);
+    for (size_t i = 0; i < e.f[0].G; i++)
+        e.theta[e.f[0].value + i] = i % 2 ? 1e3 : -1e3;
+    assert_int_equal(evidence_at(&e, x, &again, NULL), 0);
+    assert_near(again, first, 1e-3);
+    evidence_free(&e);
+    learner_close(&l);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 /* --- Ends ------------------------------------------------------------------
  */
 
@@ -577,6 +608,7 @@ int main(void)
             posterior__is_exact_for_all_kernels_outputs_and_inputs),
         cmocka_unit_test(evidence__has_its_gradient),
         cmocka_unit_test(evidence__has_its_gradient_under_a_bound),
+        cmocka_unit_test(evidence__goes_on_from_what_was_good),
         cmocka_unit_test(
             evidence__has_the_kernels_gradient_where_references_follow),
         cmocka_unit_test(fit__is_the_same_on_threads_and_from_a_file),
