@@ -225,8 +225,7 @@ static int refresh(struct function *f, const gsv_model *m, const double *theta)
         if (status) return status;
         f->made = true;
     }
-    function_get(f, theta, f->w);
-    gp_root_whiten(&f->root, f->w, f->m, f->data.q.room);
+    function_take(f, theta);
     return 0;
 }
 

@@ -54,11 +54,10 @@ struct evidence {
     size_t *place, outer; /* (outer) where E's own numbers are in theta */
     double *theta, *gradient, *kept; /* (n)                             */
     struct score score;
-    double loglik, phi, value; /* at theta: log-likelihood, less
-                                  |m|^2 / 2, E                         */
-    bool looked;               /* whether they are those of m          */
-    double best, *good;        /* the largest E so far; (n) its theta  */
-    double limit;              /* of doubt; 0: none yet                     */
+    double phi, value;  /* at theta: see evidence_mean.c; E       */
+    bool looked;        /* whether they are those of m          */
+    double best, *good; /* the largest E so far; (n) its theta  */
+    double limit;       /* of doubt; 0: none yet                     */
 };
 
 /* Under an estimator; from theta (n) on. Must stay where it is. The estimate of
@@ -78,6 +77,9 @@ int evidence_at(struct evidence *e, const double *x, double *value,
 /* Of a function's w in a theta. */
 void function_put(const struct function *f, double *theta);
 void function_get(const struct function *f, const double *theta, double *w);
+
+/* Its w from there, and m with R m as near to it as it comes. */
+void function_take(struct function *f, const double *theta);
 
 /* Moves w to where it is best for present kernels, whose roots are made: see
  * evidence_mean.c. */

@@ -36,6 +36,12 @@ void function_get(const struct function *f, const double *theta, double *w)
     if (f->F) memcpy(w + f->G, theta + f->weight, f->F * sizeof *w);
 }
 
+void function_take(struct function *f, const double *theta)
+{
+    function_get(f, theta, f->w);
+    gp_root_whiten(&f->root, f->w, f->m, f->data.q.room);
+}
+
 /* --- phi ------------------------------------------------------------------ */
 
 static double half_square(const struct evidence *e)
@@ -77,8 +83,7 @@ static int look(struct evidence *e)
     if (!status) status = check_doubt(e);
     if (status) return status;
     double gaps = (double)e->score.gaps;
-    e->loglik = e->score.mean * gaps;
-    e->phi = e->loglik - half_square(e);
+    e->phi = e->score.mean * gaps - half_square(e);
     e->looked = true;
     for (size_t i = 0; i < l->n; i++)
         e->gradient[i] *= gaps;
@@ -221,12 +226,8 @@ static int step(struct evidence *e, double gain, bool *moved)
  * other kernel. */
 static int look_from_good(struct evidence *e)
 {
-    for (size_t k = 0; k < e->count; k++) {
-        struct function *f = &e->f[k];
-        function_get(f, e->good, f->w);
-        function_put(f, e->theta);
-        gp_root_whiten(&f->root, f->w, f->m, f->data.q.room);
-    }
+    for (size_t k = 0; k < e->count; k++)
+        function_take(&e->f[k], e->good);
     return look(e);
 }
 

@@ -552,9 +552,14 @@ def literals(place):
             yield from map(readable, strings(path))
 
 
-def troubleshooting__quotes_messages_of_the_sources(place):
+def troubles(place):
+    """The messages that TROUBLESHOOTING.md has an entry for."""
     page = (place.root / "docs" / "TROUBLESHOOTING.md").read_text()
-    quoted = re.findall(r"^### `(.*)`$", page, re.M)
+    return re.findall(r"^### `(.*)`$", page, re.M)
+
+
+def troubleshooting__quotes_messages_of_the_sources(place):
+    quoted = troubles(place)
     said = list(literals(place))
     wrong = [(q, "is said nowhere in src/ and cli/") for q in quoted
              if not any(q in text for text in said)]
@@ -574,8 +579,7 @@ def warnings_of_the_sources(place):
 
 
 def troubleshooting__has_every_warning(place):
-    page = (place.root / "docs" / "TROUBLESHOOTING.md").read_text()
-    quoted = re.findall(r"^### `(.*)`$", page, re.M)
+    quoted = troubles(place)
     said = list(warnings_of_the_sources(place))
     wrong = [(text, "is not in TROUBLESHOOTING.md") for text in said
              if not any(q in text for q in quoted)]
