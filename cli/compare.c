@@ -58,9 +58,9 @@ static int check_states(const struct candidate *a, const struct candidate *b)
 /* What one model passes over another may read: a note is said once. */
 static int read_data(const struct args *a, struct candidate *c, bool first)
 {
-    c->data = gsv_series_read_named(a->data, a->time, a->series,
-                                    gsv_model_data_columns(c->model),
-                                    gsv_model_data_column(c->model));
+    c->data = gsv_series_read_shared(a->ranks, a->data, a->time, a->series,
+                                     gsv_model_data_columns(c->model),
+                                     gsv_model_data_column(c->model));
     if (!c->data) return complain_last();
     if (first || strcmp(c->data->note, c[-1].data->note)) say_note(a, c->data);
     return 0;

@@ -143,9 +143,9 @@ void say_note(const struct args *a, const gsv_series *s)
 
 gsv_series *open_data(const struct args *a, const gsv_model *m)
 {
-    gsv_series *s = gsv_series_read_named(a->data, a->time, a->series,
-                                          gsv_model_data_columns(m),
-                                          gsv_model_data_column(m));
+    gsv_series *s = gsv_series_read_shared(a->ranks, a->data, a->time,
+                                           a->series, gsv_model_data_columns(m),
+                                           gsv_model_data_column(m));
     if (!s && ends_with(a->data, ".sde") && !access(a->data, R_OK))
         complain(EXIT_INPUT, "%s is a model: data are wanted there", a->data);
     else if (!s) complain_last();

@@ -75,6 +75,7 @@ typedef struct gsv_series {
     char *source;  /* the file's name, or "data"                    */
     char *note;    /* what was passed over while reading, or ""     */
     bool borrowed; /* whether time and value are somebody else's    */
+    void *file;    /* that all of it is in, where ranks share one   */
 } gsv_series;
 
 /* Copies tracks of rows into a new series. value is (columns, rows); start has
@@ -102,6 +103,14 @@ gsv_series *gsv_series_read(const char *path, size_t columns,
 gsv_series *gsv_series_read_named(const char *path, const char *time,
                                   const char *series, size_t columns,
                                   const char *const *name);
+
+/* The same for ranks, all of which call it: the first one on every machine
+ * reads the file, and those on it share one copy, read-only, in a file without
+ * a name (in TMPDIR, or /var/tmp). The system keeps in memory what of it is in
+ * use: a rank's own gaps, for most of the time. */
+gsv_series *gsv_series_read_shared(gsv_ranks *ranks, const char *path,
+                                   const char *time, const char *series,
+                                   size_t columns, const char *const *name);
 
 /* Writes series,time,... as CSV with every digit; "-" is standard output. The
  * file appears whole or not at all. */

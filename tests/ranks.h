@@ -86,6 +86,13 @@ static void party_gather(void *self, const size_t *first, void *data)
     pthread_barrier_wait(&p->barrier);
 }
 
+/* Two ranks are on one machine. */
+static size_t party_host(void *self)
+{
+    const struct guest *g = self;
+    return g->rank - g->rank % 2;
+}
+
 static void party_close(void *self)
 {
     (void)self;
@@ -98,6 +105,7 @@ static void *guest_run(void *context)
                                         .send = party_send,
                                         .receive = party_receive,
                                         .gather = party_gather,
+                                        .host = party_host,
                                         .close = party_close};
     struct guest *g = context;
     gsv_ranks *r = NEW(gsv_ranks, 1);

@@ -215,6 +215,7 @@ class gsv_series(Structure):
         ('source', c_char_p),
         ('note', c_char_p),
         ('borrowed', c_bool),
+        ('file', c_void_p),
     ]
     enums: dict = {}
     shapes: dict = {
@@ -833,6 +834,8 @@ FUNCTIONS: dict[str, tuple] = {
         POINTER(gsv_series), [c_char_p, c_size_t, c_void_p]),
     'gsv_series_read_named': (
         POINTER(gsv_series), [c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_read_shared': (
+        POINTER(gsv_series), [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
     'gsv_series_write': (
         c_int, [POINTER(gsv_series), c_char_p]),
     'gsv_series_join': (

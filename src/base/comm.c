@@ -174,6 +174,14 @@ void comm_broadcast(gsv_ranks *r, size_t n, double *data)
     r->ops->broadcast(r->self, 0, n * sizeof *data, data);
 }
 
+void comm_hosts(gsv_ranks *r, size_t *host)
+{
+    host[r->rank] = r->ops->host(r->self);
+    for (size_t i = 0; i <= r->count; i++)
+        r->first[i] = i;
+    comm_gather(r, sizeof *host, host);
+}
+
 void comm_collect(gsv_ranks *r, size_t size, void *data)
 {
     for (size_t i = 1; i < r->count; i++) {

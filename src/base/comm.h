@@ -25,6 +25,8 @@ struct comm_ops {
     void (*receive)(void *self, size_t from, size_t bytes, void *data);
     /* Bytes [first[r], first[r + 1]) of data are rank r's: now everybody's. */
     void (*gather)(void *self, const size_t *first, void *data);
+    /* The first rank on this one's machine. */
+    size_t (*host)(void *self);
     void (*close)(void *self);
 };
 
@@ -59,6 +61,9 @@ void comm_receive(gsv_ranks *r, size_t from, size_t n, double *data);
 
 /* Rank 0's numbers to all. */
 void comm_broadcast(gsv_ranks *r, size_t n, double *data);
+
+/* Of every rank the first one on the same machine: host is (count). */
+void comm_hosts(gsv_ranks *r, size_t *host);
 
 /* Elements of so many bytes: r->first[i] up to r->first[i + 1] are rank i's,
  * and are now everybody's. */

@@ -73,6 +73,20 @@ static void gather(void *self, const size_t *first, void *data)
                    m->first + m->count, m->first, MPI_BYTE, MPI_COMM_WORLD);
 }
 
+static size_t host(void *self)
+{
+    MPI_Comm machine;
+    int rank;
+    (void)self;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
+                        MPI_INFO_NULL, &machine);
+    uint64_t first = (uint64_t)rank;
+    MPI_Bcast(&first, 1, MPI_UINT64_T, 0, machine);
+    MPI_Comm_free(&machine);
+    return (size_t)first;
+}
+
 static void close_mpi(void *self)
 {
     struct mpi *m = self;
@@ -80,8 +94,13 @@ static void close_mpi(void *self)
     free(m);
 }
 
-static const struct comm_ops OPS = {least,   broadcast, send,
-                                    receive, gather,    close_mpi};
+static const struct comm_ops OPS = {.least = least,
+                                    .broadcast = broadcast,
+                                    .send = send,
+                                    .receive = receive,
+                                    .gather = gather,
+                                    .host = host,
+                                    .close = close_mpi};
 
 /* Threads compute, but the one that asked for the ranks talks to them. A
  * program that has begun MPI by itself also ends it. */

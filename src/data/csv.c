@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/builder.h"
 #include "data/date.h"
 #include "data/number.h"
 #include "data/phrase.h"
 #include "data/record.h"
-#include "data/series.h"
 
 #define NONE WORDS_NONE
 
@@ -242,11 +242,12 @@ static int choose_named(struct csv *c, size_t columns, const char *const *name)
     return 0;
 }
 
-static int understand(struct csv *c, const char *time, const char *series,
-                      size_t columns, const char *const *name)
+static int understand(struct csv *c, const struct series_request *wanted)
 {
-    int status = find_parts(c, time, series);
-    if (!status) status = name ? choose_named(c, columns, name) : choose_all(c);
+    int status = find_parts(c, wanted->time, wanted->series);
+    if (!status)
+        status = wanted->name ? choose_named(c, wanted->columns, wanted->name)
+                              : choose_all(c);
     if (status) return status;
     c->value = NEW(double, c->builder.name.count);
     return c->value ? 0 : GSV_NO_MEMORY;
@@ -532,13 +533,13 @@ static int write_note(struct csv *c)
     return 0;
 }
 
-static int read_all(struct csv *c, const char *path, const char *time,
-                    const char *series, size_t columns, const char *const *name)
+static int read_all(struct csv *c, const struct series_request *wanted)
 {
-    int status = text_open(&c->text, path);
+    int status = text_open(&c->text, wanted->path);
     c->builder.source = c->text.source;
+    c->builder.in_file = wanted->in_file;
     if (!status) status = read_header(c);
-    if (!status) status = understand(c, time, series, columns, name);
+    if (!status) status = understand(c, wanted);
     if (!status) status = read_rows(c);
     if (!status && !c->builder.rows)
         status = fail(GSV_BAD_INPUT, "%s: there are no rows below the header",
@@ -547,13 +548,11 @@ static int read_all(struct csv *c, const char *path, const char *time,
     return status ? status : write_note(c);
 }
 
-gsv_series *csv_read(const char *path, const char *time, const char *series,
-                     size_t columns, const char *const *name)
+gsv_series *csv_read(const struct series_request *wanted)
 {
     struct csv c = {0};
     gsv_series *s = NULL;
-    if (!read_all(&c, path, time, series, columns, name))
-        s = builder_finish(&c.builder, c.note);
+    if (!read_all(&c, wanted)) s = builder_finish(&c.builder, c.note);
     builder_free(&c.builder);
     record_free(&c.record);
     words_free(&c.header);

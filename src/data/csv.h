@@ -4,10 +4,9 @@
 #ifndef DATA_CSV_H
 #define DATA_CSV_H
 
-#include "girsanov.h"
+#include "data/series.h"
 
-/* As gsv_series_read_named(), under number_begin(). */
-gsv_series *csv_read(const char *path, const char *time, const char *series,
-                     size_t columns, const char *const *name);
+/* Under number_begin(). */
+gsv_series *csv_read(const struct series_request *wanted);
 
 #endif

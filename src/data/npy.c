@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/builder.h"
 #include "data/file.h"
 #include "data/little.h"
 #include "data/phrase.h"
-#include "data/series.h"
 
 enum { LONGEST_HEADER = 1 << 16, MOST_AXES = 3 };
 
@@ -28,6 +28,7 @@ struct npy {
     bool fortran; /* first axis fastest                          */
     size_t axes, shape[MOST_AXES];
     unsigned char *raw;
+    struct paged room; /* that raw is in, if the builder is in a file */
     struct series_builder builder;
 };
 
@@ -244,6 +245,17 @@ static int check_shape(const struct npy *a, size_t columns,
     return 0;
 }
 
+static int make_room(struct npy *a, size_t bytes)
+{
+    if (a->builder.in_file) {
+        int status = paged_new(&a->room, bytes, NULL);
+        a->raw = a->room.data;
+        return status;
+    }
+    a->raw = mem_new(bytes, 1);
+    return a->raw ? 0 : GSV_NO_MEMORY;
+}
+
 static int read_array(struct npy *a)
 {
     assert(a->dtype);
@@ -259,9 +271,8 @@ static int read_array(struct npy *a)
                     "%s: the header tells of %zu bytes of numbers, but the "
                     "file has %zu; was it cut off?",
                     a->path, bytes, a->left);
-    a->raw = mem_new(bytes, 1);
-    if (!a->raw) return GSV_NO_MEMORY;
-    int status = take_bytes(a, a->raw, bytes);
+    int status = make_room(a, bytes);
+    if (!status) status = take_bytes(a, a->raw, bytes);
     if (!status && a->swapped) swap_bytes(a->raw, bytes, a->dtype->size);
     return status;
 }
@@ -309,16 +320,24 @@ static int read_all(struct npy *a, size_t columns, const char *const *name)
     return status ? status : add_tracks(a);
 }
 
-gsv_series *npy_read(const char *path, size_t columns, const char *const *name)
+gsv_series *npy_read(const struct series_request *wanted)
 {
-    struct npy a = {.path = path,
-                    .builder = {.source = path,
-                                .remedy = "times must increase within a "
-                                          "track"}};
+    struct npy a = {.path = wanted->path,
+                    .builder = {.source = wanted->path,
+                                .remedy = "times must increase within a track",
+                                .in_file = wanted->in_file}};
     gsv_series *s = NULL;
-    if (!read_all(&a, columns, name)) s = builder_finish(&a.builder, "");
+    if (wanted->time || wanted->series)
+        return fail_null(GSV_BAD_INPUT,
+                         "%s: there are no names in a .npy file, so no column "
+                         "of time or series can be named; the first is the "
+                         "time",
+                         wanted->path);
+    if (!read_all(&a, wanted->columns, wanted->name))
+        s = builder_finish(&a.builder, "");
     builder_free(&a.builder);
-    mem_free(a.raw);
+    if (!a.room.data) mem_free(a.raw);
+    paged_free(&a.room);
     mem_free(a.header);
     if (a.file) fclose(a.file);
     return s;

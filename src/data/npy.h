@@ -3,9 +3,9 @@
 #ifndef DATA_NPY_H
 #define DATA_NPY_H
 
-#include "girsanov.h"
+#include "data/series.h"
 
-/* As gsv_series_read(), under number_begin(). */
-gsv_series *npy_read(const char *path, size_t columns, const char *const *name);
+/* Under number_begin(). Columns of time and series cannot be named. */
+gsv_series *npy_read(const struct series_request *wanted);
 
 #endif

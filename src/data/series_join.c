@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/series.h"
+#include "data/builder.h"
 #include "data/series_join.h"
 
 /* a's column of each of b's, or SIZE_MAX; and a's track in b. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/series.h"
 #include "learn/gibbs.h"
 #include "sde/fit_record.h"
 
@@ -41,6 +42,7 @@ static void note_ranges(const struct learner *l, gsv_record *r)
             for (size_t i = 0; i < s->rows; i++) {
                 r->lowest[c] = fmin(r->lowest[c], v[i]);
                 r->highest[c] = fmax(r->highest[c], v[i]);
+                series_passed(s, i);
             }
         }
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/series.h"
 #include "learn/learner.h"
 
 static uint64_t hash(uint64_t h, size_t bytes, const void *data)
@@ -17,11 +18,20 @@ static uint64_t hash(uint64_t h, size_t bytes, const void *data)
     return h;
 }
 
+static uint64_t hash_rows(const gsv_series *s, uint64_t h, const double *column)
+{
+    for (size_t i = 0; i < s->rows; i++) {
+        h = hash(h, sizeof *column, &column[i]);
+        series_passed(s, i);
+    }
+    return h;
+}
+
 static uint64_t hash_data(const gsv_series *s)
 {
-    uint64_t h = 1469598103934665603u;
-    h = hash(h, s->rows * sizeof *s->time, s->time);
-    h = hash(h, s->rows * s->columns * sizeof *s->value, s->value);
+    uint64_t h = hash_rows(s, 1469598103934665603u, s->time);
+    for (size_t c = 0; c < s->columns; c++)
+        h = hash_rows(s, h, s->value + c * s->rows);
     return hash(h, (s->tracks + 1) * sizeof *s->start, s->start);
 }
 

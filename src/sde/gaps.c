@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/series.h"
 
 static int find_column(struct gaps *g, const char *name, size_t i)
 {
@@ -208,6 +209,7 @@ static int find_in_track(struct gaps *g, size_t track, bool *missing)
     struct gap gap = {.track = track, .from = NO_ROW};
     for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
         bool is;
+        series_passed(s, row);
         if (complete(g, track, row, &is)) return GSV_BAD_INPUT;
         if (!is) *missing = true;
         if (!is) continue;

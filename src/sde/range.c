@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/series.h"
 #include "sde/estimate.h"
 #include "sde/names.h"
 
@@ -153,8 +154,10 @@ int domain_check(const struct estimate *e)
     for (size_t i = 0; !status && i < e->gaps.count; i += GAPS) {
         size_t left = e->gaps.count - i, n = left < GAPS ? left : GAPS;
         struct gap gap[GAPS];
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = 0; k < n; k++) {
             gap[k] = gaps_at(&e->gaps, i + k);
+            series_passed(e->gaps.series, i + k);
+        }
         status = look_at(&l, gap, n);
     }
     look_free(&l);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "data/series.h"
 #include "lang/law.h"
 #include "sde/gaps.h"
 
@@ -69,11 +70,14 @@ static int check_row(const struct gaps *g, const struct obs_spec *o,
 int values_check(const struct gaps *g)
 {
     const gsv_series *s = g->series;
+    if (!g->spec->observations) return 0;
     for (size_t r = 0; r < s->tracks; r++)
-        for (size_t row = s->start[r]; row < s->start[r + 1]; row++)
+        for (size_t row = s->start[r]; row < s->start[r + 1]; row++) {
+            series_passed(s, row);
             for (size_t i = 0; i < g->spec->observations; i++) {
                 int status = check_row(g, &g->spec->obs[i], r, row);
                 if (status) return status;
             }
+        }
     return 0;
 }

@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct number_locale locale;
     if (number_begin(&locale)) return 0;
     gsv_series_free(
-        npy_read(path, data[0] & 1 ? 2 : 0, data[0] & 1 ? NAME : NULL));
+        npy_read(&(struct series_request){.path = path,
+                                          .columns = data[0] & 1 ? 2 : 0,
+                                          .name = data[0] & 1 ? NAME : NULL}));
     number_end(&locale);
     return 0;
 }
