@@ -3,6 +3,7 @@
  * head gives, then the texts one behind the other. */
 #include "data/series_file.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -172,6 +173,7 @@ static gsv_series *open_ticket(const struct ticket *t)
 static void hand_out(const gsv_ranks *r, const size_t *host,
                      const gsv_series *s)
 {
+    assert(s);
     const struct series_file *f = s->file;
     const struct ticket ticket = {getpid(), f->file};
     for (size_t i = 0; i < r->count; i++)
@@ -205,6 +207,7 @@ static int share(gsv_ranks *r, const struct series_request *wanted,
     /* From here on everybody has it, and it needs no open file. */
     status = comm_same(r, *s ? 0 : (int)gsv_last_status());
     if (status) return status;
+    assert(*s);
     struct series_file *f = (*s)->file;
     if (f->file >= 0) close(f->file);
     f->file = -1;
