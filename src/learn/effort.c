@@ -94,8 +94,7 @@ static int look(struct learner *l, const double *theta, size_t M,
     o.paths = PROBE_PATHS;
     o.steps = M;
     o.gradient = false;
-    int status = objective_init(&at, l->m, l->s, &o, n);
-    objective_watch(&at);
+    int status = objective_init_watched(&at, l->m, l->s, &o, n);
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};

@@ -81,12 +81,9 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
                   size_t groups, const size_t *group, struct sums *sums)
 {
     struct objective at;
-    struct score score;
     gsv_result r = {0};
     int status = objective_init(&at, l->m, l->s, o, groups);
-    if (!status)
-        status = objective_at(&at, theta, 0, groups, group, &score, NULL);
-    if (!status) status = objective_sums(&at, &r);
+    if (!status) status = objective_sums(&at, theta, groups, group, &r);
     if (!status) {
         *sums = (struct sums){.loglik = r.loglik,
                               .variance = r.error * r.error,

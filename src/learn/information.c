@@ -452,7 +452,9 @@ static int prepare(struct information *a, const double *theta)
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
     if (a->by_evidence) return 0;
-    int status = objective_init(&a->all, l->m, l->s, &o, l->split.trains);
+    bool sandwich = l->o->errors == GSV_ERRORS_SANDWICH;
+    int status = (sandwich ? objective_init_watched : objective_init)(
+        &a->all, l->m, l->s, &o, l->split.trains);
     return status ? status : look_for_jumps(a, &o);
 }
 

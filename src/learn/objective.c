@@ -4,22 +4,38 @@
 #include <math.h>
 #include <string.h>
 
-int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
-                   const gsv_options *options, size_t most)
+static int begin(struct objective *o, gsv_model *m, const gsv_series *s,
+                 const gsv_options *options, size_t most, bool watched)
 {
+    size_t n = m->spec->parameters;
     *o = (struct objective){.model = m,
                             .options = *options,
                             .n = gsv_theta_size(m),
-                            .value_bar = NEW(double, m->spec->parameters)};
-    if (!o->value_bar) return GSV_NO_MEMORY;
+                            .value_bar = NEW(double, n),
+                            .part_bar = NEW(double, n)};
+    if (!o->value_bar || !o->part_bar) return GSV_NO_MEMORY;
     o->observed = spec_is_latent(m->spec);
     if (o->observed) return observer_init(&o->observer, m, s, &o->options);
+    if (!watched) most = estimate_window(options, most);
     int status = estimate_init(&o->estimate, m, s, &o->options, most);
-    /* Nobody asks for it, and the midpoint's gradient does not use it. */
-    o->estimate.halved = !options->gradient;
-    /* An iteration needs their sum, and who looks at them says so. */
-    o->estimate.known = false;
+    /* Where nobody asks for it; the midpoint's gradient does not use it. */
+    o->estimate.halved = watched || !options->gradient;
+    /* An iteration needs their sum alone. */
+    o->estimate.known = watched;
     return status;
+}
+
+int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
+                   const gsv_options *options, size_t most)
+{
+    return begin(o, m, s, options, most, false);
+}
+
+int objective_init_watched(struct objective *o, gsv_model *m,
+                           const gsv_series *s, const gsv_options *options,
+                           size_t most)
+{
+    return begin(o, m, s, options, most, true);
 }
 
 bool objective_matches(enum gsv_objective objective)
@@ -64,6 +80,7 @@ void objective_free(struct objective *o)
     else if (o->model && o->observed) observer_free(&o->observer);
     else if (o->model) estimate_free(&o->estimate);
     mem_free(o->value_bar);
+    mem_free(o->part_bar);
     mem_free(o->guide);
     *o = (struct objective){0};
 }
@@ -78,19 +95,18 @@ int objective_guide(struct objective *o)
 }
 
 /* Groups are gaps, or with joint tracks; their spread gives the error. */
-static struct score score_of(const struct estimate *e)
+static struct score score_of(const struct moments *m, size_t count)
 {
-    double n = (double)e->groups, gaps = (double)e->gaps.count;
-    double squares = e->all.squares * n / (n - 1.0);
-    return (struct score){.mean = e->all.sum / gaps,
+    double n = (double)m->groups, gaps = (double)count;
+    double squares = m->squares * n / (n - 1.0);
+    return (struct score){.mean = m->sum / gaps,
                           .error = n > 1.0 ? sqrt(squares) / gaps : NAN,
-                          .gaps = e->gaps.count};
+                          .gaps = count};
 }
 
 size_t objective_gaps(const struct objective *o)
 {
-    return o->observed ? stops_rows(observer_stops(&o->observer))
-                       : o->estimate.gaps.count;
+    return o->observed ? stops_rows(observer_stops(&o->observer)) : o->gaps;
 }
 
 bool objective_is_rough(const struct objective *o)
@@ -98,26 +114,10 @@ bool objective_is_rough(const struct objective *o)
     return o->observed && observer_is_rough(&o->observer);
 }
 
-void objective_watch(struct objective *o)
-{
-    if (!o->observed && !o->integrated)
-        o->estimate.halved = o->estimate.known = true;
-}
-
 double objective_doubt(const struct objective *o)
 {
     if (o->observed || o->integrated) return 0.0;
     return estimate_doubt(&o->estimate);
-}
-
-int objective_sums(struct objective *o, gsv_result *r)
-{
-    if (o->observed) return observer_fill(&o->observer, r);
-    int status = estimate_sum(&o->estimate, r);
-    r->gaps = o->estimate.gaps.count;
-    r->paths = o->estimate.K;
-    r->steps = o->estimate.longest;
-    return status;
 }
 
 /* Of rows: what each adds, given those before it, with the stops between. */
@@ -195,26 +195,55 @@ static int integrator_at(struct objective *o, const double *theta,
     return 0;
 }
 
+struct summing {
+    struct objective *o;
+    struct moments all;
+    bool gradient;
+};
+
+static int add_window(void *user, struct estimate *e, size_t first)
+{
+    struct summing *s = user;
+    struct objective *o = s->o;
+    if (first) moments_merge(&s->all, &e->all);
+    else s->all = e->all;
+    o->gaps += e->gaps.count;
+    if (!s->gradient) return 0;
+    int status = estimate_gradient(e, first ? o->part_bar : o->value_bar);
+    for (size_t i = 0; first && i < o->model->spec->parameters; i++)
+        o->value_bar[i] += o->part_bar[i];
+    return status;
+}
+
 int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar)
 {
-    struct estimate *e = &o->estimate;
+    struct summing s = {.o = o, .gradient = theta_bar};
     if (o->observed) return observer_at(o, theta, iteration, score, theta_bar);
     if (o->integrated)
         return integrator_at(o, theta, iteration, groups, group, score,
                              theta_bar);
-    int status = group ? estimate_choose(e, groups, group) : 0;
-    if (status) return status;
     gsv_theta_set(o->model, theta);
-    estimate_prepare(e, o->guide);
-    status = estimate_run(e, iteration);
-    if (!status) status = estimate_check(e);
+    estimate_prepare(&o->estimate, o->guide);
+    o->gaps = 0;
+    int status = estimate_windows(&o->estimate, iteration, groups, group,
+                                  add_window, &s);
     if (status) return status;
-    *score = score_of(e);
-    if (!theta_bar) return 0;
-    status = estimate_gradient(e, o->value_bar);
-    if (status) return status;
-    bring_back(o, score->gaps, theta_bar);
+    *score = score_of(&s.all, o->gaps);
+    if (theta_bar) bring_back(o, score->gaps, theta_bar);
     return 0;
+}
+
+int objective_sums(struct objective *o, const double *theta, size_t groups,
+                   const size_t *group, gsv_result *r)
+{
+    struct score score;
+    if (o->observed) {
+        int status = observer_at(o, theta, 0, &score, NULL);
+        return status ? status : observer_fill(&o->observer, r);
+    }
+    gsv_theta_set(o->model, theta);
+    estimate_prepare(&o->estimate, o->guide);
+    return estimate_sum(&o->estimate, 0, groups, group, r);
 }

@@ -18,6 +18,8 @@ struct objective {
     bool integrated; /* by simulated paths instead */
     struct integrator integrator;
     double *value_bar; /* (values) */
+    double *part_bar;  /* (values) of a window */
+    size_t gaps;       /* of the last run      */
     double *guide;     /* (values) that references stay those of, or NULL */
     size_t n;          /* of theta */
 };
@@ -32,6 +34,12 @@ struct score {
  * borrowed. Must stay where it is: the estimate points into it. */
 int objective_init(struct objective *o, gsv_model *m, const gsv_series *s,
                    const gsv_options *options, size_t most);
+
+/* The same for who looks at single groups after a run: all ranks are told about
+ * every one, and what steps twice as long make of it. */
+int objective_init_watched(struct objective *o, gsv_model *m,
+                           const gsv_series *s, const gsv_options *options,
+                           size_t most);
 
 /* Whether an objective is a regression: see match.c. */
 bool objective_matches(enum gsv_objective objective);
@@ -49,24 +57,23 @@ void objective_free(struct objective *o);
 /* From here on references stay those of the model's values as they are now. */
 int objective_guide(struct objective *o);
 
-/* The gaps or stops; after objective_at() whether the value jumps, see
- * observer_is_rough(), and all sums of a result that is zero; its gaps, which
- * the first rank has, are yours. */
+/* After objective_at(): the gaps or rows, and whether the value jumps, see
+ * observer_is_rough(); of one that is watched by how much the mean of a gap may
+ * be off, in nats. */
 size_t objective_gaps(const struct objective *o);
 bool objective_is_rough(const struct objective *o);
-
-/* Has every run tell all ranks about every gap, and what steps twice as long
- * make of it, for objective_doubt(): by how much the mean
- * of a gap may be off, in nats. */
-void objective_watch(struct objective *o);
 double objective_doubt(const struct objective *o);
-int objective_sums(struct objective *o, gsv_result *r);
 
-/* At theta, over the chosen groups (NULL: as they are). theta_bar, the gradient
+/* At theta, over the chosen groups (NULL: all). theta_bar, the gradient
  * of the mean, may be NULL. Fails with GSV_NUMERICAL where something is not
  * finite. */
 int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar);
+
+/* The same to all sums of a result that is zero; its gaps, which the first rank
+ * has, are yours. */
+int objective_sums(struct objective *o, const double *theta, size_t groups,
+                   const size_t *group, gsv_result *r);
 
 #endif

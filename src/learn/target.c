@@ -63,8 +63,8 @@ int target_init(struct target *t, struct learner *l, const gsv_options *o)
     t->options.gradient = t->options.richardson = t->options.delta = false;
     if (is_small(l, o)) t->options.threads = 1;
     int status = prior_init(&t->prior, l);
-    if (!status) status = objective_init(&t->all, l->m, l->s, &t->options, 0);
-    objective_watch(&t->all);
+    if (!status)
+        status = objective_init_watched(&t->all, l->m, l->s, &t->options, 0);
     if (status) return status;
     if (t->all.observed) return take_tracks(t);
     t->all.estimate.halved = false;

@@ -185,37 +185,76 @@ static void tell_sums(gsv_ranks *ranks, gsv_result *r)
     r->groups = 0;
 }
 
-int estimate_sum(struct estimate *e, gsv_result *r)
-{
-    gsv_ranks *ranks = e->options->ranks;
-    size_t first, end;
-    groups_own(e, &first, &end);
-    r->groups = e->groups;
-    r->gap = NEW(gsv_gap, e->groups);
-    for (size_t g = first; r->gap && g < end; g++) {
-        gsv_gap *gap = &r->gap[g];
-        *gap = estimate_group(e, g);
-        gap->flags = flags_of(gap, e->K, e->finding[g].energy);
-    }
-    int status = r->gap ? estimate_collect(e, r->gap) : GSV_NO_MEMORY;
-    if (status) return status;
-    if (!gsv_ranks_rank(ranks)) add_up(e, r);
-    tell_sums(ranks, r);
-    return 0;
-}
-
 static void count_work(const struct estimate *e, gsv_result *r)
 {
     for (size_t i = 0; i < e->gaps.count; i++)
         r->drift_evaluations +=
             (uint64_t)walk_columns(e, gap_steps(e, i)) * e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
+    r->gaps += e->gaps.count;
+}
+
+struct filling {
+    gsv_result *r;
+    double *gradient; /* (values) of a window */
+};
+
+static int add_gradient(struct filling *f, struct estimate *e, size_t first)
+{
+    gsv_result *r = f->r;
+    if (!r->gradient) return 0;
+    int status = estimate_gradient(e, first ? f->gradient : r->gradient);
+    for (size_t i = 0; first && !status && i < r->values; i++)
+        r->gradient[i] += f->gradient[i];
+    return status;
+}
+
+/* Other ranks than the first keep no more than a window of their own. */
+static int take_window(void *user, struct estimate *e, size_t first)
+{
+    struct filling *f = user;
+    size_t own, end, rank = gsv_ranks_rank(e->options->ranks);
+    gsv_gap *to = f->r->gap + (rank ? 0 : first);
+    groups_own(e, &own, &end);
+    for (size_t g = own; g < end; g++) {
+        to[g] = estimate_group(e, g);
+        to[g].flags = flags_of(&to[g], e->K, e->finding[g].energy);
+    }
+    int status = estimate_collect(e, to);
+    if (status) return status;
+    count_work(e, f->r);
+    return add_gradient(f, e, first);
+}
+
+static void note_sizes(const struct estimate *e, gsv_result *r)
+{
     size_t point = program_bytes(e->unit, e->options->gradient);
     if (e->step) point += program_bytes(e->step, e->options->gradient) / 2;
     r->steps = e->longest;
     r->paths = e->K;
     r->memory =
         e->threads * (e->capacity * point + scratch_bytes(&e->scratch[0]));
+}
+
+int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
+                 const size_t *group, gsv_result *r)
+{
+    gsv_ranks *ranks = e->options->ranks;
+    if (!group) n = e->every_group;
+    size_t room = gsv_ranks_rank(ranks) && e->most < n ? e->most : n;
+    struct filling f = {.r = r};
+    r->groups = n;
+    r->gap = NEW(gsv_gap, room);
+    if (r->gradient && e->most < n) f.gradient = NEW(double, r->values);
+    int status = r->gap && (f.gradient || e->most >= n || !r->gradient)
+                     ? estimate_windows(e, iteration, n, group, take_window, &f)
+                     : GSV_NO_MEMORY;
+    mem_free(f.gradient);
+    if (status) return status;
+    if (!gsv_ranks_rank(ranks)) add_up(e, r);
+    tell_sums(ranks, r);
+    note_sizes(e, r);
+    return 0;
 }
 
 /* No path of a bridged model stayed where its noise is a noise: with its own
@@ -303,13 +342,6 @@ int estimate_gradient(struct estimate *e, double *gradient)
     return 0;
 }
 
-static int collect_gradient(struct estimate *e, gsv_result *r)
-{
-    if (!e->options->gradient) return 0;
-    r->gradient = NEW(double, r->values);
-    return r->gradient ? estimate_gradient(e, r->gradient) : GSV_NO_MEMORY;
-}
-
 int estimate_loglik(const gsv_model *m, const gsv_series *s,
                     const gsv_options *o, const double *guide,
                     gsv_result *result)
@@ -317,17 +349,16 @@ int estimate_loglik(const gsv_model *m, const gsv_series *s,
     double begin = clock_seconds();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};
-    int status = estimate_init(&e, m, s, o, 0);
+    int status = estimate_init(&e, m, s, o, estimate_window(o, 0));
+    if (!status && o->gradient) {
+        r.gradient = NEW(double, r.values);
+        if (!r.gradient) status = GSV_NO_MEMORY;
+    }
     if (!status) {
         estimate_prepare(&e, guide);
-        r.gaps = e.gaps.count;
         e.known = false;
-        status = estimate_run(&e, o->iteration);
+        status = estimate_sum(&e, o->iteration, 0, NULL, &r);
     }
-    if (!status) status = estimate_check(&e);
-    if (!status) status = estimate_sum(&e, &r);
-    if (!status) count_work(&e, &r);
-    if (!status) status = collect_gradient(&e, &r);
     r.seconds = clock_seconds() - begin;
     estimate_free(&e);
     if (status) gsv_result_free(&r);

@@ -36,6 +36,15 @@ void estimate_prepare(struct estimate *e, const double *guide);
 int estimate_run(struct estimate *e, uint32_t iteration);
 int estimate_tell(struct estimate *e);
 
+/* The same for as many groups as there are (group NULL: all),
+ * with the memory of those that it was made for, if that was a window: these
+ * follow each other, and after each of them somebody looks, who is told which
+ * of the n is its first. Fails where a group is not finite. */
+typedef int window_look(void *user, struct estimate *e, size_t first);
+size_t estimate_window(const gsv_options *o, size_t most);
+int estimate_windows(struct estimate *e, uint32_t iteration, size_t n,
+                     const size_t *group, window_look *look, void *user);
+
 /* What a rank has made of its own groups, (groups), to the first rank. */
 int estimate_collect(struct estimate *e, gsv_gap *gap);
 
@@ -50,9 +59,12 @@ gsv_gap estimate_group(const struct estimate *e, size_t group);
 /* How far off the mean of a gap may be, in nats: what is left of the steps, as
  * far as pairs of them were looked at, and what the log of a mean loses. */
 double estimate_doubt(const struct estimate *e);
-/* All of them, to the sums of a result that is zero, and on the first rank to
+
+/* Runs n groups (group NULL: all), window by window, to the sums of a result
+ * that is zero and to its gradient, if that is there; and on the first rank to
  * its groups. */
-int estimate_sum(struct estimate *e, gsv_result *r);
+int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
+                 const size_t *group, gsv_result *r);
 int estimate_check(struct estimate *e);
 int estimate_gradient(struct estimate *e, double *gradient);
 
