@@ -198,8 +198,9 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     struct learner *l = r->l;
     bool last = stage + 1 == l->stages && !learner_matches(l);
     int status = 0;
-    if (stage == 1 && l->now.round == 0.0 && !learner_is_late(l) && !l->chosen)
-        status = effort_by_score(l, l->theta, SHARE);
+    bool first = stage == 1 && l->now.round == 0.0;
+    if (first && learner_is_late(l)) status = l->failed;
+    else if (first && !l->chosen) status = effort_by_score(l, l->theta, SHARE);
     if (l->over) rest_here(l);
     else if (!status)
         status = objective_init(&r->all, l->m, l->s, &l->stage[stage],
