@@ -89,7 +89,7 @@ static const struct option OPTIONS[] = {
     {"--restarts", NULL, FIT, COUNT, AT(fit.restarts), "N",
      "from other starts; the best is kept (1)"},
     {"--time-limit", NULL, FIT, REAL, AT(fit.time_limit), "S",
-     "seconds after which it ends; --resume goes on (none)"},
+     "seconds of the search; as many for what follows (none)"},
     {"--fix", NULL, FIT, NAME, AT(fix), "NAME[=V]",
      "do not learn a parameter or an element; =V sets it; repeatable"},
     {"--errors", NULL, FIT, TEXT, AT(errors), "E",

@@ -526,7 +526,9 @@ typedef struct gsv_fit_options {
     double heldout;    /* share of gaps; negative: chosen              */
     double patience;   /* share of the iterations without a better
                         * held-out likelihood that ends it; 0: never   */
-    double time_limit; /* seconds of this run; 0: none */
+    double time_limit; /* seconds of this run's search, and of what comes
+                        * behind it: errors not ready then are left out;
+                        * 0: none                                      */
     size_t fixed;      /* parameters that stay: names, or elements     */
     const char *const *fix;
     size_t kept;             /* starts that stay as they are: not taken from */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The same bits on any number of ranks, and one end for all of them where one
  * fails. tests/mpi has the same with processes. */
+#include "base/clock.h"
 #include "base/spread.h"
 #include "exact.h"
 #include "ranks.h"
@@ -365,8 +366,10 @@ struct learned {
     gsv_fit_options options;
     size_t threads; /* 0: by the number of ranks                        */
     size_t stop_at; /* the last rank stops it after so many iterations  */
+    size_t late_at; /* its time is over at this look of the last rank   */
     int status[RANKS_MOST];
     enum gsv_ended ended[RANKS_MOST];
+    enum gsv_errors errors[RANKS_MOST];
     size_t iterations[RANKS_MOST];
     double value[RANKS_MOST][VALUES], loglik[RANKS_MOST];
 };
@@ -389,10 +392,13 @@ static void learn(gsv_ranks *r, void *user)
         o.progress = stop_here;
         o.user = &l->stop_at;
     }
+    if (rank + 1 == count) clock_leap_at(l->late_at, 1e6);
     l->status[rank] = gsv_fit(m, l->series, &o);
+    clock_leap_at(0, 0.0);
     if (!l->status[rank]) {
         const gsv_record *record = gsv_model_record(m);
         l->ended[rank] = record->ended;
+        l->errors[rank] = record->errors;
         l->iterations[rank] = record->iterations;
         l->loglik[rank] = record->loglik;
         memcpy(l->value[rank], gsv_model_value(m),
@@ -451,6 +457,31 @@ static void fit__ends_on_all_ranks_when_one_is_told_to(void **state)
         assert_int_equal(l.iterations[r], 5);
     }
     assert_same_fit(&l, 3, &l);
+    gsv_series_free(s);
+}
+
+/* In iterations, between them, in standard errors. */
+static void fit__ends_on_all_ranks_when_the_time_of_one_is_over(void **state)
+{
+    (void)state;
+    size_t late = 0, cut = 0, whole = 0;
+    gsv_series *s =
+        data_of(&(struct shape){.text = WELL, .tracks = 6, .rows = 8});
+    for (size_t n = 1; !whole; n += 5) {
+        struct learned l = {.text = WELL, .series = s, .late_at = n};
+        l.options = gsv_fit_options_default();
+        l.options.time_limit = 1e3;
+        ranks_act(3, learn, &l);
+        for (size_t r = 1; r < 3; r++) {
+            assert_int_equal(l.ended[r], l.ended[0]);
+            assert_int_equal(l.errors[r], l.errors[0]);
+        }
+        assert_same_fit(&l, 3, &l);
+        if (l.ended[0] == GSV_ENDED_TIME) late++;
+        else if (l.errors[0] == GSV_ERRORS_NONE) cut++;
+        else whole++;
+    }
+    assert_true(late > 0 && cut > 0);
     gsv_series_free(s);
 }
 
@@ -538,6 +569,7 @@ int main(void)
         cmocka_unit_test(ranks__say_when_one_ends_before_the_others),
         cmocka_unit_test(fit__has_the_same_bits_on_any_number_of_ranks),
         cmocka_unit_test(fit__ends_on_all_ranks_when_one_is_told_to),
+        cmocka_unit_test(fit__ends_on_all_ranks_when_the_time_of_one_is_over),
         cmocka_unit_test(fit__is_one_over_ranks_threads_and_resume_points),
         cmocka_unit_test(ranks__are_one_without_a_launcher),
     };

@@ -509,7 +509,8 @@ class gsv_fit_options(Structure):
         'heldout': 'share of gaps; negative: chosen',
         'patience':
             'share of the iterations without a better held-out likelihood that ends it; 0: never',
-        'time_limit': 'seconds of this run; 0: none',
+        'time_limit':
+            "seconds of this run's search, and of what comes behind it: errors not ready then are left out; 0: none",
         'fixed': 'parameters that stay: names, or elements',
         'fix': '',
         'kept': 'starts that stay as they are: not taken from',

@@ -169,6 +169,17 @@ bool learner_by_value(const struct learner *l, size_t numbers)
     return numbers <= MOST_BY_VALUE && !l->m->bridged;
 }
 
+/* Of all gaps, unless the time is over. */
+static int look_at_all(struct learner *l, struct objective *at,
+                       const double *theta, uint32_t iteration,
+                       struct score *score, double *gradient)
+{
+    int status = learner_go_on(l);
+    if (status) return status;
+    return objective_at(at, theta, iteration, l->split.trains, l->split.train,
+                        score, gradient);
+}
+
 static int differences(struct learner *l, struct objective *at, double *theta,
                        uint32_t iteration, double *gradient)
 {
@@ -178,12 +189,9 @@ static int differences(struct learner *l, struct objective *at, double *theta,
         double kept = theta[i];
         if (l->fixed[i]) continue;
         theta[i] = kept + l->move[i];
-        status = objective_at(at, theta, iteration, l->split.trains,
-                              l->split.train, &up, NULL);
+        status = look_at_all(l, at, theta, iteration, &up, NULL);
         theta[i] = kept - l->move[i];
-        if (!status)
-            status = objective_at(at, theta, iteration, l->split.trains,
-                                  l->split.train, &down, NULL);
+        if (!status) status = look_at_all(l, at, theta, iteration, &down, NULL);
         theta[i] = kept;
         if (!status) gradient[i] = (up.mean - down.mean) / (2.0 * l->move[i]);
     }
@@ -204,8 +212,7 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     if (!status && by_value)
         status = differences(l, &at, theta, iteration, gradient);
     else if (!status)
-        status = objective_at(&at, theta, iteration, l->split.trains,
-                              l->split.train, &score, gradient);
+        status = look_at_all(l, &at, theta, iteration, &score, gradient);
     double gaps = (double)objective_gaps(&at);
     for (size_t i = 0; !status && i < l->n; i++)
         gradient[i] *= gaps;

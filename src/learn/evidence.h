@@ -58,6 +58,7 @@ struct evidence {
     bool looked;        /* whether they are those of m          */
     double best, *good; /* the largest E so far; (n) its theta  */
     double limit;       /* of doubt; 0: none yet                     */
+    bool asks;          /* whether to go on: E can be done without   */
 };
 
 /* Under an estimator; from theta (n) on. Must stay where it is. The estimate of

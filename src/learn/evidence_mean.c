@@ -241,7 +241,8 @@ int evidence_mean(struct evidence *e)
         status = look_from_good(e);
     for (int i = 0; !status && moved && i < STEPS; i++) {
         double last = i ? gain : INFINITY;
-        status = aim(e, i, &gain);
+        if (i && e->asks) status = learner_go_on(e->l);
+        if (!status) status = aim(e, i, &gain);
         bool stuck = follows && gain < LITTLE && gain > MUCH_LESS * last;
         if (status || stuck || !(gain > worth)) break;
         status = step(e, gain, &moved);

@@ -205,6 +205,10 @@ static const double MISSED = 0.25;
 static int warn_of_kernels(const struct learner *l, gsv_record *r)
 {
     const struct spec *s = l->m->spec;
+    if (isnan(l->missed))
+        return fit_record_warn(r, "there was no time to see whether the "
+                                  "kernels have settled; give a longer "
+                                  "--time-limit\n");
     if (!(l->missed > MISSED)) return 0;
     const struct param_spec *p =
         &s->param[spec_param_at(s, l->value[l->missed_by])];

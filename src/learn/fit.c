@@ -175,6 +175,7 @@ static int conclude_at(struct learner *l, double *theta)
 static int conclude(struct learner *l)
 {
     double *theta = l->champion;
+    learner_go_behind(l);
     tensors_free(&l->m->state);
     if (!can_go_on(l)) return conclude_at(l, theta);
     theta = NEW(double, l->n);

@@ -354,6 +354,7 @@ int gibbs(struct learner *l, const double *mode)
     if (!theta) return GSV_NO_MEMORY;
     if (l->m->draws) gsv_theta_get(l->m, theta);
     else memcpy(theta, mode, l->n * sizeof *theta);
+    learner_go_behind(l);
     status = finish(l, theta, true);
     mem_free(theta);
     return status;

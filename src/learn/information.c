@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/comm.h"
 #include "base/error.h"
 #include "base/linalg.h"
 #include "sde/theta.h"
@@ -91,35 +90,22 @@ static int evidence_of(struct information *a, const double *theta,
     return status;
 }
 
-/* Before every estimate, for there may be hundreds. Signals come to one rank:
- * so they agree on it. */
-static int go_on(struct information *a)
-{
-    const gsv_fit_options *o = a->l->o;
-    unsigned stop = a->stopped;
-    if (!a->asks || !o->stop) return 0;
-    if (!stop) stop = o->stop(o->user);
-    int status = comm_most(o->estimator.ranks, &stop);
-    a->stopped = stop;
-    return status ? status
-           : stop ? fail(GSV_NUMERICAL, "the caller stopped it")
-                  : 0;
-}
-
 static int gradient_at(struct information *a, const double *theta,
                        double *gradient)
 {
     const struct split *s = &a->l->split;
     uint32_t runs = a->rough ? ROUGH_RUNS : 1;
-    int status = go_on(a);
+    int status = learner_go_on(a->l);
     double value;
     if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, &value, gradient);
     memset(gradient, 0, a->l->n * sizeof *gradient);
     for (uint32_t run = 0; !status && run < runs; run++) {
         struct score score = {0};
-        status = objective_at(&a->all, theta, run, s->trains, s->train, &score,
-                              a->one);
+        if (run) status = learner_go_on(a->l);
+        if (!status)
+            status = objective_at(&a->all, theta, run, s->trains, s->train,
+                                  &score, a->one);
         for (size_t i = 0; !status && i < a->l->n; i++)
             gradient[i] += a->one[i] * (double)score.gaps / (double)runs;
     }
@@ -167,12 +153,14 @@ static int column_of(struct information *a, size_t j, double *column)
     return difference(a, j, step, column);
 }
 
-/* From differences of the gradient: n columns. */
+/* From differences of the gradient: n columns. Behind the search nobody asks
+ * for the slope; of the evidence it is where the functions begin. */
 static int fill_by_score(struct information *a)
 {
     size_t n = a->n;
-    int status = gradient_at(a, a->theta, a->up);
-    for (size_t i = 0; !status && i < n; i++)
+    bool slope = !a->l->behind || a->by_evidence;
+    int status = slope ? gradient_at(a, a->theta, a->up) : 0;
+    for (size_t i = 0; slope && !status && i < n; i++)
         a->slope[i] = a->up[a->place[i]];
     for (size_t j = 0; !status && j < n; j++)
         status = column_of(a, j, a->I + j * n);
@@ -190,7 +178,7 @@ int information_value(struct information *a, const double *theta, double *value)
 {
     const struct split *s = &a->l->split;
     struct score score;
-    int status = go_on(a);
+    int status = learner_go_on(a->l);
     if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, value, NULL);
     status = objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
@@ -239,6 +227,27 @@ static int neighbours(struct information *a, size_t i, double here)
     }
 }
 
+/* A number whose own information is nothing. */
+static bool is_silent(const struct information *a, size_t i)
+{
+    double own = a->I[i * a->n + i];
+    return !(own > 0.0 && isfinite(own));
+}
+
+static bool is_kernel(const struct information *a, size_t i)
+{
+    const struct spec *s = a->l->m->spec;
+    return s->param[spec_param_at(s, a->l->value[a->place[i]])].gp;
+}
+
+/* As far as the diagonal tells: kernels that say nothing are left out. */
+static bool can_be_inverted(const struct information *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (is_silent(a, i) && !is_kernel(a, i)) return false;
+    return true;
+}
+
 static int fill_by_value(struct information *a)
 {
     size_t n = a->n;
@@ -251,7 +260,8 @@ static int fill_by_value(struct information *a)
         a->I[i * n + i] =
             (2.0 * here - a->ups[i] - a->downs[i]) / (step * step);
     }
-    for (size_t i = 0; !status && i < n; i++)
+    bool lost = !status && !can_be_inverted(a);
+    for (size_t i = 0; !status && !lost && i < n; i++)
         for (size_t j = 0; !status && j < i; j++) {
             double up = 0.0, down = 0.0;
             double area = a->l->move[a->place[i]] * a->l->move[a->place[j]];
@@ -289,13 +299,11 @@ static const double OPEN = 0.25;
 
 static void drop_open(struct information *a)
 {
-    const struct spec *s = a->l->m->spec;
     size_t n = a->n, kept = 0, row = 0;
     char room[120];
     for (size_t i = 0; i < n; i++) {
         size_t at = a->place[i];
-        bool kernel = s->param[spec_param_at(s, a->l->value[at])].gp;
-        bool open = kernel && !(a->I[i * n + i] > OPEN);
+        bool open = is_kernel(a, i) && !(a->I[i * n + i] > OPEN);
         a->room[i] = open ? 0.0 : 1.0;
         if (open)
             fprintf(a->words,
@@ -348,19 +356,17 @@ static void say_flat(const struct information *a, const double *vector,
           a->words);
 }
 
-/* A number whose own information is nothing. */
 static bool say_silent(const struct information *a)
 {
     bool silent = false;
     char room[120];
     for (size_t i = 0; i < a->n; i++) {
-        double own = a->I[i * a->n + i];
-        if (own > 0.0 && isfinite(own)) continue;
+        if (!is_silent(a, i)) continue;
         silent = true;
         fprintf(a->words,
                 "the data say nothing about %s (its information is %.3g): "
                 "there are no standard errors; fix it (--fix)\n",
-                name_of(a, a->place[i], room), own);
+                name_of(a, a->place[i], room), a->I[i * (a->n + 1)]);
     }
     return silent;
 }
@@ -470,6 +476,7 @@ int information_init(struct information *a, struct learner *l,
     if (a->by_evidence)
         status = evidence_init(&a->evidence, l, &l->stage[l->stages - 1], theta,
                                INFINITY);
+    a->evidence.asks = true;
     if (!status) status = find_places(a);
     return status || !a->n ? status : prepare(a, theta);
 }

@@ -35,7 +35,6 @@ struct information {
     double *slope;             /* (n) dl/dtheta                  */
     double *ups, *downs;       /* (n) l one step up and down     */
     double *room;              /* (max(n, 64), n), (n)           */
-    bool asks, stopped;        /* whether the caller may stop it, and has */
     char *text;                /* what is wrong with it, in lines */
     size_t size;
     FILE *words; /* of text                        */
@@ -51,8 +50,9 @@ int information_value(struct information *a, const double *theta,
                       double *value);
 int information_slope(struct information *a, const double *theta);
 
-/* I and the slope; then V: false, after a word, where I cannot be inverted.
- * Kernels' numbers that the data leave open are no longer among the n. */
+/* I and, while there is a search, the slope; then V: false, after a word, where
+ * I cannot be inverted. Kernels' numbers that the data leave open are no longer
+ * among the n. */
 int information_fill(struct information *a);
 bool information_invert(struct information *a);
 

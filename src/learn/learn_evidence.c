@@ -70,20 +70,29 @@ static bool step(void *context, const double *z, double value)
     return learner_step(l, &score, 1.0) || c->resting;
 }
 
+static bool is_late(void *context)
+{
+    const struct climb *c = context;
+    return learner_is_late(c->l);
+}
+
 /* What E would gain by each of the kernels' numbers alone, from a parabola
- * through E itself: no gradient is trusted. Bent upward, what was seen. */
+ * through E itself: no gradient is trusted. Bent upward, what was seen. NaN:
+ * there was no time to look. */
 static int note_missed(struct climb *c, double *value)
 {
     static const double STEP = 0.02;
     struct learner *l = c->l;
     const struct spec *s = l->m->spec;
     int status = 0;
+    c->e.asks = true;
     for (size_t i = 0; i < c->e.outer && !status; i++) {
         size_t at = c->e.place[i];
         double kept = c->x[i], up = *value, down = *value;
         if (!s->param[spec_param_at(s, l->value[at])].gp) continue;
         c->x[i] = kept + STEP;
-        status = evidence_at(&c->e, c->x, &up, NULL);
+        status = learner_go_on(l);
+        if (!status) status = evidence_at(&c->e, c->x, &up, NULL);
         c->x[i] = kept - STEP;
         if (!status) status = evidence_at(&c->e, c->x, &down, NULL);
         c->x[i] = kept;
@@ -94,6 +103,8 @@ static int note_missed(struct climb *c, double *value)
         l->missed = gain;
         l->missed_by = at;
     }
+    c->e.asks = false;
+    if (l->over) l->missed = NAN;
     /* Beyond the lengths that a grid can show there is nothing to gain. */
     if (status && status != GSV_NUMERICAL) return status;
     return evidence_at(&c->e, c->x, value, NULL);
@@ -139,8 +150,12 @@ static int maximise_here(struct climb *c, bool *done)
 {
     struct learner *l = c->l;
     bool first = l->now.stage == 0.0;
-    struct maximise job = {c, at, step, first ? l->iterations : LAST_ITERATIONS,
-                           TOLERANCE[first ? 0 : 1]};
+    struct maximise job = {c,
+                           at,
+                           step,
+                           first ? l->iterations : LAST_ITERATIONS,
+                           TOLERANCE[first ? 0 : 1],
+                           is_late};
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;
     c->unit = FIRST_STEP[first ? 0 : 1];
@@ -174,7 +189,8 @@ static int maximise_here(struct climb *c, bool *done)
 static int start_small(struct climb *c, bool *done)
 {
     struct learner *l = c->l;
-    struct maximise job = {c, at, step, FIRST_ITERATIONS, FIRST_TOLERANCE};
+    struct maximise job = {c,      at, step, FIRST_ITERATIONS, FIRST_TOLERANCE,
+                           is_late};
     gsv_options o = l->stage[0];
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;

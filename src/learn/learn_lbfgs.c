@@ -71,6 +71,12 @@ static bool step(void *context, const double *x, double value)
     return learner_step(l, &score, 1.0) || r->resting;
 }
 
+static bool is_late(void *context)
+{
+    const struct round *r = context;
+    return learner_is_late(r->l);
+}
+
 /* With em-linear this is the E-step: a round is the M-step that follows. */
 static int start_round(struct round *r)
 {
@@ -91,7 +97,7 @@ static int run_rounds(struct round *r, bool *done)
 {
     struct learner *l = r->l;
     double gain = learner_matches(l) ? MATCH_GAIN : GAIN;
-    struct maximise job = {r, at, step, ROUND, 0.1 * gain};
+    struct maximise job = {r, at, step, ROUND, 0.1 * gain, is_late};
     for (; l->now.round < ROUNDS; l->now.round += 1.0) {
         enum maximise_end end;
         double value;
@@ -149,6 +155,7 @@ static int newton_step(struct round *r, struct information *a, double *value,
 /* More numbers would take longer to difference than L-BFGS took. */
 enum { MOST_NEWTON = 60 };
 
+/* Where the time ends it, a resume begins it again, with the same steps. */
 static int polish(struct round *r)
 {
     struct learner *l = r->l;
@@ -156,6 +163,7 @@ static int polish(struct round *r)
     double value;
     bool small = r->free > MOST_NEWTON;
     if (small) return 0;
+    memcpy(r->gradient, l->move, l->n * sizeof *l->move);
     int status = information_init(&a, l, l->theta);
     if (!status) status = a.n ? information_value(&a, l->theta, &value) : 0;
     if (!status && a.n) status = information_fill(&a);
@@ -165,6 +173,7 @@ static int polish(struct round *r)
         if (!status) status = newton_step(r, &a, &value, &small);
     }
     information_free(&a);
+    if (l->over) memcpy(l->move, r->gradient, l->n * sizeof *l->move);
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
@@ -174,6 +183,36 @@ static int polish(struct round *r)
  * standard error. */
 static const double SHARE = 0.1;
 
+/* Time was over before the first iteration of a stage: that is where a resume
+ * begins. */
+static void rest_here(struct learner *l)
+{
+    memcpy(l->safe, l->theta, l->n * sizeof *l->safe);
+    l->now.round_began = l->now.iteration;
+}
+
+/* One stage. done: ended by somebody else, or by the clock between iterations.
+ */
+static int run_stage(struct round *r, size_t stage, bool *done)
+{
+    struct learner *l = r->l;
+    bool last = stage + 1 == l->stages && !learner_matches(l);
+    int status = 0;
+    bool first = stage == 1 && l->now.round == 0.0;
+    if (first && learner_is_late(l)) status = l->failed;
+    else if (first && !l->chosen) status = effort_by_score(l, l->theta, SHARE);
+    if (l->over) rest_here(l);
+    else if (!status)
+        status = objective_init(&r->all, l->m, l->s, &l->stage[stage],
+                                l->split.trains);
+    if (!status && !l->over) status = run_rounds(r, done);
+    if (!status && !l->over && !*done && last) status = polish(r);
+    objective_free(&r->all);
+    if (!*done && l->over) l->ended = GSV_ENDED_TIME;
+    *done = *done || l->over;
+    return status;
+}
+
 static int run_stages(struct round *r)
 {
     struct learner *l = r->l;
@@ -181,16 +220,7 @@ static int run_stages(struct round *r)
     int status = 0;
     l->ended = GSV_ENDED_CONVERGED;
     while (!status && !done && (size_t)l->now.stage < l->stages) {
-        size_t stage = (size_t)l->now.stage;
-        if (stage == 1 && l->now.round == 0.0 && !l->chosen)
-            status = effort_by_score(l, l->theta, SHARE);
-        if (!status)
-            status = objective_init(&r->all, l->m, l->s, &l->stage[stage],
-                                    l->split.trains);
-        if (!status) status = run_rounds(r, &done);
-        if (!status && !done && stage + 1 == l->stages && !learner_matches(l))
-            status = polish(r);
-        objective_free(&r->all);
+        status = run_stage(r, (size_t)l->now.stage, &done);
         if (status || done) break;
         l->now.stage += 1.0;
         l->now.round = 0.0;

@@ -41,12 +41,18 @@ static int check_priors(const struct learner *l)
     return status;
 }
 
+static void set_due(struct learner *l, const gsv_fit_options *o)
+{
+    l->due = o->time_limit > 0.0 ? clock_seconds() + o->time_limit : INFINITY;
+}
+
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
     double **vector[] = {&l->unit,     &l->theta, &l->safe, &l->best,
                          &l->champion, &l->first, &l->move};
     l->began = l->saved = clock_seconds();
+    set_due(l, o);
     int status = fit_options_check(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
@@ -124,20 +130,51 @@ int learner_objective(const struct learner *l, struct objective *o,
     return objective_init_mse(o, l->m, l->s, &mse);
 }
 
-/* Whether it ends here: because somebody said so, or because its time is over.
- * Clocks differ between ranks, and signals come to one of them: so they agree
+/* Clocks differ between ranks, and signals come to one of them: so they agree
  * on it. */
+static int agree(struct learner *l, bool stopped)
+{
+    bool late = l->due < INFINITY && clock_seconds() >= l->due;
+    unsigned why = stopped ? OVER_BY_CALLER : late ? OVER_BY_TIME : NOT_OVER;
+    int status = comm_most(l->o->estimator.ranks, &why);
+    l->over = (enum over)why;
+    return status;
+}
+
+int learner_go_on(struct learner *l)
+{
+    const gsv_fit_options *o = l->o;
+    bool asks = l->behind && o->stop;
+    if (!l->over && (asks || o->time_limit > 0.0)) {
+        int status = agree(l, asks && o->stop(o->user));
+        if (status) return status;
+    }
+    if (l->over == NOT_OVER) return 0;
+    return fail(GSV_NUMERICAL, l->over == OVER_BY_TIME
+                                   ? "the time limit ended it"
+                                   : "the caller stopped it");
+}
+
+void learner_go_behind(struct learner *l)
+{
+    l->behind = true;
+    l->over = NOT_OVER;
+    set_due(l, l->o);
+}
+
+/* Whether it ends here: because somebody said so, or because its time is over.
+ */
 static bool is_over(struct learner *l, bool stopped)
 {
-    enum { GO_ON, TIME, STOP };
-    const gsv_fit_options *o = l->o;
-    bool late =
-        o->time_limit > 0.0 && clock_seconds() - l->began >= o->time_limit;
-    unsigned why = stopped ? STOP : late ? TIME : GO_ON;
-    l->failed = comm_most(o->estimator.ranks, &why);
-    if (why == STOP) l->ended = GSV_ENDED_STOPPED;
-    if (why == TIME) l->ended = GSV_ENDED_TIME;
-    return l->failed || why != GO_ON;
+    l->failed = agree(l, stopped);
+    if (l->over == OVER_BY_CALLER) l->ended = GSV_ENDED_STOPPED;
+    if (l->over == OVER_BY_TIME) l->ended = GSV_ENDED_TIME;
+    return l->failed || l->over;
+}
+
+bool learner_is_late(struct learner *l)
+{
+    return l->o->time_limit > 0.0 && is_over(l, false);
 }
 
 bool learner_writes(const struct learner *l)

@@ -10,6 +10,9 @@
 
 enum { STAGES = 2 };
 
+/* Why work is left where it is. */
+enum over { NOT_OVER, OVER_BY_TIME, OVER_BY_CALLER };
+
 /* Up to so many numbers differences are of the log-likelihood itself; of its
  * gradient, which leaves out that references follow, where that would take too
  * long. The gradient of modified bridges leaves nothing out but the jumps of
@@ -71,9 +74,13 @@ struct learner {
 
     double evidence;     /* of a model with gps, or NaN */
     double limit, doubt; /* of the last stage: see evidence.h           */
-    double missed;       /* what another kernel would gain there, about */
+    double missed;       /* what another kernel would gain there, about;
+                          * NaN: not known */
     size_t missed_by;    /* the place in theta of its number            */
     double began, saved; /* on the clock */
+    double due;          /* the same: when it must have ended; or infinite */
+    bool behind;    /* the search is over, and the caller may stop the rest */
+    enum over over; /* what is under way */
     enum gsv_ended ended;
     int failed;     /* a checkpoint, or the other ranks      */
     size_t refused; /* likelihoods that cannot be, of chains: gibbs.h */
@@ -92,6 +99,17 @@ double learner_seconds(const struct learner *l);
  * looks at the clock. True ends the fit, with l->ended set. value: a gap's
  * mean and its error. */
 bool learner_step(struct learner *l, const struct score *score, double rate);
+
+/* Before every estimate that can be done without: 0, or GSV_NUMERICAL where the
+ * time is over, or, behind the search, where the caller says so; l->over tells
+ * which, and all that ask afterwards get the same answer. */
+int learner_go_on(struct learner *l);
+
+/* Whether the time is over, asked inside of an iteration; l->ended is set. */
+bool learner_is_late(struct learner *l);
+
+/* The search is over: what comes behind it may take as long again. */
+void learner_go_behind(struct learner *l);
 
 /* Whether it is this rank that writes checkpoints, and there are any. */
 bool learner_writes(const struct learner *l);
@@ -148,7 +166,7 @@ void effort_plan(struct learner *l);
 /* The second stage's paths and steps at theta: as many as the spread of the
  * weights and twice as many steps ask for, so that a gap's log-likelihood is
  * right to this accuracy; or the score to this share of its deviation, over
- * all gaps. */
+ * all gaps, which ends where the time does (l->over). */
 int effort_by_value(struct learner *l, const double *theta, double accuracy);
 int effort_by_score(struct learner *l, const double *theta, double share);
 

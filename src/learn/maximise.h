@@ -16,6 +16,9 @@ struct maximise {
     bool (*step)(void *context, const double *x, double value);
     size_t iterations; /* at most                                          */
     double tolerance;  /* ends where three iterations gain less than this  */
+    /* Or NULL: asked where an iteration has taken some tries, and may take many
+     * more; true ends it there, at the best point. */
+    bool (*over)(void *context);
 };
 
 enum maximise_end {
@@ -23,7 +26,7 @@ enum maximise_end {
     MAXIMISE_STUCK, /* no step gains: at the top, or value and gradient differ
                      */
     MAXIMISE_ITERATIONS,
-    MAXIMISE_STOPPED /* by step() */
+    MAXIMISE_STOPPED /* by step() or over() */
 };
 
 /* From x (n) on, which is moved to the best point. */

@@ -88,39 +88,56 @@ static int note_errors(const struct information *a, gsv_record *r)
     return 0;
 }
 
-static int measure(struct information *a, const double *theta, gsv_record *r)
+/* Why there are none. */
+static void say_why(const struct information *a, gsv_record *r)
 {
-    if (!a->n) return 0;
-    a->asks = true;
-    int status = information_fill(a);
-    if (a->stopped) {
+    if (a->l->over) r->errors = GSV_ERRORS_NONE;
+    if (a->l->over == OVER_BY_CALLER)
         fputs("interrupted: there are no standard errors; a fit that starts "
               "from this one has them\n",
               a->words);
-        r->errors = GSV_ERRORS_NONE;
-        return 0;
-    }
-    if (status == GSV_NUMERICAL) {
+    else if (a->l->over == OVER_BY_TIME)
+        fprintf(
+            a->words,
+            "standard errors took longer than the time limit of %g s behind "
+            "the search: there are none; give a longer --time-limit, or "
+            "--errors none to do without them\n",
+            a->l->o->time_limit);
+    else
         fprintf(a->words,
                 "near the estimate the %s is not finite: there are no standard "
                 "errors\n",
                 a->by_evidence ? "evidence" : "log-likelihood");
-        return 0;
-    }
-    if (status || !information_invert(a)) return status;
-    if (r->errors == GSV_ERRORS_SANDWICH) status = make_sandwich(a);
-    gsv_theta_set(a->l->m, theta);
-    return status ? status : note_errors(a, r);
 }
 
+static int measure(struct information *a, const double *theta, gsv_record *r)
+{
+    if (!a->n) return 0;
+    int status = information_fill(a);
+    bool found = !status && information_invert(a);
+    if (found && r->errors == GSV_ERRORS_SANDWICH) status = make_sandwich(a);
+    if (status == GSV_NUMERICAL) {
+        say_why(a, r);
+        return 0;
+    }
+    gsv_theta_set(a->l->m, theta);
+    return found && !status ? note_errors(a, r) : status;
+}
+
+/* The steps that are found here are not those of a search that goes on. */
 int uncertainty(struct learner *l, const double *theta, gsv_record *r)
 {
     struct information a;
+    double *move = NEW(double, l->n);
+    if (!move) return GSV_NO_MEMORY;
+    memcpy(move, l->move, l->n * sizeof *move);
     int status = information_init(&a, l, theta);
     if (!status) status = measure(&a, theta, r);
     if (!status && fflush(a.words))
         status = fail(GSV_NO_MEMORY, "out of memory");
     if (!status) status = fit_record_warn(r, a.text ? a.text : "");
     information_free(&a);
+    memcpy(l->move, move, l->n * sizeof *move);
+    mem_free(move);
     return status;
 }
