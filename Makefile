@@ -102,6 +102,11 @@ faults: packages
 	@$(MAKE) --no-print-directory all
 	@tests/faults/run $(BUILD)/girsanov $(BUILD)/tests/libfail_malloc.so --long
 
+# Test programs and verbs under memcheck. Takes an hour.
+valgrind: packages-lint
+	@$(MAKE) --no-print-directory all
+	@tests/faults/valgrind $(BUILD)
+
 # DESTDIR is in front of all of it, for those who make packages.
 install:
 	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
@@ -121,4 +126,4 @@ clean:
 	rm -rf $(BUILD) $(BUILD)-*
 
 .PHONY: all packages packages-lint demo check examples pictures bench reproduce coverage lint asan tsan \
-	coverage-report soak fuzz faults install deb clean
+	coverage-report soak fuzz faults valgrind install deb clean

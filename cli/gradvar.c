@@ -138,8 +138,9 @@ static double set_gap(struct run *r, size_t which)
 static size_t steps_of(const struct run *r, double gap)
 {
     const gsv_options *e = &r->o.estimator;
+    enum { MOST = 1000000000 }; /* more are refused by every objective */
     if (!(e->step > 0.0)) return e->steps;
-    return (size_t)fmax(ceil(gap / e->step * (1.0 - 1e-9)), 1.0);
+    return (size_t)fmin(fmax(ceil(gap / e->step * (1.0 - 1e-9)), 1.0), MOST);
 }
 
 /* --- While --------------------------------------------------------------- */

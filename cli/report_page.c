@@ -138,9 +138,10 @@ size_t page_lines(FILE *out, const char *text)
 const char *time_text(const struct report *r, double time, char room[TIME_ROOM])
 {
     double day = floor(time), seconds = 86400.0 * (time - day);
-    time_t at = (time_t)(86400.0 * day + seconds + 0.5);
+    bool date = r->dates && fabs(time) < 2.9e6; /* years of four digits */
+    time_t at = date ? (time_t)(86400.0 * day + seconds + 0.5) : 0;
     struct tm tm;
-    bool date = r->dates && fabs(time) < 2.9e6 && gmtime_r(&at, &tm);
+    date = date && gmtime_r(&at, &tm);
     const char *form = seconds < 1.0 ? "%Y-%m-%d" : "%Y-%m-%d %H:%M";
     if (!date || !strftime(room, TIME_ROOM, form, &tm))
         snprintf(room, TIME_ROOM, "%.6g", time);

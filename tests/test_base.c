@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors, memory and lanes. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <omp.h>
@@ -223,6 +226,32 @@ static void lanes_run__has_the_same_bits_on_any_number_of_threads(void **state)
     }
 }
 
+struct owners {
+    pthread_t of[THREADS];
+    bool known[THREADS];
+    atomic_size_t strangers;
+};
+
+/* Long enough for the other threads to come. */
+static void meet_owner(void *context, size_t lane, size_t thread)
+{
+    (void)lane;
+    struct owners *o = context;
+    if (!o->known[thread]) o->of[thread] = pthread_self();
+    o->known[thread] = true;
+    usleep(500);
+    if (!pthread_equal(o->of[thread], pthread_self())) o->strangers++;
+}
+
+/* Or two threads would have one scratch memory. */
+static void lanes_run__gives_every_thread_its_own_number(void **state)
+{
+    (void)state;
+    struct owners o = {.strangers = 0};
+    lanes_run(LANES, THREADS, &(struct lanes_job){&o, meet_owner, NULL});
+    assert_int_equal(o.strangers, 0);
+}
+
 static void lanes_run__needs_neither_lanes_nor_a_merge(void **state)
 {
     (void)state;
@@ -255,6 +284,7 @@ int main(void)
         cmocka_unit_test(arena__hands_out_what_was_asked_for),
         cmocka_unit_test(lanes_first__shares_everything_once_and_evenly),
         cmocka_unit_test(lanes_run__has_the_same_bits_on_any_number_of_threads),
+        cmocka_unit_test(lanes_run__gives_every_thread_its_own_number),
         cmocka_unit_test(lanes_run__needs_neither_lanes_nor_a_merge),
         cmocka_unit_test(lanes_threads__takes_the_wish_or_all),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joint laws of neighbouring stops. */
+/* Stops, and joint laws of neighbouring ones. */
 #include "observe/links.h"
 #include "observe_exact.h"
 
@@ -113,9 +113,44 @@ static void links__have_one_joint_density(void **state)
     close_linked(&l);
 }
 
+/* Between the rows: gaps of 0.2, 0.3, 0.1, 0.4; 0.3, 0.1, 0.5. */
+static void stops__cut_gaps_into_parts(void **state)
+{
+    (void)state;
+    struct linked l;
+    open_linked(&l);
+    size_t rows = l.stops.count;
+    assert_int_equal(stops_divide(&l.stops, 1, 0.25), 0);
+    assert_int_equal(l.stops.count, rows + 1 + 1 + 1 + 1);
+    assert_int_equal(stops_divide(&l.stops, 2, 0.0), 0);
+    assert_int_equal(l.stops.count, 2 * (rows + 4) - 2);
+    close_linked(&l);
+}
+
+/* Their number is that of no size_t. */
+static void stops__too_many_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t steps;
+        double longest;
+    } MANY[] = {{1, 1e-9}, {1, 1e-30}, {1, 1e-320}, {SIZE_MAX, 0.0}};
+    struct linked l;
+    open_linked(&l);
+    size_t rows = l.stops.count;
+    for (size_t i = 0; i < sizeof MANY / sizeof *MANY; i++) {
+        assert_int_equal(stops_divide(&l.stops, MANY[i].steps, MANY[i].longest),
+                         GSV_BAD_INPUT);
+        assert_int_equal(l.stops.count, rows);
+    }
+    close_linked(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stops__cut_gaps_into_parts),
+        cmocka_unit_test(stops__too_many_are_refused),
         cmocka_unit_test(links__lead_from_law_to_law),
         cmocka_unit_test(links__have_one_joint_density),
     };

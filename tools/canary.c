@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One planted bug for each sanitizer: `make asan` and `make tsan` begin by
- * making sure that theirs are caught, so that a silent run means something. */
+/* One planted bug for each sanitizer: `make asan`, `make tsan` and `make
+ * valgrind` begin by making sure that theirs are caught, so that a silent run
+ * means something. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,27 @@ static int add_past_the_largest(int n)
     return INT_MAX + n;
 }
 
+static int cast_past_the_largest(int n)
+{
+    return (int)(1e30 * n);
+}
+
+static int branch_on_what_was_not_set(int n)
+{
+    int *volatile block = malloc((size_t)n * sizeof *block);
+    if (!block) return 1;
+    int answer = block[n - 1] > 0 ? n : -n;
+    free(block);
+    return answer;
+}
+
+static int forget(int n)
+{
+    char *volatile block = malloc((size_t)n);
+    block = NULL;
+    return block != NULL;
+}
+
 /* Threads that add to one number, without a word to each other. */
 static int add_side_by_side(int n)
 {
@@ -36,6 +58,9 @@ static const struct {
     int (*run)(int n);
 } BUGS[] = {{"address", read_past_the_end},
             {"undefined", add_past_the_largest},
+            {"cast", cast_past_the_largest},
+            {"unset", branch_on_what_was_not_set},
+            {"lost", forget},
             {"thread", add_side_by_side}};
 
 int main(int argc, char **argv)

@@ -8,17 +8,27 @@ size_t lanes_threads(size_t wish)
     return wish ? wish : (size_t)omp_get_max_threads();
 }
 
+/* Threads are numbered by a loop that gives the i-th of them i, and not by
+ * omp_get_thread_num(): in a program with two OpenMP libraries (clang's, and
+ * the GNU one that OpenBLAS brings along) the linker may take it from the one
+ * that did not start these threads, and it says 0 to all of them. */
 void lanes_run(size_t count, size_t threads, const struct lanes_job *job)
 {
     size_t most = count < threads ? count : threads;
     if (!most) return;
-#pragma omp parallel for ordered schedule(dynamic, 1) num_threads((int)most)
-    for (size_t lane = 0; lane < count; lane++) {
-        size_t thread = (size_t)omp_get_thread_num();
-        job->work(job->context, lane, thread);
-        if (job->merge) {
+#pragma omp parallel num_threads((int)most)
+    {
+        size_t thread = 0;
+#pragma omp for schedule(static, 1) nowait
+        for (size_t i = 0; i < most; i++)
+            thread = i;
+#pragma omp for ordered schedule(dynamic, 1)
+        for (size_t lane = 0; lane < count; lane++) {
+            job->work(job->context, lane, thread);
+            if (job->merge) {
 #pragma omp ordered
-            job->merge(job->context, lane, thread);
+                job->merge(job->context, lane, thread);
+            }
         }
     }
 }

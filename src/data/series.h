@@ -17,7 +17,9 @@ struct series_request {
 gsv_series *series_read(const struct series_request *wanted);
 
 /* Whoever goes through all rows says for each that it is passed: of a series
- * in a file only few at a time stay in memory then. */
+ * in a file only few at a time stay in memory then. The same for all that were
+ * looked at until now. */
 void series_passed(const gsv_series *s, size_t row);
+void series_rest(const gsv_series *s);
 
 #endif

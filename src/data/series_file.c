@@ -144,10 +144,15 @@ gsv_series *series_file_new(size_t rows, const struct words *name,
 
 enum { REST_ROWS = 1 << 16 };
 
-void series_passed(const gsv_series *s, size_t row)
+void series_rest(const gsv_series *s)
 {
     const struct series_file *f = s->file;
-    if (f && row % REST_ROWS == REST_ROWS - 1) paged_rest(&f->paged);
+    if (f) paged_rest(&f->paged);
+}
+
+void series_passed(const gsv_series *s, size_t row)
+{
+    if (row % REST_ROWS == REST_ROWS - 1) series_rest(s);
 }
 
 /* --- Sharing ------------------------------------------------------------ */

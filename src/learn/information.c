@@ -375,8 +375,8 @@ static bool say_silent(const struct information *a)
 bool information_invert(struct information *a)
 {
     size_t n = a->n;
-    double *value = a->room + (n > 64 ? n : 64) * n;
     if (!n || say_silent(a)) return false;
+    double *value = a->room + (n > 64 ? n : 64) * n;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             a->V[i * n + j] =

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "observe/observe.h"
 
+static const double MOST_STOPS = 1e8;
+
 /* Whether anything was observed in a row. */
 static bool is_observed(const struct stops *s, size_t row)
 {
@@ -48,29 +50,34 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
     return status;
 }
 
-/* The parts of the gap before stop n. Events of a whole gap are those of no
- * part of it. */
-static size_t parts_of(const struct stops *s, size_t n, size_t steps,
+/* The parts of the gap before stop n, as a double: there may be too many.
+ * Events of a whole gap are those of no part of it. */
+static double parts_of(const struct stops *s, size_t n, size_t steps,
                        double longest)
 {
-    if (stop_is_first(s, n) || stop_has_events(s, n)) return 1;
+    if (stop_is_first(s, n) || stop_has_events(s, n)) return 1.0;
     double length = s->stop[n].time - s->stop[n - 1].time;
-    if (!(longest > 0.0)) return steps;
-    double parts = ceil(length / longest);
-    return parts > 1.0 ? (size_t)parts : 1;
+    if (!(longest > 0.0)) return (double)steps;
+    return fmax(ceil(length / longest), 1.0);
 }
 
 int stops_divide(struct stops *s, size_t steps, double longest)
 {
-    size_t count = 0, at = 0;
+    double count = 0.0;
     for (size_t n = 0; n < s->count; n++)
         count += parts_of(s, n, steps, longest);
-    struct stop *all = NEW(struct stop, count);
+    if (count > MOST_STOPS)
+        return fail(GSV_BAD_INPUT,
+                    "the steps cut the gaps of %s into %g parts, but %g is "
+                    "the most; give a longer --step or fewer --steps",
+                    s->gaps.series->source, count, MOST_STOPS);
+    struct stop *all = NEW(struct stop, (size_t)count);
     if (!all) return GSV_NO_MEMORY;
+    size_t at = 0;
     s->longest = 0.0;
     for (size_t n = 0, track = 0; n < s->count; n++) {
         struct stop end = s->stop[n];
-        size_t parts = parts_of(s, n, steps, longest);
+        size_t parts = (size_t)parts_of(s, n, steps, longest);
         for (; track < end.track; track++)
             s->first[track + 1] = at;
         double from = parts > 1 ? s->stop[n - 1].time : end.time;

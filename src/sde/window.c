@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums over any number of groups with the memory of some: windows of groups
  * follow each other, each with lanes of its own. */
+#include "data/series.h"
 #include "sde/result.h"
 
 /* Far more than keep all threads busy. */
@@ -36,6 +37,7 @@ int estimate_windows(struct estimate *e, uint32_t iteration, size_t n,
         if (!status) status = estimate_run(e, iteration);
         if (!status) status = estimate_check(e);
         if (!status) status = look(user, e, first);
+        if (e->most < n) series_rest(e->gaps.series);
     }
     return status;
 }
