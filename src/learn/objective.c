@@ -245,5 +245,5 @@ int objective_sums(struct objective *o, const double *theta, size_t groups,
     }
     gsv_theta_set(o->model, theta);
     estimate_prepare(&o->estimate, o->guide);
-    return estimate_sum(&o->estimate, 0, groups, group, r);
+    return estimate_sum(&o->estimate, 0, groups, group, false, r);
 }

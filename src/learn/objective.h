@@ -71,8 +71,7 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar);
 
-/* The same to all sums of a result that is zero; its gaps, which the first rank
- * has, are yours. */
+/* The same to all sums of a result that is zero, which is yours. */
 int objective_sums(struct objective *o, const double *theta, size_t groups,
                    const size_t *group, gsv_result *r);
 

@@ -141,29 +141,19 @@ double estimate_doubt(const struct estimate *e)
     return sum / (double)e->gaps.count;
 }
 
-/* Of the groups that follow each other in a list. */
-static void add_up(const struct estimate *e, gsv_result *r)
+/* A group that follows those before it. */
+static void add_group(gsv_result *r, const gsv_gap *gap, double *variance)
 {
-    double variance = 0.0;
-    r->ess_min = INFINITY;
-    r->khat_max = NAN;
-    for (size_t g = 0; g < r->groups; g++) {
-        const gsv_gap *gap = &r->gap[g];
-        if (gap->flags) r->flagged++;
-        r->loglik += gap->loglik;
-        r->log_bias += gap->log_bias;
-        variance += gap->error * gap->error;
-        if (gap->ess < r->ess_min) r->ess_min = gap->ess;
-        if (gap->khat > r->khat_max || isnan(r->khat_max))
-            r->khat_max = gap->khat;
-        if (!isnan(gap->discretisation))
-            r->discretisation += gap->discretisation;
-    }
-    r->error = sqrt(variance);
-    if (e->longest == 1) r->discretisation = NAN;
+    if (gap->flags) r->flagged++;
+    r->loglik += gap->loglik;
+    r->log_bias += gap->log_bias;
+    *variance += gap->error * gap->error;
+    if (gap->ess < r->ess_min) r->ess_min = gap->ess;
+    if (gap->khat > r->khat_max || isnan(r->khat_max)) r->khat_max = gap->khat;
+    if (!isnan(gap->discretisation)) r->discretisation += gap->discretisation;
 }
 
-/* The first rank's sums to all; the list stays there. */
+/* The first rank's sums to all. */
 static void tell_sums(gsv_ranks *ranks, gsv_result *r)
 {
     double flagged = (double)r->flagged;
@@ -179,10 +169,6 @@ static void tell_sums(gsv_ranks *ranks, gsv_result *r)
     for (size_t i = 0; i < SUMS; i++)
         *sum[i] = value[i];
     r->flagged = (size_t)flagged;
-    if (!gsv_ranks_rank(ranks)) return;
-    mem_free(r->gap);
-    r->gap = NULL;
-    r->groups = 0;
 }
 
 static void count_work(const struct estimate *e, gsv_result *r)
@@ -194,8 +180,12 @@ static void count_work(const struct estimate *e, gsv_result *r)
     r->gaps += e->gaps.count;
 }
 
+/* The list is of a window, or on the first rank of all where it is kept. */
 struct filling {
     gsv_result *r;
+    gsv_gap *gap;
+    bool kept;
+    double variance;
     double *gradient; /* (values) of a window */
 };
 
@@ -209,12 +199,11 @@ static int add_gradient(struct filling *f, struct estimate *e, size_t first)
     return status;
 }
 
-/* Other ranks than the first keep no more than a window of their own. */
 static int take_window(void *user, struct estimate *e, size_t first)
 {
     struct filling *f = user;
-    size_t own, end, rank = gsv_ranks_rank(e->options->ranks);
-    gsv_gap *to = f->r->gap + (rank ? 0 : first);
+    size_t own, end;
+    gsv_gap *to = f->gap + (f->kept ? first : 0);
     groups_own(e, &own, &end);
     for (size_t g = own; g < end; g++) {
         to[g] = estimate_group(e, g);
@@ -222,6 +211,9 @@ static int take_window(void *user, struct estimate *e, size_t first)
     }
     int status = estimate_collect(e, to);
     if (status) return status;
+    if (!gsv_ranks_rank(e->options->ranks))
+        for (size_t g = 0; g < e->groups; g++)
+            add_group(f->r, &to[g], &f->variance);
     count_work(e, f->r);
     return add_gradient(f, e, first);
 }
@@ -237,24 +229,29 @@ static void note_sizes(const struct estimate *e, gsv_result *r)
 }
 
 int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
-                 const size_t *group, gsv_result *r)
+                 const size_t *group, bool list, gsv_result *r)
 {
     gsv_ranks *ranks = e->options->ranks;
     if (!group) n = e->every_group;
-    size_t room = gsv_ranks_rank(ranks) && e->most < n ? e->most : n;
-    struct filling f = {.r = r};
-    r->groups = n;
-    r->gap = NEW(gsv_gap, room);
-    if (r->gradient && e->most < n) f.gradient = NEW(double, r->values);
-    int status = r->gap && (f.gradient || e->most >= n || !r->gradient)
+    size_t window = e->most < n ? e->most : n;
+    struct filling f = {.r = r, .kept = list && !gsv_ranks_rank(ranks)};
+    f.gap = NEW(gsv_gap, f.kept ? n : window);
+    f.gradient = NEW(double, r->values);
+    r->ess_min = INFINITY;
+    r->khat_max = NAN;
+    int status = f.gap && f.gradient
                      ? estimate_windows(e, iteration, n, group, take_window, &f)
                      : GSV_NO_MEMORY;
+    r->error = sqrt(f.variance);
+    if (e->longest == 1) r->discretisation = NAN;
+    if (!status) tell_sums(ranks, r);
+    if (!status) note_sizes(e, r);
+    bool found = !status && f.kept;
+    if (!found) mem_free(f.gap);
+    r->gap = found ? f.gap : NULL;
+    r->groups = found ? n : 0;
     mem_free(f.gradient);
-    if (status) return status;
-    if (!gsv_ranks_rank(ranks)) add_up(e, r);
-    tell_sums(ranks, r);
-    note_sizes(e, r);
-    return 0;
+    return status;
 }
 
 /* No path of a bridged model stayed where its noise is a noise: with its own
@@ -357,7 +354,7 @@ int estimate_loglik(const gsv_model *m, const gsv_series *s,
     if (!status) {
         estimate_prepare(&e, guide);
         e.known = false;
-        status = estimate_sum(&e, o->iteration, 0, NULL, &r);
+        status = estimate_sum(&e, o->iteration, 0, NULL, true, &r);
     }
     r.seconds = clock_seconds() - begin;
     estimate_free(&e);

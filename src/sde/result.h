@@ -61,10 +61,10 @@ gsv_gap estimate_group(const struct estimate *e, size_t group);
 double estimate_doubt(const struct estimate *e);
 
 /* Runs n groups (group NULL: all), window by window, to the sums of a result
- * that is zero and to its gradient, if that is there; and on the first rank to
- * its groups. */
+ * that is zero and to its gradient, if that is there; on the first rank to its
+ * list of groups, if that is asked for. */
 int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
-                 const size_t *group, gsv_result *r);
+                 const size_t *group, bool list, gsv_result *r);
 int estimate_check(struct estimate *e);
 int estimate_gradient(struct estimate *e, double *gradient);
 
