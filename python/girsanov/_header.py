@@ -325,6 +325,7 @@ class gsv_options(Structure):
         ('iteration', c_uint32),
         ('threads', c_size_t),
         ('ranks', c_void_p),
+        ('window', c_size_t),
     ]
     enums: dict = {
         'reference': 'gsv_reference',
@@ -355,6 +356,8 @@ class gsv_options(Structure):
         'threads': '0 for all; the result is the same for any number',
         'ranks':
             'that share the work: all of them call with the same arguments and get the same result; NULL: alone',
+        'window':
+            'gaps that are run together at most, of which each takes 200 bytes; 0: 2^18',
     }
 
 
@@ -999,6 +1002,7 @@ class Options(TypedDict, total=False):
     seed: int
     iteration: int
     threads: int
+    window: int
 
 
 class FitOptions(Options, total=False):

@@ -78,10 +78,10 @@ int terms_write(struct learner *l)
     lost |= put_word(all, "--seed", "%" PRIu64, e->seed);
     lost |= put_word(all, "estimator option",
                      "%zu %zu %.17g %d %d %d %d %d "
-                     "%d %d %d %zu",
+                     "%d %d %d %zu %zu",
                      e->paths, e->steps, e->step, e->reference, e->form,
                      e->random, e->richardson, e->delta, e->joint, e->wide,
-                     e->observe, e->points);
+                     e->observe, e->points, e->window);
     lost |= put_fixed(l, all);
     char *text = lost ? NULL : json_dumps(all, 0);
     json_decref(all);

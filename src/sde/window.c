@@ -4,14 +4,15 @@
 #include "data/series.h"
 #include "sde/result.h"
 
-/* Far more than keep all threads busy. */
-enum { WINDOW = 1 << 16 };
+/* Enough to keep hundreds of ranks busy where a gap is one step. */
+enum { WINDOW = 1 << 18 };
 
 /* With joint groups are tracks, which are as long as they are. */
 size_t estimate_window(const gsv_options *o, size_t most)
 {
+    size_t window = o->window ? o->window : WINDOW;
     if (o->joint) return most;
-    return !most || most > WINDOW ? WINDOW : most;
+    return !most || most > window ? window : most;
 }
 
 /* The groups from first on, of the list or of all. */
