@@ -93,23 +93,6 @@ void gp_information_clear(struct gp_information *h)
     memset(h->stencil, 0, h->count * sizeof *h->stencil);
 }
 
-/* --- Sums --------------------------------------------------------------- */
-
-/* All parts lie in one block, with zeros in between. */
-void gp_information_blend(struct gp_information *h, double rate,
-                          const struct gp_information *other)
-{
-    for (size_t i = 0; i < h->count; i++)
-        h->stencil[i] += rate * (other->stencil[i] - h->stencil[i]);
-}
-
-void gp_information_merge(struct gp_information *h,
-                          const struct gp_information *other)
-{
-    for (size_t i = 0; i < h->count; i++)
-        h->stencil[i] += other->stencil[i];
-}
-
 /* --- Points ------------------------------------------------------------- */
 
 /* The order of points [first, first + count) by their first node, and as they

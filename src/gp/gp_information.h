@@ -53,12 +53,6 @@ void gp_information_clear(struct gp_information *h);
 void gp_information_add(struct gp_information *h, const struct gp_points *p,
                         const double *factor);
 
-/* h += rate (other - h) of H and the pull; and h += other, as threads need. */
-void gp_information_blend(struct gp_information *h, double rate,
-                          const struct gp_information *other);
-void gp_information_merge(struct gp_information *h,
-                          const struct gp_information *other);
-
 /* y = H x, both (G + F). */
 void gp_information_product(const struct gp_information *h, const double *x,
                             double *y);
