@@ -210,7 +210,7 @@ class Run:
         done = subprocess.run(
             words, cwd=self.place.work, env=self.place.environment, text=True,
             input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=60, check=False)
+            timeout=600, check=False)
         return done.stdout if done.returncode else ""
 
     def file(self, block):
