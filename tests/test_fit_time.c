@@ -132,6 +132,27 @@ static void limit__ends_particles_anywhere(void **state)
     free_both(m, s);
 }
 
+/* Adam looks at all data for its second stage, which is no iteration either. */
+static void limit__ends_adam_between_stages(void **state)
+{
+    (void)state;
+    size_t seen[PLACES] = {0};
+    gsv_model *m = model_of(NOISY);
+    gsv_series *s = learn_well(m, 1, 12, 3);
+    mem_free(s->name[0]);
+    s->name[0] = mem_string("y");
+    gsv_fit_options o = fit_options();
+    o.optimizer = GSV_OPTIMIZER_ADAM;
+    o.iterations = 6;
+    o.estimator.observe = GSV_OBSERVE_PARTICLE;
+    o.estimator.points = 16;
+    sweep(NOISY, s, &o, 1, seen);
+    /* An iteration looks at the clock twice. */
+    assert_true(seen[ITERATING] > 2 * o.iterations / SLOWER);
+    assert_true(seen[ERRORS] > 0);
+    free_both(m, s);
+}
+
 /* --- With functions --------------------------------------------------------
  */
 
@@ -232,6 +253,7 @@ int main(void)
         cmocka_unit_test(limit__ends_lbfgs_anywhere),
         cmocka_unit_test(limit__ends_adam_anywhere),
         cmocka_unit_test(limit__ends_particles_anywhere),
+        cmocka_unit_test(limit__ends_adam_between_stages),
         cmocka_unit_test(limit__leaves_a_gp_its_posterior),
         cmocka_unit_test(limit__ends_chains_with_what_they_have),
         cmocka_unit_test(stop__anywhere_in_a_sandwich_leaves_a_whole_fit),

@@ -94,7 +94,10 @@ static int look(struct learner *l, const double *theta, size_t M,
     o.paths = PROBE_PATHS;
     o.steps = M;
     o.gradient = false;
-    int status = objective_init_watched(&at, l->m, l->s, &o, n);
+    /* Of latent states it is no sample: all stops hang together. */
+    int status = spec_is_latent(l->m->spec) ? learner_go_on(l) : 0;
+    if (status) return status;
+    status = objective_init_watched(&at, l->m, l->s, &o, n);
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};
@@ -153,6 +156,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
         status = look(l, theta, 2 * M, &fine);
         if (!status && is_enough(l, &coarse, &fine, accuracy)) break;
     }
+    if (l->over) return status == GSV_NUMERICAL ? 0 : status;
     /* Where it cannot be told, the fit itself will say why. */
     if (status && status != GSV_NUMERICAL) return status;
     gsv_options o = l->stage[1];

@@ -62,6 +62,7 @@ static int enter_stage(struct climb *c)
     if ((double)stage > l->now.stage) {
         double states = (double)l->m->spec->dim;
         status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
+        if (status || l->over) return status;
         l->now.stage = (double)stage;
         /* Under another estimator held-out values are others. */
         l->now.best = -INFINITY;
@@ -175,6 +176,10 @@ static int climb(struct climb *c)
         bool end = false;
         double rate = rate_of(l);
         int status = enter_stage(c);
+        if (!status && l->over) {
+            l->ended = GSV_ENDED_TIME;
+            return 0;
+        }
         if (!status) status = iterate(c, &score);
         if (status) return status;
         l->now.iteration += 1.0;
