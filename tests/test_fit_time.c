@@ -122,14 +122,20 @@ static const char NOISY[] =
     "du = (x - u)*dt + s*dW\n obs y ~ normal(x, 0.3)\n"
     "init x ~ normal(0, 1)\n init u ~ normal(0, 1)";
 
+static gsv_series *noisy_data(const gsv_model *m)
+{
+    gsv_series *s = learn_well(m, 1, 12, 3);
+    mem_free(s->name[0]);
+    s->name[0] = mem_string("y");
+    return s;
+}
+
 static void limit__ends_particles_anywhere(void **state)
 {
     (void)state;
     size_t seen[PLACES] = {0};
     gsv_model *m = model_of(NOISY);
-    gsv_series *s = learn_well(m, 1, 12, 3);
-    mem_free(s->name[0]);
-    s->name[0] = mem_string("y");
+    gsv_series *s = noisy_data(m);
     gsv_fit_options o = fit_options();
     o.iterations = 4;
     o.estimator.observe = GSV_OBSERVE_PARTICLE;
@@ -146,9 +152,7 @@ static void limit__ends_adam_between_stages(void **state)
     (void)state;
     size_t seen[PLACES] = {0};
     gsv_model *m = model_of(NOISY);
-    gsv_series *s = learn_well(m, 1, 12, 3);
-    mem_free(s->name[0]);
-    s->name[0] = mem_string("y");
+    gsv_series *s = noisy_data(m);
     gsv_fit_options o = fit_options();
     o.optimizer = GSV_OPTIMIZER_ADAM;
     o.iterations = 6;

@@ -158,42 +158,38 @@ void series_passed(const gsv_series *s, size_t row)
 /* --- Sharing ------------------------------------------------------------ */
 
 /* What a rank must know to open another one's file. */
-struct ticket {
-    long process;
-    int file;
-};
+enum { PROCESS, FILE_NUMBER, TICKET };
 
-static gsv_series *open_ticket(const struct ticket *t)
+static gsv_series *open_ticket(const double ticket[TICKET])
 {
     struct series_file *f = NEW(struct series_file, 1);
     if (!f) return NULL;
     f->file = -1;
     gsv_series *s = NULL;
-    if (!paged_open(&f->paged, t->process, t->file)) s = open_file(f);
+    if (!paged_open(&f->paged, (long)ticket[PROCESS], (int)ticket[FILE_NUMBER]))
+        s = open_file(f);
     if (!s) file_free(f);
     return s;
 }
 
 /* To the other ranks on this one's machine, all of which open it. */
-static void hand_out(const gsv_ranks *r, const size_t *host,
-                     const gsv_series *s)
+static void hand_out(gsv_ranks *r, const size_t *host, const gsv_series *s)
 {
     assert(s);
     const struct series_file *f = s->file;
-    const struct ticket ticket = {getpid(), f->file};
+    const double ticket[TICKET] = {getpid(), f->file};
     for (size_t i = 0; i < r->count; i++)
-        if (i != r->rank && host[i] == r->rank)
-            r->ops->send(r->self, i, sizeof ticket, &ticket);
+        if (i != r->rank && host[i] == r->rank) comm_send(r, i, TICKET, ticket);
 }
 
 /* A rank that may not look into another one's process, as in containers, has
  * its own copy. */
-static gsv_series *fetch(const gsv_ranks *r, size_t from,
+static gsv_series *fetch(gsv_ranks *r, size_t from,
                          const struct series_request *wanted)
 {
-    struct ticket ticket;
-    r->ops->receive(r->self, from, sizeof ticket, &ticket);
-    gsv_series *s = open_ticket(&ticket);
+    double ticket[TICKET];
+    comm_receive(r, from, TICKET, ticket);
+    gsv_series *s = open_ticket(ticket);
     return s ? s : series_read(wanted);
 }
 

@@ -7,13 +7,11 @@
 static int begin(struct objective *o, gsv_model *m, const gsv_series *s,
                  const gsv_options *options, size_t most, bool watched)
 {
-    size_t n = m->spec->parameters;
     *o = (struct objective){.model = m,
                             .options = *options,
                             .n = gsv_theta_size(m),
-                            .value_bar = NEW(double, n),
-                            .part_bar = NEW(double, n)};
-    if (!o->value_bar || !o->part_bar) return GSV_NO_MEMORY;
+                            .value_bar = NEW(double, m->spec->parameters)};
+    if (!o->value_bar) return GSV_NO_MEMORY;
     o->observed = spec_is_latent(m->spec);
     if (o->observed) return observer_init(&o->observer, m, s, &o->options);
     if (!watched) most = estimate_window(options, most);
@@ -80,7 +78,6 @@ void objective_free(struct objective *o)
     else if (o->model && o->observed) observer_free(&o->observer);
     else if (o->model) estimate_free(&o->estimate);
     mem_free(o->value_bar);
-    mem_free(o->part_bar);
     mem_free(o->guide);
     *o = (struct objective){0};
 }
@@ -208,11 +205,7 @@ static int add_window(void *user, struct estimate *e, size_t first)
     if (first) moments_merge(&s->all, &e->all);
     else s->all = e->all;
     o->gaps += e->gaps.count;
-    if (!s->gradient) return 0;
-    int status = estimate_gradient(e, first ? o->part_bar : o->value_bar);
-    for (size_t i = 0; first && i < o->model->spec->parameters; i++)
-        o->value_bar[i] += o->part_bar[i];
-    return status;
+    return s->gradient ? window_gradient(e, first, o->value_bar) : 0;
 }
 
 int objective_at(struct objective *o, const double *theta, uint32_t iteration,

@@ -18,7 +18,6 @@ struct objective {
     bool integrated; /* by simulated paths instead */
     struct integrator integrator;
     double *value_bar; /* (values) */
-    double *part_bar;  /* (values) of a window */
     size_t gaps;       /* of the last run      */
     double *guide;     /* (values) that references stay those of, or NULL */
     size_t n;          /* of theta */

@@ -325,6 +325,7 @@ void estimate_free(struct estimate *e)
     mem_free(e->unit_bar);
     mem_free(e->group_first);
     mem_free(e->window);
+    mem_free(e->window_bar);
     mem_free(e->every_first);
     uniforms_free(&e->unit_uniforms);
     uniforms_free(&e->step_uniforms);

@@ -76,6 +76,7 @@ struct estimate {
     size_t *group_first;  /* (most + 1): gaps of a chosen group           */
     const size_t *chosen; /* (groups) borrowed; NULL: the first of all    */
     size_t *window;       /* (most) those of a window of all, or NULL     */
+    double *window_bar;   /* (values) the gradient of a window, or NULL   */
     size_t groups, chunks;
     size_t filled, filled_end; /* of gaps.gap: those of this rank         */
     const double *weight; /* (groups) in the gradient, or NULL for 1 each */

@@ -186,18 +186,7 @@ struct filling {
     gsv_gap *gap;
     bool kept;
     double variance;
-    double *gradient; /* (values) of a window */
 };
-
-static int add_gradient(struct filling *f, struct estimate *e, size_t first)
-{
-    gsv_result *r = f->r;
-    if (!r->gradient) return 0;
-    int status = estimate_gradient(e, first ? f->gradient : r->gradient);
-    for (size_t i = 0; first && !status && i < r->values; i++)
-        r->gradient[i] += f->gradient[i];
-    return status;
-}
 
 static int take_window(void *user, struct estimate *e, size_t first)
 {
@@ -215,7 +204,7 @@ static int take_window(void *user, struct estimate *e, size_t first)
         for (size_t g = 0; g < e->groups; g++)
             add_group(f->r, &to[g], &f->variance);
     count_work(e, f->r);
-    return add_gradient(f, e, first);
+    return f->r->gradient ? window_gradient(e, first, f->r->gradient) : 0;
 }
 
 static void note_sizes(const struct estimate *e, gsv_result *r)
@@ -236,10 +225,9 @@ int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
     size_t window = e->most < n ? e->most : n;
     struct filling f = {.r = r, .kept = list && !gsv_ranks_rank(ranks)};
     f.gap = NEW(gsv_gap, f.kept ? n : window);
-    f.gradient = NEW(double, r->values);
     r->ess_min = INFINITY;
     r->khat_max = NAN;
-    int status = f.gap && f.gradient
+    int status = f.gap
                      ? estimate_windows(e, iteration, n, group, take_window, &f)
                      : GSV_NO_MEMORY;
     r->error = sqrt(f.variance);
@@ -250,7 +238,6 @@ int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
     if (!found) mem_free(f.gap);
     r->gap = found ? f.gap : NULL;
     r->groups = found ? n : 0;
-    mem_free(f.gradient);
     return status;
 }
 

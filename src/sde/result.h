@@ -45,6 +45,9 @@ size_t estimate_window(const gsv_options *o, size_t most);
 int estimate_windows(struct estimate *e, uint32_t iteration, size_t n,
                      const size_t *group, window_look *look, void *user);
 
+/* For who looks: the first window's gradient, to which later ones are added. */
+int window_gradient(struct estimate *e, size_t first, double *gradient);
+
 /* What a rank has made of its own groups, (groups), to the first rank. */
 int estimate_collect(struct estimate *e, gsv_gap *gap);
 

@@ -27,6 +27,18 @@ static int take(struct estimate *e, size_t n, size_t first, const size_t *group)
     return estimate_choose(e, n, e->window);
 }
 
+int window_gradient(struct estimate *e, size_t first, double *gradient)
+{
+    size_t n = e->model->spec->parameters;
+    if (!first) return estimate_gradient(e, gradient);
+    if (!e->window_bar) e->window_bar = NEW(double, n);
+    if (!e->window_bar) return GSV_NO_MEMORY;
+    int status = estimate_gradient(e, e->window_bar);
+    for (size_t i = 0; !status && i < n; i++)
+        gradient[i] += e->window_bar[i];
+    return status;
+}
+
 int estimate_windows(struct estimate *e, uint32_t iteration, size_t n,
                      const size_t *group, window_look *look, void *user)
 {
