@@ -49,11 +49,12 @@ static int check_gradient(const struct args *a, gsv_model *m,
     if (gsv_check_gradient(m, s, o, &worst, &where)) return complain_last();
     const char *name = theta_name(m, where);
     json_object_set_new(j, "gradient_error", json_number(worst));
-    json_object_set_new(j, "gradient_worst", json_string(name));
+    json_object_set_new(j, "gradient_worst", json_text(name));
     if (!a->json)
-        printf("gradient        differs from finite differences by %.1e at "
-               "most (%s)\n",
-               worst, name);
+        say(stdout,
+            "gradient        differs from finite differences by %.1e at "
+            "most (%s)\n",
+            worst, name);
     if (worst <= GRADIENT_TOLERANCE) return EXIT_DONE;
     return complain(EXIT_NUMBERS,
                     "the gradient is off by %.1e in '%s'; a kink (abs, relu, "
@@ -74,10 +75,11 @@ static int check_work(const struct args *a, const gsv_model *m,
     json_object_set_new(j, "seconds", json_number(r.seconds));
     json_object_set_new(j, "memory", json_count(r.memory));
     if (!a->json)
-        printf("\none gradient    %zu gaps, %llu drift evaluations, %.3g s, "
-               "%.1f MiB of working memory\n",
-               r.gaps, (unsigned long long)r.drift_evaluations, r.seconds,
-               (double)r.memory / 1048576.0);
+        say(stdout,
+            "\none gradient    %zu gaps, %llu drift evaluations, %.3g s, "
+            "%.1f MiB of working memory\n",
+            r.gaps, (unsigned long long)r.drift_evaluations, r.seconds,
+            (double)r.memory / 1048576.0);
     gsv_result_free(&r);
     return EXIT_DONE;
 }
@@ -86,8 +88,7 @@ static json_t *describe_json(const gsv_model *m)
 {
     json_t *j = json_object(), *columns = json_array();
     for (size_t i = 0; i < gsv_model_data_columns(m); i++)
-        json_array_append_new(columns,
-                              json_string(gsv_model_data_column(m)[i]));
+        json_array_append_new(columns, json_text(gsv_model_data_column(m)[i]));
     json_object_set_new(j, "states", json_count(gsv_model_dim(m)));
     json_object_set_new(j, "noises", json_count(gsv_model_noises(m)));
     json_object_set_new(j, "columns", columns);
@@ -103,7 +104,7 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     if (a->data && !s) return EXIT_INPUT;
     char *text = gsv_model_describe(m);
     int code = text ? EXIT_DONE : complain_last();
-    if (text && !a->json) fputs(text, stdout);
+    if (text && !a->json) say_lines(text, stdout);
     gsv_text_free(text);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);

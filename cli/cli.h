@@ -4,6 +4,7 @@
 #define CLI_H
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -161,6 +162,26 @@ int parse_choice(const char *option, const char *given, const char *const *word,
 
 /* Sets NAME=VALUE in a model, or a message that begins with the option. */
 int set_value(gsv_model *m, const char *option, const char *text);
+
+/* --- text.c ------------------------------------------------------------- */
+
+/* printf for people: what arguments bring along of control characters is
+ * printed as escapes. */
+void say(FILE *out, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void say_args(FILE *out, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+/* A text of several lines, whose ends stay; a text of one, with escapes. */
+void say_lines(const char *text, FILE *out);
+void put_visible(const char *text, FILE *out);
+
+/* The same as a string; yours, NULL after a message. */
+char *visible(const char *text);
+
+/* A text from files; one that is no UTF-8 with escapes. */
+json_t *json_text(const char *text);
+void put_json(const char *text, FILE *out);
 
 /* --- out.c -------------------------------------------------------------- */
 
@@ -326,8 +347,7 @@ int put_functions(json_t *j, const gsv_model *m, const gsv_series *s,
 /* A file in the making, beside its place until it is whole. */
 struct draft {
     const char *path; /* as asked for; NULL is standard output */
-    char *target;     /* what will be replaced, or NULL        */
-    char *name;       /* where it is now, or NULL              */
+    gsv_draft *draft; /* or NULL                               */
     FILE *out;
 };
 
@@ -358,22 +378,29 @@ void put_text(const char *text, FILE *out);
 /* A picture that gnuplot draws: write its commands to `to`. */
 struct plot {
     FILE *to;
-    int child;
-    bool hushed; /* without gnuplot's warnings, as of ranges of one point */
-    struct draft file;
-    void (*pipe_handler)(int); /* of SIGPIPE, before */
+    char *commands; /* all of them, once `to` is closed */
+    size_t size;
+    const char *path; /* of the picture, or NULL */
 };
 
-/* Starts gnuplot; the file's ending (svg, png or pdf) chooses the format. 0, or
- * a message. */
+/* What gnuplot made of them, or why there is nothing. */
+struct picture {
+    char *bytes; /* yours; with a zero after its end */
+    size_t size;
+    char why[400];
+};
+
+/* The file's ending (svg, png or pdf) chooses the format. 0, or a message. */
 int plot_open(struct plot *p, const char *path, int width, int height);
 int plot_close(struct plot *p, bool keep);
 
-/* The same into a file that is open, as SVG without a background. */
-int plot_begin(struct plot *p, FILE *to, int width, int height);
-int plot_end(struct plot *p);
+/* The same as SVG without a background, for a page. plot_end() says nothing:
+ * false where there is no picture, and why. */
+int plot_begin(struct plot *p, int width, int height);
+bool plot_end(struct plot *p, struct picture *made);
 
-/* A text in quotes as gnuplot takes it, whatever is in it. */
+/* A text in quotes as gnuplot takes it, whatever is in it; long ones are
+ * cut. */
 void plot_text(const char *text, FILE *to);
 
 bool has_gnuplot(void);

@@ -138,7 +138,7 @@ static json_t *candidate_json(const struct candidate *c)
 {
     json_t *j = json_object();
     const gsv_result *r = &c->result;
-    json_object_set_new(j, "model", json_string(c->path));
+    json_object_set_new(j, "model", json_text(c->path));
     json_object_set_new(j, "loglik", json_number(r->loglik));
     json_object_set_new(j, "stderr", json_number(r->error));
     json_object_set_new(j, "loglik_per_gap",
@@ -157,7 +157,7 @@ static int print_comparison_json(const struct candidate *c, size_t n)
     json_t *j = json_object(), *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, candidate_json(&c[i]));
-    json_object_set_new(j, "data", json_string(c->data->source));
+    json_object_set_new(j, "data", json_text(c->data->source));
     json_object_set_new(j, "gaps", json_count(c->result.gaps));
     json_object_set_new(j, "models", list);
     return print_json(j);
@@ -174,15 +174,15 @@ static int name_width(const struct candidate *c, size_t n)
 static void print_comparison(const struct candidate *c, size_t n)
 {
     int width = name_width(c, n);
-    printf("%-*s %14s %10s %12s %10s %8s %14s\n", width, "model",
-           "log-likelihood", "per gap", "difference", "+-", "learned", "AIC");
+    say(stdout, "%-*s %14s %10s %12s %10s %8s %14s\n", width, "model",
+        "log-likelihood", "per gap", "difference", "+-", "learned", "AIC");
     for (size_t i = 0; i < n; i++) {
         const gsv_result *r = &c[i].result;
-        printf("%-*s %14.3f %10.4f %12.3f", width, c[i].path, r->loglik,
-               r->loglik / (double)r->gaps, shown(c[i].difference, 3));
-        if (isnan(c[i].error)) printf(" %10s", "");
-        else printf(" %10.3f", c[i].error);
-        printf(" %8zu %14.3f\n", c[i].learned, aic(&c[i]));
+        say(stdout, "%-*s %14.3f %10.4f %12.3f", width, c[i].path, r->loglik,
+            r->loglik / (double)r->gaps, shown(c[i].difference, 3));
+        if (isnan(c[i].error)) say(stdout, " %10s", "");
+        else say(stdout, " %10.3f", c[i].error);
+        say(stdout, " %8zu %14.3f\n", c[i].learned, aic(&c[i]));
     }
 }
 
@@ -191,16 +191,16 @@ static void say_notes(const struct args *a, const gsv_options *o,
 {
     for (size_t i = 0; i < n; i++) {
         if (c[i].seen && !a->quiet)
-            fprintf(stderr,
-                    "note: %s was learned from %s: these data are not held "
-                    "out\n",
-                    c[i].path, c[i].data->source);
+            say(stderr,
+                "note: %s was learned from %s: these data are not held "
+                "out\n",
+                c[i].path, c[i].data->source);
         if (c[i].result.flagged)
-            fprintf(stderr,
-                    "warning: %s: %zu of %zu %s not to be trusted; 'girsanov "
-                    "diagnose' names them\n",
-                    c[i].path, c[i].result.flagged, c[i].result.groups,
-                    o->joint ? "series are" : "gaps are");
+            say(stderr,
+                "warning: %s: %zu of %zu %s not to be trusted; 'girsanov "
+                "diagnose' names them\n",
+                c[i].path, c[i].result.flagged, c[i].result.groups,
+                o->joint ? "series are" : "gaps are");
     }
 }
 

@@ -78,27 +78,27 @@ double median_ess(const gsv_result *r)
 static void print_health(const gsv_options *o, const gsv_result *r)
 {
     char text[120];
-    printf("log-likelihood  %.6g", r->loglik);
-    if (isfinite(r->error)) printf(" +- %.2g", r->error);
-    printf(", %zu %s\n", r->groups,
-           r->observe ? "rows"
-           : o->joint ? "series"
-                      : "gaps");
-    printf("effective %s %.1f at worst, %.1f in the middle, of %zu\n",
-           r->observe ? "size " : "paths", r->ess_min, median_ess(r), r->paths);
+    say(stdout, "log-likelihood  %.6g", r->loglik);
+    if (isfinite(r->error)) say(stdout, " +- %.2g", r->error);
+    say(stdout, ", %zu %s\n", r->groups,
+        r->observe ? "rows"
+        : o->joint ? "series"
+                   : "gaps");
+    say(stdout, "effective %s %.1f at worst, %.1f in the middle, of %zu\n",
+        r->observe ? "size " : "paths", r->ess_min, median_ess(r), r->paths);
     if (isfinite(r->khat_max) && r->paths > 1)
-        printf("k-hat           %.2f at worst\n", r->khat_max);
+        say(stdout, "k-hat           %.2f at worst\n", r->khat_max);
     if (r->paths > 1 && !r->observe)
-        printf("bias of the log %+.2g by the delta method\n", r->log_bias);
+        say(stdout, "bias of the log %+.2g by the delta method\n", r->log_bias);
     if (isfinite(r->discretisation))
-        printf("discretisation  %+.3g  from steps twice as long\n",
-               r->discretisation);
+        say(stdout, "discretisation  %+.3g  from steps twice as long\n",
+            r->discretisation);
     if (r->observe) {
-        printf("estimator       %s\n", OBSERVERS[r->observe]);
+        say(stdout, "estimator       %s\n", OBSERVERS[r->observe]);
         return;
     }
-    printf("reference       %s\n", references_used(r, text));
-    printf("form            %s\n", forms_used(r, text));
+    say(stdout, "reference       %s\n", references_used(r, text));
+    say(stdout, "form            %s\n", forms_used(r, text));
 }
 
 /* From what went wrong most. */
@@ -121,10 +121,9 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
               "variational\n",
               out);
     if (weights)
-        fprintf(out, "  take more %s: --%s %zu\n",
-                observed ? "points" : "paths", observed ? "support" : "paths",
-                4 * r->paths);
-    if (steps) fprintf(out, "  take more steps: --steps %zu\n", 2 * r->steps);
+        say(out, "  take more %s: --%s %zu\n", observed ? "points" : "paths",
+            observed ? "support" : "paths", 4 * r->paths);
+    if (steps) say(out, "  take more steps: --steps %zu\n", 2 * r->steps);
 }
 
 /* Not more than what was looked at. */
@@ -147,13 +146,14 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
         praise(r);
         return;
     }
-    printf("\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
-           o->joint ? "series are" : "gaps are");
+    say(stdout, "\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
+        o->joint ? "series are" : "gaps are");
     for (size_t i = 0; i < r->flagged && i < SHOWN; i++)
-        printf("  series %s, time %g to %g: %s\n", s->label[list[i]->track],
-               s->time[list[i]->from], s->time[list[i]->to],
-               gap_reason(list[i], r->paths, text));
-    if (r->flagged > SHOWN) printf("  ... and %zu more\n", r->flagged - SHOWN);
+        say(stdout, "  series %s, time %g to %g: %s\n",
+            s->label[list[i]->track], s->time[list[i]->from],
+            s->time[list[i]->to], gap_reason(list[i], r->paths, text));
+    if (r->flagged > SHOWN)
+        say(stdout, "  ... and %zu more\n", r->flagged - SHOWN);
     puts("\nWhat may help:");
     put_advice(o, r, stdout);
 }
@@ -163,7 +163,7 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
 static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
 {
     json_t *j = json_object(), *flags = json_array();
-    json_object_set_new(j, "series", json_string(s->label[g->track]));
+    json_object_set_new(j, "series", json_text(s->label[g->track]));
     json_object_set_new(j, "from", json_number(s->time[g->from]));
     json_object_set_new(j, "to", json_number(s->time[g->to]));
     json_object_set_new(j, "loglik", json_number(g->loglik));

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all: written beside their place, made safe
- * on disk, and renamed. A link stays a link; devices and pipes, which a rename
- * would replace, are written as they are. */
+/* Files that appear whole or not at all: the library's drafts, as streams. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,48 +16,6 @@ static int cannot_write(const char *path, int why)
                     strerror(why ? why : EIO));
 }
 
-/* A new file beside the target, by a name that nobody else has. */
-static int open_beside(struct draft *d, mode_t mode)
-{
-    int fd = -1;
-    size_t size = strlen(d->target) + 64;
-    d->name = malloc(size);
-    if (!d->name) return complain_memory();
-    errno = EEXIST;
-    for (int i = 0; i < 1000 && fd < 0 && errno == EEXIST; i++) {
-        snprintf(d->name, size, "%s.%ld-%d.tmp", d->target, (long)getpid(), i);
-        fd = open(d->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    }
-    d->out = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (d->out) return 0;
-    int why = errno;
-    if (fd >= 0) close(fd), unlink(d->name);
-    return cannot_write(d->path, why);
-}
-
-/* Where a file is or would be; links are followed. NULL after a message. */
-static char *target_of(const char *path)
-{
-    char *real = realpath(path, NULL);
-    if (!real) real = strdup(path);
-    if (!real) complain_memory();
-    return real;
-}
-
-static int open_path(struct draft *d)
-{
-    struct stat info;
-    bool there = !stat(d->path, &info);
-    if (there && S_ISDIR(info.st_mode)) return cannot_write(d->path, EISDIR);
-    if (there && !S_ISREG(info.st_mode)) {
-        d->out = fopen(d->path, "wbe");
-        return d->out ? 0 : cannot_write(d->path, errno);
-    }
-    d->target = target_of(d->path);
-    if (!d->target) return EXIT_NUMBERS;
-    return open_beside(d, there ? info.st_mode & 0777 : 0666);
-}
-
 int draft_open(struct draft *d, const char *path)
 {
     *d = (struct draft){.path = path && strcmp(path, "-") ? path : NULL};
@@ -68,12 +23,15 @@ int draft_open(struct draft *d, const char *path)
         d->out = stdout;
         return 0;
     }
-    int code = open_path(d);
-    if (!code) return 0;
-    free(d->target);
-    free(d->name);
-    *d = (struct draft){0};
-    return code;
+    d->draft = gsv_draft_open(path);
+    if (!d->draft) return complain_last();
+    int copy = fcntl(gsv_draft_descriptor(d->draft), F_DUPFD_CLOEXEC, 3);
+    d->out = copy < 0 ? NULL : fdopen(copy, "wb");
+    if (d->out) return 0;
+    int why = errno;
+    if (copy >= 0) close(copy);
+    gsv_draft_close(d->draft, false);
+    return cannot_write(path, why);
 }
 
 /* Standard output is left to main, which asks it for errors at the end. */
@@ -81,18 +39,13 @@ int draft_close(struct draft *d, bool keep)
 {
     int why = 0;
     if (!d->out || d->out == stdout) return 0;
-    bool file = d->name != NULL;
     errno = 0;
-    if (ferror(d->out) || fflush(d->out) ||
-        (file && keep && fsync(fileno(d->out))))
-        why = errno ? errno : EIO;
+    if (ferror(d->out) || fflush(d->out)) why = errno ? errno : EIO;
     if (fclose(d->out) && !why) why = errno;
-    if (file && keep && !why && rename(d->name, d->target)) why = errno;
-    if (file && (!keep || why)) unlink(d->name);
-    free(d->target);
-    free(d->name);
     d->out = NULL;
-    return keep && why ? cannot_write(d->path, why) : 0;
+    int status = gsv_draft_close(d->draft, keep && !why);
+    if (keep && why) return cannot_write(d->path, why);
+    return status ? complain_last() : 0;
 }
 
 /* --- Beforehand --------------------------------------------------------- */
@@ -117,11 +70,13 @@ int check_place(const char *path)
     struct stat info;
     bool there = !stat(path, &info);
     if (!*path) return cannot_write("''", ENOENT);
+    if (!there && errno != ENOENT) return cannot_write(path, errno);
     if (there && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR);
     if (there && !S_ISREG(info.st_mode))
         return access(path, W_OK) ? cannot_write(path, errno) : 0;
-    char *target = target_of(path);
-    if (!target) return EXIT_NUMBERS;
+    char *target = realpath(path, NULL);
+    if (!target) target = strdup(path);
+    if (!target) return complain_memory();
     int why = access(folder_of(target), W_OK | X_OK) ? errno : 0;
     free(target);
     return why ? cannot_write(path, why) : 0;
@@ -151,9 +106,13 @@ void put_number(double x, FILE *out)
     fputs(text, out);
 }
 
+/* As the library's own files have it: what would not come back as it is, and
+ * an empty label, is quoted. */
 void put_text(const char *text, FILE *out)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    size_t n = strlen(text);
+    bool edge = !n || strchr(" \t", text[0]) || strchr(" \t", text[n - 1]);
+    if (!edge && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, out);
         return;
     }

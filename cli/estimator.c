@@ -99,15 +99,15 @@ void say_effort(const struct args *a, const gsv_options *o, const gsv_result *r)
 {
     if (!a->quiet && !r->observe && r->paths > o->paths &&
         r->paths < 2 * o->paths && !(o->tolerance > 0.0))
-        fprintf(stderr,
-                "note: %zu paths instead of %zu: Sobol' points come in "
-                "powers of two\n",
-                r->paths, o->paths);
+        say(stderr,
+            "note: %zu paths instead of %zu: Sobol' points come in "
+            "powers of two\n",
+            r->paths, o->paths);
     if (o->tolerance > 0.0 && !r->settled)
-        fprintf(stderr,
-                "warning: the tolerance was not reached with %zu paths and "
-                "%zu steps\n",
-                r->paths, r->steps);
+        say(stderr,
+            "warning: the tolerance was not reached with %zu paths and "
+            "%zu steps\n",
+            r->paths, r->steps);
 }
 
 void json_estimate(const gsv_result *r, json_t *j)

@@ -223,10 +223,10 @@ static int warn_outside(const gsv_model *m, const struct place *p)
         else outside += found;
     }
     if (!code && outside)
-        fprintf(stderr,
-                "warning: %zu of %zu points are outside of a gp's grid, where "
-                "its function is back at its prior\n",
-                outside, p->count);
+        say(stderr,
+            "warning: %zu of %zu points are outside of a gp's grid, where "
+            "its function is back at its prior\n",
+            outside, p->count);
     free(b.time);
     return code;
 }
@@ -246,7 +246,7 @@ static int write_table(const struct args *a, const gsv_model *m,
 
 static json_t *string_or_null(const char *text)
 {
-    return text ? json_string(text) : json_null();
+    return text ? json_text(text) : json_null();
 }
 
 static int report(const struct args *a, const struct place *p)
@@ -260,7 +260,7 @@ static int report(const struct args *a, const struct place *p)
     }
     if (a->quiet) return EXIT_DONE;
     if (a->output && strcmp(a->output, "-"))
-        fprintf(stderr, "wrote %s: %zu points\n", a->output, p->count);
+        say(stderr, "wrote %s: %zu points\n", a->output, p->count);
     say_plot(a);
     return EXIT_DONE;
 }

@@ -48,6 +48,14 @@ static double spread(double low, double high, size_t i, size_t n)
     return low + (high - low) * (double)i / (double)(n - 1);
 }
 
+static void put_label(const struct canvas *c, const char *which,
+                      const char *name)
+{
+    fprintf(c->to, "set %s ", which);
+    plot_text(name, c->to);
+    putc('\n', c->to);
+}
+
 /* Where the data were, as dots of two columns, or of one and a constant. Not
  * too many: a picture is looked at, not computed with. */
 static void put_data(const struct canvas *c, size_t x, size_t y)
@@ -138,9 +146,11 @@ static void plot_panel(const struct canvas *c, size_t offset)
             "'#999999' notitle, ",
             c->to);
     if (!offset) plot_bands(c, count);
-    for (size_t i = 0; i < count; i++)
-        fprintf(c->to, "%s$curve using 1:%zu with lines lt %zu title '%s'",
-                i ? ", " : "", 2 + 3 * i + offset, i + 1, name[i]);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(c->to, "%s$curve using 1:%zu with lines lt %zu title ",
+                i ? ", " : "", 2 + 3 * i + offset, i + 1);
+        plot_text(name[i], c->to);
+    }
     putc('\n', c->to);
 }
 
@@ -163,10 +173,9 @@ static int plot_line(struct canvas *c, size_t x)
             a->low, a->high, r.low - 0.12 * tall, 0.04 * tall,
             r.high + 0.08 * tall, c->q ? "drift, +- 2 sd" : "drift");
     plot_panel(c, 0);
-    fprintf(c->to,
-            "set yrange [0:%.8g]\nset format x\nset xlabel '%s'\n"
-            "set ylabel 'diffusion'\n",
-            noise, a->name);
+    fprintf(c->to, "set yrange [0:%.8g]\nset format x\n", noise);
+    put_label(c, "xlabel", a->name);
+    fputs("set ylabel 'diffusion'\n", c->to);
     plot_panel(c, 1);
     fputs("unset multiplot\n", c->to);
     return 0;
@@ -222,11 +231,12 @@ static void plot_plane(const struct canvas *c, struct plane p, size_t number)
     const struct axis *a = &c->grid->axis[p.x], *b = &c->grid->axis[p.y];
     double wide = a->high - a->low, tall = b->high - b->low;
     put_data(c, p.x, p.y);
-    fprintf(c->to,
-            "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n"
-            "set xlabel '%s'\nset ylabel '%s'\nplot ",
+    fprintf(c->to, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n",
             a->low - 0.03 * wide, a->high + 0.03 * wide, b->low - 0.03 * tall,
-            b->high + 0.03 * tall, a->name, b->name);
+            b->high + 0.03 * tall);
+    put_label(c, "xlabel", a->name);
+    put_label(c, "ylabel", b->name);
+    fputs("plot ", c->to);
     if (c->data)
         fputs("$data using 1:2 with points pt 7 ps 0.25 lc rgb '#c4c4c4' "
               "notitle, ",
@@ -240,13 +250,16 @@ static void plot_plane(const struct canvas *c, struct plane p, size_t number)
 /* Says below a plane where the states that it leaves out are. */
 static void title_plane(const struct canvas *c, struct plane p)
 {
-    fputs("set title '", c->to);
+    fputs("set title ''", c->to);
     size_t left = 0;
     for (size_t i = 0; i < c->dim; i++)
-        if (i != p.x && i != p.y && left++ < TITLES)
-            fprintf(c->to, "%s = %.4g  ", c->grid->axis[i].name,
-                    axis_middle(&c->grid->axis[i]));
-    fprintf(c->to, "%s' textcolor rgb '#333333'\n", left > TITLES ? "..." : "");
+        if (i != p.x && i != p.y && left++ < TITLES) {
+            putc('.', c->to);
+            plot_text(c->grid->axis[i].name, c->to);
+            fprintf(c->to, ".' = %.4g  '", axis_middle(&c->grid->axis[i]));
+        }
+    fprintf(c->to, ".'%s' textcolor rgb '#333333'\n",
+            left > TITLES ? "..." : "");
 }
 
 /* Deviations are by their logarithm: they go from what data say to the prior.

@@ -128,7 +128,7 @@ static const char *resume_from(const struct args *a)
                                        : a->output;
     if (!access(path, F_OK)) return path;
     if (!a->quiet)
-        fprintf(stderr, "note: there is no %s yet: a fresh start\n", path);
+        say(stderr, "note: there is no %s yet: a fresh start\n", path);
     return NULL;
 }
 
@@ -272,14 +272,14 @@ static int say_interrupted(const struct args *a, const gsv_record *r,
 static void say_time(const gsv_record *r)
 {
     if (r->chains)
-        fprintf(stderr,
-                "note: the time limit ended it after %zu draws of each chain\n",
-                r->draws);
+        say(stderr,
+            "note: the time limit ended it after %zu draws of each chain\n",
+            r->draws);
     else
-        fprintf(stderr,
-                "note: the time limit ended it after %zu iterations; go on "
-                "with --resume\n",
-                r->iterations);
+        say(stderr,
+            "note: the time limit ended it after %zu iterations; go on "
+            "with --resume\n",
+            r->iterations);
 }
 
 static json_t *result_json(const struct args *a, const gsv_model *m,
@@ -287,7 +287,7 @@ static json_t *result_json(const struct args *a, const gsv_model *m,
 {
     json_t *j = record_json(m, gsv_model_record(m), a->output);
     if (gsv_model_draws(m))
-        json_object_set_new(j, "samples", json_string(samples));
+        json_object_set_new(j, "samples", json_text(samples));
     return j;
 }
 
@@ -299,8 +299,8 @@ static int report(const struct args *a, const gsv_model *m, const char *samples)
     if (a->json) code = print_json(result_json(a, m, samples));
     else if (!stopped || r->draws) {
         put_likelihood(r, stdout);
-        printf("written         %s\n", a->output);
-        if (gsv_model_draws(m)) printf("draws           %s\n", samples);
+        say(stdout, "written         %s\n", a->output);
+        if (gsv_model_draws(m)) say(stdout, "draws           %s\n", samples);
         code = print_estimates(m, r);
     }
     if (code) return code;

@@ -24,13 +24,13 @@ int say_functions(const struct args *a, const gsv_model *m, const gsv_series *s,
     char *text = gsv_model_outside(m, s);
     if (!text) return complain_last();
     if (gsv_model_has_posterior(m) && !a->quiet)
-        fprintf(stderr, "note: the gp's functions are %s\n",
-                drawn ? "drawn from their posterior, one for each path; --mean "
-                        "takes their mean"
-                      : "taken at their posterior mean");
+        say(stderr, "note: the gp's functions are %s\n",
+            drawn ? "drawn from their posterior, one for each path; --mean "
+                    "takes their mean"
+                  : "taken at their posterior mean");
     for (const char *l = text; (l = next_line(l, &length));
          l = after(l, length))
-        fprintf(stderr, "warning: %.*s\n", length, l);
+        say(stderr, "warning: %.*s\n", length, l);
     gsv_text_free(text);
     return 0;
 }

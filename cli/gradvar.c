@@ -154,9 +154,10 @@ static void show(struct run *r, const struct cell *c, size_t repeat)
     r->drawn = now;
     r->shown = true;
     write_duration(took * (r->all - r->done) / r->done, left, sizeof left);
-    fprintf(stderr, "\r%s, gap %g: %zu of %zu, %.0f %% of all, %s left\033[K",
-            c->objective, c->gap, repeat, r->g->repeats,
-            100.0 * r->done / r->all, left);
+    fputs("\r", stderr);
+    say(stderr, "%s, gap %g: %zu of %zu, %.0f %% of all, %s left", c->objective,
+        c->gap, repeat, r->g->repeats, 100.0 * r->done / r->all, left);
+    fputs("\033[K", stderr);
     fflush(stderr);
 }
 
@@ -247,8 +248,8 @@ static int measure_one(struct run *r, size_t which, double gap)
         return complain_last();
     r->wanted[which] = false;
     if (!r->a->quiet)
-        fprintf(stderr, "note: %s is left out: %s\n", OBJECTIVE[which].name,
-                gsv_last_error());
+        say(stderr, "note: %s is left out: %s\n", OBJECTIVE[which].name,
+            gsv_last_error());
     return 0;
 }
 

@@ -25,25 +25,24 @@ void find_spread(size_t n, double *value, double *least, double *median,
 
 static void put_variance(double variance)
 {
-    if (isnan(variance)) printf(" %11s", "-");
-    else printf(" %11.3g", variance);
+    if (isnan(variance)) say(stdout, " %11s", "-");
+    else say(stdout, " %11.3g", variance);
 }
 
 static void print_table(const struct gradvar *g)
 {
-    printf("gradients by %zu number%s, %zu repeats of %zu path%s\n\n",
-           g->numbers, plural(g->numbers), g->repeats, g->paths,
-           plural(g->paths));
-    printf("%30s %35s\n", "", "variance over repeats");
-    printf("%-14s %8s %7s %11s %11s %11s %10s\n", "objective", "gap", "steps",
-           "smallest", "median", "largest", "overflows");
+    say(stdout, "gradients by %zu number%s, %zu repeats of %zu path%s\n\n",
+        g->numbers, plural(g->numbers), g->repeats, g->paths, plural(g->paths));
+    say(stdout, "%30s %35s\n", "", "variance over repeats");
+    say(stdout, "%-14s %8s %7s %11s %11s %11s %10s\n", "objective", "gap",
+        "steps", "smallest", "median", "largest", "overflows");
     for (size_t i = 0; i < g->cells; i++) {
         const struct cell *c = &g->cell[i];
-        printf("%-14s %8g %7zu", c->objective, c->gap, c->steps);
+        say(stdout, "%-14s %8g %7zu", c->objective, c->gap, c->steps);
         put_variance(c->least);
         put_variance(c->median);
         put_variance(c->largest);
-        printf(" %10zu\n", c->overflows);
+        say(stdout, " %10zu\n", c->overflows);
     }
 }
 
@@ -53,15 +52,15 @@ static void warn(const struct gradvar *g)
     for (size_t i = 0; i < g->cells; i++) {
         const struct cell *c = &g->cell[i];
         if (c->finite < 2)
-            fprintf(stderr,
-                    "warning: %s, gap %g: %zu of %zu gradients are not finite: "
-                    "too few are left for a variance\n",
-                    c->objective, c->gap, c->overflows, g->repeats);
+            say(stderr,
+                "warning: %s, gap %g: %zu of %zu gradients are not finite: "
+                "too few are left for a variance\n",
+                c->objective, c->gap, c->overflows, g->repeats);
         else if (c->overflows)
-            fprintf(stderr,
-                    "warning: %s, gap %g: %zu of %zu gradients are not finite; "
-                    "the variance is that of the others, and too small\n",
-                    c->objective, c->gap, c->overflows, g->repeats);
+            say(stderr,
+                "warning: %s, gap %g: %zu of %zu gradients are not finite; "
+                "the variance is that of the others, and too small\n",
+                c->objective, c->gap, c->overflows, g->repeats);
     }
 }
 

@@ -138,8 +138,8 @@ static void print_layer(const gsv_param *p, const double *gradient)
     double square = 0.0;
     for (size_t j = 0; j < p->rows * p->columns; j++)
         square += gradient[p->offset + j] * gradient[p->offset + j];
-    printf("%-16s %14s %14.6g  (norm of %zu x %zu)\n", p->name, "",
-           sqrt(square), p->rows, p->columns);
+    say(stdout, "%-16s %14s %14.6g  (norm of %zu x %zu)\n", p->name, "",
+        sqrt(square), p->rows, p->columns);
 }
 
 static int print_gradient(const gsv_model *m, const double *gradient)
@@ -147,11 +147,11 @@ static int print_gradient(const gsv_model *m, const double *gradient)
     size_t count;
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
-    printf("\n%-16s %14s %14s\n", "parameter", "value", "gradient");
+    say(stdout, "\n%-16s %14s %14s\n", "parameter", "value", "gradient");
     for (size_t i = 0; i < count; i++) {
         char name[NAME_ROOM];
-        printf("%-16s %14.6g %14.6g\n", number_name(&list[i], name),
-               gsv_model_value(m)[list[i].at], gradient[list[i].at]);
+        say(stdout, "%-16s %14.6g %14.6g\n", number_name(&list[i], name),
+            gsv_model_value(m)[list[i].at], gradient[list[i].at]);
     }
     for (size_t i = 0; i < gsv_model_params(m); i++) {
         gsv_param p = gsv_model_param(m, i);
@@ -164,22 +164,23 @@ static int print_gradient(const gsv_model *m, const double *gradient)
 static void print_work(const gsv_options *o, const gsv_result *r)
 {
     char text[120];
-    printf("work            %zu %s%s, %zu %s%s, %s%zu step%s%s: %llu drift "
-           "evaluations, %.3g s\n",
-           r->gaps, r->observe ? "row" : "gap", plural(r->gaps), r->paths,
-           r->observe ? "point" : "path", plural(r->paths),
-           o->step > 0.0 ? "up to " : "", r->steps, plural(r->steps),
-           r->observe ? " a row" : "", (unsigned long long)r->drift_evaluations,
-           r->seconds);
+    say(stdout,
+        "work            %zu %s%s, %zu %s%s, %s%zu step%s%s: %llu drift "
+        "evaluations, %.3g s\n",
+        r->gaps, r->observe ? "row" : "gap", plural(r->gaps), r->paths,
+        r->observe ? "point" : "path", plural(r->paths),
+        o->step > 0.0 ? "up to " : "", r->steps, plural(r->steps),
+        r->observe ? " a row" : "", (unsigned long long)r->drift_evaluations,
+        r->seconds);
     if (r->observe) {
-        printf("estimator       %s, seed %llu\n", OBSERVERS[r->observe],
-               (unsigned long long)o->seed);
+        say(stdout, "estimator       %s, seed %llu\n", OBSERVERS[r->observe],
+            (unsigned long long)o->seed);
         return;
     }
-    printf("estimator       %s, reference %s, ", o->joint ? "joint" : "per gap",
-           references_used(r, text));
-    printf("form %s, random %s, seed %llu\n", forms_used(r, text),
-           RANDOMS[o->random], (unsigned long long)o->seed);
+    say(stdout, "estimator       %s, reference %s, ",
+        o->joint ? "joint" : "per gap", references_used(r, text));
+    say(stdout, "form %s, random %s, seed %llu\n", forms_used(r, text),
+        RANDOMS[o->random], (unsigned long long)o->seed);
 }
 
 static int print_table(const gsv_model *m, const gsv_series *s,
@@ -188,20 +189,21 @@ static int print_table(const gsv_model *m, const gsv_series *s,
 {
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
-    printf("log-likelihood  %.*f", n, r->loglik);
-    if (isfinite(r->error)) printf(" +- %.*f\n", n, r->error);
+    say(stdout, "log-likelihood  %.*f", n, r->loglik);
+    if (isfinite(r->error)) say(stdout, " +- %.*f\n", n, r->error);
     else puts("  (no error from one path)");
-    printf("per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
-           r->loglik / (double)r->gaps);
+    say(stdout, "per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
+        r->loglik / (double)r->gaps);
     if (p->draws)
-        printf("over functions  %.*f +- %.*f  (%zu drawn)\n", digits(p->error),
-               p->loglik, digits(p->error), p->error, p->draws);
+        say(stdout, "over functions  %.*f +- %.*f  (%zu drawn)\n",
+            digits(p->error), p->loglik, digits(p->error), p->error, p->draws);
     if (isfinite(r->discretisation))
-        printf("discretisation  %+.*f  from steps twice as long\n", n,
-               shown(r->discretisation, n));
-    printf("effective %s %.1f of %zu at worst (series %s, time %g to %g)\n",
-           r->observe ? "size " : "paths", r->ess_min, r->paths,
-           s->label[worst->track], s->time[worst->from], s->time[worst->to]);
+        say(stdout, "discretisation  %+.*f  from steps twice as long\n", n,
+            shown(r->discretisation, n));
+    say(stdout,
+        "effective %s %.1f of %zu at worst (series %s, time %g to %g)\n",
+        r->observe ? "size " : "paths", r->ess_min, r->paths,
+        s->label[worst->track], s->time[worst->from], s->time[worst->to]);
     print_work(o, r);
     return r->gradient ? print_gradient(m, r->gradient) : EXIT_DONE;
 }
@@ -212,19 +214,19 @@ static void warn(const struct args *a, const gsv_options *o,
 {
     say_effort(a, o, r);
     if (r->flagged)
-        fprintf(stderr,
-                "warning: %zu of %zu %s not to be trusted; 'girsanov "
-                "diagnose' names them and says what to do\n",
-                r->flagged, r->groups,
-                o->joint     ? "series are"
-                : r->observe ? "rows are"
-                             : "gaps are");
+        say(stderr,
+            "warning: %zu of %zu %s not to be trusted; 'girsanov "
+            "diagnose' names them and says what to do\n",
+            r->flagged, r->groups,
+            o->joint     ? "series are"
+            : r->observe ? "rows are"
+                         : "gaps are");
     double far = fmax(fmax(3.0 * r->error, 0.1), 0.02 * (double)r->gaps);
     if (fabs(r->discretisation) > far)
-        fprintf(stderr,
-                "warning: the steps are too long: the log-likelihood moves by "
-                "%+.3g when they double; take more --steps\n",
-                r->discretisation);
+        say(stderr,
+            "warning: the steps are too long: the log-likelihood moves by "
+            "%+.3g when they double; take more --steps\n",
+            r->discretisation);
 }
 
 int loglik_run(const struct args *a)

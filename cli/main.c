@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* girsanov VERB MODEL [DATA] [options] */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -228,7 +231,7 @@ static int run_word(int count, char **word)
     else if (help && verb) options_help(verb, stdout);
     else if (help) usage(stdout);
     else if (!strcmp(word[1], "--version") || !strcmp(word[1], "version"))
-        printf("girsanov %s\n", gsv_version());
+        say(stdout, "girsanov %s\n", gsv_version());
     else if (!strcmp(word[1], "--complete"))
         complete((size_t)count - 2, word + 2, stdout);
     else return unknown_verb(word[1]);
@@ -265,14 +268,29 @@ static void wait_quietly(char **word)
     execv("/proc/self/exe", word);
 }
 
+/* A descriptor that is closed would be given to the next file that is opened,
+ * and what is printed would be written into it. Reading from the stand-ins, or
+ * writing results to one, is an error; messages are lost, as was asked for. */
+static void fill_descriptors(void)
+{
+    static const int MODES[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", MODES[i]) != i)
+            exit(EXIT_INPUT);
+}
+
 int main(int count, char **word)
 {
+    fill_descriptors();
     wait_quietly(word);
     ranks_hush();
     int code = ranks_end(run(count, word));
     bool printed =
         code == EXIT_DONE || code == EXIT_STRICT || code == EXIT_INTERRUPTED;
+    errno = 0;
     if (printed && (fflush(stdout) || ferror(stdout)))
-        return complain(EXIT_INPUT, "cannot write to standard output");
+        return complain(EXIT_INPUT, "cannot write to standard output%s%s",
+                        errno ? ": " : "", errno ? strerror(errno) : "");
     return code;
 }

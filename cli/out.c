@@ -14,7 +14,7 @@ int complain(int code, const char *format, ...)
     va_start(args, format);
     fflush(stdout);
     fputs("girsanov: ", stderr);
-    vfprintf(stderr, format, args);
+    say_args(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
     return code;
@@ -22,9 +22,11 @@ int complain(int code, const char *format, ...)
 
 int complain_last(void)
 {
-    return complain(gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT
-                                                       : EXIT_NUMBERS,
-                    "%s", gsv_last_error());
+    fflush(stdout);
+    fputs("girsanov: ", stderr);
+    say_lines(gsv_last_error(), stderr);
+    fputc('\n', stderr);
+    return gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT : EXIT_NUMBERS;
 }
 
 int complain_memory(void)
@@ -91,7 +93,8 @@ int print_json(json_t *object)
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (!text) return complain_memory();
-    puts(text);
+    put_json(text, stdout);
+    putchar('\n');
     free(text);
     return EXIT_DONE;
 }
@@ -138,7 +141,7 @@ gsv_model *open_model(const struct args *a, const char *path)
 void say_note(const struct args *a, const gsv_series *s)
 {
     if (s->note[0] && !a->quiet)
-        fprintf(stderr, "note: %s: %s\n", s->source, s->note);
+        say(stderr, "note: %s: %s\n", s->source, s->note);
 }
 
 gsv_series *open_data(const struct args *a, const gsv_model *m)

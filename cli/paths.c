@@ -47,7 +47,9 @@ static bool show(void *user, size_t done, size_t all)
 {
     struct view *v = user;
     if (done > all) done = all;
-    fprintf(stderr, "\r%.0f %%\033[K", 100.0 * (double)done / (double)all);
+    fputs("\r", stderr);
+    say(stderr, "%.0f %%", 100.0 * (double)done / (double)all);
+    fputs("\033[K", stderr);
     fflush(stderr);
     v->shown = true;
     return false;
@@ -224,7 +226,9 @@ static void put_panel(const struct view *v, size_t i, FILE *to)
         points[count] = put_points(v, k, i, to);
         shown[count++] = k;
     }
-    fprintf(to, "set ylabel '%s'\nplot ", name_of(v, i));
+    fputs("set ylabel ", to);
+    plot_text(name_of(v, i), to);
+    fputs("\nplot ", to);
     for (size_t n = 0; n < count; n++)
         fprintf(to,
                 "$band%zu using 1:2:4 with filledcurves fs transparent solid "
@@ -272,9 +276,8 @@ static json_t *view_json(const struct view *v)
     for (size_t q = 0; q < r->quantiles; q++)
         json_array_append_new(quantiles, json_number(r->probability[q]));
     if (v->args->output)
-        json_object_set_new(j, "output", json_string(v->args->output));
-    if (v->args->plot)
-        json_object_set_new(j, "plot", json_string(v->args->plot));
+        json_object_set_new(j, "output", json_text(v->args->output));
+    if (v->args->plot) json_object_set_new(j, "plot", json_text(v->args->plot));
     json_object_set_new(j, "rows", json_count(r->rows));
     json_object_set_new(j, "states", json_count(r->dim));
     json_object_set_new(j, "quantiles", quantiles);
@@ -291,10 +294,10 @@ static void say_health(const struct view *v)
     const gsv_smoothed *r = &v->result;
     double least = fmax(10.0, 0.1 * (double)r->paths);
     if (r->ess_min >= least || r->paths < 10) return;
-    fprintf(stderr,
-            "warning: at worst %.1f of %zu paths or support points carry the "
-            "weight; take more of them (--paths, --support)\n",
-            r->ess_min, r->paths);
+    say(stderr,
+        "warning: at worst %.1f of %zu paths or support points carry the "
+        "weight; take more of them (--paths, --support)\n",
+        r->ess_min, r->paths);
 }
 
 static int report(const struct view *v)
@@ -314,8 +317,8 @@ static int report(const struct view *v)
         return code;
     }
     if (!a->quiet && a->output && strcmp(a->output, "-"))
-        fprintf(stderr, "wrote %s: %zu %s\n", a->output,
-                v->result.rows * (a->draws ? a->draws : 1), "rows");
+        say(stderr, "wrote %s: %zu %s\n", a->output,
+            v->result.rows * (a->draws ? a->draws : 1), "rows");
     say_plot(a);
     return EXIT_DONE;
 }

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures by gnuplot, which reads commands from a pipe and writes the picture
- * into a draft of the file. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+/* Pictures: commands for gnuplot, gathered in memory, and a file that is
+ * written once all of the picture is there. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "gnuplot.h"
 
-extern char **environ;
-
+/* mark: what stands at the end of a whole picture. */
 static const struct {
-    const char *ending, *terminal, *unit, *look;
+    const char *ending, *terminal, *unit, *look, *mark;
     double scale; /* units a pixel */
 } FORMATS[] = {
     {".svg", "svg", "",
-     "background '#ffffff' font 'Helvetica,Arial,sans-serif,14'", 1.0},
-    {".png", "pngcairo", "", "background '#ffffff' font 'sans,11'", 1.0},
-    {".pdf", "pdfcairo", "in", "font 'sans,11'", 1.0 / 96.0},
+     "background '#ffffff' font 'Helvetica,Arial,sans-serif,14'", "</svg>",
+     1.0},
+    {".png", "pngcairo", "", "background '#ffffff' font 'sans,11'", "IEND",
+     1.0},
+    {".pdf", "pdfcairo", "in", "font 'sans,11'", "%%EOF", 1.0 / 96.0},
 };
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
 
@@ -66,8 +63,7 @@ int check_plot(const char *path)
 
 void say_plot(const struct args *a)
 {
-    if (a->plot && !a->quiet && !a->json)
-        fprintf(stderr, "wrote %s\n", a->plot);
+    if (a->plot && !a->quiet && !a->json) say(stderr, "wrote %s\n", a->plot);
 }
 
 /* What all pictures have in common. */
@@ -89,52 +85,20 @@ static void set_style(FILE *to)
           to);
 }
 
-/* gnuplot, from the pipe's reading end to a file. */
-static int start(struct plot *p, int from, FILE *to)
+static int begin(struct plot *p)
 {
-    posix_spawn_file_actions_t actions;
-    char *words[] = {"gnuplot", "-", NULL};
-    pid_t child;
-    if (posix_spawn_file_actions_init(&actions)) return ENOMEM;
-    posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fileno(to), STDOUT_FILENO);
-    if (p->hushed)
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
-                                         O_WRONLY, 0);
-    int why = posix_spawnp(&child, "gnuplot", &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    p->child = (int)child;
-    return why;
-}
-
-/* Ready for commands; 0, or a message. */
-static int begin(struct plot *p, FILE *to)
-{
-    int end[2];
-    int why = pipe(end) ? errno : 0;
-    if (!why) {
-        /* Without an end of its own gnuplot sees where the commands end. */
-        fcntl(end[1], F_SETFD, FD_CLOEXEC);
-        why = start(p, end[0], to);
-        close(end[0]);
-        if (!why) p->to = fdopen(end[1], "w");
-        else close(end[1]);
-    }
-    if (!p->to)
-        return complain(EXIT_NUMBERS, "cannot run gnuplot: %s", strerror(why));
-    p->pipe_handler = signal(SIGPIPE, SIG_IGN);
+    p->to = open_memstream(&p->commands, &p->size);
+    if (!p->to) return complain_memory();
+    fputs("set encoding utf8\n", p->to);
     return 0;
 }
 
 int plot_open(struct plot *p, const char *path, int width, int height)
 {
     size_t format = format_of(path);
-    *p = (struct plot){0};
-    if (check_plot(path) || draft_open(&p->file, path)) return EXIT_INPUT;
-    if (begin(p, p->file.out)) {
-        draft_close(&p->file, false);
-        return EXIT_NUMBERS;
-    }
+    *p = (struct plot){.path = path};
+    if (check_plot(path)) return EXIT_INPUT;
+    if (begin(p)) return EXIT_NUMBERS;
     double scale = FORMATS[format].scale;
     fprintf(p->to, "set terminal %s size %g%s,%g%s noenhanced %s\n",
             FORMATS[format].terminal, width * scale, FORMATS[format].unit,
@@ -143,10 +107,10 @@ int plot_open(struct plot *p, const char *path, int width, int height)
     return 0;
 }
 
-int plot_begin(struct plot *p, FILE *to, int width, int height)
+int plot_begin(struct plot *p, int width, int height)
 {
-    *p = (struct plot){.hushed = true};
-    if (begin(p, to)) return EXIT_NUMBERS;
+    *p = (struct plot){0};
+    if (begin(p)) return EXIT_NUMBERS;
     fprintf(p->to,
             "set terminal svg size %d,%d noenhanced font "
             "'Helvetica,Arial,sans-serif,14'\n",
@@ -155,38 +119,68 @@ int plot_begin(struct plot *p, FILE *to, int width, int height)
     return 0;
 }
 
-/* Whether all went well. */
-static bool end(struct plot *p)
+/* Lets go of the commands, which are drawn before where made is not NULL. */
+static bool finish(struct plot *p, const char *mark, struct picture *made,
+                   char **words)
 {
-    int status = 0;
     bool bad = ferror(p->to) != 0;
     if (fclose(p->to)) bad = true;
-    while (waitpid(p->child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    signal(SIGPIPE, p->pipe_handler);
-    return !bad && WIFEXITED(status) && !WEXITSTATUS(status);
+    if (made && bad) snprintf(made->why, sizeof made->why, "out of memory");
+    else if (made) bad = !gnuplot_run(p->commands, p->size, mark, made, words);
+    free(p->commands);
+    return !bad;
 }
 
-int plot_end(struct plot *p)
+bool plot_end(struct plot *p, struct picture *made)
 {
-    return end(p) ? 0 : complain(EXIT_NUMBERS, "gnuplot failed");
+    char *words = NULL;
+    *made = (struct picture){0};
+    bool good = finish(p, FORMATS[0].mark, made, &words);
+    free(words);
+    return good;
+}
+
+static int write_picture(const char *path, const struct picture *made)
+{
+    struct draft d;
+    if (draft_open(&d, path)) return EXIT_INPUT;
+    fwrite(made->bytes, 1, made->size, d.out);
+    return draft_close(&d, true);
 }
 
 int plot_close(struct plot *p, bool keep)
 {
-    bool bad = !end(p);
-    int code = draft_close(&p->file, keep && !bad);
-    if (code || !keep || !bad) return code;
-    return complain(EXIT_NUMBERS, "gnuplot failed; %s is not written",
-                    p->file.path);
+    struct picture made = {0};
+    char *words = NULL;
+    const char *mark = FORMATS[format_of(p->path)].mark;
+    bool good = finish(p, mark, keep ? &made : NULL, &words);
+    int code = 0;
+    if (good && keep) code = write_picture(p->path, &made);
+    if (good && words) say_lines(words, stderr);
+    if (!good && keep)
+        code =
+            complain(EXIT_NUMBERS, "%s; %s is not written", made.why, p->path);
+    free(made.bytes);
+    free(words);
+    return code;
 }
 
+/* In double quotes every character can be given by its number; single quotes
+ * do not take a quote at the beginning. */
 void plot_text(const char *text, FILE *to)
 {
-    putc('\'', to);
-    for (; *text; text++) {
-        if (*text == '\'') putc('\'', to);
-        putc((unsigned char)*text < ' ' ? ' ' : *text, to);
+    enum { MOST = 60 };
+    char shown[GSV_VISIBLE];
+    int count = 0;
+    putc('"', to);
+    for (size_t n; count < MOST && (n = gsv_visible(text, shown)); text += n) {
+        for (const char *c = shown; *c; c++) {
+            unsigned char byte = (unsigned char)*c;
+            bool plain =
+                byte >= 0x80 || isalnum(byte) || strchr(" .,:-=", byte);
+            fprintf(to, plain ? "%c" : "\\%03o", byte);
+        }
+        count++;
     }
-    putc('\'', to);
+    fputs(*text ? "...\"" : "\"", to);
 }

@@ -189,15 +189,15 @@ static void print_scores(const gsv_prediction *p)
     bool lead = p->scores && p->score[0].lead;
     for (size_t c = 0; c < p->columns; c++)
         if ((int)strlen(p->name[c]) > width) width = (int)strlen(p->name[c]);
-    printf("%-*s%s %8s %12s %12s %9s %9s\n", width, "column",
-           lead ? "  lead" : "", "rows", "CRPS", "climatology", "in 50 %",
-           "in 90 %");
+    say(stdout, "%-*s%s %8s %12s %12s %9s %9s\n", width, "column",
+        lead ? "  lead" : "", "rows", "CRPS", "climatology", "in 50 %",
+        "in 90 %");
     for (size_t i = 0; i < p->scores; i++) {
         const gsv_score *s = &p->score[i];
-        printf("%-*s", width, p->name[s->column]);
-        if (lead) printf(" %5zu", s->lead);
-        printf(" %8zu %12.5g %12.5g %8.1f%% %8.1f%%\n", s->rows, s->crps,
-               s->climatology, 100.0 * s->cover50, 100.0 * s->cover90);
+        say(stdout, "%-*s", width, p->name[s->column]);
+        if (lead) say(stdout, " %5zu", s->lead);
+        say(stdout, " %8zu %12.5g %12.5g %8.1f%% %8.1f%%\n", s->rows, s->crps,
+            s->climatology, 100.0 * s->cover50, 100.0 * s->cover90);
     }
 }
 
@@ -224,7 +224,7 @@ static json_t *scores_json(const gsv_prediction *p)
     for (size_t i = 0; i < p->scores; i++) {
         const gsv_score *s = &p->score[i];
         json_t *j = json_object();
-        json_object_set_new(j, "column", json_string(p->name[s->column]));
+        json_object_set_new(j, "column", json_text(p->name[s->column]));
         if (s->lead) json_object_set_new(j, "lead", json_count(s->lead));
         json_object_set_new(j, "rows", json_count(s->rows));
         json_object_set_new(j, "crps", json_number(s->crps));
@@ -257,7 +257,7 @@ static json_t *forecasts_json(const struct ask *q, const gsv_prediction *p)
     for (size_t n = 0; n < p->rows; n++) {
         json_t *j = json_object(), *columns = json_object();
         json_object_set_new(j, "series",
-                            json_string(q->data->label[p->track[n]]));
+                            json_text(q->data->label[p->track[n]]));
         json_object_set_new(j, "time", json_number(p->time[n]));
         for (size_t c = 0; c < p->columns; c++)
             json_object_set_new(columns, p->name[c], column_json(p, c, n));
@@ -290,8 +290,8 @@ static void say_files(const struct args *a, const gsv_prediction *p)
 {
     if (a->quiet || a->json) return;
     if (a->output && strcmp(a->output, "-") != 0)
-        fprintf(stderr, "wrote %s: %zu rows\n", a->output,
-                a->rolling ? p->scores : p->rows);
+        say(stderr, "wrote %s: %zu rows\n", a->output,
+            a->rolling ? p->scores : p->rows);
     say_plot(a);
 }
 

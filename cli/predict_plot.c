@@ -65,7 +65,9 @@ static void put_panel(const struct panels *g, size_t c)
 {
     const gsv_prediction *p = g->p;
     static const char *const COLOR[] = {"#d5e3f2", "#a9c7e4", "#7aa8d3"};
-    fprintf(g->to, "set ylabel '%s'\nplot ", p->name[c]);
+    fputs("set ylabel ", g->to);
+    plot_text(p->name[c], g->to);
+    fputs("\nplot ", g->to);
     for (size_t b = 0; b < p->quantiles / 2; b++)
         fprintf(g->to,
                 "$forecast%zu using 1:%zu:%zu with filledcurves lc rgb '%s' "

@@ -160,28 +160,31 @@ static int find_interval(struct profile *p)
 static void print_interval(const struct profile *p)
 {
     double first = p->value[0], last = p->value[p->n - 1];
-    printf("95 %% interval of %s: ", p->name);
+    say(stdout, "95 %% interval of %s: ", p->name);
     if (isnan(p->low) && isnan(p->high))
-        printf("open at both ends: all of %.6g to %.6g is inside; --range A:B "
-               "looks further\n",
-               first, last);
+        say(stdout,
+            "open at both ends: all of %.6g to %.6g is inside; --range A:B "
+            "looks further\n",
+            first, last);
     else if (isnan(p->low))
-        printf("below %.6g, open below: still inside at %.6g; --range A:B "
-               "looks further\n",
-               p->high, first);
+        say(stdout,
+            "below %.6g, open below: still inside at %.6g; --range A:B "
+            "looks further\n",
+            p->high, first);
     else if (isnan(p->high))
-        printf("above %.6g, open above: still inside at %.6g; --range A:B "
-               "looks further\n",
-               p->low, last);
-    else printf("%.6g to %.6g\n", p->low, p->high);
+        say(stdout,
+            "above %.6g, open above: still inside at %.6g; --range A:B "
+            "looks further\n",
+            p->low, last);
+    else say(stdout, "%.6g to %.6g\n", p->low, p->high);
 }
 
 static void print_profile(const struct profile *p)
 {
-    printf("%14s %16s %12s\n", p->name, "log-likelihood", "drop");
+    say(stdout, "%14s %16s %12s\n", p->name, "log-likelihood", "drop");
     for (size_t i = 0; i < p->n; i++)
-        printf("%14.6g %16.4f %12.4f\n", p->value[i], p->loglik[i],
-               shown(drop(p, i), 4));
+        say(stdout, "%14.6g %16.4f %12.4f\n", p->value[i], p->loglik[i],
+            shown(drop(p, i), 4));
     putchar('\n');
 }
 
@@ -238,12 +241,14 @@ static int plot_profile(const struct profile *p, const char *path)
             "textcolor rgb '#888888'\n",
             first, last, isnan(p->low) ? first : p->low,
             isnan(p->high) ? last : p->high, -0.5 * ROOT * ROOT);
+    fputs("set xlabel ", to);
+    plot_text(p->name, to);
     fprintf(to,
-            "set xlabel '%s'\nset ylabel 'log-likelihood below its largest'\n"
+            "\nset ylabel 'log-likelihood below its largest'\n"
             "plot %.6f with lines dt 2 lw 1.2 lc rgb '#888888', $profile "
             "using 1:2 smooth csplines lt 1, $profile using 1:2 with points "
             "pt 7 ps 0.5 lc rgb '#1f5fa8'\n",
-            p->name, -0.5 * ROOT * ROOT);
+            -0.5 * ROOT * ROOT);
     return plot_close(&plot, true);
 }
 
@@ -273,8 +278,9 @@ static bool show(void *user, const gsv_progress *now)
         if (fabs(p->value[i] - held) < fabs(p->value[at] - held)) at = i;
     if (p->at == at + 1) return false;
     p->at = at + 1;
-    fprintf(stderr, "\r%s = %.6g: %zu of %zu\033[K", p->name, p->value[at],
-            p->at, p->n);
+    fputs("\r", stderr);
+    say(stderr, "%s = %.6g: %zu of %zu", p->name, p->value[at], p->at, p->n);
+    fputs("\033[K", stderr);
     fflush(stderr);
     return false;
 }

@@ -211,7 +211,9 @@ static void write_line(struct progress *p, const gsv_progress *now)
 
 static void draw(struct progress *p)
 {
-    fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", p->line);
+    if (p->terminal) fputs("\r", stderr);
+    say(stderr, "%s", p->line);
+    fputs(p->terminal ? "\033[K" : "\n", stderr);
     fflush(stderr);
     p->late = false;
 }

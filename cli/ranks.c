@@ -16,11 +16,11 @@ void say_shared(const struct args *a, const gsv_model *m, const gsv_options *o)
 {
     size_t count = gsv_ranks_count(a->ranks);
     if (a->quiet || count < 2 || gsv_ranks_share(m, o)) return;
-    fprintf(stderr,
-            "note: %zu ranks were started, but each of them does all of the "
-            "work: ranks do not share noisy observations, but where --observe "
-            "is conjugate or variational; start it once, with more --threads\n",
-            count);
+    say(stderr,
+        "note: %zu ranks were started, but each of them does all of the "
+        "work: ranks do not share noisy observations, but where --observe "
+        "is conjugate or variational; start it once, with more --threads\n",
+        count);
 }
 
 bool ranks_needed(const struct verb *verb)

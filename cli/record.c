@@ -47,27 +47,27 @@ static void put_maximum(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
     if (isfinite(r->evidence))
-        fprintf(out,
-                "evidence        %.*f  (%zu number%s learned, functions "
-                "integrated out)\n",
-                n, r->evidence, r->free, plural(r->free));
+        say(out,
+            "evidence        %.*f  (%zu number%s learned, functions "
+            "integrated out)\n",
+            n, r->evidence, r->free, plural(r->free));
     else if (isfinite(r->aic))
-        fprintf(out, "AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
-                r->aic, n, r->bic, r->free, plural(r->free));
-    fprintf(out, "ended           %s: %s, %zu iteration%s",
-            OPTIMIZERS[r->optimizer], ENDS[r->ended].sentence, r->iterations,
-            plural(r->iterations));
-    if (r->restarts > 1) fprintf(out, ", best of %zu starts", r->restarts);
-    fprintf(out, ", %.3g s\n", r->seconds);
+        say(out, "AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
+            r->aic, n, r->bic, r->free, plural(r->free));
+    say(out, "ended           %s: %s, %zu iteration%s",
+        OPTIMIZERS[r->optimizer], ENDS[r->ended].sentence, r->iterations,
+        plural(r->iterations));
+    if (r->restarts > 1) say(out, ", best of %zu starts", r->restarts);
+    say(out, ", %.3g s\n", r->seconds);
 }
 
 static void put_chains(const gsv_record *r, FILE *out)
 {
-    fprintf(out,
-            "ended           gibbs: %s, %zu chain%s of %zu draw%s after %zu of "
-            "warm-up, %.3g s\n",
-            ENDS[r->ended].sentence, r->chains, plural(r->chains), r->draws,
-            plural(r->draws), r->warmup, r->seconds);
+    say(out,
+        "ended           gibbs: %s, %zu chain%s of %zu draw%s after %zu of "
+        "warm-up, %.3g s\n",
+        ENDS[r->ended].sentence, r->chains, plural(r->chains), r->draws,
+        plural(r->draws), r->warmup, r->seconds);
 }
 
 /* What was made best, where it is not the likelihood. */
@@ -79,39 +79,38 @@ static void put_objective(const gsv_record *r, FILE *out)
     case GSV_OBJECTIVE_MSE_BACKPROP:
     case GSV_OBJECTIVE_MSE_ADJOINT:
     case GSV_OBJECTIVE_MSE_FORWARD:
-        fprintf(out, "squared error   %.6g  (mean over paths and rows, %s)\n",
-                r->mse, name);
+        say(out, "squared error   %.6g  (mean over paths and rows, %s)\n",
+            r->mse, name);
         return;
     case GSV_OBJECTIVE_GRADIENT_MATCHING:
-        fprintf(out, "pseudo-loglik   %.6g  (%s: one Euler step a gap)\n",
-                r->value, name);
+        say(out, "pseudo-loglik   %.6g  (%s: one Euler step a gap)\n", r->value,
+            name);
         break;
     case GSV_OBJECTIVE_EM_LINEAR:
-        fprintf(out, "lower bound     %.6g  (%s: of the log-likelihood)\n",
-                r->value, name);
+        say(out, "lower bound     %.6g  (%s: of the log-likelihood)\n",
+            r->value, name);
         break;
     }
-    fprintf(out,
-            "                no likelihood was made best: standard errors are "
-            "not given\n");
+    say(out, "                no likelihood was made best: standard errors are "
+             "not given\n");
 }
 
 void put_likelihood(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
     put_objective(r, out);
-    fprintf(out, "log-likelihood  %.*f", n, r->loglik);
-    if (isfinite(r->error)) fprintf(out, " +- %.*f", n, r->error);
-    fprintf(out, "  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
-            r->steps, plural(r->steps), r->chains ? "; at the means" : "");
-    fprintf(out, "per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
+    say(out, "log-likelihood  %.*f", n, r->loglik);
+    if (isfinite(r->error)) say(out, " +- %.*f", n, r->error);
+    say(out, "  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
+        r->steps, plural(r->steps), r->chains ? "; at the means" : "");
+    say(out, "per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
-        fprintf(out, "discretisation  %+.*f  from steps twice as long\n", n,
-                shown(r->discretisation, n));
+        say(out, "discretisation  %+.*f  from steps twice as long\n", n,
+            shown(r->discretisation, n));
     if (r->heldout_gaps)
-        fprintf(out, "held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
-                r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
-                r->gaps + r->heldout_gaps);
+        say(out, "held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
+            r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
+            r->gaps + r->heldout_gaps);
     if (r->chains) put_chains(r, out);
     else put_maximum(r, out);
 }
@@ -119,15 +118,15 @@ void put_likelihood(const gsv_record *r, FILE *out)
 /* A number in a column, or a dash where it is not known. */
 static void print_cell(double x, int figures)
 {
-    if (isnan(x)) printf(" %14s", "-");
-    else printf(" %14.*g", figures, x);
+    if (isnan(x)) say(stdout, " %14s", "-");
+    else say(stdout, " %14.*g", figures, x);
 }
 
 static void print_estimate(const gsv_model *m, const gsv_record *r,
                            const struct number *n, int width)
 {
     char name[NAME_ROOM];
-    printf("%-*s", width, number_name(n, name));
+    say(stdout, "%-*s", width, number_name(n, name));
     print_cell(gsv_model_value(m)[n->at], 6);
     if (r->errors != GSV_ERRORS_NONE) {
         print_cell(r->error_of[n->at], 3);
@@ -147,16 +146,16 @@ static double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
 /* The same in a narrower column; R-hat and sizes by decimals. */
 static void print_narrow(double x, int figures, int decimals)
 {
-    if (isnan(x)) printf(" %9s", "-");
-    else if (decimals >= 0) printf(" %9.*f", decimals, x);
-    else printf(" %9.*g", figures, x);
+    if (isnan(x)) say(stdout, " %9s", "-");
+    else if (decimals >= 0) say(stdout, " %9.*f", decimals, x);
+    else say(stdout, " %9.*g", figures, x);
 }
 
 static void print_posterior(const gsv_model *m, const gsv_record *r,
                             const struct number *n)
 {
     char name[NAME_ROOM];
-    printf("%-12s", number_name(n, name));
+    say(stdout, "%-12s", number_name(n, name));
     print_narrow(gsv_model_value(m)[n->at], 5, -1);
     print_narrow(r->error_of[n->at], 3, -1);
     print_narrow(posterior(r, GSV_POSTERIOR_Q5, n->at), 4, -1);
@@ -173,8 +172,8 @@ static int print_posteriors(const gsv_model *m, const gsv_record *r)
     size_t count;
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
-    printf("\n%-12s %9s %9s %9s %9s %9s %9s %9s %9s\n", "parameter", "mean",
-           "sd", "5 %", "50 %", "95 %", "R-hat", "ess_bulk", "ess_tail");
+    say(stdout, "\n%-12s %9s %9s %9s %9s %9s %9s %9s %9s\n", "parameter",
+        "mean", "sd", "5 %", "50 %", "95 %", "R-hat", "ess_bulk", "ess_tail");
     for (size_t i = 0; i < count; i++)
         print_posterior(m, r, &list[i]);
     free(list);
@@ -188,10 +187,10 @@ int print_estimates(const gsv_model *m, const gsv_record *r)
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
     int width = numbers_width(list, count);
-    if (count) printf("\n%-*s %14s", width, "parameter", "estimate");
+    if (count) say(stdout, "\n%-*s %14s", width, "parameter", "estimate");
     if (count && r->errors != GSV_ERRORS_NONE)
-        printf(" %14s %29s%s", "standard error", "95 % interval",
-               r->errors == GSV_ERRORS_SANDWICH ? "  (sandwich)" : "");
+        say(stdout, " %14s %29s%s", "standard error", "95 % interval",
+            r->errors == GSV_ERRORS_SANDWICH ? "  (sandwich)" : "");
     if (count) putchar('\n');
     for (size_t i = 0; i < count; i++)
         print_estimate(m, r, &list[i], width);
@@ -213,7 +212,7 @@ void say_warnings(const gsv_record *r)
     int length;
     for (const char *w = r->warning; (w = next_warning(w, &length));
          w += length)
-        fprintf(stderr, "warning: %.*s\n", length, w);
+        say(stderr, "warning: %.*s\n", length, w);
 }
 
 /* --- JSON --------------------------------------------------------------- */
@@ -250,7 +249,7 @@ static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
 
 static void add_data(const gsv_record *r, json_t *j)
 {
-    json_object_set_new(j, "data", json_string(r->data));
+    json_object_set_new(j, "data", json_text(r->data));
     json_object_set_new(j, "tracks", json_count(r->tracks));
     json_object_set_new(j, "rows", json_count(r->rows));
     json_object_set_new(j, "gaps", json_count(r->gaps));
@@ -304,7 +303,7 @@ static void add_objective(const gsv_record *r, json_t *j)
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
 {
     json_t *j = json_object();
-    json_object_set_new(j, "fit", json_string(path));
+    json_object_set_new(j, "fit", json_text(path));
     add_data(r, j);
     add_likelihood(r, j);
     add_search(r, j);

@@ -12,9 +12,9 @@
  * how many of these are drawn. */
 enum { NEAR_ROWS = 24, SMOOTHED_ROWS = 2000, NEAR_LATENT = 80, DRAWS = 6 };
 
-static void say(const struct report *r, const char *what)
+static void tell(const struct report *r, const char *what)
 {
-    if (!r->args->quiet) fprintf(stderr, "report: %s\n", what);
+    if (!r->args->quiet) say(stderr, "report: %s\n", what);
 }
 
 /* Keeps why a part is empty; a message alone where memory is out. */
@@ -39,7 +39,7 @@ static bool is_latent(const gsv_model *m, const gsv_series *s)
 
 static int find_weights(struct report *r)
 {
-    say(r, "weights of all gaps");
+    tell(r, "weights of all gaps");
     if (gsv_loglik(r->model, r->data, &r->estimator, &r->weights))
         return complain_last();
     r->worst = worst_gaps(&r->weights);
@@ -59,7 +59,7 @@ static gsv_predict_options predict_options(const struct report *r)
 static int find_residuals(struct report *r)
 {
     gsv_predict_options o = predict_options(r);
-    say(r, "residuals of all rows");
+    tell(r, "residuals of all rows");
     if (!gsv_residuals(r->model, r->data, &o, &r->residuals)) return 0;
     r->residuals = (gsv_residuals_result){0};
     return note_why(r->no_residuals);
@@ -99,7 +99,7 @@ static int find_paths(struct report *r)
     o.estimator.joint = o.estimator.richardson = o.estimator.delta = false;
     o.estimator.tolerance = 0.0;
     o.draws = DRAWS;
-    say(r, "sample paths");
+    tell(r, "sample paths");
     if (!gsv_paths(r->model, r->near, &o, &r->paths)) return 0;
     r->paths = (gsv_smoothed){0};
     return note_why(r->no_paths);
@@ -110,7 +110,7 @@ static int find_forecast(struct report *r)
 {
     gsv_predict_options o = predict_options(r);
     o.ahead = 0.5 * (r->near->time[r->near->rows - 1] - r->from);
-    say(r, "forecast");
+    tell(r, "forecast");
     if (!gsv_predict(r->model, r->near, &o, &r->forecast)) return 0;
     r->forecast = (gsv_prediction){0};
     return note_why(r->no_forecast);
@@ -273,11 +273,16 @@ static int say_written(const struct report *r, long bytes)
     const struct args *a = r->args;
     bool file = strcmp(a->output, "-") != 0;
     if (!r->pictures)
-        fprintf(stderr, "warning: the page has no figures: gnuplot is not "
-                        "installed; the package gnuplot-nox has it\n");
+        say(stderr, "warning: the page has no figures: gnuplot is not "
+                    "installed; the package gnuplot-nox has it\n");
+    if (r->missing)
+        say(stderr,
+            "warning: the page lacks %zu figure%s that could not be drawn; it "
+            "says why\n",
+            r->missing, plural(r->missing));
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", json_string(a->output));
+        json_object_set_new(j, "output", json_text(a->output));
         json_object_set_new(j, "bytes", json_integer(bytes));
         json_object_set_new(j, "figures", json_count(r->figures));
         json_object_set_new(j, "troubles", json_count(r->troubles));
@@ -286,10 +291,10 @@ static int say_written(const struct report *r, long bytes)
         return print_json(j);
     }
     if (!a->quiet && file)
-        fprintf(stderr, "wrote %s: %zu figure%s, %s\n", a->output, r->figures,
-                plural(r->figures),
-                r->troubles ? "and reasons not to trust the fit"
-                            : "and nothing against the fit");
+        say(stderr, "wrote %s: %zu figure%s, %s\n", a->output, r->figures,
+            plural(r->figures),
+            r->troubles ? "and reasons not to trust the fit"
+                        : "and nothing against the fit");
     return EXIT_DONE;
 }
 
@@ -298,7 +303,7 @@ static int write_page(struct report *r)
     struct draft d;
     if (draft_open(&d, r->args->output)) return EXIT_INPUT;
     r->out = d.out;
-    say(r, "the page");
+    tell(r, "the page");
     int code = put_page(r);
     long bytes = ftell(d.out);
     int closed = draft_close(&d, !code);

@@ -29,7 +29,7 @@ struct report {
     char no_residuals[WHY_ROOM], no_paths[WHY_ROOM], no_forecast[WHY_ROOM];
     char *outside; /* rows that a gp knows nothing of, a line each */
     bool pictures; /* whether there is a gnuplot                   */
-    size_t figures, troubles;
+    size_t figures, missing, troubles;
     FILE *out;
 };
 
@@ -87,13 +87,13 @@ enum { WIDTH = 900, MOST_PANELS = 6 };
 /* A picture in the making, as inline SVG in the page's own colours. */
 struct figure {
     struct plot plot;
-    FILE *svg, *to; /* to: gnuplot's commands */
+    FILE *to; /* gnuplot's commands */
 };
 
 int figure_begin(struct figure *f, int width, int height);
 
 /* Into the page, below id; the caption may have markup, the label none. Where
- * code is not 0 the picture is let go, and the code returned. */
+ * code is not 0, or gnuplot fails, the page says so instead. */
 int figure_end(struct report *r, struct figure *f, int code, const char *id,
                const char *label, const char *caption);
 

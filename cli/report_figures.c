@@ -45,14 +45,8 @@ enum {
 
 int figure_begin(struct figure *f, int width, int height)
 {
-    *f = (struct figure){.svg = tmpfile()};
-    if (!f->svg)
-        return complain(EXIT_INPUT, "cannot make a temporary file for a "
-                                    "figure");
-    if (plot_begin(&f->plot, f->svg, width, height)) {
-        fclose(f->svg);
-        return EXIT_NUMBERS;
-    }
+    *f = (struct figure){0};
+    if (plot_begin(&f->plot, width, height)) return EXIT_NUMBERS;
     f->to = f->plot.to;
     /* Dark and light colours alike would vanish on one of two grounds. */
     fputs("set palette defined (0 '#3f6fd1', 1 '#2a93a8', 2 '#4f9a52', "
@@ -62,20 +56,6 @@ int figure_begin(struct figure *f, int width, int height)
           "set linetype 3 lw 1.6\nset linetype 4 lw 1.6\n",
           f->to);
     return 0;
-}
-
-/* All of a file, with a zero behind it. Yours; NULL after a message. */
-static char *read_all(FILE *file)
-{
-    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
-    char *text = size < 0 ? NULL : malloc((size_t)size + 1);
-    rewind(file);
-    if (!text) {
-        complain_memory();
-        return NULL;
-    }
-    text[fread(text, 1, (size_t)size, file)] = 0;
-    return text;
 }
 
 /* What says nothing: groups without anything in them, of which gnuplot writes
@@ -134,24 +114,36 @@ static void embed(const char *svg, const char *id, const char *label, FILE *out)
     }
 }
 
+/* A figure that cannot be drawn does not cost the page. */
+static void put_missing(struct report *r, const char *id, const char *label,
+                        const char *why)
+{
+    fprintf(r->out,
+            "<p id=\"figure-%s\">The figure &ldquo;%s&rdquo; could not be "
+            "drawn: ",
+            id, label);
+    page_text(r->out, why);
+    fputs("</p>\n", r->out);
+    r->missing++;
+}
+
 int figure_end(struct report *r, struct figure *f, int code, const char *id,
                const char *label, const char *caption)
 {
-    int ended = plot_end(&f->plot);
-    char *svg = NULL;
-    if (!code) code = ended;
-    if (!code && !(svg = read_all(f->svg))) code = EXIT_NUMBERS;
-    fclose(f->svg);
-    if (!code) {
+    struct picture made;
+    bool good = plot_end(&f->plot, &made) && !code;
+    if (good) {
         fprintf(r->out, "<figure id=\"figure-%s\">\n<div class=\"scroll\">",
                 id);
-        embed(svg, id, label, r->out);
+        embed(made.bytes, id, label, r->out);
         fprintf(r->out, "</div>\n<figcaption>%s</figcaption>\n</figure>\n",
                 caption);
         r->figures++;
-    }
-    free(svg);
-    return code;
+    } else
+        put_missing(r, id, label,
+                    code ? "its numbers could not be computed" : made.why);
+    free(made.bytes);
+    return 0;
 }
 
 /* Five marks, on whole days where they are far enough apart. */

@@ -13,10 +13,10 @@ static const double WRONG = 1e-3;
 
 static void print_column(const gsv_residual *c, int width)
 {
-    printf("  %-*s %7.2g  %+7.2f %6.2f   %+7.2f %8.2g   %+7.2f %8.2g\n", width,
-           c->name, c->uniform_p, shown(c->mean, 2), c->sd,
-           shown(c->correlation[0], 2), c->ljung_p, shown(c->square[0], 2),
-           c->square_p);
+    say(stdout, "  %-*s %7.2g  %+7.2f %6.2f   %+7.2f %8.2g   %+7.2f %8.2g\n",
+        width, c->name, c->uniform_p, shown(c->mean, 2), c->sd,
+        shown(c->correlation[0], 2), c->ljung_p, shown(c->square[0], 2),
+        c->square_p);
 }
 
 bool residual_is_wrong(const gsv_residual *c)
@@ -27,40 +27,37 @@ bool residual_is_wrong(const gsv_residual *c)
 static void advise_law(const gsv_residual *c, FILE *out)
 {
     if (c->sd > 1.15)
-        fprintf(
-            out,
+        say(out,
             "  %s scatters more than the model says: its noise is too small "
             "or has too\n  thin tails; look at the noise, and for "
             "outliers\n",
             c->name);
     else if (c->sd < 0.87)
-        fprintf(out,
-                "  %s scatters less than the model says: look at the size of "
-                "the noise\n",
-                c->name);
+        say(out,
+            "  %s scatters less than the model says: look at the size of "
+            "the noise\n",
+            c->name);
     else if (fabs(c->mean) > 0.1)
-        fprintf(out,
-                "  %s comes out %s than the model says: look at its drift\n",
-                c->name, c->mean > 0.0 ? "higher" : "lower");
+        say(out, "  %s comes out %s than the model says: look at its drift\n",
+            c->name, c->mean > 0.0 ? "higher" : "lower");
     else
-        fprintf(out,
-                "  %s has another law than the model says: look at how its "
-                "noise depends on the\n  state, and at the law of its "
-                "observations\n",
-                c->name);
+        say(out,
+            "  %s has another law than the model says: look at how its "
+            "noise depends on the\n  state, and at the law of its "
+            "observations\n",
+            c->name);
 }
 
 void put_residual_advice(const gsv_residual *c, FILE *out)
 {
     if (c->uniform_p < WRONG) advise_law(c, out);
     if (c->ljung_p < WRONG)
-        fprintf(out,
-                "  %s goes on as it came: look at its drift, for a state that "
-                "is not observed,\n  and for noise of the observations (obs)\n",
-                c->name);
+        say(out,
+            "  %s goes on as it came: look at its drift, for a state that "
+            "is not observed,\n  and for noise of the observations (obs)\n",
+            c->name);
     if (c->square_p < WRONG)
-        fprintf(
-            out,
+        say(out,
             "  %s has calm and wild times: look at how its noise depends on "
             "state, time and\n  inputs\n",
             c->name);
@@ -73,13 +70,13 @@ static void print_residuals(const gsv_residuals_result *r)
     for (size_t c = 0; c < r->columns; c++)
         if ((int)strlen(r->column[c].name) > width)
             width = (int)strlen(r->column[c].name);
-    printf("\nResiduals of %zu rows, one row ahead, ", r->rows);
-    if (r->draws) printf("from %zu draws each:\n", r->draws);
+    say(stdout, "\nResiduals of %zu rows, one row ahead, ", r->rows);
+    if (r->draws) say(stdout, "from %zu draws each:\n", r->draws);
     else puts("in closed form:");
-    printf("  %-*s %7s  %7s %6s   %7s %8s   %7s %8s\n", width, "", "uniform",
-           "mean", "sd", "lag 1", "all lags", "squares", "all lags");
-    printf("  %-*s %7s  %7s %6s   %7s %8s   %7s %8s\n", width, "column", "p",
-           "of z", "of z", "corr.", "p", "corr.", "p");
+    say(stdout, "  %-*s %7s  %7s %6s   %7s %8s   %7s %8s\n", width, "",
+        "uniform", "mean", "sd", "lag 1", "all lags", "squares", "all lags");
+    say(stdout, "  %-*s %7s  %7s %6s   %7s %8s   %7s %8s\n", width, "column",
+        "p", "of z", "of z", "corr.", "p", "corr.", "p");
     for (size_t c = 0; c < r->columns; c++)
         print_column(&r->column[c], width);
     for (size_t c = 0; c < r->columns; c++) {
@@ -168,7 +165,7 @@ int report_residuals(const struct args *a, const gsv_model *m,
         if (a->residuals || gsv_last_status() == GSV_NO_MEMORY)
             return complain_last();
         if (!a->quiet)
-            fprintf(stderr, "note: no residuals: %s\n", gsv_last_error());
+            say(stderr, "note: no residuals: %s\n", gsv_last_error());
         return 0;
     }
     if (json) json_object_set_new(json, "residuals", residuals_json(&r));

@@ -88,7 +88,7 @@ static int write_result(const struct args *a, const gsv_model *m,
               stderr);
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", json_string(path));
+        json_object_set_new(j, "output", json_text(path));
         json_object_set_new(j, "tracks", json_count(s->tracks));
         json_object_set_new(j, "rows", json_count(s->rows));
         json_object_set_new(j, "seed", json_count(a->seed));
@@ -96,8 +96,8 @@ static int write_result(const struct args *a, const gsv_model *m,
         return print_json(j);
     }
     if (!a->quiet && strcmp(path, "-"))
-        fprintf(stderr, "wrote %s: %zu series, %zu rows\n", path, s->tracks,
-                s->rows);
+        say(stderr, "wrote %s: %zu series, %zu rows\n", path, s->tracks,
+            s->rows);
     return EXIT_DONE;
 }
 

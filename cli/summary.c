@@ -32,14 +32,14 @@ static void print_correlation(const gsv_record *r, const struct number *list,
 {
     char name[NAME_ROOM];
     int width = numbers_width(list, n);
-    printf("\n%-*s", width, "correlation");
+    say(stdout, "\n%-*s", width, "correlation");
     for (size_t j = 0; j + 1 < n; j++)
-        printf(" %8.8s", number_name(&list[j], name));
+        say(stdout, " %8.8s", number_name(&list[j], name));
     putchar('\n');
     for (size_t i = 1; i < n; i++) {
-        printf("%-*s", width, number_name(&list[i], name));
+        say(stdout, "%-*s", width, number_name(&list[i], name));
         for (size_t j = 0; j < i; j++)
-            printf(" %8.3f", shown(correlation(r, &list[i], &list[j]), 3));
+            say(stdout, " %8.3f", shown(correlation(r, &list[i], &list[j]), 3));
         putchar('\n');
     }
 }
@@ -89,8 +89,7 @@ static json_t *summary_json(const struct args *a, const gsv_model *m,
     json_object_set_new(j, "correlation",
                         r->correlation ? correlation_json(r, list, n)
                                        : json_null());
-    if (a->text)
-        json_object_set_new(j, "model", json_string(gsv_model_text(m)));
+    if (a->text) json_object_set_new(j, "model", json_text(gsv_model_text(m)));
     return j;
 }
 
@@ -110,16 +109,16 @@ static int print_summary(const struct args *a, const gsv_model *m,
                          size_t n)
 {
     size_t weights = many_numbers(m, false), values = many_numbers(m, true);
-    printf("fit             %s\n", a->model);
-    printf("data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
-           r->tracks, r->rows, r->gaps + r->heldout_gaps);
+    say(stdout, "fit             %s\n", a->model);
+    say(stdout, "data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
+        r->tracks, r->rows, r->gaps + r->heldout_gaps);
     put_likelihood(r, stdout);
     if (print_estimates(m, r)) return EXIT_NUMBERS;
-    if (weights) printf("and %zu weights of networks\n", weights);
-    if (values) printf("and %zu values of Gaussian processes\n", values);
+    if (weights) say(stdout, "and %zu weights of networks\n", weights);
+    if (values) say(stdout, "and %zu values of Gaussian processes\n", values);
     if (r->correlation && n > 1 && (n <= SMALL || a->correlation))
         print_correlation(r, list, n);
-    if (a->text) printf("\n%s", gsv_model_text(m));
+    if (a->text) putchar('\n'), say_lines(gsv_model_text(m), stdout);
     return EXIT_DONE;
 }
 

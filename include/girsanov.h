@@ -849,6 +849,22 @@ const char *gsv_version(void);
 const char *gsv_suggestion(const char *word, size_t candidates,
                            const char *const *candidate);
 
+/* The first character of a text from files as a terminal may have it: as it
+ * is, or an escape such as \n or \x1b where it is a control character or no
+ * UTF-8. shown has room for GSV_VISIBLE bytes. Returns how many bytes of the
+ * text it is, 0 at the end. */
+enum { GSV_VISIBLE = 5 };
+size_t gsv_visible(const char *text, char *shown);
+
+/* A file in the making: written beside its place, made safe on disk and put
+ * there whole when it is closed, or let go. A link stays a link, a file keeps
+ * its mode; devices and pipes are written directly. What a killed process of
+ * this machine has left beside it is removed. For front ends. */
+typedef struct gsv_draft gsv_draft;
+gsv_draft *gsv_draft_open(const char *path);
+int gsv_draft_descriptor(const gsv_draft *d);
+int gsv_draft_close(gsv_draft *d, bool keep);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

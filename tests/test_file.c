@@ -126,7 +126,7 @@ static void write__says_why_not(void **state)
     assert_string_equal(gsv_last_error(), "cannot write .: Is a directory");
     assert_int_equal(file_write("", put_text, "x"), GSV_BAD_INPUT);
     assert_string_equal(gsv_last_error(),
-                        "cannot write : No such file or directory");
+                        "cannot write '': No such file or directory");
     mem_fail_at(1);
     assert_int_equal(file_write(FILE_NAME, put_text, "x"), GSV_NO_MEMORY);
     mem_fail_at(0);

@@ -198,6 +198,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_CURVE_HELDOUT': 3,
     'GSV_CURVES': 4,
     'GSV_LAGS': 10,
+    'GSV_VISIBLE': 5,
 }
 
 
@@ -972,6 +973,14 @@ FUNCTIONS: dict[str, tuple] = {
         c_char_p, []),
     'gsv_suggestion': (
         c_char_p, [c_char_p, c_size_t, c_void_p]),
+    'gsv_visible': (
+        c_size_t, [c_char_p, c_char_p]),
+    'gsv_draft_open': (
+        c_void_p, [c_char_p]),
+    'gsv_draft_descriptor': (
+        c_int, [c_void_p]),
+    'gsv_draft_close': (
+        c_int, [c_void_p, c_bool]),
 }
 
 

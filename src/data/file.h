@@ -7,15 +7,24 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Writes what put() puts: to a temporary file beside the path, which is made
- * safe on disk and renamed. "-" is standard output. A link stays a link, a
- * file keeps its mode; devices and pipes are written directly. put() need not
- * look for errors: they stick to the stream and are asked for afterwards. */
+#include "girsanov.h"
+
+/* Writes what put() puts, as a gsv_draft; "-" is standard output. put() need
+ * not look for errors: they stick to the stream and are asked for
+ * afterwards. */
 int file_write(const char *path, void (*put)(const void *context, FILE *out),
                const void *context);
 
-/* A regular file to read, yours to fclose, and its size in bytes. */
+/* A failure to write, by its errno. */
+int draft_cannot(const char *path, int why);
+
+/* A regular file to read, yours to fclose, and its size in bytes; or a copy of
+ * all that comes out of a pipe. */
 FILE *file_open(const char *path, size_t *size);
+
+/* A copy of a stream whose first n bytes were read already. */
+FILE *file_spool(FILE *in, const char *path, const char *head, size_t n,
+                 size_t *size);
 
 /* Reads n bytes that the file is known to have. */
 int file_take(FILE *in, const char *path, void *to, size_t n);

@@ -494,12 +494,11 @@ static int read_tensors(const struct reader *r, struct tensors *t)
     return status;
 }
 
-int safetensors_read(struct tensors *t, const char *path)
+int safetensors_take(struct tensors *t, const char *path, FILE *file,
+                     size_t size)
 {
-    struct reader r = {.path = path};
+    struct reader r = {.path = path, .file = file, .size = size};
     *t = (struct tensors){0};
-    r.file = file_open(path, &r.size);
-    if (!r.file) return GSV_BAD_INPUT;
     int status = read_header(&r);
     if (!status) status = take_entries(&r);
     if (!status) status = check_cover(&r);
@@ -508,6 +507,16 @@ int safetensors_read(struct tensors *t, const char *path)
     if (status) tensors_free(t);
     mem_free(r.entry);
     json_decref(r.json);
-    fclose(r.file);
+    return status;
+}
+
+int safetensors_read(struct tensors *t, const char *path)
+{
+    size_t size;
+    *t = (struct tensors){0};
+    FILE *file = file_open(path, &size);
+    if (!file) return GSV_BAD_INPUT;
+    int status = safetensors_take(t, path, file, size);
+    fclose(file);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { TENSOR_RANKS = 4 };
 
@@ -55,5 +56,10 @@ int safetensors_write(const struct tensors *t, const char *path);
  * a failure leaves it empty. Tensors come in the order of their data. Values
  * may be NaN or infinite; all else about the file has been checked. */
 int safetensors_read(struct tensors *t, const char *path);
+
+/* The same from a file of known size that is open, at its beginning; path is
+ * for messages. */
+int safetensors_take(struct tensors *t, const char *path, FILE *file,
+                     size_t size);
 
 #endif

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/file.h"
 #include "data/kind.h"
 #include "sde/fit_record.h"
 #include "sde/posterior.h"
@@ -159,13 +161,31 @@ static gsv_model *take_model(const struct tensors *t, const char *path)
     return NULL;
 }
 
-static gsv_model *read_fit(const char *path)
+static gsv_model *take_fit(FILE *file, const char *path, size_t size)
 {
     struct tensors t = {0};
     gsv_model *m = NULL;
-    if (!safetensors_read(&t, path) && !check_format(&t, path))
+    if (!safetensors_take(&t, path, file, size) && !check_format(&t, path))
         m = take_model(&t, path);
     tensors_free(&t);
+    return m;
+}
+
+/* Of a stream whose first n bytes were read already. A pipe has them only
+ * once, so that all goes through a copy. */
+static gsv_model *read_fit(FILE *in, const char *path, size_t n,
+                           const char *head)
+{
+    struct stat info;
+    size_t size;
+    if (in != stdin && !fstat(fileno(in), &info) && S_ISREG(info.st_mode)) {
+        rewind(in);
+        return take_fit(in, path, (size_t)info.st_size);
+    }
+    FILE *copy = file_spool(in, path, head, n, &size);
+    if (!copy) return NULL;
+    gsv_model *m = take_fit(copy, path, size);
+    fclose(copy);
     return m;
 }
 
@@ -184,14 +204,11 @@ gsv_model *gsv_model_copy(const gsv_model *m)
 /* A model is a page of text: more than this is some other file. */
 enum { LONGEST_FILE = 1 << 20 };
 
-static gsv_model *parse_file(const char *path, size_t n, const char *text)
+static gsv_model *parse_file(FILE *in, const char *path, size_t n,
+                             const char *text)
 {
-    bool piped = !strcmp(path, "-");
-    if (safetensors_begins((const unsigned char *)text, n)) {
-        if (!piped) return read_fit(path);
-        return fail_null(GSV_BAD_INPUT, "a fit cannot be read from standard "
-                                        "input: give the path of its file");
-    }
+    if (safetensors_begins((const unsigned char *)text, n))
+        return read_fit(in, path, n, text);
     const struct kind *kind = kind_of(text, n);
     if (kind)
         return fail_null(GSV_BAD_INPUT, "%s is %s, not a model's text", path,
@@ -202,13 +219,13 @@ static gsv_model *parse_file(const char *path, size_t n, const char *text)
     if (memchr(text, 0, n))
         return fail_null(GSV_BAD_INPUT,
                          "%s has zero bytes: it is not a model's text", path);
-    return gsv_model_parse(text, piped ? "<stdin>" : path);
+    return gsv_model_parse(text, path);
 }
 
 gsv_model *gsv_model_read(const char *path)
 {
     bool piped = !strcmp(path, "-");
-    FILE *in = piped ? stdin : fopen(path, "rb");
+    FILE *in = piped ? stdin : fopen(path, "rbe");
     if (!in)
         return fail_null(GSV_BAD_INPUT, "cannot open the model %s: %s", path,
                          strerror(errno));
@@ -218,7 +235,7 @@ gsv_model *gsv_model_read(const char *path)
     if (text && ferror(in))
         fail(GSV_BAD_INPUT, "cannot read the model %s: %s", path,
              strerror(errno));
-    else if (text) m = parse_file(path, n, text);
+    else if (text) m = parse_file(in, piped ? "<stdin>" : path, n, text);
     mem_free(text);
     if (!piped) fclose(in);
     return m;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "data/visible.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* UTF-8 by its first byte: how long a character is, and what its second byte
+ * may be, so that none is longer than need be, a surrogate or above U+10FFFF.
+ * The first row also leaves out U+0080 to U+009F, control characters of a
+ * terminal. */
+static const struct {
+    unsigned char from, to;  /* the first byte  */
+    unsigned char low, high; /* the second byte */
+    size_t length;
+} FORMS[] = {
+    {0xc2, 0xc2, 0xa0, 0xbf, 2}, {0xc3, 0xdf, 0x80, 0xbf, 2},
+    {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
+    {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
+
+/* The length of the UTF-8 character at s, or 0 when it is none that prints. */
+static size_t printable(const unsigned char *s, size_t n)
+{
+    if (s[0] < 0x80) return s[0] >= ' ' && s[0] != 0x7f;
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
+        if (s[0] < FORMS[i].from || s[0] > FORMS[i].to) continue;
+        size_t length = FORMS[i].length;
+        if (length > n || s[1] < FORMS[i].low || s[1] > FORMS[i].high) return 0;
+        for (size_t k = 2; k < length; k++)
+            if ((s[k] & 0xc0) != 0x80) return 0;
+        return length;
+    }
+    return 0;
+}
+
+static void escape(unsigned char c, char shown[GSV_VISIBLE])
+{
+    static const char NAMED[] = "\tt\nn\rr";
+    for (const char *p = NAMED; *p; p += 2)
+        if ((unsigned char)*p == c) {
+            snprintf(shown, GSV_VISIBLE, "\\%c", p[1]);
+            return;
+        }
+    snprintf(shown, GSV_VISIBLE, "\\x%02x", c);
+}
+
+size_t visible_character(const char *text, size_t n, char shown[GSV_VISIBLE])
+{
+    size_t length = printable((const unsigned char *)text, n);
+    if (!length) {
+        escape((unsigned char)*text, shown);
+        return 1;
+    }
+    memcpy(shown, text, length);
+    shown[length] = 0;
+    return length;
+}
+
+size_t gsv_visible(const char *text, char *shown)
+{
+    shown[0] = 0;
+    return *text ? visible_character(text, strnlen(text, 4), shown) : 0;
+}
