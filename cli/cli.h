@@ -213,10 +213,22 @@ gsv_model *open_model(const struct args *a, const char *path);
 gsv_series *open_data(const struct args *a, const gsv_model *m);
 void say_note(const struct args *a, const gsv_series *s);
 
+/* Whether a file can be read only once: standard input, or a pipe. */
+bool is_stream(const char *path);
+
 /* Digits as far as the standard error lets them mean something, and a number
  * whose sign goes where it rounds to nothing. */
 int digits(double error);
 double shown(double x, int digits);
+
+/* --- clash.c ------------------------------------------------------------ */
+
+/* Whether every file that is written is another one than all that are read and
+ * written: 0, or a message. */
+int check_clashes(const struct verb *verb, const struct args *a);
+
+/* Whether both names are of one regular file, which need not exist yet. */
+bool same_file(const char *a, const char *b);
 
 /* --- ranks.c ------------------------------------------------------------ */
 
@@ -364,9 +376,6 @@ int check_place(const char *path);
 
 /* The same; NULL and "-" are standard output. */
 int check_output(const char *path);
-
-/* Whether both name one file that exists. */
-bool same_file(const char *a, const char *b);
 
 /* A number with every digit; nothing for what is not known. A text in quotes
  * where CSV needs them. */

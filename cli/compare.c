@@ -44,15 +44,34 @@ static bool observes_all(const gsv_model *m, const gsv_model *other)
     return true;
 }
 
-/* Densities of other columns are other densities. */
+/* Whether the model has columns of noisy observations. */
+static bool is_noisy(const gsv_model *m)
+{
+    for (size_t i = 0; i < gsv_model_data_columns(m); i++)
+        if (!is_among(gsv_model_columns(m), gsv_model_column(m),
+                      gsv_model_data_column(m)[i]))
+            return true;
+    return false;
+}
+
+/* Densities of other columns are other densities, and so are those that have a
+ * law for the first row and those that take it as it is. */
 static int check_states(const struct candidate *a, const struct candidate *b)
 {
-    if (observes_all(a->model, b->model) && observes_all(b->model, a->model))
-        return 0;
+    if (!observes_all(a->model, b->model) || !observes_all(b->model, a->model))
+        return complain(EXIT_INPUT,
+                        "%s and %s are about other columns of the data, so "
+                        "their likelihoods cannot be compared",
+                        a->path, b->path);
+    bool noisy = is_noisy(a->model);
+    if (noisy == is_noisy(b->model)) return 0;
     return complain(EXIT_INPUT,
-                    "%s and %s are about other columns of the data, so their "
-                    "likelihoods cannot be compared",
-                    a->path, b->path);
+                    "%s has noisy observations (obs), and a likelihood of all "
+                    "rows; %s has none, and a likelihood of the rows after the "
+                    "first one of each series: they cannot be compared; "
+                    "'girsanov predict --rolling 1' scores the forecasts of "
+                    "both",
+                    noisy ? a->path : b->path, noisy ? b->path : a->path);
 }
 
 /* What one model passes over another may read: a note is said once. */
@@ -78,18 +97,60 @@ static int weigh(const gsv_options *o, struct candidate *c)
 
 /* --- Against the best ----------------------------------------------------- */
 
-/* Rows may be missing for one model and not for the other. */
-static bool same_gaps(const struct candidate *a, const struct candidate *b)
+/* Whether gap i of one comes before that of the other, or is there alone. */
+static bool is_before(const struct candidate *a, const struct candidate *b,
+                      size_t i)
 {
-    if (a->result.groups != b->result.groups) return false;
-    for (size_t i = 0; i < a->result.groups; i++) {
+    if (i >= a->result.groups || i >= b->result.groups)
+        return i < a->result.groups;
+    const gsv_gap *g = &a->result.gap[i], *h = &b->result.gap[i];
+    if (g->track != h->track) return g->track < h->track;
+    return a->data->time[g->to] < b->data->time[h->to];
+}
+
+/* Rows may be missing for one model and not for the other: the first gap that
+ * they do not share, or the number of gaps. */
+static size_t first_other(const struct candidate *a, const struct candidate *b)
+{
+    size_t i = 0;
+    for (; i < a->result.groups && i < b->result.groups; i++) {
         const gsv_gap *g = &a->result.gap[i], *h = &b->result.gap[i];
         if (g->track != h->track ||
             a->data->time[g->from] != b->data->time[h->from] ||
             a->data->time[g->to] != b->data->time[h->to])
-            return false;
+            break;
     }
-    return true;
+    return i;
+}
+
+/* A column that a candidate's data lack at a time of a track, or NULL. */
+static const char *missing_column(const struct candidate *c, size_t track,
+                                  double time)
+{
+    const gsv_series *s = c->data;
+    for (size_t n = s->start[track]; n < s->start[track + 1]; n++)
+        for (size_t i = 0; s->time[n] == time && i < s->columns; i++)
+            if (isnan(s->value[i * s->rows + n])) return s->name[i];
+    return NULL;
+}
+
+/* Names the row where gap i of one of them ends, and what the other lacks. */
+static int refuse_gaps(const struct candidate *a, const struct candidate *b,
+                       size_t i)
+{
+    const struct candidate *with = is_before(a, b, i) ? a : b;
+    const struct candidate *without = with == a ? b : a;
+    const gsv_gap *g = &with->result.gap[i];
+    const gsv_series *s = with->data;
+    const char *column = missing_column(without, g->track, s->time[g->to]);
+    return complain(EXIT_INPUT,
+                    "%s:%zu: the row at time %g of series '%s' ends a gap of "
+                    "%s, but not of %s%s%s%s: their likelihoods are of other "
+                    "rows and cannot be compared",
+                    s->source, s->line[g->to], s->time[g->to],
+                    s->label[g->track], with->path, without->path,
+                    column ? ", which lacks its column '" : "",
+                    column ? column : "", column ? "'" : "");
 }
 
 /* The standard error of a sum of differences gap by gap. */
@@ -113,12 +174,11 @@ static int better_first(const void *a, const void *b)
 
 static int rank(struct candidate *c, size_t n)
 {
-    for (size_t i = 1; i < n; i++)
-        if (!same_gaps(c, &c[i]))
-            return complain(EXIT_INPUT,
-                            "%s and %s see other gaps of the data: a row lacks "
-                            "a column of one of them",
-                            c[0].path, c[i].path);
+    for (size_t i = 1; i < n; i++) {
+        size_t other = first_other(c, &c[i]);
+        if (other < c->result.groups || other < c[i].result.groups)
+            return refuse_gaps(c, &c[i], other);
+    }
     qsort(c, n, sizeof *c, better_first);
     for (size_t i = 0; i < n; i++) {
         c[i].difference = c[i].result.loglik - c->result.loglik;
@@ -233,9 +293,11 @@ int compare_run(const struct args *a)
     gsv_options o;
     size_t n = a->files.count - 1;
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    if (n > 1 && !strcmp(a->data, "-"))
-        return complain(EXIT_INPUT, "the data of several models cannot be "
-                                    "'-': each reads them");
+    if (n > 1 && is_stream(a->data))
+        return complain(EXIT_INPUT,
+                        "the data of several models cannot be '%s': each reads "
+                        "them, and a pipe has them only once; give a file",
+                        a->data);
     struct candidate *c = calloc(n, sizeof *c);
     if (!c) return complain_memory();
     int code = run_with(a, &o, c, n);

@@ -82,13 +82,6 @@ int check_place(const char *path)
     return why ? cannot_write(path, why) : 0;
 }
 
-bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (!a || !b || stat(a, &x) || stat(b, &y)) return false;
-    return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* --- CSV ---------------------------------------------------------------- */
 
 void put_number(double x, FILE *out)

@@ -13,14 +13,6 @@
 
 /* --- Before: nothing is worse than to find out after an hour ------------- */
 
-static int check_not_input(const char *option, const char *path,
-                           const char *input)
-{
-    if (!same_file(path, input)) return 0;
-    return complain(EXIT_INPUT, "%s %s would overwrite what is read", option,
-                    path);
-}
-
 /* A fit may be learned further in its own place, a model's text may not be
  * lost. */
 static int check_written(const struct args *a, const gsv_model *m,
@@ -30,10 +22,11 @@ static int check_written(const struct args *a, const gsv_model *m,
     if (!strcmp(path, "-"))
         return complain(EXIT_INPUT, "%s needs a file: not standard output",
                         option);
-    if (check_not_input(option, path, a->data)) return EXIT_INPUT;
-    if (!(gsv_model_record(m) && path != a->trace) &&
-        check_not_input(option, path, a->model))
-        return EXIT_INPUT;
+    if (!gsv_model_record(m) && same_file(path, a->model))
+        return complain(EXIT_INPUT,
+                        "%s %s would overwrite the model's text, which is read "
+                        "from the same file; give another name",
+                        option, path);
     return check_place(path);
 }
 
@@ -53,9 +46,7 @@ static int check_samples(const struct args *a, const gsv_model *m, char **path)
 {
     *path = samples_path(a->samples, a->output);
     if (!*path) return EXIT_NUMBERS;
-    if (check_written(a, m, "--samples", *path)) return EXIT_INPUT;
-    if (strcmp(*path, a->output) && !same_file(*path, a->model)) return 0;
-    return complain(EXIT_INPUT, "--samples %s is the fit's own file", *path);
+    return check_written(a, m, "--samples", *path);
 }
 
 static int check_outputs(const struct args *a, const gsv_model *m)
@@ -65,10 +56,6 @@ static int check_outputs(const struct args *a, const gsv_model *m)
         check_written(a, m, "--checkpoint", a->checkpoint) ||
         check_written(a, m, "--trace", a->trace))
         return EXIT_INPUT;
-    if (a->trace && (!strcmp(a->trace, a->output) ||
-                     (a->checkpoint && !strcmp(a->trace, a->checkpoint))))
-        return complain(EXIT_INPUT, "--trace %s is the fit's own file",
-                        a->trace);
     return 0;
 }
 

@@ -183,7 +183,8 @@ static void usage(FILE *out)
     for (size_t i = 0; i < VERB_COUNT; i++)
         fprintf(out, "  %-10s %s\n", VERBS[i].name, VERBS[i].summary);
     fputs("\n'girsanov VERB --help' explains a verb, with examples.\n"
-          "'girsanov --version' prints the version.\n",
+          "'girsanov --version' prints the version. After '--' all words are "
+          "files.\n",
           out);
 }
 

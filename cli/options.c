@@ -6,27 +6,28 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "options.h"
 
 #define AT(field) offsetof(struct args, field)
 
 static const struct option OPTIONS[] = {
-    {"--output", "-o", FIT, TEXT, AT(output), "FILE",
+    {"--output", "-o", FIT, TARGET, AT(output), "FILE",
      "where the fit goes; needed"},
-    {"--output", "-o", SIMULATE | FIELD, TEXT, AT(output), "FILE",
+    {"--output", "-o", SIMULATE | FIELD, TARGET, AT(output), "FILE",
      "where to write (standard output)"},
-    {"--output", "-o", PROFILE, TEXT, AT(output), "FILE",
+    {"--output", "-o", PROFILE, TARGET, AT(output), "FILE",
      "the values as CSV (a table on standard output)"},
-    {"--output", "-o", PREDICT, TEXT, AT(output), "FILE",
+    {"--output", "-o", PREDICT, TARGET, AT(output), "FILE",
      "the forecasts, or scores by lead, as CSV (standard output)"},
-    {"--output", "-o", REPORT, TEXT, AT(output), "FILE",
+    {"--output", "-o", REPORT, TARGET, AT(output), "FILE",
      "where the page goes, - for standard output; needed"},
     {"--ahead", NULL, PREDICT, REAL, AT(ahead), "T",
      "20 times up to T after the end (a tenth of the series' length)"},
     {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
      "at these times instead, or a list 10,12.5,15"},
-    {"--against", NULL, PREDICT, TEXT, AT(against), "FILE",
+    {"--against", NULL, PREDICT, SOURCE, AT(against), "FILE",
      "forecast its rows, which come after DATA, and score"},
     {"--from", NULL, PREDICT, TEXT, AT(from), "TIME",
      "forecast the rows of DATA after TIME from those before, and score"},
@@ -38,11 +39,11 @@ static const struct option OPTIONS[] = {
      "draw the parameters, too, by a fit's covariance (at the estimates)"},
     {"--mean", NULL, SIMULATE | PREDICT, FLAG, AT(mean), NULL,
      "a gp's functions at their posterior mean (each path draws its own)"},
-    {"--residuals", NULL, DIAGNOSE, TEXT, AT(residuals), "FILE",
+    {"--residuals", NULL, DIAGNOSE, TARGET, AT(residuals), "FILE",
      "CSV of the residuals: series,time,NAME_pit,NAME_z"},
     {"--draws", NULL, PREDICT | DIAGNOSE | REPORT, COUNT, AT(draws), "N",
      "simulated from each row (1024; fewer for very many rows)"},
-    {"--output", "-o", PATHS, TEXT, AT(output), "FILE",
+    {"--output", "-o", PATHS, TARGET, AT(output), "FILE",
      "where the CSV goes (standard output)"},
     {"--draws", NULL, PATHS, COUNT, AT(draws), "N",
      "write N sample paths instead of bands"},
@@ -50,7 +51,7 @@ static const struct option OPTIONS[] = {
      "times inside of each gap, besides all rows (7; latent states: 0)"},
     {"--quantiles", NULL, PATHS, TEXT, AT(quantiles), "Q",
      "of the bands (0.05,0.5,0.95)"},
-    {"--output", "-o", GRADVAR, TEXT, AT(output), "FILE",
+    {"--output", "-o", GRADVAR, TARGET, AT(output), "FILE",
      "CSV: objective,gap,parameter,of,mean,variance,finite,overflows"},
     {"--all", NULL, GRADVAR, FLAG, AT(all), NULL,
      "every number of networks in it (min, median and max of each layer)"},
@@ -94,13 +95,13 @@ static const struct option OPTIONS[] = {
      "do not learn a parameter or an element; =V sets it; repeatable"},
     {"--errors", NULL, FIT, TEXT, AT(errors), "E",
      "standard errors: auto, none, observed or sandwich (auto)"},
-    {"--checkpoint", NULL, FIT, TEXT, AT(checkpoint), "FILE",
+    {"--checkpoint", NULL, FIT, TARGET, AT(checkpoint), "FILE",
      "save the state there while learning"},
     {"--every", NULL, FIT, REAL, AT(fit.every), "S",
      "seconds from one checkpoint to the next (30)"},
     {"--resume", NULL, FIT, OPTIONAL, AT(resume), "FILE",
      "go on from FILE, else from the checkpoint, else from -o"},
-    {"--trace", NULL, FIT, TEXT, AT(trace), "FILE",
+    {"--trace", NULL, FIT, TARGET, AT(trace), "FILE",
      "CSV with a row for every iteration"},
     {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
      "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its bounds)"},
@@ -109,12 +110,12 @@ static const struct option OPTIONS[] = {
      "gibbs: iterations of a chain before its draws (500)"},
     {"--draws", NULL, FIT, COUNT, AT(fit.draws), "N",
      "gibbs: draws of a chain (1000)"},
-    {"--samples", NULL, FIT, TEXT, AT(samples), "FILE",
+    {"--samples", NULL, FIT, TARGET, AT(samples), "FILE",
      "gibbs: the draws as CSV (the fit's name with .draws.csv)"},
     {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
      "of the estimates, also of more than 12"},
     {"--model", NULL, SUMMARY, FLAG, AT(text), NULL, "the model's text, too"},
-    {"--at", NULL, FIELD, TEXT, AT(at), "FILE",
+    {"--at", NULL, FIELD, SOURCE, AT(at), "FILE",
      "CSV of points: a column for each state and input, time if need be"},
     {"--grid", NULL, FIELD, TEXT, AT(grid), "G",
      "x=-3:3:50,y=0:10:20,u=1,t=0: ranges A:B:N or values (the data's range)"},
@@ -123,7 +124,7 @@ static const struct option OPTIONS[] = {
     {"--points", NULL, PROFILE, COUNT, AT(points), "N", "values (21)"},
     {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
      "of the values (estimate +- 3 standard errors)"},
-    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR, TEXT,
+    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR, TARGET,
      AT(plot), "FILE", "a picture, .svg, .png or .pdf; needs gnuplot"},
     {"--paths", NULL, WEIGH, COUNT, AT(paths), "K", "paths a gap (64)"},
     {"--paths", NULL, LEARN, COUNT, AT(paths), "K", "paths a gap (chosen)"},
@@ -176,7 +177,7 @@ static const struct option OPTIONS[] = {
      "euler, milstein, heun or srk (srk)"},
     {"--scheme", NULL, FIT | GRADVAR, TEXT, AT(scheme), "S",
      "of simulated paths, for a squared error: euler or heun (euler)"},
-    {"--inputs", NULL, SIMULATE | PREDICT, TEXT, AT(inputs), "FILE",
+    {"--inputs", NULL, SIMULATE | PREDICT, SOURCE, AT(inputs), "FILE",
      "CSV with time and the model's input columns, and trials (obs)"},
     {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
      AT(time), "NAME",
@@ -326,7 +327,9 @@ static int store(const struct option *o, const char *text, struct args *a)
     case SHARE: return parse_real(o, text, to);
     case SEED: return parse_seed(o, text, to);
     case OPTIONAL: *(const char **)to = text ? text : ""; return 0;
-    case TEXT: *(const char **)to = text; return 0;
+    case TEXT:
+    case SOURCE:
+    case TARGET: *(const char **)to = text; return 0;
     case SETTING:
     case PRIOR:
     case NAME: return add_word(o, text, to);
@@ -343,6 +346,11 @@ static int unknown_option(const struct verb *verb, const char *word)
     for (const struct option *o = NULL; (o = next_option(verb, o));)
         candidate[n++] = o->name;
     const char *best = gsv_suggestion(word, n, candidate);
+    if (!access(word, F_OK))
+        return complain(EXIT_INPUT,
+                        "'%s' is not an option of %s; if the file of that name "
+                        "is meant, put '--' before the files",
+                        word, verb->name);
     if (best)
         return complain(EXIT_INPUT,
                         "'%s' is not an option of %s; did you mean '%s'?", word,
@@ -391,9 +399,12 @@ static int missing(const struct verb *verb, const char *text)
                     verb->arguments);
 }
 
-static bool is_standard(const char *path)
+const char *option_file(const struct option *o, const struct args *a)
 {
-    return path && !strcmp(path, "-");
+    bool file = o->kind == SOURCE || o->kind == TARGET || o->kind == OPTIONAL;
+    const char *path =
+        file ? *(char *const *)((const char *)a + o->offset) : "";
+    return path && *path ? path : NULL;
 }
 
 static int check_complete(const struct verb *verb, const struct args *a)
@@ -401,10 +412,13 @@ static int check_complete(const struct verb *verb, const struct args *a)
     if (a->help) return 0;
     if (!a->model || (verb->data && !verb->optional && !a->data))
         return missing(verb, a->model ? "DATA" : verb->arguments);
-    int inputs =
-        is_standard(a->inputs) + is_standard(a->at) + is_standard(a->against);
+    int inputs = 0;
     for (size_t i = 0; i < a->files.count; i++)
-        inputs += is_standard(a->files.word[i]);
+        inputs += !strcmp(a->files.word[i], "-");
+    for (const struct option *o = NULL; (o = next_option(verb, o));) {
+        const char *path = o->kind == SOURCE ? option_file(o, a) : NULL;
+        inputs += path && !strcmp(path, "-");
+    }
     if (inputs > 1)
         return complain(EXIT_INPUT, "the model and the data cannot both be "
                                     "'-': there is one standard input");
@@ -440,9 +454,14 @@ int options_parse(const struct verb *verb, int count, char **word,
     if (start_args((size_t)count, a)) return EXIT_NUMBERS;
     for (int i = 0; i < count; i++)
         a->given.word[a->given.count++] = word[i];
+    bool names = false; /* after "--" all words are files */
     for (int i = 0; i < count; i++) {
         const char *value;
-        if (word[i][0] != '-' || !word[i][1]) {
+        if (!names && !strcmp(word[i], "--")) {
+            names = true;
+            continue;
+        }
+        if (names || word[i][0] != '-' || !word[i][1]) {
             a->files.word[a->files.count++] = word[i];
             continue;
         }

@@ -13,6 +13,8 @@ enum kind {
     SHARE,  /* from 0, below 1      */
     SEED,
     TEXT,
+    SOURCE,   /* a file that is read        */
+    TARGET,   /* a file that is written     */
     OPTIONAL, /* a text behind '=', or none */
     SETTING,  /* NAME=V, as often as given  */
     NAME,     /* NAME or NAME=V, too        */
@@ -37,6 +39,9 @@ const struct option *find_option(const struct verb *verb, const char *word,
 
 /* Whether the word behind the option is its value. */
 bool takes_word(const struct option *o);
+
+/* The file that the command line names by it, or NULL. */
+const char *option_file(const struct option *o, const struct args *a);
 
 /* The words that it chooses from, ending with NULL; or NULL. */
 const char *const *option_choices(const struct verb *verb,

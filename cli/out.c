@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -136,6 +137,12 @@ gsv_model *open_model(const struct args *a, const char *path)
             return NULL;
         }
     return m;
+}
+
+bool is_stream(const char *path)
+{
+    struct stat info;
+    return !strcmp(path, "-") || (!stat(path, &info) && S_ISFIFO(info.st_mode));
 }
 
 void say_note(const struct args *a, const gsv_series *s)

@@ -89,7 +89,6 @@ static int begin(struct plot *p)
 {
     p->to = open_memstream(&p->commands, &p->size);
     if (!p->to) return complain_memory();
-    fputs("set encoding utf8\n", p->to);
     return 0;
 }
 

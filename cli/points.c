@@ -51,12 +51,21 @@ static bool read_line(struct reader *r)
     return n > 0;
 }
 
+/* Lines above the header that begin with '#' are skipped, as in data. */
+static bool find_header(struct reader *r)
+{
+    do {
+        if (!read_line(r)) return false;
+        if (!strncmp(r->line, "\xef\xbb\xbf", 3)) memset(r->line, ' ', 3);
+    } while (r->line[strspn(r->line, " \t")] == '#');
+    return true;
+}
+
 static int read_header(struct reader *r)
 {
-    if (!read_line(r))
+    if (!find_header(r))
         return complain(EXIT_INPUT, "%s: the file is empty", r->path);
     char *rest = r->line, *field;
-    if (!strncmp(rest, "\xef\xbb\xbf", 3)) rest += 3;
     size_t most = 1;
     for (const char *c = rest; *c; c++)
         most += *c == ',';

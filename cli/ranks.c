@@ -51,10 +51,11 @@ int ranks_end(int code)
 static int check_files(const struct args *a)
 {
     for (size_t i = 0; i < a->files.count; i++)
-        if (!strcmp(a->files.word[i], "-"))
+        if (is_stream(a->files.word[i]))
             return complain(EXIT_INPUT,
-                            "'-' is the standard input, which only one rank "
-                            "has: give a file");
+                            "'%s' is standard input or a pipe, which only one "
+                            "rank can read: give a file",
+                            a->files.word[i]);
     return 0;
 }
 
@@ -70,11 +71,15 @@ int ranks_run(const struct verb *verb, struct args *a)
 {
     size_t rank, count;
     gsv_ranks_launched(&rank, &count);
-    if (!verb->spread || count < 2) return verb->run(a);
+    if (!verb->spread || count < 2) {
+        int code = check_clashes(verb, a);
+        return code ? code : verb->run(a);
+    }
     if (check_files(a)) return EXIT_INPUT;
     /* Without the others there is no way to tell them: the launcher must. */
     if (gsv_ranks_open(&a->ranks)) exit(complain_last());
-    int code = verb->run(a);
+    int code = ranks_writes(a) ? check_clashes(verb, a) : 0;
+    if (!code) code = verb->run(a);
     int status = gsv_ranks_close(a->ranks, status_of(code));
     a->ranks = NULL;
     return status && !status_of(code) ? complain_last() : code;

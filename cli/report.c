@@ -340,9 +340,6 @@ int report_run(const struct args *a)
     if (a->json && !strcmp(a->output, "-"))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
-    if (same_file(a->output, a->model) || same_file(a->output, a->data))
-        return complain(EXIT_INPUT, "-o %s would replace what is read from",
-                        a->output);
     if (check_output(a->output)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;

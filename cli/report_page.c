@@ -70,19 +70,6 @@ static const char STYLE[] =
 /* --- Text ------------------------------------------------------------------
  */
 
-/* The bytes of one character of UTF-8, or 0 where there is none. */
-static size_t character(const unsigned char *s)
-{
-    size_t n = *s < 0x80                 ? 1
-               : *s >= 0xc2 && *s < 0xe0 ? 2
-               : *s >= 0xe0 && *s < 0xf0 ? 3
-               : *s >= 0xf0 && *s < 0xf5 ? 4
-                                         : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    return n;
-}
-
 static const char *escape_of(unsigned char c)
 {
     switch (c) {
@@ -97,15 +84,11 @@ static const char *escape_of(unsigned char c)
 
 void page_text(FILE *out, const char *text)
 {
-    const unsigned char *s = (const unsigned char *)text;
-    while (*s) {
-        size_t n = character(s);
-        const char *escape = escape_of(*s);
-        bool control = (*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f;
-        if (escape) fputs(escape, out);
-        else if (!n || control) fputs("\xef\xbf\xbd", out);
-        else fwrite(s, 1, n, out);
-        s += n ? n : 1;
+    char shown[GSV_VISIBLE];
+    for (size_t n; (n = gsv_visible(text, shown)); text += n) {
+        const char *escape = escape_of((unsigned char)*text);
+        if (*text == '\n' || *text == '\t') putc(*text, out);
+        else fputs(escape ? escape : shown, out);
     }
 }
 

@@ -135,6 +135,7 @@ int simulate_run(const struct args *a)
     if (a->json && (!a->output || !strcmp(a->output, "-")))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
+    if (check_output(a->output)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = run_with(a, m);

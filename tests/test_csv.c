@@ -463,8 +463,11 @@ static const struct {
                       "save it as a plain CSV file"},
     {"utf16.csv", " is a text in UTF-16; save it as a plain CSV file in "
                   "UTF-8"},
-    {"remark.csv", ":1: the header is missing: the first line begins with '#'; "
-                   "begin the file with a line such as 'time,x'"},
+    {"remark.csv", ":4: the line begins with '#'; remarks are skipped above "
+                   "the header alone: take it away"},
+    {"remark-for-header.csv",
+     ":2: the header is missing: the first line that does not begin with '#' "
+     "has numbers alone; if the header is the line above, take its '#' away"},
     {"newest-first.csv", ":3:1: time 2 on line 3 is not after 3 on line 2" APART
                          "; sort the rows by time, the oldest first"},
     {"decimal-comma-time.csv", ":3:1: column 'time': '0,5' is not a number; "

@@ -40,6 +40,7 @@ struct csv {
     struct text text;
     struct record record;
     struct words header;    /* the names that are not empty            */
+    size_t remarks;         /* lines above the header that begin by #  */
     size_t cells;           /* in the header, and so in every row      */
     const char **cell_name; /* (cells): borrowed from header, or ""    */
     size_t *column;         /* (cells): the column it goes to, or NONE */
@@ -80,7 +81,7 @@ static int add_header_cell(struct csv *c, size_t i)
     return status;
 }
 
-/* A file that begins with its first row, or with a remark. */
+/* A file that begins with its first row. */
 static int check_header(const struct csv *c)
 {
     const struct cell *cell = c->record.cell;
@@ -88,23 +89,25 @@ static int check_header(const struct csv *c)
     double x;
     for (size_t i = 0; i < c->cells; i++)
         numbers += number_read(cell[i].text, cell[i].size, &x) == NUMBER_FINITE;
-    if (numbers == c->cells)
+    if (numbers < c->cells) return 0;
+    if (c->remarks)
         return fail(GSV_BAD_INPUT,
-                    "%s:%zu: the header is missing: the first line has numbers "
-                    "alone; put a line such as 'time,x' above it",
+                    "%s:%zu: the header is missing: the first line that does "
+                    "not begin with '#' has numbers alone; if the header is "
+                    "the line above, take its '#' away",
                     c->text.source, c->record.line);
-    if (cell->size && *cell->text == '#')
-        return fail(GSV_BAD_INPUT,
-                    "%s:%zu: the header is missing: the first line begins with "
-                    "'#'; begin the file with a line such as 'time,x'",
-                    c->text.source, c->record.line);
-    return 0;
+    return fail(GSV_BAD_INPUT,
+                "%s:%zu: the header is missing: the first line has numbers "
+                "alone; put a line such as 'time,x' above it",
+                c->text.source, c->record.line);
 }
 
 static int read_header(struct csv *c)
 {
+    int status = text_skip_remarks(&c->text, &c->remarks);
+    if (status) return status;
     c->record.separator = record_separator(&c->text);
-    int status = record_read(&c->record, &c->text);
+    status = record_read(&c->record, &c->text);
     if (status) return status;
     if (!c->record.count)
         return fail(GSV_BAD_INPUT,
@@ -455,9 +458,23 @@ static int find_track(struct csv *c, size_t *track)
     return c->builder.label.count ? 0 : builder_next(&c->builder, track);
 }
 
+/* A remark between the rows: the first cell may begin with '#' only where it
+ * is a label or nobody looks at it. */
+static bool is_remark(const struct csv *c)
+{
+    const struct record *r = &c->record;
+    bool hash = r->cell->size && *r->cell->text == '#' && !r->cell->quoted;
+    return hash && (r->count != c->cells || c->time == 0 || *c->column != NONE);
+}
+
 static int read_row(struct csv *c)
 {
     const struct record *r = &c->record;
+    if (is_remark(c))
+        return fail(GSV_BAD_INPUT,
+                    "%s:%zu: the line begins with '#'; remarks are skipped "
+                    "above the header alone: take it away",
+                    c->text.source, r->line);
     if (r->count != c->cells)
         return fail(GSV_BAD_INPUT,
                     "%s:%zu: the row has %zu cell%s, but the header has %zu",
@@ -522,12 +539,19 @@ static struct phrase dates_note(const struct csv *c)
 static int write_note(struct csv *c)
 {
     struct phrase ignored, dates = dates_note(c);
+    char remarks[80] = "";
     int status = list_ignored(c, &ignored);
     if (status) return status;
-    size_t size = sizeof ignored.text + sizeof dates.text + 32;
+    size_t size = sizeof remarks + sizeof ignored.text + sizeof dates.text + 32;
     c->note = mem_new(size, 1);
     if (!c->note) return GSV_NO_MEMORY;
-    snprintf(c->note, size, "%s%s%s%s", dates.text,
+    if (c->remarks)
+        snprintf(remarks, sizeof remarks,
+                 "%zu line%s above the header skipped, which begin%s with '#'",
+                 c->remarks, c->remarks == 1 ? "" : "s",
+                 c->remarks == 1 ? "s" : "");
+    snprintf(c->note, size, "%s%s%s%s%s%s", remarks,
+             *remarks && (*dates.text || *ignored.text) ? "; " : "", dates.text,
              *dates.text && *ignored.text ? "; " : "",
              *ignored.text ? "columns ignored: " : "", ignored.text);
     return 0;

@@ -71,6 +71,45 @@ int text_open(struct text *t, const char *path)
     return 0;
 }
 
+/* The rest of a line: of its own, so that a line may be longer than the
+ * buffer. */
+static int skip_line(struct text *t)
+{
+    for (;;) {
+        const char *at = t->buffer + t->begin;
+        size_t n = strcspn(at, "\r\n");
+        bool edge = !at[n] || (at[n] == '\r' && !at[n + 1]);
+        t->begin += n;
+        if (edge && !t->ended) {
+            int status = text_more(t);
+            if (status) return status;
+            continue;
+        }
+        if (at[n]) t->begin += at[n] == '\r' && at[n + 1] == '\n' ? 2 : 1;
+        if (at[n]) t->line++;
+        return 0;
+    }
+}
+
+int text_skip_remarks(struct text *t, size_t *count)
+{
+    *count = 0;
+    for (;;) {
+        const char *at = t->buffer + t->begin;
+        size_t n = strspn(at, " \t");
+        if (!at[n] && !t->ended) {
+            int status = text_more(t);
+            if (status) return status;
+            continue;
+        }
+        bool remark = at[n] == '#';
+        if (!remark && at[n] != '\r' && at[n] != '\n') return 0;
+        *count += remark;
+        int status = skip_line(t);
+        if (status) return status;
+    }
+}
+
 void text_close(struct text *t)
 {
     if (t->file && t->file != stdin) fclose(t->file);

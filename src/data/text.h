@@ -25,6 +25,10 @@ int text_open(struct text *t, const char *path);
 /* Reads on behind the unread bytes, which may move. */
 int text_more(struct text *t);
 
+/* Moves over blank lines and lines that begin with '#', up to the first other
+ * one; *count of the latter. */
+int text_skip_remarks(struct text *t, size_t *count);
+
 void text_close(struct text *t);
 
 #endif
