@@ -165,18 +165,20 @@ int plot_close(struct plot *p, bool keep)
 }
 
 /* In double quotes every character can be given by its number; single quotes
- * do not take a quote at the beginning. */
+ * do not take a quote at the beginning. A digit that follows would be taken for
+ * one of the number. */
 void plot_text(const char *text, FILE *to)
 {
     enum { MOST = 60 };
     char shown[GSV_VISIBLE];
     int count = 0;
+    bool plain = true;
     putc('"', to);
     for (size_t n; count < MOST && (n = gsv_visible(text, shown)); text += n) {
         for (const char *c = shown; *c; c++) {
             unsigned char byte = (unsigned char)*c;
-            bool plain =
-                byte >= 0x80 || isalnum(byte) || strchr(" .,:-=", byte);
+            plain = byte >= 0x80 || isalpha(byte) ||
+                    (isdigit(byte) ? plain : strchr(" .,:-=", byte) != NULL);
             fprintf(to, plain ? "%c" : "\\%03o", byte);
         }
         count++;

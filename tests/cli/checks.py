@@ -20,8 +20,9 @@ OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
 def girsanov(place, *words, **more):
     """Timeouts end what hangs; a busy machine is no failure."""
     return subprocess.run([place.girsanov, *map(str, words)], cwd=place.work,
-                          env=place.environment, stdin=subprocess.DEVNULL,
-                          **{"stdout": subprocess.PIPE,
+                          env=place.environment,
+                          **{"stdin": subprocess.DEVNULL,
+                             "stdout": subprocess.PIPE,
                              "stderr": subprocess.PIPE, "timeout": 600, **more})
 
 
