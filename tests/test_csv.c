@@ -479,6 +479,72 @@ static const struct {
                 "file"},
 };
 
+/* The same rows below any remarks; the last cell of each is bad once, to see
+ * that lines are those of the file. */
+static void csv__skips_remarks_above_the_header(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *above;
+        size_t remarks, lines;
+    } CASES[] = {
+        {"", 0, 0},
+        {"# one\n", 1, 1},
+        {"# one, \"two\n#\n", 2, 2},
+        {"\xef\xbb\xbf#\r\n\r\n  # b\r\n", 2, 3},
+        {"\n\n\t# a\r# b\r\r", 2, 5},
+    };
+    char text[300], note[120], message[200];
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        snprintf(text, sizeof text, "%stime;x\n0;1\n1;2\n", CASES[i].above);
+        gsv_series *s = read_good(text);
+        size_t n = CASES[i].remarks;
+        snprintf(note, sizeof note,
+                 n ? "%zu line%s above the header skipped, which begin%s with "
+                     "'#'"
+                   : "",
+                 n, n == 1 ? "" : "s", n == 1 ? "s" : "");
+        assert_string_equal(s->note, note);
+        assert_int_equal(s->rows, 2);
+        assert_int_equal(s->line[1], CASES[i].lines + 3);
+        gsv_series_free(s);
+        text[strlen(text) - 2] = '?';
+        snprintf(message, sizeof message,
+                 "data.csv:%zu:2: column 'x': '?' is not a number; write a "
+                 "number, or leave the cell empty when it is missing",
+                 CASES[i].lines + 3);
+        expect_error(read_text(text), message);
+    }
+}
+
+/* One that is longer than what is read at a time, and one that ends with it. */
+static void csv__skips_remarks_of_any_length(void **state)
+{
+    (void)state;
+    static const char ROWS[] = "\r\ntime,x\n0,1\n1,2\n";
+    for (size_t n = (1 << 18) - 3; n < (1 << 18) + 3; n++) {
+        char *text = malloc(3 * n);
+        assert_non_null(text);
+        memset(text, '#', n);
+        strcpy(text + n, ROWS);
+        gsv_series *s = read_good(text);
+        assert_int_equal(s->rows, 2);
+        assert_int_equal(s->line[0], 3);
+        gsv_series_free(s);
+        free(text);
+    }
+}
+
+/* A label may begin so, and a column that nobody looks at. */
+static void csv__keeps_rows_that_begin_as_remarks(void **state)
+{
+    (void)state;
+    gsv_series *s = read_good("id,time,x\n#1,0,1\n#1,1,2\n\"#2\",0,1\n");
+    assert_int_equal(s->rows, 3);
+    assert_string_equal(s->label[1], "#2");
+    gsv_series_free(s);
+}
+
 static void csv__names_line_column_and_text(void **state)
 {
     (void)state;
@@ -703,6 +769,9 @@ int main(void)
         cmocka_unit_test(csv__grows_for_a_long_line_up_to_a_bound),
         cmocka_unit_test(csv__keeps_apart_many_series),
         cmocka_unit_test(csv__is_deaf_to_the_locale),
+        cmocka_unit_test(csv__skips_remarks_above_the_header),
+        cmocka_unit_test(csv__skips_remarks_of_any_length),
+        cmocka_unit_test(csv__keeps_rows_that_begin_as_remarks),
         cmocka_unit_test(csv__names_line_column_and_text),
         cmocka_unit_test(csv__lists_and_guesses_a_wanted_column),
         cmocka_unit_test(csv__takes_time_and_series_by_other_names),

@@ -376,6 +376,9 @@ def fit__killed_leaves_a_whole_checkpoint(place):
     rest = girsanov(place, *words)
     if rest.returncode:
         return rest.stderr.decode()
+    left = [name for name in os.listdir(place.work) if name.endswith(".tmp")]
+    if left:
+        return "left: %s" % left
     a, b = json.loads(whole.stdout), json.loads(rest.stdout)
     return gather([(key, "differs") for key in ("params", "loglik")
                    if a[key] != b[key]])
