@@ -402,6 +402,14 @@ def text__control_characters_do_not_reach_the_terminal(place):
     return gather(wrong)
 
 
+def text__for_people_is_printed_in_one_place(place):
+    """No printf but say(), so that nothing new gets around the escapes."""
+    return gather((path.name, "prints by itself: %s" % found) for path in
+                  sorted((place.root / "cli").glob("*.c"))
+                  for found in re.findall(r"(?<!\w)printf\(|printf\(std\w+",
+                                          path.read_text()))
+
+
 def json__keeps_any_label(place):
     labels = [label for label in LABELS]
     fresh(place, "m.sde", OU)
