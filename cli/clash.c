@@ -179,8 +179,9 @@ int check_clashes(const struct verb *verb, const struct args *a)
     bool draws = verb->id == FIT && a->method && !strcmp(a->method, "gibbs") &&
                  !a->samples && a->output;
     char *samples = draws ? samples_path(NULL, a->output) : NULL;
-    int code = !list ? complain_memory() : draws && !samples ? EXIT_NUMBERS : 0;
-    if (!code)
+    int code = EXIT_NUMBERS;
+    if (!list) complain_memory();
+    else if (samples || !draws)
         code = compare_all(verb, list, find_places(verb, a, samples, list));
     free(samples);
     free(list);
