@@ -252,22 +252,8 @@ static int run(int count, char **word)
     return code;
 }
 
-/* Threads that wait must sleep, not spin: on a machine with other work to do a
- * spinning thread keeps the one that it waits for from running (ten times the
- * time, measured). The library of threads asks for it before main() begins, so
- * the program starts itself once more. Who has an opinion of their own keeps
- * it.
- */
-static void wait_quietly(char **word)
-{
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
-    if (setenv("OMP_WAIT_POLICY", "passive", 1)) return;
-    execv("/proc/self/exe", word);
-}
-
 int main(int count, char **word)
 {
-    wait_quietly(word);
     ranks_hush();
     int code = ranks_end(run(count, word));
     bool printed =
