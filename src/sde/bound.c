@@ -11,7 +11,7 @@
 
 enum { MOST_TIMES = 64 };
 
-int bound_check(const struct estimate *e)
+static int bound_check(const struct estimate *e)
 {
     const gsv_options *o = e->options;
     if (o->reference != GSV_REFERENCE_AUTO &&
@@ -29,8 +29,10 @@ int bound_check(const struct estimate *e)
     return 0;
 }
 
-int bound_init(struct estimate *e)
+/* To e->bound. */
+static int bound_build(struct estimate *e, struct drift_outputs *out)
 {
+    (void)out;
     struct bound_rule *r = e->bound = NEW(struct bound_rule, 1);
     if (!r) return GSV_NO_MEMORY;
     r->times = e->options->steps;
@@ -52,9 +54,14 @@ void bound_free(struct bound_rule *rule)
     mem_free(rule);
 }
 
-size_t bound_columns(const struct estimate *e)
+static size_t bound_points(const struct estimate *e)
 {
     return e->bound->times * e->bound->points;
+}
+
+static size_t bound_columns(const struct estimate *e, size_t M)
+{
+    return M ? bound_points(e) : 0;
 }
 
 /* --- The bridge's law at a time ------------------------------------------ */
@@ -68,7 +75,7 @@ struct moment {
 
 enum { MATRICES = 10, SCRATCH = 5 };
 
-size_t bound_size(const struct estimate *e)
+static size_t bound_size(const struct estimate *e)
 {
     size_t dd = e->d * e->d;
     return e->d + dd * (1 + MATRICES * e->bound->times + SCRATCH);
@@ -286,9 +293,9 @@ static double look(const struct scratch *s, const struct context *c, size_t t,
     return sum;
 }
 
-void bound_forward(const struct estimate *e, struct scratch *s,
-                   const struct uniforms *u, const struct block *b, double *S,
-                   double *S2)
+static void bound_forward(const struct estimate *e, struct scratch *s,
+                          const struct uniforms *u, const struct block *b,
+                          double *S, double *S2)
 {
     const struct bound_rule *r = e->bound;
     for (size_t i = 0; i < b->pieces; i++) {
@@ -389,8 +396,8 @@ static void ends_vjp(const struct estimate *e, const struct scratch *s,
     }
 }
 
-void bound_backward(const struct estimate *e, struct scratch *s,
-                    const struct block *b)
+static void bound_backward(const struct estimate *e, struct scratch *s,
+                           const struct block *b)
 {
     const struct bound_rule *r = e->bound;
     struct points in = block_points(s, b);
@@ -408,3 +415,15 @@ void bound_backward(const struct estimate *e, struct scratch *s,
     for (size_t i = 0; ends && i < b->pieces; i++)
         ends_vjp(e, s, &b->piece[i], b->P);
 }
+
+const struct walker BOUND = {.check = bound_check,
+                             .build = bound_build,
+                             .columns = bound_columns,
+                             .least = bound_points,
+                             .context_size = bound_size,
+                             .refer = contexts_choose,
+                             .forward = bound_forward,
+                             .backward = bound_backward,
+                             .gaussian = true,
+                             .sliced = true,
+                             .one_step = true};

@@ -175,7 +175,7 @@ static void count_work(const struct estimate *e, gsv_result *r)
 {
     for (size_t i = 0; i < e->gaps.count; i++)
         r->drift_evaluations +=
-            (uint64_t)walk_columns(e, gap_steps(e, i)) * e->K;
+            (uint64_t)e->walker->columns(e, gap_steps(e, i)) * e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     r->gaps += e->gaps.count;
 }
@@ -241,7 +241,7 @@ int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
     return status;
 }
 
-/* No path of a bridged model stayed where its noise is a noise: with its own
+/* No path of a modified bridge stayed where its noise is a noise: with its own
  * steps, or with those twice as long that it is extrapolated by. */
 static int fail_outside(const struct estimate *e, size_t group,
                         const gsv_gap *gap)
@@ -264,7 +264,7 @@ static int fail_lost(const struct estimate *e, size_t g)
     gsv_gap gap = estimate_group(e, g);
     const char *label = s->label[gap.track];
     double from = s->time[gap.from], to = s->time[gap.to];
-    if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
+    if (!broken && !e->walker->gaussian && isfinite(e->base[g * e->chunks]))
         return fail_outside(e, g, &gap);
     if (broken)
         return fail(GSV_NUMERICAL,

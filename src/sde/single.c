@@ -35,13 +35,14 @@ bool single_applies(const struct estimate *e)
     const gsv_options *o = e->options;
     bool form = o->form == GSV_FORM_AUTO || o->form == GSV_FORM_MIDPOINT;
     return e->longest == 1 && e->d <= MANY_DIM && !o->joint && !e->frozen &&
-           form && o->reference != GSV_REFERENCE_BROWNIAN && !e->model->bridged;
+           form && o->reference != GSV_REFERENCE_BROWNIAN &&
+           e->walker->gaussian;
 }
 
 size_t single_size(const struct estimate *e)
 {
     size_t d = e->d;
-    if (e->longest != 1 || d > MANY_DIM || e->model->bridged) return 0;
+    if (e->longest != 1 || d > MANY_DIM || !e->walker->gaussian) return 0;
     return most_gaps(e) * (d * (MATRICES * d + VECTORS) + 3);
 }
 
