@@ -177,7 +177,7 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
     const struct reference *ref = &c->reference;
     double h = c->gap->length, *x = scratch_of(c);
     memset(c->bound, 0, (dd + d) * sizeof *c->bound);
-    if (ref->kind != REFERENCE_BROWNIAN) {
+    if (ref->kind != GSV_REFERENCE_BROWNIAN) {
         memcpy(A_of(c), ref->A, dd * sizeof *ref->A);
         memcpy(b_of(c), ref->b, d * sizeof *ref->b);
     }
@@ -388,7 +388,7 @@ static void ends_vjp(const struct estimate *e, const struct scratch *s,
         add_times(d, m.P0, true, 1.0, m_bar, c->y_bar);
         add_times(d, m.P1, true, 1.0, m_bar, y1_bar);
         add_times(d, m.U, true, 1.0, u_bar, y1_bar);
-        if (c->reference.kind == REFERENCE_BROWNIAN) continue;
+        if (c->reference.kind == GSV_REFERENCE_BROWNIAN) continue;
         add_times(d, m.Pb, true, 1.0, m_bar, b_bar);
         add_times(d, m.UH, true, -1.0, u_bar, b_bar);
         for (size_t i = 0; i < d; i++)

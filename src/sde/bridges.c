@@ -157,7 +157,7 @@ static struct slice slice_of(const struct estimate *e, const struct scratch *s,
                              const struct block *b, const struct piece *p)
 {
     const double *f = program_output(e->unit, &s->unit, b->P, 0);
-    bool divergence = p->context->form == FORM_STRATONOVICH;
+    bool divergence = p->context->form == GSV_FORM_STRATONOVICH;
     const double *wall[2] = {NULL, NULL};
     for (size_t i = 0; e->barriers && i < 2; i++)
         wall[i] = program_output(e->unit, &s->unit, b->P, 2 + i) + p->at;

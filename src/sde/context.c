@@ -117,13 +117,9 @@ struct cursor {
 
 static size_t vectors_of(const struct context *c)
 {
-    switch (c->reference.kind) {
-    case REFERENCE_BROWNIAN:
-    case REFERENCE_MODIFIED: return 0;
-    case REFERENCE_LINEAR: return 1;
-    case REFERENCE_LNA: break;
-    }
-    return c->M;
+    enum gsv_reference kind = c->reference.kind;
+    if (kind == GSV_REFERENCE_LNA) return c->M;
+    return kind == GSV_REFERENCE_LINEAR;
 }
 
 /* To the next one, from here on; false after the last. */

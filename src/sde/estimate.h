@@ -25,8 +25,8 @@ struct item {
 
 /* What the items find out about a group, kept for the result. */
 struct finding {
-    enum reference_kind reference;
-    enum form form;
+    enum gsv_reference reference;
+    enum gsv_form form;
     double khat;
     double energy; /* of the drift, see struct context              */
     double error;  /* of an extrapolated value, else NaN            */
@@ -144,7 +144,7 @@ struct context {
     size_t group, M;
     double dt, base;
     double energy; /* int |f|^2 dt / d on the chord: drift against noise */
-    enum form form;
+    enum gsv_form form;
     struct reference reference;
     struct reference_bar reference_bar;
     double *y0, *y1; /* (d)        */
@@ -329,8 +329,8 @@ struct block {
 /* Whether f is evaluated elsewhere than at the left ends. */
 static inline bool has_middle(const struct piece *p)
 {
-    return p->context->form == FORM_MIDPOINT &&
-           p->context->reference.kind != REFERENCE_BROWNIAN;
+    return p->context->form == GSV_FORM_MIDPOINT &&
+           p->context->reference.kind != GSV_REFERENCE_BROWNIAN;
 }
 
 /* Where the left ends of a piece stand. */

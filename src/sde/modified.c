@@ -535,8 +535,8 @@ static void refer_modified(const struct estimate *e, struct scratch *s)
     (void)e;
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
-        c->reference.kind = REFERENCE_MODIFIED;
-        c->form = FORM_EULER;
+        c->reference.kind = GSV_REFERENCE_MODIFIED;
+        c->form = GSV_FORM_EULER;
     }
 }
 

@@ -67,17 +67,6 @@ static double group_loglik(const struct estimate *e, size_t g)
 
 gsv_gap estimate_group(const struct estimate *e, size_t g)
 {
-    static const enum gsv_reference reference[] = {
-        [REFERENCE_BROWNIAN] = GSV_REFERENCE_BROWNIAN,
-        [REFERENCE_LINEAR] = GSV_REFERENCE_LINEAR,
-        [REFERENCE_LNA] = GSV_REFERENCE_LNA,
-        [REFERENCE_MODIFIED] = GSV_REFERENCE_MODIFIED};
-    static const enum gsv_form form[] = {[FORM_ITO] = GSV_FORM_ITO,
-                                         [FORM_MIDPOINT] = GSV_FORM_MIDPOINT,
-                                         [FORM_STRATONOVICH] =
-                                             GSV_FORM_STRATONOVICH,
-                                         [FORM_EULER] = GSV_FORM_EULER,
-                                         [FORM_BOUND] = GSV_FORM_BOUND};
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];
@@ -93,8 +82,8 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
                      .khat = e->finding[g].khat,
                      .log_bias = o->delta ? 0.0 : -0.5 * tally_delta(t),
                      .discretisation = has_pairs(e, g) ? change : NAN,
-                     .reference = reference[e->finding[g].reference],
-                     .form = form[e->finding[g].form]};
+                     .reference = e->finding[g].reference,
+                     .form = e->finding[g].form};
 }
 
 /* --- Sums --------------------------------------------------------------- */

@@ -153,8 +153,8 @@ static void linearise(struct estimate *e, struct scratch *s,
         for (size_t k = 0; k < d; k++)
             square += w->b[k * n + i] * w->b[k * n + i];
         e->finding[group + i] =
-            (struct finding){.reference = REFERENCE_LINEAR,
-                             .form = FORM_MIDPOINT,
+            (struct finding){.reference = GSV_REFERENCE_LINEAR,
+                             .form = GSV_FORM_MIDPOINT,
                              .khat = NAN,
                              .energy = square * gap[i].length / (double)d};
     }
