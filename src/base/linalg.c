@@ -11,6 +11,7 @@
 #include "base/linalg.h"
 
 #include <cblas.h>
+#include <float.h>
 #include <math.h>
 
 #include "base/fast.h"
@@ -29,6 +30,14 @@ void dsyev_(const char *job, const char *half, const int *n, double *A,
             int *info, size_t job_length, size_t half_length);
 
 enum { FEW = 4, SMALL = 16, MEDIUM = 40 };
+
+FAST bool all_finite(size_t n, const double *x)
+{
+    size_t finite = 0;
+    for (size_t i = 0; i < n; i++)
+        finite += fabs(x[i]) <= DBL_MAX;
+    return finite == n;
+}
 
 /* --- Product ------------------------------------------------------------- */
 
@@ -188,13 +197,6 @@ static void lu_small(size_t n, double *A, int *pivot)
             for (size_t j = k + 1; j < n; j++)
                 A[i * n + j] -= A[i * n + k] * row[j];
     }
-}
-
-static bool all_finite(size_t n, const double *a)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(a[i])) return false;
-    return true;
 }
 
 bool linalg_lu(size_t n, double *A, int *pivot)
