@@ -416,14 +416,14 @@ static void bound_backward(const struct estimate *e, struct scratch *s,
         ends_vjp(e, s, &b->piece[i], b->P);
 }
 
-const struct walker BOUND = {.check = bound_check,
-                             .build = bound_build,
-                             .columns = bound_columns,
-                             .least = bound_points,
-                             .context_size = bound_size,
-                             .refer = contexts_choose,
-                             .forward = bound_forward,
-                             .backward = bound_backward,
-                             .gaussian = true,
-                             .sliced = true,
-                             .one_step = true};
+const struct weigher BOUND = {.check = bound_check,
+                              .build = bound_build,
+                              .columns = bound_columns,
+                              .least = bound_points,
+                              .context_size = bound_size,
+                              .refer = contexts_choose,
+                              .forward = bound_forward,
+                              .backward = bound_backward,
+                              .gaussian = true,
+                              .sliced = true,
+                              .one_step = true};

@@ -30,7 +30,7 @@ struct bound_rule {
 };
 
 /* A gap has one "path", and S is its bound. */
-extern const struct walker BOUND;
+extern const struct weigher BOUND;
 
 void bound_free(struct bound_rule *rule);
 

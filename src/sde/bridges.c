@@ -288,11 +288,11 @@ static void bridges_backward(const struct estimate *e, struct scratch *s,
         ends_backward(e, s, b, &b->piece[i]);
 }
 
-const struct walker BRIDGES = {.check = bridges_check,
-                               .build = bridges_build,
-                               .columns = bridges_columns,
-                               .refer = contexts_choose,
-                               .forward = bridges_forward,
-                               .backward = bridges_backward,
-                               .gaussian = true,
-                               .sliced = true};
+const struct weigher BRIDGES = {.check = bridges_check,
+                                .build = bridges_build,
+                                .columns = bridges_columns,
+                                .refer = contexts_choose,
+                                .forward = bridges_forward,
+                                .backward = bridges_backward,
+                                .gaussian = true,
+                                .sliced = true};

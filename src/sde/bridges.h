@@ -4,6 +4,6 @@
 
 #include "sde/estimate.h"
 
-extern const struct walker BRIDGES;
+extern const struct weigher BRIDGES;
 
 #endif

@@ -11,7 +11,7 @@
 static bool has_matrices(const struct estimate *e)
 {
     return e->options->reference != GSV_REFERENCE_BROWNIAN &&
-           e->walker->gaussian;
+           e->weigher->gaussian;
 }
 
 /* y_bar, k_bar, lambda and, where there are matrices, the reference's. */
@@ -25,7 +25,7 @@ size_t context_size(const struct estimate *e)
 {
     size_t d = e->d, M = e->longest;
     return 2 * d + bars_size(e) +
-           (e->walker->context_size ? e->walker->context_size(e) : 0) +
+           (e->weigher->context_size ? e->weigher->context_size(e) : 0) +
            (has_matrices(e) ? reference_size(d, M) : 0);
 }
 
@@ -240,7 +240,7 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     read_ends(e, s);
     if (e->frozen) map_ends(e, s, e->guide_map);
     else map_ends(e, s, &e->map_uniforms);
-    e->walker->refer(e, s);
+    e->weigher->refer(e, s);
     if (e->frozen) {
         move_references(e, s);
         read_ends(e, s);
@@ -248,7 +248,7 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     }
     for (size_t i = 0; i < count; i++) {
         struct context *c = &s->context[i];
-        if (e->walker->gaussian)
+        if (e->weigher->gaussian)
             c->base += reference_log_density(&c->reference, c->y0, c->y1);
         memset(c->bars, 0, bars_size(e) * sizeof *c->bars);
     }
@@ -267,7 +267,7 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
         double *y0_bar = c->y_bar, *y1_bar = y0_bar + d;
-        if (e->walker->gaussian) {
+        if (e->weigher->gaussian) {
             bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar,
                        &c->reference_bar, s->small);
             reference_log_density_vjp(&c->reference, c->y0, c->y1,

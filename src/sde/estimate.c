@@ -30,7 +30,7 @@ size_t all_bars(const struct estimate *e)
 size_t estimate_steps(const struct estimate *e, const struct gap *gap)
 {
     const gsv_options *o = e->options;
-    if (e->walker->one_step) return 1;
+    if (e->weigher->one_step) return 1;
     if (!(o->step > 0.0)) return o->steps;
     double steps = ceil(gap->length / o->step * (1.0 - 1e-12));
     return steps < 1.0 ? 1 : (size_t)steps;
@@ -110,13 +110,13 @@ static int make_programs(struct estimate *e)
     size_t n = m->spec->parameters;
     bool wide = e->options->wide;
     struct drift_outputs out = {{m->unit_drift}, 1};
-    int status = e->walker->build(e, &out);
+    int status = e->weigher->build(e, &out);
     if (status) return status;
     const struct graph *g = e->graph ? e->graph : m->spec->graph;
     e->unit = program_new(g, out.count, out.node, n, wide);
     e->map = program_new(g, 3, m->forth, n, wide);
     e->back = program_new(g, 2, m->back, n, wide);
-    if (m->range && e->walker->gaussian) {
+    if (m->range && e->weigher->gaussian) {
         e->range = program_new(g, 1, &m->range, n, wide);
         if (!e->range || uniforms_init(&e->range_uniforms, e->range) ||
             uniforms_init(&e->frozen_range, e->range))
@@ -170,7 +170,7 @@ int estimate_choose(struct estimate *e, size_t n, const size_t *group)
 static int set_up(struct estimate *e)
 {
     int status = find_longest(e);
-    if (!status) status = e->walker->check(e);
+    if (!status) status = e->weigher->check(e);
     if (!status) status = groups_make(e);
     if (!status) status = groups_room(e);
     if (!status) status = make_programs(e);
@@ -181,8 +181,7 @@ static int set_up(struct estimate *e)
     return status ? status : make_memory(e);
 }
 
-static const struct walker *choose_walker(const gsv_model *m,
-                                          const gsv_options *o)
+const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o)
 {
     if (m->bridged) return &MODIFIED;
     return o->form == GSV_FORM_BOUND ? &BOUND : &BRIDGES;
@@ -193,7 +192,7 @@ int estimate_init(struct estimate *e, const gsv_model *m,
 {
     *e = (struct estimate){.model = m,
                            .options = o,
-                           .walker = choose_walker(m, o),
+                           .weigher = weigher_choose(m, o),
                            .form = o->form,
                            .d = m->spec->dim,
                            .inputs = m->spec->inputs,
@@ -212,7 +211,7 @@ int estimate_init_pairs(struct estimate *e, const gsv_model *m,
 {
     *e = (struct estimate){.model = m,
                            .options = o,
-                           .walker = choose_walker(m, o),
+                           .weigher = weigher_choose(m, o),
                            .form = o->form,
                            .d = m->spec->dim,
                            .inputs = m->spec->inputs,

@@ -51,7 +51,7 @@ struct scratch;
 struct block;
 
 /* How the weights of a gap come about: one row for each way, chosen once. */
-struct walker {
+struct weigher {
     /* Whether these options make sense for the model; else it says why not. */
     int (*check)(const struct estimate *e);
     /* What e->unit computes, in e->graph where the model's has not all of it;
@@ -81,7 +81,7 @@ struct walker {
 struct estimate {
     const gsv_model *model;
     const gsv_options *options;
-    const struct walker *walker;
+    const struct weigher *weigher;
     struct gaps gaps;
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
@@ -203,6 +203,9 @@ static inline double group_weight(const struct estimate *e, size_t group)
 {
     return e->weight ? e->weight[group] : 1.0;
 }
+
+/* Which way a model and its options get. */
+const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o);
 
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);

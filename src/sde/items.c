@@ -139,7 +139,7 @@ static size_t clamp(size_t x, size_t low, size_t high)
 static size_t fewest_paths(const struct estimate *e)
 {
     bool brownian = e->options->reference == GSV_REFERENCE_BROWNIAN;
-    return brownian || !e->walker->gaussian ? 8 : 16 * (e->d + 1);
+    return brownian || !e->weigher->gaussian ? 8 : 16 * (e->d + 1);
 }
 
 static size_t every_columns(const struct estimate *e, size_t group)
@@ -149,7 +149,7 @@ static size_t every_columns(const struct estimate *e, size_t group)
     for (size_t i = every_first(e, group); i < end; i++) {
         struct gap gap = {0};
         if (!equal) gap = listed ? e->gaps.gap[i] : gaps_at(&e->gaps, i);
-        columns += e->walker->columns(e, estimate_steps(e, &gap));
+        columns += e->weigher->columns(e, estimate_steps(e, &gap));
     }
     return columns;
 }
@@ -185,7 +185,7 @@ static void make_room_for_tracks(struct estimate *e, size_t point_bytes)
 
 static size_t least_points(const struct estimate *e)
 {
-    return e->walker->least ? e->walker->least(e) : 0;
+    return e->weigher->least ? e->weigher->least(e) : 0;
 }
 
 /* What a point takes; of modified bridges, half of them are stepping at most.

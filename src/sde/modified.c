@@ -540,10 +540,10 @@ static void refer_modified(const struct estimate *e, struct scratch *s)
     }
 }
 
-const struct walker MODIFIED = {.check = modified_check,
-                                .build = modified_build,
-                                .columns = modified_columns,
-                                .least = modified_block,
-                                .refer = refer_modified,
-                                .forward = modified_forward,
-                                .backward = modified_backward};
+const struct weigher MODIFIED = {.check = modified_check,
+                                 .build = modified_build,
+                                 .columns = modified_columns,
+                                 .least = modified_block,
+                                 .refer = refer_modified,
+                                 .forward = modified_forward,
+                                 .backward = modified_backward};

@@ -27,7 +27,7 @@
 
 #include "sde/estimate.h"
 
-extern const struct walker MODIFIED;
+extern const struct weigher MODIFIED;
 
 /* Over (X; v), 2 d rows, in a graph of the estimate's own: sigma^-1 (v - f) and
  * log |det sigma| to unit, sigma v to e->step. */

@@ -6,7 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/comm.h"
 #include "base/error.h"
 #include "base/fast.h"
@@ -164,7 +163,7 @@ static void count_work(const struct estimate *e, gsv_result *r)
 {
     for (size_t i = 0; i < e->gaps.count; i++)
         r->drift_evaluations +=
-            (uint64_t)e->walker->columns(e, gap_steps(e, i)) * e->K;
+            (uint64_t)e->weigher->columns(e, gap_steps(e, i)) * e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     r->gaps += e->gaps.count;
 }
@@ -253,7 +252,7 @@ static int fail_lost(const struct estimate *e, size_t g)
     gsv_gap gap = estimate_group(e, g);
     const char *label = s->label[gap.track];
     double from = s->time[gap.from], to = s->time[gap.to];
-    if (!broken && !e->walker->gaussian && isfinite(e->base[g * e->chunks]))
+    if (!broken && !e->weigher->gaussian && isfinite(e->base[g * e->chunks]))
         return fail_outside(e, g, &gap);
     if (broken)
         return fail(GSV_NUMERICAL,
@@ -313,30 +312,6 @@ int estimate_gradient(struct estimate *e, double *gradient)
                     "is: a function has an infinite slope at the data");
     clear_upper(e->model->spec, gradient);
     return 0;
-}
-
-int estimate_loglik(const gsv_model *m, const gsv_series *s,
-                    const gsv_options *o, const double *guide,
-                    gsv_result *result)
-{
-    double begin = clock_seconds();
-    struct estimate e;
-    gsv_result r = {.values = m->spec->parameters};
-    int status = estimate_init(&e, m, s, o, estimate_window(o, 0));
-    if (!status && o->gradient) {
-        r.gradient = NEW(double, r.values);
-        if (!r.gradient) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
-        estimate_prepare(&e, guide);
-        e.known = false;
-        status = estimate_sum(&e, o->iteration, 0, NULL, true, &r);
-    }
-    r.seconds = clock_seconds() - begin;
-    estimate_free(&e);
-    if (status) gsv_result_free(&r);
-    *result = r;
-    return status;
 }
 
 void gsv_result_free(gsv_result *result)

@@ -36,13 +36,13 @@ bool single_applies(const struct estimate *e)
     bool form = o->form == GSV_FORM_AUTO || o->form == GSV_FORM_MIDPOINT;
     return e->longest == 1 && e->d <= MANY_DIM && !o->joint && !e->frozen &&
            form && o->reference != GSV_REFERENCE_BROWNIAN &&
-           e->walker->gaussian;
+           e->weigher->gaussian;
 }
 
 size_t single_size(const struct estimate *e)
 {
     size_t d = e->d;
-    if (e->longest != 1 || d > MANY_DIM || !e->walker->gaussian) return 0;
+    if (e->longest != 1 || d > MANY_DIM || !e->weigher->gaussian) return 0;
     return most_gaps(e) * (d * (MATRICES * d + VECTORS) + 3);
 }
 

@@ -26,7 +26,7 @@ void block_forward(const struct estimate *e, struct scratch *s,
                    const struct uniforms *u, const struct block *b, double *S,
                    double *S2)
 {
-    e->walker->forward(e, s, u, b, S, S2);
+    e->weigher->forward(e, s, u, b, S, S2);
     if (s->looker.look)
         s->looker.look(s->looker.user, s, b, left_ends(s, b->piece));
 }
@@ -42,9 +42,10 @@ struct cut {
 
 static struct cut cut_of(const struct estimate *e, size_t M, size_t K)
 {
-    size_t extra = e->walker->columns(e, 0), columns = e->walker->columns(e, M);
+    size_t extra = e->weigher->columns(e, 0),
+           columns = e->weigher->columns(e, M);
     size_t paths = e->capacity / columns, steps = M;
-    if (paths < FEW && e->walker->sliced) {
+    if (paths < FEW && e->weigher->sliced) {
         paths = K < FEW ? K : FEW;
         steps = (e->capacity / paths - extra) / 2 * 2;
         if (steps > M) steps = M;
@@ -66,7 +67,7 @@ static struct piece piece_at(const struct estimate *e, struct context *c,
                       .first = m,
                       .steps = steps < cut.steps ? steps : cut.steps,
                       .slot = k - k0};
-    p.columns = e->walker->columns(e, p.steps);
+    p.columns = e->weigher->columns(e, p.steps);
     return p;
 }
 
@@ -94,7 +95,7 @@ static void context_walk_back(const struct estimate *e, struct scratch *s,
             struct block b = {&p, 1, p.columns * p.K, RANDOM_BRIDGE};
             block_forward(e, s, &e->unit_uniforms, &b, NULL, NULL);
             p.slot += slot;
-            e->walker->backward(e, s, &b);
+            e->weigher->backward(e, s, &b);
         }
 }
 
@@ -108,7 +109,7 @@ static size_t batch_of(const struct estimate *e, size_t n, size_t end,
     size_t count = 0;
     for (*points = 0; n < end && count < e->batch; n++, count++) {
         size_t M = estimate_steps(e, &e->gaps.gap[n]);
-        size_t more = e->walker->columns(e, M) * paths;
+        size_t more = e->weigher->columns(e, M) * paths;
         if (count && *points + more > e->capacity) break;
         *points += more;
     }
@@ -133,7 +134,7 @@ static struct block batch_block(const struct estimate *e, struct scratch *s,
                             .k0 = item->k0,
                             .K = item->k1 - item->k0,
                             .steps = c->M,
-                            .columns = e->walker->columns(e, c->M),
+                            .columns = e->weigher->columns(e, c->M),
                             .at = b.P,
                             .slot = slot_of(item, c)};
         b.P += p->columns * p->K;
@@ -185,7 +186,7 @@ void item_walk_back(const struct estimate *e, struct scratch *s,
         if (points <= e->capacity) {
             struct block b = batch_block(e, s, item);
             if (!fresh) block_forward(e, s, &e->unit_uniforms, &b, NULL, NULL);
-            e->walker->backward(e, s, &b);
+            e->weigher->backward(e, s, &b);
         } else {
             context_walk_back(e, s, s->context, item->k0, item->k1,
                               slot_of(item, s->context));
