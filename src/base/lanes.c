@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fast.h"
@@ -24,13 +25,15 @@ struct run {
     size_t count, most;         /* lanes; threads that may join */
     atomic_size_t next, merged; /* lanes: to be taken; that were merged */
     /* Under the pool's lock: */
-    size_t joined, working; /* threads: so far; now */
-    struct run *after;      /* in the pool's list   */
+    size_t joined;         /* threads so far     */
+    atomic_size_t working; /* threads of the pool now */
+    struct run *after;     /* in the pool's list   */
 };
 
-/* Looks at a number that another thread is about to change, before sleeping.
- * Some 20 microseconds: as long as waking up takes. */
-enum { SPINS = 1000 };
+/* So long a thread looks for work before it sleeps: an iteration of learning
+ * mostly follows the one before it sooner, and waking up takes longer than some
+ * of them. */
+enum { MOMENT = 50000 }; /* nanoseconds */
 
 static struct {
     pthread_mutex_t lock;
@@ -38,7 +41,8 @@ static struct {
     pthread_cond_t moved;  /* a lane was merged, a thread is done */
     struct run *first;
     size_t threads, idle;
-    atomic_size_t runs; /* posted so far */
+    atomic_size_t runs;     /* posted so far                       */
+    atomic_size_t sleepers; /* that wait for their turn to merge   */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .posted = PTHREAD_COND_INITIALIZER,
           .moved = PTHREAD_COND_INITIALIZER};
@@ -48,12 +52,23 @@ static _Thread_local bool inside;
 
 /* --- Working on a run ----------------------------------------------------- */
 
+static long long nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static bool changes_soon(const atomic_size_t *number, size_t from)
 {
-    for (size_t i = 0; i < SPINS; i++) {
-        if (atomic_load(number) != from) return true;
-        cpu_pause();
-    }
+    enum { BETWEEN_CLOCKS = 64 };
+    long long end = nanoseconds() + MOMENT;
+    do {
+        for (size_t i = 0; i < BETWEEN_CLOCKS; i++) {
+            if (atomic_load(number) != from) return true;
+            cpu_pause();
+        }
+    } while (nanoseconds() < end);
     return false;
 }
 
@@ -63,8 +78,10 @@ static void wait_for_turn(struct run *r, size_t lane)
     for (size_t now; (now = atomic_load(&r->merged)) != lane;) {
         if (changes_soon(&r->merged, now)) continue;
         pthread_mutex_lock(&pool.lock);
+        atomic_fetch_add(&pool.sleepers, 1);
         while (atomic_load(&r->merged) == now)
             pthread_cond_wait(&pool.moved, &pool.lock);
+        atomic_fetch_sub(&pool.sleepers, 1);
         pthread_mutex_unlock(&pool.lock);
     }
 }
@@ -73,8 +90,9 @@ static void merge(struct run *r, size_t lane, size_t thread)
 {
     wait_for_turn(r, lane);
     r->job->merge(r->job->context, lane, thread);
-    pthread_mutex_lock(&pool.lock);
     atomic_store(&r->merged, lane + 1);
+    if (!atomic_load(&pool.sleepers)) return;
+    pthread_mutex_lock(&pool.lock);
     pthread_cond_broadcast(&pool.moved);
     pthread_mutex_unlock(&pool.lock);
 }
@@ -111,11 +129,12 @@ static struct run *open_run(void)
 static void join(struct run *r)
 {
     size_t thread = r->joined++;
-    r->working++;
+    atomic_fetch_add(&r->working, 1);
     pthread_mutex_unlock(&pool.lock);
     work_on(r, thread);
     pthread_mutex_lock(&pool.lock);
-    if (!--r->working) pthread_cond_broadcast(&pool.moved);
+    if (atomic_fetch_sub(&r->working, 1) == 1)
+        pthread_cond_broadcast(&pool.moved);
 }
 
 /* A thread of the pool; it ends with the process. */
@@ -170,6 +189,7 @@ static void forget_threads(void)
     pthread_cond_init(&pool.moved, NULL);
     pool.first = NULL;
     pool.threads = pool.idle = 0;
+    atomic_store(&pool.sleepers, 0);
     inside = false;
     unlock_pool();
 }
@@ -201,7 +221,11 @@ static void withdraw(struct run *r)
     while (*at != r)
         at = &(*at)->after;
     *at = r->after;
-    while (r->working)
+    size_t working = atomic_load(&r->working);
+    pthread_mutex_unlock(&pool.lock);
+    if (working == 1) changes_soon(&r->working, working);
+    pthread_mutex_lock(&pool.lock);
+    while (atomic_load(&r->working))
         pthread_cond_wait(&pool.moved, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
 }
