@@ -4,9 +4,14 @@ PREFIX ?= /usr/local
 BUILD = build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
+# $(call make_in,FOLDER,OPTIONS OF CMAKE,TARGETS): none means all of them.
+define make_in
+@cmake -S . -B $(1) --log-level=WARNING $(2) >/dev/null
+@cmake --build $(1) -j $(JOBS) $(addprefix --target ,$(3)) -- $(if $(3),-s) --no-print-directory
+endef
+
 all:
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory
+	$(call make_in,$(BUILD))
 
 # These start from a fresh machine.
 packages:
@@ -16,8 +21,7 @@ packages-lint:
 	@tools/install-packages lint
 
 demo: packages
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	$(call make_in,$(BUILD),,girsanov_cli)
 	@examples/demo.sh
 
 check: packages
@@ -26,14 +30,12 @@ check: packages
 
 # Every example with data: simulate, fit, is the truth recovered? A minute.
 examples: packages
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	$(call make_in,$(BUILD),,girsanov_cli)
 	@for run in examples/*/run; do echo "$$run"; $$run || exit 1; done
 
 # The pictures of docs/ and examples/, anew.
 pictures: packages
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	$(call make_in,$(BUILD),,girsanov_cli)
 	@docs/pictures/make
 
 bench: packages
@@ -43,14 +45,12 @@ bench: packages
 # Every experiment of the paper, quick (ten minutes); FULL=1 for its sizes.
 reproduce: packages
 	@tools/install-packages reproduce
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli -- -s --no-print-directory
+	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/reproduce
 
 # Simulate, fit, and see whether the intervals cover the truth. Takes minutes.
 coverage: packages
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target coverage -- -s --no-print-directory
+	$(call make_in,$(BUILD),,coverage)
 	@$(BUILD)/tests/coverage/coverage
 
 lint: packages-lint
@@ -58,26 +58,18 @@ lint: packages-lint
 
 # The canaries first: without them a silent run would prove nothing.
 asan: packages
-	@cmake -S . -B $(BUILD)-asan --log-level=WARNING -DGSV_SANITIZE=ON >/dev/null
-	@cmake --build $(BUILD)-asan -j $(JOBS) -- --no-print-directory
+	$(call make_in,$(BUILD)-asan,-DGSV_SANITIZE=ON)
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
 	ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS) -LE numbers
 
-# Threads: clang's OpenMP tells the sanitizer who waits for whom (archer).
-ARCHER := $(firstword $(wildcard /usr/lib/llvm-*/lib/libarcher.so))
-tsan: packages-lint
-	@cmake -S . -B $(BUILD)-tsan --log-level=WARNING -DCMAKE_C_COMPILER=clang \
-		-DGSV_THREADS=ON >/dev/null
-	@cmake --build $(BUILD)-tsan -j $(JOBS) -- --no-print-directory
-	OMP_TOOL_LIBRARIES=$(ARCHER) OMP_NUM_THREADS=4 \
-		TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-		ctest --test-dir $(BUILD)-tsan --output-on-failure -j $(JOBS) -LE numbers
+tsan: packages
+	$(call make_in,$(BUILD)-tsan,-DGSV_THREADS=ON)
+	OMP_NUM_THREADS=4 ctest --test-dir $(BUILD)-tsan --output-on-failure \
+		-j $(JOBS) -LE numbers
 
 # Lines and branches of src/ that the tests run, file by file.
 coverage-report: packages-lint
-	@cmake -S . -B $(BUILD)-coverage --log-level=WARNING -DGSV_COVERAGE=ON \
-		-DCMAKE_BUILD_TYPE=None >/dev/null
-	@cmake --build $(BUILD)-coverage -j $(JOBS) -- -s --no-print-directory
+	$(call make_in,$(BUILD)-coverage,-DGSV_COVERAGE=ON -DCMAKE_BUILD_TYPE=None)
 	-ctest --test-dir $(BUILD)-coverage -j $(JOBS)
 	@gcovr --root . --filter src/ --exclude-unreachable-branches \
 		--html-details $(BUILD)-coverage/index.html \
@@ -92,9 +84,7 @@ soak: packages
 # Random files, models, fits and command lines, TIME seconds of each sort.
 TIME = 60
 fuzz: packages-lint
-	@cmake -S . -B $(BUILD)-fuzz --log-level=WARNING -DCMAKE_C_COMPILER=clang \
-		-DGSV_SANITIZE=ON -DGSV_FUZZ=ON >/dev/null
-	@cmake --build $(BUILD)-fuzz -j $(JOBS) -- -s --no-print-directory
+	$(call make_in,$(BUILD)-fuzz,-DCMAKE_C_COMPILER=clang -DGSV_SANITIZE=ON -DGSV_FUZZ=ON)
 	@tests/fuzz/run $(BUILD)-fuzz $(TIME)
 
 # Killed, interrupted, out of disk and memory, hundreds of times. Takes minutes.
@@ -109,16 +99,12 @@ valgrind: packages-lint
 
 # DESTDIR is in front of all of it, for those who make packages.
 install:
-	@cmake -S . -B $(BUILD) --log-level=WARNING >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target girsanov_cli girsanov_static \
-	    girsanov_shared manuals -- --no-print-directory
+	$(call make_in,$(BUILD),,girsanov_cli girsanov_static girsanov_shared manuals)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 # Debian's packages, then a look at them.
 deb: packages
-	@cmake -S . -B $(BUILD)-deb --log-level=WARNING -DCMAKE_INSTALL_PREFIX=/usr \
-	    -DBUILD_TESTING=OFF >/dev/null
-	@cmake --build $(BUILD)-deb -j $(JOBS) -- --no-print-directory
+	$(call make_in,$(BUILD)-deb,-DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF)
 	@tools/make-deb $(BUILD)-deb
 	@tools/check-deb $(BUILD)-deb
 

@@ -256,19 +256,6 @@ static int run(int count, char **word)
     return code;
 }
 
-/* Threads that wait must sleep, not spin: on a machine with other work to do a
- * spinning thread keeps the one that it waits for from running (ten times the
- * time, measured). The library of threads asks for it before main() begins, so
- * the program starts itself once more. Who has an opinion of their own keeps
- * it.
- */
-static void wait_quietly(char **word)
-{
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
-    if (setenv("OMP_WAIT_POLICY", "passive", 1)) return;
-    execv("/proc/self/exe", word);
-}
-
 /* A descriptor that is closed would be given to the next file that is opened,
  * and what is printed would be written into it. Reading from the stand-ins, or
  * writing results to one, is an error; messages are lost, as was asked for. */
@@ -284,7 +271,6 @@ static void fill_descriptors(void)
 int main(int count, char **word)
 {
     fill_descriptors();
-    wait_quietly(word);
     ranks_hush();
     int code = ranks_end(run(count, word));
     bool printed =

@@ -20,8 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent
 GIRSANOV = os.environ.get("GIRSANOV", str(ROOT / "build" / "girsanov"))
 FULL = os.environ.get("FULL", "") not in ("", "0")
 TINY = os.environ.get("TINY", "") not in ("", "0")
-# A thread that waits does not spin: other work may be under way.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def sized(tiny, quick, full):

@@ -5,11 +5,12 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <omp.h>
 
 /* cmocka's macro would hide the function under test. */
 #undef fail
@@ -42,14 +43,19 @@ static void fail__cuts_a_sentence_that_is_too_long(void **state)
     assert_true(length > 1000 && length < sizeof text - 1);
 }
 
+static void *fail_there(void *unused)
+{
+    fail(GSV_NUMERICAL, "second");
+    return unused;
+}
+
 static void fail__belongs_to_its_thread(void **state)
 {
     (void)state;
+    pthread_t other;
     fail(GSV_BAD_INPUT, "first");
-#pragma omp parallel num_threads(2)
-    {
-        if (omp_get_thread_num()) fail(GSV_NUMERICAL, "second");
-    }
+    assert_int_equal(pthread_create(&other, NULL, fail_there, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
     assert_string_equal(gsv_last_error(), "first");
     assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
 }
@@ -262,11 +268,80 @@ static void lanes_run__needs_neither_lanes_nor_a_merge(void **state)
     assert_int_equal(s.done[LANES - 1], 1);
 }
 
+static double sum_of_lanes(size_t threads)
+{
+    struct sums s = {.whole = 0};
+    lanes_run(LANES, threads, &(struct lanes_job){&s, add_lane, merge_lane});
+    return s.whole;
+}
+
+static void sum_inside(void *context, size_t lane, size_t thread)
+{
+    (void)thread;
+    ((double *)context)[lane] = sum_of_lanes(THREADS);
+}
+
+static void *sum_often(void *expected)
+{
+    for (size_t i = 0; i < 200; i++)
+        if (sum_of_lanes(1 + i % THREADS) != *(double *)expected)
+            return expected;
+    return NULL;
+}
+
+static void lanes_run__may_stand_in_a_lane(void **state)
+{
+    (void)state;
+    double sum[LANES], one = sum_of_lanes(1);
+    lanes_run(LANES, THREADS, &(struct lanes_job){sum, sum_inside, NULL});
+    for (size_t i = 0; i < LANES; i++)
+        assert_true(sum[i] == one);
+}
+
+static void lanes_run__serves_several_callers_at_once(void **state)
+{
+    (void)state;
+    enum { CALLERS = 4 };
+    pthread_t caller[CALLERS];
+    double one = sum_of_lanes(1);
+    for (size_t i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&caller[i], NULL, sum_often, &one), 0);
+    for (size_t i = 0; i < CALLERS; i++) {
+        void *wrong;
+        assert_int_equal(pthread_join(caller[i], &wrong), 0);
+        assert_null(wrong);
+    }
+}
+
+/* As Python's multiprocessing does it. */
+static void lanes_run__works_in_a_forked_child(void **state)
+{
+    (void)state;
+    double one = sum_of_lanes(THREADS);
+    for (size_t i = 0; i < 20; i++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) _exit(sum_often(&one) != NULL);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_true(sum_of_lanes(THREADS) == one);
+    }
+}
+
 static void lanes_threads__takes_the_wish_or_all(void **state)
 {
     (void)state;
+    unsetenv("OMP_NUM_THREADS");
+    size_t all = lanes_threads(0);
+    assert_true(all >= 1 && all <= (size_t)sysconf(_SC_NPROCESSORS_CONF));
     assert_int_equal(lanes_threads(3), 3);
-    assert_int_equal(lanes_threads(0), omp_get_max_threads());
+    setenv("OMP_NUM_THREADS", "5", 1);
+    assert_int_equal(lanes_threads(0), 5);
+    assert_int_equal(lanes_threads(3), 3);
+    setenv("OMP_NUM_THREADS", "none", 1);
+    assert_int_equal(lanes_threads(0), all);
+    unsetenv("OMP_NUM_THREADS");
 }
 
 int main(void)
@@ -286,6 +361,9 @@ int main(void)
         cmocka_unit_test(lanes_run__has_the_same_bits_on_any_number_of_threads),
         cmocka_unit_test(lanes_run__gives_every_thread_its_own_number),
         cmocka_unit_test(lanes_run__needs_neither_lanes_nor_a_merge),
+        cmocka_unit_test(lanes_run__may_stand_in_a_lane),
+        cmocka_unit_test(lanes_run__serves_several_callers_at_once),
+        cmocka_unit_test(lanes_run__works_in_a_forked_child),
         cmocka_unit_test(lanes_threads__takes_the_wish_or_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

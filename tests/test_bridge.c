@@ -33,7 +33,7 @@ static struct paths paths_new(size_t d, size_t M, size_t K, double dt,
                               const double *y0, const double *y1, uint64_t seed)
 {
     struct paths p = {.r = {.d = d}, .K = K, .y0 = y0, .y1 = y1};
-    reference_build(&p.r, REFERENCE_BROWNIAN, M, dt);
+    reference_build(&p.r, GSV_REFERENCE_BROWNIAN, M, dt);
     p.z = normals(M * d * K, seed);
     p.at = NEW(double, d *K);
     p.Y = NEW(double, d *M *K);

@@ -36,7 +36,7 @@ static void basis__brings_modes_to_sines(void **state)
     (void)state;
     enum { M = 24 };
     struct reference r = {.d = 1};
-    reference_build(&r, REFERENCE_BROWNIAN, M, 1.0 / M);
+    reference_build(&r, GSV_REFERENCE_BROWNIAN, M, 1.0 / M);
     for (size_t q = 1; q < M; q++) {
         double row[M], xi[M] = {0.0}, Y[M], dY[M], at = 0.0, room;
         static const double zero;

@@ -146,7 +146,7 @@ static void bridge__of_ou_has_the_recursions_mean(void **state)
     reference_place(&r, 1, M, memory);
     r.A[0] = -rate;
     r.b[0] = 0.0;
-    assert_true(reference_build(&r, REFERENCE_LINEAR, M, dt));
+    assert_true(reference_build(&r, GSV_REFERENCE_LINEAR, M, dt));
     for (size_t m = 0; m <= M; m++)
         time[m] = dt * (double)m;
     assert_int_equal(gsv_bridge(ou_unit, &rate, M + 1, time, y0, y1, y), 0);

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <omp.h>
 
+#include "base/lanes.h"
 #include "base/linalg.h"
 #include "girsanov.h"
 #include "gp/gp_gram.h"
@@ -712,21 +712,29 @@ static void posterior__says_when_memory_is_out(void **state)
     assert_true(n > 8);
 }
 
+struct twins {
+    struct trial *t;
+    double gradient[2][4];
+};
+
+static void make_twin(void *context, size_t lane, size_t thread)
+{
+    (void)thread;
+    static const struct gp_prior p = {KERNEL_MATERN32, 2, {12, 12}, {1, 1},
+                                      {1, 1},          1, 2,        1};
+    struct twins *w = context;
+    trial_init(&w->t[lane], &p);
+    gp_posterior_gradient(&w->t[lane].q, &w->t[lane].h, w->gradient[lane]);
+}
+
 static void posterior__has_the_same_bits_on_any_number_of_threads(void **state)
 {
     (void)state;
-    static const struct gp_prior p = {KERNEL_MATERN32, 2, {12, 12}, {1, 1},
-                                      {1, 1},          1, 2,        1};
     struct trial *t = NEW(struct trial, 2);
     assert_non_null(t);
-    int threads = omp_get_max_threads();
-    double gradient[2][4];
-    for (int i = 0; i < 2; i++) {
-        omp_set_num_threads(1 + i);
-        trial_init(&t[i], &p);
-        gp_posterior_gradient(&t[i].q, &t[i].h, gradient[i]);
-    }
-    omp_set_num_threads(threads);
+    struct twins w = {.t = t};
+    lanes_run(2, 2, &(struct lanes_job){&w, make_twin, NULL});
+    double(*gradient)[4] = w.gradient;
     size_t n = t->root.rank;
     assert_memory_equal(t[0].q.value, t[1].q.value, n * sizeof(double));
     assert_memory_equal(t[0].q.S, t[1].q.S, n * n * sizeof(double));

@@ -5,11 +5,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-#include <omp.h>
 
+#include "base/lanes.h"
 #include "base/linalg.h"
 #include "base/random.h"
 
@@ -197,17 +198,42 @@ static void lower_solve__undoes_the_product(void **state)
     }
 }
 
-static void every_call__keeps_the_number_of_threads(void **state)
+/* A definite matrix, and what every call makes of it. */
+struct work {
+    double given[MOST * MOST], square[MOST * MOST], L[MOST * MOST];
+    double LU[MOST * MOST], X[MOST * MOST];
+    int pivot[MOST];
+};
+
+static void work_there(void *context, size_t lane, size_t thread)
+{
+    (void)thread;
+    struct work *w = (struct work *)context + lane;
+    memcpy(w->L, w->given, sizeof w->L);
+    memcpy(w->LU, w->given, sizeof w->LU);
+    linalg_product(MOST, MOST, MOST, w->given, false, w->given, true,
+                   w->square);
+    linalg_cholesky(MOST, w->L);
+    memcpy(w->X, w->square, sizeof w->X);
+    linalg_lower_solve(MOST, MOST, w->L, false, w->X);
+    linalg_lu(MOST, w->LU, w->pivot);
+    linalg_lu_solve(MOST, MOST, w->LU, w->pivot, false, w->X);
+}
+
+static void every_call__has_the_same_bits_side_by_side(void **state)
 {
     (void)state;
-    omp_set_num_threads(3);
+    enum { LANES = 24 };
+    struct work *w = calloc(LANES, sizeof *w);
+    assert_non_null(w);
     make_definite(MOST);
-    linalg_product(MOST, MOST, MOST, F, false, F, false, A);
-    assert_true(linalg_cholesky(MOST, F));
-    linalg_lower_solve(MOST, MOST, F, false, C);
-    assert_true(linalg_lu(MOST, C, pivot));
-    linalg_lu_solve(MOST, MOST, C, pivot, false, B);
-    assert_int_equal(omp_get_max_threads(), 3);
+    for (size_t i = 0; i < LANES; i++)
+        memcpy(w[i].given, F, sizeof w[i].given);
+    work_there(w, 0, 0);
+    lanes_run(LANES - 1, 4, &(struct lanes_job){w + 1, work_there, NULL});
+    for (size_t i = 1; i < LANES; i++)
+        assert_memory_equal(&w[i], w, sizeof *w);
+    free(w);
 }
 
 int main(void)
@@ -221,7 +247,7 @@ int main(void)
         cmocka_unit_test(cholesky__inverse_is_that_of_the_product),
         cmocka_unit_test(cholesky__refuses_what_is_not_positive_definite),
         cmocka_unit_test(lower_solve__undoes_the_product),
-        cmocka_unit_test(every_call__keeps_the_number_of_threads),
+        cmocka_unit_test(every_call__has_the_same_bits_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void naive(size_t M, size_t K, uint64_t seed, double *l, double *l2)
     struct reference b = {.d = 1};
     double *z = NEW(double, M), *Y = NEW(double, M), *dY = NEW(double, M);
     double sum = 0.0, sum2 = 0.0, room;
-    reference_build(&b, REFERENCE_BROWNIAN, M, dt);
+    reference_build(&b, GSV_REFERENCE_BROWNIAN, M, dt);
     for (size_t k = 0; k < K; k++) {
         double at = x[0], S = 0.0, S2 = 0.0;
         random_normals(&key, 0, M, k, 1, z);

@@ -31,7 +31,7 @@ struct trial {
 };
 
 /* With slopes of about 1 and steps of 0.2. */
-static struct trial trial_new(enum reference_kind kind, size_t d, size_t M)
+static struct trial trial_new(enum gsv_reference kind, size_t d, size_t M)
 {
     struct trial t = {.y0 = normals(d, 7), .y1 = normals(d, 8)};
     t.memory = NEW(double, 4 * M * d + reference_size(d, M));
@@ -39,7 +39,7 @@ static struct trial trial_new(enum reference_kind kind, size_t d, size_t M)
                                    t.memory + 2 * M * d, t.memory + 3 * M * d};
     reference_place(&t.r, d, M, t.memory + 4 * M * d);
     double *A = normals(M * d * d, 9), *b = normals(M * d, 10);
-    size_t steps = kind == REFERENCE_LINEAR ? 1 : M;
+    size_t steps = kind == GSV_REFERENCE_LINEAR ? 1 : M;
     memcpy(t.r.A, A, steps * d * d * sizeof *A);
     memcpy(t.r.b, b, steps * d * sizeof *b);
     assert_true(reference_build(&t.r, kind, M, 0.2));
@@ -60,9 +60,10 @@ static void for_every_trial(void (*claim)(struct trial *t))
 {
     for (size_t i = 0; i < COUNT(DIMS); i++)
         for (size_t M = 1; M <= MOST_M; M++)
-            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+            for (int kind = GSV_REFERENCE_LINEAR; kind <= GSV_REFERENCE_LNA;
+                 kind++) {
                 struct trial t =
-                    trial_new((enum reference_kind)kind, DIMS[i], M);
+                    trial_new((enum gsv_reference)kind, DIMS[i], M);
                 claim(&t);
                 trial_free(&t);
             }
@@ -80,7 +81,7 @@ static void joint_of(const struct reference *r, const double *y0,
     memset(j, 0, sizeof *j);
     for (size_t m = 0; m < M; m++) {
         struct transition t;
-        size_t step = r->kind == REFERENCE_LINEAR ? 0 : m;
+        size_t step = r->kind == GSV_REFERENCE_LINEAR ? 0 : m;
         transition_of(d, r->dt, r->A + step * d * d, &t);
         const double *b = r->b + step * d;
         for (size_t i = 0; i < d; i++) {
@@ -203,12 +204,13 @@ static void brownian__is_a_linear_reference_without_drift(void **state)
 {
     (void)state;
     enum { D = 3, M = 7, K = 9 };
-    struct trial t = trial_new(REFERENCE_LNA, D, M);
+    struct trial t = trial_new(GSV_REFERENCE_LNA, D, M);
     memset(t.r.A, 0, M * D * D * sizeof *t.r.A);
     memset(t.r.b, 0, M * D * sizeof *t.r.b);
     double *xi = normals(M * D * K, 3), Y[2][D * M * K], dY[2][D * M * K];
     double scratch[D * K], density[2], bar[2][2 * D] = {{0.0}};
-    const enum reference_kind kind[2] = {REFERENCE_BROWNIAN, REFERENCE_LNA};
+    const enum gsv_reference kind[2] = {GSV_REFERENCE_BROWNIAN,
+                                        GSV_REFERENCE_LNA};
     for (size_t n = 0; n < 2; n++) {
         double at[D * K];
         assert_true(reference_build(&t.r, kind[n], M, 0.2));
@@ -234,10 +236,10 @@ static void brownian__is_a_linear_reference_without_drift(void **state)
 static void density_vjp__agrees_with_finite_differences(void **state)
 {
     (void)state;
-    for (int kind = REFERENCE_BROWNIAN; kind <= REFERENCE_LNA; kind++)
+    for (int kind = GSV_REFERENCE_BROWNIAN; kind <= GSV_REFERENCE_LNA; kind++)
         for (size_t n = 0; n < COUNT(DIMS); n++) {
             size_t d = DIMS[n];
-            struct trial t = trial_new((enum reference_kind)kind, d, 4);
+            struct trial t = trial_new((enum gsv_reference)kind, d, 4);
             double bar[10] = {1.0, 2.0}; /* it is added to */
             reference_log_density_vjp(&t.r, t.y0, t.y1, 3.0, bar, bar + d,
                                       t.k_bar);
@@ -339,7 +341,7 @@ static void assert_b_bar(struct trial *t,
                          const void *with, const double *b_bar)
 {
     struct reference *r = &t->r;
-    size_t n = r->kind == REFERENCE_LINEAR ? r->d : r->M * r->d;
+    size_t n = r->kind == GSV_REFERENCE_LINEAR ? r->d : r->M * r->d;
     for (size_t e = 0; e < n; e++) {
         double kept = r->b[e], side[2];
         for (size_t i = 0; i < 2; i++) {
@@ -455,9 +457,10 @@ static void pairs__are_two_steps_and_one_long_step(void **state)
     (void)state;
     for (size_t n = 0; n < COUNT(DIMS); n++)
         for (size_t M = 2; M <= MOST_M; M++)
-            for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+            for (int kind = GSV_REFERENCE_LINEAR; kind <= GSV_REFERENCE_LNA;
+                 kind++) {
                 size_t d = DIMS[n], dd = d * d;
-                struct trial t = trial_new((enum reference_kind)kind, d, M);
+                struct trial t = trial_new((enum gsv_reference)kind, d, M);
                 const struct reference *r = &t.r;
                 for (size_t m = 0; m + 2 <= M; m += 2) {
                     struct transition a, b, both;
@@ -489,10 +492,11 @@ static void midpoint__weights_undo_the_noise(void **state)
 {
     (void)state;
     for (size_t n = 0; n < COUNT(DIMS); n++)
-        for (int kind = REFERENCE_LINEAR; kind <= REFERENCE_LNA; kind++) {
+        for (int kind = GSV_REFERENCE_LINEAR; kind <= GSV_REFERENCE_LNA;
+             kind++) {
             enum { M = 5 };
             size_t d = DIMS[n], dd = d * d;
-            struct trial t = trial_new((enum reference_kind)kind, d, M);
+            struct trial t = trial_new((enum gsv_reference)kind, d, M);
             for (size_t m = 0; m < M; m++) {
                 struct transition a;
                 double WQ[25], Gamma[25], V[25];
@@ -511,14 +515,14 @@ static void midpoint__weights_undo_the_noise(void **state)
 static void reference__that_overflows_is_refused(void **state)
 {
     (void)state;
-    struct trial t = trial_new(REFERENCE_LNA, 2, 3);
+    struct trial t = trial_new(GSV_REFERENCE_LNA, 2, 3);
     static const double bad[] = {1e9, NAN, INFINITY};
     for (size_t i = 0; i < COUNT(bad); i++) {
         double kept = t.r.A[5];
         t.r.A[5] = bad[i];
-        assert_false(reference_build(&t.r, REFERENCE_LNA, 3, 0.2));
+        assert_false(reference_build(&t.r, GSV_REFERENCE_LNA, 3, 0.2));
         t.r.A[5] = kept;
-        assert_true(reference_build(&t.r, REFERENCE_LNA, 3, 0.2));
+        assert_true(reference_build(&t.r, GSV_REFERENCE_LNA, 3, 0.2));
     }
     trial_free(&t);
 }

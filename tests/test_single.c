@@ -6,7 +6,7 @@
 #include "exact.h"
 #include "sde/linear.h"
 #include "sde/many.h"
-#include "sde/result.h"
+#include "estimator/loglik.h"
 
 enum { MOST_GAPS = 13, DD = MANY_DIM * MANY_DIM };
 
@@ -144,7 +144,7 @@ static void single__is_what_the_walk_finds(void **state)
         gsv_options o = single_options();
         gsv_result one, other;
         assert_int_equal(gsv_loglik(m, s, &o, &one), 0);
-        assert_int_equal(estimate_loglik(m, s, &o, gsv_model_value(m), &other),
+        assert_int_equal(loglik_guided(m, s, &o, gsv_model_value(m), &other),
                          0);
         double size = 1.0;
         for (size_t j = 0; j < one.values; j++)
@@ -175,7 +175,7 @@ static void single__leaves_the_impossible_to_the_walk(void **state)
     gsv_options o = single_options();
     gsv_result one, other;
     assert_int_equal(gsv_loglik(m, s, &o, &one), 0);
-    assert_int_equal(estimate_loglik(m, s, &o, gsv_model_value(m), &other), 0);
+    assert_int_equal(loglik_guided(m, s, &o, gsv_model_value(m), &other), 0);
     assert_near(one.loglik, other.loglik, 1e-10 * fabs(other.loglik));
     gsv_result_free(&one);
     gsv_result_free(&other);

@@ -29,10 +29,10 @@ static const struct shape SHAPES[] = {
     {3, 7, 4, 3, 4}, {5, 4, 0, 4, 7}, {3, 9, 0, 9, 17}, {2, 6, 4, 2, 3},
     {1, 5, 4, 1, 6}, {2, 8, 0, 2, 12}};
 
-static const enum reference_kind KINDS[] = {REFERENCE_BROWNIAN,
-                                            REFERENCE_LINEAR, REFERENCE_LNA};
+static const enum gsv_reference KINDS[] = {
+    GSV_REFERENCE_BROWNIAN, GSV_REFERENCE_LINEAR, GSV_REFERENCE_LNA};
 
-static struct trial trial_new(enum form form, enum reference_kind kind,
+static struct trial trial_new(enum gsv_form form, enum gsv_reference kind,
                               const struct shape *p)
 {
     size_t d = p->d, M = p->M, columns = p->steps + 1;
@@ -41,14 +41,16 @@ static struct trial trial_new(enum form form, enum reference_kind kind,
     t.memory = NEW(double, reference_size(d, M));
     reference_place(&t.r, d, M, t.memory);
     double *A = normals(M * d * d, 1), *b = normals(M * d, 2);
-    size_t steps = kind == REFERENCE_LINEAR ? 1 : M;
+    size_t steps = kind == GSV_REFERENCE_LINEAR ? 1 : M;
     memcpy(t.r.A, A, steps * d * d * sizeof *A);
     memcpy(t.r.b, b, steps * d * sizeof *b);
     assert_true(reference_build(&t.r, kind, M, 0.3));
     mem_free(A);
     mem_free(b);
     t.Y = normals(t.rows, 3);
-    t.Z = form == FORM_MIDPOINT && kind ? normals(t.rows, 4) : t.Y;
+    t.Z = form == GSV_FORM_MIDPOINT && kind != GSV_REFERENCE_BROWNIAN
+              ? normals(t.rows, 4)
+              : t.Y;
     t.dY = normals(t.rows, 5);
     t.f = normals(t.rows, 6);
     t.div = normals(ld, 7);
@@ -61,7 +63,7 @@ static struct trial trial_new(enum form form, enum reference_kind kind,
                          .Z = t.Z,
                          .dY = t.dY,
                          .f = t.f,
-                         .div = form == FORM_STRATONOVICH ? t.div : NULL};
+                         .div = form == GSV_FORM_STRATONOVICH ? t.div : NULL};
     t.s.scratch = NEW(double, weigh_scratch(d, p->K));
     return t;
 }
@@ -101,7 +103,7 @@ static double line(const struct trial *t, size_t i, size_t m, size_t n,
                    size_t k)
 {
     size_t step = t->s.first + m;
-    if (t->r.kind == REFERENCE_BROWNIAN) return 0.0;
+    if (t->r.kind == GSV_REFERENCE_BROWNIAN) return 0.0;
     return times(t, t->r.A, step, t->Z, i, n, k) + t->r.b[step * t->r.d + i];
 }
 
@@ -109,7 +111,7 @@ static double trace(const struct trial *t, size_t m)
 {
     size_t d = t->r.d;
     double sum = 0.0;
-    for (size_t i = 0; t->r.kind != REFERENCE_BROWNIAN && i < d; i++)
+    for (size_t i = 0; t->r.kind != GSV_REFERENCE_BROWNIAN && i < d; i++)
         sum += t->r.A[((t->s.first + m) * d + i) * d + i];
     return sum;
 }
@@ -244,9 +246,10 @@ static double naive_midpoint_pair(const struct trial *t, size_t m, size_t k)
 
 static double naive_step(const struct trial *t, size_t m, size_t n, size_t k)
 {
-    bool brownian = t->r.kind == REFERENCE_BROWNIAN;
-    if (t->s.form == FORM_STRATONOVICH) return naive_stratonovich(t, m, n, k);
-    if (t->s.form == FORM_ITO || brownian) return naive_ito(t, m, n, k);
+    bool brownian = t->r.kind == GSV_REFERENCE_BROWNIAN;
+    if (t->s.form == GSV_FORM_STRATONOVICH)
+        return naive_stratonovich(t, m, n, k);
+    if (t->s.form == GSV_FORM_ITO || brownian) return naive_ito(t, m, n, k);
     return n - m == 1 ? naive_midpoint(t, m, k) : naive_midpoint_pair(t, m, k);
 }
 
@@ -273,11 +276,11 @@ static void join(struct trial *t)
 
 static void for_every_trial(void (*claim)(struct trial *t))
 {
-    for (int form = FORM_ITO; form <= FORM_STRATONOVICH; form++)
+    for (int form = GSV_FORM_ITO; form <= GSV_FORM_STRATONOVICH; form++)
         for (size_t kind = 0; kind < COUNT(KINDS); kind++)
             for (size_t i = 0; i < COUNT(SHAPES); i++) {
                 struct trial t =
-                    trial_new((enum form)form, KINDS[kind], &SHAPES[i]);
+                    trial_new((enum gsv_form)form, KINDS[kind], &SHAPES[i]);
                 t.s.reference = &t.r;
                 join(&t);
                 claim(&t);
@@ -347,7 +350,7 @@ static void assert_b_bar(struct trial *t, const double *b_bar, double scale,
                          const double *S_bar, const double *S2_bar)
 {
     struct reference *r = &t->r;
-    size_t n = r->kind == REFERENCE_LINEAR ? r->d : r->M * r->d;
+    size_t n = r->kind == GSV_REFERENCE_LINEAR ? r->d : r->M * r->d;
     for (size_t e = 0; e < n; e++) {
         double kept = r->b[e], side[2];
         for (size_t i = 0; i < 2; i++) {
@@ -381,7 +384,7 @@ static void assert_reference_bar(struct trial *t, struct slice_bar b)
 
 static void assert_vjp(struct trial *t)
 {
-    bool more = t->s.form == FORM_STRATONOVICH;
+    bool more = t->s.form == GSV_FORM_STRATONOVICH;
     size_t d = t->r.d, K = t->s.K, steps = t->s.steps, columns = steps + more;
     double *S_bar = normals(K, 11), *S2_bar = normals(K, 12);
     double *bar[4], *div_bar = normals(t->s.ld, 20);
@@ -399,7 +402,8 @@ static void assert_vjp(struct trial *t)
                               .dY_bar = bar[1],
                               .Y_bar = bar[2],
                               .Z_bar = bar[3]};
-        if (b.ends && t->r.kind) assert_reference_bar(t, b);
+        if (b.ends && t->r.kind != GSV_REFERENCE_BROWNIAN)
+            assert_reference_bar(t, b);
         else weigh_vjp(&t->s, &b);
         assert_bar(t, t->f, d, columns, b.f_bar, S_bar, second);
         if (more) assert_bar(t, t->div, 1, columns, div_bar, S_bar, second);
@@ -427,8 +431,8 @@ static void weigh_vjp__agrees_with_finite_differences(void **state)
 static void assert_no_weight(struct trial *t)
 {
     size_t d = t->r.d, K = t->s.K;
-    bool strat = t->s.form == FORM_STRATONOVICH;
-    if (strat && t->r.kind == REFERENCE_LNA) return; /* f jumps with A */
+    bool strat = t->s.form == GSV_FORM_STRATONOVICH;
+    if (strat && t->r.kind == GSV_REFERENCE_LNA) return; /* f jumps with A */
     double *S = NEW(double, 2 * K);
     for (size_t k = 0; k < K; k++)
         for (size_t m = 0; m < t->s.steps + strat; m++) {
@@ -453,11 +457,12 @@ static void weigh__of_the_reference_itself_is_none(void **state)
 static void weigh__of_long_steps_is_none_where_the_drift_is_linear(void **state)
 {
     (void)state;
-    static const enum form forms[] = {FORM_MIDPOINT, FORM_STRATONOVICH,
-                                      FORM_ITO};
+    static const enum gsv_form forms[] = {GSV_FORM_MIDPOINT,
+                                          GSV_FORM_STRATONOVICH, GSV_FORM_ITO};
     for (size_t i = 0; i < COUNT(forms) * COUNT(SHAPES); i++) {
-        struct trial t = trial_new(forms[i / COUNT(SHAPES)], REFERENCE_LINEAR,
-                                   &SHAPES[i % COUNT(SHAPES)]);
+        struct trial t =
+            trial_new(forms[i / COUNT(SHAPES)], GSV_REFERENCE_LINEAR,
+                      &SHAPES[i % COUNT(SHAPES)]);
         t.s.reference = &t.r;
         join(&t);
         assert_no_weight(&t);

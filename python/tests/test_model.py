@@ -2,6 +2,7 @@
 """Models against closed forms, differences and the command."""
 import copy
 import math
+import multiprocessing
 import os
 import pickle
 import re
@@ -265,3 +266,16 @@ def test_the_library_is_checked(library, message, tmp_path):
                           env={**os.environ, "GIRSANOV_LIBRARY": str(library)},
                           stderr=subprocess.PIPE, text=True)
     assert done.returncode and message in done.stderr
+
+
+def loglik_there(job):
+    model, data = job
+    return model.loglik(data, threads=4).loglik
+
+
+def test_forked_processes_work(ou, data):
+    """multiprocessing forks after this process has used its threads."""
+    here = loglik_there((ou, data))
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        there = pool.map_async(loglik_there, [(ou, data)] * 4)
+        assert there.get(timeout=60) == [here] * 4

@@ -16,4 +16,12 @@
  * would run with the baseline's instructions. */
 #define INLINE static inline __attribute__((always_inline))
 
+/* Tells the CPU that a loop waits for another thread. */
+INLINE void cpu_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
 #endif

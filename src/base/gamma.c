@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static const double PI = 3.14159265358979323846;
+#include "base/constant.h"
 
 const double BERNOULLI[GAMMA_TERMS] = {1.0 / 6,   -1.0 / 30,    1.0 / 42,
                                        -1.0 / 30, 5.0 / 66,     -691.0 / 2730.0,

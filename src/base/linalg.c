@@ -11,8 +11,8 @@
 #include "base/linalg.h"
 
 #include <cblas.h>
+#include <float.h>
 #include <math.h>
-#include <omp.h>
 
 #include "base/fast.h"
 
@@ -31,18 +31,12 @@ void dsyev_(const char *job, const char *half, const int *n, double *A,
 
 enum { FEW = 4, SMALL = 16, MEDIUM = 40 };
 
-/* OpenBLAS takes as many threads as OpenMP would; between these two it takes
- * one. The setting is the calling thread's own. */
-static int threads_one(void)
+FAST bool all_finite(size_t n, const double *x)
 {
-    int threads = omp_get_max_threads();
-    omp_set_num_threads(1);
-    return threads;
-}
-
-static void threads_back(int threads)
-{
-    omp_set_num_threads(threads);
+    size_t finite = 0;
+    for (size_t i = 0; i < n; i++)
+        finite += fabs(x[i]) <= DBL_MAX;
+    return finite == n;
 }
 
 /* --- Product ------------------------------------------------------------- */
@@ -118,11 +112,9 @@ void linalg_product(size_t n, size_t k, size_t m, const double *A,
         product_medium(n, k, m, A, A_transposed, B, B_transposed, C);
         return;
     }
-    int threads = threads_one();
     cblas_dgemm(CblasRowMajor, flag(A_transposed), flag(B_transposed), (int)n,
                 (int)m, (int)k, 1, A, (int)(A_transposed ? n : k), B,
                 (int)(B_transposed ? k : m), 0, C, (int)m);
-    threads_back(threads);
 }
 
 /* --- Triangles ----------------------------------------------------------- */
@@ -166,11 +158,9 @@ static void solve(size_t n, size_t m, const double *T, struct triangle t,
         solve_small(n, m, T, t, B);
         return;
     }
-    int threads = threads_one();
     cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
                 flag(t.transposed), t.unit ? CblasUnit : CblasNonUnit, (int)n,
                 (int)m, 1, T, (int)n, B, (int)m);
-    threads_back(threads);
 }
 
 void linalg_lower_solve(size_t n, size_t m, const double *L, bool transposed,
@@ -209,21 +199,13 @@ static void lu_small(size_t n, double *A, int *pivot)
     }
 }
 
-static bool all_finite(size_t n, const double *a)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(a[i])) return false;
-    return true;
-}
-
 bool linalg_lu(size_t n, double *A, int *pivot)
 {
     if (n <= SMALL) {
         lu_small(n, A, pivot);
     } else {
-        int threads = threads_one(), size = (int)n, info;
+        int size = (int)n, info;
         dgetrf_(&size, &size, A, &size, pivot, &info);
-        threads_back(threads);
     }
     for (size_t i = 0; i < n; i++)
         if (A[i * n + i] == 0) return false;
@@ -290,10 +272,9 @@ bool linalg_cholesky(size_t n, double *A)
     } else if (n <= SMALL) {
         done = cholesky_small(n, A);
     } else {
-        int threads = threads_one(), size = (int)n, info;
+        int size = (int)n, info;
         dpotrf_("U", &size, A, &size, &info, 1);
         done = info == 0;
-        threads_back(threads);
     }
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++)
@@ -314,9 +295,8 @@ static void mirror(size_t n, double *A)
 
 void linalg_cholesky_inverse(size_t n, double *L)
 {
-    int threads = threads_one(), size = (int)n, info = 0;
+    int size = (int)n, info = 0;
     if (n) dpotri_("U", &size, L, &size, &info, 1);
-    threads_back(threads);
     mirror(n, L);
 }
 
@@ -324,8 +304,7 @@ void linalg_cholesky_inverse(size_t n, double *L)
 
 bool linalg_eigen(size_t n, double *A, double *value, double *room)
 {
-    int size = (int)n, work = 64 * size, info = 0, threads = threads_one();
+    int size = (int)n, work = 64 * size, info = 0;
     if (n) dsyev_("V", "U", &size, A, &size, value, room, &work, &info, 1, 1);
-    threads_back(threads);
     return info == 0;
 }

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Whether all of n numbers are finite. */
+bool all_finite(size_t n, const double *x);
+
 /* C (n, m) = A (n, k) B (k, m), where A or B may be given transposed. */
 void linalg_product(size_t n, size_t k, size_t m, const double *A,
                     bool A_transposed, const double *B, bool B_transposed,

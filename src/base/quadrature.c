@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/constant.h"
+
 /* --- An interval ---------------------------------------------------------- */
 
 /* P_n(x) and its derivative by the three-term recurrence. */
@@ -22,7 +24,7 @@ static double legendre(int n, double x, double *slope)
 void quadrature_interval(size_t n, double *point, double *weight)
 {
     for (int i = 0; i < (int)n; i++) {
-        double x = cos(3.14159265358979324 * (i + 0.75) / ((double)n + 0.5));
+        double x = cos(PI * (i + 0.75) / ((double)n + 0.5));
         double slope;
         for (int k = 0; k < 20; k++) {
             double p = legendre((int)n, x, &slope);

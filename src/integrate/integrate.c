@@ -89,14 +89,14 @@ static int rank_courses(struct integrator *i)
 
 /* --- Setting up ---------------------------------------------------------- */
 
-static int check(const gsv_model *m, const struct integrate_options *o)
+int integrator_check(const gsv_model *m, enum gsv_scheme scheme)
 {
     if (spec_is_latent(m->spec))
         return fail(GSV_BAD_INPUT,
                     "a mean squared error needs states that are observed "
                     "themselves, but this model observes them with noise; use "
                     "the objective likelihood");
-    if (o->scheme != GSV_EULER && o->scheme != GSV_HEUN)
+    if (scheme != GSV_EULER && scheme != GSV_HEUN)
         return fail(GSV_BAD_INPUT, "the schemes of a mean squared error are "
                                    "euler and heun");
     return 0;
@@ -144,7 +144,7 @@ int integrator_init(struct integrator *i, const gsv_model *m,
     *i = (struct integrator){.o = *o, .m = m};
     if (!i->o.paths) i->o.paths = USUAL_PATHS;
     if (!i->o.steps) i->o.steps = USUAL_STEPS;
-    int status = check(m, o);
+    int status = integrator_check(m, o->scheme);
     if (!status) status = gaps_init(&i->gaps, m, s);
     if (!status) status = set_steps(i);
     if (status) return status;

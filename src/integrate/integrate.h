@@ -83,6 +83,9 @@ struct integrator {
     size_t slots;          /* that items are summed up in                     */
 };
 
+/* Whether a model and a scheme can be taken; else it says why not. */
+int integrator_check(const gsv_model *m, enum gsv_scheme scheme);
+
 /* Model and series are borrowed. */
 int integrator_init(struct integrator *i, const gsv_model *m,
                     const gsv_series *s, const struct integrate_options *o);

@@ -18,9 +18,8 @@ static bool is_diagonal(const struct spec *s)
 /* --- Stratonovich -------------------------------------------------------- */
 
 /* Column j of g, (dim, 1). */
-static node noise_column(const gsv_model *m, size_t j)
+static node noise_column(struct graph *g, const gsv_model *m, size_t j)
 {
-    struct graph *g = m->spec->graph;
     size_t d = m->spec->dim;
     if (is_diagonal(m->spec))
         return graph_pad(g, graph_slice(g, m->data_diffusion, j, 1, 1), j, d,
@@ -30,13 +29,12 @@ static node noise_column(const gsv_model *m, size_t j)
 }
 
 /* f - 1/2 sum over j of (dg_j/dx) g_j. */
-static node stratonovich_drift(const gsv_model *m)
+static node stratonovich_drift(struct graph *g, const gsv_model *m)
 {
-    struct graph *g = m->spec->graph;
     node x = graph_leaf(g, OP_STATE, 0, m->spec->dim, 1);
     node f = m->data_drift, half = graph_number(g, 0.5);
     for (size_t j = 0; j < m->spec->noises; j++) {
-        node column = noise_column(m, j);
+        node column = noise_column(g, m, j);
         if (!graph_depends(g, column, OP_STATE)) continue;
         node bend = graph_directional(g, column, x, column);
         f = graph_binary(g, OP_SUB, f, graph_binary(g, OP_MUL, half, bend));
@@ -49,8 +47,9 @@ static node stratonovich_drift(const gsv_model *m)
 static int start(struct rhs *r, const gsv_model *m, const node output[2],
                  bool wide)
 {
-    struct graph *g = m->spec->graph;
-    *r = (struct rhs){.dim = m->spec->dim,
+    const struct graph *g = r->graph;
+    *r = (struct rhs){.graph = r->graph,
+                      .dim = m->spec->dim,
                       .noises = m->spec->noises,
                       .diagonal = is_diagonal(m->spec),
                       .moved = graph_depends(g, output[1], OP_STATE) ||
@@ -67,7 +66,10 @@ static int start(struct rhs *r, const gsv_model *m, const node output[2],
 
 int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide)
 {
-    node f = stratonovich ? stratonovich_drift(m) : m->data_drift;
+    struct graph *g = graph_copy(m->spec->graph);
+    *r = (struct rhs){.graph = g};
+    if (!g) return GSV_NO_MEMORY;
+    node f = stratonovich ? stratonovich_drift(g, m) : m->data_drift;
     return start(r, m, (node[2]){f, m->data_diffusion}, wide);
 }
 
@@ -100,14 +102,16 @@ static int check_lift(const struct program *p, size_t parameters)
 
 int rhs_init_lifted(struct rhs *r, const gsv_model *m, bool stratonovich)
 {
-    struct graph *g = m->spec->graph;
     size_t n = m->spec->parameters;
     int status = rhs_init(r, m, stratonovich, true);
     if (!status) status = check_lift(r->program, n);
     rhs_free(r);
     if (status) return status;
+    struct graph *g = graph_copy(m->spec->graph);
+    *r = (struct rhs){.graph = g};
+    if (!g) return GSV_NO_MEMORY;
     node all = graph_leaf(g, OP_STATE, 0, n + m->spec->dim, 1);
-    node f = stratonovich ? stratonovich_drift(m) : m->data_drift;
+    node f = stratonovich ? stratonovich_drift(g, m) : m->data_drift;
     return start(
         r, m,
         (node[2]){graph_lift(g, f, all), graph_lift(g, m->data_diffusion, all)},
@@ -118,6 +122,7 @@ void rhs_free(struct rhs *r)
 {
     uniforms_free(&r->uniforms);
     program_free(r->program);
+    graph_free(r->graph);
     *r = (struct rhs){0};
 }
 

@@ -14,7 +14,8 @@
 #include "sde/model.h"
 
 struct rhs {
-    struct program *program; /* outputs f, g */
+    struct graph *graph;     /* the model's, which others read, with more */
+    struct program *program; /* outputs f, g                              */
     struct uniforms uniforms;
     size_t dim, noises;
     bool diagonal; /* g is (dim, 1), else (dim, noises)            */

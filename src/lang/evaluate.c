@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "lang/scope.h"
@@ -123,7 +124,7 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
         return 0;
     }
     if (!strcmp(e->name, "pi")) {
-        *result = graph_number(g, acos(-1.0));
+        *result = graph_number(g, PI);
         return 0;
     }
     if (!strcmp(e->name, "dt") || noise_of(e->name, &k))

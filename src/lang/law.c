@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
+
 const struct law_row LAW_TABLE[LAWS] = {
     [LAW_NORMAL] = {"normal",
                     2,
@@ -132,7 +134,7 @@ static node log_shares(struct graph *g, node p)
 static node normal(struct graph *g, const node *a, node y)
 {
     node r = over(g, sub(g, y, a[0]), a[1]);
-    node constant = num(g, -0.5 * log(2.0 * acos(-1.0)));
+    node constant = num(g, -0.5 * log(2.0 * PI));
     node rest = mul(g, num(g, 0.5), mul(g, r, r));
     return sub(g, sub(g, constant, log_of(g, a[1])), rest);
 }
@@ -146,7 +148,7 @@ static node student(struct graph *g, const node *a, node y)
     node more = mul(g, half, add(g, nu, num(g, 1.0)));
     node constant =
         sub(g, f(g, OP_LGAMMA, more), f(g, OP_LGAMMA, mul(g, half, nu)));
-    node width = mul(g, half, add(g, log_of(g, nu), num(g, log(acos(-1.0)))));
+    node width = mul(g, half, add(g, log_of(g, nu), num(g, log(PI))));
     node tail = mul(g, more, f(g, OP_LOG1P, over(g, mul(g, r, r), nu)));
     constant = sub(g, constant, add(g, width, log_of(g, a[1])));
     return sub(g, constant, tail);

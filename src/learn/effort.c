@@ -97,14 +97,19 @@ static int look(struct learner *l, const double *theta, size_t M,
     /* Of latent states it is no sample: all stops hang together. */
     int status = spec_is_latent(l->m->spec) ? learner_go_on(l) : 0;
     if (status) return status;
-    status = objective_init_watched(&at, l->m, l->s, &o, n);
+    const struct task task = {
+        .series = l->s, .options = &o, .most = n, .by_group = true};
+    status = objective_init(&at, l->m, &task);
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};
-    if (!status) p->doubt = estimate_doubt(&at.estimate);
-    for (size_t g = 0; !status && g < at.estimate.groups; g++) {
-        gsv_gap gap = estimate_group(&at.estimate, g);
-        double share = 1.0 / (double)at.estimate.groups;
+    const struct method *row = at.estimator.method;
+    size_t groups =
+        status || !row->groups ? 0 : row->groups(at.estimator.machine);
+    if (!status) p->doubt = estimator_doubt(&at.estimator);
+    for (size_t g = 0; g < groups; g++) {
+        gsv_gap gap = row->group(at.estimator.machine, g);
+        double share = 1.0 / (double)groups;
         p->spread -= gap.log_bias * PROBE_PATHS * share;
         bool left = gap.form == GSV_FORM_ITO || gap.form == GSV_FORM_EULER;
         p->left += left ? share : 0.0;
@@ -212,12 +217,12 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     gsv_options o = *how;
     bool by_value = learner_by_value(l, l->free);
     o.gradient = !by_value;
-    int status = objective_init(&at, l->m, l->s, &o, l->split.trains);
+    int status = objective_init_loglik(&at, l->m, l->s, &o, l->split.trains);
     if (!status && by_value)
         status = differences(l, &at, theta, iteration, gradient);
     else if (!status)
         status = look_at_all(l, &at, theta, iteration, &score, gradient);
-    double gaps = (double)objective_gaps(&at);
+    double gaps = (double)at.gaps;
     for (size_t i = 0; !status && i < l->n; i++)
         gradient[i] *= gaps;
     objective_free(&at);
@@ -252,7 +257,7 @@ static int score_covariance(struct search *s, double *one)
     struct score score;
     size_t all = l->split.trains, n = all < SAMPLE ? all : SAMPLE;
     double *J = s->root;
-    int status = objective_init(&at, l->m, l->s, &l->stage[0], 1);
+    int status = objective_init_loglik(&at, l->m, l->s, &l->stage[0], 1);
     for (size_t g = 0; !status && g < n; g++) {
         size_t group = l->split.train[g * all / n];
         status = objective_at(&at, s->theta, 0, 1, &group, &score, one);

@@ -153,8 +153,11 @@ int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
         return GSV_NO_MEMORY;
     memcpy(e->theta, theta, n * sizeof *theta);
     gsv_theta_set(l->m, theta);
-    int status =
-        objective_init_watched(&e->all, l->m, l->s, o, l->split.trains);
+    const struct task task = {.series = l->s,
+                              .options = o,
+                              .most = l->split.trains,
+                              .by_group = true};
+    int status = objective_init(&e->all, l->m, &task);
     if (!status) status = sites_init(e, o);
     if (!status) status = functions_init(e);
     for (size_t i = 0; !status && i < n; i++)

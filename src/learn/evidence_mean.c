@@ -59,7 +59,7 @@ static const double DOUBT = 0.1;
 
 static int check_doubt(struct evidence *e)
 {
-    double now = objective_doubt(&e->all);
+    double now = estimator_doubt(&e->all.estimator);
     double most = DOUBT * fmax(1.0, (double)e->l->m->spec->dim / 3.0);
     if (!(e->limit > 0.0)) e->limit = fmax(most, 2.0 * now);
     if (now <= e->limit) return 0;

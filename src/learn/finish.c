@@ -82,7 +82,7 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
 {
     struct objective at;
     gsv_result r = {0};
-    int status = objective_init(&at, l->m, l->s, o, groups);
+    int status = objective_init_loglik(&at, l->m, l->s, o, groups);
     if (!status) status = objective_sums(&at, theta, groups, group, &r);
     if (!status) {
         *sums = (struct sums){.loglik = r.loglik,

@@ -19,23 +19,19 @@ static int likelihood(const gsv_model *m, const gsv_series *s,
     return 0;
 }
 
-static int squares(const gsv_model *m, const gsv_series *s,
-                   const struct integrate_options *o, uint32_t iteration,
-                   double *value, double *gradient)
+static int squares(const gsv_model *m, const struct task *t, double *value,
+                   double *gradient)
 {
-    struct integrator i = {0};
-    double loss = 0.0;
-    int status = integrator_init(&i, m, s, o);
-    if (!status) status = integrator_run(&i, iteration, 0, NULL, gradient);
-    for (size_t g = 0; !status && g < i.groups; g++)
-        loss += i.loss[g];
-    if (!status) {
-        double gaps = (double)i.gaps.count;
-        *value = -loss / gaps;
-        for (size_t n = 0; n < m->spec->parameters; n++)
-            gradient[n] /= gaps;
-    }
-    integrator_free(&i);
+    struct estimator e;
+    struct score score = {0};
+    const struct request q = {.iteration = t->options->iteration,
+                              .gradient = gradient};
+    int status = estimator_init(&e, t);
+    if (!status) status = estimator_run(&e, &q, &score);
+    for (size_t n = 0; !status && n < m->spec->parameters; n++)
+        gradient[n] /= (double)score.gaps;
+    *value = score.mean;
+    estimator_free(&e);
     return status;
 }
 
@@ -50,8 +46,12 @@ int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
                                    "part: ask for the likelihood's or a "
                                    "squared error's");
     if (o->objective != GSV_OBJECTIVE_LIKELIHOOD) {
-        struct integrate_options mse = objective_integrates(o, &e);
-        return squares(m, s, &mse, e.iteration, value, gradient);
+        const struct task task = {.model = m,
+                                  .series = s,
+                                  .options = &e,
+                                  .objective = o->objective,
+                                  .scheme = o->scheme};
+        return squares(m, &task, value, gradient);
     }
     if (!e.paths) e.paths = usual.paths;
     if (!e.steps) e.steps = usual.steps;

@@ -424,15 +424,16 @@ static int find_places(struct information *a)
 static int look_for_jumps(struct information *a, gsv_options *o)
 {
     double value;
-    if (!a->all.observed) return 0;
+    if (!a->all.estimator.method->rough) return 0;
     int status = information_value(a, a->theta, &value);
     if (status) return status == GSV_NUMERICAL ? 0 : status;
-    a->rough = objective_is_rough(&a->all);
+    a->rough = estimator_is_rough(&a->all.estimator);
     if (!a->rough || !a->by_value) return 0;
     a->by_value = false;
     o->gradient = true;
     objective_free(&a->all);
-    return objective_init(&a->all, a->l->m, a->l->s, o, a->l->split.trains);
+    return objective_init_loglik(&a->all, a->l->m, a->l->s, o,
+                                 a->l->split.trains);
 }
 
 static int prepare(struct information *a, const double *theta)
@@ -458,9 +459,11 @@ static int prepare(struct information *a, const double *theta)
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
     if (a->by_evidence) return 0;
-    bool sandwich = l->o->errors == GSV_ERRORS_SANDWICH;
-    int status = (sandwich ? objective_init_watched : objective_init)(
-        &a->all, l->m, l->s, &o, l->split.trains);
+    const struct task task = {.series = l->s,
+                              .options = &o,
+                              .most = l->split.trains,
+                              .by_group = l->o->errors == GSV_ERRORS_SANDWICH};
+    int status = objective_init(&a->all, l->m, &task);
     return status ? status : look_for_jumps(a, &o);
 }
 

@@ -3,11 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "learn/learner.h"
-
-static const double PI = 3.14159265358979323846;
 
 /* The second stage begins after this share of the iterations. */
 static const double FIRST_STAGE = 2.0 / 3.0;

@@ -266,7 +266,7 @@ int evidence_conclude(struct learner *l, double *theta)
     if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
     if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
     if (!status) status = evidence_keep(&e);
-    l->doubt = status ? 0.0 : objective_doubt(&e.all);
+    l->doubt = status ? 0.0 : estimator_doubt(&e.all.estimator);
     l->free = e.outer;
     evidence_free(&e);
     mem_free(x);

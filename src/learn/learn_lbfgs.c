@@ -203,8 +203,8 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     else if (first && !l->chosen) status = effort_by_score(l, l->theta, SHARE);
     if (l->over) rest_here(l);
     else if (!status)
-        status = objective_init(&r->all, l->m, l->s, &l->stage[stage],
-                                l->split.trains);
+        status = objective_init_loglik(&r->all, l->m, l->s, &l->stage[stage],
+                                       l->split.trains);
     if (!status && !l->over) status = run_rounds(r, done);
     if (!status && !l->over && !*done && last) status = polish(r);
     objective_free(&r->all);

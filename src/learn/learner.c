@@ -124,10 +124,12 @@ bool learner_integrates(const struct learner *l)
 int learner_objective(const struct learner *l, struct objective *o,
                       const gsv_options *options, size_t most)
 {
-    if (!learner_integrates(l))
-        return objective_init(o, l->m, l->s, options, most);
-    struct integrate_options mse = objective_integrates(l->o, options);
-    return objective_init_mse(o, l->m, l->s, &mse);
+    const struct task task = {.series = l->s,
+                              .options = options,
+                              .most = most,
+                              .objective = l->o->objective,
+                              .scheme = l->o->scheme};
+    return objective_init(o, l->m, &task);
 }
 
 /* Clocks differ between ranks, and signals come to one of them: so they agree

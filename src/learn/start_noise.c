@@ -129,7 +129,7 @@ static int euler_init(struct variation *v, const gsv_series *s)
     if (!v->group) return GSV_NO_MEMORY;
     for (size_t i = 0; i < v->sample.count; i++)
         v->group[i] = v->sample.gap[i].number;
-    return objective_init(&v->euler, &v->still, s, &o, v->sample.count);
+    return objective_init_loglik(&v->euler, &v->still, s, &o, v->sample.count);
 }
 
 static int map_init(struct variation *v)

@@ -24,26 +24,19 @@ static void add_slot(struct target *t, size_t slot, size_t unit)
     if (t->size[unit] > t->longest) t->longest = t->size[unit];
 }
 
-/* Gaps, or with joint series. */
-static int take_groups(struct target *t)
+/* Gaps, tracks with joint, or stops of hidden states. */
+static int take_slots(struct target *t)
 {
-    const struct estimate *e = &t->all.estimate;
-    t->random = e->longest > 1;
-    if (make_slots(t, e->gaps.count, e->groups)) return GSV_NO_MEMORY;
-    for (size_t g = 0; g < e->groups; g++)
-        for (size_t i = e->group_first[g]; i < e->group_first[g + 1]; i++)
-            add_slot(t, i, g);
-    return 0;
-}
-
-static int take_tracks(struct target *t)
-{
-    const struct stops *s = observer_stops(&t->all.observer);
-    t->random = true;
-    if (make_slots(t, s->count, t->l->s->tracks)) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < s->count; i++)
-        add_slot(t, i, s->stop[i].track);
-    return 0;
+    const struct estimator *e = &t->all.estimator;
+    struct slots s = e->method->slots(e->machine, NULL);
+    size_t *unit = NEW(size_t, s.slots);
+    int status = unit ? make_slots(t, s.slots, s.units) : (int)GSV_NO_MEMORY;
+    if (!status) e->method->slots(e->machine, unit);
+    for (size_t i = 0; !status && i < s.slots; i++)
+        add_slot(t, i, unit[i]);
+    t->random = s.random;
+    mem_free(unit);
+    return status;
 }
 
 /* Threads take longer to wake up than such an estimate takes. */
@@ -62,13 +55,13 @@ int target_init(struct target *t, struct learner *l, const gsv_options *o)
     *t = (struct target){.l = l, .options = *o, .ceiling = INFINITY};
     t->options.gradient = t->options.richardson = t->options.delta = false;
     if (is_small(l, o)) t->options.threads = 1;
+    const struct task task = {.series = l->s,
+                              .options = &t->options,
+                              .by_group = true,
+                              .values_alone = true};
     int status = prior_init(&t->prior, l);
-    if (!status)
-        status = objective_init_watched(&t->all, l->m, l->s, &t->options, 0);
-    if (status) return status;
-    if (t->all.observed) return take_tracks(t);
-    t->all.estimate.halved = false;
-    return take_groups(t);
+    if (!status) status = objective_init(&t->all, l->m, &task);
+    return status ? status : take_slots(t);
 }
 
 void target_free(struct target *t)
@@ -82,36 +75,6 @@ void target_free(struct target *t)
 
 /* --- The value -------------------------------------------------------------
  */
-
-static int run_groups(struct target *t, const uint32_t *turn, double *unit)
-{
-    struct estimate *e = &t->all.estimate;
-    for (size_t i = 0; i < t->slots; i++)
-        e->gaps.gap[i].turn = turn[i];
-    estimate_prepare(e, NULL);
-    int status = estimate_run(e, 0);
-    if (status) return status;
-    for (size_t g = 0; g < t->units; g++) {
-        double loglik = estimate_group(e, g).loglik;
-        bool broken = e->tally[g * e->chunks].broken || !isfinite(loglik);
-        unit[g] = broken ? -INFINITY : loglik;
-    }
-    return 0;
-}
-
-static int run_tracks(struct target *t, const uint32_t *turn, double *unit)
-{
-    struct observer *o = &t->all.observer;
-    o->scan.value_alone = true;
-    for (size_t i = 0; i < t->slots; i++)
-        observer_turn(o, i, turn[i]);
-    int status = observer_run(o, NULL, 0, NULL);
-    for (size_t i = 0; i < t->units; i++)
-        unit[i] = status ? -INFINITY : 0.0;
-    for (size_t i = 0; !status && i < t->slots; i++)
-        unit[t->unit[i]] += observer_increment(o)[i];
-    return status == GSV_NUMERICAL ? 0 : status;
-}
 
 double target_sum(const struct target *t, const double *unit)
 {
@@ -127,8 +90,8 @@ int target_at(struct target *t, const double *theta, const uint32_t *turn,
     learner_set(t->l, theta);
     *level = (struct level){-INFINITY, prior_at(&t->prior)};
     if (!isfinite(level->log.theta)) return 0;
-    int status =
-        t->all.observed ? run_tracks(t, turn, unit) : run_groups(t, turn, unit);
+    const struct estimator *e = &t->all.estimator;
+    int status = e->method->units(e->machine, turn, unit);
     if (!status) level->loglik = target_sum(t, unit);
     if (level->loglik > t->ceiling) {
         level->loglik = -INFINITY;

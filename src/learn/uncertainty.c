@@ -19,17 +19,17 @@ static const double NORMAL_95 = 1.959963984540054;
 /* The scores of all groups by number i, to score (groups). */
 static int scores_of(struct information *a, size_t i, double *score)
 {
-    size_t at = a->place[i], groups = a->all.estimate.groups;
+    const struct estimator *all = &a->all.estimator;
+    size_t at = a->place[i], groups = all->method->groups(all->machine);
     double kept = a->theta[at], step = a->l->move[at], value;
-    a->all.estimate.known = true;
     a->theta[at] = kept + step;
     int status = information_value(a, a->theta, &value);
     for (size_t g = 0; !status && g < groups; g++)
-        score[g] = estimate_group(&a->all.estimate, g).loglik;
+        score[g] = all->method->group(all->machine, g).loglik;
     a->theta[at] = kept - step;
     if (!status) status = information_value(a, a->theta, &value);
     for (size_t g = 0; !status && g < groups; g++) {
-        double down = estimate_group(&a->all.estimate, g).loglik;
+        double down = all->method->group(all->machine, g).loglik;
         score[g] = (score[g] - down) / (2.0 * step);
     }
     a->theta[at] = kept;
@@ -39,7 +39,8 @@ static int scores_of(struct information *a, size_t i, double *score)
 /* V becomes V (sum of s s') V. */
 static int make_sandwich(struct information *a)
 {
-    size_t n = a->n, groups = a->all.estimate.groups;
+    const struct estimator *all = &a->all.estimator;
+    size_t n = a->n, groups = all->method->groups(all->machine);
     double *S = NEW(double, n *groups), *J = NEW(double, n *n);
     double *VJ = NEW(double, n *n);
     int status = S && J && VJ ? 0 : GSV_NO_MEMORY;

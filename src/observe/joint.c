@@ -420,6 +420,7 @@ static void add_track(const struct joint *j, size_t last, gsv_result *r)
 int joint_fill(const struct joint *j, gsv_result *r)
 {
     size_t n = j->stops.count;
+    r->observe = j->options.observe;
     r->groups = r->gaps = n;
     r->gap = NEW(gsv_gap, n);
     if (!r->gap) return GSV_NO_MEMORY;
@@ -440,3 +441,15 @@ int joint_fill(const struct joint *j, gsv_result *r)
     r->steps = j->pairs.longest;
     return 0;
 }
+
+/* --- The methods -----------------------------------------------------------
+ */
+
+ROWS_FUNCTIONS(joint)
+
+const struct method METHOD_CONJUGATE = {ROWS_METHOD, .name = "conjugate",
+                                        .shares = true,
+                                        .size = sizeof(struct joint)};
+const struct method METHOD_VARIATIONAL = {ROWS_METHOD, .name = "variational",
+                                          .shares = true,
+                                          .size = sizeof(struct joint)};

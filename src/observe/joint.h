@@ -71,9 +71,7 @@ struct variational {
 };
 
 struct joint {
-    const gsv_model *model;
-    gsv_options options; /* of the pairs; observe says which q */
-    struct stops stops;
+    ROWS_FIRST; /* options: of the pairs; observe says which q */
     struct support support;
     struct estimate pairs;
     struct conjugate conjugate;
@@ -81,18 +79,20 @@ struct joint {
     size_t K, chunk;        /* draws; stops of a chunk, at most             */
     size_t low, first, end; /* the chunk at hand: stops, low the one before */
     uint32_t iteration;
-    double *balanced;        /* (K) log_w with what is to come               */
-    double *log_w, *w;       /* (K) of the draws so far; of a whole track    */
-    double *edge;            /* (d, K) u at the last stop before a chunk     */
-    double *log_p, *weight;  /* (chunk, K) of pairs                          */
-    double *point;           /* (chunk + 1, K) weights of points             */
-    double *z;               /* (d, K) normals                               */
-    double *part;            /* (values) a chunk's gradient                  */
-    double *increment, *ess; /* (stops)                                      */
-    double *khat;            /* (tracks) of the weights' tail                */
-    double *tail;            /* khat_room()                                  */
+    double *balanced;       /* (K) log_w with what is to come               */
+    double *log_w, *w;      /* (K) of the draws so far; of a whole track    */
+    double *edge;           /* (d, K) u at the last stop before a chunk     */
+    double *log_p, *weight; /* (chunk, K) of pairs                          */
+    double *point;          /* (chunk + 1, K) weights of points             */
+    double *z;              /* (d, K) normals                               */
+    double *part;           /* (values) a chunk's gradient                  */
+    double *ess;            /* (stops)                                      */
+    double *khat;           /* (tracks) of the weights' tail                */
+    double *tail;           /* khat_room()                                  */
     struct arena arena;
 };
+
+extern const struct method METHOD_CONJUGATE, METHOD_VARIATIONAL;
 
 /* Model and series are borrowed; the options are copied. Must stay where it
  * is. */

@@ -10,6 +10,7 @@
 
 #include "observe/smooth.h"
 #include "sde/gaps.h"
+#include "sde/method.h"
 #include "sde/result.h"
 
 /* --- stops.c -------------------------------------------------------------- */
@@ -57,6 +58,74 @@ size_t stops_rows(const struct stops *s);
 int stops_fill(const struct stops *s, const double *increment,
                const double *error, const double *ess, size_t most, bool along,
                gsv_result *r);
+
+/* --- rows.c --------------------------------------------------------------- */
+
+/* The head of every estimator here: what a method of rows (sde/method.h) has to
+ * know. increment (stops): what a stop adds to log p(data) in the last run. */
+#define ROWS_HEAD                                                              \
+    const struct method *method;                                               \
+    const gsv_model *model;                                                    \
+    gsv_options options;                                                       \
+    struct stops stops;                                                        \
+    double *increment
+
+struct rows {
+    ROWS_HEAD;
+};
+#define ROWS_FIRST                                                             \
+    union {                                                                    \
+        struct rows rows;                                                      \
+        struct {                                                               \
+            ROWS_HEAD;                                                         \
+        };                                                                     \
+    }
+
+/* Which row options ask for; by default, by the number of hidden states. */
+const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
+
+/* The fields of a row that are the same for all; machines begin with
+ * ROWS_FIRST.
+ */
+int rows_accept(const struct method *row, const struct task *t);
+struct slots rows_slots(const void *machine, size_t *unit);
+int rows_units(void *machine, const uint32_t *turn, double *unit);
+#define ROWS_METHOD                                                            \
+    .accept = rows_accept, .slots = rows_slots, .units = rows_units,           \
+    .init = method_init, .free = method_free, .run = method_run,               \
+    .fill = method_fill
+
+/* The others, from NAME_init(), NAME_run(), NAME_fill() and NAME_free(). */
+#define ROWS_FUNCTIONS(NAME)                                                   \
+    static int method_init(const struct method *row, void *machine,            \
+                           const struct task *t)                               \
+    {                                                                          \
+        struct NAME *a = machine;                                              \
+        int status = NAME##_init(a, t->model, t->series, t->options);          \
+        a->method = row;                                                       \
+        return status;                                                         \
+    }                                                                          \
+    static void method_free(void *machine)                                     \
+    {                                                                          \
+        NAME##_free(machine);                                                  \
+    }                                                                          \
+    static int method_run(void *machine, const struct request *q,              \
+                          struct score *score)                                 \
+    {                                                                          \
+        int status = NAME##_run(machine, q->guide, q->iteration, q->gradient); \
+        if (!status) *score = rows_score(machine);                             \
+        return status;                                                         \
+    }                                                                          \
+    static int method_fill(void *machine, const struct request *q, bool list,  \
+                           gsv_result *r)                                      \
+    {                                                                          \
+        (void)list;                                                            \
+        int status = NAME##_run(machine, q->guide, q->iteration, q->gradient); \
+        return status ? status : NAME##_fill(machine, r);                      \
+    }
+
+/* What a run came to; of rows: what each adds, given those before it. */
+struct score rows_score(const struct rows *r);
 
 /* --- laws.c --------------------------------------------------------------- */
 

@@ -63,8 +63,8 @@ static int make_memory(struct particle *p)
     return 0;
 }
 
-int particle_init(struct particle *p, const gsv_model *m,
-                  const gsv_series *series, const gsv_options *o)
+static int particle_init(struct particle *p, const gsv_model *m,
+                         const gsv_series *series, const gsv_options *o)
 {
     *p = (struct particle){.model = m,
                            .options = *o,
@@ -89,7 +89,7 @@ int particle_init(struct particle *p, const gsv_model *m,
     return status ? status : make_memory(p);
 }
 
-void particle_free(struct particle *p)
+static void particle_free(struct particle *p)
 {
     jumper_free(&p->jumper);
     jumps_free(&p->jumps);
@@ -401,8 +401,8 @@ static void clear(struct particle *p, double *gradient)
                rates_uniforms(&p->rates) * sizeof *p->rater.bar);
 }
 
-int particle_run(struct particle *p, const double *guide, uint32_t iteration,
-                 double *gradient)
+static int particle_run(struct particle *p, const double *guide,
+                        uint32_t iteration, double *gradient)
 {
     int status = support_prepare(&p->support, guide);
     if (!status) status = links_make(&p->links);
@@ -425,10 +425,24 @@ int particle_run(struct particle *p, const double *guide, uint32_t iteration,
     return 0;
 }
 
-int particle_fill(const struct particle *p, gsv_result *r)
+static int particle_fill(const struct particle *p, gsv_result *r)
 {
+    r->observe = GSV_OBSERVE_PARTICLE;
     r->paths = p->K;
     r->drift_evaluations = p->stops.count * p->K;
     return stops_fill(&p->stops, p->increment, p->error, p->ess, p->K, false,
                       r);
 }
+
+/* --- The method ----------------------------------------------------------- */
+
+ROWS_FUNCTIONS(particle)
+
+static bool is_rough(const void *machine)
+{
+    return ((const struct particle *)machine)->resampled > 0;
+}
+
+const struct method METHOD_PARTICLE = {ROWS_METHOD, .name = "particle",
+                                       .size = sizeof(struct particle),
+                                       .rough = is_rough};

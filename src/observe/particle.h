@@ -33,9 +33,7 @@
 enum { PARTICLES = 256, PARTICLES_MOST = 1 << 16, PARTICLE_LAG = 64 };
 
 struct particle {
-    const gsv_model *model;
-    gsv_options options;
-    struct stops stops;
+    ROWS_FIRST;
     struct support support;
     struct links links;
     struct jumps jumps;
@@ -63,21 +61,10 @@ struct particle {
     size_t *next;         /* (K) parents of the next stop             */
     size_t resampled;     /* times in the last run                    */
     struct rank *rank;    /* (K) */
-    double *increment, *ess, *error; /* (stops)                       */
+    double *ess, *error;  /* (stops)                                   */
     struct arena arena;
 };
 
-/* Model and series are borrowed; the options are copied. */
-int particle_init(struct particle *p, const gsv_model *m,
-                  const gsv_series *series, const gsv_options *o);
-void particle_free(struct particle *p);
-
-/* At the model's present values; guide: values that points and references are
- * made from, or NULL for the same. gradient (values): set, or NULL. */
-int particle_run(struct particle *p, const double *guide, uint32_t iteration,
-                 double *gradient);
-
-/* After it: all of a result that is zero but its gradient. */
-int particle_fill(const struct particle *p, gsv_result *r);
+extern const struct method METHOD_PARTICLE;
 
 #endif

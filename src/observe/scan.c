@@ -547,8 +547,9 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
 /* --- The result
  * ------------------------------------------------------------------- */
 
-int scan_fill(const struct scan *s, gsv_result *r)
+static int scan_fill(const struct scan *s, gsv_result *r)
 {
+    r->observe = GSV_OBSERVE_SCAN;
     for (size_t n = 0; n < s->stops.count; n++)
         r->drift_evaluations += support_points(&s->support, n);
     r->paths = s->J;
@@ -599,3 +600,53 @@ int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
     take_differences(s);
     return stops_check(&s->stops, s->increment);
 }
+
+/* --- The method ----------------------------------------------------------- */
+
+/* What steps twice as long would say: less so many times the error of the steps
+ * themselves. */
+static int look_at_steps(const struct scan *s, const struct request *q,
+                         gsv_result *r)
+{
+    struct scan half;
+    gsv_options o = s->options;
+    double sum = 0.0;
+    if (r->steps < 2) return 0;
+    o.gradient = false;
+    o.steps = (r->steps + 1) / 2;
+    o.step *= 2.0;
+    int status = scan_init(&half, s->model, s->stops.gaps.series, &o);
+    if (!status) status = scan_run(&half, q->guide, q->iteration, NULL);
+    for (size_t n = 0; !status && n < half.stops.count; n++)
+        sum += half.increment[n];
+    scan_free(&half);
+    if (!status) r->discretisation = r->loglik - sum;
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+ROWS_FUNCTIONS(scan)
+
+static int init_values(const struct method *row, void *machine,
+                       const struct task *t)
+{
+    int status = method_init(row, machine, t);
+    ((struct scan *)machine)->value_alone = t->values_alone;
+    return status;
+}
+
+static int fill_steps(void *machine, const struct request *q, bool list,
+                      gsv_result *r)
+{
+    int status = method_fill(machine, q, list, r);
+    return status || !list ? status : look_at_steps(machine, q, r);
+}
+
+const struct method METHOD_SCAN = {.name = "scan",
+                                   .size = sizeof(struct scan),
+                                   .accept = rows_accept,
+                                   .init = init_values,
+                                   .free = method_free,
+                                   .run = method_run,
+                                   .fill = fill_steps,
+                                   .slots = rows_slots,
+                                   .units = rows_units};

@@ -36,11 +36,9 @@ struct scan_looker {
 };
 
 struct scan {
+    ROWS_FIRST; /* stops also between rows: see stops_divide() */
     struct scan_looker looker;
     bool value_alone; /* no gradients, and no effective numbers of points */
-    const gsv_model *model;
-    gsv_options options;
-    struct stops stops; /* also between rows: see stops_divide() */
     struct support support;
     struct jumps jumps;
     struct jumper *jumper; /* (threads)                                   */
@@ -63,12 +61,14 @@ struct scan {
     double *keep, *keep_half; /* (chunks, J) a, half at the last stop before */
     double *total;            /* (tracks) log p of a track                   */
     double *ahead;            /* (J) log b of the stop before the next chunk */
-    double *increment, *ess;  /* (stops)                                     */
+    double *ess;              /* (stops)                                     */
     double *error; /* (stops) increment less that of half the points */
     double *drift_bar, *map_bar; /* merged from the threads, in order       */
     double *rate_bar;
     struct arena arena;
 };
+
+extern const struct method METHOD_SCAN;
 
 /* Model and series are borrowed; the options are copied. */
 int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
@@ -94,8 +94,5 @@ int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
 /* The stops of a chunk are [scan_first(chunk), scan_first(chunk + 1)); points
  * at hand begin with the stop before them. */
 size_t scan_first(const struct scan *s, size_t chunk);
-
-/* After it: all of a result that is zero but its gradient. */
-int scan_fill(const struct scan *s, gsv_result *r);
 
 #endif

@@ -10,13 +10,6 @@
 
 const double SMOOTH_BAD = 1e10;
 
-static bool all_finite(size_t n, const double *a)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(a[i])) return false;
-    return true;
-}
-
 /* --- Points --------------------------------------------------------------- */
 
 /* y (P, d) to the block's states (d, P). */

@@ -9,13 +9,6 @@
 #include "observe/smooth_parts.h"
 #include "sde/linear.h"
 
-static bool all_finite(size_t n, const double *a)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(a[i])) return false;
-    return true;
-}
-
 /* out (n) = M (n, m) v (m), or M' v with M (m, n). */
 static void times(size_t n, size_t m, const double *M, bool transposed,
                   const double *v, double *out)

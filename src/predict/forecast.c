@@ -191,7 +191,7 @@ static bool lose(struct block *b, double time)
     return false;
 }
 
-static bool all_finite(const struct block *b, const double *x)
+static bool draws_are_finite(const struct block *b, const double *x)
 {
     size_t P = b->w->stepper.P;
     for (size_t p = 0; p < b->draws; p++)
@@ -208,7 +208,8 @@ static bool start(struct block *b)
     if (b->f->field.state_noise) stepper_enter(s, b->origin->time);
     for (size_t p = 0; b->f->field.state_noise && p < b->draws; p++)
         inside = inside && s->arrived[p];
-    return inside && all_finite(b, s->x) ? true : lose(b, b->origin->time);
+    return inside && draws_are_finite(b, s->x) ? true
+                                               : lose(b, b->origin->time);
 }
 
 /* The numbers of the next step, (2 noises, P): dW, then zeta. */
@@ -238,7 +239,7 @@ static bool take_step(struct block *b, const struct step *step)
             return true;
     } else {
         SCHEME_TABLE[GSV_SRK].step(x, step);
-        if (all_finite(b, x->x)) return true;
+        if (draws_are_finite(b, x->x)) return true;
     }
     return lose(b, step->end);
 }
@@ -279,7 +280,7 @@ static bool keep_states(struct block *b, size_t k)
     double time = b->origin->at[k - 1];
     if (f->field.to_data.program)
         now = stepper_run(x, &f->field.to_data, &x->to_data, time, false, x->x);
-    if (!all_finite(b, now)) return lose(b, time);
+    if (!draws_are_finite(b, now)) return lose(b, time);
     for (size_t i = 0; i < f->d; i++)
         for (size_t p = 0; p < b->draws; p++)
             b->value[(i * f->o.draws + b->first + p) * times + k] =

@@ -11,7 +11,7 @@
 
 enum { MOST_TIMES = 64 };
 
-int bound_check(const struct estimate *e)
+static int bound_check(const struct estimate *e)
 {
     const gsv_options *o = e->options;
     if (o->reference != GSV_REFERENCE_AUTO &&
@@ -29,8 +29,10 @@ int bound_check(const struct estimate *e)
     return 0;
 }
 
-int bound_init(struct estimate *e)
+/* To e->bound. */
+static int bound_build(struct estimate *e, struct drift_outputs *out)
 {
+    (void)out;
     struct bound_rule *r = e->bound = NEW(struct bound_rule, 1);
     if (!r) return GSV_NO_MEMORY;
     r->times = e->options->steps;
@@ -52,9 +54,14 @@ void bound_free(struct bound_rule *rule)
     mem_free(rule);
 }
 
-size_t bound_columns(const struct estimate *e)
+static size_t bound_points(const struct estimate *e)
 {
     return e->bound->times * e->bound->points;
+}
+
+static size_t bound_columns(const struct estimate *e, size_t M)
+{
+    return M ? bound_points(e) : 0;
 }
 
 /* --- The bridge's law at a time ------------------------------------------ */
@@ -68,7 +75,7 @@ struct moment {
 
 enum { MATRICES = 10, SCRATCH = 5 };
 
-size_t bound_size(const struct estimate *e)
+static size_t bound_size(const struct estimate *e)
 {
     size_t dd = e->d * e->d;
     return e->d + dd * (1 + MATRICES * e->bound->times + SCRATCH);
@@ -170,7 +177,7 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
     const struct reference *ref = &c->reference;
     double h = c->gap->length, *x = scratch_of(c);
     memset(c->bound, 0, (dd + d) * sizeof *c->bound);
-    if (ref->kind != REFERENCE_BROWNIAN) {
+    if (ref->kind != GSV_REFERENCE_BROWNIAN) {
         memcpy(A_of(c), ref->A, dd * sizeof *ref->A);
         memcpy(b_of(c), ref->b, d * sizeof *ref->b);
     }
@@ -286,9 +293,9 @@ static double look(const struct scratch *s, const struct context *c, size_t t,
     return sum;
 }
 
-void bound_forward(const struct estimate *e, struct scratch *s,
-                   const struct uniforms *u, const struct block *b, double *S,
-                   double *S2)
+static void bound_forward(const struct estimate *e, struct scratch *s,
+                          const struct uniforms *u, const struct block *b,
+                          double *S, double *S2)
 {
     const struct bound_rule *r = e->bound;
     for (size_t i = 0; i < b->pieces; i++) {
@@ -381,7 +388,7 @@ static void ends_vjp(const struct estimate *e, const struct scratch *s,
         add_times(d, m.P0, true, 1.0, m_bar, c->y_bar);
         add_times(d, m.P1, true, 1.0, m_bar, y1_bar);
         add_times(d, m.U, true, 1.0, u_bar, y1_bar);
-        if (c->reference.kind == REFERENCE_BROWNIAN) continue;
+        if (c->reference.kind == GSV_REFERENCE_BROWNIAN) continue;
         add_times(d, m.Pb, true, 1.0, m_bar, b_bar);
         add_times(d, m.UH, true, -1.0, u_bar, b_bar);
         for (size_t i = 0; i < d; i++)
@@ -389,8 +396,8 @@ static void ends_vjp(const struct estimate *e, const struct scratch *s,
     }
 }
 
-void bound_backward(const struct estimate *e, struct scratch *s,
-                    const struct block *b)
+static void bound_backward(const struct estimate *e, struct scratch *s,
+                           const struct block *b)
 {
     const struct bound_rule *r = e->bound;
     struct points in = block_points(s, b);
@@ -408,3 +415,15 @@ void bound_backward(const struct estimate *e, struct scratch *s,
     for (size_t i = 0; ends && i < b->pieces; i++)
         ends_vjp(e, s, &b->piece[i], b->P);
 }
+
+const struct weigher BOUND = {.check = bound_check,
+                              .build = bound_build,
+                              .columns = bound_columns,
+                              .least = bound_points,
+                              .context_size = bound_size,
+                              .refer = contexts_choose,
+                              .forward = bound_forward,
+                              .backward = bound_backward,
+                              .gaussian = true,
+                              .sliced = true,
+                              .one_step = true};

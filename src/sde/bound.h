@@ -29,22 +29,9 @@ struct bound_rule {
     struct arena arena;
 };
 
-/* Whether these options make sense for the model. */
-int bound_check(const struct estimate *e);
+/* A gap has one "path", and S is its bound. */
+extern const struct weigher BOUND;
 
-/* To e->bound. */
-int bound_init(struct estimate *e);
 void bound_free(struct bound_rule *rule);
-
-/* Points of a gap, and what it keeps, in doubles. */
-size_t bound_columns(const struct estimate *e);
-size_t bound_size(const struct estimate *e);
-
-/* block_forward() and its reverse. A gap has one "path", and S is its bound. */
-void bound_forward(const struct estimate *e, struct scratch *s,
-                   const struct uniforms *u, const struct block *b, double *S,
-                   double *S2);
-void bound_backward(const struct estimate *e, struct scratch *s,
-                    const struct block *b);
 
 #endif

@@ -78,7 +78,7 @@ void bridge_walk(const struct reference *r, const double *y1, size_t first,
 {
     for (size_t m = first; m < first + steps; m++, Y += K, dY += K) {
         if (m + 1 == r->M) last_step(r->d, K, ld, y1, at, Y, dY);
-        else if (r->kind == REFERENCE_BROWNIAN)
+        else if (r->kind == GSV_REFERENCE_BROWNIAN)
             brownian_step(r, m, K, ld, y1, xi, at, Y, dY);
         else linear_step(r, m, K, ld, y1, xi, at, Y, dY, scratch);
         xi += r->d * K;
@@ -113,7 +113,7 @@ void bridge_vjp(const struct reference *r, const double *lambda, double *y0_bar,
                 double *y1_bar, struct reference_bar *bar, double *scratch)
 {
     size_t d = r->d, dd = d * d;
-    if (r->kind == REFERENCE_BROWNIAN) {
+    if (r->kind == GSV_REFERENCE_BROWNIAN) {
         brownian_vjp(r, lambda, y0_bar, y1_bar);
         return;
     }

@@ -19,13 +19,13 @@ struct spot {
     size_t context, step;
 };
 
-static size_t steps_of(const struct context *c, enum reference_kind kind)
+static size_t steps_of(const struct context *c, enum gsv_reference kind)
 {
-    return kind == REFERENCE_LINEAR ? 1 : c->M;
+    return kind == GSV_REFERENCE_LINEAR ? 1 : c->M;
 }
 
 static struct spot next_spot(const struct scratch *s, struct spot p,
-                             enum reference_kind kind)
+                             enum gsv_reference kind)
 {
     if (++p.step < steps_of(&s->context[p.context], kind)) return p;
     return (struct spot){p.context + 1, 0};
@@ -34,7 +34,7 @@ static struct spot next_spot(const struct scratch *s, struct spot p,
 /* Fills points from p on, as many as there is room for. Places stand in the
  * references' place. */
 static size_t fill_points(const struct estimate *e, struct scratch *s,
-                          struct spot p, size_t end, enum reference_kind kind,
+                          struct spot p, size_t end, enum gsv_reference kind,
                           struct points *in)
 {
     size_t n = 0, d = e->d, total = 0;
@@ -63,7 +63,7 @@ static size_t fill_points(const struct estimate *e, struct scratch *s,
 /* Column j of the Jacobians at the points. */
 static void jacobian_column(const struct estimate *e, struct scratch *s,
                             const struct points *in, struct spot p,
-                            enum reference_kind kind, size_t j)
+                            enum gsv_reference kind, size_t j)
 {
     size_t d = e->d, n = in->P;
     memset(s->dot, 0, d * n * sizeof *s->dot);
@@ -82,7 +82,7 @@ static void jacobian_column(const struct estimate *e, struct scratch *s,
  * taken instead. */
 static void stay_inside(const struct estimate *e, struct scratch *s,
                         const struct points *in, struct spot p,
-                        enum reference_kind kind)
+                        enum gsv_reference kind)
 {
     size_t d = e->d, n = in->P;
     range_look(e, s, e->frozen ? &e->frozen_range : &e->range_uniforms, in);
@@ -98,7 +98,7 @@ static void stay_inside(const struct estimate *e, struct scratch *s,
 
 /* f at the places to the references' c and, where asked for, df/dy to A. */
 static void probe(const struct estimate *e, struct scratch *s, size_t first,
-                  size_t end, enum reference_kind kind, bool jacobian)
+                  size_t end, enum gsv_reference kind, bool jacobian)
 {
     size_t d = e->d;
     for (struct spot p = {first, 0}; p.context < end;) {
@@ -121,7 +121,7 @@ static void probe(const struct estimate *e, struct scratch *s, size_t first,
 /* --- References --------------------------------------------------------- */
 
 static void chord_places(const struct estimate *e, struct context *c,
-                         enum reference_kind kind)
+                         enum gsv_reference kind)
 {
     size_t steps = steps_of(c, kind);
     for (size_t m = 0; m < steps; m++)
@@ -153,7 +153,7 @@ static void picard_places(const struct estimate *e, struct context *c)
 
 /* From f, A and the places to b = f - A place, and then to the rest. */
 static bool finish_reference(const struct estimate *e, struct context *c,
-                             enum reference_kind kind, double temper)
+                             enum gsv_reference kind, double temper)
 {
     struct reference *r = &c->reference;
     size_t d = e->d, steps = steps_of(c, kind);
@@ -167,7 +167,7 @@ static bool finish_reference(const struct estimate *e, struct context *c,
             r->b[m * d + i] = b;
         }
     if (reference_build(r, kind, c->M, c->dt)) return true;
-    reference_build(r, REFERENCE_BROWNIAN, c->M, c->dt);
+    reference_build(r, GSV_REFERENCE_BROWNIAN, c->M, c->dt);
     return false;
 }
 
@@ -180,7 +180,7 @@ static bool finish_reference(const struct estimate *e, struct context *c,
 static const double DRIFT_DOMINATES = 5.0;
 
 static void measure_energy(const struct estimate *e, struct context *c,
-                           enum reference_kind kind)
+                           enum gsv_reference kind)
 {
     size_t n = steps_of(c, kind) * e->d;
     double sum = 0.0;
@@ -189,31 +189,32 @@ static void measure_energy(const struct estimate *e, struct context *c,
     c->energy = sum * c->gap->length / (double)n;
 }
 
-static enum form choose_form(const struct estimate *e, const struct context *c)
+static enum gsv_form choose_form(const struct estimate *e,
+                                 const struct context *c)
 {
-    bool brownian = c->reference.kind == REFERENCE_BROWNIAN;
+    bool brownian = c->reference.kind == GSV_REFERENCE_BROWNIAN;
     switch (e->form) {
-    case GSV_FORM_ITO: return FORM_ITO;
+    case GSV_FORM_ITO: return GSV_FORM_ITO;
     /* Against brownian the midpoint is ito: it is called by that name. */
-    case GSV_FORM_MIDPOINT: return brownian ? FORM_ITO : FORM_MIDPOINT;
-    case GSV_FORM_STRATONOVICH: return FORM_STRATONOVICH;
-    case GSV_FORM_BOUND: return FORM_BOUND;
+    case GSV_FORM_MIDPOINT: return brownian ? GSV_FORM_ITO : GSV_FORM_MIDPOINT;
+    case GSV_FORM_STRATONOVICH: return GSV_FORM_STRATONOVICH;
+    case GSV_FORM_BOUND: return GSV_FORM_BOUND;
     case GSV_FORM_EULER: /* of modified bridges, which come not here */
     case GSV_FORM_AUTO: break;
     }
-    if (brownian) return FORM_ITO;
-    if (c->M == 1) return FORM_MIDPOINT;
-    if (e->options->joint && e->options->richardson) return FORM_ITO;
-    return c->energy > DRIFT_DOMINATES ? FORM_MIDPOINT : FORM_ITO;
+    if (brownian) return GSV_FORM_ITO;
+    if (c->M == 1) return GSV_FORM_MIDPOINT;
+    if (e->options->joint && e->options->richardson) return GSV_FORM_ITO;
+    return c->energy > DRIFT_DOMINATES ? GSV_FORM_MIDPOINT : GSV_FORM_ITO;
 }
 
 /* References of contexts [first, end), and the forms that go with them. */
 static void refer(const struct estimate *e, struct scratch *s, size_t first,
-                  size_t end, enum reference_kind kind, double temper)
+                  size_t end, enum gsv_reference kind, double temper)
 {
     for (size_t n = first; n < end; n++)
         chord_places(e, &s->context[n], kind);
-    if (kind == REFERENCE_LNA) {
+    if (kind == GSV_REFERENCE_LNA) {
         probe(e, s, first, end, kind, false);
         for (size_t n = first; n < end; n++) {
             measure_energy(e, &s->context[n], kind);
@@ -223,7 +224,7 @@ static void refer(const struct estimate *e, struct scratch *s, size_t first,
     probe(e, s, first, end, kind, true);
     for (size_t n = first; n < end; n++) {
         struct context *c = &s->context[n];
-        if (kind == REFERENCE_LINEAR) measure_energy(e, c, kind);
+        if (kind == GSV_REFERENCE_LINEAR) measure_energy(e, c, kind);
         finish_reference(e, c, kind, temper);
         c->form = choose_form(e, c);
     }
@@ -265,11 +266,12 @@ static double growth(const struct context *c)
     double square = 0.0;
     for (size_t e = 0; e < r->d * r->d; e++)
         square += r->F0[e] * r->F0[e];
-    return r->kind == REFERENCE_BROWNIAN ? 1.0 : sqrt(square / (double)r->d);
+    return r->kind == GSV_REFERENCE_BROWNIAN ? 1.0
+                                             : sqrt(square / (double)r->d);
 }
 
 struct candidate {
-    enum reference_kind kind;
+    enum gsv_reference kind;
     double temper;
 };
 
@@ -277,7 +279,7 @@ static void take(const struct estimate *e, struct scratch *s, size_t n,
                  struct candidate candidate)
 {
     struct context *c = &s->context[n];
-    if (candidate.kind == REFERENCE_BROWNIAN) {
+    if (candidate.kind == GSV_REFERENCE_BROWNIAN) {
         reference_build(&c->reference, candidate.kind, c->M, c->dt);
         c->form = choose_form(e, c);
     } else {
@@ -289,11 +291,11 @@ static void take(const struct estimate *e, struct scratch *s, size_t n,
  * with less and less of its slope, and none at all. */
 static void search(const struct estimate *e, struct scratch *s, size_t n)
 {
-    static const struct candidate candidate[] = {{REFERENCE_LINEAR, 1.0},
-                                                 {REFERENCE_LNA, 1.0},
-                                                 {REFERENCE_LINEAR, 0.5},
-                                                 {REFERENCE_LINEAR, 0.25},
-                                                 {REFERENCE_BROWNIAN, 0.0}};
+    static const struct candidate candidate[] = {{GSV_REFERENCE_LINEAR, 1.0},
+                                                 {GSV_REFERENCE_LNA, 1.0},
+                                                 {GSV_REFERENCE_LINEAR, 0.5},
+                                                 {GSV_REFERENCE_LINEAR, 0.25},
+                                                 {GSV_REFERENCE_BROWNIAN, 0.0}};
     enum { CANDIDATES = sizeof candidate / sizeof *candidate, STRONG = 3 };
     size_t best = CANDIDATES - 1;
     double most = -1.0;
@@ -326,12 +328,13 @@ void contexts_choose(const struct estimate *e, struct scratch *s)
     enum gsv_reference wish = e->options->reference;
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
-        reference_build(&c->reference, REFERENCE_BROWNIAN, c->M, c->dt);
+        reference_build(&c->reference, GSV_REFERENCE_BROWNIAN, c->M, c->dt);
         c->form = choose_form(e, c);
     }
     if (wish == GSV_REFERENCE_BROWNIAN) return;
     bool linear = wish == GSV_REFERENCE_LINEAR || e->longest == 1;
-    refer(e, s, 0, s->contexts, linear ? REFERENCE_LINEAR : REFERENCE_LNA, 1.0);
+    refer(e, s, 0, s->contexts,
+          linear ? GSV_REFERENCE_LINEAR : GSV_REFERENCE_LNA, 1.0);
     if (wish == GSV_REFERENCE_AUTO && e->K >= FIRST_PILOTS)
         choose_by_pilots(e, s);
 }

@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "sde/bound.h"
 #include "sde/bridge.h"
+#include "sde/estimate.h"
 
 /* Brownian bridges need no matrices: their memory must not grow by those. */
 static bool has_matrices(const struct estimate *e)
 {
     return e->options->reference != GSV_REFERENCE_BROWNIAN &&
-           !e->model->bridged;
+           e->weigher->gaussian;
 }
 
 /* y_bar, k_bar, lambda and, where there are matrices, the reference's. */
@@ -24,7 +24,8 @@ static size_t bars_size(const struct estimate *e)
 size_t context_size(const struct estimate *e)
 {
     size_t d = e->d, M = e->longest;
-    return 2 * d + bars_size(e) + (e->bound ? bound_size(e) : 0) +
+    return 2 * d + bars_size(e) +
+           (e->weigher->context_size ? e->weigher->context_size(e) : 0) +
            (has_matrices(e) ? reference_size(d, M) : 0);
 }
 
@@ -116,13 +117,9 @@ struct cursor {
 
 static size_t vectors_of(const struct context *c)
 {
-    switch (c->reference.kind) {
-    case REFERENCE_BROWNIAN:
-    case REFERENCE_MODIFIED: return 0;
-    case REFERENCE_LINEAR: return 1;
-    case REFERENCE_LNA: break;
-    }
-    return c->M;
+    enum gsv_reference kind = c->reference.kind;
+    if (kind == GSV_REFERENCE_LNA) return c->M;
+    return kind == GSV_REFERENCE_LINEAR;
 }
 
 /* To the next one, from here on; false after the last. */
@@ -228,16 +225,6 @@ static void references_vjp(const struct estimate *e, struct scratch *s)
 
 /* --- All together ------------------------------------------------------- */
 
-/* A modified bridge is drawn by the model's own noise: nothing to make. */
-static void refer_modified(struct scratch *s)
-{
-    for (size_t n = 0; n < s->contexts; n++) {
-        struct context *c = &s->context[n];
-        c->reference.kind = REFERENCE_MODIFIED;
-        c->form = FORM_EULER;
-    }
-}
-
 void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
                     size_t count)
 {
@@ -253,8 +240,7 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     read_ends(e, s);
     if (e->frozen) map_ends(e, s, e->guide_map);
     else map_ends(e, s, &e->map_uniforms);
-    if (e->model->bridged) refer_modified(s);
-    else contexts_choose(e, s);
+    e->weigher->refer(e, s);
     if (e->frozen) {
         move_references(e, s);
         read_ends(e, s);
@@ -262,7 +248,7 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     }
     for (size_t i = 0; i < count; i++) {
         struct context *c = &s->context[i];
-        if (!e->model->bridged)
+        if (e->weigher->gaussian)
             c->base += reference_log_density(&c->reference, c->y0, c->y1);
         memset(c->bars, 0, bars_size(e) * sizeof *c->bars);
     }
@@ -281,7 +267,7 @@ void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
         double *y0_bar = c->y_bar, *y1_bar = y0_bar + d;
-        if (!e->model->bridged) {
+        if (e->weigher->gaussian) {
             bridge_vjp(&c->reference, c->lambda, y0_bar, y1_bar,
                        &c->reference_bar, s->small);
             reference_log_density_vjp(&c->reference, c->y0, c->y1,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/constant.h"
 #include "base/fast.h"
 #include "base/sobol.h"
 
@@ -27,13 +28,12 @@ static bool is_kept(size_t M)
 
 void draw_basis_row(size_t M, size_t m, size_t modes, double *row)
 {
-    const double pi = 3.14159265358979323846;
     double n = (double)M, left = (double)(M - m);
     double scale = 1.0 / sqrt((left - 1.0) / (n * left));
     for (size_t q = 1; q <= modes; q++) {
-        double half = sin(0.5 * pi * (double)q / n);
+        double half = sin(0.5 * PI * (double)q / n);
         double size = sqrt(2.0 / n / (4.0 * n * half * half));
-        double angle = pi * (double)q / n;
+        double angle = PI * (double)q / n;
         double next = sin(angle * (double)(m + 1)),
                now = sin(angle * (double)m);
         row[q - 1] = scale * size * (next - now * (left - 1.0) / left);

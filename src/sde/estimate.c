@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "sde/bound.h"
+#include "sde/bridges.h"
 #include "sde/modified.h"
 #include "sde/result.h"
 
@@ -29,7 +30,7 @@ size_t all_bars(const struct estimate *e)
 size_t estimate_steps(const struct estimate *e, const struct gap *gap)
 {
     const gsv_options *o = e->options;
-    if (o->form == GSV_FORM_BOUND) return 1;
+    if (e->weigher->one_step) return 1;
     if (!(o->step > 0.0)) return o->steps;
     double steps = ceil(gap->length / o->step * (1.0 - 1e-12));
     return steps < 1.0 ? 1 : (size_t)steps;
@@ -83,53 +84,7 @@ static int find_longest(struct estimate *e)
     return 0;
 }
 
-/* A linear reference keeps matrices for every step. */
-static int check_reference(const struct estimate *e)
-{
-    double bytes = 8.0 * (double)reference_size(e->d, 1) * (double)e->longest;
-    if (e->model->bridged) return modified_check(e);
-    if (e->options->form == GSV_FORM_BOUND) return bound_check(e);
-    if (e->options->reference == GSV_REFERENCE_MODIFIED ||
-        e->options->form == GSV_FORM_EULER)
-        return fail(GSV_BAD_INPUT,
-                    "modified bridges and their euler weights are for noise "
-                    "that depends on the state in a way that no map takes "
-                    "out; this model's noise does not");
-    if (e->options->reference == GSV_REFERENCE_BROWNIAN || bytes < 2e9)
-        return 0;
-    return fail(GSV_BAD_INPUT,
-                "a linear reference of %zu steps in %zu dimensions would take "
-                "%.0f GB; take fewer steps, or the brownian reference",
-                e->longest, e->d, bytes / 1e9);
-}
-
 /* --- Programs ----------------------------------------------------------- */
-
-/* Exact divergences cost a pass for every dimension. */
-enum { MOST_DIVERGENCE = 16 };
-
-/* The graph with the divergence of f~ added, in a copy: the model's own is
- * read by others at the same time. */
-static int add_divergence(struct estimate *e, node *divergence)
-{
-    const gsv_model *m = e->model;
-    const struct graph *g = m->spec->graph;
-    if (m->calls)
-        return fail(GSV_BAD_INPUT,
-                    "the stratonovich form needs the drift's divergence, "
-                    "which a C callback does not give; use ito or midpoint");
-    if (g->nets && e->d > MOST_DIVERGENCE)
-        return fail(GSV_BAD_INPUT,
-                    "the stratonovich form needs the divergence of a network "
-                    "in %zu dimensions, but computes it up to %d only; use "
-                    "ito or midpoint",
-                    e->d, MOST_DIVERGENCE);
-    e->graph = graph_copy(g);
-    if (!e->graph) return GSV_NO_MEMORY;
-    node state = graph_leaf(e->graph, OP_STATE, 0, e->d, 1);
-    *divergence = graph_divergence(e->graph, m->unit_drift, state);
-    return e->graph->failed ? GSV_NO_MEMORY : 0;
-}
 
 void estimate_prepare(struct estimate *e, const double *guide)
 {
@@ -149,53 +104,19 @@ void estimate_prepare(struct estimate *e, const double *guide)
     if (e->range) program_prepare(e->range, guide, &e->frozen_range);
 }
 
-/* With a potential only an integral over time is left to sum, and its error is
- * of a higher order. Networks would have to be differentiated twice. */
-static void choose_form(struct estimate *e)
-{
-    const gsv_model *m = e->model;
-    bool formula = !m->calls && !m->spec->graph->nets;
-    bool potential = has_potential(e);
-    e->form = e->options->form;
-    if (e->form == GSV_FORM_AUTO && potential && formula && e->longest > 1 &&
-        !e->options->joint && e->options->reference != GSV_REFERENCE_BROWNIAN)
-        e->form = GSV_FORM_STRATONOVICH;
-    e->potential = potential && e->form == GSV_FORM_STRATONOVICH;
-}
-
-/* Of a bridged model: modified.h. */
-static int make_step(struct estimate *e, node unit[2])
-{
-    node step;
-    int status = modified_build(e, unit, &step);
-    if (status) return status;
-    e->step = program_new(e->graph, 1, &step, e->model->spec->parameters,
-                          e->options->wide);
-    return e->step ? uniforms_init(&e->step_uniforms, e->step) : GSV_NO_MEMORY;
-}
-
 static int make_programs(struct estimate *e)
 {
     const gsv_model *m = e->model;
-    size_t n = m->spec->parameters, outputs = 1;
+    size_t n = m->spec->parameters;
     bool wide = e->options->wide;
-    node unit[4] = {m->unit_drift};
-    if (m->bridged || e->form == GSV_FORM_STRATONOVICH) {
-        int status =
-            m->bridged ? make_step(e, unit) : add_divergence(e, &unit[1]);
-        if (status) return status;
-        outputs = 2;
-    }
-    if (e->potential && m->distance) {
-        e->barriers = graph_size(m->spec->graph, m->distance);
-        unit[outputs++] = m->distance;
-        unit[outputs++] = m->steepness;
-    }
+    struct drift_outputs out = {{m->unit_drift}, 1};
+    int status = e->weigher->build(e, &out);
+    if (status) return status;
     const struct graph *g = e->graph ? e->graph : m->spec->graph;
-    e->unit = program_new(g, outputs, unit, n, wide);
+    e->unit = program_new(g, out.count, out.node, n, wide);
     e->map = program_new(g, 3, m->forth, n, wide);
     e->back = program_new(g, 2, m->back, n, wide);
-    if (m->range && !m->bridged) {
+    if (m->range && e->weigher->gaussian) {
         e->range = program_new(g, 1, &m->range, n, wide);
         if (!e->range || uniforms_init(&e->range_uniforms, e->range) ||
             uniforms_init(&e->frozen_range, e->range))
@@ -249,17 +170,21 @@ int estimate_choose(struct estimate *e, size_t n, const size_t *group)
 static int set_up(struct estimate *e)
 {
     int status = find_longest(e);
-    if (!status) status = check_reference(e);
+    if (!status) status = e->weigher->check(e);
     if (!status) status = groups_make(e);
     if (!status) status = groups_room(e);
-    if (!status) choose_form(e);
     if (!status) status = make_programs(e);
-    if (!status && e->step) status = items_check(e);
-    if (!status && e->form == GSV_FORM_BOUND) status = bound_init(e);
+    if (!status) status = items_check(e);
     if (status) return status;
     items_sizes(e);
     status = estimate_choose(e, e->most, NULL);
     return status ? status : make_memory(e);
+}
+
+const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o)
+{
+    if (m->bridged) return &MODIFIED;
+    return o->form == GSV_FORM_BOUND ? &BOUND : &BRIDGES;
 }
 
 int estimate_init(struct estimate *e, const gsv_model *m,
@@ -267,6 +192,8 @@ int estimate_init(struct estimate *e, const gsv_model *m,
 {
     *e = (struct estimate){.model = m,
                            .options = o,
+                           .weigher = weigher_choose(m, o),
+                           .form = o->form,
                            .d = m->spec->dim,
                            .inputs = m->spec->inputs,
                            .halved = true,
@@ -284,6 +211,8 @@ int estimate_init_pairs(struct estimate *e, const gsv_model *m,
 {
     *e = (struct estimate){.model = m,
                            .options = o,
+                           .weigher = weigher_choose(m, o),
+                           .form = o->form,
                            .d = m->spec->dim,
                            .inputs = m->spec->inputs,
                            .known = true};

@@ -25,8 +25,8 @@ struct item {
 
 /* What the items find out about a group, kept for the result. */
 struct finding {
-    enum reference_kind reference;
-    enum form form;
+    enum gsv_reference reference;
+    enum gsv_form form;
     double khat;
     double energy; /* of the drift, see struct context              */
     double error;  /* of an extrapolated value, else NaN            */
@@ -40,10 +40,48 @@ struct moments {
 };
 #define NO_GROUP SIZE_MAX
 
+/* What e->unit computes at a point: f~ first. */
+struct drift_outputs {
+    node node[4];
+    size_t count;
+};
+
+struct estimate;
+struct scratch;
+struct block;
+
+/* How the weights of a gap come about: one row for each way, chosen once. */
+struct weigher {
+    /* Whether these options make sense for the model; else it says why not. */
+    int (*check)(const struct estimate *e);
+    /* What e->unit computes, in e->graph where the model's has not all of it;
+     * and what the way keeps for all gaps. */
+    int (*build)(struct estimate *e, struct drift_outputs *out);
+    /* Points of a path of M steps. */
+    size_t (*columns)(const struct estimate *e, size_t M);
+    /* Points that a block has room for at least, and doubles of a context; NULL
+     * for none. */
+    size_t (*least)(const struct estimate *e);
+    size_t (*context_size)(const struct estimate *e);
+    /* The references of all contexts. */
+    void (*refer)(const struct estimate *e, struct scratch *s);
+    /* Samples a block, runs the drift and adds to S and S2 (NULL: nothing);
+     * after it, from S_bar and S2_bar to the uniforms and the contexts. */
+    void (*forward)(const struct estimate *e, struct scratch *s,
+                    const struct uniforms *u, const struct block *b, double *S,
+                    double *S2);
+    void (*backward)(const struct estimate *e, struct scratch *s,
+                     const struct block *b);
+    bool gaussian; /* a Gaussian reference's density is part of the value */
+    bool sliced;   /* a path may be cut into slices of steps              */
+    bool one_step; /* a gap is one step, whatever the options say         */
+};
+
 /* Everything that the threads read. */
 struct estimate {
     const gsv_model *model;
     const gsv_options *options;
+    const struct weigher *weigher;
     struct gaps gaps;
     size_t d, inputs, K;
     uint32_t iteration; /* of the random numbers */
@@ -106,7 +144,7 @@ struct context {
     size_t group, M;
     double dt, base;
     double energy; /* int |f|^2 dt / d on the chord: drift against noise */
-    enum form form;
+    enum gsv_form form;
     struct reference reference;
     struct reference_bar reference_bar;
     double *y0, *y1; /* (d)        */
@@ -117,9 +155,6 @@ struct context {
     double *bound;   /* bound_size() */
     bool whole;      /* whether what is there exists */
 };
-
-struct scratch;
-struct block;
 
 /* Somebody who wants to see the paths themselves: told of every block after it
  * was walked, with the left ends of its first piece (d; steps, K), rows b->P
@@ -169,6 +204,9 @@ static inline double group_weight(const struct estimate *e, size_t group)
     return e->weight ? e->weight[group] : 1.0;
 }
 
+/* Which way a model and its options get. */
+const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o);
+
 /* The number of steps of a gap. */
 size_t estimate_steps(const struct estimate *e, const struct gap *gap);
 
@@ -195,8 +233,8 @@ void groups_fill(struct estimate *e);
 /* Those that this rank runs, or of a group in chunks the first chunk. */
 void groups_own(const struct estimate *e, size_t *first, size_t *end);
 
-/* Paths, chunks, and what a block has room for. Modified bridges are walked
- * with all of their steps: check says so where these are too many. */
+/* Paths, chunks, and what a block has room for; check says so where a block
+ * that is not cut into slices would be too large. */
 void items_sizes(struct estimate *e);
 int items_check(const struct estimate *e);
 
@@ -291,6 +329,19 @@ struct block {
     enum random_purpose purpose;
 };
 
+/* Whether f is evaluated elsewhere than at the left ends. */
+static inline bool has_middle(const struct piece *p)
+{
+    return p->context->form == GSV_FORM_MIDPOINT &&
+           p->context->reference.kind != GSV_REFERENCE_BROWNIAN;
+}
+
+/* Where the left ends of a piece stand. */
+static inline double *left_ends(const struct scratch *s, const struct piece *p)
+{
+    return (has_middle(p) ? s->Y : s->Z) + p->at;
+}
+
 /* Where a block's drift is run. */
 static inline struct points block_points(const struct scratch *s,
                                          const struct block *b)
@@ -331,8 +382,5 @@ void item_walk_back(const struct estimate *e, struct scratch *s,
 void item_base_back(const struct estimate *e, struct scratch *s,
                     const struct item *item);
 bool item_is_one_block(const struct estimate *e, const struct item *item);
-
-/* Points of a path of M steps, and of all K paths of a gap. */
-size_t walk_columns(const struct estimate *e, size_t M);
 
 #endif

@@ -6,9 +6,7 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/spread.h"
-#include "sde/bound.h"
 #include "sde/estimate.h"
-#include "sde/modified.h"
 
 /* Items beyond this bring no more balance; chunks are only cut to get there. */
 enum { ITEMS = 64 };
@@ -141,7 +139,7 @@ static size_t clamp(size_t x, size_t low, size_t high)
 static size_t fewest_paths(const struct estimate *e)
 {
     bool brownian = e->options->reference == GSV_REFERENCE_BROWNIAN;
-    return brownian || e->model->bridged ? 8 : 16 * (e->d + 1);
+    return brownian || !e->weigher->gaussian ? 8 : 16 * (e->d + 1);
 }
 
 static size_t every_columns(const struct estimate *e, size_t group)
@@ -151,7 +149,7 @@ static size_t every_columns(const struct estimate *e, size_t group)
     for (size_t i = every_first(e, group); i < end; i++) {
         struct gap gap = {0};
         if (!equal) gap = listed ? e->gaps.gap[i] : gaps_at(&e->gaps, i);
-        columns += walk_columns(e, estimate_steps(e, &gap));
+        columns += e->weigher->columns(e, estimate_steps(e, &gap));
     }
     return columns;
 }
@@ -185,7 +183,13 @@ static void make_room_for_tracks(struct estimate *e, size_t point_bytes)
     if (gaps > e->batch) e->batch = gaps;
 }
 
-/* What a point takes; of a bridged model, half of them are stepping at most. */
+static size_t least_points(const struct estimate *e)
+{
+    return e->weigher->least ? e->weigher->least(e) : 0;
+}
+
+/* What a point takes; of modified bridges, half of them are stepping at most.
+ */
 static size_t point_bytes(const struct estimate *e)
 {
     bool gradient = e->options->gradient;
@@ -200,10 +204,7 @@ void items_sizes(struct estimate *e)
     size_t context = context_size(e) * sizeof(double);
     e->K = real_paths(e);
     e->capacity = clamp(BLOCK_BYTES / bytes, FEWEST_POINTS, MOST_POINTS);
-    if (e->model->bridged && e->capacity < modified_block(e))
-        e->capacity = modified_block(e);
-    if (e->bound && e->capacity < bound_columns(e))
-        e->capacity = bound_columns(e);
+    if (e->capacity < least_points(e)) e->capacity = least_points(e);
     e->batch = clamp(CONTEXT_BYTES / context, 1, MOST_GAPS);
     e->chunks = e->groups < ITEMS ? (ITEMS + e->groups - 1) / e->groups : 1;
     size_t most = e->K / fewest_paths(e);
@@ -213,11 +214,10 @@ void items_sizes(struct estimate *e)
 
 int items_check(const struct estimate *e)
 {
-    double bytes = (double)modified_block(e) * (double)point_bytes(e);
+    double bytes = (double)least_points(e) * (double)point_bytes(e);
     if (bytes < 2e9) return 0;
     return fail(GSV_BAD_INPUT,
-                "modified bridges of %zu steps would take %.0f GB; take fewer "
-                "steps",
+                "bridges of %zu steps would take %.0f GB; take fewer steps",
                 e->longest, bytes / 1e9);
 }
 

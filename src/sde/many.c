@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fast.h"
+#include "base/linalg.h"
 #include "sde/linear.h"
 
 /* Bodies are written once and compiled for every d: the inner loops over
@@ -110,14 +111,6 @@ INLINE double largest(size_t d, size_t n, const double *dt, const double *A)
             if (!(row <= most)) most = row;
         }
     return most;
-}
-
-static bool all_finite(size_t n, const double *x)
-{
-    double lost = 0.0;
-    for (size_t i = 0; i < n; i++)
-        lost += 0.0 * x[i];
-    return !isnan(lost);
 }
 
 INLINE void transition(size_t d, size_t n, int doublings, int terms,

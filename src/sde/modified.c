@@ -26,12 +26,14 @@ static size_t coarse_steps(const struct estimate *e, size_t M)
     return wanted && M > 1 ? (M + 1) / 2 : 0;
 }
 
-size_t modified_columns(const struct estimate *e, size_t M)
+/* Those of both walks. */
+static size_t modified_columns(const struct estimate *e, size_t M)
 {
     return M + coarse_steps(e, M);
 }
 
-size_t modified_block(const struct estimate *e)
+/* A vector of the longest paths: these are walked with all of their steps. */
+static size_t modified_block(const struct estimate *e)
 {
     enum { VECTOR = 8 };
     return VECTOR * modified_columns(e, e->longest);
@@ -382,9 +384,11 @@ static void send_marked(const struct estimate *e, const struct scratch *s,
                 send_home(e, s, &w, m, k, b->P);
 }
 
-void modified_forward(const struct estimate *e, struct scratch *s,
-                      const struct block *b, double *S, double *S2)
+static void modified_forward(const struct estimate *e, struct scratch *s,
+                             const struct uniforms *u, const struct block *b,
+                             double *S, double *S2)
 {
+    (void)u;
     draw_all(e, s, b);
     fill_times(e, s, b);
     walk_all(e, s, b);
@@ -510,8 +514,8 @@ static void walk_all_vjp(const struct estimate *e, struct scratch *s,
                  w.piece->context->y_bar);
 }
 
-void modified_backward(const struct estimate *e, struct scratch *s,
-                       const struct block *b)
+static void modified_backward(const struct estimate *e, struct scratch *s,
+                              const struct block *b)
 {
     struct points in = block_points(s, b);
     bool paths_move = e->model->learned_noise;
@@ -524,3 +528,22 @@ void modified_backward(const struct estimate *e, struct scratch *s,
                 paths_move ? s->Z_bar : NULL, s->unit_bar);
     if (paths_move) walk_all_vjp(e, s, b);
 }
+
+/* A modified bridge is drawn by the model's own noise: nothing to make. */
+static void refer_modified(const struct estimate *e, struct scratch *s)
+{
+    (void)e;
+    for (size_t n = 0; n < s->contexts; n++) {
+        struct context *c = &s->context[n];
+        c->reference.kind = GSV_REFERENCE_MODIFIED;
+        c->form = GSV_FORM_EULER;
+    }
+}
+
+const struct weigher MODIFIED = {.check = modified_check,
+                                 .build = modified_build,
+                                 .columns = modified_columns,
+                                 .least = modified_block,
+                                 .refer = refer_modified,
+                                 .forward = modified_forward,
+                                 .backward = modified_backward};

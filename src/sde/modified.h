@@ -27,23 +27,13 @@
 
 #include "sde/estimate.h"
 
+extern const struct weigher MODIFIED;
+
 /* Over (X; v), 2 d rows, in a graph of the estimate's own: sigma^-1 (v - f) and
- * log |det sigma| to unit, sigma v to step. */
-int modified_build(struct estimate *e, node unit[2], node *step);
+ * log |det sigma| to unit, sigma v to e->step. */
+int modified_build(struct estimate *e, struct drift_outputs *out);
 
 /* Whether these options make sense for the model. */
 int modified_check(const struct estimate *e);
-
-/* Points of a path of M steps: those of both walks. */
-size_t modified_columns(const struct estimate *e, size_t M);
-
-/* Points that a block has room for at least: a vector of the longest paths. */
-size_t modified_block(const struct estimate *e);
-
-/* block_forward() and its reverse; the pieces have all steps of their gaps. */
-void modified_forward(const struct estimate *e, struct scratch *s,
-                      const struct block *b, double *S, double *S2);
-void modified_backward(const struct estimate *e, struct scratch *s,
-                       const struct block *b);
 
 #endif

@@ -96,7 +96,7 @@ static node over_sigma(const struct spec *s, const struct inverse *a, node v,
     return graph_solve(a->g, a->sigma, v);
 }
 
-int modified_build(struct estimate *e, node unit[2], node *step)
+int modified_build(struct estimate *e, struct drift_outputs *out)
 {
     const gsv_model *m = e->model;
     const struct spec *s = m->spec;
@@ -107,8 +107,11 @@ int modified_build(struct estimate *e, node unit[2], node *step)
     node X = graph_slice(g, both, 0, d, 1), v = graph_slice(g, both, d, d, 1);
     node f = graph_substitute(g, m->unit_drift, X);
     struct inverse a = {g, graph_substitute(g, s->sigma, X), d};
-    unit[0] = over_sigma(s, &a, op(g, OP_SUB, v, f), &unit[1]);
-    *step =
+    out->node[0] = over_sigma(s, &a, op(g, OP_SUB, v, f), &out->node[1]);
+    out->count = 2;
+    node step =
         s->diagonal ? op(g, OP_MUL, a.sigma, v) : graph_matmul(g, a.sigma, v);
-    return g->failed ? GSV_NO_MEMORY : 0;
+    if (g->failed) return GSV_NO_MEMORY;
+    e->step = program_new(g, 1, &step, s->parameters, e->options->wide);
+    return e->step ? uniforms_init(&e->step_uniforms, e->step) : GSV_NO_MEMORY;
 }

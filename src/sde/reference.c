@@ -152,7 +152,7 @@ static void copy_pair(struct reference *r, size_t m)
 static bool build_steps(struct reference *r)
 {
     size_t d = r->d, dd = d * d, M = r->M;
-    bool once = r->kind == REFERENCE_LINEAR;
+    bool once = r->kind == GSV_REFERENCE_LINEAR;
     for (size_t m = 0; m < (once ? 1 : M); m++)
         if (!step_transition(r, m) ||
             !midpoint_weights(d, r->Gamma + m * dd, r->Q + m * dd,
@@ -221,13 +221,13 @@ static bool build_bridge(struct reference *r)
     return linalg_cholesky(d, r->R0);
 }
 
-bool reference_build(struct reference *r, enum reference_kind kind, size_t M,
+bool reference_build(struct reference *r, enum gsv_reference kind, size_t M,
                      double dt)
 {
     r->kind = kind;
     r->M = M;
     r->dt = dt;
-    if (kind == REFERENCE_BROWNIAN) return true;
+    if (kind == GSV_REFERENCE_BROWNIAN) return true;
     return build_steps(r) && build_bridge(r);
 }
 
@@ -258,7 +258,8 @@ static void residual(const struct reference *r, const double *y0,
 double reference_log_density(const struct reference *r, const double *y0,
                              const double *y1)
 {
-    if (r->kind == REFERENCE_BROWNIAN) return brownian_log_density(r, y0, y1);
+    if (r->kind == GSV_REFERENCE_BROWNIAN)
+        return brownian_log_density(r, y0, y1);
     size_t d = r->d;
     double *half = r->scratch, *q = half + d, sum = (double)d * LOG_TWO_PI;
     residual(r, y0, y1, half, q);
@@ -272,7 +273,7 @@ void reference_log_density_vjp(const struct reference *r, const double *y0,
                                double *y1_bar, double *k0_bar)
 {
     size_t d = r->d;
-    if (r->kind == REFERENCE_BROWNIAN) {
+    if (r->kind == GSV_REFERENCE_BROWNIAN) {
         double h = r->dt * (double)r->M;
         for (size_t i = 0; i < d; i++) {
             double pull = scale * (y1[i] - y0[i]) / h;
@@ -314,7 +315,7 @@ void reference_vjp(const struct reference *r, double *k_bar,
         times_turned(d, r->Gamma + m * dd, c_bar, b_bar);
         times_turned(d, r->half_Gamma + m * dd, bar->half_c + m * d, b_bar);
     }
-    for (size_t m = 1; r->kind == REFERENCE_LINEAR && m < r->M; m++)
+    for (size_t m = 1; r->kind == GSV_REFERENCE_LINEAR && m < r->M; m++)
         for (size_t i = 0; i < d; i++)
             bar->b[i] += bar->b[m * d + i];
 }

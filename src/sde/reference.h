@@ -28,15 +28,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum reference_kind {
-    REFERENCE_BROWNIAN,
-    REFERENCE_LINEAR,
-    REFERENCE_LNA,
-    REFERENCE_MODIFIED /* none of these: modified.h */
-};
+#include "girsanov.h"
 
 struct reference {
-    enum reference_kind kind;
+    enum gsv_reference kind;
     bool pairs; /* whether steps twice as long are wanted, too */
     size_t d, M;
     double dt;
@@ -66,7 +61,7 @@ void reference_place(struct reference *r, size_t d, size_t M, double *memory);
 
 /* From A and b of every step (of the first one where kind is linear) to all of
  * the rest. false where the matrices cannot be factored. */
-bool reference_build(struct reference *r, enum reference_kind kind, size_t M,
+bool reference_build(struct reference *r, enum gsv_reference kind, size_t M,
                      double dt);
 
 /* log N(y1; F0 y0 + k0, R0), brownian included. */

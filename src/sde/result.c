@@ -6,7 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/comm.h"
 #include "base/error.h"
 #include "base/fast.h"
@@ -67,17 +66,6 @@ static double group_loglik(const struct estimate *e, size_t g)
 
 gsv_gap estimate_group(const struct estimate *e, size_t g)
 {
-    static const enum gsv_reference reference[] = {
-        [REFERENCE_BROWNIAN] = GSV_REFERENCE_BROWNIAN,
-        [REFERENCE_LINEAR] = GSV_REFERENCE_LINEAR,
-        [REFERENCE_LNA] = GSV_REFERENCE_LNA,
-        [REFERENCE_MODIFIED] = GSV_REFERENCE_MODIFIED};
-    static const enum gsv_form form[] = {[FORM_ITO] = GSV_FORM_ITO,
-                                         [FORM_MIDPOINT] = GSV_FORM_MIDPOINT,
-                                         [FORM_STRATONOVICH] =
-                                             GSV_FORM_STRATONOVICH,
-                                         [FORM_EULER] = GSV_FORM_EULER,
-                                         [FORM_BOUND] = GSV_FORM_BOUND};
     const gsv_options *o = e->options;
     const struct tally *t = &e->tally[g * e->chunks];
     const struct tally *t2 = &e->tally2[g * e->chunks];
@@ -93,8 +81,8 @@ gsv_gap estimate_group(const struct estimate *e, size_t g)
                      .khat = e->finding[g].khat,
                      .log_bias = o->delta ? 0.0 : -0.5 * tally_delta(t),
                      .discretisation = has_pairs(e, g) ? change : NAN,
-                     .reference = reference[e->finding[g].reference],
-                     .form = form[e->finding[g].form]};
+                     .reference = e->finding[g].reference,
+                     .form = e->finding[g].form};
 }
 
 /* --- Sums --------------------------------------------------------------- */
@@ -175,7 +163,7 @@ static void count_work(const struct estimate *e, gsv_result *r)
 {
     for (size_t i = 0; i < e->gaps.count; i++)
         r->drift_evaluations +=
-            (uint64_t)walk_columns(e, gap_steps(e, i)) * e->K;
+            (uint64_t)e->weigher->columns(e, gap_steps(e, i)) * e->K;
     if (e->potential) r->drift_evaluations += POTENTIAL_NODES * e->gaps.count;
     r->gaps += e->gaps.count;
 }
@@ -241,7 +229,7 @@ int estimate_sum(struct estimate *e, uint32_t iteration, size_t n,
     return status;
 }
 
-/* No path of a bridged model stayed where its noise is a noise: with its own
+/* No path of a modified bridge stayed where its noise is a noise: with its own
  * steps, or with those twice as long that it is extrapolated by. */
 static int fail_outside(const struct estimate *e, size_t group,
                         const gsv_gap *gap)
@@ -264,7 +252,7 @@ static int fail_lost(const struct estimate *e, size_t g)
     gsv_gap gap = estimate_group(e, g);
     const char *label = s->label[gap.track];
     double from = s->time[gap.from], to = s->time[gap.to];
-    if (!broken && e->model->bridged && isfinite(e->base[g * e->chunks]))
+    if (!broken && !e->weigher->gaussian && isfinite(e->base[g * e->chunks]))
         return fail_outside(e, g, &gap);
     if (broken)
         return fail(GSV_NUMERICAL,
@@ -324,30 +312,6 @@ int estimate_gradient(struct estimate *e, double *gradient)
                     "is: a function has an infinite slope at the data");
     clear_upper(e->model->spec, gradient);
     return 0;
-}
-
-int estimate_loglik(const gsv_model *m, const gsv_series *s,
-                    const gsv_options *o, const double *guide,
-                    gsv_result *result)
-{
-    double begin = clock_seconds();
-    struct estimate e;
-    gsv_result r = {.values = m->spec->parameters};
-    int status = estimate_init(&e, m, s, o, estimate_window(o, 0));
-    if (!status && o->gradient) {
-        r.gradient = NEW(double, r.values);
-        if (!r.gradient) status = GSV_NO_MEMORY;
-    }
-    if (!status) {
-        estimate_prepare(&e, guide);
-        e.known = false;
-        status = estimate_sum(&e, o->iteration, 0, NULL, true, &r);
-    }
-    r.seconds = clock_seconds() - begin;
-    estimate_free(&e);
-    if (status) gsv_result_free(&r);
-    *result = r;
-    return status;
 }
 
 void gsv_result_free(gsv_result *result)

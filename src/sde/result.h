@@ -74,10 +74,4 @@ int estimate_gradient(struct estimate *e, double *gradient);
 /* Whether a group's value is 2 l(dt) - l(2 dt): run.c. */
 bool is_extrapolated(const struct estimate *e, size_t group);
 
-/* gsv_loglik() of a model whose states are in the data; with a guide, whose
- * values the references stay those of. */
-int estimate_loglik(const gsv_model *m, const gsv_series *s,
-                    const gsv_options *o, const double *guide,
-                    gsv_result *result);
-
 #endif

@@ -35,7 +35,7 @@ bool is_extrapolated(const struct estimate *e, size_t group)
     const gsv_options *o = e->options;
     bool single = o->joint && o->form == GSV_FORM_AUTO;
     return o->richardson && !e->potential &&
-           (single || e->finding[group].form != FORM_MIDPOINT);
+           (single || e->finding[group].form != GSV_FORM_MIDPOINT);
 }
 
 static void group_bar(const struct estimate *e, struct scratch *s, size_t group,

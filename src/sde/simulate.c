@@ -5,12 +5,12 @@
  * step, j), and a track's arithmetic does not depend on its neighbours: a seed
  * gives the same bits on any number of threads, and a track is the same
  * however many others there are. */
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/linalg.h"
 #include "base/random.h"
 #include "sde/emit.h"
 #include "sde/ensemble.h"
@@ -265,14 +265,6 @@ static void place_tracks(struct block *b)
             s->x,
             stepper_run(s, &f->to_state, &s->to_state, o->time[0], false, s->x),
             d * P * sizeof *s->x);
-}
-
-static bool all_finite(size_t n, const double *x)
-{
-    uint64_t others = 0;
-    for (size_t i = 0; i < n; i++)
-        others += !(fabs(x[i]) <= DBL_MAX);
-    return !others;
 }
 
 /* The first track that is not finite, if any; those that fill vectors do not

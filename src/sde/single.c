@@ -35,13 +35,14 @@ bool single_applies(const struct estimate *e)
     const gsv_options *o = e->options;
     bool form = o->form == GSV_FORM_AUTO || o->form == GSV_FORM_MIDPOINT;
     return e->longest == 1 && e->d <= MANY_DIM && !o->joint && !e->frozen &&
-           form && o->reference != GSV_REFERENCE_BROWNIAN && !e->model->bridged;
+           form && o->reference != GSV_REFERENCE_BROWNIAN &&
+           e->weigher->gaussian;
 }
 
 size_t single_size(const struct estimate *e)
 {
     size_t d = e->d;
-    if (e->longest != 1 || d > MANY_DIM || e->model->bridged) return 0;
+    if (e->longest != 1 || d > MANY_DIM || !e->weigher->gaussian) return 0;
     return most_gaps(e) * (d * (MATRICES * d + VECTORS) + 3);
 }
 
@@ -152,8 +153,8 @@ static void linearise(struct estimate *e, struct scratch *s,
         for (size_t k = 0; k < d; k++)
             square += w->b[k * n + i] * w->b[k * n + i];
         e->finding[group + i] =
-            (struct finding){.reference = REFERENCE_LINEAR,
-                             .form = FORM_MIDPOINT,
+            (struct finding){.reference = GSV_REFERENCE_LINEAR,
+                             .form = GSV_FORM_MIDPOINT,
                              .khat = NAN,
                              .energy = square * gap[i].length / (double)d};
     }

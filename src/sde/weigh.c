@@ -15,9 +15,9 @@ static const struct form_row {
     void (*weigh)(const struct slice *s, double *S, double *S2);
     void (*vjp)(const struct slice *s, const struct slice_bar *bar);
 } FORMS[] = {
-    [FORM_ITO] = {weigh_ito, weigh_ito_vjp},
-    [FORM_MIDPOINT] = {weigh_midpoint, weigh_midpoint_vjp},
-    [FORM_STRATONOVICH] = {weigh_stratonovich, weigh_stratonovich_vjp},
+    [GSV_FORM_ITO] = {weigh_ito, weigh_ito_vjp},
+    [GSV_FORM_MIDPOINT] = {weigh_midpoint, weigh_midpoint_vjp},
+    [GSV_FORM_STRATONOVICH] = {weigh_stratonovich, weigh_stratonovich_vjp},
 };
 
 /* Without a linear part there is nothing to multiply by matrices. */
@@ -25,8 +25,8 @@ static const struct form_row BROWNIAN = {weigh_brownian, weigh_brownian_vjp};
 
 static const struct form_row *row_of(const struct slice *s)
 {
-    bool plain = s->reference->kind == REFERENCE_BROWNIAN &&
-                 s->form != FORM_STRATONOVICH;
+    bool plain = s->reference->kind == GSV_REFERENCE_BROWNIAN &&
+                 s->form != GSV_FORM_STRATONOVICH;
     return plain ? &BROWNIAN : &FORMS[s->form];
 }
 
@@ -47,7 +47,7 @@ void slice_reference(const struct slice *s, size_t step, const double *Y,
 {
     const struct reference *r = s->reference;
     size_t d = r->d, m = s->first + step;
-    if (r->kind == REFERENCE_BROWNIAN) {
+    if (r->kind == GSV_REFERENCE_BROWNIAN) {
         memset(l, 0, d * s->K * sizeof *l);
         return;
     }
@@ -61,7 +61,7 @@ void slice_reference_vjp(const struct slice *s, size_t step,
 {
     const struct reference *r = s->reference;
     size_t d = r->d, m = s->first + step;
-    if (r->kind == REFERENCE_BROWNIAN) return;
+    if (r->kind == GSV_REFERENCE_BROWNIAN) return;
     rows_times(d, s->K, r->A + m * d * d, true, l_bar, s->K, NULL, true, Y_bar,
                ld);
     rows_sum(d, s->K, 1.0, l_bar, s->K, bar->b + m * d);

@@ -21,16 +21,8 @@
 
 #include "sde/reference.h"
 
-enum form {
-    FORM_ITO,
-    FORM_MIDPOINT,
-    FORM_STRATONOVICH,
-    FORM_EULER, /* none of these: modified.h */
-    FORM_BOUND  /* nor this: bound.h */
-};
-
 struct slice {
-    enum form form;
+    enum gsv_form form;
     bool whole; /* see above */
     const struct reference *reference;
     size_t first, steps, K, ld;

@@ -18,7 +18,7 @@ class Place:
     def __init__(self, girsanov, preload=None):
         self.girsanov, self.preload = girsanov, preload
         self.path = Path(tempfile.mkdtemp(prefix="girsanov-faults-"))
-        self.env = dict(os.environ, LC_ALL="C", OMP_WAIT_POLICY="passive")
+        self.env = dict(os.environ, LC_ALL="C")
         self.random = random.Random(1)
 
     def run(self, *words, env=None, timeout=300, **more):

@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* The log-likelihood of any model: gap by gap where its states are in the data,
- * over all stops where they are observed with noise; once, or until a tolerance
- * is met. */
-#include "observe/loglik.h"
+/* The log-likelihood of any model: once, or until a tolerance is met. */
+#include "estimator/loglik.h"
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "observe/observer.h"
+#include "base/memory.h"
+#include "estimator/estimator.h"
+#include "sde/model.h"
 
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *guide, gsv_result *result)
 {
-    return spec_is_latent(m->spec) ? observer_loglik(m, s, o, guide, result)
-                                   : estimate_loglik(m, s, o, guide, result);
+    double begin = clock_seconds();
+    const struct task task = {
+        .model = m, .series = s, .options = o, .halved = true};
+    struct estimator e;
+    gsv_result r = {.values = m->spec->parameters};
+    int status = estimator_init(&e, &task);
+    if (!status && o->gradient) {
+        r.gradient = NEW(double, r.values);
+        if (!r.gradient) status = GSV_NO_MEMORY;
+    }
+    const struct request q = {
+        .guide = guide, .iteration = o->iteration, .gradient = r.gradient};
+    if (!status) status = estimator_fill(&e, &q, true, &r);
+    r.seconds = clock_seconds() - begin;
+    estimator_free(&e);
+    if (status) gsv_result_free(&r);
+    *result = r;
+    return status;
 }
 
 /* --- Until a tolerance is met ------------------------------------------- */

@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "observe/loglik.h"
+#include "estimator/loglik.h"
+#include "sde/model.h"
 
 /* Large models are checked at numbers spread evenly over theta. */
 enum { MOST_CHECKED = 256 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The log-likelihood of any model, for those who hold references. */
-#ifndef OBSERVE_LOGLIK_H
-#define OBSERVE_LOGLIK_H
+#ifndef ESTIMATOR_LOGLIK_H
+#define ESTIMATOR_LOGLIK_H
 
-#include "sde/result.h"
+#include "girsanov.h"
 
 /* gsv_loglik() with references that stay those of the guide's values. */
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,

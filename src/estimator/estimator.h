@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Which estimator a model gets, and the one way to use it (sde/method.h). */
+#ifndef ESTIMATOR_ESTIMATOR_H
+#define ESTIMATOR_ESTIMATOR_H
+
+#include "sde/method.h"
+
+struct estimator {
+    const struct method *method;
+    void *machine;
+};
+
+/* The row for a task: by its objective, by what is observed, by the noise. */
+const struct method *estimator_choose(const struct task *t);
+
+/* To be freed after a failure, too. What the task borrows stays borrowed. */
+int estimator_init(struct estimator *e, const struct task *t);
+void estimator_free(struct estimator *e);
+
+/* See struct method. */
+int estimator_run(struct estimator *e, const struct request *q,
+                  struct score *score);
+int estimator_fill(struct estimator *e, const struct request *q, bool list,
+                   gsv_result *r);
+double estimator_doubt(const struct estimator *e);
+bool estimator_is_rough(const struct estimator *e);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What all estimators of hidden states have in common as methods: their units
+ * are tracks, their slots are stops. */
+#include <math.h>
+
+#include "base/error.h"
+#include "observe/joint.h"
+#include "observe/particle.h"
+#include "observe/scan.h"
+
+/* Which estimator a model gets by default: with more latent states than this
+ * particles are better at the same price (docs/ESTIMATOR.md). */
+enum { SCAN_STATES = 2 };
+
+const struct method *rows_choose(const gsv_model *m, const gsv_options *o)
+{
+    bool few = spec_latent(m->spec) <= SCAN_STATES;
+    switch (o->observe) {
+    case GSV_OBSERVE_SCAN: return &METHOD_SCAN;
+    case GSV_OBSERVE_PARTICLE: return &METHOD_PARTICLE;
+    case GSV_OBSERVE_CONJUGATE: return &METHOD_CONJUGATE;
+    case GSV_OBSERVE_VARIATIONAL: return &METHOD_VARIATIONAL;
+    case GSV_OBSERVE_AUTO: break;
+    }
+    return few ? &METHOD_SCAN : &METHOD_PARTICLE;
+}
+
+int rows_accept(const struct method *row, const struct task *t)
+{
+    if (!spec_is_latent(t->model->spec))
+        return fail(GSV_BAD_INPUT,
+                    "the estimator %s is for states that are observed with "
+                    "noise; this model observes them themselves",
+                    row->name);
+    if (t->options->form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is for states that are "
+                                   "observed themselves; this model observes "
+                                   "them with noise");
+    return 0;
+}
+
+struct score rows_score(const struct rows *r)
+{
+    const struct stops *s = &r->stops;
+    double sum = 0.0, squares = 0.0, row = 0.0, n = (double)stops_rows(s);
+    for (size_t i = 0; i < s->count; i++)
+        sum += r->increment[i];
+    for (size_t i = 0; i < s->count; i++) {
+        row += r->increment[i];
+        if (s->stop[i].row == NO_ROW) continue;
+        squares += (row - sum / n) * (row - sum / n);
+        row = 0.0;
+    }
+    return (struct score){.mean = sum / n,
+                          .error =
+                              n > 1.0 ? sqrt(squares / (n - 1.0) / n) : NAN,
+                          .gaps = (size_t)n};
+}
+
+struct slots rows_slots(const void *machine, size_t *unit)
+{
+    const struct rows *r = machine;
+    for (size_t i = 0; unit && i < r->stops.count; i++)
+        unit[i] = r->stops.stop[i].track;
+    return (struct slots){r->stops.count, r->stops.gaps.series->tracks, true};
+}
+
+int rows_units(void *machine, const uint32_t *turn, double *unit)
+{
+    struct rows *r = machine;
+    struct stops *s = &r->stops;
+    struct score score;
+    for (size_t i = 0; i < s->count; i++)
+        s->stop[i].turn = turn[i];
+    int status = r->method->run(machine, &(struct request){0}, &score);
+    for (size_t i = 0; i < s->gaps.series->tracks; i++)
+        unit[i] = status ? -INFINITY : 0.0;
+    for (size_t i = 0; !status && i < s->count; i++)
+        unit[s->stop[i].track] += r->increment[i];
+    return status == GSV_NUMERICAL ? 0 : status;
+}
