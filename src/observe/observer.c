@@ -125,7 +125,11 @@ int observer_loglik(const gsv_model *m, const gsv_series *series,
     struct observer o;
     double begin = clock_seconds();
     gsv_result r = {.values = m->spec->parameters};
-    int status = observer_init(&o, m, series, options);
+    gsv_options own = *options;
+    /* A guide is for differences, which are those of the estimate that has the
+     * gradient: others may take fewer steps (joint.c). */
+    if (guide) own.gradient = true;
+    int status = observer_init(&o, m, series, &own);
     if (!status && options->gradient) {
         r.gradient = NEW(double, r.values);
         if (!r.gradient) status = GSV_NO_MEMORY;
