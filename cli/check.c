@@ -56,10 +56,12 @@ static int check_gradient(const struct args *a, gsv_model *m,
             "most (%s)\n",
             worst, name);
     if (worst <= GRADIENT_TOLERANCE) return EXIT_DONE;
-    return complain(EXIT_NUMBERS,
-                    "the gradient is off by %.1e in '%s'; a kink (abs, relu, "
-                    "min, max) near the data does this, else it is a bug",
-                    worst, name);
+    return complain(
+        EXIT_NUMBERS,
+        "the gradient is off by %.1e in '%s'; a kink (abs, relu, "
+        "min, max) near the data does this, and so does the resampling "
+        "of --observe particle; else it is a bug",
+        worst, name);
 }
 
 static int check_work(const struct args *a, const gsv_model *m,

@@ -255,10 +255,15 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
     if (e->potential) potentials_add(e, s);
 }
 
+bool base_is_learned(const struct estimate *e)
+{
+    return e->model->learned_noise || e->potential;
+}
+
 void contexts_vjp(const struct estimate *e, struct scratch *s, double once)
 {
     size_t d = e->d, P = 2 * s->contexts;
-    if (e->potential) potentials_add_vjp(e, s, once);
+    if (e->potential && once != 0.0) potentials_add_vjp(e, s, once);
     if (!e->model->learned_noise) return;
     /* T may have run for another batch, or for the guide, in between. */
     read_ends(e, s);

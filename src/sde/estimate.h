@@ -272,6 +272,10 @@ void contexts_build(const struct estimate *e, struct scratch *s, size_t first,
                     size_t count);
 size_t context_size(const struct estimate *e);
 
+/* Whether a gap's base depends on anything that is learned: on the noise, by
+ * its ends and its reference, or on the drift, by a potential. */
+bool base_is_learned(const struct estimate *e);
+
 /* Both ends' gradients, the bridges' and once * base's, to the uniforms. */
 void contexts_vjp(const struct estimate *e, struct scratch *s, double once);
 

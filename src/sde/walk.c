@@ -199,7 +199,7 @@ void item_base_back(const struct estimate *e, struct scratch *s,
                     const struct item *item)
 {
     size_t end = e->group_first[item->group1], count, points;
-    if (!e->model->learned_noise) return;
+    if (!base_is_learned(e)) return;
     for (size_t n = e->group_first[item->group0]; n < end; n += count) {
         count = batch_of(e, n, end, item->k1 - item->k0, &points);
         contexts_build(e, s, n, count);
