@@ -267,6 +267,7 @@ static void lanes_threads__takes_the_wish_or_all(void **state)
     (void)state;
     assert_int_equal(lanes_threads(3), 3);
     assert_int_equal(lanes_threads(0), omp_get_max_threads());
+    assert_int_equal(lanes_threads(1000000), 1024); /* each has memory */
 }
 
 int main(void)

@@ -3,9 +3,14 @@
 
 #include <omp.h>
 
+/* Every thread has memory of its own. No loop has more lanes than this that
+ * would have something to do, and no result depends on the number. */
+enum { MOST_THREADS = 1024 };
+
 size_t lanes_threads(size_t wish)
 {
-    return wish ? wish : (size_t)omp_get_max_threads();
+    size_t n = wish ? wish : (size_t)omp_get_max_threads();
+    return n < MOST_THREADS ? n : MOST_THREADS;
 }
 
 /* Threads are numbered by a loop that gives the i-th of them i, and not by

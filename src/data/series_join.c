@@ -71,6 +71,7 @@ static int join_track(struct join *j, size_t r, const gsv_series *b,
 
 gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b)
 {
+    if (ANY_NULL(a, b)) return NULL;
     struct join j;
     size_t *column = NEW(size_t, a->columns);
     int status = column ? 0 : GSV_NO_MEMORY;

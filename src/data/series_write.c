@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Series as CSV. */
-#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "data/file.h"
 #include "data/number.h"
 
@@ -65,7 +65,7 @@ static void put_series(const void *series, FILE *out)
 
 int gsv_series_write(const gsv_series *s, const char *path)
 {
-    assert(s && path);
+    if (ANY_NULL(s, path)) return GSV_BAD_INPUT;
     struct number_locale locale;
     int status = number_begin(&locale);
     if (status) return status;

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/option_rules.h"
 #include "observe/observer.h"
 
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
@@ -71,9 +72,9 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
 int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                gsv_result *result)
 {
-    if (!(o->tolerance >= 0.0))
-        return fail(GSV_BAD_INPUT, "the tolerance is %g, but must be positive",
-                    o->tolerance);
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    *result = (gsv_result){0};
+    if (estimator_rules(o)) return GSV_BAD_INPUT;
     return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
                               : loglik_guided(m, s, o, NULL, result);
 }

@@ -28,6 +28,7 @@ static bool is_joint(const struct observer *o)
 
 bool gsv_ranks_share(const gsv_model *m, const gsv_options *o)
 {
+    if (ANY_NULL(m, o)) return false;
     return !spec_is_latent(m->spec) || draws_tracks(choose(m, o));
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/option_rules.h"
 #include "base/sampler.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
@@ -31,6 +32,7 @@ gsv_paths_options gsv_paths_options_default(void)
 
 void gsv_smoothed_free(gsv_smoothed *s)
 {
+    if (!s) return;
     mem_free(s->track);
     mem_free(s->time);
     mem_free(s->mean);
@@ -60,9 +62,6 @@ static int check_options(const gsv_paths_options *o, bool latent)
                         "the quantile %g is not between 0 and 1, which are "
                         "excluded",
                         o->quantile[q]);
-    if (!o->times && o->between > 1000000)
-        return fail(GSV_BAD_INPUT, "%zu times inside of every gap: at most 1e6",
-                    o->between);
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
@@ -390,15 +389,22 @@ static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
 }
 
 int gsv_paths(const gsv_model *m, const gsv_series *s,
-              const gsv_paths_options *given, gsv_smoothed *result)
+              const gsv_paths_options *o, gsv_smoothed *result)
 {
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    *result = (gsv_smoothed){0};
+    if (paths_rules(o)) return GSV_BAD_INPUT;
     bool latent = spec_is_latent(m->spec);
-    gsv_paths_options o = complete(given, latent);
+    gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};
-    struct paths p = {
-        .model = m, .series = s, .options = &o, .d = m->spec->dim, .out = &out};
-    p.sample = o.estimator.paths > o.draws ? o.estimator.paths : o.draws;
-    int status = check_options(&o, latent);
+    struct paths p = {.model = m,
+                      .series = s,
+                      .options = &full,
+                      .d = m->spec->dim,
+                      .out = &out};
+    p.sample =
+        full.estimator.paths > o->draws ? full.estimator.paths : o->draws;
+    int status = check_options(&full, latent);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
     if (!status) status = make_out(&p);

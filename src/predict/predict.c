@@ -567,8 +567,9 @@ static void predictor_free(struct predictor *p)
 }
 
 int gsv_predict(const gsv_model *m, const gsv_series *s,
-                const gsv_predict_options *o, gsv_prediction *prediction)
+                const gsv_predict_options *o, gsv_prediction *result)
 {
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};
     struct predictor p = {
         .model = m, .all = s, .known = s, .o = o, .out = &out};
@@ -582,12 +583,13 @@ int gsv_predict(const gsv_model *m, const gsv_series *s,
     if (!status) finish_scores(&out);
     predictor_free(&p);
     if (status) gsv_prediction_free(&out);
-    else *prediction = out;
+    *result = out;
     return status;
 }
 
 void gsv_prediction_free(gsv_prediction *p)
 {
+    if (!p) return;
     mem_free(p->name);
     mem_free(p->track);
     mem_free(p->time);

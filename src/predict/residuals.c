@@ -283,6 +283,7 @@ static int describe_all(gsv_residuals_result *out)
 int gsv_residuals(const gsv_model *m, const gsv_series *s,
                   const gsv_predict_options *o, gsv_residuals_result *result)
 {
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_residuals_result out = {0};
     struct residuals r = {.model = m, .o = o, .out = &out};
     int status = predict_check(o);
@@ -298,12 +299,13 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
     gaps_free(&r.gaps);
     mem_free(r.column);
     if (status) gsv_residuals_free(&out);
-    else *result = out;
+    *result = out;
     return status;
 }
 
 void gsv_residuals_free(gsv_residuals_result *r)
 {
+    if (!r) return;
     for (size_t c = 0; r->column && c < r->columns; c++) {
         mem_free(r->column[c].u);
         mem_free(r->column[c].z);

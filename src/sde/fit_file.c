@@ -59,6 +59,7 @@ static int put_model(const gsv_model *m, const char *done, struct tensors *t)
 
 int gsv_model_write(const gsv_model *m, const char *path)
 {
+    if (ANY_NULL(m, path)) return GSV_BAD_INPUT;
     struct tensors t = {0};
     int status = put_model(m, "written", &t);
     if (!status) status = safetensors_write(&t, path);
@@ -172,6 +173,7 @@ static gsv_model *read_fit(const char *path)
 /* By the way of a file, without one. */
 gsv_model *gsv_model_copy(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     struct tensors t = {0};
     gsv_model *copy =
         put_model(m, "copied", &t) ? NULL : take_model(&t, "copy");
@@ -207,6 +209,7 @@ static gsv_model *parse_file(const char *path, size_t n, const char *text)
 
 gsv_model *gsv_model_read(const char *path)
 {
+    if (ANY_NULL(path)) return NULL;
     bool piped = !strcmp(path, "-");
     FILE *in = piped ? stdin : fopen(path, "rb");
     if (!in)

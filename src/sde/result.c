@@ -352,6 +352,7 @@ int estimate_loglik(const gsv_model *m, const gsv_series *s,
 
 void gsv_result_free(gsv_result *result)
 {
+    if (!result) return;
     mem_free(result->gradient);
     mem_free(result->gap);
     result->gradient = NULL;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/option_rules.h"
 #include "base/random.h"
 #include "sde/emit.h"
 #include "sde/ensemble.h"
@@ -565,8 +566,10 @@ static gsv_series *make_series(struct simulation *s)
 
 gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
 {
+    if (ANY_NULL(m, o)) return NULL;
     struct simulation s;
     gsv_series *series = NULL;
+    if (simulate_rules(o)) return NULL;
     int status = simulation_init(&s, m, o);
     if (!status) status = check_milstein(&s);
     if (!status) {
