@@ -154,6 +154,17 @@ gsv_series *gsv_series_read(const char *path, size_t columns,
     return gsv_series_read_named(path, NULL, NULL, columns, name);
 }
 
+int series_check(const gsv_series *s)
+{
+    if (s->rows && s->tracks && s->time && (s->value || !s->columns) &&
+        s->start && (s->name || !s->columns) && s->label && s->line &&
+        s->source)
+        return 0;
+    return fail(GSV_BAD_INPUT, "the series has no rows, or arrays that are "
+                               "NULL; make it by gsv_series_new() or "
+                               "gsv_series_read()");
+}
+
 static void free_texts(char **text, size_t count)
 {
     for (size_t i = 0; text && i < count; i++)

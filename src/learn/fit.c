@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/option_rules.h"
 #include "base/random.h"
+#include "data/series.h"
 #include "learn/gibbs.h"
 #include "learn/start.h"
 #include "sde/fit_record.h"
@@ -209,7 +210,7 @@ static int run_fit(struct learner *l)
 int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o)
 {
     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
-    if (fit_rules(o)) return GSV_BAD_INPUT;
+    if (fit_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
     gsv_record *record = m->record;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/option_rules.h"
+#include "data/series.h"
 #include "observe/observer.h"
 
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
@@ -74,7 +75,7 @@ int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_result){0};
-    if (estimator_rules(o)) return GSV_BAD_INPUT;
+    if (estimator_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
                               : loglik_guided(m, s, o, NULL, result);
 }

@@ -11,6 +11,7 @@
 #include "base/lanes.h"
 #include "base/option_rules.h"
 #include "base/sampler.h"
+#include "data/series.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 
@@ -19,6 +20,9 @@ enum { CHOICE = 8 };
 
 /* Gaps that are walked until progress is told. */
 enum { ROUND = 256 };
+
+/* In an array; more would not be counted right. */
+static const double MOST_NUMBERS = 1e15;
 
 static const double QUANTILES[] = {0.05, 0.5, 0.95};
 
@@ -110,6 +114,12 @@ static int make_out(struct paths *p)
     gsv_smoothed *out = p->out;
     const gsv_paths_options *o = p->options;
     size_t n = out->rows * p->d;
+    double most = fmax((double)o->draws, (double)o->quantiles);
+    if (most * (double)n > MOST_NUMBERS)
+        return fail(GSV_NO_MEMORY,
+                    "%zu quantiles and %zu draws of %zu states at %zu times "
+                    "are more than fit into memory",
+                    o->quantiles, o->draws, p->d, out->rows);
     out->dim = p->d;
     out->draws = o->draws;
     out->quantiles = o->quantiles;
@@ -393,7 +403,7 @@ int gsv_paths(const gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_smoothed){0};
-    if (paths_rules(o)) return GSV_BAD_INPUT;
+    if (paths_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     bool latent = spec_is_latent(m->spec);
     gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};

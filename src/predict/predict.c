@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/sample_stats.h"
+#include "data/series.h"
 #include "data/series_join.h"
 
 /* Times of a forecast that nothing else is said about; numbers that stand for a
@@ -513,6 +514,7 @@ static int predictor_init(struct predictor *p)
     const gsv_predict_options *o = p->o;
     struct gaps known = {0};
     int status = predict_check(o);
+    if (!status) status = series_check(p->all);
     if (!status) status = gaps_init(&p->gaps, p->model, p->all);
     if (status) return status;
     if (o->until && !is_rolling(p)) {

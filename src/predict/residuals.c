@@ -12,6 +12,7 @@
 #include "base/lanes.h"
 #include "base/random.h"
 #include "base/sample_stats.h"
+#include "data/series.h"
 #include "predict/predict.h"
 #include "predict/residuals.h"
 
@@ -287,6 +288,7 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
     gsv_residuals_result out = {0};
     struct residuals r = {.model = m, .o = o, .out = &out};
     int status = predict_check(o);
+    if (!status) status = series_check(s);
     if (!status) status = gaps_find(&r.gaps, m, s);
     if (!status) status = filter_rows_init(&r.rows, &r.gaps);
     if (!status) status = make_rows(&r);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/series.h"
 #include "sde/gaps.h"
 
 /* The rows of a block as points: data first, then the states made of them. */
@@ -158,7 +159,7 @@ static int write_outside(FILE *out, const gsv_model *m, const gsv_series *s)
 
 char *gsv_model_outside(const gsv_model *m, const gsv_series *s)
 {
-    if (ANY_NULL(m, s)) return NULL;
+    if (ANY_NULL(m, s) || series_check(s)) return NULL;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
