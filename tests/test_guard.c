@@ -321,7 +321,7 @@ static gsv_simulate_options random_simulate(void)
     return o;
 }
 
-enum { ROUNDS = 60 };
+enum { ROUNDS = 30 };
 
 static void options__at_random_end_with_a_result_or_a_sentence(void **state)
 {
