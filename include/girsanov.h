@@ -22,7 +22,18 @@ extern "C" {
 
 /* A function that does something returns one of these, 0 for success; one that
  * makes something returns it, or NULL. Either way gsv_last_error() is then one
- * plain sentence that names the offender and the remedy. */
+ * plain sentence that names the offender and the remedy.
+ *
+ * A pointer may be NULL only where this header says so, and an array where it
+ * has no elements; every _free() takes NULL. Another NULL is a failure, too;
+ * functions that ask then answer 0, false, NULL or NaN, and leave a sentence.
+ * Options are checked before anything else: numbers that are not finite, enums
+ * without such a value, counts that were negative. After a failure a result is
+ * empty, and models are as they were before.
+ *
+ * Threads: functions with a const gsv_model or const gsv_series may use the
+ * same one at the same time. While a function has one that is not const, or
+ * gsv_functions, no other thread may use it. */
 enum gsv_status {
     GSV_OK = 0,
     GSV_BAD_INPUT = 1, /* a model, file, option or argument is wrong */
@@ -93,8 +104,8 @@ gsv_series *gsv_series_view(size_t tracks, const size_t *start,
 
 /* Reads a CSV file (any ending) or a NumPy array (.npy). Only the named
  * columns are kept, in the order asked for; name NULL keeps every column but
- * series and time. A .npy file is (rows, 1 + n) with time first, or
- * (tracks, rows, 1 + n); its columns take the names in order. */
+ * series and time, whatever columns is. A .npy file is (rows, 1 + n) with time
+ * first, or (tracks, rows, 1 + n); its columns take the names in order. */
 gsv_series *gsv_series_read(const char *path, size_t columns,
                             const char *const *name);
 
@@ -128,7 +139,8 @@ void gsv_series_free(gsv_series *s);
 /* An SDE dX = f(X, t) dt + g(X, t) dW with its parameters and their values. */
 typedef struct gsv_model gsv_model;
 
-/* From a model's text; name stands for it in messages. See docs/LANGUAGE.md. */
+/* From a model's text; name stands for it in messages, NULL for "model". See
+ * docs/LANGUAGE.md. */
 gsv_model *gsv_model_parse(const char *text, const char *name);
 
 /* From a .sde file or a fit; "-" is standard input. */
@@ -190,7 +202,7 @@ typedef struct gsv_param {
     bool gp;     /* of a gp: matrices are its values     */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
-gsv_param gsv_model_param(const gsv_model *m, size_t i);
+gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
 
 /* How many numbers all parameters have, and their values now. Borrowed. */
 size_t gsv_model_values(const gsv_model *m);
@@ -414,7 +426,7 @@ void gsv_result_free(gsv_result *result);
 
 /* Compares the gradient with central differences under the same random
  * numbers. worst is the largest difference relative to the larger of both and
- * of the gradient's own scale; name (if not NULL) is where. */
+ * of the gradient's own scale; where (if not NULL) is its place in theta. */
 int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
                        double *worst, size_t *where);
 
@@ -661,7 +673,8 @@ typedef struct gsv_draws {
 const gsv_draws *gsv_model_draws(const gsv_model *m);
 
 /* What a fit knows of the model's Gaussian-process functions. new: yours, NULL
- * where the model was not fitted, has no gp, or only such that are `map`. */
+ * where the model was not fitted, has no gp, or only such that are `map`. The
+ * model is borrowed, and stays as it is as long as they are in use. */
 typedef struct gsv_functions gsv_functions;
 bool gsv_model_has_posterior(const gsv_model *m);
 gsv_functions *gsv_functions_new(const gsv_model *m);
@@ -748,7 +761,7 @@ typedef struct gsv_prediction {
  * the last of them, or from the law of the states there. On success the arrays
  * are yours: gsv_prediction_free(). */
 int gsv_predict(const gsv_model *m, const gsv_series *s,
-                const gsv_predict_options *o, gsv_prediction *p);
+                const gsv_predict_options *o, gsv_prediction *result);
 void gsv_prediction_free(gsv_prediction *p);
 
 /* --- Residuals ------------------------------------------------------------ */
@@ -777,7 +790,7 @@ typedef struct gsv_residuals_result {
  * seed, threads and ranks are read. Counts are spread at random over their
  * steps. */
 int gsv_residuals(const gsv_model *m, const gsv_series *s,
-                  const gsv_predict_options *o, gsv_residuals_result *r);
+                  const gsv_predict_options *o, gsv_residuals_result *result);
 void gsv_residuals_free(gsv_residuals_result *r);
 
 /* --- Paths -----------------------------------------------------------------

@@ -342,6 +342,7 @@ static void lanes_threads__takes_the_wish_or_all(void **state)
     setenv("OMP_NUM_THREADS", "none", 1);
     assert_int_equal(lanes_threads(0), all);
     unsetenv("OMP_NUM_THREADS");
+    assert_int_equal(lanes_threads(1000000), 1024); /* each has memory */
 }
 
 int main(void)

@@ -291,25 +291,28 @@ static void expect_callback_refused(gsv_callback c, const char *message)
 static void callback__says_what_is_missing_or_wrong(void **state)
 {
     (void)state;
-    static const char MISSING[] =
-        "a callback needs dim, drift, drift_vjp, sigma and the values of its "
-        "parameters";
     static const double zero[] = {0.5, 0.0}, infinite[] = {INFINITY, 1.0};
     gsv_callback c = CALLBACK;
     c.dim = 0;
-    expect_callback_refused(c, MISSING);
+    expect_callback_refused(
+        c, "the dim of a callback is 0, but must be from 1 to 1e6");
     c = CALLBACK;
     c.drift = NULL;
-    expect_callback_refused(c, MISSING);
+    expect_callback_refused(
+        c,
+        "a callback needs both functions drift and drift_vjp; drift is NULL");
     c = CALLBACK;
     c.drift_vjp = NULL;
-    expect_callback_refused(c, MISSING);
+    expect_callback_refused(c, "a callback needs both functions drift and "
+                               "drift_vjp; drift_vjp is NULL");
     c = CALLBACK;
     c.sigma = NULL;
-    expect_callback_refused(c, MISSING);
+    expect_callback_refused(
+        c, "the array sigma is NULL, but must have 2 elements");
     c = CALLBACK;
     c.parameter = NULL;
-    expect_callback_refused(c, MISSING);
+    expect_callback_refused(
+        c, "the array parameter is NULL, but must have 2 elements");
     c = CALLBACK;
     c.sigma = zero;
     expect_callback_refused(c, "sigma[1] is 0, but must be positive");

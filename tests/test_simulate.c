@@ -583,7 +583,7 @@ static const struct {
     gsv_simulate_options o;
 } BAD[] = {
     {"no times", {.tracks = 1, .time = RISE}},
-    {"no times", {.tracks = 1, .times = 2}},
+    {"time is NULL, but must have 2", {.tracks = 1, .times = 2}},
     {"not after time 2", {.tracks = 1, .times = 3, .time = FALL}},
     {"time 2 is nan", {.tracks = 1, .times = 3, .time = LOST}},
     {"time 2 is inf", {.tracks = 1, .times = 2, .time = FAR}},
@@ -595,9 +595,10 @@ static const struct {
     {"longer --step", {BASE, .step = 1e-12}},
     {"1/32 of the shortest", {.tracks = 1, .times = 3, .time = UNEQUAL}},
     {"'x' starts at nan in track 3", {BASE, .start = START}},
-    {"mean inf", {BASE, .start_mean = INFINITY}},
-    {"deviation -1", {BASE, .start_sd = -1.0}},
-    {"no scheme 4", {BASE, .scheme = (enum gsv_scheme)SCHEMES}},
+    {"(start_mean) is inf", {BASE, .start_mean = INFINITY}},
+    {"(start_sd) is -1", {BASE, .start_sd = -1.0}},
+    {"scheme is 4, but must be from 0 to 3: euler",
+     {BASE, .scheme = (enum gsv_scheme)SCHEMES}},
 };
 #undef BASE
 

@@ -40,6 +40,7 @@ static size_t number_of(const char *name, size_t otherwise)
 
 void gsv_ranks_launched(size_t *rank, size_t *count)
 {
+    if (ANY_NULL(rank, count)) return;
     *rank = 0;
     *count = 1;
     for (size_t i = 0; i < sizeof LAUNCHERS / sizeof *LAUNCHERS; i++) {
@@ -66,6 +67,7 @@ static int load(gsv_ranks *r, size_t count)
 
 int gsv_ranks_open(gsv_ranks **ranks)
 {
+    if (ANY_NULL(ranks)) return GSV_BAD_INPUT;
     size_t rank, count;
     *ranks = NULL;
     gsv_ranks_launched(&rank, &count);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #undef fail
 
@@ -18,6 +19,24 @@ int fail(enum gsv_status status, const char *format, ...)
     va_end(args);
     last = status;
     return (int)status;
+}
+
+/* names are 'm, s, o', as the preprocessor writes them. */
+bool any_null(const char *function, const char *names, size_t n,
+              const void *const *pointer)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t length = strcspn(names, ",");
+        if (!pointer[i]) {
+            fail(GSV_BAD_INPUT,
+                 "%s(): the argument '%.*s' is NULL, but is needed", function,
+                 (int)length, names);
+            return true;
+        }
+        names += length;
+        names += strspn(names, ", ");
+    }
+    return false;
 }
 
 const char *gsv_last_error(void)

@@ -19,4 +19,15 @@ int fail(enum gsv_status status, const char *format, ...)
 /* The same for a function that makes something and returns NULL. */
 #define fail_null(...) (fail(__VA_ARGS__), NULL)
 
+/* Whether one of the pointers that a public function was given is NULL, with a
+ * sentence that names it:
+ *     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
+ * Functions that ask have no status: they answer 0, false, NULL or NaN. */
+#define ANY_NULL(...)                                                          \
+    any_null(__func__, #__VA_ARGS__,                                           \
+             sizeof((const void *[]){__VA_ARGS__}) / sizeof(void *),           \
+             (const void *[]){__VA_ARGS__})
+bool any_null(const char *function, const char *names, size_t n,
+              const void *const *pointer);
+
 #endif

@@ -262,10 +262,15 @@ static size_t processors(void)
     return count > 0 ? (size_t)count : 1;
 }
 
+/* Every thread has memory of its own. No loop has more lanes than this that
+ * would have something to do, and no result depends on the number. */
+enum { MOST_THREADS = 1024 };
+
 size_t lanes_threads(size_t wish)
 {
     if (!wish) wish = threads_told();
-    return wish ? wish : processors();
+    if (!wish) wish = processors();
+    return wish < MOST_THREADS ? wish : MOST_THREADS;
 }
 
 size_t lanes_first(size_t lane, size_t count, size_t n)

@@ -16,7 +16,8 @@ struct lanes_job {
     void (*merge)(void *context, size_t lane, size_t thread);
 };
 
-/* The number of threads that a wish stands for; 0 wishes for all. */
+/* The number of threads that a wish stands for; 0 wishes for all. At most
+ * 1024. */
 size_t lanes_threads(size_t wish);
 
 /* Runs every lane below count on so many threads. */

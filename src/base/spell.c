@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "girsanov.h"
+#include "base/error.h"
 
 enum { LONGEST_WORD = 63 }; /* a longer one gets no suggestion */
 
@@ -44,10 +44,12 @@ static size_t edits(const char *a, size_t m, const char *b, size_t n)
 const char *gsv_suggestion(const char *word, size_t candidates,
                            const char *const *candidate)
 {
+    if (ANY_NULL(word) || (candidates && ANY_NULL(candidate))) return NULL;
     size_t m = strlen(word), best = LONGEST_WORD;
     const char *found = NULL;
     if (m > LONGEST_WORD) return NULL;
     for (size_t i = 0; i < candidates; i++) {
+        if (!candidate[i]) continue;
         size_t n = strlen(candidate[i]);
         if (n > LONGEST_WORD) continue;
         size_t d = edits(word, m, candidate[i], n);

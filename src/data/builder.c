@@ -175,7 +175,7 @@ static int check_values(const struct series_builder *b, size_t track,
 
 static int add_name(struct series_builder *b, const char *name)
 {
-    if (!*name)
+    if (!name || !*name)
         return fail(GSV_BAD_INPUT, "%s: column %zu needs a name", b->source,
                     b->name.count + 1);
     if (strcmp(name, "time") == 0 || strcmp(name, "series") == 0)

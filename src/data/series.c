@@ -3,7 +3,6 @@
  * data -> series. */
 #include "data/series.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -15,7 +14,7 @@
 #include "data/phrase.h"
 #include "data/series_file.h"
 
-static int check_starts(size_t tracks, const size_t *start)
+static int check_starts(size_t tracks, const size_t *start, size_t columns)
 {
     if (!tracks) return fail(GSV_BAD_INPUT, "data: there are no tracks");
     if (start[0])
@@ -29,6 +28,11 @@ static int check_starts(size_t tracks, const size_t *start)
                         "data: track %zu starts at row %zu and ends at %zu; "
                         "every track needs a row",
                         t + 1, start[t], start[t + 1]);
+    if (columns > SIZE_MAX / sizeof(double) / start[tracks])
+        return fail(GSV_BAD_INPUT,
+                    "data: %zu columns of %zu rows are more than fit into "
+                    "memory",
+                    columns, start[tracks]);
     return 0;
 }
 
@@ -74,12 +78,12 @@ static int take_rows(struct series_builder *b, const struct given *g,
 
 static gsv_series *take(const struct given *g)
 {
-    assert(g->start && g->time && (g->value || !g->columns));
     struct series_builder b = {.source = "data",
                                .remedy = "times must increase within a track"};
     struct number_locale locale;
     gsv_series *s = NULL;
-    if (check_starts(g->tracks, g->start) || number_begin(&locale)) return NULL;
+    if (check_starts(g->tracks, g->start, g->columns) || number_begin(&locale))
+        return NULL;
     double *cell = NEW(double, g->columns);
     if (cell && !builder_names(&b, g->columns, g->name) &&
         !take_rows(&b, g, cell))
@@ -95,6 +99,7 @@ gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
                            const char *const *name, const double *time,
                            const double *value)
 {
+    if (ANY_NULL(start, time) || (columns && ANY_NULL(value))) return NULL;
     return take(&(struct given){.tracks = tracks,
                                 .columns = columns,
                                 .start = start,
@@ -108,6 +113,7 @@ gsv_series *gsv_series_view(size_t tracks, const size_t *start,
                             const char *const *name, const double *time,
                             const double *value)
 {
+    if (ANY_NULL(start, time) || (columns && ANY_NULL(value))) return NULL;
     return take(&(struct given){.tracks = tracks,
                                 .columns = columns,
                                 .start = start,
@@ -120,7 +126,6 @@ gsv_series *gsv_series_view(size_t tracks, const size_t *start,
 
 gsv_series *series_read(const struct series_request *wanted)
 {
-    assert(wanted->path);
     struct number_locale locale;
     if (number_begin(&locale)) return NULL;
     size_t n = strlen(wanted->path);
@@ -134,6 +139,7 @@ gsv_series *gsv_series_read_named(const char *path, const char *time,
                                   const char *series, size_t columns,
                                   const char *const *name)
 {
+    if (ANY_NULL(path)) return NULL;
     return series_read(&(struct series_request){.path = path,
                                                 .time = time,
                                                 .series = series,
@@ -144,7 +150,19 @@ gsv_series *gsv_series_read_named(const char *path, const char *time,
 gsv_series *gsv_series_read(const char *path, size_t columns,
                             const char *const *name)
 {
+    if (ANY_NULL(path)) return NULL;
     return gsv_series_read_named(path, NULL, NULL, columns, name);
+}
+
+int series_check(const gsv_series *s)
+{
+    if (s->rows && s->tracks && s->time && (s->value || !s->columns) &&
+        s->start && (s->name || !s->columns) && s->label && s->line &&
+        s->source)
+        return 0;
+    return fail(GSV_BAD_INPUT, "the series has no rows, or arrays that are "
+                               "NULL; make it by gsv_series_new() or "
+                               "gsv_series_read()");
 }
 
 static void free_texts(char **text, size_t count)

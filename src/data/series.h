@@ -22,4 +22,8 @@ gsv_series *series_read(const struct series_request *wanted);
 void series_passed(const gsv_series *s, size_t row);
 void series_rest(const gsv_series *s);
 
+/* The struct is open: whether somebody has made one by hand, and left out what
+ * is read. */
+int series_check(const gsv_series *s);
+
 #endif

@@ -219,6 +219,7 @@ gsv_series *gsv_series_read_shared(gsv_ranks *r, const char *path,
                                    const char *time, const char *series,
                                    size_t columns, const char *const *name)
 {
+    if (ANY_NULL(path)) return NULL;
     const struct series_request wanted = {.path = path,
                                           .time = time,
                                           .series = series,

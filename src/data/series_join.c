@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/builder.h"
+#include "data/series.h"
 #include "data/series_join.h"
 
 /* a's column of each of b's, or SIZE_MAX; and a's track in b. */
@@ -71,6 +72,7 @@ static int join_track(struct join *j, size_t r, const gsv_series *b,
 
 gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b)
 {
+    if (ANY_NULL(a, b) || series_check(a) || series_check(b)) return NULL;
     struct join j;
     size_t *column = NEW(size_t, a->columns);
     int status = column ? 0 : GSV_NO_MEMORY;

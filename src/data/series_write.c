@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Series as CSV. */
-#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "data/file.h"
 #include "data/number.h"
+#include "data/series.h"
 
 /* Quotes what would not come back as it is, and an empty label, which alone
  * on a line would be a blank line. */
@@ -65,7 +66,7 @@ static void put_series(const void *series, FILE *out)
 
 int gsv_series_write(const gsv_series *s, const char *path)
 {
-    assert(s && path);
+    if (ANY_NULL(s, path) || series_check(s)) return GSV_BAD_INPUT;
     struct number_locale locale;
     int status = number_begin(&locale);
     if (status) return status;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/option_rules.h"
 #include "estimator/loglik.h"
 #include "sde/model.h"
 
@@ -73,6 +74,8 @@ static int compare(gsv_model *m, const gsv_series *s, const gsv_options *o,
 int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
                        double *worst, size_t *where)
 {
+    if (ANY_NULL(m, s, o, worst)) return GSV_BAD_INPUT;
+    if (estimator_rules(o)) return GSV_BAD_INPUT;
     gsv_options wide = *o;
     gsv_result r = {0};
     size_t n = gsv_theta_size(m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "estimator/estimator.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "integrate/path_method.h"
 #include "observe/observe.h"
@@ -74,5 +75,6 @@ bool estimator_is_rough(const struct estimator *e)
 
 bool gsv_ranks_share(const gsv_model *m, const gsv_options *o)
 {
+    if (ANY_NULL(m, o)) return false;
     return estimator_choose(&(struct task){.model = m, .options = o})->shares;
 }

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/option_rules.h"
+#include "data/series.h"
 #include "estimator/estimator.h"
 #include "sde/model.h"
 
@@ -92,9 +94,9 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
 int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                gsv_result *result)
 {
-    if (!(o->tolerance >= 0.0))
-        return fail(GSV_BAD_INPUT, "the tolerance is %g, but must be positive",
-                    o->tolerance);
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    *result = (gsv_result){0};
+    if (estimator_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
                               : loglik_guided(m, s, o, NULL, result);
 }

@@ -30,11 +30,11 @@ static int add_param(struct spec *s, size_t i, const char *letter, size_t n,
 
 static int check(const gsv_callback *c)
 {
-    if (!c->dim || !c->drift || !c->drift_vjp || !c->sigma ||
-        (c->parameters && !c->parameter))
+    if (!c->drift || !c->drift_vjp)
         return fail(GSV_BAD_INPUT,
-                    "a callback needs dim, drift, drift_vjp, sigma and the "
-                    "values of its parameters");
+                    "a callback needs both functions drift and drift_vjp; %s "
+                    "is NULL",
+                    c->drift ? "drift_vjp" : "drift");
     for (size_t i = 0; i < c->dim; i++)
         if (!(c->sigma[i] > 0.0 && isfinite(c->sigma[i])))
             return fail(GSV_BAD_INPUT, "sigma[%zu] is %g, but must be positive",

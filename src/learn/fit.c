@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/option_rules.h"
 #include "base/random.h"
+#include "data/series.h"
 #include "learn/gibbs.h"
 #include "learn/start.h"
 #include "sde/fit_record.h"
@@ -205,13 +207,15 @@ static int run_fit(struct learner *l)
 }
 
 /* The record of before comes back where nothing has come of the fit. */
-int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
+int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o)
 {
+    if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
+    if (fit_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
-    gsv_fit_options o = *options;
+    gsv_fit_options full = *o;
     gsv_record *record = m->record;
     struct tensors state = m->state, posterior = m->posterior;
-    struct learner l = {.m = m, .s = s, .o = &o};
+    struct learner l = {.m = m, .s = s, .o = &full};
     l.refit = record != NULL;
     l.evidence = NAN;
     l.kept = NEW(double, values);
@@ -221,7 +225,7 @@ int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *options)
     m->state = m->posterior = (struct tensors){0};
     draws_free(m->draws);
     m->draws = NULL;
-    int status = learner_init(&l, &o);
+    int status = learner_init(&l, &full);
     if (!status) status = run_fit(&l);
     if (status) {
         memcpy(m->value, l.kept, values * sizeof *l.kept);

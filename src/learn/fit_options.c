@@ -22,24 +22,8 @@ gsv_fit_options gsv_fit_options_default(void)
                              .draws = 1000};
 }
 
-static int check_options(const gsv_fit_options *o)
+static int check_form(const gsv_fit_options *o)
 {
-    if (!(o->rate >= 0.0) || !isfinite(o->rate) || !(o->decay >= 0.0) ||
-        !(o->clip >= 0.0))
-        return fail(GSV_BAD_INPUT, "rate, decay and clip of a fit must be "
-                                   "positive");
-    if (!(o->average >= 0.0 && o->average < 1.0))
-        return fail(GSV_BAD_INPUT,
-                    "the average's memory is %g, but must be from 0 to below 1",
-                    o->average);
-    if (!(o->heldout < 1.0) || !(o->patience >= 0.0))
-        return fail(GSV_BAD_INPUT,
-                    "the held-out share is %g and the patience %g, but shares "
-                    "are from 0 to below 1",
-                    o->heldout, o->patience);
-    if (!o->restarts) return fail(GSV_BAD_INPUT, "restarts begin at 1");
-    if (o->iterations > 4000000000u)
-        return fail(GSV_BAD_INPUT, "at most 4e9 iterations");
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
                                    "it as the objective em-linear");
@@ -69,7 +53,7 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
                                    "alone");
     if (o->heldout > 0.0)
         return fail(GSV_BAD_INPUT, "the method gibbs holds no gaps out");
-    if (!o->chains || !o->draws || o->chains > 1000 ||
+    if (!o->chains || !o->draws ||
         (double)(o->draws + o->warmup) * (double)o->chains > 1e9)
         return fail(GSV_BAD_INPUT,
                     "chains are from 1 to 1000, draws from 1 on, and all "
@@ -143,7 +127,7 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
-    int status = check_options(o);
+    int status = check_form(o);
     if (!status) status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     return status ? status : check_method(l, o);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/option_rules.h"
+#include "data/series.h"
 #include "learn/objective.h"
 
 static int likelihood(const gsv_model *m, const gsv_series *s,
@@ -39,6 +41,8 @@ int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
                            const gsv_fit_options *o, double *value,
                            double *gradient)
 {
+    if (ANY_NULL(m, s, o, value, gradient)) return GSV_BAD_INPUT;
+    if (fit_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     gsv_options e = o->estimator, usual = gsv_options_default();
     e.gradient = true;
     if (objective_matches(o->objective))

@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/option_rules.h"
 #include "base/sampler.h"
+#include "data/series.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 
@@ -18,6 +20,9 @@ enum { CHOICE = 8 };
 
 /* Gaps that are walked until progress is told. */
 enum { ROUND = 256 };
+
+/* In an array; more would not be counted right. */
+static const double MOST_NUMBERS = 1e15;
 
 static const double QUANTILES[] = {0.05, 0.5, 0.95};
 
@@ -31,6 +36,7 @@ gsv_paths_options gsv_paths_options_default(void)
 
 void gsv_smoothed_free(gsv_smoothed *s)
 {
+    if (!s) return;
     mem_free(s->track);
     mem_free(s->time);
     mem_free(s->mean);
@@ -60,9 +66,6 @@ static int check_options(const gsv_paths_options *o, bool latent)
                         "the quantile %g is not between 0 and 1, which are "
                         "excluded",
                         o->quantile[q]);
-    if (!o->times && o->between > 1000000)
-        return fail(GSV_BAD_INPUT, "%zu times inside of every gap: at most 1e6",
-                    o->between);
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
@@ -111,6 +114,12 @@ static int make_out(struct paths *p)
     gsv_smoothed *out = p->out;
     const gsv_paths_options *o = p->options;
     size_t n = out->rows * p->d;
+    double most = fmax((double)o->draws, (double)o->quantiles);
+    if (most * (double)n > MOST_NUMBERS)
+        return fail(GSV_NO_MEMORY,
+                    "%zu quantiles and %zu draws of %zu states at %zu times "
+                    "are more than fit into memory",
+                    o->quantiles, o->draws, p->d, out->rows);
     out->dim = p->d;
     out->draws = o->draws;
     out->quantiles = o->quantiles;
@@ -390,15 +399,22 @@ static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
 }
 
 int gsv_paths(const gsv_model *m, const gsv_series *s,
-              const gsv_paths_options *given, gsv_smoothed *result)
+              const gsv_paths_options *o, gsv_smoothed *result)
 {
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    *result = (gsv_smoothed){0};
+    if (paths_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     bool latent = spec_is_latent(m->spec);
-    gsv_paths_options o = complete(given, latent);
+    gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};
-    struct paths p = {
-        .model = m, .series = s, .options = &o, .d = m->spec->dim, .out = &out};
-    p.sample = o.estimator.paths > o.draws ? o.estimator.paths : o.draws;
-    int status = check_options(&o, latent);
+    struct paths p = {.model = m,
+                      .series = s,
+                      .options = &full,
+                      .d = m->spec->dim,
+                      .out = &out};
+    p.sample =
+        full.estimator.paths > o->draws ? full.estimator.paths : o->draws;
+    int status = check_options(&full, latent);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
     if (!status) status = make_out(&p);

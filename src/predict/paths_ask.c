@@ -9,6 +9,9 @@
 #include "observe/jump.h"
 #include "predict/paths.h"
 
+/* Counting more than this would take hours. */
+static const double MOST_ROWS = 1e11;
+
 /* Times as they are found; time is NULL while they are counted. */
 struct list {
     struct paths *paths;
@@ -169,6 +172,11 @@ int paths_ask(struct paths *p)
     size_t n = p->stops.count;
     int status = check_times(p);
     if (status) return status;
+    if (((double)p->options->between + 1.0) * (double)n > MOST_ROWS)
+        return fail(GSV_NO_MEMORY,
+                    "%zu times in each of %zu gaps are more than fit into "
+                    "memory; ask for fewer times between two rows",
+                    p->options->between, n);
     p->first = NEW(size_t, n + 1);
     p->at_stop = NEW(bool, n);
     if (!p->first || !p->at_stop) return GSV_NO_MEMORY;

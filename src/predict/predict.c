@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/sample_stats.h"
+#include "data/series.h"
 #include "data/series_join.h"
 
 /* Times of a forecast that nothing else is said about; numbers that stand for a
@@ -513,6 +514,7 @@ static int predictor_init(struct predictor *p)
     const gsv_predict_options *o = p->o;
     struct gaps known = {0};
     int status = predict_check(o);
+    if (!status) status = series_check(p->all);
     if (!status) status = gaps_init(&p->gaps, p->model, p->all);
     if (status) return status;
     if (o->until && !is_rolling(p)) {
@@ -567,8 +569,9 @@ static void predictor_free(struct predictor *p)
 }
 
 int gsv_predict(const gsv_model *m, const gsv_series *s,
-                const gsv_predict_options *o, gsv_prediction *prediction)
+                const gsv_predict_options *o, gsv_prediction *result)
 {
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};
     struct predictor p = {
         .model = m, .all = s, .known = s, .o = o, .out = &out};
@@ -582,12 +585,13 @@ int gsv_predict(const gsv_model *m, const gsv_series *s,
     if (!status) finish_scores(&out);
     predictor_free(&p);
     if (status) gsv_prediction_free(&out);
-    else *prediction = out;
+    *result = out;
     return status;
 }
 
 void gsv_prediction_free(gsv_prediction *p)
 {
+    if (!p) return;
     mem_free(p->name);
     mem_free(p->track);
     mem_free(p->time);

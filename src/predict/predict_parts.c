@@ -2,12 +2,11 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/option_rules.h"
 #include "lang/law.h"
 #include "predict/predict.h"
 
 enum { DRAWS = 1024, FEWEST = 128, PLACES = 1 << 19 };
-
-static const double MOST_DRAWS = 4e9; /* random numbers have 32 bits for it */
 
 gsv_predict_options gsv_predict_options_default(void)
 {
@@ -16,14 +15,8 @@ gsv_predict_options gsv_predict_options_default(void)
 
 int predict_check(const gsv_predict_options *o)
 {
-    if (o->draws == 1 || (double)o->draws > MOST_DRAWS)
-        return fail(GSV_BAD_INPUT, "%zu draws; a forecast takes 2 to %g",
-                    o->draws, MOST_DRAWS);
-    if (!(o->step >= 0.0) || !isfinite(o->step))
-        return fail(GSV_BAD_INPUT, "the step is %g, but must be positive",
-                    o->step);
-    if (!(o->ahead >= 0.0) || !isfinite(o->ahead))
-        return fail(GSV_BAD_INPUT, "%g ahead is no time ahead", o->ahead);
+    int status = predict_rules(o);
+    if (status) return status;
     if (o->rolling && o->parameters)
         return fail(GSV_BAD_INPUT, "rolling forecasts are made at the "
                                    "estimates; leave --parameters away");

@@ -12,6 +12,7 @@
 #include "base/lanes.h"
 #include "base/random.h"
 #include "base/sample_stats.h"
+#include "data/series.h"
 #include "predict/predict.h"
 #include "predict/residuals.h"
 
@@ -283,9 +284,11 @@ static int describe_all(gsv_residuals_result *out)
 int gsv_residuals(const gsv_model *m, const gsv_series *s,
                   const gsv_predict_options *o, gsv_residuals_result *result)
 {
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_residuals_result out = {0};
     struct residuals r = {.model = m, .o = o, .out = &out};
     int status = predict_check(o);
+    if (!status) status = series_check(s);
     if (!status) status = gaps_find(&r.gaps, m, s);
     if (!status) status = filter_rows_init(&r.rows, &r.gaps);
     if (!status) status = make_rows(&r);
@@ -298,12 +301,13 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
     gaps_free(&r.gaps);
     mem_free(r.column);
     if (status) gsv_residuals_free(&out);
-    else *result = out;
+    *result = out;
     return status;
 }
 
 void gsv_residuals_free(gsv_residuals_result *r)
 {
+    if (!r) return;
     for (size_t c = 0; r->column && c < r->columns; c++) {
         mem_free(r->column[c].u);
         mem_free(r->column[c].z);

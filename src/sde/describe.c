@@ -469,6 +469,7 @@ static int write_all(FILE *out, const gsv_model *m)
 
 char *gsv_model_describe(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);

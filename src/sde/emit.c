@@ -46,6 +46,7 @@ static size_t wanted_columns(const struct spec *s, const struct obs_spec *o,
 
 size_t gsv_model_given(const gsv_model *m, size_t n, const char **name)
 {
+    if (ANY_NULL(m) || (n && ANY_NULL(name))) return 0;
     const struct spec *s = m->spec;
     size_t count = 0;
     for (size_t i = 0; i < s->observations; i++) {

@@ -53,18 +53,11 @@ size_t gap_steps(const struct estimate *e, size_t i)
 
 static int check_options(const gsv_options *o)
 {
-    if (o->paths < 1 || o->paths > 100000000)
-        return fail(GSV_BAD_INPUT,
-                    "the number of paths is %zu, but must be from 1 to 1e8",
-                    o->paths);
-    if (!(o->step >= 0.0) || !isfinite(o->step))
-        return fail(GSV_BAD_INPUT, "the step is %g, but must be positive",
-                    o->step);
-    if (o->step == 0.0 && (o->steps < 1 || o->steps > 100000000))
-        return fail(GSV_BAD_INPUT,
-                    "the number of steps is %zu, but must be from 1 to 1e8",
-                    o->steps);
-    return 0;
+    bool pathless = !o->paths;
+    if (o->paths && (o->steps || o->step > 0.0)) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the number of %s is 0, but must be from 1 to 1e8",
+                pathless ? "paths" : "steps");
 }
 
 static int find_longest(struct estimate *e)

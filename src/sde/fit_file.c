@@ -61,6 +61,7 @@ static int put_model(const gsv_model *m, const char *done, struct tensors *t)
 
 int gsv_model_write(const gsv_model *m, const char *path)
 {
+    if (ANY_NULL(m, path)) return GSV_BAD_INPUT;
     struct tensors t = {0};
     int status = put_model(m, "written", &t);
     if (!status) status = safetensors_write(&t, path);
@@ -192,6 +193,7 @@ static gsv_model *read_fit(FILE *in, const char *path, size_t n,
 /* By the way of a file, without one. */
 gsv_model *gsv_model_copy(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     struct tensors t = {0};
     gsv_model *copy =
         put_model(m, "copied", &t) ? NULL : take_model(&t, "copy");
@@ -224,6 +226,7 @@ static gsv_model *parse_file(FILE *in, const char *path, size_t n,
 
 gsv_model *gsv_model_read(const char *path)
 {
+    if (ANY_NULL(path)) return NULL;
     bool piped = !strcmp(path, "-");
     FILE *in = piped ? stdin : fopen(path, "rbe");
     if (!in)

@@ -77,6 +77,7 @@ static size_t find_estimate(const gsv_record *r, size_t value)
 
 double gsv_record_correlation(const gsv_record *r, size_t a, size_t b)
 {
+    if (ANY_NULL(r)) return NAN;
     size_t i = find_estimate(r, a), j = find_estimate(r, b);
     if (i == r->estimates || j == r->estimates) return NAN;
     return r->correlation[i * r->estimates + j];

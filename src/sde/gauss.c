@@ -48,6 +48,11 @@ static int bad_kernel(double first, double last)
 int gsv_bridge(gsv_kernel kernel, void *user, size_t n, const double *time,
                double y0, double y1, double *y)
 {
+    if (ANY_NULL(time, y)) return GSV_BAD_INPUT;
+    if (!kernel)
+        return fail(
+            GSV_BAD_INPUT,
+            "gsv_bridge(): the argument 'kernel' is NULL, but is needed");
     if (check(n, time, y0, y1, y)) return GSV_BAD_INPUT;
     struct ends e = {.first = time[0], .last = time[n - 1]};
     e.k00 = kernel(user, e.first, e.first);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/series.h"
 #include "sde/gaps.h"
 
 /* The rows of a block as points: data first, then the states made of them. */
@@ -158,6 +159,7 @@ static int write_outside(FILE *out, const gsv_model *m, const gsv_series *s)
 
 char *gsv_model_outside(const gsv_model *m, const gsv_series *s)
 {
+    if (ANY_NULL(m, s) || series_check(s)) return NULL;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -193,6 +195,7 @@ static int mark_outside(const gsv_model *m, const struct points *in, size_t gp,
 int gsv_model_outside_at(const gsv_model *m, size_t n, const double *time,
                          const double *x, const double *input, size_t *count)
 {
+    if (ANY_NULL(m, count) || (n && ANY_NULL(time, x))) return GSV_BAD_INPUT;
     const struct spec *spec = m->spec;
     *count = 0;
     if (!n || !spec->gps) return 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/option_rules.h"
 #include "base/random.h"
 #include "lang/law.h"
 #include "sde/fit_record.h"
@@ -159,13 +160,15 @@ static gsv_model *model_new(struct spec *spec, const char *text)
 
 gsv_model *gsv_model_parse(const char *text, const char *name)
 {
+    if (ANY_NULL(text)) return NULL;
     struct source source = {.name = name ? name : "model", .text = text};
     return model_new(spec_new(&source), text);
 }
 
-gsv_model *gsv_model_callback(const gsv_callback *c)
+gsv_model *gsv_model_callback(const gsv_callback *callback)
 {
-    return model_new(spec_callback(c), "");
+    if (ANY_NULL(callback) || callback_rules(callback)) return NULL;
+    return model_new(spec_callback(callback), "");
 }
 
 void gsv_model_free(gsv_model *m)
@@ -190,46 +193,63 @@ void gsv_model_free(gsv_model *m)
 
 size_t gsv_model_dim(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->spec->dim;
 }
 
 size_t gsv_model_noises(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->spec->noises;
 }
 
 size_t gsv_model_inputs(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->spec->inputs;
 }
 
 size_t gsv_model_columns(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->spec->dim + m->spec->inputs;
 }
 
 const char *const *gsv_model_column(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     return m->column;
 }
 
 size_t gsv_model_data_columns(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->data_columns;
 }
 
 const char *const *gsv_model_data_column(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     return m->data;
 }
 
 size_t gsv_model_params(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->spec->params;
+}
+
+static bool no_param(const gsv_model *m, size_t i)
+{
+    if (i < m->spec->params) return false;
+    fail(GSV_BAD_INPUT, "there is no parameter %zu: the model has %zu", i,
+         m->spec->params);
+    return true;
 }
 
 gsv_param gsv_model_param(const gsv_model *m, size_t i)
 {
+    if (ANY_NULL(m) || no_param(m, i)) return (gsv_param){0};
     const struct param_spec *p = &m->spec->param[i];
     return (gsv_param){.name = p->name,
                        .rank = p->rank,
@@ -246,31 +266,37 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
 
 bool gsv_model_is_noise(const gsv_model *m, size_t i)
 {
+    if (ANY_NULL(m) || no_param(m, i)) return false;
     return m->noise_param[i];
 }
 
 const char *gsv_model_text(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     return m->text;
 }
 
 const gsv_draws *gsv_model_draws(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     return m->draws;
 }
 
 const gsv_record *gsv_model_record(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     return m->record;
 }
 
 size_t gsv_model_values(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     return m->spec->parameters;
 }
 
 const double *gsv_model_value(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     return m->value;
 }
 
@@ -300,6 +326,7 @@ static void draw_uniform(const struct param_spec *p,
 
 void gsv_model_draw(gsv_model *m, uint64_t seed)
 {
+    if (ANY_NULL(m)) return;
     draw_layers(m, seed, draw_uniform);
 }
 
@@ -315,6 +342,7 @@ static void draw_normal(const struct param_spec *p,
 
 void gsv_model_draw_he(gsv_model *m, uint64_t seed)
 {
+    if (ANY_NULL(m)) return;
     draw_layers(m, seed, draw_normal);
 }
 
@@ -364,6 +392,7 @@ static int evaluate_data(const gsv_model *m, node what, struct points in,
 int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
                     const double *x, const double *input, double *f)
 {
+    if (ANY_NULL(m) || (n && ANY_NULL(time, x, f))) return GSV_BAD_INPUT;
     struct points in = {.P = n, .state = x, .time = time, .input = input};
     return evaluate_data(m, m->data_drift, in, f);
 }
@@ -371,6 +400,7 @@ int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
 int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
                         const double *x, const double *input, double *g)
 {
+    if (ANY_NULL(m) || (n && ANY_NULL(time, x, g))) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
     struct points in = {.P = n, .state = x, .time = time, .input = input};
     int status = evaluate_data(m, m->data_diffusion, in, g);

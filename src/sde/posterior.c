@@ -128,6 +128,7 @@ struct gsv_functions {
 
 bool gsv_model_has_posterior(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return false;
     return m->posterior.count > 0;
 }
 
@@ -158,6 +159,7 @@ static int fill_all(gsv_functions *q, const gsv_model *m)
 
 gsv_functions *gsv_functions_new(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return NULL;
     if (!gsv_model_has_posterior(m))
         return fail_null(GSV_BAD_INPUT, "the model has no posterior: it was "
                                         "not fitted, or none of its functions "
@@ -243,6 +245,7 @@ static int add_variance(struct function *f, const gsv_model *m, struct seen *s,
 int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
                         const double *x, const double *input, double *sd)
 {
+    if (ANY_NULL(q) || (n && ANY_NULL(time, x, sd))) return GSV_BAD_INPUT;
     const gsv_model *m = q->m;
     struct seen s;
     if (m->spec->inputs && !input)
@@ -300,9 +303,19 @@ void functions_draw(const gsv_functions *q, uint64_t seed, uint64_t first,
     }
 }
 
+/* Its values would have other places. */
+static bool other_text(const gsv_functions *q, const gsv_model *m)
+{
+    if (!strcmp(q->m->text, m->text)) return false;
+    fail(GSV_BAD_INPUT, "the functions are those of a model with another text; "
+                        "draw them into a copy of that model");
+    return true;
+}
+
 int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
                        uint64_t draw)
 {
+    if (ANY_NULL(q, m) || other_text(q, m)) return GSV_BAD_INPUT;
     size_t n = m->spec->parameters, at = draw % FUNCTIONS_BLOCK;
     double *room = NEW(double, functions_room(q));
     double *row = NEW(double, FUNCTIONS_BLOCK *n);

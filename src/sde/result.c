@@ -316,6 +316,7 @@ int estimate_gradient(struct estimate *e, double *gradient)
 
 void gsv_result_free(gsv_result *result)
 {
+    if (!result) return;
     mem_free(result->gradient);
     mem_free(result->gap);
     result->gradient = NULL;

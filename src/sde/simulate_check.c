@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "sde/scheme.h"
 
-static const double MOST_TRACKS = 4e9; /* random numbers have 32 bits for it */
-
 gsv_simulate_options gsv_simulate_options_default(void)
 {
     return (gsv_simulate_options){.tracks = 1, .scheme = GSV_SRK, .seed = 1};
@@ -35,11 +33,6 @@ static int check_times(const gsv_simulate_options *o)
 
 static int check_start(const gsv_simulate_options *o, const struct spec *spec)
 {
-    if (!isfinite(o->start_mean) || !isfinite(o->start_sd) || o->start_sd < 0.0)
-        return fail(GSV_BAD_INPUT,
-                    "the start has mean %g and deviation %g; both must be "
-                    "finite, and the deviation not below 0",
-                    o->start_mean, o->start_sd);
     for (size_t i = 0; o->start && i < spec->dim; i++)
         for (size_t r = 0; r < o->tracks; r++)
             if (!isfinite(o->start[i * o->tracks + r]))
@@ -53,15 +46,6 @@ static int check_start(const gsv_simulate_options *o, const struct spec *spec)
 
 int simulate_check(const gsv_simulate_options *o, const struct spec *spec)
 {
-    if (o->tracks < 1 || (double)o->tracks > MOST_TRACKS)
-        return fail(GSV_BAD_INPUT,
-                    "the number of tracks is %zu, but must be from 1 to %g",
-                    o->tracks, MOST_TRACKS);
-    if ((unsigned)o->scheme >= SCHEMES)
-        return fail(GSV_BAD_INPUT, "there is no scheme %d", (int)o->scheme);
-    if (!(o->step >= 0.0) || !isfinite(o->step))
-        return fail(GSV_BAD_INPUT, "the step is %g, but must be positive",
-                    o->step);
     int status = check_times(o);
     return status ? status : check_start(o, spec);
 }

@@ -122,6 +122,7 @@ static bool is_plain(const struct param_spec *p)
 
 size_t gsv_theta_size(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return 0;
     size_t n = 0;
     EACH_FREE(m, (void)v; n = j + 1)
     return n;
@@ -129,12 +130,14 @@ size_t gsv_theta_size(const gsv_model *m)
 
 void gsv_theta_get(const gsv_model *m, double *theta)
 {
+    if (ANY_NULL(m, theta)) return;
     EACH_PARAM(m, memcpy(theta + j, m->value + v, n * sizeof *theta),
                theta[j] = to_theta(p, map, m->value[v]))
 }
 
 void gsv_theta_set(gsv_model *m, const double *theta)
 {
+    if (ANY_NULL(m, theta)) return;
     EACH_PARAM(m, memcpy(m->value + v, theta + j, n * sizeof *theta),
                m->value[v] = from_theta(p, map, theta[j]))
 }
@@ -147,6 +150,7 @@ static void add(size_t n, const double *from, double *to)
 
 void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar)
 {
+    if (ANY_NULL(m, p_bar, theta_bar)) return;
     EACH_PARAM(m, add(n, p_bar + v, theta_bar + j),
                theta_bar[j] += p_bar[v] * slope(p, map, m->value[v]))
 }
@@ -243,6 +247,7 @@ static double value_for(const struct param_spec *p, size_t count, size_t n,
 
 int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
 {
+    if (ANY_NULL(m, name, value)) return GSV_BAD_INPUT;
     const char *bracket = strchr(name, '[');
     size_t length = bracket ? (size_t)(bracket - name) : strlen(name);
     const struct param_spec *p = find(m, name, length);

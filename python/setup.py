@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: MIT
-from setuptools import setup
-
-setup()
