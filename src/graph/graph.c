@@ -334,6 +334,12 @@ bool graph_depends(const struct graph *g, node a, enum op leaf)
     return g->info[a].leaves >> leaf & 1;
 }
 
+bool graph_moves(const struct graph *g, node a)
+{
+    return graph_depends(g, a, OP_TIME) || graph_depends(g, a, OP_INPUT) ||
+           graph_depends(g, a, OP_SLOPE);
+}
+
 node remake_all(struct graph *g, node a,
                 node (*made)(struct graph *g, node n, const node *image,
                              node with),

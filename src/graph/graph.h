@@ -201,6 +201,10 @@ node graph_divergence(struct graph *g, node a, node leaf);
 /* What a node depends on, directly or not. */
 bool graph_depends(const struct graph *g, node a, enum op leaf);
 
+/* Whether it changes in time while the state stands still: it is made of t, or
+ * of an input or its slope. */
+bool graph_moves(const struct graph *g, node a);
+
 /* uses (size of a, dim): which elements of the state an element of a is made
  * of, as far as that is seen (depend.c). */
 int graph_state_elements(const struct graph *g, node a, size_t dim, bool *uses);

@@ -29,7 +29,8 @@ static int find_leaves(const struct spec *s, node root, bool *input,
     for (node n = root + 1; n-- > 0;) {
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n]) continue;
-        if (info->op == OP_INPUT) input[info->offset] = true;
+        if (info->op == OP_INPUT || info->op == OP_SLOPE)
+            input[info->offset] = true;
         size_t end = info->offset + info->rows * info->columns;
         size_t p =
             info->op == OP_PARAM ? spec_param_at(s, info->offset) : s->params;
