@@ -284,15 +284,27 @@ static int find_activation(struct builder *b, const struct statement *s,
                     near ? near : "", near ? "'? " : "");
 }
 
+/* All layers, before the first of them is there. */
+static int check_layers(const struct builder *b, const struct declared *net,
+                        size_t layers, const size_t *width)
+{
+    double sum = 0.0;
+    for (size_t l = 0; l < layers; l++) {
+        double weights = (double)width[l] * (double)width[l + 1];
+        if (weights > 1e8)
+            return complain(b->source, net->place,
+                            "layer %zu of '%s' would have %zu times %zu "
+                            "weights; a layer has at most 100000000",
+                            l + 1, net->name, width[l + 1], width[l]);
+        sum += weights + (double)width[l + 1];
+    }
+    return check_numbers(b, net->place, sum);
+}
+
 static int add_layer(struct builder *b, const struct declared *net,
                      size_t layer, size_t in, size_t out)
 {
     char name[300];
-    if ((double)in * (double)out > 1e8)
-        return complain(b->source, net->place,
-                        "layer %zu of '%s' would have %zu times %zu weights; "
-                        "a layer has at most 100000000",
-                        layer + 1, net->name, out, in);
     for (int bias = 0; bias < 2; bias++) {
         snprintf(name, sizeof name, "%.250s.%zu.%s", net->name, layer,
                  bias ? "bias" : "weight");
@@ -352,10 +364,7 @@ int add_layers(struct builder *b, const struct declared *name, size_t layers,
 {
     struct spec *spec = b->spec;
     size_t offset = spec->parameters;
-    double sum = 0.0;
-    for (size_t l = 0; l < layers; l++)
-        sum += (1.0 + (double)width[l]) * (double)width[l + 1];
-    int status = check_numbers(b, name->place, sum);
+    int status = check_layers(b, name, layers, width);
     for (size_t l = 0; !status && l < layers; l++)
         status = add_layer(b, name, l, width[l], width[l + 1]);
     if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);

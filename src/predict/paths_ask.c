@@ -168,7 +168,7 @@ static int spread(struct paths *p)
  * memory. */
 static int check_memory(const struct paths *p)
 {
-    static const double MOST = 4e9;
+    static const double MOST = 2e9;
     const gsv_paths_options *o = p->options;
     size_t K = o->estimator.paths ? o->estimator.paths : 1;
     double inside = (double)(o->times ? o->times : o->between);
