@@ -3,6 +3,7 @@
  * against finite differences. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -99,6 +100,38 @@ static json_t *describe_json(const gsv_model *m)
     return j;
 }
 
+/* One warning, to standard error or into the JSON. */
+static void doubt(const struct args *a, const char *text, size_t length,
+                  json_t *j)
+{
+    if (!a->json) {
+        fprintf(stderr, "warning: %.*s\n", (int)length, text);
+        return;
+    }
+    json_t *list = json_object_get(j, "warnings");
+    if (!list) {
+        list = json_array();
+        json_object_set_new(j, "warnings", list);
+    }
+    json_array_append_new(list, json_stringn(text, length));
+}
+
+/* What loglik and fit would refuse, and what they would not look at. */
+static int check_use(const struct args *a, const gsv_model *m, json_t *j)
+{
+    if (gsv_check_likelihood(m)) return complain_last();
+    if (gsv_check_fit(m)) {
+        const char *why = gsv_last_error();
+        doubt(a, why, strlen(why), j);
+    }
+    char *text = gsv_model_unused(m);
+    if (!text) return complain_last();
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        doubt(a, line, strcspn(line, "\n"), j);
+    gsv_text_free(text);
+    return EXIT_DONE;
+}
+
 static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
                       json_t *j)
 {
@@ -108,6 +141,7 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     int code = text ? EXIT_DONE : complain_last();
     if (text && !a->json) say_lines(text, stdout);
     gsv_text_free(text);
+    if (!code) code = check_use(a, m, j);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);
     } else if (!code && a->gradient) {
@@ -126,7 +160,7 @@ int check_run(const struct args *a)
     if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
-    json_t *j = describe_json(m);
+    json_t *j = a->json ? describe_json(m) : json_object();
     int code = check_with(a, m, &o, j);
     if (a->json && code == EXIT_DONE) print_json(j);
     else json_decref(j);

@@ -206,6 +206,9 @@ static int evaluate_arguments(struct builder *b, struct line *l)
         status = evaluate(b, e, &l->argument[i]);
         if (!status) status = check_shape(b, l, i);
         if (!status)
+            status = refuse_slope(b, expr_span(e), l->argument[i],
+                                  "this observation");
+        if (!status)
             status = check_law_numbers(b, e, l->law, i, l->argument[i]);
     }
     return status;
@@ -226,6 +229,7 @@ int make_latent(struct builder *b, size_t state, struct place place)
                         "by 'state %s' alone",
                         s->name, s->column, s->name);
     }
+    if (!spec_is_latent(b->spec)) b->spec->latent_place = place;
     b->spec->latent[state] = true;
     return 0;
 }

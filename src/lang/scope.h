@@ -51,6 +51,7 @@ struct builder {
     size_t symbols, capacity;
     struct flow *flow;
     size_t flows, flow_capacity;
+    size_t constants; /* numbers in all of them */
 };
 
 /* --- scope.c ------------------------------------------------------------ */
@@ -96,6 +97,11 @@ const char *shape_text(const struct graph *g, node a, char room[48]);
 
 bool is_function(const char *name);
 
+/* Refuses what is made of an input's slope: at a row of the data, where noise
+ * and observations are evaluated, it has two values. */
+int refuse_slope(const struct builder *b, struct place place, node a,
+                 const char *what);
+
 /* --- declare.c ---------------------------------------------------------- */
 
 /* The statements that declare a name. */
@@ -103,8 +109,13 @@ int declare(struct builder *b, const struct statement *s);
 
 /* Makes room for one more parameter, of no bounds and all zeros. The pointer
  * lasts up to the next one. */
-struct param_spec *new_param(struct spec *spec, const char *name, size_t rows,
-                             size_t columns);
+struct param_spec *new_param(struct builder *b, struct place place,
+                             const char *name, size_t rows, size_t columns);
+
+/* Refuses more numbers than a model can have; and of the whole text those of
+ * params and consts, before any of them is there. */
+int check_numbers(const struct builder *b, struct place place, double more);
+int check_declared(const struct builder *b);
 
 /* A network without scales: NAME.0.weight, NAME.0.bias and so on; width is
  * (layers + 1). note_net() must follow. */

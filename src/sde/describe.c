@@ -70,10 +70,7 @@ static const char *noise_kind(const struct spec *s)
 {
     const struct graph *g = s->graph;
     if (graph_depends(g, s->diffusion, OP_STATE)) return "depends on the state";
-    return graph_depends(g, s->diffusion, OP_TIME) ||
-                   graph_depends(g, s->diffusion, OP_INPUT)
-               ? "changing in time"
-               : "constant";
+    return graph_moves(g, s->diffusion) ? "changing in time" : "constant";
 }
 
 /* --- The map, by its formulas -------------------------------------------- */
@@ -228,7 +225,9 @@ static bool *positive_units(const gsv_model *m, const struct graph_names *names)
 static const char *map_kind(const struct spec *s)
 {
     if (s->noise == NOISE_BRIDGED)
-        return "no map to unit diffusion: modified diffusion bridges";
+        return spec_is_latent(s)
+                   ? "no map to unit diffusion"
+                   : "no map to unit diffusion: modified diffusion bridges";
     if (s->noise == NOISE_ADDITIVE) return "so that dy = f~ dt + dW";
     return s->numerical ? "numerical map (quadrature), so that dy = f~ dt + dW"
                         : "stretched by Lamperti's map, so that dy = f~ dt + "
@@ -467,19 +466,25 @@ static int write_all(FILE *out, const gsv_model *m)
     return status;
 }
 
-char *gsv_model_describe(const gsv_model *m)
+char *model_text(const gsv_model *m,
+                 int (*write)(FILE *out, const gsv_model *m))
 {
     if (ANY_NULL(m)) return NULL;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return fail_null(GSV_NO_MEMORY, "out of memory");
-    bool failed = write_all(out, m) || ferror(out);
+    bool failed = write(out, m) || ferror(out);
     if (fclose(out) || failed) {
         free(text);
         return fail_null(GSV_NO_MEMORY, "out of memory");
     }
     return text;
+}
+
+char *gsv_model_describe(const gsv_model *m)
+{
+    return model_text(m, write_all);
 }
 
 void gsv_text_free(char *text)

@@ -19,9 +19,7 @@ const char *gsv_version(void)
 
 /* --- What it depends on -------------------------------------------------- */
 
-/* The inputs and parameters that an expression is made of. */
-static int find_leaves(const struct spec *s, node root, bool *input,
-                       bool *param)
+int spec_leaves(const struct spec *s, node root, bool *input, bool *param)
 {
     const struct graph *g = s->graph;
     bool *wanted = NEW(bool, root + 1);
@@ -30,7 +28,8 @@ static int find_leaves(const struct spec *s, node root, bool *input,
     for (node n = root + 1; n-- > 0;) {
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n]) continue;
-        if (info->op == OP_INPUT) input[info->offset] = true;
+        if (info->op == OP_INPUT || info->op == OP_SLOPE)
+            input[info->offset] = true;
         size_t end = info->offset + info->rows * info->columns;
         size_t p =
             info->op == OP_PARAM ? spec_param_at(s, info->offset) : s->params;
@@ -53,10 +52,10 @@ static int find_dependencies(struct gsv_model *m)
     bool *other = NEW(bool, s->inputs);
     int status = GSV_NO_MEMORY;
     if (m->noise_input && m->noise_param && m->drift_param && other)
-        status = find_leaves(s, s->drift, other, m->drift_param);
+        status = spec_leaves(s, s->drift, other, m->drift_param);
     const node noise[] = {m->unit_state, m->log_jacobian, s->sigma};
     for (size_t i = 0; !status && i < sizeof noise / sizeof *noise; i++)
-        status = find_leaves(s, noise[i], m->noise_input, m->noise_param);
+        status = spec_leaves(s, noise[i], m->noise_input, m->noise_param);
     mem_free(other);
     return status;
 }
@@ -349,10 +348,9 @@ void gsv_model_draw_he(gsv_model *m, uint64_t seed)
 /* --- Drift and diffusion at points -------------------------------------- */
 
 /* One output of the model at n points, in blocks. */
-int model_evaluate(const gsv_model *m, node what, const struct points *in,
-                   bool wide, double *out)
+int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
+                      const struct points *in, bool wide, double *out)
 {
-    const struct graph *g = m->spec->graph;
     size_t n = in->P, size = graph_size(g, what);
     int status = 0;
     struct uniforms u = {0};
@@ -369,6 +367,12 @@ int model_evaluate(const gsv_model *m, node what, const struct points *in,
     uniforms_free(&u);
     program_free(p);
     return status;
+}
+
+int model_evaluate(const gsv_model *m, node what, const struct points *in,
+                   bool wide, double *out)
+{
+    return model_evaluate_in(m, m->spec->graph, what, in, wide, out);
 }
 
 /* The same of what is over x, where inputs stand still. */
