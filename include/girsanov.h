@@ -803,7 +803,8 @@ gsv_paths_options gsv_paths_options_default(void);
 
 /* The law of the states given all data, in the data's coordinates. Rows are
  * those of all tracks, one below the other; a track's begin with its first
- * observation and end with its last. */
+ * observation, or where all states are latent with its first row, and end with
+ * its last observation. */
 typedef struct gsv_smoothed {
     size_t rows, dim, quantiles, draws;
     size_t *track;       /* (rows)                          */

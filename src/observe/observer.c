@@ -97,24 +97,26 @@ int observer_fill(const struct observer *o, gsv_result *r)
 }
 
 /* What steps twice as long would say: less so many times the error of the steps
- * themselves. Of a scan alone: others are too noisy to see it. */
+ * themselves. Of a scan alone: others are too noisy to see it. Where no step
+ * can be longer, as inputs turn so often, nothing is said. */
 static int look_at_steps(const gsv_model *m, const gsv_series *series,
                          const gsv_options *options, const double *guide,
-                         gsv_result *r)
+                         size_t stops, gsv_result *r)
 {
     struct observer o;
     gsv_options half = *options;
     double sum = 0.0;
     if (r->observe != GSV_OBSERVE_SCAN || r->steps < 2) return 0;
     half.gradient = false;
-    half.steps = (r->steps + 1) / 2;
+    half.steps = (jumps_steps(options) + 1) / 2;
     half.step *= 2.0;
     int status = observer_init(&o, m, series, &half);
-    if (!status) status = observer_run(&o, guide, options->iteration, NULL);
-    for (size_t n = 0; !status && n < observer_stops(&o)->count; n++)
+    bool coarser = !status && observer_stops(&o)->count < stops;
+    if (coarser) status = observer_run(&o, guide, options->iteration, NULL);
+    for (size_t n = 0; coarser && !status && n < observer_stops(&o)->count; n++)
         sum += observer_increment(&o)[n];
     observer_free(&o);
-    if (!status) r->discretisation = r->loglik - sum;
+    if (!status && coarser) r->discretisation = r->loglik - sum;
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
@@ -133,7 +135,9 @@ int observer_loglik(const gsv_model *m, const gsv_series *series,
     if (!status)
         status = observer_run(&o, guide, options->iteration, r.gradient);
     if (!status) status = observer_fill(&o, &r);
-    if (!status) status = look_at_steps(m, series, options, guide, &r);
+    if (!status)
+        status = look_at_steps(m, series, options, guide,
+                               observer_stops(&o)->count, &r);
     r.seconds = clock_seconds() - begin;
     observer_free(&o);
     if (status) gsv_result_free(&r);

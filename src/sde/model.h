@@ -75,4 +75,8 @@ char *utf8_string(const char *text);
 int model_evaluate(const gsv_model *m, node what, const struct points *in,
                    bool wide, double *out);
 
+/* Whether T jumps where a held input turns: the end of a step and the start of
+ * the next then are different y of the same x. */
+bool model_map_jumps(const gsv_model *m);
+
 #endif
