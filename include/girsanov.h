@@ -579,6 +579,10 @@ typedef struct gsv_record {
     size_t iterations, restarts;
     double seconds;
     uint64_t seed;
+    gsv_options estimator; /* what the fit was asked for of its likelihood: 0,
+                            * auto and false where nothing was, and where
+                            * it was not learned by the likelihood. Start
+                            * from these to ask for the same estimates     */
     double loglik;         /* of all gaps that were learned from       */
     double error;          /* its Monte Carlo standard error           */
     double discretisation; /* l(dt) - l(2 dt)                          */

@@ -101,10 +101,12 @@ static int look(struct learner *l, const double *theta, size_t M,
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
     *p = (struct probe){.mean = score.mean};
-    if (!status) p->doubt = estimate_doubt(&at.estimate);
-    for (size_t g = 0; !status && g < at.estimate.groups; g++) {
+    if (!status) p->doubt = objective_doubt(&at);
+    /* An observer has no gaps with paths of their own. */
+    size_t groups = at.observed ? 0 : at.estimate.groups;
+    for (size_t g = 0; !status && g < groups; g++) {
         gsv_gap gap = estimate_group(&at.estimate, g);
-        double share = 1.0 / (double)at.estimate.groups;
+        double share = 1.0 / (double)groups;
         p->spread -= gap.log_bias * PROBE_PATHS * share;
         bool left = gap.form == GSV_FORM_ITO || gap.form == GSV_FORM_EULER;
         p->left += left ? share : 0.0;
