@@ -55,7 +55,7 @@ struct args {
     struct words set, fix; /* name=value; name or name=value  */
     struct words prior;    /* name~law(a,b)                   */
     bool json, quiet, help, gradient, paper, joint, wide;
-    bool richardson, delta, strict, correlation, text;
+    bool richardson, delta, strict, correlation, text, defaults;
     const char *time, *series;
     const char *output, *times, *x0, *scheme, *inputs;
     const char *reference, *form, *random, *observe;
@@ -300,6 +300,21 @@ void say_effort(const struct args *a, const gsv_options *o,
 
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);
+
+/* After it: what the model's fit was asked for, where the command says nothing
+ * else; with a note of what that was. */
+void estimator_recall(const struct args *a, const gsv_model *m, gsv_options *o);
+
+/* The same of the points of noisy observations, where only a scan can use them;
+ * and of the estimator of paths, which is a scan and whose paths are others. */
+size_t support_recall(const struct args *a, const gsv_model *m);
+void estimator_for_paths(const struct args *a, const gsv_model *m,
+                         gsv_options *o);
+
+/* What a fit was asked for: as JSON, and as options on a line ("" for none). */
+enum { ASKED_ROOM = 300 };
+json_t *json_asked(const gsv_options *o);
+const char *asked_text(const gsv_options *o, char room[ASKED_ROOM]);
 
 /* --- numbers.c ---------------------------------------------------------- */
 

@@ -11,10 +11,11 @@ struct candidate {
     gsv_model *model;
     gsv_series *data;
     gsv_result result;
-    size_t learned;    /* numbers                                    */
-    bool seen;         /* the data are those that it was learned from */
-    double difference; /* to the best                                */
-    double error;      /* of that; NaN for the best itself           */
+    gsv_options options; /* of its estimator, see choose_options()         */
+    size_t learned;      /* numbers                                    */
+    bool seen;           /* the data are those that it was learned from */
+    double difference;   /* to the best                                */
+    double error;        /* of that; NaN for the best itself           */
 };
 
 /* --- One by one ---------------------------------------------------------- */
@@ -85,12 +86,12 @@ static int read_data(const struct args *a, struct candidate *c, bool first)
     return 0;
 }
 
-static int weigh(const gsv_options *o, struct candidate *c)
+static int weigh(struct candidate *c)
 {
     const gsv_record *r = gsv_model_record(c->model);
     c->learned = r ? r->free : 0;
     c->seen = r && !strcmp(r->data, c->data->source);
-    if (!gsv_loglik(c->model, c->data, o, &c->result)) return 0;
+    if (!gsv_loglik(c->model, c->data, &c->options, &c->result)) return 0;
     int code = gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT : EXIT_NUMBERS;
     return complain(code, "%s: %s", c->path, gsv_last_error());
 }
@@ -246,8 +247,7 @@ static void print_comparison(const struct candidate *c, size_t n)
     }
 }
 
-static void say_notes(const struct args *a, const gsv_options *o,
-                      const struct candidate *c, size_t n)
+static void say_notes(const struct args *a, const struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (c[i].seen && !a->quiet)
@@ -260,11 +260,28 @@ static void say_notes(const struct args *a, const gsv_options *o,
                 "warning: %s: %zu of %zu %s not to be trusted; 'girsanov "
                 "diagnose' names them\n",
                 c[i].path, c[i].result.flagged, c[i].result.groups,
-                o->joint ? "series are" : "gaps are");
+                c[i].options.joint    ? "series are"
+                : c[i].result.observe ? "rows are"
+                                      : "gaps are");
     }
 }
 
 /* --- The verb ----------------------------------------------------------- */
+
+/* Each has those of its own fit, but whole series are held against whole series
+ * alone. */
+static void choose_options(const struct args *a, const gsv_options *o,
+                           struct candidate *c, size_t n)
+{
+    bool joint = true;
+    for (size_t i = 0; i < n; i++) {
+        c[i].options = *o;
+        estimator_recall(a, c[i].model, &c[i].options);
+        joint = joint && c[i].options.joint;
+    }
+    for (size_t i = 0; i < n; i++)
+        c[i].options.joint = joint;
+}
 
 static int run_with(const struct args *a, const gsv_options *o,
                     struct candidate *c, size_t n)
@@ -275,16 +292,17 @@ static int run_with(const struct args *a, const gsv_options *o,
         if (!c[i].model || check_states(c, &c[i])) return EXIT_INPUT;
         if (!i) say_shared(a, c[i].model, o);
     }
+    choose_options(a, o, c, n);
     for (size_t i = 0; i < n; i++) {
         int code = read_data(a, &c[i], i == 0);
-        if (!code) code = weigh(o, &c[i]);
+        if (!code) code = weigh(&c[i]);
         if (code) return code;
     }
     int code = rank(c, n);
     if (code) return code;
     if (a->json) code = print_comparison_json(c, n);
     else print_comparison(c, n);
-    say_notes(a, o, c, n);
+    say_notes(a, c, n);
     return code;
 }
 

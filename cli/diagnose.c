@@ -235,6 +235,7 @@ int diagnose_run(const struct args *a)
     int code = EXIT_INPUT;
     gsv_series *s = open_data(a, m);
     if (s) {
+        estimator_recall(a, m, &o);
         say_shared(a, m, &o);
         code = gsv_loglik(m, s, &o, &r) ? complain_last()
                : ranks_writes(a)        ? report(a, m, s, &o, &r)

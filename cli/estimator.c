@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "ranks.h"
 
 const char *const REFERENCES[] = {[GSV_REFERENCE_AUTO] = "auto",
                                   [GSV_REFERENCE_BROWNIAN] = "brownian",
@@ -57,6 +58,144 @@ int estimator_options(const struct args *a, gsv_options *o)
                        .threads = a->threads,
                        .ranks = a->ranks};
     return 0;
+}
+
+/* --- What a fit was asked for -------------------------------------------- */
+
+json_t *json_asked(const gsv_options *o)
+{
+    const struct {
+        const char *name, *word;
+    } words[] = {{"reference", o->reference ? REFERENCES[o->reference] : NULL},
+                 {"form", o->form ? FORMS[o->form] : NULL},
+                 {"random", o->random ? RANDOMS[o->random] : NULL},
+                 {"observe", o->observe ? OBSERVERS[o->observe] : NULL}};
+    const struct {
+        const char *name;
+        size_t count;
+    } counts[] = {
+        {"support", o->points}, {"paths", o->paths}, {"steps", o->steps}};
+    const struct {
+        const char *name;
+        bool is;
+    } flags[] = {{"richardson", o->richardson},
+                 {"delta", o->delta},
+                 {"joint", o->joint},
+                 {"double", o->wide}};
+    json_t *j = json_object();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].word)
+            json_object_set_new(j, words[i].name, json_string(words[i].word));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].count)
+            json_object_set_new(j, counts[i].name, json_count(counts[i].count));
+    if (o->step > 0.0) json_object_set_new(j, "step", json_number(o->step));
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].is) json_object_set_new(j, flags[i].name, json_true());
+    return j;
+}
+
+const char *asked_text(const gsv_options *o, char room[ASKED_ROOM])
+{
+    json_t *all = json_asked(o), *value;
+    const char *name;
+    size_t n = 0;
+    room[0] = 0;
+    json_object_foreach(all, name, value)
+    {
+        char number[40] = "";
+        if (json_is_number(value))
+            snprintf(number, sizeof number, "%.10g", json_number_value(value));
+        const char *word = json_string_value(value);
+        n += (size_t)snprintf(
+            room + n, ASKED_ROOM - n, "%s--%s%s%s", n ? " " : "", name,
+            json_is_true(value) ? "" : " ", word ? word : number);
+    }
+    json_decref(all);
+    return room;
+}
+
+/* What the command says itself stands. A step and a number of steps are two
+ * words for one thing, and points are those of one estimator. */
+static void take_asked(const struct args *a, const gsv_options *asked,
+                       gsv_options *o)
+{
+    if (!a->paths && asked->paths) o->paths = asked->paths;
+    if (!a->steps && !(a->step > 0.0)) {
+        if (asked->steps) o->steps = asked->steps;
+        o->step = asked->step;
+    }
+    if (!a->reference) o->reference = asked->reference;
+    if (!a->form) o->form = asked->form;
+    if (!a->random) o->random = asked->random;
+    if (!a->observe) o->observe = asked->observe;
+    if (!a->support && o->observe == asked->observe) o->points = asked->points;
+    o->richardson = o->richardson || asked->richardson;
+    o->delta = o->delta || asked->delta;
+    o->joint = o->joint || asked->joint;
+    o->wide = o->wide || asked->wide;
+}
+
+static const gsv_options *asked_of(const struct args *a, const gsv_model *m)
+{
+    const gsv_record *r = gsv_model_record(m);
+    return r && !a->defaults && !a->paper ? &r->estimator : NULL;
+}
+
+/* Those that are others now. */
+static gsv_options taken(const gsv_options *before, const gsv_options *now)
+{
+    gsv_options t = {0};
+    if (now->paths != before->paths) t.paths = now->paths;
+    if (now->steps != before->steps) t.steps = now->steps;
+    if (now->step != before->step) t.step = now->step;
+    if (now->reference != before->reference) t.reference = now->reference;
+    if (now->form != before->form) t.form = now->form;
+    if (now->random != before->random) t.random = now->random;
+    if (now->observe != before->observe) t.observe = now->observe;
+    if (now->points != before->points) t.points = now->points;
+    t.richardson = now->richardson && !before->richardson;
+    t.delta = now->delta && !before->delta;
+    t.joint = now->joint && !before->joint;
+    t.wide = now->wide && !before->wide;
+    return t;
+}
+
+void estimator_recall(const struct args *a, const gsv_model *m, gsv_options *o)
+{
+    const gsv_options *asked = asked_of(a, m), before = *o;
+    char room[ASKED_ROOM];
+    if (!asked) return;
+    take_asked(a, asked, o);
+    gsv_options note = taken(&before, o);
+    if (*asked_text(&note, room) && !a->quiet && ranks_writes(a))
+        fprintf(stderr,
+                "note: the options of the fit hold here, too: %s; --defaults "
+                "leaves them out\n",
+                room);
+}
+
+static bool is_scan(const gsv_options *o)
+{
+    return o->observe == GSV_OBSERVE_AUTO || o->observe == GSV_OBSERVE_SCAN;
+}
+
+size_t support_recall(const struct args *a, const gsv_model *m)
+{
+    const gsv_options *asked = asked_of(a, m);
+    if (a->support || !asked) return a->support;
+    return is_scan(asked) ? asked->points : 0;
+}
+
+void estimator_for_paths(const struct args *a, const gsv_model *m,
+                         gsv_options *o)
+{
+    const gsv_options *asked = asked_of(a, m);
+    size_t paths = o->paths;
+    if (asked) take_asked(a, asked, o);
+    o->paths = paths;
+    o->points = support_recall(a, m);
+    if (!is_scan(o)) o->observe = GSV_OBSERVE_AUTO;
 }
 
 /* --- What was used ------------------------------------------------------- */

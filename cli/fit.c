@@ -137,8 +137,8 @@ static int read_scheme(const struct args *a, int objective,
     return 0;
 }
 
-static int read_options(const struct args *a, const struct names *n,
-                        gsv_fit_options *o)
+static int read_options(const struct args *a, const gsv_model *m,
+                        const struct names *n, gsv_fit_options *o)
 {
     *o = a->fit;
     int optimizer = (int)o->optimizer, schedule = (int)o->schedule;
@@ -154,6 +154,8 @@ static int read_options(const struct args *a, const struct names *n,
         return EXIT_INPUT;
     o->estimator.paths = a->paths;
     o->estimator.steps = a->steps;
+    /* A posterior has no use for them, and other objectives for none of it. */
+    if (!objective && !method) estimator_recall(a, m, &o->estimator);
     o->optimizer = (enum gsv_optimizer)optimizer;
     o->schedule = (enum gsv_schedule)schedule;
     o->errors = (enum gsv_errors)errors;
@@ -325,7 +327,7 @@ static int run_with(const struct args *a, gsv_model *m)
     int code = check_outputs(a, m);
     if (!code) code = names_read(a, m, &names);
     if (!code) code = priors_read(&a->prior, &priors);
-    if (!code) code = read_options(a, &names, &o);
+    if (!code) code = read_options(a, m, &names, &o);
     if (!code) {
         o.priors = priors.count;
         o.prior = priors.prior;

@@ -241,6 +241,7 @@ int loglik_run(const struct args *a)
     int code = EXIT_INPUT;
     s = open_data(a, m);
     if (!s) goto done;
+    estimator_recall(a, m, &o);
     say_shared(a, m, &o);
     if (gsv_loglik(m, s, &o, &r)) {
         code = complain_last();

@@ -159,6 +159,8 @@ static const struct option OPTIONS[] = {
      "average over whole series instead of gap by gap"},
     {"--paper", NULL, ESTIMATE, FLAG, AT(paper), NULL,
      "Algorithm 1 as published: joint, brownian, ito, iid"},
+    {"--defaults", NULL, ESTIMATE | PREDICT | PATHS, FLAG, AT(defaults), NULL,
+     "not the options that the fit was made with, but the usual ones"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(gradient), NULL,
      "the gradient by every parameter (check: compare with differences)"},
     {"--functions", NULL, LOGLIK, COUNT, AT(functions), "N",

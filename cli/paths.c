@@ -62,6 +62,7 @@ static int set_options(struct view *v)
     *o = gsv_paths_options_default();
     if (estimator_options(a, &o->estimator)) return EXIT_INPUT;
     o->estimator.paths = a->paths;
+    estimator_for_paths(a, v->model, &o->estimator);
     o->draws = a->draws;
     if (a->plot && o->draws < SHOWN_PATHS) o->draws = SHOWN_PATHS;
     if (isatty(STDERR_FILENO) && !a->quiet) {

@@ -93,7 +93,7 @@ static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
     q->o.rolling = a->rolling;
     q->o.parameters = a->parameters;
     q->o.mean = a->mean;
-    q->o.points = a->support;
+    q->o.points = support_recall(a, m);
     q->o.seed = a->seed;
     q->o.threads = a->threads;
     if (parse_levels(a, q)) return EXIT_INPUT;

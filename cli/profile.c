@@ -291,6 +291,7 @@ static int run_with(const struct args *a, gsv_model *m, struct profile *p)
     if (estimator_options(a, &o.estimator)) return EXIT_INPUT;
     o.estimator.paths = a->paths;
     o.estimator.steps = a->steps;
+    estimator_recall(a, m, &o.estimator);
     o.heldout = 0.0;
     if (isatty(STDERR_FILENO) && !a->quiet) {
         o.progress = show;

@@ -113,6 +113,9 @@ void put_likelihood(const gsv_record *r, FILE *out)
             r->gaps + r->heldout_gaps);
     if (r->chains) put_chains(r, out);
     else put_maximum(r, out);
+    char room[ASKED_ROOM];
+    if (*asked_text(&r->estimator, room))
+        fprintf(out, "options         %s\n", room);
 }
 
 /* A number in a column, or a dash where it is not known. */
@@ -279,6 +282,7 @@ static void add_search(const gsv_record *r, json_t *j)
     json_object_set_new(j, "paths", json_count(r->paths));
     json_object_set_new(j, "steps", json_count(r->steps));
     json_object_set_new(j, "flagged", json_count(r->flagged));
+    json_object_set_new(j, "estimator", json_asked(&r->estimator));
     json_object_set_new(j, "optimizer", json_string(OPTIMIZERS[r->optimizer]));
     json_object_set_new(j, "method", json_string(METHODS[method]));
     json_object_set_new(j, "ended", json_string(ENDS[r->ended].word));

@@ -50,7 +50,7 @@ static gsv_predict_options predict_options(const struct report *r)
 {
     gsv_predict_options o = gsv_predict_options_default();
     o.draws = r->args->draws;
-    o.points = r->args->support;
+    o.points = support_recall(r->args, r->model);
     o.seed = r->args->seed;
     o.threads = r->args->threads;
     return o;
@@ -96,6 +96,7 @@ static int find_paths(struct report *r)
     gsv_paths_options o = gsv_paths_options_default();
     o.estimator = r->estimator;
     o.estimator.paths = 0;
+    estimator_for_paths(r->args, r->model, &o.estimator);
     o.estimator.joint = o.estimator.richardson = o.estimator.delta = false;
     o.estimator.tolerance = 0.0;
     o.draws = DRAWS;
@@ -323,6 +324,7 @@ static int run_with(const struct args *a, gsv_model *m)
                         "one",
                         a->model);
     if (estimator_options(a, &r.estimator)) return EXIT_INPUT;
+    estimator_recall(a, m, &r.estimator);
     gsv_series *s = open_data(a, m);
     if (!s) return EXIT_INPUT;
     r.data = s;

@@ -157,7 +157,7 @@ int report_residuals(const struct args *a, const gsv_model *m,
     gsv_residuals_result r;
     gsv_predict_options o = gsv_predict_options_default();
     o.draws = a->draws;
-    o.points = a->support;
+    o.points = support_recall(a, m);
     o.seed = a->seed;
     o.threads = a->threads;
     o.ranks = a->ranks;

@@ -602,6 +602,10 @@ typedef struct gsv_record {
     size_t iterations, restarts;
     double seconds;
     uint64_t seed;
+    gsv_options estimator; /* what the fit was asked for of its likelihood: 0,
+                            * auto and false where nothing was, and where
+                            * it was not learned by the likelihood. Start
+                            * from these to ask for the same estimates     */
     double loglik;         /* of all gaps that were learned from       */
     double error;          /* its Monte Carlo standard error           */
     double discretisation; /* l(dt) - l(2 dt)                          */
@@ -827,7 +831,8 @@ gsv_paths_options gsv_paths_options_default(void);
 
 /* The law of the states given all data, in the data's coordinates. Rows are
  * those of all tracks, one below the other; a track's begin with its first
- * observation and end with its last. */
+ * observation, or where all states are latent with its first row, and end with
+ * its last observation. */
 typedef struct gsv_smoothed {
     size_t rows, dim, quantiles, draws;
     size_t *track;       /* (rows)                          */

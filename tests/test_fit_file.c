@@ -4,6 +4,7 @@
 #include "learn.h"
 
 #include "data/safetensors.h"
+#include "sde/model.h"
 
 /* Every kind of shape and bound, with names that stand in several tensors. */
 static const char RICH[] =
@@ -92,6 +93,83 @@ static void write__keeps_every_bit(void **state)
         gsv_model_free(m);
         gsv_model_free(again);
     }
+}
+
+/* Older files say nothing of what was asked for. */
+static void write__keeps_what_was_asked_for(void **state)
+{
+    (void)state;
+    static const gsv_options ASKED[] = {
+        {0},
+        {.paths = 7, .steps = 3, .random = GSV_RANDOM_IID, .joint = true},
+        {.step = 0.01, .reference = GSV_REFERENCE_LNA, .wide = true},
+        {.form = GSV_FORM_MIDPOINT, .richardson = true, .delta = true},
+        {.points = 99, .observe = GSV_OBSERVE_VARIATIONAL}};
+    gsv_series *s;
+    gsv_model *m = fitted(LEARN_OU, &s, 30);
+    for (size_t i = 0; i < COUNT(ASKED); i++) {
+        m->record->estimator = ASKED[i];
+        assert_int_equal(gsv_model_write(m, "a.fit"), 0);
+        gsv_model *again = read_must("a.fit");
+        const gsv_options *e = &gsv_model_record(again)->estimator;
+        assert_true(e->paths == ASKED[i].paths && e->steps == ASKED[i].steps);
+        assert_true(e->step == ASKED[i].step && e->wide == ASKED[i].wide);
+        assert_int_equal(e->reference, ASKED[i].reference);
+        assert_int_equal(e->form, ASKED[i].form);
+        assert_int_equal(e->random, ASKED[i].random);
+        assert_int_equal(e->observe, ASKED[i].observe);
+        assert_int_equal(e->points, ASKED[i].points);
+        assert_int_equal(e->richardson, ASKED[i].richardson);
+        assert_int_equal(e->delta, ASKED[i].delta);
+        assert_int_equal(e->joint, ASKED[i].joint);
+        gsv_model_free(again);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* Every key of the record's estimator with what it cannot be; and none. */
+static void read__says_which_option_is_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *estimator, *word; /* NULL: it can be read */
+    } CASES[] = {{"", NULL},
+                 {"\"estimator\": {},", NULL},
+                 {"\"estimator\": {\"later\": 1},", NULL},
+                 {"\"estimator\": 3,", "'estimator'"},
+                 {"\"estimator\": {\"paths\": -1},", "'paths'"},
+                 {"\"estimator\": {\"step\": -0.1},", "'step'"},
+                 {"\"estimator\": {\"step\": \"x\"},", "'step'"},
+                 {"\"estimator\": {\"observe\": \"never\"},", "'observe'"},
+                 {"\"estimator\": {\"joint\": 1},", "'joint'"}};
+    gsv_series *s;
+    gsv_model *m = fitted(LEARN_OU, &s, 30);
+    assert_int_equal(gsv_model_write(m, "a.fit"), 0);
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        struct tensors t = {0};
+        assert_int_equal(safetensors_read(&t, "a.fit"), 0);
+        for (size_t j = 0; j < t.notes; j++) {
+            if (strcmp(t.note[j].key, "fit")) continue;
+            const char *key = "\"estimator\": {}, ";
+            char *text = t.note[j].text, *at = strstr(text, key), all[4000];
+            assert_non_null(at);
+            snprintf(all, sizeof all, "%.*s%s%s", (int)(at - text), text,
+                     CASES[i].estimator, at + strlen(key));
+            mem_free(text);
+            t.note[j].text = mem_string(all);
+        }
+        assert_int_equal(safetensors_write(&t, "b.fit"), 0);
+        tensors_free(&t);
+        gsv_model *again = gsv_model_read("b.fit");
+        if (!again != !!CASES[i].word) fail_msg("case %zu", i);
+        if (!again)
+            expect_error(gsv_last_status(), GSV_BAD_INPUT, "b.fit",
+                         CASES[i].word);
+        gsv_model_free(again);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
 }
 
 /* A model that was never fitted is written, too, and has no record. */
@@ -499,6 +577,8 @@ int main(void)
         cmocka_unit_test(write__takes_any_name_of_the_data),
         cmocka_unit_test(write__keeps_a_state_that_can_be_resumed),
         cmocka_unit_test(read__says_which_tensor_is_wrong),
+        cmocka_unit_test(write__keeps_what_was_asked_for),
+        cmocka_unit_test(read__says_which_option_is_wrong),
         cmocka_unit_test(read__says_which_array_of_the_record_is_wrong),
         cmocka_unit_test(read__says_which_text_is_wrong),
         cmocka_unit_test(read__of_a_part_of_a_file_is_refused),

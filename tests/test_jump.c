@@ -39,14 +39,14 @@ static void walk_free(struct walk *k)
     gsv_model_free(k->m);
 }
 
-static const struct moment START = {0, 0.25};
+static const struct moment START = {.time = 0.25};
 
 /* log p(x1 | x0) over h of all pairs, in the data's coordinates. */
 static void densities(struct walk *k, double h, const double *x0,
                       const double *x1, double *log_p)
 {
     size_t d = k->jumps.d;
-    struct moment end = {0, START.time + h};
+    struct moment end = {.time = START.time + h};
     double y0[2 * I], y1[2 * J], det[J];
     assert_true(d <= 2);
     jumper_map(&k->w, &START, I, I, x0, y0, det);
@@ -161,7 +161,7 @@ static void each__is_the_diagonal_of_all(void **state)
     static const double x0[I] = {-1.0, 0.2, 1.1}, x1[J] = {-0.9, 0.3, 1.0, 2.0};
     struct walk k;
     double log_p[I * J], each[I], y0[I], y1[J], det[J];
-    struct moment end = {0, START.time + 0.1};
+    struct moment end = {.time = START.time + 0.1};
     walk_init(&k, WELL);
     jumper_map(&k.w, &START, I, I, x0, y0, det);
     jumper_map(&k.w, &end, J, J, x1, y1, det);

@@ -113,7 +113,9 @@ static void links__have_one_joint_density(void **state)
     close_linked(&l);
 }
 
-/* Between the rows: gaps of 0.2, 0.3, 0.1, 0.4; 0.3, 0.1, 0.5. */
+/* Between the rows: gaps of 0.2, 0.3, 0.1, 0.4; 0.3, 0.1, 0.5. Stops that are
+ * no rows are no ends of gaps: four of these have two parts before the second
+ * time, the others after it. */
 static void stops__cut_gaps_into_parts(void **state)
 {
     (void)state;
@@ -123,7 +125,9 @@ static void stops__cut_gaps_into_parts(void **state)
     assert_int_equal(stops_divide(&l.stops, 1, 0.25), 0);
     assert_int_equal(l.stops.count, rows + 1 + 1 + 1 + 1);
     assert_int_equal(stops_divide(&l.stops, 2, 0.0), 0);
-    assert_int_equal(l.stops.count, 2 * (rows + 4) - 2);
+    assert_int_equal(l.stops.count, 2 * rows - 2);
+    assert_int_equal(stops_divide(&l.stops, 4, 0.0), 0);
+    assert_int_equal(l.stops.count, 4 * rows - 3 * 2);
     close_linked(&l);
 }
 

@@ -556,6 +556,7 @@ class gsv_record(Structure):
         ('restarts', c_size_t),
         ('seconds', c_double),
         ('seed', c_uint64),
+        ('estimator', gsv_options),
         ('loglik', c_double),
         ('error', c_double),
         ('discretisation', c_double),

@@ -226,6 +226,50 @@ def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
             setattr(home, name, _number(home, name, kind, value))
 
 
+# --- What a fit was asked for ------------------------------------------------
+
+
+def asked(model: Any) -> dict[str, Any]:
+    """The estimator's options that a fit was given, by name."""
+    record = lib.gsv_model_record(model)
+    if not record:
+        return {}
+    options = record.contents.estimator
+    return {name: value for name, value in fields(options, None).items()
+            if getattr(options, name)}
+
+
+def recalled(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for a model: what its fit was asked for, where nothing else is
+    given. A step and a number of steps are two words for one thing, and points
+    are those of one estimator."""
+    said = {name: v for name, v in given.items() if v is not None}
+    own = asked(model)
+    if "step" in said or "steps" in said:
+        own = {n: v for n, v in own.items() if n not in ("step", "steps")}
+    if said.get("observe", own.get("observe")) != own.get("observe"):
+        own.pop("points", None)
+    return {**own, **given, **said}
+
+
+def recalled_scan(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for paths, which are a scan's where states are latent, and whose
+    number is another."""
+    own = asked(model)
+    all_of_it = recalled(model, given)
+    names = {"paths"}
+    if own.get("observe", "scan") != "scan":
+        names |= {"observe", "points"}
+    return {n: v for n, v in all_of_it.items()
+            if n not in names or given.get(n) is not None}
+
+
+def recalled_points(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for forecasts, which take points alone."""
+    points = recalled_scan(model, {}).get("points")
+    return dict(given) if given.get("points") else {**given, "points": points}
+
+
 # --- Memory ------------------------------------------------------------------
 
 

@@ -139,7 +139,7 @@ def residuals(model: Model, data: Data,
               options: Mapping[str, Any]) -> Residuals:
     """Model.residuals()"""
     o, keep = lib.gsv_predict_options_default(), _lib.Keep()
-    _lib.fill(o, options, "residuals", keep)
+    _lib.fill(o, _lib.recalled_points(model, options), "residuals", keep)
     series, r = model.data(data), _header.gsv_residuals_result()
     _lib.check(lib.gsv_residuals(model, series, o, r))
     owner = Owner(r, lib.gsv_residuals_free, model)

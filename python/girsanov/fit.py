@@ -65,6 +65,7 @@ class Record(Result):
     iterations: int
     seconds: float
     seed: int
+    estimator: dict[str, Any]  # what was asked of the likelihood
     errors_from: str
     warnings: list[str]
     params: Params
@@ -94,7 +95,8 @@ class Fit(Model):
             loglik_per_gap=r["loglik"] / gaps,
             heldout_per_gap=r["heldout"] / heldout if heldout else np.nan,
             method="gibbs" if gibbs else "likelihood",
-            warnings=r["warning"].split("\n") if r["warning"] else [],
+            warnings=r["warning"].splitlines(),
+            estimator=_lib.asked(self),
             params=self.params, errors=self._of_values(r["error_of"]),
             posterior=posterior)
 
@@ -260,6 +262,9 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
         fit.set(fix)
     series, watch = fit.data(data), _Watch(fit, progress)
     o, keep = lib.gsv_fit_options_default(), _lib.Keep()
+    if (options.get("objective", "likelihood") == "likelihood"
+            and options.get("method", "likelihood") == "likelihood"):
+        options = _lib.recalled(model, options)
     o.prior, o.priors = _priors(priors), len(priors or ())
     o.progress = type(o.progress)(watch.step)
     o.stop = type(o.stop)(lambda _: watch.interrupted)

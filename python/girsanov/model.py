@@ -334,14 +334,16 @@ class Model:
 
         The options are those of the command: paths, steps, step, reference,
         form, random, observe, richardson, tolerance, joint, seed, threads ...
-        (``girsanov.options("loglik")`` lists them).
+        (``girsanov.options("loglik")`` lists them). Of a Fit those that it was
+        learned with hold where no others are given.
 
         >>> m = Model("state x\\nparam s = 1 > 0\\ndx = -x*dt + s*dW")
         >>> round(float(m.loglik(([0, 1], [0, 0]))), 6)  # normal law at 0
         -0.499658
         """
         o = lib.gsv_options_default()
-        _lib.fill(o, {**options, "gradient": gradient}, "loglik", _lib.Keep())
+        _lib.fill(o, {**_lib.recalled(self, options), "gradient": gradient},
+                  "loglik", _lib.Keep())
         r = _header.gsv_result()
         _lib.check(lib.gsv_loglik(self, self.data(data), o, r))
         found = self._likelihood(o, r)
@@ -408,7 +410,8 @@ class Model:
         paths to keep. The options are those of ``loglik``."""
         o, keep = lib.gsv_paths_options_default(), _lib.Keep()
         _lib.fill(o, {"times": times, "between": between, "draws": draws,
-                      "quantiles": quantiles, **options}, "paths", keep)
+                      "quantiles": quantiles,
+                      **_lib.recalled_scan(self, options)}, "paths", keep)
         series, r = self.data(data), _header.gsv_smoothed()
         _lib.check(lib.gsv_paths(self, series, o, r))
         found = _lib.fields(r, Owner(r, lib.gsv_smoothed_free))
@@ -434,7 +437,7 @@ class Model:
             until = np.broadcast_to(np.asarray(until, float),
                                     len(series.labels))
         _lib.fill(o, {"times": times, "quantiles": quantiles, "until": until,
-                      **options}, "predict", keep)
+                      **_lib.recalled_points(self, options)}, "predict", keep)
         r = _header.gsv_prediction()
         _lib.check(lib.gsv_predict(self, series, o, r))
         found = _lib.fields(r, Owner(r, lib.gsv_prediction_free, self))
@@ -504,7 +507,8 @@ class Model:
         """The log-likelihood maximised over all other parameters, with one
         number held at each of the values in turn."""
         o, keep = lib.gsv_fit_options_default(), _lib.Keep()
-        _lib.fill(o, {**options, "fix": fix}, "profile", keep)
+        _lib.fill(o, {**_lib.recalled(self, options), "fix": fix}, "profile",
+                  keep)
         held = np.ascontiguousarray(values, float).reshape(-1)
         best, copy = np.empty(len(held)), self.copy()
         _lib.check(lib.gsv_profile(copy, self.data(data), o, _lib.coded(name),

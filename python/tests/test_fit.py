@@ -57,6 +57,38 @@ def test_records_are_the_commands(ou, data, command, tmp_path):
     assert loaded.intervals["a"].tolist() == [summary["low"], summary["high"]]
 
 
+NOISY = ("state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
+         "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 1)")
+
+
+def test_later_estimates_are_those_of_the_fit(tmp_path):
+    model = Model(NOISY)
+    data = model.simulate(np.linspace(0, 5, 26), seed=4)
+    fit = model.fit(data, observe="particle", points=64, errors="none")
+    fit.save(tmp_path / "a.fit")
+    for f in fit, girsanov.load(tmp_path / "a.fit"):
+        assert f.record.estimator == {"observe": "particle", "points": 64}
+        found = f.loglik(data)
+        assert found.observe == "particle" and found.paths == 64
+        assert found.loglik == f.record.loglik
+        assert f.loglik(data, observe="scan").paths == 32
+        assert f.diagnose(data).likelihood.observe == "particle"
+        assert len(f.paths(data).mean) == 26
+        assert len(f.predict(data, times=[6]).mean) == 1
+        assert f.fit(data, errors="none").record.estimator == {
+            "observe": "particle", "points": 64}
+    assert model.fit(data, errors="none").record.estimator == {}
+
+
+def test_every_warning_is_a_sentence():
+    model = Model("state x\nparam a = 1, b = 0.2, s = 1 > 0\n"
+                  "dx = -(a + b)*x*dt + s*dW")
+    with pytest.warns(girsanov.Caution):
+        fit = model.fit(model.simulate(np.linspace(0, 5, 51), seed=3))
+    assert fit.record.warnings and all(fit.record.warnings)
+    assert not fit.summary().endswith("warning: ")
+
+
 def test_starts_that_were_set_are_kept(data):
     def first(model):
         seen = []

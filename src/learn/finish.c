@@ -47,6 +47,25 @@ static void note_ranges(const struct learner *l, gsv_record *r)
         }
 }
 
+/* Other objectives have paths and steps of another kind. */
+static gsv_options asked(const gsv_fit_options *o)
+{
+    const gsv_options *e = &o->estimator;
+    if (o->objective != GSV_OBJECTIVE_LIKELIHOOD) return (gsv_options){0};
+    return (gsv_options){.paths = e->paths,
+                         .steps = e->steps,
+                         .step = e->step,
+                         .reference = e->reference,
+                         .form = e->form,
+                         .random = e->random,
+                         .observe = e->observe,
+                         .points = e->points,
+                         .richardson = e->richardson,
+                         .delta = e->delta,
+                         .joint = e->joint,
+                         .wide = e->wide};
+}
+
 static int note_facts(const struct learner *l, gsv_record *r)
 {
     mem_free(r->data);
@@ -60,6 +79,7 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->restarts = l->o->restarts;
     r->seconds = learner_seconds(l);
     r->seed = l->o->estimator.seed;
+    r->estimator = asked(l->o);
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = r->mse = r->value = NAN;
@@ -178,15 +198,15 @@ static int note_match(struct learner *l, const double *theta, gsv_record *r,
     return status;
 }
 
-static int warn_of_gaps(gsv_record *r)
+static int warn_of_gaps(const struct learner *l, gsv_record *r)
 {
     char line[200];
     size_t all = r->gaps + r->heldout_gaps;
     if (!r->flagged) return 0;
     snprintf(line, sizeof line,
-             "%zu of %zu gaps are not to be trusted; 'girsanov diagnose' names "
+             "%zu of %zu %s are not to be trusted; 'girsanov diagnose' names "
              "them and says what to do\n",
-             r->flagged, all);
+             r->flagged, all, spec_is_latent(l->m->spec) ? "rows" : "gaps");
     return fit_record_warn(r, line);
 }
 
@@ -255,7 +275,7 @@ int finish(struct learner *l, const double *theta, bool whole)
         status = learner_integrates(l) ? note_errors(l, theta, r)
                                        : note_likelihoods(l, theta, r);
     if (whole && learner_matches(l)) status = note_match(l, theta, r, status);
-    if (!status && whole) status = warn_of_gaps(r);
+    if (!status && whole) status = warn_of_gaps(l, r);
     if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) status = warn_of_kernels(l, r);
     if (!status && whole) status = warn_of_doubt(l, r);

@@ -51,9 +51,10 @@ static size_t choose_chunk(const struct joint *j)
 
 /* Bridges against lna are so good that one for each pair is enough: what it
  * misses the mean over tracks takes away. A linear drift's densities are exact
- * in one step, their gradients in two: references are constants under
- * differentiation, and the middle of the only step depends on its ends alone.
- */
+ * in one step, unless it changes in time, and their gradients in two:
+ * references are constants under differentiation, and the middle of the only
+ * step depends on its ends alone. Where it changes in time, sums in the middles
+ * of the steps still leave nothing to draw. */
 static gsv_options pair_options(const gsv_model *m, const gsv_options *o)
 {
     gsv_options p = *o;
@@ -62,7 +63,9 @@ static gsv_options pair_options(const gsv_model *m, const gsv_options *o)
     p.tolerance = 0.0;
     p.joint = p.richardson = p.delta = false;
     if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
-    if (drift_is_linear(m)) {
+    if (drift_is_linear(m) && p.form == GSV_FORM_AUTO)
+        p.form = GSV_FORM_MIDPOINT;
+    if (jumps_are_exact(m)) {
         p.steps = o->gradient ? 2 : 1;
         p.step = 0.0;
         p.reference = GSV_REFERENCE_LINEAR;
@@ -385,12 +388,12 @@ static double variance_of(const struct joint *j, size_t stop)
     return fmax(0.0, (K / j->ess[stop] - 1.0) / (K - 1.0));
 }
 
+/* Of a row, with what the stops since the row before it add. */
 static gsv_gap gap_of(const struct joint *j, size_t n)
 {
     const struct stop *stop = &j->stops.stop[n];
-    bool start = stop_is_first(&j->stops, n);
     gsv_gap g = {.track = stop->track,
-                 .from = start ? stop->row : stop[-1].row,
+                 .from = stop->row,
                  .to = stop->row,
                  .loglik = j->increment[n],
                  .error = sqrt(variance_of(j, n)),
@@ -399,15 +402,21 @@ static gsv_gap gap_of(const struct joint *j, size_t n)
                  .discretisation = NAN,
                  .reference = j->options.reference,
                  .form = j->options.form};
+    for (size_t k = n; !stop_is_first(&j->stops, k); k--) {
+        g.from = j->stops.stop[k - 1].row;
+        if (g.from != NO_ROW) break;
+        g.loglik += j->increment[k - 1];
+    }
+    if (g.from == NO_ROW) g.from = stop->row;
     if (g.ess < fmax(10.0, 0.1 * (double)j->K)) g.flags |= GSV_FLAG_ESS;
     return g;
 }
 
 /* The weights of a whole track have a tail, and the result's error is theirs.
  */
-static void add_track(const struct joint *j, size_t last, gsv_result *r)
+static void add_track(const struct joint *j, size_t last, gsv_gap *g,
+                      gsv_result *r)
 {
-    gsv_gap *g = &r->gap[last];
     double v = variance_of(j, last), K = (double)j->K;
     g->khat = j->khat[g->track];
     if (g->khat > khat_threshold(j->K) && g->ess < 0.8 * K)
@@ -417,25 +426,29 @@ static void add_track(const struct joint *j, size_t last, gsv_result *r)
     r->log_bias -= 0.5 * v;
 }
 
+/* The last stop of a track is a row. */
 int joint_fill(const struct joint *j, gsv_result *r)
 {
-    size_t n = j->stops.count;
+    size_t rows = stops_rows(&j->stops);
+    gsv_gap *to = r->gap = NEW(gsv_gap, rows);
     r->observe = j->options.observe;
-    r->groups = r->gaps = n;
-    r->gap = NEW(gsv_gap, n);
+    r->groups = r->gaps = rows;
     if (!r->gap) return GSV_NO_MEMORY;
     r->ess_min = INFINITY;
     r->khat_max = r->discretisation = NAN;
-    for (size_t i = 0; i < n; i++) {
-        r->gap[i] = gap_of(j, i);
-        if (i + 1 == n || stop_is_first(&j->stops, i + 1)) add_track(j, i, r);
-        r->flagged += r->gap[i].flags != 0;
-        r->loglik += r->gap[i].loglik;
-        r->ess_min = fmin(r->ess_min, r->gap[i].ess);
-        if (stop_is_first(&j->stops, i)) continue;
+    for (size_t i = 0; i < j->stops.count; i++) {
         const struct stop *stop = &j->stops.stop[i];
-        struct gap gap = {.length = stop->time - stop[-1].time};
-        r->drift_evaluations += j->K * estimate_steps(&j->pairs, &gap);
+        if (!stop_is_first(&j->stops, i)) {
+            struct gap gap = {.length = stop->time - stop[-1].time};
+            r->drift_evaluations += j->K * estimate_steps(&j->pairs, &gap);
+        }
+        if (stop->row == NO_ROW) continue;
+        *to = gap_of(j, i);
+        if (stop_is_last(&j->stops, i)) add_track(j, i, to, r);
+        r->flagged += to->flags != 0;
+        r->loglik += to->loglik;
+        r->ess_min = fmin(r->ess_min, to->ess);
+        to++;
     }
     r->paths = j->K;
     r->steps = j->pairs.longest;

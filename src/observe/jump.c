@@ -112,17 +112,33 @@ bool drift_is_linear(const gsv_model *m)
     return linear;
 }
 
+/* Between two stops held inputs are constants. */
+static bool all_inputs_hold(const gsv_model *m)
+{
+    for (size_t i = 0; i < m->spec->inputs; i++)
+        if (!m->spec->input[i].hold) return false;
+    return true;
+}
+
 bool jumps_are_exact(const gsv_model *m)
 {
     const struct graph *g = m->spec->graph;
-    return drift_is_linear(m) && !graph_moves(g, m->unit_drift);
+    bool moving = graph_depends(g, m->unit_drift, OP_INPUT) ||
+                  graph_depends(g, m->unit_drift, OP_SLOPE);
+    return drift_is_linear(m) && !graph_depends(g, m->unit_drift, OP_TIME) &&
+           (!moving || all_inputs_hold(m));
+}
+
+size_t jumps_steps(const gsv_options *o)
+{
+    enum { USUAL_STEPS = 8 };
+    return o->steps ? o->steps : USUAL_STEPS;
 }
 
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o)
 {
-    enum { USUAL_STEPS = 8 };
     if (jumps_are_exact(m)) return 0;
-    return stops_divide(s, o->steps ? o->steps : USUAL_STEPS, o->step);
+    return stops_divide(s, jumps_steps(o), o->step);
 }
 
 /* --- Memory ------------------------------------------------------------------
@@ -172,7 +188,8 @@ static struct points points_at(struct jumper *w, const struct moment *at,
     const struct jumps *j = w->jumps;
     size_t inputs = j->model->spec->inputs;
     if (inputs)
-        gap_inputs(j->gaps, at->track, at->time, false, w->input, w->slope, n);
+        gap_inputs(j->gaps, at->track, at->time, at->before, w->input, w->slope,
+                   n);
     for (size_t k = 0; k < inputs; k++)
         for (size_t i = 1; i < n; i++) {
             w->input[k * n + i] = w->input[k * n];
@@ -293,7 +310,7 @@ void jumper_start(struct jumper *w, const struct moment *from, double h,
                   size_t I, size_t ld, const double *y)
 {
     size_t d = w->jumps->d;
-    const struct moment middle = {from->track, from->time + 0.5 * h};
+    const struct moment middle = {from->track, from->time + 0.5 * h, false};
     struct points in = points_at(w, &middle, I, pack(d, I, ld, y, w->place));
     w->I = I;
     run_drift(w, &in, h);
@@ -455,7 +472,7 @@ static void law_vjp(struct jumper *w, const struct moment *from, double h,
 {
     const struct jumps *j = w->jumps;
     size_t d = j->d, I = w->I;
-    const struct moment middle = {from->track, from->time + 0.5 * h};
+    const struct moment middle = {from->track, from->time + 0.5 * h, false};
     const double *f = program_output(j->drift, &w->drift, I, DRIFT);
     outer(d, I, bar->mu, f, bar->Gamma);
     stride_apply(d, I, stride_Gamma(&w->stride), true, bar->mu, bar->f, false);

@@ -38,10 +38,11 @@ void jumps_prepare(struct jumps *j);
 /* Whether the drift f~ is linear in the state. */
 bool drift_is_linear(const gsv_model *m);
 
-/* Whether it is, and does not change in time, so that a step may have any
- * length. Else stops are needed between rows: as many as the options
- * say, or 8 steps a gap. */
+/* Whether it is, and does not change in time but where held inputs turn, so
+ * that a step from one stop to the next may have any length. Else stops are
+ * needed between rows: as many as the options say, or 8 steps a gap. */
 bool jumps_are_exact(const gsv_model *m);
+size_t jumps_steps(const gsv_options *o);
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o);
 
 /* One thread's memory, for steps from at most `most` points. */
@@ -66,10 +67,12 @@ int jumper_init(struct jumper *w, const struct jumps *j, size_t most,
                 bool gradient);
 void jumper_free(struct jumper *w);
 
-/* A place and a time that points share. */
+/* A place and a time that points share. before: as the end of a step, where a
+ * held input still has the value that it had until then. */
 struct moment {
     size_t track;
     double time;
+    bool before;
 };
 
 /* y = T(x) (d; ld apart) of n points at a moment, and log |det dT/dx| (n). */

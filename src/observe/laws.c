@@ -114,14 +114,14 @@ int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
 /* --- Stretching ------------------------------------------------------------
  */
 
-/* sigma (d, d) at a stop. */
-static void sigma_of(struct laws *l, size_t stop, double *S)
+/* sigma (d, d) at a stop; before: as it was until then. */
+static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
 {
     size_t d = l->d;
     const struct spec *spec = l->model->spec;
     const struct stop *here = &l->stops->stop[stop];
     if (spec->inputs)
-        gap_inputs(&l->stops->gaps, here->track, here->time, false, l->input,
+        gap_inputs(&l->stops->gaps, here->track, here->time, before, l->input,
                    l->slope, 1);
     l->time[0] = here->time;
     struct points in = {.P = 1,
@@ -183,13 +183,13 @@ static int stretch_stop(struct laws *l, size_t n)
     size_t d = l->d, dd = d * d;
     double *S = l->small, *next = S + dd;
     bool last = n + 1 == l->stops->count || stop_is_first(l->stops, n + 1);
-    sigma_of(l, n, S);
+    sigma_of(l, n, false, S);
     stretch(l, S, l->mean + n * d, l->cov + n * dd);
     if (!l->gain) return 0;
     stretch(l, S, l->predicted_mean + n * d, l->predicted_cov + n * dd);
     stretch_rest(l, S, l->rest + n * dd);
     if (last) return 0;
-    sigma_of(l, n + 1, next);
+    sigma_of(l, n + 1, false, next);
     return stretch_gain(l, S, next, n);
 }
 
@@ -198,7 +198,34 @@ static int stretch_stop(struct laws *l, size_t n)
 
 struct track_data {
     double *time, *input, *middle, *slope, *value, *exact, *unused;
+    double *jump, *unjump; /* NULL where T does not jump */
 };
+
+/* to = S^-1 M; S is lost. */
+static int divide(struct laws *l, size_t stop, double *S, const double *M,
+                  double *to)
+{
+    size_t d = l->d;
+    if (!linalg_lu(d, S, l->pivot))
+        return fail(GSV_NUMERICAL, "the noise is singular at time %g",
+                    l->stops->stop[stop].time);
+    memcpy(to, M, d * d * sizeof *to);
+    linalg_lu_solve(d, d, S, l->pivot, false, to);
+    return 0;
+}
+
+/* What y is multiplied by at a stop where the noise jumps: sigma y does not. */
+static int read_jump(struct laws *l, size_t stop, double *jump, double *unjump)
+{
+    size_t dd = l->d * l->d;
+    double *S = l->small, *before = S + dd, *copy = before + dd;
+    sigma_of(l, stop, false, S);
+    sigma_of(l, stop, true, before);
+    memcpy(copy, S, dd * sizeof *S);
+    int status = divide(l, stop, copy, before, jump);
+    memcpy(copy, before, dd * sizeof *S);
+    return status ? status : divide(l, stop, copy, S, unjump);
+}
 
 /* The arrays that the smoother wants of one track. */
 static void read_track(const struct laws *l, size_t first, size_t n,
@@ -228,13 +255,19 @@ static int smooth_track(struct laws *l, const double *values, size_t track,
 {
     size_t first = l->stops->first[track], d = l->d, dd = d * d;
     size_t n = l->stops->first[track + 1] - first;
+    int status = 0;
     if (!n) return 0;
     read_track(l, first, n, t);
+    for (size_t i = 0; t->jump && !status && i < n; i++)
+        status = read_jump(l, first + i, t->jump + i * dd, t->unjump + i * dd);
+    if (status) return status;
     struct smooth_track given = {.stops = n,
                                  .time = t->time,
                                  .input = t->input,
                                  .middle_input = t->middle,
                                  .middle_slope = t->slope,
+                                 .jump = t->jump,
+                                 .unjump = t->unjump,
                                  .value = t->value,
                                  .exact = t->exact};
     struct smooth_law law = {.mean = l->mean + first * d,
@@ -252,7 +285,9 @@ static int smooth_all(struct laws *l, const double *values)
 {
     const struct spec *spec = l->model->spec;
     size_t n = stops_longest(l->stops), tracks = l->stops->gaps.series->tracks;
-    double *room = NEW(double, n *(1 + 4 * spec->inputs + spec->values + l->d));
+    size_t jumps = model_map_jumps(l->model) ? 2 * l->d * l->d : 0;
+    double *room =
+        NEW(double, n *(1 + 4 * spec->inputs + spec->values + l->d + jumps));
     int status = 0;
     if (!room) return GSV_NO_MEMORY;
     struct track_data t = {.time = room, .input = room + n};
@@ -261,6 +296,8 @@ static int smooth_all(struct laws *l, const double *values)
     t.unused = t.slope + n * spec->inputs;
     t.value = t.unused + n * spec->inputs;
     t.exact = t.value + n * spec->values;
+    if (jumps) t.jump = t.exact + n * l->d;
+    if (jumps) t.unjump = t.jump + n * l->d * l->d;
     for (size_t r = 0; !status && r < tracks; r++)
         status = smooth_track(l, values, r, &t);
     mem_free(room);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What all estimators with noisy observations share. A stop is a row in which
- * anything was observed, or after which events were counted. At stops stand
+ * anything was observed, or after which events were counted; and, without a row
+ * (NO_ROW), wherever else a point is needed: at the first time of a series,
+ * where an input turns, and between them. At stops stand
  * points x, drawn from a density q that a linearised smoother gives (smooth.h),
  * and between the points of neighbouring stops densities are estimated by
  * bridges. The estimators differ in how they average: scan.h, particle.h,
@@ -22,6 +24,7 @@ struct stops {
     size_t count, capacity;
     size_t *first;  /* (tracks + 1) of each track */
     double longest; /* gap in time               */
+    bool turning;   /* whether the states hang on inputs */
 };
 
 /* Fails where no track has two stops, or where a value is not one of its law.
@@ -29,9 +32,9 @@ struct stops {
 int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series);
 void stops_free(struct stops *s);
 
-/* More stops, without a row (NO_ROW), so that none is further than a gap's
- * length / steps from the next; or than `longest`, where that is positive. Gaps
- * that end in a count of events stay whole. */
+/* More stops, without a row, so that none is further than the length of the gap
+ * between two rows / steps from the next; or than `longest`, where that is
+ * positive. Gaps that end in a count of events stay whole. */
 int stops_divide(struct stops *s, size_t steps, double longest);
 
 /* Whether stop n is the first, or the last, of its track. */
@@ -178,6 +181,7 @@ struct support {
     const gsv_options *options;
     size_t d, J, generator; /* of the lattice of J points */
     bool given;             /* points are the caller's, J at every stop */
+    bool rooted;            /* whether the laws' factors are needed     */
     struct laws laws;
     double *root;        /* (stops, d, d): lower factors, of the states that */
                          /* are not exact                                    */
@@ -202,7 +206,8 @@ struct support {
     struct arena arena;
 };
 
-/* given: the caller draws the points, J at every stop, by links.h. */
+/* given: the caller draws the points, J at every stop, by links.h, or from what
+ * the noise says of them (conjugate.c). */
 int support_init(struct support *s, const gsv_model *m,
                  const struct stops *stops, const gsv_options *o, size_t J,
                  size_t capacity, bool given);

@@ -185,8 +185,8 @@ static double start(struct particle *p, size_t stop, struct moment *from,
     size_t K = p->K;
     const size_t *parent = slot_parent(p, stop);
     const struct stop *here = &p->stops.stop[stop];
-    *from = (struct moment){here->track, here[-1].time};
-    *to = (struct moment){here->track, here->time};
+    *from = (struct moment){here->track, here[-1].time, false};
+    *to = (struct moment){here->track, here->time, true};
     for (size_t i = 0; i < p->d; i++)
         for (size_t k = 0; k < K; k++)
             p->from[i * K + k] = slot_x(p, stop - 1)[i * K + parent[k]];

@@ -52,6 +52,7 @@ static int make_memory(struct scan *s)
     bool gradient = s->options.gradient;
     const struct arena_part part[] = {
         {&s->y, d * points},
+        {&s->y_end, model_map_jumps(s->model) ? d * points : 0},
         {&s->log_det, points},
         {&s->y_bar, gradient ? 2 * d * points : 0},
         {&s->log_p, pairs},
@@ -75,6 +76,7 @@ static int make_memory(struct scan *s)
     if (!s->at || !s->pair ||
         arena_lay(&s->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
+    if (!model_map_jumps(s->model)) s->y_end = s->y;
     return 0;
 }
 
@@ -177,7 +179,8 @@ static void lay_out(struct scan *s, size_t chunk)
 
 static struct moment moment_of(const struct scan *s, size_t n)
 {
-    return (struct moment){s->stops.stop[n].track, s->stops.stop[n].time};
+    return (struct moment){s->stops.stop[n].track, s->stops.stop[n].time,
+                           false};
 }
 
 static size_t points_now(const struct scan *s)
@@ -201,9 +204,13 @@ static void map_lane(void *context, size_t lane, size_t thread)
     size_t end = lanes_first(lane + 1, lanes, stops);
     for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
         struct moment at = moment_of(s, low + i);
-        jumper_map(&s->jumper[thread], &at, s->at[i + 1] - s->at[i], P,
-                   s->support.x + s->at[i], s->y + s->at[i],
-                   s->log_det + s->at[i]);
+        size_t p = s->at[i], n = s->at[i + 1] - p;
+        jumper_map(&s->jumper[thread], &at, n, P, s->support.x + p, s->y + p,
+                   s->log_det + p);
+        if (s->y_end == s->y) continue;
+        at.before = true;
+        jumper_map(&s->jumper[thread], &at, n, P, s->support.x + p,
+                   s->y_end + p, s->log_det + p);
     }
 }
 
@@ -226,7 +233,7 @@ static struct rate_step rate_step_of(const struct scan *s, size_t n)
                               .J = at[1] - at[0],
                               .ld = points_now(s),
                               .y0 = s->y + at[-1],
-                              .y1 = s->y + at[0]};
+                              .y1 = s->y_end + at[0]};
 }
 
 /* The densities of the steps that end in some stops. */
@@ -244,7 +251,7 @@ static void jump_lane(void *context, size_t lane, size_t thread)
         size_t J = at[1] - at[0];
         double *log_p = s->log_p + s->pair[i];
         start(s, w, n);
-        jumper_all(w, J, points_now(s), s->y + at[0], log_p);
+        jumper_all(w, J, points_now(s), s->y_end + at[0], log_p);
         for (size_t k = 0; k < at[0] - at[-1]; k++)
             for (size_t j = 0; j < J; j++)
                 log_p[k * J + j] += s->log_det[at[0] + j];
@@ -466,7 +473,7 @@ static void jump_vjp_lane(void *context, size_t lane, size_t thread)
         const size_t *at = &s->at[n - low];
         struct moment from = moment_of(s, n - 1);
         double h = start(s, w, n);
-        jumper_all_vjp(w, &from, h, P, at[1] - at[0], s->y + at[0],
+        jumper_all_vjp(w, &from, h, P, at[1] - at[0], s->y_end + at[0],
                        s->weight + s->pair[i],
                        s->y_bar + s->jumps.d * P + at[-1], s->y_bar + at[0]);
         struct rate_step step = rate_step_of(s, n);
@@ -476,25 +483,32 @@ static void jump_vjp_lane(void *context, size_t lane, size_t thread)
 }
 
 /* map_lane() backward: the end of a step has the density's factor, whose bar is
- * the weight of all steps that end there. */
+ * the weight of all steps that end there. Where T does not jump both ends are
+ * one. */
 static void map_vjp_lane(void *context, size_t lane, size_t thread)
 {
     struct scan *s = context;
     size_t low = low_of(s, s->now), first = scan_first(s, s->now);
     size_t stops = scan_first(s, s->now + 1) - low, P = points_now(s);
     size_t lanes = lanes_of(stops), d = s->jumps.d;
-    size_t end = lanes_first(lane + 1, lanes, stops);
-    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+    size_t last = lanes_first(lane + 1, lanes, stops);
+    double *end = s->y_bar, *start = s->y_bar + d * P;
+    for (size_t i = lanes_first(lane, lanes, stops); i < last; i++) {
         struct moment at = moment_of(s, low + i);
         size_t p = s->at[i], n = s->at[i + 1] - p;
         bool ends = low + i >= first && !stop_is_first(&s->stops, low + i);
-        for (size_t k = 0; k < d; k++)
+        memset(s->b + p, 0, n * sizeof *s->b);
+        if (s->y_end != s->y)
+            jumper_map_vjp(&s->jumper[thread], &at, n, P, s->support.x + p,
+                           start + p, s->b + p);
+        for (size_t k = 0; s->y_end == s->y && k < d; k++)
             for (size_t j = p; j < p + n; j++)
-                s->y_bar[k * P + j] += s->y_bar[(d + k) * P + j];
+                end[k * P + j] += start[k * P + j];
         for (size_t j = p; j < p + n; j++)
             s->b[j] = ends ? s->posterior[j] : 0.0;
-        jumper_map_vjp(&s->jumper[thread], &at, n, P, s->support.x + p,
-                       s->y_bar + p, s->b + p);
+        at.before = true;
+        jumper_map_vjp(&s->jumper[thread], &at, n, P, s->support.x + p, end + p,
+                       s->b + p);
     }
 }
 
@@ -604,7 +618,8 @@ int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
 /* --- The method ----------------------------------------------------------- */
 
 /* What steps twice as long would say: less so many times the error of the steps
- * themselves. */
+ * themselves. Where no step can be longer, as inputs turn so often, nothing is
+ * said. */
 static int look_at_steps(const struct scan *s, const struct request *q,
                          gsv_result *r)
 {
@@ -613,14 +628,15 @@ static int look_at_steps(const struct scan *s, const struct request *q,
     double sum = 0.0;
     if (r->steps < 2) return 0;
     o.gradient = false;
-    o.steps = (r->steps + 1) / 2;
+    o.steps = (jumps_steps(&s->options) + 1) / 2;
     o.step *= 2.0;
     int status = scan_init(&half, s->model, s->stops.gaps.series, &o);
-    if (!status) status = scan_run(&half, q->guide, q->iteration, NULL);
-    for (size_t n = 0; !status && n < half.stops.count; n++)
+    bool coarser = !status && half.stops.count < s->stops.count;
+    if (coarser) status = scan_run(&half, q->guide, q->iteration, NULL);
+    for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
         sum += half.increment[n];
     scan_free(&half);
-    if (!status) r->discretisation = r->loglik - sum;
+    if (!status && coarser) r->discretisation = r->loglik - sum;
     return status == GSV_NUMERICAL ? 0 : status;
 }
 

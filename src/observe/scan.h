@@ -52,6 +52,8 @@ struct scan {
                                  before the chunk on                         */
     size_t *pair;             /* (chunk + 1) first pairs, of stop after stop */
     double *y, *log_det;      /* (d, points), (points) of a chunk            */
+    double *y_end;            /* the same at the end of a step: y itself,
+                                 but where T jumps (model_map_jumps())       */
     double *y_bar;            /* (2, d, points): of a step's end, its start  */
     double *log_p;            /* (pairs), the later point the faster index   */
     double *weight;           /* (pairs) in the gradient                     */

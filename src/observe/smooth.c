@@ -39,11 +39,11 @@ static double linearise_gaps(struct smoother *s,
     for (size_t n = from; n < from + count; n++) {
         const double *y1 = path + n * d, *y0 = y1 - d;
         double *c = s->stop.c + n * d, *Phi = s->stop.Phi + n * dd;
-        for (size_t i = 0; i < d; i++)
-            place[i] = 0.5 * (y0[i] + y1[i]);
+        smooth_middle(s, track, n, y0, y1, place);
         if (!smooth_transition(s, track->time[n] - track->time[n - 1], Phi, c,
                                place, Phi, c, s->stop.Q + n * dd))
             J -= SMOOTH_BAD;
+        smooth_jump(s, track, n);
         J += smooth_step_density(s, n, y0, y1);
     }
     return J;

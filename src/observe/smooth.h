@@ -34,10 +34,13 @@ struct smooth_track {
                                 /* that ends at the stop; the first is not   */
                                 /* looked at; or NULL                        */
     const double *middle_slope; /* their slopes there, or NULL: they hold    */
-    const double *value;        /* (values, stops), NaN where missing        */
-    const double *exact;        /* (dim, stops): states z that were observed */
-                                /* without noise, NaN where latent or        */
-                                /* missing; or NULL                          */
+    const double *jump; /* (stops, d, d): y after a stop is jump y before it, */
+    /* where a held input of the noise turns; or NULL  */
+    const double *unjump; /* (stops, d, d) its inverse                       */
+    const double *value;  /* (values, stops), NaN where missing              */
+    const double *exact;  /* (dim, stops): states z that were observed */
+                          /* without noise, NaN where latent or        */
+                          /* missing; or NULL                          */
 };
 
 /* The laws of Y_n given all observations; all but the first two may be NULL.

@@ -134,10 +134,13 @@ void smooth_drifts(struct smoother *s, const struct smooth_track *track,
 {
     size_t d = s->d;
     struct points in = at_middles(s, track, from, count);
-    const double *y1 = path + from * d, *y0 = y1 - d;
-    for (size_t k = 0; k < count; k++)
+    const double *y1 = path + from * d;
+    double *middle = vector_of(s, 0);
+    for (size_t k = 0; k < count; k++, y1 += d) {
+        smooth_middle(s, track, from + k, y1 - d, y1, middle);
         for (size_t i = 0; i < d; i++)
-            s->state[i * count + k] = 0.5 * (y0[k * d + i] + y1[k * d + i]);
+            s->state[i * count + k] = middle[i];
+    }
     drift_at(s, &in, f, A);
 }
 

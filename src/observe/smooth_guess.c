@@ -98,6 +98,7 @@ static void cross_gap(struct smoother *s, const struct smooth_track *track,
 {
     if (moving) follow_drift(s, track, n);
     else stand_still(s, n, track->time[n] - track->time[n - 1]);
+    smooth_jump(s, track, n);
     smooth_predict(s, n);
     smooth_confine(s, track, n, 1, law->mean + (n - 1) * s->d, s->mean);
 }

@@ -95,6 +95,35 @@ bool smooth_transition(struct smoother *s, double dt, const double *A,
     return false;
 }
 
+void smooth_jump(struct smoother *s, const struct smooth_track *track, size_t n)
+{
+    size_t d = s->d, dd = d * d;
+    double *Phi = s->stop.Phi + n * dd, *c = s->stop.c + n * d;
+    double *Q = s->stop.Q + n * dd, *X = matrix_of(s, 0);
+    if (!track->jump) return;
+    const double *J = track->jump + n * dd;
+    linalg_product(d, d, d, J, false, Phi, false, X);
+    memcpy(Phi, X, dd * sizeof *X);
+    times(d, d, J, false, c, vector_of(s, 0));
+    memcpy(c, vector_of(s, 0), d * sizeof *c);
+    sandwich(d, J, Q, matrix_of(s, 1), X);
+    memcpy(Q, X, dd * sizeof *X);
+    make_symmetric(d, Q);
+}
+
+void smooth_middle(const struct smoother *s, const struct smooth_track *track,
+                   size_t n, const double *y0, const double *y1, double *middle)
+{
+    size_t d = s->d;
+    const double *J = track->unjump ? track->unjump + n * d * d : NULL;
+    for (size_t i = 0; i < d; i++) {
+        double end = J ? 0.0 : y1[i];
+        for (size_t j = 0; J && j < d; j++)
+            end += J[i * d + j] * y1[j];
+        middle[i] = 0.5 * (y0[i] + end);
+    }
+}
+
 double smooth_step_density(struct smoother *s, size_t n, const double *y0,
                            const double *y1)
 {

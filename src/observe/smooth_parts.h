@@ -68,6 +68,17 @@ bool smooth_transition(struct smoother *s, double dt, const double *A,
                        const double *f, const double *place, double *Phi,
                        double *c, double *Q);
 
+/* The transition to stop n goes on to the coordinates after it, where T jumps
+ * there. Uses matrices 0 and 1, vector 0. */
+void smooth_jump(struct smoother *s, const struct smooth_track *track,
+                 size_t n);
+
+/* The middle of y0 at stop n - 1 and y1 at stop n, in the coordinates between
+ * them. */
+void smooth_middle(const struct smoother *s, const struct smooth_track *track,
+                   size_t n, const double *y0, const double *y1,
+                   double *middle);
+
 /* mean, cov of the filter from the stop before to stop n. Uses matrices 0 and
  * 1, vector 0. */
 void smooth_predict(struct smoother *s, size_t n);

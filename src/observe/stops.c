@@ -17,22 +17,56 @@ static bool is_observed(const struct stops *s, size_t row)
     return false;
 }
 
-static int add_track(struct stops *s, size_t track)
+/* What a stop is for. */
+enum { NONE, ROW, BETWEEN };
+
+/* The first row is where the law of the first state holds, whatever was
+ * observed in it; but a state that is observed exactly has no such law, so that
+ * its series begins with what was observed of it. Between the points of two
+ * stops the drift changes smoothly: a stop is wherever an input turns. */
+static int purpose_of(const struct stops *s, const gsv_model *m, size_t track,
+                      size_t row, bool begun)
+{
+    const struct spec *spec = m->spec;
+    if (is_observed(s, row) || gaps_lead_to_events(&s->gaps, track, row))
+        return ROW;
+    if (!begun) return spec_latent(spec) == spec->dim ? BETWEEN : NONE;
+    return s->turning && gaps_input_turns(&s->gaps, track, row) ? BETWEEN
+                                                                : NONE;
+}
+
+/* What comes after the last row with an observation says nothing of any. */
+static int add_track(struct stops *s, const gsv_model *m, size_t track)
 {
     const gsv_series *series = s->gaps.series;
-    size_t before = s->count, end = series->start[track + 1];
+    size_t before = s->count, end = series->start[track + 1], last = before;
     for (size_t row = series->start[track]; row < end; row++) {
-        double time = series->time[row];
-        if (!is_observed(s, row) && !gaps_lead_to_events(&s->gaps, track, row))
-            continue;
+        int purpose = purpose_of(s, m, track, row, s->count > before);
+        if (purpose == NONE) continue;
         if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
-        if (s->count > before)
-            s->longest = fmax(s->longest, time - s->stop[s->count - 1].time);
         s->stop[s->count++] =
-            (struct stop){.track = track, .row = row, .time = time};
+            (struct stop){.track = track,
+                          .row = purpose == ROW ? row : NO_ROW,
+                          .time = series->time[row]};
+        if (purpose == ROW) last = s->count;
     }
-    s->first[track + 1] = s->count;
+    s->count = s->first[track + 1] = last;
+    for (size_t n = before + 1; n < last; n++)
+        s->longest = fmax(s->longest, s->stop[n].time - s->stop[n - 1].time);
     return 0;
+}
+
+/* Whether the equation, not the observations alone, depends on an input. */
+static bool has_inputs(const gsv_model *m)
+{
+    const struct graph *g = m->spec->graph;
+    const node part[] = {m->unit_drift, m->unit_state};
+    if (m->spec->inputs && m->calls) return true;
+    for (size_t i = 0; m->spec->inputs && i < sizeof part / sizeof *part; i++)
+        if (graph_depends(g, part[i], OP_INPUT) ||
+            graph_depends(g, part[i], OP_SLOPE))
+            return true;
+    return false;
 }
 
 int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
@@ -42,30 +76,52 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
     if (status) return status;
     s->first = NEW(size_t, series->tracks + 1);
     if (!s->first) return GSV_NO_MEMORY;
+    s->turning = spec_is_latent(m->spec) && has_inputs(m);
     for (size_t r = 0; !status && r < series->tracks; r++)
-        status = add_track(s, r);
+        status = add_track(s, m, r);
     if (!status && !s->count)
         status = fail(GSV_BAD_INPUT, "%s: nothing is observed in any row",
                       series->source);
     return status;
 }
 
-/* The parts of the gap before stop n, as a double: there may be too many.
- * Events of a whole gap are those of no part of it. */
+/* A gap from one row to the next, with all stops in between. */
+struct span {
+    size_t end;    /* its last stop */
+    double length; /* in time */
+};
+
+/* The one that the piece before stop n belongs to. */
+static struct span span_of(const struct stops *s, size_t n, struct span now)
+{
+    if (n <= now.end) return now;
+    size_t first = n - 1, end = n;
+    while (s->stop[end].row == NO_ROW)
+        end++;
+    return (struct span){.end = end,
+                         .length = s->stop[end].time - s->stop[first].time};
+}
+
+/* The parts of the piece before stop n, as a double: there may be too many.
+ * Events of a whole gap are those of no part of it. No part of a gap is longer
+ * than its length / steps. */
 static double parts_of(const struct stops *s, size_t n, size_t steps,
-                       double longest)
+                       double longest, struct span *span)
 {
     if (stop_is_first(s, n) || stop_has_events(s, n)) return 1.0;
     double length = s->stop[n].time - s->stop[n - 1].time;
-    if (!(longest > 0.0)) return (double)steps;
-    return fmax(ceil(length / longest), 1.0);
+    if (longest > 0.0) return fmax(ceil(length / longest), 1.0);
+    *span = span_of(s, n, *span);
+    if (length == span->length) return (double)steps;
+    return ceil((double)steps * length / span->length * (1.0 - 1e-9));
 }
 
 int stops_divide(struct stops *s, size_t steps, double longest)
 {
     double count = 0.0;
+    struct span span = {0};
     for (size_t n = 0; n < s->count; n++)
-        count += parts_of(s, n, steps, longest);
+        count += parts_of(s, n, steps, longest, &span);
     if (count > MOST_STOPS)
         return fail(GSV_BAD_INPUT,
                     "the steps cut the gaps of %s into %g parts, but %g is "
@@ -75,9 +131,10 @@ int stops_divide(struct stops *s, size_t steps, double longest)
     if (!all) return GSV_NO_MEMORY;
     size_t at = 0;
     s->longest = 0.0;
+    span = (struct span){0};
     for (size_t n = 0, track = 0; n < s->count; n++) {
         struct stop end = s->stop[n];
-        size_t parts = (size_t)parts_of(s, n, steps, longest);
+        size_t parts = (size_t)parts_of(s, n, steps, longest, &span);
         for (; track < end.track; track++)
             s->first[track + 1] = at;
         double from = parts > 1 ? s->stop[n - 1].time : end.time;
@@ -201,6 +258,7 @@ int stops_fill(const struct stops *s, const double *increment,
     struct share share = {0};
     double sum = 0.0;
     size_t row = 0;
+    bool begun = false; /* whether a row of the track was passed */
     r->groups = r->gaps = stops_rows(s);
     r->gap = NEW(gsv_gap, r->groups);
     if (!r->gap) return GSV_NO_MEMORY;
@@ -208,7 +266,10 @@ int stops_fill(const struct stops *s, const double *increment,
     r->khat_max = r->discretisation = NAN;
     for (size_t n = 0; n < s->count; n++) {
         const struct stop *stop = &s->stop[n];
-        if (stop_is_first(s, n)) sum = 0.0;
+        if (stop_is_first(s, n)) {
+            sum = 0.0;
+            begun = false;
+        }
         share.loglik += increment[n];
         share.error = together(share.error, error[n], along);
         share.steps++;
@@ -216,7 +277,8 @@ int stops_fill(const struct stops *s, const double *increment,
         if (stop_is_last(s, n))
             r->error = sqrt(r->error * r->error + sum * sum);
         if (stop->row == NO_ROW) continue;
-        if (stop_is_first(s, n)) share.from = stop->row;
+        if (!begun) share.from = stop->row;
+        begun = true;
         share.error = fabs(share.error);
         fill_row(stop, &share, ess[n], most, along, &r->gap[row++], r);
         share = (struct share){.from = stop->row};

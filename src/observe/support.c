@@ -94,7 +94,7 @@ static int make_programs(struct support *s)
 static int make_memory(struct support *s)
 {
     const struct spec *spec = s->model->spec;
-    size_t P = s->capacity, d = s->d, n = s->given ? 0 : s->stops->count;
+    size_t P = s->capacity, d = s->d, n = s->rooted ? s->stops->count : 0;
     size_t inputs = spec->inputs + spec->values;
     size_t outputs = OBSERVED + spec->observations;
     const struct arena_part part[] = {
@@ -128,6 +128,8 @@ int support_init(struct support *s, const gsv_model *m,
                           .J = J,
                           .generator = lattice_generator(J, m->spec->dim),
                           .given = given,
+                          .rooted =
+                              !given || o->observe == GSV_OBSERVE_CONJUGATE,
                           .capacity = capacity};
     int status = laws_init(&s->laws, m, stops, o->wide, given);
     if (!status) status = make_programs(s);
@@ -205,7 +207,7 @@ int support_prepare(struct support *s, const double *guide)
     memset(s->weigh_bar, 0, program_uniforms(s->weigh) * sizeof *s->weigh_bar);
     if (guide) program_prepare(s->weigh, guide, &s->guide_uniforms);
     int status = laws_run(&s->laws, values);
-    for (size_t n = 0; !s->given && !status && n < s->stops->count; n++)
+    for (size_t n = 0; s->rooted && !status && n < s->stops->count; n++)
         status = factor(s, n);
     return status;
 }

@@ -251,12 +251,12 @@ static size_t steps_of(const struct forecast *f, double gap)
     return (size_t)fmin(fmax(n, 1.0), MOST_STEPS);
 }
 
-static bool walk(struct block *b, double from, double to)
+/* Over a time in which no input turns. */
+static bool walk_piece(struct block *b, double from, double to)
 {
     struct stepper *x = &b->w->stepper;
     size_t n = steps_of(b->f, to - from);
     double h = (to - from) / (double)n;
-    emission_begin(&b->w->emission, x->P);
     for (size_t j = 0; j < n; j++) {
         const double *z = next_numbers(b, h);
         struct step step = {.t = from + h * (double)j,
@@ -269,6 +269,18 @@ static bool walk(struct block *b, double from, double to)
         emission_leave(&b->w->emission, x, &step);
     }
     return true;
+}
+
+static bool walk(struct block *b, double from, double to)
+{
+    const struct forecast *f = b->f;
+    size_t row;
+    emission_begin(&b->w->emission, b->w->stepper.P);
+    for (; (row = gaps_next_turn(&f->field.inputs, b->origin->track, from,
+                                 to)) != NO_ROW;
+         from = f->series->time[row])
+        if (!walk_piece(b, from, f->series->time[row])) return false;
+    return walk_piece(b, from, to);
 }
 
 static bool keep_states(struct block *b, size_t k)

@@ -36,16 +36,24 @@ static bool is_same(double a, double b)
            fabs(a - b) <= 16.0 * DBL_EPSILON * fmax(fabs(a), fabs(b));
 }
 
+/* The row of a stop; of the first of a track it is the first one, whether or
+ * not anything was observed in it. */
+static size_t row_of(const struct paths *p, const struct stop *s)
+{
+    return s->row == NO_ROW ? p->series->start[s->track] : s->row;
+}
+
 /* Rows without observations and equidistant times, in order. */
-static void add_gap(struct list *l, const struct stop *from)
+static void add_gap(struct list *l, const struct stop *from,
+                    const struct stop *to)
 {
     const struct paths *p = l->paths;
-    const struct stop *to = from + 1;
-    size_t between = p->options->between, row = from->row + 1, k = 1;
+    size_t between = p->options->between, row = row_of(p, from) + 1, k = 1;
+    size_t end = row_of(p, to);
     double step = (to->time - from->time) / (double)(between + 1);
-    while (row < to->row || k <= between) {
+    while (row < end || k <= between) {
         double grid = from->time + step * (double)k;
-        double here = row < to->row ? p->series->time[row] : INFINITY;
+        double here = row < end ? p->series->time[row] : INFINITY;
         bool same = k <= between && is_same(grid, here);
         bool next = k <= between && grid < here;
         add(l, from->track, next && !same ? grid : here);
@@ -67,10 +75,11 @@ static size_t first_asked(const gsv_paths_options *o, double t)
     return low;
 }
 
-static void add_asked(struct list *l, const struct stop *from)
+static void add_asked(struct list *l, const struct stop *from,
+                      const struct stop *to)
 {
     const gsv_paths_options *o = l->paths->options;
-    size_t end = first_asked(o, from[1].time);
+    size_t end = first_asked(o, to->time);
     for (size_t i = first_asked(o, from->time); i < end; i++)
         if (!is_same(o->time[i], from->time)) add(l, from->track, o->time[i]);
 }
@@ -83,17 +92,23 @@ static bool is_asked(const struct paths *p, const struct stop *stop)
     return !o->times || (i < o->times && is_same(o->time[i], stop->time));
 }
 
+/* Stops that are no rows are none of a gap's ends, but for the first of a
+ * track: they are those of latent states, which are found by spread(). */
 static void list_all(struct list *l)
 {
     struct paths *p = l->paths;
+    const struct stop *from = NULL;
     p->most = 0;
     for (size_t n = 0; n < p->stops.count; n++) {
         const struct stop *stop = &p->stops.stop[n];
+        bool begins = stop_is_first(&p->stops, n);
+        if (!begins && stop->row == NO_ROW) continue;
         p->first[n] = l->count;
-        if (!stop_is_first(&p->stops, n)) {
-            if (p->options->times) add_asked(l, stop - 1);
-            else add_gap(l, stop - 1);
+        if (!begins) {
+            if (p->options->times) add_asked(l, from, stop);
+            else add_gap(l, from, stop);
         }
+        from = stop;
         if (l->count - p->first[n] > p->most) p->most = l->count - p->first[n];
         p->at_stop[n] = is_asked(p, stop);
         if (p->at_stop[n]) add(l, stop->track, stop->time);

@@ -118,9 +118,10 @@ int fit_record_warn(gsv_record *r, const char *lines)
     return 0;
 }
 
-/* --- The table ---------------------------------------------------------- */
+/* --- The tables --------------------------------------------------------- */
 
-/* What is LATER is not in files of before. */
+/* What is LATER is not in files of before. Flags and what follows them are only
+ * there where they are not false, or the first word. */
 enum kind {
     COUNT,
     LATER,
@@ -130,7 +131,12 @@ enum kind {
     OPTIMIZER,
     ENDED,
     ERRORS,
-    LATER_OBJECTIVE
+    LATER_OBJECTIVE,
+    FLAG,
+    REFERENCE,
+    FORM,
+    RANDOM,
+    OBSERVE
 };
 
 static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
@@ -142,17 +148,27 @@ static const char *const SOURCES[] = {"auto",     "none",      "observed",
 static const char *const OBJECTIVES[] = {
     "likelihood",        "mse-backprop", "mse-adjoint", "mse-forward",
     "gradient-matching", "em-linear",    NULL};
-static const char *const *const WORDS[] = {[OPTIMIZER] = OPTIMIZERS,
-                                           [ENDED] = ENDS,
-                                           [ERRORS] = SOURCES,
-                                           [LATER_OBJECTIVE] = OBJECTIVES};
+static const char *const REFERENCES[] = {"auto", "brownian", "linear",
+                                         "lna",  "modified", NULL};
+static const char *const FORMS[] = {"auto",         "ito",   "midpoint",
+                                    "stratonovich", "euler", NULL};
+static const char *const RANDOMS[] = {"sobol", "iid", NULL};
+static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
+                                        "conjugate", "variational", NULL};
+static const char *const *const WORDS[] = {
+    [OPTIMIZER] = OPTIMIZERS, [ENDED] = ENDS,
+    [ERRORS] = SOURCES,       [LATER_OBJECTIVE] = OBJECTIVES,
+    [REFERENCE] = REFERENCES, [FORM] = FORMS,
+    [RANDOM] = RANDOMS,       [OBSERVE] = OBSERVERS};
 
-#define AT(field) offsetof(gsv_record, field)
-static const struct {
+struct field {
     const char *name;
     enum kind kind;
     size_t offset;
-} FIELDS[] = {
+};
+
+#define AT(field) offsetof(gsv_record, field)
+static const struct field FIELDS[] = {
     {"tracks", COUNT, AT(tracks)},
     {"rows", COUNT, AT(rows)},
     {"gaps", COUNT, AT(gaps)},
@@ -184,6 +200,25 @@ static const struct {
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
+/* What was asked of the estimator, by the names of the command's options. */
+#undef AT
+#define AT(field) offsetof(gsv_options, field)
+static const struct field ASKED[] = {
+    {"paths", LATER, AT(paths)},
+    {"steps", LATER, AT(steps)},
+    {"step", LATER_REAL, AT(step)},
+    {"reference", REFERENCE, AT(reference)},
+    {"form", FORM, AT(form)},
+    {"random", RANDOM, AT(random)},
+    {"observe", OBSERVE, AT(observe)},
+    {"support", LATER, AT(points)},
+    {"richardson", FLAG, AT(richardson)},
+    {"delta", FLAG, AT(delta)},
+    {"joint", FLAG, AT(joint)},
+    {"double", FLAG, AT(wide)},
+};
+enum { ASKED_COUNT = sizeof ASKED / sizeof *ASKED };
+
 static json_t *get_field(const void *from, enum kind kind)
 {
     double real;
@@ -198,7 +233,12 @@ static json_t *get_field(const void *from, enum kind kind)
     case OPTIMIZER:
     case ENDED:
     case ERRORS:
-    case LATER_OBJECTIVE: break;
+    case LATER_OBJECTIVE:
+    case REFERENCE:
+    case FORM:
+    case RANDOM:
+    case OBSERVE: break;
+    case FLAG: return json_boolean(*(const bool *)from);
     }
     return json_string(WORDS[kind][*(const int *)from]);
 }
@@ -226,7 +266,14 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
     case OPTIMIZER:
     case ENDED:
     case ERRORS: break;
+    case FLAG:
+        *(bool *)to = json_is_true(json);
+        return !json || json_is_boolean(json);
     case LATER_OBJECTIVE:
+    case REFERENCE:
+    case FORM:
+    case RANDOM:
+    case OBSERVE:
         if (!json) return true;
         break;
     }
@@ -238,7 +285,31 @@ static bool set_field(const json_t *json, enum kind kind, void *to)
     return false;
 }
 
+/* Whether an option was left as it is. */
+static bool is_usual(const struct field *f, const gsv_options *o)
+{
+    const void *at = (const char *)o + f->offset;
+    if (f->kind == LATER) return !*(const size_t *)at;
+    if (f->kind == LATER_REAL) return !(*(const double *)at > 0.0);
+    if (f->kind == FLAG) return !*(const bool *)at;
+    return !*(const int *)at;
+}
+
 /* --- Out ---------------------------------------------------------------- */
+
+static json_t *asked_json(const gsv_options *o)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; all && i < ASKED_COUNT; i++)
+        if (!is_usual(&ASKED[i], o) &&
+            json_object_set_new(
+                all, ASKED[i].name,
+                get_field((const char *)o + ASKED[i].offset, ASKED[i].kind))) {
+            json_decref(all);
+            all = NULL;
+        }
+    return all;
+}
 
 static int put_text(const gsv_record *r, struct tensors *t)
 {
@@ -250,6 +321,7 @@ static int put_text(const gsv_record *r, struct tensors *t)
         lost |= json_object_set_new(
             all, FIELDS[i].name,
             get_field((const char *)r + FIELDS[i].offset, FIELDS[i].kind));
+    lost |= json_object_set_new(all, "estimator", asked_json(&r->estimator));
     lost |= json_object_set_new(all, "warning", json_string(r->warning));
     char *text = lost ? NULL : json_dumps(all, JSON_REAL_PRECISION(17));
     json_decref(all);
@@ -297,6 +369,19 @@ int fit_record_put(const gsv_record *r, struct tensors *t)
 
 /* --- In ----------------------------------------------------------------- */
 
+/* NULL, or the name of what is wrong. Files of before have none of it. */
+static const char *take_asked(const json_t *asked, gsv_options *o)
+{
+    if (!asked) return NULL;
+    if (!json_is_object(asked)) return "estimator";
+    for (size_t i = 0; i < ASKED_COUNT; i++) {
+        const json_t *one = json_object_get(asked, ASKED[i].name);
+        if (one && !set_field(one, ASKED[i].kind, (char *)o + ASKED[i].offset))
+            return ASKED[i].name;
+    }
+    return o->step >= 0.0 ? NULL : "step";
+}
+
 static int take_text(const char *text, const char *path, gsv_record *r)
 {
     json_t *all = json_loads(text, 0, NULL);
@@ -307,6 +392,8 @@ static int take_text(const char *text, const char *path, gsv_record *r)
         if (!set_field(json_object_get(all, FIELDS[i].name), FIELDS[i].kind,
                        (char *)r + FIELDS[i].offset))
             bad = FIELDS[i].name;
+    if (!bad)
+        bad = take_asked(json_object_get(all, "estimator"), &r->estimator);
     if (!json_is_string(data)) bad = "data";
     if (!json_is_string(warning)) bad = "warning";
     if (!bad) {

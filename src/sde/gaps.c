@@ -149,6 +149,50 @@ void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
     }
 }
 
+static double slope_between(const struct gaps *g, size_t i, size_t a, size_t b)
+{
+    const double *time = g->series->time;
+    return (cell(g, i, b) - cell(g, i, a)) / (time[b] - time[a]);
+}
+
+/* Before the first knot and after the last an input is constant. */
+static bool turns(const struct gaps *g, size_t n, size_t track, size_t row)
+{
+    const gsv_series *s = g->series;
+    size_t i = g->spec->dim + n, a = row, b = 0;
+    if (isnan(cell(g, i, row))) return false;
+    bool left = knot_left(g, i, track, s->time[row], true, &a);
+    if (g->spec->input[n].hold) return left && cell(g, i, a) != cell(g, i, row);
+    bool right = knot_right(g, i, track, row + 1, &b);
+    return (left ? slope_between(g, i, a, row) : 0.0) !=
+           (right ? slope_between(g, i, row, b) : 0.0);
+}
+
+bool gaps_input_turns(const struct gaps *g, size_t track, size_t row)
+{
+    for (size_t n = 0; n < g->spec->inputs; n++)
+        if (turns(g, n, track, row)) return true;
+    return false;
+}
+
+size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
+                      double before)
+{
+    const gsv_series *s = g->series;
+    double close = rounding(s, track);
+    if (!g->spec->inputs || !(before - after > 2.0 * close)) return NO_ROW;
+    size_t row = s->start[track], end = s->start[track + 1];
+    while (row < end) {
+        size_t middle = row + (end - row) / 2;
+        if (s->time[middle] <= after + close) row = middle + 1;
+        else end = middle;
+    }
+    end = s->start[track + 1];
+    for (; row < end && s->time[row] < before - close; row++)
+        if (gaps_input_turns(g, track, row)) return row;
+    return NO_ROW;
+}
+
 /* --- Gaps --------------------------------------------------------------- */
 
 /* Whether all states were observed in a row; a row with only some fails. */

@@ -54,6 +54,15 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
 
+/* Whether an input turns in a row of a track: a held one has another value from
+ * there on, a linear one another slope. */
+bool gaps_input_turns(const struct gaps *g, size_t track, size_t row);
+
+/* The first row of a track after a time, and before another one, in which an
+ * input turns, or NO_ROW. */
+size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
+                      double before);
+
 /* No row of the data: nothing was observed there. */
 #define NO_ROW SIZE_MAX
 

@@ -419,3 +419,10 @@ int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
     }
     return 0;
 }
+
+bool model_map_jumps(const gsv_model *m)
+{
+    for (size_t i = 0; i < m->spec->inputs; i++)
+        if (m->spec->input[i].hold && m->noise_input[i]) return true;
+    return false;
+}

@@ -87,4 +87,8 @@ int model_evaluate(const gsv_model *m, node what, const struct points *in,
 int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
                       const struct points *in, bool wide, double *out);
 
+/* Whether T jumps where a held input turns: the end of a step and the start of
+ * the next then are different y of the same x. */
+bool model_map_jumps(const gsv_model *m);
+
 #endif
