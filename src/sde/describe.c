@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "lang/law.h"
 #include "sde/gp_rows.h"
 #include "sde/model.h"
@@ -474,7 +475,10 @@ char *model_text(const gsv_model *m,
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return fail_null(GSV_NO_MEMORY, "out of memory");
+    struct plain_locale locale;
+    plain_begin(&locale);
     bool failed = write(out, m) || ferror(out);
+    plain_end(&locale);
     if (fclose(out) || failed) {
         free(text);
         return fail_null(GSV_NO_MEMORY, "out of memory");
