@@ -286,6 +286,19 @@ static int call_grad(struct builder *b, const struct expr *e, enum op op,
     return 0;
 }
 
+/* a where the condition is not 0, else b; all of one shape, or numbers. */
+static int call_where(struct builder *b, const struct expr *e, enum op op,
+                      const node *a, node *result)
+{
+    (void)op;
+    node checked;
+    int status = combine(b, e, '+', a[1], a[2], &checked);
+    if (!status) status = combine(b, e, '+', a[0], checked, &checked);
+    if (status) return status;
+    *result = graph_where(b->spec->graph, a[0], a[1], a[2]);
+    return 0;
+}
+
 struct function {
     const char *name;
     size_t arguments;
@@ -295,31 +308,15 @@ struct function {
 };
 
 static const struct function FUNCTION[] = {
-    {"exp", 1, OP_EXP, call_unary},
-    {"log", 1, OP_LOG, call_unary},
-    {"log1p", 1, OP_LOG1P, call_unary},
-    {"expm1", 1, OP_EXPM1, call_unary},
-    {"sqrt", 1, OP_SQRT, call_unary},
-    {"sin", 1, OP_SIN, call_unary},
-    {"cos", 1, OP_COS, call_unary},
-    {"tan", 1, OP_TAN, call_unary},
-    {"asin", 1, OP_ASIN, call_unary},
-    {"acos", 1, OP_ACOS, call_unary},
-    {"atan", 1, OP_ATAN, call_unary},
-    {"sinh", 1, OP_SINH, call_unary},
-    {"cosh", 1, OP_COSH, call_unary},
-    {"tanh", 1, OP_TANH, call_unary},
-    {"asinh", 1, OP_ASINH, call_unary},
-    {"abs", 1, OP_ABS, call_unary},
-    {"sigmoid", 1, OP_SIGMOID, call_unary},
-    {"logit", 1, OP_LOGIT, call_unary},
-    {"softplus", 1, OP_SOFTPLUS, call_unary},
-    {"relu", 1, OP_RELU, call_unary},
-    {"silu", 1, OP_SILU, call_unary},
-    {"lgamma", 1, OP_LGAMMA, call_unary},
-    {"min", 2, OP_MIN, call_binary},
-    {"max", 2, OP_MAX, call_binary},
-    {"pow", 2, OP_POW, call_binary},
+/* The rows of op_list.h that are CALLED. */
+#define CALLED_ROW(...) {__VA_ARGS__},
+#define INNER_ROW(...)
+#define UNARY_FUNCTION(ID, NAME, WORD, ...)                                    \
+    WORD##_ROW(#NAME, 1, OP_##ID, call_unary)
+#define BINARY_FUNCTION(ID, NAME, WORD, ...)                                   \
+    WORD##_ROW(#NAME, 2, OP_##ID, call_binary)
+    UNARY_OPS(UNARY_FUNCTION)
+        BINARY_OPS(BINARY_FUNCTION){"where", 3, OP_PICK, call_where},
     {"sum", 1, OP_SUM, call_sum},
     {"softmax", 1, OP_SOFTMAX, call_sum},
     {"dot", 2, OP_SUM, call_dot},

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "graph/ops.h"
 #include "lang/lamperti_parts.h"
 
 enum { VISITS = 4000 };
@@ -304,7 +305,7 @@ static bool is_elementwise(struct graph *g, node n, node state)
     for (node i = n + 1; good && i-- > 0;) {
         enum op op = graph_info(g, i)->op;
         if (!wanted[i] || i == state || !of_state(g, i)) continue;
-        good = op >= OP_NEG && op <= OP_FILL;
+        good = OP_TABLE[op].arity || op == OP_FILL;
         for (size_t k = 0; k < graph_info(g, i)->inputs; k++)
             wanted[graph_input(g, i, k)] = true;
     }
