@@ -173,9 +173,10 @@ static void inputs__are_linear_or_held_between_their_knots(void **state)
         double u, slope, v;
     } at[] = {
         {0, false, 2, 0, 5}, {0.5, false, 2, 0, 5},    {1, false, 2, 2, 5},
-        {1, true, 2, 2, 5},  {1.25, false, 2.5, 2, 5}, {2, false, 4, -2, 6},
-        {2, true, 4, -2, 5}, {2.5, false, 3, -2, 6},   {3, false, 2, -2, 7},
-        {3, true, 2, -2, 6}, {4, false, 0, 0, 7},      {9, false, 0, 0, 7}};
+        {1, true, 2, 0, 5},  {1.25, false, 2.5, 2, 5}, {2, false, 4, -2, 6},
+        {2, true, 4, 2, 5},  {2.5, false, 3, -2, 6},   {3, false, 2, -2, 7},
+        {3, true, 2, -2, 6}, {4, false, 0, 0, 7},      {4, true, 0, -2, 7},
+        {9, false, 0, 0, 7}};
     for (size_t i = 0; i < COUNT(at); i++) {
         double value[4] = {-1, -1, -1, -1}, slope[4] = {-1, -1, -1, -1};
         gap_inputs(&g, 1, at[i].time, at[i].before, value, slope, 3);

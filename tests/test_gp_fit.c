@@ -366,9 +366,17 @@ static const char *const MODELS[] = {
     "dz = h[3]*dt + 2*s*dW",
 };
 
+static const char *const POTENTIALS[] = {
+    "state x" TAIL GRID " + quadratic\n dx = (a*x - grad(h, x))*dt + s*dW",
+    "state x, y" TAIL "gp h(x, y) -> 1 : grid 6 over [-2.5, 2.5] matern52\n"
+    "dx = -grad(h, x)*dt + s*dW\n dy = (a*x*h - grad(h, y))*dt + 2*s*dW",
+};
+
 static void evidence__has_its_gradient(void **state)
 {
     (void)state;
+    for (size_t i = 0; i < COUNT(POTENTIALS); i++)
+        expect_gradient(POTENTIALS[i], euler_options(), 1e-5);
     for (size_t i = 0; i < COUNT(MODELS); i++)
         expect_gradient(MODELS[i], euler_options(), 1e-5);
 }

@@ -421,7 +421,7 @@ static void check_covariance(struct trial *t)
     assert_int_equal(gp_posterior_covariance(&t->q, &t->data.points, C), 0);
     for (size_t i = 0; i < POINTS * POINTS; i++)
         assert_near(C[i], expected[i], 1e-6);
-    gp_posterior_at(&t->q, &t->data.points, mean, sd);
+    gp_posterior_at(&t->q, &t->data.points, NULL, mean, sd);
     for (size_t k = 0; k < POINTS; k++) /* the nodes' part alone */
         memset(A + k * n + t->root.nodes, 0,
                t->root.prior.features * sizeof *A);
@@ -591,7 +591,7 @@ static void check_no_data(struct trial *t)
         assert_true(gradient[i] == 0.0);
     for (size_t i = 0; i < POINTS * touched; i++)
         t->data.weight[i] = i % touched == 5 % touched;
-    gp_posterior_at(&t->q, &t->data.points, mean, sd);
+    gp_posterior_at(&t->q, &t->data.points, NULL, mean, sd);
     for (size_t k = 0; k < POINTS; k++) {
         double variance = amplitude * amplitude;
         for (size_t f = 0; f < F; f++)
@@ -644,7 +644,7 @@ static void posterior__of_features_is_linear_regression(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_true(fabs(q.value[i]) < 1e-15);
     double mean[3], sd[3];
-    gp_posterior_at(&q, &points, mean, sd);
+    gp_posterior_at(&q, &points, NULL, mean, sd);
     for (size_t k = 0; k < 3; k++) {
         double x = feature[2 * k + 1];
         double carried = (c - 2.0 * b * x + a * x * x) / det;

@@ -110,6 +110,46 @@ size_t grid_weights(const struct grid *g, const double *x, size_t *index,
     return n;
 }
 
+/* The derivative of an order of c0 + c1 s + c2 s^2 + c3 s^3. */
+static double cubic(const double c[4], size_t order, double s)
+{
+    switch (order) {
+    case 0: return c[0] + s * (c[1] + s * (c[2] + s * c[3]));
+    case 1: return c[1] + s * (2.0 * c[2] + 3.0 * s * c[3]);
+    case 2: return 2.0 * c[2] + 6.0 * s * c[3];
+    default: return 6.0 * c[3] + 0.0 * s;
+    }
+}
+
+size_t grid_derivative(const struct grid *g, const size_t *order,
+                       const double *x, size_t *index, double *weight)
+{
+    double w[GRID_AXES][4], s;
+    size_t first[GRID_AXES], n = (size_t)1 << (2 * g->axes);
+    for (size_t k = 0; k < g->axes; k++) {
+        double scale = (double)(g->nodes[k] - 1) / (g->high[k] - g->low[k]);
+        const struct grid_cell *c = grid_cell_at(
+            g->nodes[k], (x[k] - g->low[k]) * scale, &first[k], &s);
+        for (size_t j = 0; j < 4; j++) {
+            const double power[4] = {c->power[0][j], c->power[1][j],
+                                     c->power[2][j], c->power[3][j]};
+            w[k][j] = cubic(power, order[k], s);
+            for (size_t i = 0; i < order[k]; i++)
+                w[k][j] *= scale;
+        }
+    }
+    for (size_t j = 0; j < n; j++) {
+        index[j] = 0;
+        weight[j] = 1.0;
+        for (size_t k = 0; k < g->axes; k++) {
+            size_t i = j >> (2 * (g->axes - 1 - k)) & 3;
+            index[j] = index[j] * g->nodes[k] + first[k] + i;
+            weight[j] *= w[k][i];
+        }
+    }
+    return n;
+}
+
 bool grid_outside(const struct grid *g, const double *x)
 {
     for (size_t k = 0; k < g->axes; k++)

@@ -42,6 +42,10 @@ const struct grid_cell *grid_cell_at(size_t nodes, double u, size_t *first,
 size_t grid_weights(const struct grid *g, const double *x, size_t *index,
                     double *weight, double *slope);
 
+/* The same of a derivative of the function, of order 0 to 3 along each axis. */
+size_t grid_derivative(const struct grid *g, const size_t *order,
+                       const double *x, size_t *index, double *weight);
+
 /* Whether x is outside of the box, or not a number. */
 bool grid_outside(const struct grid *g, const double *x);
 

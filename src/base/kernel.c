@@ -30,10 +30,11 @@ static double matern52(double q, double *slope)
 static const struct {
     const char *name;
     double (*at)(double q, double *slope);
+    double slope_variance;
 } KERNEL[KERNELS] = {
-    [KERNEL_RBF] = {"rbf", rbf},
-    [KERNEL_MATERN32] = {"matern32", matern32},
-    [KERNEL_MATERN52] = {"matern52", matern52},
+    [KERNEL_RBF] = {"rbf", rbf, 1.0},
+    [KERNEL_MATERN32] = {"matern32", matern32, 3.0},
+    [KERNEL_MATERN52] = {"matern52", matern52, 5.0 / 3.0},
 };
 
 const char *kernel_name(enum kernel kernel)
@@ -49,6 +50,11 @@ bool kernel_named(const char *name, enum kernel *kernel)
             return true;
         }
     return false;
+}
+
+double kernel_slope_variance(enum kernel kernel)
+{
+    return KERNEL[kernel].slope_variance;
 }
 
 double kernel_at(enum kernel kernel, double distance, double length,

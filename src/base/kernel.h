@@ -28,4 +28,8 @@ double kernel_at(enum kernel kernel, double distance, double length,
 void kernel_matrix(enum kernel kernel, size_t n, double step, double length,
                    double *K, double *dK);
 
+/* The variance of the derivative of a function with this correlation, of
+ * variance and length 1: minus its second derivative at 0. */
+double kernel_slope_variance(enum kernel kernel);
+
 #endif

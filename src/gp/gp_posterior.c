@@ -210,7 +210,7 @@ static void add_squares(size_t rows, size_t m, const double *u, double sign,
 }
 
 void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
-                     double *mean, double *sd)
+                     const double *prior, double *mean, double *sd)
 {
     const struct gp_root *r = q->root;
     double *u = q->room + r->numbers * BLOCK;
@@ -219,7 +219,8 @@ void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
         double variance[BLOCK];
         whiten(q, points, done, m, u);
         for (size_t k = 0; k < m; k++)
-            variance[k] = r->prior.amplitude * r->prior.amplitude;
+            variance[k] = prior ? prior[done + k]
+                                : r->prior.amplitude * r->prior.amplitude;
         add_squares(r->kept, m, u, -1.0, variance);
         for (size_t k = 0; k < m; k++)
             variance[k] = fmax(variance[k], 0.0); /* weights may overshoot */

@@ -71,11 +71,12 @@ double gp_posterior_trace(struct gp_posterior *q,
 void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
                        uint64_t first, size_t count, double *w);
 
-/* Mean and standard deviation of the function at points. The part of the prior
- * variance, amplitude^2, that the nodes do not carry there (beyond the grid,
- * where weights fade, all of it) is in sd as if no data had been seen. */
+/* Mean and standard deviation of the function at points; of a derivative where
+ * the rows are those of one. The part of the prior variance (count; NULL:
+ * amplitude^2, that of values) that the nodes do not carry there (beyond the
+ * grid, where weights fade, all of it) is in sd as if no data had been seen. */
 void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
-                     double *mean, double *sd);
+                     const double *prior, double *mean, double *sd);
 
 /* C (count, count): the covariance of what nodes and features carry. */
 int gp_posterior_covariance(struct gp_posterior *q,

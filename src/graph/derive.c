@@ -112,7 +112,7 @@ static node open_net(struct graph *g, node n, const node *image, node unused)
     return graph_net_open(g, g->info[n].offset, image[graph_input(g, n, 0)]);
 }
 
-static node opened(struct graph *g, node a)
+node graph_open_nets(struct graph *g, node a)
 {
     return remake_all(g, a, open_net, 0);
 }
@@ -315,7 +315,7 @@ static node *new_dots(struct graph *g, node a)
 
 node graph_time_derivative(struct graph *g, node a)
 {
-    a = opened(g, a);
+    a = graph_open_nets(g, a);
     node *dot = new_dots(g, a);
     if (!dot) return 0;
     for (node n = 0; n <= a; n++) {
@@ -331,7 +331,7 @@ node graph_time_derivative(struct graph *g, node a)
 
 node graph_directional(struct graph *g, node a, node leaf, node along)
 {
-    a = opened(g, a);
+    a = graph_open_nets(g, a);
     node *dot = new_dots(g, a);
     if (!dot) return 0;
     if (leaf <= a) dot[leaf] = shaped(g, along, leaf);
@@ -499,7 +499,7 @@ static void mark(const struct graph *g, node a, node leaf, bool *moves)
 
 node graph_gradient(struct graph *g, node a, node leaf)
 {
-    a = opened(g, a);
+    a = graph_open_nets(g, a);
     assert(graph_size(g, a) == 1);
     if (leaf > a) return shaped(g, num(g, 0.0), leaf);
     node *bar = NEW(node, a + 1);

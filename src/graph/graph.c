@@ -347,6 +347,12 @@ void graph_parts(const struct graph *g, node a, bool *wanted)
             wanted[graph_input(g, n, i)] = true;
 }
 
+bool graph_moves(const struct graph *g, node a)
+{
+    return graph_depends(g, a, OP_TIME) || graph_depends(g, a, OP_INPUT) ||
+           graph_depends(g, a, OP_SLOPE);
+}
+
 node remake_all(struct graph *g, node a,
                 node (*made)(struct graph *g, node n, const node *image,
                              node with),

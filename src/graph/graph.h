@@ -149,10 +149,13 @@ node graph_substitute(struct graph *g, node a, node state);
  * gps and callbacks, whose parameters are the same at all points. */
 node graph_lift(struct graph *g, node a, node all);
 
+/* The same expression with its networks written in single operations. */
+node graph_open_nets(struct graph *g, node a);
+
 /* Symbolic derivatives (derive.c): the derivative of a in time, where inputs
- * move by their slopes and the state stands still; that along dot, by which the
- * leaf moves; and the gradient of the scalar a with respect to a leaf, in the
- * leaf's shape. */
+ * move by their slopes and the state stands still; that along dot, by which a
+ * leaf (or any node) moves; and the gradient of the scalar a with respect to a
+ * leaf, in the leaf's shape. */
 node graph_time_derivative(struct graph *g, node a);
 node graph_directional(struct graph *g, node a, node leaf, node dot);
 node graph_gradient(struct graph *g, node a, node leaf);
@@ -162,6 +165,10 @@ node graph_divergence(struct graph *g, node a, node leaf);
 
 /* What a node depends on, directly or not. */
 bool graph_depends(const struct graph *g, node a, enum op leaf);
+
+/* Whether it changes in time while the state stands still: it is made of t, or
+ * of an input or its slope. */
+bool graph_moves(const struct graph *g, node a);
 
 /* uses (size of a, dim): which elements of the state an element of a is made
  * of, as far as that is seen (depend.c). */

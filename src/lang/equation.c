@@ -281,6 +281,8 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     struct graph *g = b->spec->graph;
     struct node_info i = *graph_info(g, t->coefficient);
     char text[48];
+    int refused = refuse_slope(b, t->place, term_whole(g, t), "this noise");
+    if (refused) return refused;
     if (!t->coefficient)
         return complain(b->source, t->place,
                         "the factor of this noise is zero; without noise the "

@@ -259,6 +259,17 @@ static int gradient_leaf(struct builder *b, const struct expr *e, node by,
                     "t, and this is none of them");
 }
 
+/* The derivative of element i of a by the leaf. That by t is the derivative in
+ * time while the states stand still: inputs move by their slopes. */
+static node gradient_of(struct graph *g, node a, size_t i, node leaf)
+{
+    node element = graph_slice(g, a, i, 1, 1);
+    bool inputs_move = graph_info(g, leaf)->op == OP_TIME &&
+                       graph_depends(g, element, OP_INPUT);
+    return inputs_move ? graph_time_derivative(g, element)
+                       : graph_gradient(g, element, leaf);
+}
+
 /* By a vector the gradient of one number, or by one number the derivative of
  * every element. */
 static int call_grad(struct builder *b, const struct expr *e, enum op op,
@@ -278,7 +289,7 @@ static int call_grad(struct builder *b, const struct expr *e, enum op op,
     node *part = NEW(node, n);
     if (!part) return GSV_NO_MEMORY;
     for (size_t i = 0; i < n; i++) {
-        node whole = graph_gradient(g, graph_slice(g, a[0], i, 1, 1), leaf);
+        node whole = gradient_of(g, a[0], i, leaf);
         part[i] = graph_slice(g, whole, offset, by.rows, by.columns);
     }
     *result = n == 1 ? part[0] : graph_stack(g, n, part, of.rows, of.columns);
@@ -297,6 +308,18 @@ static int call_where(struct builder *b, const struct expr *e, enum op op,
     if (status) return status;
     *result = graph_where(b->spec->graph, a[0], a[1], a[2]);
     return 0;
+}
+
+int refuse_slope(const struct builder *b, struct place place, node a,
+                 const char *what)
+{
+    if (!graph_depends(b->spec->graph, a, OP_SLOPE)) return 0;
+    return complain(b->source, place,
+                    "%s depends on grad(..., t) of an input, which jumps at "
+                    "the rows of the data; only a drift can contain it: write "
+                    "the slope to a column of the data, and declare that as "
+                    "an input",
+                    what);
 }
 
 struct function {

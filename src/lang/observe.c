@@ -206,6 +206,9 @@ static int evaluate_arguments(struct builder *b, struct line *l)
         status = evaluate(b, e, &l->argument[i]);
         if (!status) status = check_shape(b, l, i);
         if (!status)
+            status = refuse_slope(b, expr_span(e), l->argument[i],
+                                  "this observation");
+        if (!status)
             status = check_law_numbers(b, e, l->law, i, l->argument[i]);
     }
     return status;

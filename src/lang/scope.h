@@ -96,6 +96,11 @@ const char *shape_text(const struct graph *g, node a, char room[48]);
 
 bool is_function(const char *name);
 
+/* Refuses what is made of an input's slope: at a row of the data, where noise
+ * and observations are evaluated, it has two values. */
+int refuse_slope(const struct builder *b, struct place place, node a,
+                 const char *what);
+
 /* --- declare.c ---------------------------------------------------------- */
 
 /* The statements that declare a name. */

@@ -19,12 +19,13 @@ static size_t find_in_theta(const struct learner *l, size_t value)
     return i;
 }
 
-static int belief_init(struct belief *b, struct gp_sites *sites,
+static int belief_init(struct belief *b, struct gp_sites *sites, size_t gp,
                        const struct gp_prior *prior)
 {
     b->sites = sites;
-    b->factor = NEW(double, sites->count);
-    b->before = NEW(double, sites->count);
+    b->factors = gp_sites_factors(sites, gp);
+    b->factor = NEW(double, b->factors);
+    b->before = NEW(double, b->factors);
     if (!b->factor || !b->before) return GSV_NO_MEMORY;
     return gp_information_init(&b->h, prior);
 }
@@ -57,12 +58,12 @@ static int function_init(struct function *f, struct evidence *e, size_t gp,
                        &f->u, &f->u0, &f->z, &f->p};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(*part[i] = NEW(double, n))) return GSV_NO_MEMORY;
-    f->moved = NEW(double, e->sites.count);
+    f->moved = NEW(double, gp_sites_factors(&e->sites, gp));
     if (!f->moved) return GSV_NO_MEMORY;
     f->guide = e->path.count ? &f->path : &f->data;
-    int status = belief_init(&f->data, &e->sites, &prior);
+    int status = belief_init(&f->data, &e->sites, gp, &prior);
     if (!status && e->path.count)
-        status = belief_init(&f->path, &e->path, &prior);
+        status = belief_init(&f->path, &e->path, gp, &prior);
     return status;
 }
 
@@ -270,7 +271,7 @@ static int move_factors(struct evidence *e, size_t i, double step,
     for (size_t k = 0; !status && k < e->count; k++) {
         struct function *f = &e->f[k];
         status = gp_sites_factor(&e->sites, e->l->m, f->gp, f->output, room);
-        for (size_t j = 0; j < e->sites.count; j++)
+        for (size_t j = 0; j < f->data.factors; j++)
             f->moved[j] += weight * room[j];
     }
     e->theta[i] = kept;
@@ -283,13 +284,13 @@ static int add_noise(struct evidence *e, size_t i, double *room,
 {
     static const double STEP = 1e-4;
     for (size_t k = 0; k < e->count; k++)
-        memset(e->f[k].moved, 0, e->sites.count * sizeof *room);
+        memset(e->f[k].moved, 0, e->f[k].data.factors * sizeof *room);
     int status = move_factors(e, i, STEP, 0.5 / STEP, room);
     if (!status) status = move_factors(e, i, -STEP, -0.5 / STEP, room);
     for (size_t k = 0; !status && k < e->count; k++) {
         struct function *f = &e->f[k];
         double most = 0.0;
-        for (size_t j = 0; j < e->sites.count; j++)
+        for (size_t j = 0; j < f->data.factors; j++)
             most =
                 fmax(most, fabs(f->moved[j]) - 1e-9 * fabs(f->data.factor[j]));
         if (!(most > 0.0)) continue;
@@ -306,7 +307,10 @@ static int add_noise(struct evidence *e, size_t i, double *room,
 static int add_prior(struct evidence *e, double *theta_bar)
 {
     const struct spec *s = e->l->m->spec;
-    double *room = NEW(double, e->sites.count);
+    size_t most = 0;
+    for (size_t k = 0; k < e->count; k++)
+        if (e->f[k].data.factors > most) most = e->f[k].data.factors;
+    double *room = NEW(double, most);
     int status = room ? 0 : GSV_NO_MEMORY;
     add_kernels(e, theta_bar);
     for (size_t i = 0; !status && i < e->outer; i++) {

@@ -22,7 +22,8 @@ struct belief {
     struct gp_sites *sites;  /* borrowed                          */
     struct gp_information h; /* at w                              */
     struct gp_posterior q;   /* given h                           */
-    double *factor, *before; /* (sites) now, and those of h and q */
+    size_t factors;          /* gp_sites_factors()                */
+    double *factor, *before; /* now, and those of h and q         */
     bool known;              /* whether there are h and q         */
 };
 
@@ -40,7 +41,7 @@ struct function {
     double *m, *u;        /* (rank) w = R m; R' s - m          */
     double *m0, *u0;      /* (rank) before the last step       */
     double *z, *p;        /* (rank) B^-1 u; where a step goes  */
-    double *moved;        /* (sites of the data)               */
+    double *moved;        /* (factors of the data)             */
 };
 
 struct evidence {

@@ -105,7 +105,7 @@ static int believe(const struct evidence *e, const struct function *f,
                    struct belief *b)
 {
     const gsv_model *m = e->l->m;
-    size_t bytes = b->sites->count * sizeof *b->factor;
+    size_t bytes = b->factors * sizeof *b->factor;
     int status = gp_sites_factor(b->sites, m, f->gp, f->output, b->factor);
     if (status) return status;
     if (b->known && !memcmp(b->factor, b->before, bytes)) return 0;

@@ -71,10 +71,10 @@ static int try_function(const struct lattice *t, const struct function *f,
 {
     const struct gp_spec *s = &t->e->l->m->spec->gp[f->gp];
     struct gp_prior prior = gp_prior_of(t->e->l->m, f->gp, f->output);
-    double bend = 0.0, best = -INFINITY, value;
+    double best = -INFINITY, value;
+    double bend =
+        gp_sites_square(&t->e->sites, t->e->l->m, f->gp, f->data.factor);
     int status = 0;
-    for (size_t j = 0; j < t->e->sites.count; j++)
-        bend += f->data.factor[j];
     double unit = bend > 0.0 ? sqrt(t->squares / bend) : 1.0;
     struct choice a = choices(t, s->amplitude + f->output, unit), p = {0};
     if (f->F) p = choices(t, s->polynomial_amplitude + f->output, unit);

@@ -115,9 +115,7 @@ bool drift_is_linear(const gsv_model *m)
 bool jumps_are_exact(const gsv_model *m)
 {
     const struct graph *g = m->spec->graph;
-    return drift_is_linear(m) && !graph_depends(g, m->unit_drift, OP_TIME) &&
-           !graph_depends(g, m->unit_drift, OP_INPUT) &&
-           !graph_depends(g, m->unit_drift, OP_SLOPE);
+    return drift_is_linear(m) && !graph_moves(g, m->unit_drift);
 }
 
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o)

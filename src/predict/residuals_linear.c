@@ -7,18 +7,13 @@
 #include "predict/residuals.h"
 #include "sde/linear.h"
 
-static bool stands_still(const gsv_model *m, node n)
-{
-    const struct graph *g = m->spec->graph;
-    return !graph_depends(g, n, OP_TIME) && !graph_depends(g, n, OP_INPUT);
-}
-
 static bool is_linear(const gsv_model *m)
 {
     const struct spec *spec = m->spec;
+    const struct graph *g = spec->graph;
     return spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->bridged &&
            !m->calls && !spec_is_latent(spec) &&
-           stands_still(m, m->unit_drift) && stands_still(m, m->data_state) &&
+           !graph_moves(g, m->unit_drift) && !graph_moves(g, m->data_state) &&
            drift_is_linear(m);
 }
 

@@ -70,10 +70,7 @@ static const char *noise_kind(const struct spec *s)
 {
     const struct graph *g = s->graph;
     if (graph_depends(g, s->diffusion, OP_STATE)) return "depends on the state";
-    return graph_depends(g, s->diffusion, OP_TIME) ||
-                   graph_depends(g, s->diffusion, OP_INPUT)
-               ? "changing in time"
-               : "constant";
+    return graph_moves(g, s->diffusion) ? "changing in time" : "constant";
 }
 
 /* --- The map, by its formulas -------------------------------------------- */

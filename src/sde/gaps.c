@@ -109,25 +109,43 @@ static double rounding(const gsv_series *s, size_t track)
     return 8.0 * DBL_EPSILON * fmax(fabs(first), fabs(last));
 }
 
-/* Linear between knots, constant outside of them. */
+/* An input by the knots around a time `at`: its value at time, and its slope,
+ * which is 0 where it is held or one side has no knot. */
+struct line {
+    double value, slope;
+};
+
+static struct line line_at(const struct gaps *g, size_t i, size_t track,
+                           double at, bool before, double time)
+{
+    const gsv_series *s = g->series;
+    size_t a = 0, b = 0;
+    bool left = knot_left(g, i, track, at, before, &a);
+    size_t after = left ? a + 1 : s->start[track];
+    bool right = knot_right(g, i, track, after, &b);
+    struct line l = {.value = cell(g, i, left ? a : b)};
+    bool hold = g->spec->input[i - g->spec->dim].hold;
+    if (!left || !right || hold) return l;
+    l.slope = (cell(g, i, b) - l.value) / (s->time[b] - s->time[a]);
+    l.value += l.slope * (time - s->time[a]);
+    return l;
+}
+
+/* Linear between knots, constant outside of them. The value of a linear input
+ * is the same from both sides of a knot; its slope is not. */
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride)
 {
-    const gsv_series *s = g->series;
-    double at = before ? time : time + rounding(s, track);
+    double about = rounding(g->series, track);
     for (size_t n = 0; n < g->spec->inputs; n++) {
-        size_t i = g->spec->dim + n, a = 0, b = 0;
+        size_t i = g->spec->dim + n;
         bool hold = g->spec->input[n].hold;
-        bool left = knot_left(g, i, track, at, before && hold, &a);
-        size_t after = left ? a + 1 : s->start[track];
-        bool right = knot_right(g, i, track, after, &b);
-        double v = cell(g, i, left ? a : b), rise = 0.0;
-        if (left && right && !hold) {
-            rise = (cell(g, i, b) - v) / (s->time[b] - s->time[a]);
-            v += rise * (time - s->time[a]);
-        }
-        value[n * stride] = v;
-        slope[n * stride] = rise;
+        struct line l = before
+                            ? line_at(g, i, track, time - about, true, time)
+                            : line_at(g, i, track, time + about, false, time);
+        slope[n * stride] = l.slope;
+        if (before && !hold) l = line_at(g, i, track, time, false, time);
+        value[n * stride] = l.value;
     }
 }
 

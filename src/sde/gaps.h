@@ -49,8 +49,8 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
               size_t stride);
 
 /* Every input and its slope at a time in a track. At a knot a held input has
- * its new value, or, where before is set, the one it had until then. value and
- * slope are strided by stride. */
+ * its new value and a linear one its new slope, or, where before is set, those
+ * that they had until then. value and slope are strided by stride. */
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
 

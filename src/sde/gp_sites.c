@@ -28,24 +28,29 @@ struct gp_prior gp_prior_of(const gsv_model *m, size_t gp, size_t output)
 
 /* --- Rows ---------------------------------------------------------------- */
 
-/* All monomials of x scaled to [-1, 1] over the box: see graph/gp.h. */
-static void find_features(const struct grid *g, size_t features,
+/* All monomials of x scaled to [-1, 1] over the box: see graph/gp.h; or their
+ * derivatives of an order. */
+static void find_features(const struct grid *g, size_t order, size_t features,
                           unsigned char power[][GRID_AXES], const double *x,
                           double *feature)
 {
     for (size_t f = 0; f < features; f++) {
         feature[f] = 1.0;
         for (size_t k = 0; k < g->axes; k++) {
+            double scale = 2.0 / (g->high[k] - g->low[k]);
             double z =
                 2.0 * (x[k] - g->low[k]) / (g->high[k] - g->low[k]) - 1.0;
-            for (size_t i = 0; i < power[f][k]; i++)
+            size_t n = power[f][k], down = gp_order(order, k);
+            for (size_t i = 0; i < down; i++)
+                feature[f] *= n > i ? (double)(n - i) * scale : 0.0;
+            for (size_t i = down; i < n; i++)
                 feature[f] *= z;
         }
     }
 }
 
-int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t count,
-                 const double *argument)
+int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t order,
+                 size_t count, const double *argument)
 {
     const struct gp *h = &m->spec->graph->gp[gp];
     struct grid g = gp_grid(m, gp);
@@ -58,12 +63,16 @@ int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t count,
     if (!r->index || !r->weight || !r->feature || !r->sum) return GSV_NO_MEMORY;
     r->points = (struct gp_points){count, n, r->index, r->weight, r->feature};
     if (F) gp_exponents(h, power);
+    size_t along[GRID_AXES];
+    for (size_t k = 0; k < g.axes; k++)
+        along[k] = gp_order(order, k);
     for (size_t j = 0; j < count; j++) {
         double x[GRID_AXES], *w = r->weight + j * n;
         for (size_t k = 0; k < g.axes; k++)
             x[k] = argument[k * count + j];
-        grid_weights(&g, x, r->index + j * n, w, NULL);
-        if (F) find_features(&g, F, power, x, r->feature + j * F);
+        if (order) grid_derivative(&g, along, x, r->index + j * n, w);
+        else grid_weights(&g, x, r->index + j * n, w, NULL);
+        if (F) find_features(&g, order, F, power, x, r->feature + j * F);
         for (size_t i = 0; i < n; i++)
             r->sum[j] += w[i];
     }
@@ -244,8 +253,12 @@ int gp_sites_init(struct gp_sites *s, const gsv_model *m, const gsv_series *d,
                {&s->room, 2 * dim * P}};
     for (size_t i = 0; i < sizeof lay / sizeof *lay; i++)
         if (!(*lay[i].part = NEW(double, lay[i].size))) return GSV_NO_MEMORY;
+    s->orders = NEW(struct gp_orders, gps);
+    if (!s->orders) return GSV_NO_MEMORY;
+    for (size_t gp = 0; gp < gps && !status; gp++)
+        status = gp_orders_init(&s->orders[gp], m, m->unit_drift, gp);
     read_gaps(s);
-    return gp_sites_place(s, m);
+    return status ? status : gp_sites_place(s, m);
 }
 
 void gp_sites_free(struct gp_sites *s)
@@ -256,6 +269,9 @@ void gp_sites_free(struct gp_sites *s)
                       s->argument, s->sum,     s->room};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         mem_free(part[i]);
+    for (size_t gp = 0; s->orders && gp < s->m->spec->gps; gp++)
+        gp_orders_free(&s->orders[gp]);
+    mem_free(s->orders);
     mem_free(s->gap);
     gaps_free(&s->gaps);
     *s = (struct gp_sites){0};
@@ -311,7 +327,7 @@ static size_t block_size(const gsv_model *m, size_t gp)
 
 /* Those of the points from the first on, at most `most`. */
 static int rows_of(const struct gp_sites *s, const gsv_model *m, size_t gp,
-                   size_t first, size_t most, struct gp_rows *r)
+                   size_t order, size_t first, size_t most, struct gp_rows *r)
 {
     size_t axes = m->spec->graph->gp[gp].axes, left = s->count - first;
     size_t n = left < most ? left : most;
@@ -321,7 +337,7 @@ static int rows_of(const struct gp_sites *s, const gsv_model *m, size_t gp,
     if (!argument) return GSV_NO_MEMORY;
     for (size_t k = 0; k < axes; k++)
         memcpy(argument + k * n, from + k * s->count, n * sizeof *argument);
-    int status = gp_rows_init(r, m, gp, n, argument);
+    int status = gp_rows_init(r, m, gp, order, n, argument);
     mem_free(argument);
     return status;
 }
@@ -332,7 +348,7 @@ static int add_up(struct gp_sites *s, const gsv_model *m, size_t gp)
     size_t block = block_size(m, gp);
     for (size_t j = 0; j < s->count && !status; j += block) {
         struct gp_rows r;
-        status = rows_of(s, m, gp, j, block, &r);
+        status = rows_of(s, m, gp, 0, j, block, &r);
         if (!status)
             memcpy(s->sum + gp * s->count + j, r.sum,
                    r.points.count * sizeof *r.sum);
@@ -359,21 +375,124 @@ int gp_sites_ask(struct gp_sites *s, const gsv_model *m)
     return status;
 }
 
+/* --- Factors ------------------------------------------------------------- */
+
+size_t gp_sites_factors(const struct gp_sites *s, size_t gp)
+{
+    size_t n = s->orders[gp].count;
+    return n * (n + 1) / 2 * s->count;
+}
+
+/* factor (P) = length times the sum over rows i of a_i b_i. */
+static void multiply(const struct gp_sites *s, const double *a, const double *b,
+                     double *factor)
+{
+    size_t P = s->count;
+    for (size_t j = 0; j < P; j++) {
+        double sum = 0.0;
+        for (size_t i = 0; i < s->m->spec->dim; i++)
+            sum += a[i * P + j] * b[i * P + j];
+        factor[j] = s->length[j] * sum;
+        if (!isfinite(factor[j])) factor[j] = 0.0;
+    }
+}
+
+/* Where the drift has derivatives of the function. */
+static int find_factors(const struct gp_sites *s, const gsv_model *m, size_t gp,
+                        size_t output, double *factor)
+{
+    const struct gp_orders *d = &s->orders[gp];
+    const struct points at = points_of(s, s->unit);
+    size_t n = d->size * s->count;
+    double *slope = NEW(double, d->count *n);
+    if (!slope) return GSV_NO_MEMORY;
+    int status = gp_orders_slopes(d, m, &at, output, slope);
+    for (size_t p = 0; !status && p < d->count; p++)
+        for (size_t o = 0; o <= p; o++, factor += s->count)
+            multiply(s, slope + o * n, slope + p * n, factor);
+    mem_free(slope);
+    return status;
+}
+
 int gp_sites_factor(struct gp_sites *s, const gsv_model *m, size_t gp,
                     size_t output, double *factor)
 {
-    size_t P = s->count;
-    double *slope = s->room;
+    if (!s->orders[gp].plain) return find_factors(s, m, gp, output, factor);
     struct points at = points_of(s, s->unit);
-    int status =
-        gp_slope(m, m->unit_drift, &at, gp, output, s->sum + gp * P, slope);
-    for (size_t j = 0; !status && j < P; j++) {
-        double square = 0.0;
-        for (size_t i = 0; i < m->spec->dim; i++)
-            square += slope[i * P + j] * slope[i * P + j];
-        factor[j] = s->length[j] * square;
-        if (!isfinite(factor[j])) factor[j] = 0.0;
+    int status = gp_slope(m, m->unit_drift, &at, gp, output,
+                          s->sum + gp * s->count, s->room);
+    if (!status) multiply(s, s->room, s->room, factor);
+    return status;
+}
+
+double gp_sites_square(const struct gp_sites *s, const gsv_model *m, size_t gp,
+                       const double *factor)
+{
+    const struct gp_orders *d = &s->orders[gp];
+    double sum = 0.0;
+    for (size_t p = 0; p < d->count; p++) {
+        const double *own = factor + (p * (p + 1) / 2 + p) * s->count;
+        double variance = gp_order_variance(m, gp, d->order[p]);
+        for (size_t j = 0; j < s->count; j++)
+            sum += own[j] * variance;
     }
+    return sum;
+}
+
+/* --- Information --------------------------------------------------------- */
+
+/* Rows a += sign b, and features. */
+static void add_rows(size_t features, struct gp_rows *a,
+                     const struct gp_rows *b, double sign)
+{
+    size_t n = a->points.count;
+    for (size_t i = 0; i < n * a->points.touched; i++)
+        a->weight[i] += sign * b->weight[i];
+    for (size_t i = 0; i < n * features; i++)
+        a->feature[i] += sign * b->feature[i];
+}
+
+/* factor (a b' + b a') over all points of a block, as with s = a + b and
+ * d = a - b it is factor / 2 (s s' - d d'). half: room (count). */
+static void add_crossed(struct gp_information *h, struct gp_rows *a,
+                        const struct gp_rows *b, const double *factor,
+                        double *half)
+{
+    size_t n = a->points.count;
+    for (int minus = 0; minus < 2; minus++) {
+        add_rows(h->features, a, b, minus ? -2.0 : 1.0);
+        for (size_t j = 0; j < n; j++)
+            half[j] = (minus ? -0.5 : 0.5) * factor[j];
+        gp_information_add(h, &a->points, half);
+    }
+}
+
+static bool all_zero(size_t n, const double *x)
+{
+    for (size_t i = 0; i < n; i++)
+        if (x[i] != 0.0) return false;
+    return true;
+}
+
+/* The pair o <= p, the points [first, first + n). */
+static int add_pair(const struct gp_sites *s, const gsv_model *m, size_t gp,
+                    size_t o, size_t p, size_t first, size_t n,
+                    const double *factor, struct gp_information *h)
+{
+    const struct gp_orders *d = &s->orders[gp];
+    struct gp_rows a = {0}, b = {0};
+    if (o != p && all_zero(n, factor)) return 0;
+    int status = rows_of(s, m, gp, d->order[o], first, n, &a);
+    if (!status && o == p) gp_information_add(h, &a.points, factor);
+    if (!status && o != p) {
+        double *half = NEW(double, n);
+        status =
+            half ? rows_of(s, m, gp, d->order[p], first, n, &b) : GSV_NO_MEMORY;
+        if (!status) add_crossed(h, &a, &b, factor, half);
+        mem_free(half);
+    }
+    gp_rows_free(&a);
+    gp_rows_free(&b);
     return status;
 }
 
@@ -381,12 +500,12 @@ int gp_sites_add(const struct gp_sites *s, const gsv_model *m, size_t gp,
                  const double *factor, struct gp_information *h)
 {
     int status = 0;
-    size_t block = block_size(m, gp);
-    for (size_t j = 0; j < s->count && !status; j += block) {
-        struct gp_rows r;
-        status = rows_of(s, m, gp, j, block, &r);
-        if (!status) gp_information_add(h, &r.points, factor + j);
-        gp_rows_free(&r);
-    }
+    size_t block = block_size(m, gp), orders = s->orders[gp].count;
+    for (size_t p = 0; p < orders; p++)
+        for (size_t o = 0; o <= p; o++, factor += s->count)
+            for (size_t j = 0; j < s->count && !status; j += block) {
+                size_t left = s->count - j, n = left < block ? left : block;
+                status = add_pair(s, m, gp, o, p, j, n, factor + j, h);
+            }
     return status;
 }

@@ -70,8 +70,7 @@ static void apply_lemma(const struct ito *i, node *column, node *drift,
     }
     *drift =
         plus(g, at(i, i->push, s->drift), graph_binary(g, OP_MUL, half, bend));
-    if (graph_depends(g, s->data_of_state, OP_TIME) ||
-        graph_depends(g, s->data_of_state, OP_INPUT))
+    if (graph_moves(g, s->data_of_state))
         *drift = plus(g, *drift, graph_time_derivative(g, s->data_of_state));
     *diffusion = graph_transpose(
         g, graph_stack(g, s->noises, column, s->noises, s->dim));

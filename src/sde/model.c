@@ -29,7 +29,8 @@ static int find_leaves(const struct spec *s, node root, bool *input,
     for (node n = root + 1; n-- > 0;) {
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n]) continue;
-        if (info->op == OP_INPUT) input[info->offset] = true;
+        if (info->op == OP_INPUT || info->op == OP_SLOPE)
+            input[info->offset] = true;
         size_t end = info->offset + info->rows * info->columns;
         size_t p =
             info->op == OP_PARAM ? spec_param_at(s, info->offset) : s->params;
@@ -321,10 +322,9 @@ void gsv_model_draw_he(gsv_model *m, uint64_t seed)
 /* --- Drift and diffusion at points -------------------------------------- */
 
 /* One output of the model at n points, in blocks. */
-int model_evaluate(const gsv_model *m, node what, const struct points *in,
-                   bool wide, double *out)
+int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
+                      const struct points *in, bool wide, double *out)
 {
-    const struct graph *g = m->spec->graph;
     size_t n = in->P, size = graph_size(g, what);
     int status = 0;
     struct uniforms u = {0};
@@ -341,6 +341,12 @@ int model_evaluate(const gsv_model *m, node what, const struct points *in,
     uniforms_free(&u);
     program_free(p);
     return status;
+}
+
+int model_evaluate(const gsv_model *m, node what, const struct points *in,
+                   bool wide, double *out)
+{
+    return model_evaluate_in(m, m->spec->graph, what, in, wide, out);
 }
 
 /* The same of what is over x, where inputs stand still. */

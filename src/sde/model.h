@@ -75,4 +75,8 @@ char *utf8_string(const char *text);
 int model_evaluate(const gsv_model *m, node what, const struct points *in,
                    bool wide, double *out);
 
+/* The same of a graph with the model's parameters, such as a copy that grew. */
+int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
+                      const struct points *in, bool wide, double *out);
+
 #endif

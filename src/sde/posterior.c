@@ -215,28 +215,100 @@ static void seen_free(struct seen *s)
 }
 
 /* variance (dim, n) += (d drift / dh)^2 var h. */
+static int add_plain(struct function *f, const gsv_model *m, struct seen *s,
+                     double *variance)
+{
+    struct gp_rows rows = {0};
+    size_t n = s->in.P;
+    int status = gp_rows_init(&rows, m, f->gp, 0, n, s->argument);
+    if (!status)
+        status = gp_slope(m, m->data_drift, &s->in, f->gp, f->output, rows.sum,
+                          s->slope);
+    if (!status) gp_posterior_at(&f->q, &rows.points, NULL, s->mean, s->sd);
+    for (size_t i = 0; !status && i < m->spec->dim * n; i++) {
+        double sd = s->slope[i] * s->sd[i % n];
+        variance[i] += sd * sd;
+    }
+    gp_rows_free(&rows);
+    return status;
+}
+
+/* Row a of one element of the drift: += slope (P) times those of an order. */
+static void add_scaled(struct gp_rows *a, const struct gp_rows *b,
+                       size_t features, const double *slope)
+{
+    size_t n = a->points.touched;
+    for (size_t j = 0; j < a->points.count; j++) {
+        for (size_t i = j * n; i < (j + 1) * n; i++)
+            a->weight[i] += slope[j] * b->weight[i];
+        for (size_t i = j * features; i < (j + 1) * features; i++)
+            a->feature[i] += slope[j] * b->feature[i];
+    }
+}
+
+/* The variance of element i of the drift, whose slopes by all orders are given:
+ * that of the sum over orders of slope a_o' w. */
+static int add_element(struct function *f, const gsv_model *m, struct seen *s,
+                       const struct gp_orders *d, const double *slope, size_t i,
+                       double *variance)
+{
+    size_t n = s->in.P, F = f->root.prior.features;
+    double scale = f->root.prior.amplitude * f->root.prior.amplitude;
+    struct gp_rows sum = {0};
+    double *prior = NEW(double, n);
+    int status =
+        prior ? gp_rows_init(&sum, m, f->gp, 0, n, s->argument) : GSV_NO_MEMORY;
+    if (!status) {
+        memset(sum.weight, 0, n * sum.points.touched * sizeof *sum.weight);
+        memset(sum.feature, 0, n * F * sizeof *sum.feature);
+    }
+    for (size_t o = 0; o < d->count && !status; o++) {
+        const double *by = slope + (o * d->size + i) * n;
+        double far = scale * gp_order_variance(m, f->gp, d->order[o]);
+        struct gp_rows rows = {0};
+        status = gp_rows_init(&rows, m, f->gp, d->order[o], n, s->argument);
+        if (!status) add_scaled(&sum, &rows, F, by);
+        for (size_t j = 0; j < n; j++)
+            prior[j] += by[j] * by[j] * far;
+        gp_rows_free(&rows);
+    }
+    if (!status) gp_posterior_at(&f->q, &sum.points, prior, s->mean, s->sd);
+    for (size_t j = 0; j < n && !status; j++)
+        variance[i * n + j] += s->sd[j] * s->sd[j];
+    gp_rows_free(&sum);
+    mem_free(prior);
+    return status;
+}
+
+/* The same where the drift has derivatives of h. */
+static int add_derived(struct function *f, const gsv_model *m, struct seen *s,
+                       const struct gp_orders *d, double *variance)
+{
+    double *slope = NEW(double, d->count * d->size * s->in.P);
+    if (!slope) return GSV_NO_MEMORY;
+    int status = gp_orders_slopes(d, m, &s->in, f->output, slope);
+    for (size_t i = 0; i < d->size && !status; i++)
+        status = add_element(f, m, s, d, slope, i, variance);
+    mem_free(slope);
+    return status;
+}
+
 static int add_variance(struct function *f, const gsv_model *m, struct seen *s,
                         double *variance)
 {
     const struct spec *spec = m->spec;
     struct points at = s->in;
-    struct gp_rows rows = {0};
-    size_t n = at.P;
+    struct gp_orders d = {0};
     int status = model_evaluate(m, spec->state_of_data, &at, true, s->state);
     at.state = s->state;
     if (!status)
         status =
             model_evaluate(m, spec->gp[f->gp].argument, &at, true, s->argument);
-    if (!status) status = gp_rows_init(&rows, m, f->gp, n, s->argument);
+    if (!status) status = gp_orders_init(&d, m, m->data_drift, f->gp);
     if (!status)
-        status = gp_slope(m, m->data_drift, &s->in, f->gp, f->output, rows.sum,
-                          s->slope);
-    if (!status) gp_posterior_at(&f->q, &rows.points, s->mean, s->sd);
-    for (size_t i = 0; !status && i < spec->dim * n; i++) {
-        double sd = s->slope[i] * s->sd[i % n];
-        variance[i] += sd * sd;
-    }
-    gp_rows_free(&rows);
+        status = d.plain ? add_plain(f, m, s, variance)
+                         : add_derived(f, m, s, &d, variance);
+    gp_orders_free(&d);
     return status;
 }
 

@@ -46,8 +46,7 @@ bool has_potential(const struct estimate *e)
 {
     const struct graph *g = e->model->spec->graph;
     node f = e->model->unit_drift;
-    return e->d == 1 && !e->model->bridged && !graph_depends(g, f, OP_TIME) &&
-           !graph_depends(g, f, OP_INPUT) && !graph_depends(g, f, OP_SLOPE);
+    return e->d == 1 && !e->model->bridged && !graph_moves(g, f);
 }
 
 /* As many contexts at once as there is room for, from first on. */

@@ -56,11 +56,6 @@ static node variances(const struct spec *s)
     return graph_matmul(g, squares, graph_fill(g, graph_number(g, 1.0), n, 1));
 }
 
-static bool moves(const struct graph *g, node a)
-{
-    return graph_depends(g, a, OP_TIME) || graph_depends(g, a, OP_INPUT);
-}
-
 /* --- The drift ---------------------------------------------------------- */
 
 /* Of u, over z. */
@@ -73,7 +68,7 @@ static node stretched_drift(const struct spec *s)
     node half = op(g, OP_MUL, graph_number(g, 0.5), variances(s));
     node f = op(g, OP_SUB, op(g, OP_DIV, s->drift, s->shape),
                 op(g, OP_MUL, half, slope));
-    if (moves(g, s->stretch))
+    if (graph_moves(g, s->stretch))
         f = op(g, OP_ADD, f, graph_time_derivative(g, s->stretch));
     return f;
 }
@@ -90,7 +85,7 @@ static node unit_drift(const struct spec *s)
     struct graph *g = s->graph;
     node state = leaf_of(s);
     node f = graph_substitute(g, stretched_drift(s), state_of_unit(s));
-    if (moves(g, s->sigma)) {
+    if (graph_moves(g, s->sigma)) {
         node moved = graph_time_derivative(g, s->sigma);
         moved = s->diagonal ? op(g, OP_MUL, moved, state)
                             : graph_matmul(g, moved, state);
@@ -170,8 +165,8 @@ static void find_boundaries(struct gsv_model *m)
     static const double NEAR = 1e-3;
     const struct spec *s = m->spec;
     struct graph *g = s->graph;
-    if (s->dim != 1 || !m->range || moves(g, m->range) ||
-        moves(g, m->unit_drift) || s->numerical)
+    if (s->dim != 1 || !m->range || graph_moves(g, m->range) ||
+        graph_moves(g, m->unit_drift) || s->numerical)
         return;
     size_t n = graph_size(g, m->range);
     node zero = graph_number(g, 0.0), leaf = leaf_of(s);
