@@ -11,7 +11,12 @@ enum { LAWS = LAW_POISSON_PROCESS + 1 };
 /* What an argument may be; of numbers in the text this is checked. */
 enum law_range { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY, RANGE_WHOLE };
 
-/* All that is to be known of a law, but for what conjugate.c draws from. */
+/* Of which function of an argument conjugate.c knows the law given values: the
+ * mean, its logarithm, the log odds of the second argument, or the logarithms
+ * of probabilities over the last one. */
+enum law_link { LINK_NONE, LINK_MEAN, LINK_LOG, LINK_ODDS, LINK_SHARES };
+
+/* All that is to be known of a law. */
 struct law_row {
     const char *name;
     size_t arguments;
@@ -24,6 +29,7 @@ struct law_row {
     bool together;   /* all columns are one obs, and its argument a vector */
     bool integrated; /* over time, from the row before: the argument       */
     bool centred;    /* around the first argument                          */
+    enum law_link link;
 
     /* The log density, with all constants. integral: of the first argument. */
     node (*density)(struct graph *g, const struct obs_spec *o,
