@@ -106,7 +106,7 @@ def laws__are_as_the_page_says(place):
 
     def message(call):
         model.write_text("state x\ndx = dW\nobs y ~ %s\n" % call)
-        return girsanov(place, "check", model).stderr
+        return girsanov(place, "check", model).stderr.decode()
     laws = re.search("the laws are (.*)", message("qqqqq(x)")).group(1).split()
     if [re.match(" `(\\w+)\\(", law).group(1) for law, _ in said] != laws:
         wrong.append(("laws", "the page has others than %s" % laws))
@@ -128,7 +128,7 @@ def functions__are_on_the_page(place):
     said = re.findall("`(\\w+)\\(", cells)
     model = place.work / "m.sde"
     model.write_text("state x\ndx = qqqqq(x)*dt + dW\n")
-    message = girsanov(place, "check", model).stderr
+    message = girsanov(place, "check", model).stderr.decode()
     known = re.search("the functions are (.*)", message).group(1).split()
     return gather([(name, "is not on both sides")
                    for name in sorted(set(said) ^ set(known))])
