@@ -123,7 +123,7 @@ int check_run(const struct args *a)
     if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
-    json_t *j = describe_json(m);
+    json_t *j = a->json ? describe_json(m) : json_object();
     int code = check_with(a, m, &o, j);
     if (a->json && code == EXIT_DONE) print_json(j);
     else json_decref(j);

@@ -151,9 +151,41 @@ static int keep_data(struct graph *g, struct node_info *n)
     return 0;
 }
 
-static int append(struct graph *g, struct node_info n, const node *input,
-                  size_t place)
+/* Twice as many buckets as nodes: what is searched stays short. */
+static int widen(struct graph *g)
 {
+    if (g->nodes < g->buckets) return 0;
+    size_t *bucket = NEW(size_t, 2 * g->buckets);
+    if (!bucket) return GSV_NO_MEMORY;
+    mem_free(g->bucket);
+    g->bucket = bucket;
+    g->buckets *= 2;
+    for (node i = 0; i < g->nodes; i++) {
+        struct node_info *n = &g->info[i];
+        size_t place = hash(n, g->link + n->input) % g->buckets;
+        n->next = bucket[place];
+        bucket[place] = i + 1;
+    }
+    return 0;
+}
+
+/* Where the text is at fault lang/evaluate.c says so with its place; an
+ * estimator's own derivatives of it may get here, too. */
+static int check_size(const struct graph *g, const struct node_info *n)
+{
+    if (g->nodes < GRAPH_NODES &&
+        g->links + n->inputs < 4 * (size_t)GRAPH_NODES)
+        return 0;
+    return fail(GSV_NO_MEMORY,
+                "the model's formulas and their derivatives have more than %d "
+                "operations; write shorter ones, or nest grad() less deeply",
+                GRAPH_NODES);
+}
+
+static int append(struct graph *g, struct node_info n, const node *input)
+{
+    if (check_size(g, &n) || widen(g)) return GSV_NO_MEMORY;
+    size_t place = hash(&n, input) % g->buckets;
     if (MEM_ROOM(g->info, g->nodes, g->node_capacity)) return GSV_NO_MEMORY;
     while (g->links + n.inputs > g->link_capacity) {
         size_t full = g->link_capacity;
@@ -166,6 +198,7 @@ static int append(struct graph *g, struct node_info n, const node *input,
     for (size_t i = 0; i < n.inputs; i++)
         g->link[g->links++] = input[i];
     n.next = g->bucket[place];
+    if (n.inputs) g->elements += (double)n.rows * (double)n.columns;
     g->info[g->nodes] = n;
     g->bucket[place] = ++g->nodes; /* one more than the node: 0 is empty */
     return 0;
@@ -187,7 +220,7 @@ node make_node(struct graph *g, struct node_info n, const node *input)
     size_t place = hash(&n, input) % g->buckets;
     for (size_t i = g->bucket[place]; i; i = g->info[i - 1].next)
         if (same(g, &g->info[i - 1], &n, input)) return i - 1;
-    if (append(g, n, input, place)) {
+    if (append(g, n, input)) {
         g->failed = true;
         return 0;
     }

@@ -17,6 +17,14 @@
 
 typedef size_t node;
 
+/* The most nodes of a graph, some 500 MB; and of those that a text alone may
+ * make, before maps and derivatives are added to them. */
+enum { GRAPH_NODES = 1 << 22, TEXT_NODES = 1 << 18 };
+
+/* Elements of the nodes that a text makes, all together: at a point each is a
+ * number. */
+static const double TEXT_ELEMENTS = 1 << 27;
+
 /* OP_CONSTANT and so on: leaves first. */
 enum op {
 #define OP_MEMBER(ID, ...) OP_##ID,
@@ -64,6 +72,7 @@ struct graph {
     size_t nodes, node_capacity;
     node *link;
     size_t links, link_capacity;
+    double elements; /* of all nodes but leaves */
     size_t *bucket;
     size_t buckets;
     double **block; /* the constants' memory, owned from own_blocks on */

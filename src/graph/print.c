@@ -181,6 +181,13 @@ TEXT(other)
 
 /* --- Matrices ----------------------------------------------------------- */
 
+/* Whether more terms of a sum would not be seen: those that are there are as
+ * long as what is shown, or all that follow would be "...". */
+static bool is_full(const struct printer *p, struct sum s)
+{
+    return s.products > LONGEST || p->nodes > MOST_NODES;
+}
+
 /* Sum over k of left[r, k] right[k, c]; left is a matrix or the inverse of one.
  */
 static struct sum dot_product(struct printer *p, node a, size_t e, bool inverse)
@@ -190,6 +197,8 @@ static struct sum dot_product(struct printer *p, node a, size_t e, bool inverse)
     size_t inner = graph_info(p->g, left)->columns;
     struct sum total = {0};
     for (size_t k = 0; k < inner && !p->pen.failed; k++) {
+        if (is_full(p, total))
+            return sum_add(&p->pen, total, 1.0, name(p, "..."));
         struct sum y = formula(p, right, k * columns + e % columns);
         if (!y.products) continue;
         size_t at = e / columns * inner + k;
@@ -216,8 +225,10 @@ TEXT(total)
     struct sum sum = {0};
     node in = graph_input(p->g, a, 0);
     (void)e;
-    for (size_t k = 0; k < graph_size(p->g, in) && !p->pen.failed; k++)
+    for (size_t k = 0; k < graph_size(p->g, in) && !p->pen.failed; k++) {
+        if (is_full(p, sum)) return sum_add(&p->pen, sum, 1.0, name(p, "..."));
         sum = sum_add(&p->pen, sum, 1.0, formula(p, in, k));
+    }
     return sum;
 }
 

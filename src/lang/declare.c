@@ -138,9 +138,38 @@ static int check_lower(struct builder *b, const struct statement *s)
     return 0;
 }
 
-struct param_spec *new_param(struct spec *spec, const char *name, size_t rows,
-                             size_t columns)
+/* Numbers that a model takes in all, before any of them is allocated: each is
+ * there several times while it is learned. */
+static const double MOST_NUMBERS = 1 << 27;
+
+int check_numbers(const struct builder *b, struct place place, double more)
 {
+    double all = (double)b->spec->parameters + (double)b->constants + more;
+    if (all <= MOST_NUMBERS) return 0;
+    return complain(b->source, place,
+                    "with this one the model has %.0f numbers in its "
+                    "parameters and constants; it can have at most %.0f",
+                    all, MOST_NUMBERS);
+}
+
+int check_declared(const struct builder *b)
+{
+    double sum = 0.0;
+    int status = 0;
+    for (size_t i = 0; !status && i < b->ast->statements; i++) {
+        const struct statement *s = &b->ast->statement[i];
+        if (s->kind != PARAM && s->kind != CONSTANT) continue;
+        sum += (double)s->declared.rows * (double)s->declared.columns;
+        status = check_numbers(b, s->declared.place, sum);
+    }
+    return status;
+}
+
+struct param_spec *new_param(struct builder *b, struct place place,
+                             const char *name, size_t rows, size_t columns)
+{
+    struct spec *spec = b->spec;
+    if (check_numbers(b, place, (double)rows * (double)columns)) return NULL;
     if (MEM_ROOM(spec->param, spec->params, spec->param_capacity)) return NULL;
     struct param_spec *p = &spec->param[spec->params++];
     *p = (struct param_spec){.name = mem_string(name),
@@ -161,7 +190,7 @@ static int declare_param(struct builder *b, const struct statement *s)
     const struct declared *d = &s->declared;
     int status = check_lower(b, s);
     if (status) return status;
-    struct param_spec *p = new_param(b->spec, d->name, d->rows, d->columns);
+    struct param_spec *p = new_param(b, d->place, d->name, d->rows, d->columns);
     if (!p) return GSV_NO_MEMORY;
     p->rank = d->rank;
     p->bound = s->bound;
@@ -187,7 +216,10 @@ static int declare_param(struct builder *b, const struct statement *s)
 static int declare_constant(struct builder *b, const struct statement *s)
 {
     const struct declared *d = &s->declared;
-    double *value = NEW(double, d->rows * d->columns);
+    size_t n = d->rows * d->columns;
+    if (check_numbers(b, d->place, (double)n)) return GSV_BAD_INPUT;
+    b->constants += n;
+    double *value = NEW(double, n);
     if (!value) return GSV_NO_MEMORY;
     int status = read_values(b, s, value);
     node made = 0;
@@ -252,19 +284,32 @@ static int find_activation(struct builder *b, const struct statement *s,
                     near ? near : "", near ? "'? " : "");
 }
 
+/* All layers, before the first of them is there. */
+static int check_layers(const struct builder *b, const struct declared *net,
+                        size_t layers, const size_t *width)
+{
+    double sum = 0.0;
+    for (size_t l = 0; l < layers; l++) {
+        double weights = (double)width[l] * (double)width[l + 1];
+        if (weights > 1e8)
+            return complain(b->source, net->place,
+                            "layer %zu of '%s' would have %zu times %zu "
+                            "weights; a layer has at most 100000000",
+                            l + 1, net->name, width[l + 1], width[l]);
+        sum += weights + (double)width[l + 1];
+    }
+    return check_numbers(b, net->place, sum);
+}
+
 static int add_layer(struct builder *b, const struct declared *net,
                      size_t layer, size_t in, size_t out)
 {
     char name[300];
-    if ((double)in * (double)out > 1e8)
-        return complain(b->source, net->place,
-                        "layer %zu of '%s' would have %zu times %zu weights; "
-                        "a layer has at most 100000000",
-                        layer + 1, net->name, out, in);
     for (int bias = 0; bias < 2; bias++) {
         snprintf(name, sizeof name, "%.250s.%zu.%s", net->name, layer,
                  bias ? "bias" : "weight");
-        struct param_spec *p = new_param(b->spec, name, out, bias ? 1 : in);
+        struct param_spec *p =
+            new_param(b, net->place, name, out, bias ? 1 : in);
         if (!p) return GSV_NO_MEMORY;
         p->rank = bias ? 1 : 2;
         p->fan_in = in;
@@ -282,7 +327,7 @@ static int add_scales(struct builder *b, const struct declared *net,
         char name[300];
         snprintf(name, sizeof name, "%.250s.%s", net->name, end[i]);
         struct param_spec *p =
-            new_param(b->spec, name, i < 2 ? inputs : outputs, 1);
+            new_param(b, net->place, name, i < 2 ? inputs : outputs, 1);
         if (!p) return GSV_NO_MEMORY;
         p->rank = 1;
         p->scale = true;
@@ -319,7 +364,7 @@ int add_layers(struct builder *b, const struct declared *name, size_t layers,
 {
     struct spec *spec = b->spec;
     size_t offset = spec->parameters;
-    int status = 0;
+    int status = check_layers(b, name, layers, width);
     for (size_t l = 0; !status && l < layers; l++)
         status = add_layer(b, name, l, width[l], width[l + 1]);
     if (!status) *net = graph_net_add(spec->graph, layers, width, act, offset);

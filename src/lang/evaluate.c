@@ -435,6 +435,25 @@ static int evaluate_binary(struct builder *b, const struct expr *e,
     return status ? status : combine(b, e, e->op, x, y, result);
 }
 
+/* Derivatives of derivatives grow by a factor each, so that a short text can
+ * make a graph without end. */
+static int check_size(const struct builder *b, const struct expr *e)
+{
+    const struct graph *g = b->spec->graph;
+    if (g->failed && g->nodes < TEXT_NODES) return GSV_NO_MEMORY;
+    if (g->elements > TEXT_ELEMENTS)
+        return complain(b->source, expr_span(e),
+                        "up to here the values of all formulas have %.0f "
+                        "elements; they can have at most %.0f: use smaller "
+                        "vectors and matrices",
+                        g->elements, TEXT_ELEMENTS);
+    if (g->nodes <= TEXT_NODES) return 0;
+    return complain(b->source, expr_span(e),
+                    "up to here the formulas have more than %d operations; "
+                    "write shorter ones, or nest grad() less deeply",
+                    TEXT_NODES);
+}
+
 int evaluate(struct builder *b, const struct expr *e, node *result)
 {
     return is_over_points(b) ? evaluate_over(b, e, result)
@@ -459,8 +478,7 @@ int evaluate_plainly(struct builder *b, const struct expr *e, node *result)
         if (!status) *result = graph_unary(b->spec->graph, OP_NEG, x);
         break;
     }
-    if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
-    return status;
+    return status ? status : check_size(b, e);
 }
 
 int evaluate_number(struct builder *b, const struct expr *e, double *result)

@@ -76,7 +76,7 @@ static int add_numbers(struct builder *b, const struct declared *z,
     char name[300];
     snprintf(name, sizeof name, "%.250s.%s", z->name, end);
     struct param_spec *p =
-        new_param(b->spec, name, rank || !z->rank ? z->rows : 1, 1);
+        new_param(b, z->place, name, rank || !z->rank ? z->rows : 1, 1);
     if (!p) return GSV_NO_MEMORY;
     p->rank = rank;
     p->scale = sort == OF_DATA;

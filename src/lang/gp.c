@@ -104,7 +104,7 @@ static struct param_spec *add(struct builder *b, const struct statement *s,
 {
     char name[300];
     snprintf(name, sizeof name, "%.250s.%s", s->declared.name, end);
-    struct param_spec *p = new_param(b->spec, name, rows, columns);
+    struct param_spec *p = new_param(b, s->declared.place, name, rows, columns);
     if (!p) return NULL;
     p->rank = columns > 1 ? 2 : 1;
     p->gp = true;

@@ -52,6 +52,7 @@ struct builder {
     struct flow *flow;
     size_t flows, flow_capacity;
     const struct space *space; /* what indices run over here, or NULL */
+    size_t constants; /* numbers in all of them */
 };
 
 /* --- scope.c ------------------------------------------------------------ */
@@ -144,8 +145,13 @@ int declare(struct builder *b, const struct statement *s);
 
 /* Makes room for one more parameter, of no bounds and all zeros. The pointer
  * lasts up to the next one. */
-struct param_spec *new_param(struct spec *spec, const char *name, size_t rows,
-                             size_t columns);
+struct param_spec *new_param(struct builder *b, struct place place,
+                             const char *name, size_t rows, size_t columns);
+
+/* Refuses more numbers than a model can have; and of the whole text those of
+ * params and consts, before any of them is there. */
+int check_numbers(const struct builder *b, struct place place, double more);
+int check_declared(const struct builder *b);
 
 /* A network without scales: NAME.0.weight, NAME.0.bias and so on; width is
  * (layers + 1). note_net() must follow. */

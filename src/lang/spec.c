@@ -36,7 +36,8 @@ static void bind_states(struct builder *b, const struct ast *ast)
 
 static int build(struct builder *b, const struct ast *ast)
 {
-    int status = declare_all(b, ast, true);
+    int status = check_declared(b);
+    if (!status) status = declare_all(b, ast, true);
     if (status) return status;
     if (!b->spec->dim)
         return complain(b->source, (struct place){1, 1, 0},

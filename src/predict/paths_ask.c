@@ -164,10 +164,31 @@ static int spread(struct paths *p)
     return 0;
 }
 
+/* Before any time is counted: the result and all paths of a gap are in
+ * memory. */
+static int check_memory(const struct paths *p)
+{
+    static const double MOST = 2e9;
+    const gsv_paths_options *o = p->options;
+    size_t K = o->estimator.paths ? o->estimator.paths : 1;
+    double inside = (double)(o->times ? o->times : o->between);
+    double rows = o->times ? inside * (double)p->series->tracks
+                           : inside * (double)p->stops.count;
+    double kept = 4.0 + (double)o->quantiles + (double)o->draws;
+    double bytes = 8.0 * (double)p->d * (rows * kept + inside * (double)K);
+    if (bytes <= MOST) return 0;
+    return fail(GSV_BAD_INPUT,
+                "paths at %.0f times, %.0f of them inside of one gap, would "
+                "take %.1f GB; at most %.0f GB are used: ask for fewer times "
+                "(--between, --times), draws or paths",
+                rows, inside, bytes / 1e9, MOST / 1e9);
+}
+
 int paths_ask(struct paths *p)
 {
     size_t n = p->stops.count;
-    int status = check_times(p);
+    int status = check_memory(p);
+    if (!status) status = check_times(p);
     if (status) return status;
     p->first = NEW(size_t, n + 1);
     p->at_stop = NEW(bool, n);
