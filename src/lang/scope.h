@@ -52,7 +52,7 @@ struct builder {
     struct flow *flow;
     size_t flows, flow_capacity;
     const struct space *space; /* what indices run over here, or NULL */
-    size_t constants; /* numbers in all of them */
+    size_t constants;          /* numbers in all of them */
 };
 
 /* --- scope.c ------------------------------------------------------------ */
