@@ -296,7 +296,16 @@ static void collect(struct product *p, node n, node e)
 
 /* --- The whole ---------------------------------------------------------- */
 
-/* Whether every node between n and the state works by elements. */
+/* Where a noise jumps, the map to unit noise has a kink, and the drift there a
+ * push that derivatives do not see: other bridges know better. */
+static bool jumps(enum op op)
+{
+    return op == OP_SIGN || op == OP_FLOOR || op == OP_MOD ||
+           op_negation(op) != OPS;
+}
+
+/* Whether every node between n and the state works by elements, without a jump.
+ */
 static bool is_elementwise(struct graph *g, node n, node state)
 {
     bool *wanted = NEW(bool, n + 1), good = wanted != NULL;
@@ -305,7 +314,7 @@ static bool is_elementwise(struct graph *g, node n, node state)
     for (node i = n + 1; good && i-- > 0;) {
         enum op op = graph_info(g, i)->op;
         if (!wanted[i] || i == state || !of_state(g, i)) continue;
-        good = OP_TABLE[op].arity || op == OP_FILL;
+        good = (OP_TABLE[op].arity && !jumps(op)) || op == OP_FILL;
         for (size_t k = 0; k < graph_info(g, i)->inputs; k++)
             wanted[graph_input(g, i, k)] = true;
     }
