@@ -3,6 +3,7 @@
  * against finite differences. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -96,6 +97,38 @@ static json_t *describe_json(const gsv_model *m)
     return j;
 }
 
+/* One warning, to standard error or into the JSON. */
+static void doubt(const struct args *a, const char *text, size_t length,
+                  json_t *j)
+{
+    if (!a->json) {
+        fprintf(stderr, "warning: %.*s\n", (int)length, text);
+        return;
+    }
+    json_t *list = json_object_get(j, "warnings");
+    if (!list) {
+        list = json_array();
+        json_object_set_new(j, "warnings", list);
+    }
+    json_array_append_new(list, json_stringn(text, length));
+}
+
+/* What loglik and fit would refuse, and what they would not look at. */
+static int check_use(const struct args *a, const gsv_model *m, json_t *j)
+{
+    if (gsv_check_likelihood(m)) return complain_last();
+    if (gsv_check_fit(m)) {
+        const char *why = gsv_last_error();
+        doubt(a, why, strlen(why), j);
+    }
+    char *text = gsv_model_unused(m);
+    if (!text) return complain_last();
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        doubt(a, line, strcspn(line, "\n"), j);
+    gsv_text_free(text);
+    return EXIT_DONE;
+}
+
 static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
                       json_t *j)
 {
@@ -105,6 +138,7 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     int code = text ? EXIT_DONE : complain_last();
     if (text && !a->json) fputs(text, stdout);
     gsv_text_free(text);
+    if (!code) code = check_use(a, m, j);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);
     } else if (!code && a->gradient) {

@@ -12,7 +12,9 @@ const struct verb VERBS[] = {
      "and the map to unit diffusion. With data, also the work and the memory "
      "of\n"
      "one gradient. --gradient compares the gradient with finite differences\n"
-     "under the same random numbers, on the data or on simulated ones.\n",
+     "under the same random numbers, on the data or on simulated ones. The\n"
+     "exit code is 1 where loglik would refuse the model, and what the\n"
+     "likelihood does not depend on is named in warnings.\n",
      "  girsanov check lorenz.sde\n"
      "  girsanov check lorenz.sde data.csv --gradient\n",
      true, true, false, false, check_run},

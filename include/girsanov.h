@@ -235,6 +235,11 @@ const char *gsv_model_text(const gsv_model *m);
 char *gsv_model_describe(const gsv_model *m);
 void gsv_text_free(char *text);
 
+/* A line for every parameter, net, gp and input that the likelihood does not
+ * depend on, with its place; empty where there is none. Yours:
+ * gsv_text_free. */
+char *gsv_model_unused(const gsv_model *m);
+
 /* A line for every gp that rows of the data are outside of the grid of, with
  * how many; empty where there is none. Yours: gsv_text_free. */
 char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
@@ -411,6 +416,12 @@ typedef struct gsv_result {
 int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                gsv_result *result);
 void gsv_result_free(gsv_result *result);
+
+/* Whether the log-likelihood of a model can be estimated, and whether it can be
+ * learned by it: what gsv_loglik() and gsv_fit() refuse whatever the data and
+ * the options are, with the place in the model's text. */
+int gsv_check_likelihood(const gsv_model *m);
+int gsv_check_fit(const gsv_model *m);
 
 /* Compares the gradient with central differences under the same random
  * numbers. worst is the largest difference relative to the larger of both and

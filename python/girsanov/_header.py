@@ -904,6 +904,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_void_p, [c_void_p]),
     'gsv_text_free': (
         None, [c_char_p]),
+    'gsv_model_unused': (
+        c_void_p, [c_void_p]),
     'gsv_model_outside': (
         c_void_p, [c_void_p, POINTER(gsv_series)]),
     'gsv_model_outside_at': (
@@ -922,6 +924,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
     'gsv_result_free': (
         None, [POINTER(gsv_result)]),
+    'gsv_check_likelihood': (
+        c_int, [c_void_p]),
+    'gsv_check_fit': (
+        c_int, [c_void_p]),
     'gsv_check_gradient': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_void_p, c_void_p]),
     'gsv_fit_options_default': (

@@ -30,20 +30,6 @@ struct decimal {
     bool cut; /* digits that are not zero did not fit */
 };
 
-int number_begin(struct number_locale *l)
-{
-    l->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!l->plain) return fail(GSV_NO_MEMORY, "cannot make the C locale");
-    l->before = uselocale(l->plain);
-    return 0;
-}
-
-void number_end(struct number_locale *l)
-{
-    uselocale(l->before);
-    freelocale(l->plain);
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as text, both ways without losing a bit, and in any locale: between
- * number_begin() and number_end() this thread's decimal point is a point. */
+/* Numbers as text, both ways without losing a bit: between plain_begin() and
+ * plain_end(), so that the decimal point is a point (base/plain.h). */
 #ifndef DATA_NUMBER_H
 #define DATA_NUMBER_H
 
-#include <locale.h>
 #include <stddef.h>
 
+#include "base/plain.h"
+
 #include "girsanov.h"
-
-struct number_locale {
-    locale_t plain, before;
-};
-
-int number_begin(struct number_locale *l);
-void number_end(struct number_locale *l);
 
 /* What the text of a cell turned out to be. */
 enum number_kind {

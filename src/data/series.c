@@ -77,9 +77,10 @@ static gsv_series *take(const struct given *g)
     assert(g->start && g->time && (g->value || !g->columns));
     struct series_builder b = {.source = "data",
                                .remedy = "times must increase within a track"};
-    struct number_locale locale;
+    struct plain_locale locale;
     gsv_series *s = NULL;
-    if (check_starts(g->tracks, g->start) || number_begin(&locale)) return NULL;
+    if (check_starts(g->tracks, g->start)) return NULL;
+    plain_begin(&locale);
     double *cell = NEW(double, g->columns);
     if (cell && !builder_names(&b, g->columns, g->name) &&
         !take_rows(&b, g, cell))
@@ -87,7 +88,7 @@ static gsv_series *take(const struct given *g)
                       : builder_finish(&b, "");
     mem_free(cell);
     builder_free(&b);
-    number_end(&locale);
+    plain_end(&locale);
     return s;
 }
 
@@ -121,12 +122,12 @@ gsv_series *gsv_series_view(size_t tracks, const size_t *start,
 gsv_series *series_read(const struct series_request *wanted)
 {
     assert(wanted->path);
-    struct number_locale locale;
-    if (number_begin(&locale)) return NULL;
+    struct plain_locale locale;
+    plain_begin(&locale);
     size_t n = strlen(wanted->path);
     bool npy = n >= 4 && strcmp(wanted->path + n - 4, ".npy") == 0;
     gsv_series *s = npy ? npy_read(wanted) : csv_read(wanted);
-    number_end(&locale);
+    plain_end(&locale);
     return s;
 }
 

@@ -66,10 +66,9 @@ static void put_series(const void *series, FILE *out)
 int gsv_series_write(const gsv_series *s, const char *path)
 {
     assert(s && path);
-    struct number_locale locale;
-    int status = number_begin(&locale);
-    if (status) return status;
-    status = file_write(path, put_series, s);
-    number_end(&locale);
+    struct plain_locale locale;
+    plain_begin(&locale);
+    int status = file_write(path, put_series, s);
+    plain_end(&locale);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/plain.h"
 
 /* --- Memory ------------------------------------------------------------- */
 
@@ -274,10 +275,13 @@ struct sum sum_function(struct pen *p, const char *name, struct sum a)
 static const char *number_text(struct pen *p, double value)
 {
     char text[40];
+    struct plain_locale l;
+    plain_begin(&l);
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value) break;
     }
+    plain_end(&l);
     return pen_text(p, "%s", text);
 }
 

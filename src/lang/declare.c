@@ -25,7 +25,8 @@ static int declare_input(struct builder *b, const struct statement *s)
         return GSV_NO_MEMORY;
     char *name = mem_string(s->declared.name);
     if (!name) return GSV_NO_MEMORY;
-    spec->input[spec->inputs] = (struct input_spec){name, s->hold};
+    spec->input[spec->inputs] =
+        (struct input_spec){name, s->declared.place, s->hold};
     node value = graph_leaf(spec->graph, OP_INPUT, spec->inputs++, 1, 1);
     return scope_add(b, (struct symbol){.name = s->declared.name,
                                         .kind = SYMBOL_INPUT,
@@ -173,6 +174,7 @@ struct param_spec *new_param(struct builder *b, struct place place,
     if (MEM_ROOM(spec->param, spec->params, spec->param_capacity)) return NULL;
     struct param_spec *p = &spec->param[spec->params++];
     *p = (struct param_spec){.name = mem_string(name),
+                             .place = place,
                              .rank = columns > 1 ? 2 : rows > 1,
                              .rows = rows,
                              .columns = columns,

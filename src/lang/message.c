@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plain.h"
 
 enum {
     LONGEST_LINE = 120, /* a longer one is shown in part              */
@@ -144,8 +145,11 @@ int complain(const struct source *source, struct place place,
 {
     char sentence[1024];
     va_list args;
+    struct plain_locale l;
     va_start(args, format);
+    plain_begin(&l);
     vsnprintf(sentence, sizeof sentence, format, args);
+    plain_end(&l);
     va_end(args);
     struct picture picture = {0};
     draw_line(&picture, find_line(source->text, place.line), place);

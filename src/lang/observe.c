@@ -230,6 +230,7 @@ int make_latent(struct builder *b, size_t state, struct place place)
                         "by 'state %s' alone",
                         s->name, s->column, s->name);
     }
+    if (!spec_is_latent(b->spec)) b->spec->latent_place = place;
     b->spec->latent[state] = true;
     return 0;
 }

@@ -3,10 +3,10 @@
  * RULES; a line that begins with none of their words is an equation. */
 #include "lang/parse.h"
 
-#include <locale.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/plain.h"
 
 enum { LONGEST_TEXT = 16 << 20 };
 
@@ -529,15 +529,11 @@ struct ast *ast_parse(const struct source *source)
                          "%.1000s: the text of a model has at most 16 MiB",
                          source->name);
     /* A number has a point, whatever the process writes elsewhere. */
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain)
-        return fail_null(GSV_NO_MEMORY,
-                         "out of memory: no locale could be made");
-    locale_t usual = uselocale(plain);
+    struct plain_locale locale;
+    plain_begin(&locale);
     struct parser p = {.source = source, .ast = NEW(struct ast, 1)};
     int status = p.ast ? parse_text(&p) : GSV_NO_MEMORY;
-    uselocale(usual);
-    freelocale(plain);
+    plain_end(&locale);
     if (!status) return p.ast;
     ast_free(p.ast);
     return NULL;

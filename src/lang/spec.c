@@ -61,7 +61,8 @@ struct spec *spec_new(const struct source *source)
     b.ast = ast;
     b.spec = NEW(struct spec, 1);
     if (b.spec) b.spec->graph = graph_new();
-    if (!b.spec || !b.spec->graph || build(&b, ast)) {
+    if (b.spec) b.spec->source_name = mem_string(source->name);
+    if (!b.spec || !b.spec->graph || !b.spec->source_name || build(&b, ast)) {
         spec_free(b.spec);
         b.spec = NULL;
     }
@@ -105,6 +106,7 @@ void spec_free(struct spec *spec)
         mem_free(spec->input[i].name);
     for (size_t i = 0; i < spec->values; i++)
         mem_free(spec->value_column[i]);
+    mem_free(spec->source_name);
     mem_free(spec->param);
     mem_free(spec->column);
     mem_free(spec->input);

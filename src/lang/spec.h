@@ -13,6 +13,7 @@
 
 struct param_spec {
     char *name;
+    struct place place; /* of its declaration; line 0 without a text  */
     int rank;
     size_t rows, columns;
     size_t offset; /* in the vector of all parameters, row by row      */
@@ -28,6 +29,7 @@ struct param_spec {
 
 struct input_spec {
     char *name;
+    struct place place;
     bool hold;
 };
 
@@ -91,6 +93,15 @@ struct obs_spec {
     size_t integral;
 };
 
+/* Why no map brings a noise to unit diffusion. */
+enum no_map {
+    NO_MAP_MATRIX,   /* a matrix before it depends on the state          */
+    NO_MAP_OTHERS,   /* it depends on other states than its own          */
+    NO_MAP_NOISES,   /* noises of one state depend on it in two ways     */
+    NO_MAP_FUNCTION, /* it is made of a network or gp of the state       */
+    NO_MAP_SHAPE     /* not positive and finite where the search looked  */
+};
+
 /* How the equations' noise becomes that of unit diffusion. */
 enum noise_kind {
     NOISE_ADDITIVE,  /* sigma(t): without the state                           */
@@ -100,7 +111,8 @@ enum noise_kind {
 
 struct spec {
     struct graph *graph;
-    char **column; /* (dim): the data's columns of the states */
+    char *source_name; /* of the text, for messages; NULL without one */
+    char **column;     /* (dim): the data's columns of the states */
     size_t dim, column_capacity;
     struct param_spec *param;
     size_t params, param_capacity;
@@ -127,6 +139,7 @@ struct spec {
     /* Noisy observations. A state is latent where an obs or an init names it:
      * then the data have no column of it. */
     bool *latent; /* (dim)                                           */
+    struct place latent_place; /* what made the first of them latent */
     struct obs_spec *obs;
     size_t observations, obs_capacity;
     char **value_column; /* (values) the data's columns of all obs; the */
@@ -147,6 +160,8 @@ struct spec {
     /* dz = f dt + shape(z, t) sigma(t) dW: each state by itself is stretched,
      * u = U(z, t) with dU/dz = 1 / shape, and y = sigma(t)^-1 u. */
     enum noise_kind noise;
+    enum no_map no_map; /* where NOISE_BRIDGED: why, and of which noise       */
+    struct place no_map_place;
     node sigma; /* a square root of the covariance: (dim, 1) where diagonal,  */
                 /* else (dim, dim); of NOISE_BRIDGED it depends on the state  */
     node shape; /* (dim, 1), or 0 where it is 1              */

@@ -209,8 +209,63 @@ static node square_root(const struct spec *spec, node factor)
                           graph_matmul(g, factor, graph_transpose(g, factor)));
 }
 
+/* --- Why there is no map -------------------------------------------------- */
+
+/* Whether row r of a factor depends on another state than number `own` + r. */
+static int find_others(const struct spec *spec, node factor, size_t own,
+                       bool *others)
+{
+    size_t n = graph_size(spec->graph, factor);
+    bool *uses = NEW(bool, n * spec->dim);
+    if (!uses) return GSV_NO_MEMORY;
+    int status = graph_state_elements(spec->graph, factor, spec->dim, uses);
+    *others = false;
+    for (size_t i = 0; !status && i < n * spec->dim; i++)
+        if (uses[i] && i % spec->dim != own + i / spec->dim) *others = true;
+    mem_free(uses);
+    return status;
+}
+
+/* Whether it is made of a network or gp of the state. */
+static int find_function(const struct graph *g, node a, bool *has)
+{
+    bool *wanted = NEW(bool, a + 1);
+    if (!wanted) return GSV_NO_MEMORY;
+    wanted[a] = true;
+    *has = false;
+    for (node n = a + 1; n-- > 0;) {
+        const struct node_info *info = graph_info(g, n);
+        if (!wanted[n] || !graph_depends(g, n, OP_STATE)) continue;
+        if (info->op == OP_NET || info->op == OP_GP) *has = true;
+        for (size_t i = 0; i < info->inputs; i++)
+            wanted[graph_input(g, n, i)] = true;
+    }
+    mem_free(wanted);
+    return 0;
+}
+
+static int explain(struct builder *b, const struct equation *q,
+                   const struct term *t, node factor)
+{
+    struct spec *spec = b->spec;
+    bool others = false, function = false;
+    int status = find_others(spec, factor, q->offset, &others);
+    if (!status) status = find_function(spec->graph, factor, &function);
+    spec->no_map_place = t->place;
+    spec->no_map = others     ? NO_MAP_OTHERS
+                   : function ? NO_MAP_FUNCTION
+                              : NO_MAP_SHAPE;
+    return status;
+}
+
+static void explain_as(struct spec *spec, enum no_map why, struct place place)
+{
+    spec->no_map = why;
+    spec->no_map_place = place;
+}
+
 /* Takes the shape that all noises of an equation share out of its terms; false
- * where they share none. */
+ * where they share none, with the reason in the spec. */
 static bool take_shape(struct builder *b, struct equation *q)
 {
     struct graph *g = b->spec->graph;
@@ -220,17 +275,24 @@ static bool take_shape(struct builder *b, struct equation *q)
     for (size_t i = 0; i < q->form.terms; i++) {
         struct term *t = &q->form.term[i];
         node shape, rest;
-        if (t->matrix && graph_depends(g, t->coefficient, OP_STATE))
+        if (t->matrix && graph_depends(g, t->coefficient, OP_STATE)) {
+            explain_as(b->spec, NO_MAP_MATRIX, t->place);
             return false;
+        }
         node factor = !t->matrix      ? t->coefficient
                       : t->row_factor ? t->row_factor
                                       : one;
-        if (!lamperti_split(g, graph_fill(g, factor, q->rows, 1), state, &rest,
-                            &shape))
+        factor = graph_fill(g, factor, q->rows, 1);
+        if (!lamperti_split(g, factor, state, &rest, &shape)) {
+            if (explain(b, q, t, factor)) g->failed = true;
             return false;
+        }
         rest = graph_fill(g, rest, q->rows, 1);
         shape = graph_fill(g, shape, q->rows, 1);
-        if (i && shape != q->shape) return false;
+        if (i && shape != q->shape) {
+            explain_as(b->spec, NO_MAP_NOISES, t->place);
+            return false;
+        }
         q->shape = shape;
         if (t->matrix) t->row_factor = rest;
         else t->coefficient = rest;
@@ -239,7 +301,9 @@ static bool take_shape(struct builder *b, struct equation *q)
         q->map = (struct lamperti){.stretch = state, .unstretch = state};
         return true;
     }
-    return lamperti_find(b->spec, q->shape, state, &q->map);
+    if (lamperti_find(b->spec, q->shape, state, &q->map)) return true;
+    if (explain(b, q, &q->form.term[0], q->shape)) g->failed = true;
+    return false;
 }
 
 /* Conditions below each other; 0 for none. */

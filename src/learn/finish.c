@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "data/series.h"
 #include "learn/gibbs.h"
 #include "sde/fit_record.h"
@@ -183,10 +184,11 @@ static int warn_of_gaps(gsv_record *r)
     char line[200];
     size_t all = r->gaps + r->heldout_gaps;
     if (!r->flagged) return 0;
-    snprintf(line, sizeof line,
-             "%zu of %zu gaps are not to be trusted; 'girsanov diagnose' names "
-             "them and says what to do\n",
-             r->flagged, all);
+    plain_format(
+        line, sizeof line,
+        "%zu of %zu gaps are not to be trusted; 'girsanov diagnose' names "
+        "them and says what to do\n",
+        r->flagged, all);
     return fit_record_warn(r, line);
 }
 
@@ -213,11 +215,12 @@ static int warn_of_kernels(const struct learner *l, gsv_record *r)
     const struct param_spec *p =
         &s->param[spec_param_at(s, l->value[l->missed_by])];
     char line[300];
-    snprintf(line, sizeof line,
-             "the kernels have not settled: the evidence would rise by about "
-             "%.2g with another %.100s; take more --iterations, or start "
-             "elsewhere by --set\n",
-             l->missed, p->name);
+    plain_format(
+        line, sizeof line,
+        "the kernels have not settled: the evidence would rise by about "
+        "%.2g with another %.100s; take more --iterations, or start "
+        "elsewhere by --set\n",
+        l->missed, p->name);
     return fit_record_warn(r, line);
 }
 
@@ -227,11 +230,12 @@ static int warn_of_doubt(const struct learner *l, gsv_record *r)
     static const double DOUBT = 0.2;
     char line[300];
     if (!(l->doubt > DOUBT)) return 0;
-    snprintf(line, sizeof line,
-             "where the functions were learned, the log-likelihood of a gap "
-             "may be off by %.2g: the gaps are too long for its steps; give "
-             "more --steps, or take --objective em-linear\n",
-             l->doubt);
+    plain_format(
+        line, sizeof line,
+        "where the functions were learned, the log-likelihood of a gap "
+        "may be off by %.2g: the gaps are too long for its steps; give "
+        "more --steps, or take --objective em-linear\n",
+        l->doubt);
     return fit_record_warn(r, line);
 }
 

@@ -146,6 +146,7 @@ int fit_options_check(struct learner *l, const gsv_fit_options *o)
     int status = check_options(o);
     if (!status) status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
+    if (!status) status = gsv_check_fit(l->m);
     return status ? status : check_method(l, o);
 }
 

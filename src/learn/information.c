@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/linalg.h"
+#include "base/plain.h"
 #include "sde/theta.h"
 
 /* More than this many numbers take too long to difference. */
@@ -53,10 +54,10 @@ static bool is_at_bound(const struct information *a, size_t i)
     double size = fmax(fabs(p->start[v - p->offset] - bound), 1e-12);
     if (fabs(value - bound) > AT_BOUND * size) return false;
     char room[120];
-    fprintf(a->words,
-            "%s is at its bound %g: it has no standard error, and those of "
-            "the others are as if it were fixed there\n",
-            name_of(a, i, room), bound);
+    plain_print(a->words,
+                "%s is at its bound %g: it has no standard error, and those of "
+                "the others are as if it were fixed there\n",
+                name_of(a, i, room), bound);
     return true;
 }
 
@@ -306,10 +307,10 @@ static void drop_open(struct information *a)
         bool open = is_kernel(a, i) && !(a->I[i * n + i] > OPEN);
         a->room[i] = open ? 0.0 : 1.0;
         if (open)
-            fprintf(a->words,
-                    "the data leave %s open: it has no standard error, and "
-                    "those of the others are as if it were known\n",
-                    name_of(a, at, room));
+            plain_print(a->words,
+                        "the data leave %s open: it has no standard error, and "
+                        "those of the others are as if it were known\n",
+                        name_of(a, at, room));
         else kept++;
     }
     for (size_t i = 0; i < n; i++) {
@@ -341,13 +342,14 @@ static void say_flat(const struct information *a, const double *vector,
     size_t n = a->n, named = 0;
     char room[120];
     if (eigenvalue < RISING)
-        fprintf(a->words, "this is not a maximum: the %s still rises along ",
-                a->by_evidence ? "evidence" : "log-likelihood");
+        plain_print(a->words,
+                    "this is not a maximum: the %s still rises along ",
+                    a->by_evidence ? "evidence" : "log-likelihood");
     else fputs("the data do not tell apart ", a->words);
     for (size_t i = 0; i < n; i++)
         if (fabs(vector[i]) > 0.2 && named < 6)
-            fprintf(a->words, "%s%s", named++ ? ", " : "",
-                    name_of(a, a->place[i], room));
+            plain_print(a->words, "%s%s", named++ ? ", " : "",
+                        name_of(a, a->place[i], room));
     fputs(eigenvalue < RISING
               ? "; there are no standard errors (more --iterations, or other "
                 "starts with --restarts)\n"
@@ -363,10 +365,10 @@ static bool say_silent(const struct information *a)
     for (size_t i = 0; i < a->n; i++) {
         if (!is_silent(a, i)) continue;
         silent = true;
-        fprintf(a->words,
-                "the data say nothing about %s (its information is %.3g): "
-                "there are no standard errors; fix it (--fix)\n",
-                name_of(a, a->place[i], room), a->I[i * (a->n + 1)]);
+        plain_print(a->words,
+                    "the data say nothing about %s (its information is %.3g): "
+                    "there are no standard errors; fix it (--fix)\n",
+                    name_of(a, a->place[i], room), a->I[i * (a->n + 1)]);
     }
     return silent;
 }
@@ -406,10 +408,11 @@ static int find_places(struct information *a)
     a->place = NEW(size_t, l->n);
     if (!a->place) return GSV_NO_MEMORY;
     if (l->free > MOST_NUMBERS) {
-        fprintf(a->words,
-                "%zu numbers were learned: standard errors are computed for "
-                "at most %d\n",
-                l->free, MOST_NUMBERS);
+        plain_print(
+            a->words,
+            "%zu numbers were learned: standard errors are computed for "
+            "at most %d\n",
+            l->free, MOST_NUMBERS);
         return 0;
     }
     for (size_t i = 0; i < l->n && !a->by_evidence; i++)

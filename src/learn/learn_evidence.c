@@ -211,22 +211,11 @@ static int start_small(struct climb *c, bool *done)
     return status;
 }
 
-static int check_model(const gsv_model *m)
-{
-    if (spec_is_latent(m->spec))
-        return fail(GSV_BAD_INPUT, "a gp cannot be learned yet where states "
-                                   "are latent; use a 'net'");
-    if (m->bridged)
-        return fail(GSV_BAD_INPUT, "a gp cannot be learned yet where the noise "
-                                   "has no map to unit diffusion; use a 'net'");
-    return 0;
-}
-
 int learn_evidence(struct learner *l)
 {
     struct climb c = {.l = l, .x = NEW(double, l->n), .z = NEW(double, l->n)};
     bool done = false;
-    int status = c.x && c.z ? check_model(l->m) : GSV_NO_MEMORY;
+    int status = c.x && c.z ? 0 : GSV_NO_MEMORY;
     l->ended = GSV_ENDED_CONVERGED;
     bool fresh = !l->refit && l->now.stage == 0.0 && l->now.iteration == 0.0;
     if (!status && fresh && l->stage[0].form == GSV_FORM_BOUND)

@@ -39,10 +39,8 @@ static int check_steps(const struct learner *l, const gsv_options *e)
                                    "step: leave steps and step out");
     }
     if (l->m->bridged)
-        return fail(GSV_BAD_INPUT,
-                    "em-linear needs a map to unit diffusion, which this "
-                    "model's noise does not have; use gradient-matching or "
-                    "the likelihood");
+        return refuse_noise(l->m, "em-linear needs one: use "
+                                  "gradient-matching or the likelihood");
     return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/chain_stats.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "learn/gibbs.h"
 #include "sde/fit_record.h"
 
@@ -75,20 +76,22 @@ static int warn(const gsv_draws *d, double rhat, double ess, gsv_record *r)
     char line[300] = "";
     double fewest = FEWEST_A_CHAIN * (double)d->chains;
     if (!isfinite(rhat) || !isfinite(ess))
-        snprintf(line, sizeof line,
-                 "too few draws to tell whether the chains agree\n");
+        plain_format(line, sizeof line,
+                     "too few draws to tell whether the chains agree\n");
     else if (rhat > LARGEST_RHAT)
-        snprintf(line, sizeof line,
-                 "the chains do not agree yet: R-hat is up to %.3f, but should "
-                 "be below %.2f; take a longer --warmup and more --draws, or "
-                 "priors for what the data do not tell\n",
-                 rhat, LARGEST_RHAT);
+        plain_format(
+            line, sizeof line,
+            "the chains do not agree yet: R-hat is up to %.3f, but should "
+            "be below %.2f; take a longer --warmup and more --draws, or "
+            "priors for what the data do not tell\n",
+            rhat, LARGEST_RHAT);
     int status = fit_record_warn(r, line);
     if (status || !(ess < fewest)) return status;
-    snprintf(line, sizeof line,
-             "the draws are worth only %.0f independent ones where they are "
-             "worth least; intervals need about %.0f: take more --draws\n",
-             ess, fewest);
+    plain_format(
+        line, sizeof line,
+        "the draws are worth only %.0f independent ones where they are "
+        "worth least; intervals need about %.0f: take more --draws\n",
+        ess, fewest);
     return fit_record_warn(r, line);
 }
 
@@ -114,11 +117,12 @@ static int warn_of_steps(const struct learner *l, gsv_record *r)
 {
     char line[200] = "";
     if (l->refused)
-        snprintf(line, sizeof line,
-                 "%zu proposals had likelihoods that cannot be: the steps are "
-                 "too long for these parameters; take more --steps, or "
-                 "narrower priors\n",
-                 l->refused);
+        plain_format(
+            line, sizeof line,
+            "%zu proposals had likelihoods that cannot be: the steps are "
+            "too long for these parameters; take more --steps, or "
+            "narrower priors\n",
+            l->refused);
     return fit_record_warn(r, line);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "data/series.h"
 #include "learn/learner.h"
 
@@ -42,7 +43,10 @@ static int put_word(json_t *all, const char *key, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
+    struct plain_locale l;
+    plain_begin(&l);
     json_t *word = json_vsprintf(format, args);
+    plain_end(&l);
     va_end(args);
     return json_object_set_new(all, key, word);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/linalg.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "learn/information.h"
 #include "sde/fit_record.h"
 #include "sde/theta.h"
@@ -97,17 +98,18 @@ static void say_why(const struct information *a, gsv_record *r)
               "from this one has them\n",
               a->words);
     else if (a->l->over == OVER_BY_TIME)
-        fprintf(
+        plain_print(
             a->words,
             "standard errors took longer than the time limit of %g s behind "
             "the search: there are none; give a longer --time-limit, or "
             "--errors none to do without them\n",
             a->l->o->time_limit);
     else
-        fprintf(a->words,
-                "near the estimate the %s is not finite: there are no standard "
-                "errors\n",
-                a->by_evidence ? "evidence" : "log-likelihood");
+        plain_print(
+            a->words,
+            "near the estimate the %s is not finite: there are no standard "
+            "errors\n",
+            a->by_evidence ? "evidence" : "log-likelihood");
 }
 
 static int measure(struct information *a, const double *theta, gsv_record *r)

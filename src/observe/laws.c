@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From tracks to the smoother, and from its coordinates y to u = sigma y. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -91,7 +92,7 @@ int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
     double copy[64 * 64], size = 0.0;
     *log_det = 0.0;
     if (!n) return 0;
-    if (n > 64) return fail(GSV_BAD_INPUT, "more than 64 latent states");
+    assert(n <= 64); /* gsv_check_likelihood() */
     for (size_t i = 0; i < n; i++)
         size = fmax(size, L[i * (n + 1)]);
     memcpy(copy, L, n * n * sizeof *L);

@@ -140,10 +140,8 @@ int smoother_init(struct smoother *s, const gsv_model *m)
 {
     const struct spec *spec = m->spec;
     *s = (struct smoother){.model = m, .d = spec->dim, .inputs = spec->inputs};
-    if (m->bridged)
-        return fail(GSV_BAD_INPUT, "noisy observations need a noise that a map "
-                                   "takes out: each state's noise may depend "
-                                   "on that state alone");
+    int refused = gsv_check_likelihood(m);
+    if (refused) return refused;
     s->columns = spec->inputs + spec->values + spec->integrals;
     for (size_t i = 0; i < s->d; i++)
         s->pinned = s->pinned || !spec->latent || !spec->latent[i];

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "lang/law.h"
 #include "sde/gp_rows.h"
 #include "sde/model.h"
@@ -225,7 +226,9 @@ static bool *positive_units(const gsv_model *m, const struct graph_names *names)
 static const char *map_kind(const struct spec *s)
 {
     if (s->noise == NOISE_BRIDGED)
-        return "no map to unit diffusion: modified diffusion bridges";
+        return spec_is_latent(s)
+                   ? "no map to unit diffusion"
+                   : "no map to unit diffusion: modified diffusion bridges";
     if (s->noise == NOISE_ADDITIVE) return "so that dy = f~ dt + dW";
     return s->numerical ? "numerical map (quadrature), so that dy = f~ dt + dW"
                         : "stretched by Lamperti's map, so that dy = f~ dt + "
@@ -464,18 +467,27 @@ static int write_all(FILE *out, const gsv_model *m)
     return status;
 }
 
-char *gsv_model_describe(const gsv_model *m)
+char *model_text(const gsv_model *m,
+                 int (*write)(FILE *out, const gsv_model *m))
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return fail_null(GSV_NO_MEMORY, "out of memory");
-    bool failed = write_all(out, m) || ferror(out);
+    struct plain_locale locale;
+    plain_begin(&locale);
+    bool failed = write(out, m) || ferror(out);
+    plain_end(&locale);
     if (fclose(out) || failed) {
         free(text);
         return fail_null(GSV_NO_MEMORY, "out of memory");
     }
     return text;
+}
+
+char *gsv_model_describe(const gsv_model *m)
+{
+    return model_text(m, write_all);
 }
 
 void gsv_text_free(char *text)

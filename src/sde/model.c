@@ -18,9 +18,7 @@ const char *gsv_version(void)
 
 /* --- What it depends on -------------------------------------------------- */
 
-/* The inputs and parameters that an expression is made of. */
-static int find_leaves(const struct spec *s, node root, bool *input,
-                       bool *param)
+int spec_leaves(const struct spec *s, node root, bool *input, bool *param)
 {
     const struct graph *g = s->graph;
     bool *wanted = NEW(bool, root + 1);
@@ -53,10 +51,10 @@ static int find_dependencies(struct gsv_model *m)
     bool *other = NEW(bool, s->inputs);
     int status = GSV_NO_MEMORY;
     if (m->noise_input && m->noise_param && m->drift_param && other)
-        status = find_leaves(s, s->drift, other, m->drift_param);
+        status = spec_leaves(s, s->drift, other, m->drift_param);
     const node noise[] = {m->unit_state, m->log_jacobian, s->sigma};
     for (size_t i = 0; !status && i < sizeof noise / sizeof *noise; i++)
-        status = find_leaves(s, noise[i], m->noise_input, m->noise_param);
+        status = spec_leaves(s, noise[i], m->noise_input, m->noise_param);
     mem_free(other);
     return status;
 }

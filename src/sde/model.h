@@ -70,6 +70,14 @@ int to_data_coordinates(struct gsv_model *m);
  * text's comments and in file names there may be anything. */
 char *utf8_string(const char *text);
 
+/* Of a bridged model: fails with the place of its noise, why it has no map, and
+ * what to do. */
+int refuse_noise(const gsv_model *m, const char *remedy);
+
+/* Marks the inputs and parameters (params) that an expression is made of; the
+ * values of observations are inputs, too. */
+int spec_leaves(const struct spec *s, node root, bool *input, bool *param);
+
 /* A node of the model's graph at points, to out (size, P). wide: networks in
  * double. */
 int model_evaluate(const gsv_model *m, node what, const struct points *in,

@@ -11,11 +11,11 @@ int modified_check(const struct estimate *e)
                      o->reference == GSV_REFERENCE_MODIFIED;
     bool form = o->form == GSV_FORM_AUTO || o->form == GSV_FORM_EULER;
     if (reference && form) return 0;
-    return fail(GSV_BAD_INPUT,
-                "this model's noise depends on the state in a way that no map "
-                "takes out, so its bridges are modified ones with euler "
-                "weights: no other %s can be chosen; leave it to auto",
-                reference ? "form" : "reference");
+    return refuse_noise(
+        e->model, reference ? "its bridges have euler weights: leave the form "
+                              "to auto"
+                            : "its bridges are modified ones: leave the "
+                              "reference to auto");
 }
 
 /* --- sigma^-1 v and log |det sigma| --------------------------------------- */

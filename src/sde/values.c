@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/plain.h"
 #include "data/series.h"
 #include "lang/law.h"
 #include "sde/gaps.h"
@@ -63,7 +64,8 @@ static int check_row(const struct gaps *g, const struct obs_spec *o,
         gaps_value(g, o->value, row) <= trials)
         return 0;
     char most[80];
-    snprintf(most, sizeof most, "at most the number of trials, %.10g", trials);
+    plain_format(most, sizeof most, "at most the number of trials, %.10g",
+                 trials);
     return refuse(g, track, row, o->value, law->name, most);
 }
 
