@@ -3,9 +3,6 @@
  * as new expressions, against finite differences of the old one. */
 #include "trial.h"
 
-#include "graph/op_binary.h"
-#include "graph/op_unary.h"
-
 static const double NEAR = 1e-6;
 enum { P = 5 };
 
@@ -138,7 +135,7 @@ static void check_unary(enum op op, const char *name)
 static void unary__derivatives_agree_with_differences(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, SLOPE)                                          \
+#define CHECK(ID, NAME, ...)                                                   \
     if (OP_##ID != OP_STOP) check_unary(OP_##ID, #NAME);
     UNARY_OPS(CHECK)
 #undef CHECK
@@ -188,7 +185,7 @@ static void check_binary(enum op op, const char *name)
 static void binary__derivatives_agree_with_differences(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, BY_X, BY_Y) check_binary(OP_##ID, #NAME);
+#define CHECK(ID, NAME, ...) check_binary(OP_##ID, #NAME);
     BINARY_OPS(CHECK)
 #undef CHECK
 }
@@ -239,6 +236,29 @@ static node build_stack(struct trial *s)
 static node build_transpose(struct trial *s)
 {
     return graph_transpose(s->g, moving(s, 2, 3));
+}
+
+static const double INDEX[] = {5, 0, 2, 0, 1};
+
+static node build_gather(struct trial *s)
+{
+    node index = graph_constant(s->g, 5, 1, INDEX);
+    return graph_gather(s->g, moving(s, 2, 3), index, 5, 1);
+}
+
+static node build_scatter(struct trial *s)
+{
+    node index = graph_constant(s->g, 5, 1, INDEX), x = moving(s, 5, 1);
+    return graph_scatter(s->g, graph_binary(s->g, OP_MUL, x, x), index, 2, 3);
+}
+
+/* Both branches, by a condition on other elements. */
+static node build_where(struct trial *s)
+{
+    node x = moving(s, 3, 1), y = moving(s, 3, 1);
+    return graph_where(s->g, graph_binary(s->g, OP_LESS, x, y),
+                       graph_unary(s->g, OP_LOG, x),
+                       graph_binary(s->g, OP_DIV, y, x));
 }
 
 static node build_matmul(struct trial *s)
@@ -337,6 +357,9 @@ static const struct {
     {"pad", build_pad},
     {"stack", build_stack},
     {"transpose", build_transpose},
+    {"gather", build_gather},
+    {"scatter", build_scatter},
+    {"where", build_where},
     {"matmul", build_matmul},
     {"solve", build_solve},
     {"logdet", build_logdet},
@@ -378,7 +401,7 @@ static void networks__derivatives_agree_with_differences(void **state)
 static void table__every_row_has_a_case(void **state)
 {
     (void)state;
-    for (enum op op = OP_SLOPE + 1; op < OPS; op++) {
+    for (enum op op = OP_LEAVES; op < OPS; op++) {
         bool found = OP_TABLE[op].partial || op == OP_CALL;
         for (size_t i = 0; i < COUNT(CASE); i++)
             found = found || !strcmp(CASE[i].name, OP_TABLE[op].name);

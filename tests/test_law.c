@@ -350,9 +350,39 @@ static void density__outside_of_the_law_is_nan(void **state)
         }
 }
 
+/* Every law has what simulation and likelihoods ask of it: its draws are values
+ * that its checks allow. */
+static void rows__are_whole(void **state)
+{
+    (void)state;
+    static const double A[LAW_ARGUMENTS] = {3.0, 0.5, 4.0};
+    for (size_t i = 0; i < LAWS; i++) {
+        const struct law_row *row = &LAW_TABLE[i];
+        assert_true(law_find(row->name) == i);
+        assert_true(row->arguments >= 1 && row->arguments <= LAW_ARGUMENTS);
+        for (size_t k = 0; k < row->arguments; k++)
+            assert_non_null(row->argument[k].name);
+        assert_non_null(row->density);
+        assert_true(row->together || (row->draw && row->lawful));
+        if (row->together) continue;
+        struct sampler s;
+        const struct random_key key = {.seed = i};
+        sampler_start(&s, &key, 0);
+        assert_true(row->lawful(A));
+        assert_false(row->lawful((double[]){NAN, NAN, NAN}));
+        for (int k = 0; k < 50; k++) {
+            double v = row->draw(&s, A);
+            assert_true(isfinite(v));
+            if (row->counts) assert_true(law_allows(RANGE_WHOLE, v));
+            if (row->trials) assert_true(v <= A[0]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows__are_whole),
         cmocka_unit_test(density__is_that_of_the_law),
         cmocka_unit_test(density__of_counts_sums_to_one),
         cmocka_unit_test(process__moves_with_the_integral),

@@ -159,7 +159,8 @@ static const struct {
                                "    dx = -x(t)*dt\n"
                                "          ^"},
     {"dx[1] = a",
-     "1:3: an equation is for the whole vector; write 'dx = ...*dt + ...*dW'\n"
+     "1:3: an equation is for the whole vector; write 'dx = ...*dt + ...*dW', "
+     "or with an index for its elements 'dx[i] = ...*dt + ...*dW'\n"
      "    dx[1] = a\n"
      "      ^"},
     {"dx ~ a", "1:1: an equation is written 'dx = ...*dt + ...*dW'\n"
@@ -252,12 +253,10 @@ static const struct {
     {"param s = 1, 2", "1:14: after ',' a name is expected, not '2'\n"
                        "    param s = 1, 2\n"
                        "                 ^"},
-    {"param s = 1 >= 0", "1:13: '>=' is not part of the language; write '>': a "
-                         "bound is never reached\n"
+    {"param s = 1 >= 0", "1:13: write '>': a bound is never reached\n"
                          "    param s = 1 >= 0\n"
                          "                ^~"},
-    {"param s = 1 <= 0", "1:13: '<=' is not part of the language; write '<': a "
-                         "bound is never reached\n"
+    {"param s = 1 <= 0", "1:13: write '<': a bound is never reached\n"
                          "    param s = 1 <= 0\n"
                          "                ^~"},
     {"param s = 1 in [0, 1]",

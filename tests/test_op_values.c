@@ -3,9 +3,6 @@
  * with NaN, which must never get lost. */
 #include "trial.h"
 
-#include "graph/op_binary.h"
-#include "graph/op_unary.h"
-
 /* --- Help ---------------------------------------------------------------- */
 
 /* A node's values at P points of a state with `rows` rows; for one output. */
@@ -132,7 +129,8 @@ static double (*const REFERENCE[OPS])(double) = {
     [OP_LOGIT] = ref_logit, [OP_SOFTPLUS] = ref_softplus,
     [OP_RELU] = ref_relu,   [OP_SILU] = ref_silu,
     [OP_LGAMMA] = lgamma,   [OP_DIGAMMA] = ref_digamma,
-    [OP_STOP] = ref_stop,
+    [OP_STOP] = ref_stop,   [OP_ERF] = erf,
+    [OP_FLOOR] = floor,
 };
 
 static void expect_like(const char *name, double x, double got, double wanted)
@@ -170,7 +168,7 @@ static void check_values(enum op op, const char *name)
 static void unary__values_are_those_of_libm(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, SLOPE) check_values(OP_##ID, #NAME);
+#define CHECK(ID, NAME, ...) check_values(OP_##ID, #NAME);
     UNARY_OPS(CHECK)
 #undef CHECK
 }
@@ -185,6 +183,14 @@ static double reference_pair(enum op op, double x, double y)
     case OP_POW: return pow(x, y);
     case OP_MIN: return fmin(x, y);
     case OP_MAX: return fmax(x, y);
+    case OP_ATAN2: return atan2(x, y);
+    case OP_MOD: return x - y * floor(x / y);
+    case OP_GREATER: return x > y ? 1.0 : 0.0;
+    case OP_LESS: return x < y ? 1.0 : 0.0;
+    case OP_AT_LEAST: return x >= y ? 1.0 : 0.0;
+    case OP_AT_MOST: return x <= y ? 1.0 : 0.0;
+    case OP_PICK: return x == 0.0 ? 0.0 : y;
+    case OP_GUARD: return x == 0.0 ? 0.5 : y;
     case OP_EXPM1_RATIO: return y == 0.0 ? x : expm1(x * y) / y;
     case OP_LOG1P_RATIO: return y == 0.0 ? x : log1p(x * y) / y;
     default: fail_msg("'%s' has no reference in this test", OP_TABLE[op].name);
@@ -195,7 +201,7 @@ static double reference_pair(enum op op, double x, double y)
 static void binary__values_are_those_of_libm(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, BY_X, BY_Y)                                     \
+#define CHECK(ID, NAME, ...)                                                   \
     for (int i = 0; i < 100; i++) {                                            \
         double x = random_in(-2, 2), y = i < 9 ? i - 4 : random_in(-2, 2);     \
         expect_like(#NAME, x, op_fold(OP_##ID, x, y),                          \
@@ -371,6 +377,91 @@ static void ties__follow_the_first(void **state)
     }
 }
 
+/* --- Rows ---------------------------------------------------------------- */
+
+/* What a row says of an operation: tame ones are finite, with their slopes,
+ * and images hold. */
+static void rows__say_what_is_so(void **state)
+{
+    (void)state;
+    static const double X[] = {-1e4, -900, -30, -2.5, -1, -0.3, -1e-9, 0,
+                               1e-9, 0.4,  1,   3.5,  20, 900,  1e4};
+    for (enum op op = OP_LEAVES; op < OPS; op++) {
+        const struct op_row *row = &OP_TABLE[op];
+        for (size_t i = 0; row->arity == 1 && i < COUNT(X); i++) {
+            double y = value_at(op, X[i]), slope = slope_at(op, X[i], false);
+            if (row->tame && !(isfinite(y) && isfinite(slope)))
+                fail_msg("%s is not tame at %g", row->name, X[i]);
+            if (y < row->image.low || y > row->image.high)
+                fail_msg("%s(%g) = %g is outside", row->name, X[i], y);
+            double next = i + 1 < COUNT(X) ? value_at(op, X[i + 1]) : NAN;
+            if ((row->image.follows == IMAGE_GROWS && next < y) ||
+                (row->image.follows == IMAGE_FALLS && next > y))
+                fail_msg("%s from %g to the next", row->name, X[i]);
+        }
+        if (!row->arity) continue;
+        double inside = op_fold(op, 0.5, 0.5);
+        if (!isfinite(inside)) fail_msg("%s at 0.5 is %g", row->name, inside);
+    }
+}
+
+/* --- where --------------------------------------------------------------- */
+
+/* Every function on the side where it is not finite is left out of values,
+ * gradients, tangents and symbolic derivatives, also of the second order. */
+static void check_where(enum op op, double bad, bool vector)
+{
+    struct trial s;
+    size_t n = vector ? 3 : 1;
+    trial_begin(&s, OP_TABLE[op].name);
+    node x = trial_take(&s, POINT, n, 1, 0.0, 1.0), zero = graph_number(s.g, 0);
+    node seen = trial_take(&s, POINT, n, 1, 0.0, 1.0);
+    node y = OP_TABLE[op].arity == 1
+                 ? graph_unary(s.g, op, x)
+                 : graph_binary(s.g, op, graph_number(s.g, 0.25), x);
+    node c = graph_binary(s.g, OP_GREATER, seen, zero);
+    node out =
+        graph_sum(s.g, graph_where(s.g, c, graph_binary(s.g, OP_MUL, y, y),
+                                   graph_binary(s.g, OP_MUL, seen, seen)));
+    double at[6], slope[TRIAL_ROWS] = {0}, whole[TRIAL_ROWS], value;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = i == 1 ? 0.5 : bad; /* the second element is taken */
+        at[n + i] = i == 1 ? 1.0 : -2.0;
+    }
+    double f = OP_TABLE[op].arity == 1 ? op_fold(op, 0.5, 0.0)
+                                       : op_fold(op, 0.25, 0.5);
+    run_node(&s, out, 1, at, &value);
+    expect_like(s.what, bad, value, vector ? f * f + 8.0 : 4.0);
+    slopes(&s, out, at, slope);
+    node gradient = graph_gradient(s.g, out, s.state);
+    run_node(&s, gradient, 1, at, whole);
+    for (size_t i = 0; i < n; i++) {
+        bool taken = i == 1;
+        if (!taken) expect_exact(s.what, slope[i], 0.0);
+        expect_like(s.what, bad, whole[i], slope[i]);
+        expect_exact(s.what, slope[n + i], taken ? 0.0 : -4.0);
+        expect_exact(s.what, whole[n + i], taken ? 0.0 : -4.0);
+    }
+    node part = graph_slice(s.g, gradient, 0, 1, 1);
+    run_node(&s, graph_gradient(s.g, part, s.state), 1, at, whole);
+    for (size_t i = 0; i < 2 * n; i++)
+        expect_exact(s.what, whole[i], 0.0);
+    trial_end(&s);
+}
+
+static void where__leaves_nothing_of_the_other_branch(void **state)
+{
+    (void)state;
+    static const double BAD[] = {0.0, -0.0, 1.0, -1.0, -3.0, 2000.0, NAN};
+    for (enum op op = OP_LEAVES; op < OPS; op++)
+        for (size_t i = 0; OP_TABLE[op].arity && i < COUNT(BAD); i++) {
+            bool wild = !OP_TABLE[op].tame;
+            if (isnan(BAD[i]) && !wild) continue;
+            check_where(op, BAD[i], false);
+            check_where(op, BAD[i], true);
+        }
+}
+
 /* --- NaN ----------------------------------------------------------------- */
 
 /* In any place of a block, so that a vector loop's end is tried too. */
@@ -392,7 +483,7 @@ static void check_nan(struct trial *s, node out, size_t row, double other)
 static void unary__nan_comes_out_as_nan(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, SLOPE)                                          \
+#define CHECK(ID, NAME, ...)                                                   \
     {                                                                          \
         struct trial s;                                                        \
         trial_begin(&s, #NAME);                                                \
@@ -426,7 +517,7 @@ static void check_nan_pair(enum op op)
 static void binary__nan_comes_out_as_nan(void **state)
 {
     (void)state;
-#define CHECK(ID, NAME, VALUE, BY_X, BY_Y) check_nan_pair(OP_##ID);
+#define CHECK(ID, NAME, ...) check_nan_pair(OP_##ID);
     BINARY_OPS(CHECK)
 #undef CHECK
 }
@@ -464,6 +555,8 @@ int main(void)
         cmocka_unit_test(ratios__have_no_hole_at_zero),
         cmocka_unit_test(softmax__does_not_overflow),
         cmocka_unit_test(powers__of_whole_numbers_are_products),
+        cmocka_unit_test(rows__say_what_is_so),
+        cmocka_unit_test(where__leaves_nothing_of_the_other_branch),
         cmocka_unit_test(kinks__have_the_slope_zero),
         cmocka_unit_test(ties__follow_the_first),
         cmocka_unit_test(unary__nan_comes_out_as_nan),

@@ -57,6 +57,8 @@ static void put_expr(struct paper *out, const struct expr *e)
     case EXPR_CALL: put(out, "(%s:", e->name); break;
     case EXPR_INDEX: put(out, "(at"); break;
     case EXPR_LIST: put(out, "(list"); break;
+    case EXPR_RANGE: put(out, "(range"); break;
+    case EXPR_EACH: put(out, "(each %s", e->name); break;
     }
     for (size_t i = 0; i < e->kids; i++) {
         put(out, " ");

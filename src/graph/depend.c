@@ -29,62 +29,88 @@ static void join(struct uses *u, node n, size_t e, node in, size_t i)
         to[k] = to[k] || from[k];
 }
 
-static void join_all(struct uses *u, node n, size_t e)
+/* What element e of n is made of: join_... as the rows of op_list.h say. */
+#define JOIN(NAME) static void join_##NAME(struct uses *u, node n, size_t e)
+#define INPUT(i) graph_input(u->g, n, i)
+
+JOIN(first)
 {
-    for (size_t i = 0; i < graph_info(u->g, n)->inputs; i++) {
-        node in = graph_input(u->g, n, i);
-        for (size_t k = 0; k < graph_size(u->g, in); k++)
-            join(u, n, e, in, k);
-    }
+    join(u, n, e, INPUT(0), 0);
 }
 
-static void join_product(struct uses *u, node n, size_t e)
+JOIN(slice)
 {
-    node a = graph_input(u->g, n, 0), b = graph_input(u->g, n, 1);
-    size_t inner = graph_info(u->g, a)->columns;
-    size_t columns = graph_info(u->g, n)->columns;
-    for (size_t k = 0; k < inner; k++) {
-        join(u, n, e, a, e / columns * inner + k);
-        join(u, n, e, b, k * columns + e % columns);
-    }
+    join(u, n, e, INPUT(0), graph_info(u->g, n)->offset + e);
 }
 
-static void join_stack(struct uses *u, node n, size_t e)
+JOIN(pad)
+{
+    size_t first = graph_info(u->g, n)->offset;
+    if (e >= first && e < first + graph_size(u->g, INPUT(0)))
+        join(u, n, e, INPUT(0), e - first);
+}
+
+JOIN(stack)
 {
     size_t i = 0, at = e;
-    while (at >= graph_size(u->g, graph_input(u->g, n, i)))
-        at -= graph_size(u->g, graph_input(u->g, n, i++));
-    join(u, n, e, graph_input(u->g, n, i), at);
+    while (at >= graph_size(u->g, INPUT(i)))
+        at -= graph_size(u->g, INPUT(i++));
+    join(u, n, e, INPUT(i), at);
 }
+
+JOIN(transpose)
+{
+    const struct node_info *i = graph_info(u->g, n);
+    join(u, n, e, INPUT(0), e % i->columns * i->rows + e / i->columns);
+}
+
+JOIN(gather)
+{
+    join(u, n, e, INPUT(0), (size_t)graph_info(u->g, INPUT(1))->data[e]);
+}
+
+JOIN(scatter)
+{
+    const double *to = graph_info(u->g, INPUT(1))->data;
+    for (size_t k = 0; k < graph_size(u->g, INPUT(0)); k++)
+        if ((size_t)to[k] == e) join(u, n, e, INPUT(0), k);
+}
+
+JOIN(product)
+{
+    size_t inner = graph_info(u->g, INPUT(0))->columns;
+    size_t columns = graph_info(u->g, n)->columns;
+    for (size_t k = 0; k < inner; k++) {
+        join(u, n, e, INPUT(0), e / columns * inner + k);
+        join(u, n, e, INPUT(1), k * columns + e % columns);
+    }
+}
+
+JOIN(all)
+{
+    for (size_t i = 0; i < graph_info(u->g, n)->inputs; i++)
+        for (size_t k = 0; k < graph_size(u->g, INPUT(i)); k++)
+            join(u, n, e, INPUT(i), k);
+}
+
+JOIN(elements)
+{
+    for (size_t i = 0; i < graph_info(u->g, n)->inputs; i++)
+        join(u, n, e, INPUT(i), graph_size(u->g, INPUT(i)) == 1 ? 0 : e);
+}
+
+static void (*const MADE_OF[OPS])(struct uses *u, node n, size_t e) = {
+#define JOIN_OF(ID, NAME, SCRATCH, TEXT, USES) [OP_##ID] = join_##USES,
+    OTHER_OPS(JOIN_OF)};
 
 static void find_element(struct uses *u, node n, size_t e)
 {
-    struct node_info info = *graph_info(u->g, n);
-    node in = info.inputs ? graph_input(u->g, n, 0) : 0;
-    if (info.op == OP_STATE && e < u->dim && !u->backward)
+    enum op op = graph_info(u->g, n)->op;
+    if (op == OP_STATE && e < u->dim && !u->backward)
         u->of[n][e * u->dim + e] = true;
-    if (!info.inputs) return;
-    if (OP_TABLE[info.op].partial) {
-        for (size_t i = 0; i < info.inputs; i++) {
-            in = graph_input(u->g, n, i);
-            join(u, n, e, in, graph_size(u->g, in) == 1 ? 0 : e);
-        }
-        return;
-    }
-    switch ((int)info.op) {
-    case OP_FILL: join(u, n, e, in, 0); break;
-    case OP_SLICE: join(u, n, e, in, info.offset + e); break;
-    case OP_PAD:
-        if (e >= info.offset && e < info.offset + graph_size(u->g, in))
-            join(u, n, e, in, e - info.offset);
-        break;
-    case OP_STACK: join_stack(u, n, e); break;
-    case OP_TRANSPOSE:
-        join(u, n, e, in, e % info.columns * info.rows + e / info.columns);
-        break;
-    case OP_MATMUL: join_product(u, n, e); break;
-    default: join_all(u, n, e);
-    }
+    if (op_is_leaf(op)) return;
+    if (OP_TABLE[op].arity) join_elements(u, n, e);
+    else MADE_OF[op](u, n, e);
 }
 
 static void find_node(struct uses *u, node n)

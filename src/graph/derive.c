@@ -2,14 +2,13 @@
 /* Symbolic derivatives: new expressions over the same operations. In time and
  * along a direction by the forward mode, with respect to a leaf by the reverse
  * mode. */
-#include "graph/derive.h"
-
 #include <assert.h>
+#include <math.h>
 
 #include "base/gamma.h"
 #include "base/memory.h"
 #include "graph/build.h"
-#include "graph/ops.h"
+#include "graph/op_rows.h"
 #include "graph/words.h"
 
 /* --- Elementwise operations --------------------------------------------- */
@@ -46,80 +45,62 @@ static node trigamma_of(struct graph *g, node x)
     return add(g, sum, over(g, add(g, one, series), z));
 }
 
-static node unary_partial(struct graph *g, enum op op, node x, node y)
+static node erf_slope(struct graph *g, node x)
 {
-    node one = num(g, 1.0);
-    switch ((int)op) {
-    case OP_NEG: return num(g, -1.0);
-    case OP_EXP: return y;
-    case OP_LOG: return over(g, one, x);
-    case OP_LOG1P: return over(g, one, add(g, one, x));
-    case OP_EXPM1: return add(g, y, one);
-    case OP_SQRT: return over(g, num(g, 0.5), y);
-    case OP_SIN: return f(g, OP_COS, x);
-    case OP_COS: return f(g, OP_NEG, f(g, OP_SIN, x));
-    case OP_TAN: return add(g, one, mul(g, y, y));
-    case OP_ASIN: return over(g, one, root(g, -1.0, x));
-    case OP_ACOS: return over(g, num(g, -1.0), root(g, -1.0, x));
-    case OP_ATAN: return over(g, one, add(g, one, mul(g, x, x)));
-    case OP_SINH: return f(g, OP_COSH, x);
-    case OP_COSH: return f(g, OP_SINH, x);
-    case OP_TANH: return sub(g, one, mul(g, y, y));
-    case OP_ASINH: return over(g, one, root(g, 1.0, x));
-    case OP_ABS: return f(g, OP_SIGN, x);
-    case OP_SIGMOID: return mul(g, y, sub(g, one, y));
-    case OP_LOGIT: return over(g, one, mul(g, x, sub(g, one, x)));
-    case OP_SOFTPLUS: return f(g, OP_SIGMOID, x);
-    case OP_RELU: return f(g, OP_STEP, x);
-    case OP_SILU: return silu_slope(g, x);
-    case OP_LGAMMA: return f(g, OP_DIGAMMA, x);
-    case OP_DIGAMMA: return trigamma_of(g, x);
-    default: return num(g, 0.0); /* sign, step, stop are flat */
-    }
+    node bell = f(g, OP_EXP, f(g, OP_NEG, mul(g, x, x)));
+    return mul(g, num(g, 2.0 / sqrt(acos(-1.0))), bell);
+}
+
+static node atan2_slope(struct graph *g, node x, node y, size_t i)
+{
+    node square = add(g, mul(g, x, x), mul(g, y, y));
+    return over(g, i ? f(g, OP_NEG, x) : y, square);
+}
+
+/* What is left of 1 by the first input, where the second one takes `less`. */
+static node share(struct graph *g, node less, size_t i)
+{
+    return i ? less : sub(g, num(g, 1.0), less);
 }
 
 /* By y these are right away from y = 0; there, the operations' own derivatives
  * are. */
-static node expm1_ratio_partial(struct graph *g, node x, node y, node z,
-                                size_t i)
+static node expm1_ratio_derivative(struct graph *g, node x, node y, node z,
+                                   size_t i)
 {
     node grown = f(g, OP_EXP, mul(g, x, y));
     return i ? over(g, sub(g, mul(g, x, grown), z), y) : grown;
 }
 
-static node log1p_ratio_partial(struct graph *g, node x, node y, node z,
-                                size_t i)
+static node log1p_ratio_derivative(struct graph *g, node x, node y, node z,
+                                   size_t i)
 {
     node slope = over(g, num(g, 1.0), add(g, num(g, 1.0), mul(g, x, y)));
     return i ? over(g, sub(g, mul(g, x, slope), z), y) : slope;
 }
 
-static node binary_partial(struct graph *g, enum op op, node x, node y, node z,
-                           size_t i)
-{
-    node one = num(g, 1.0), less;
-    switch ((int)op) {
-    case OP_ADD: return one;
-    case OP_SUB: return num(g, i ? -1.0 : 1.0);
-    case OP_MUL: return i ? x : y;
-    case OP_DIV: return i ? f(g, OP_NEG, over(g, z, y)) : over(g, one, y);
-    case OP_POW:
-        return i ? mul(g, z, f(g, OP_LOG, x))
-                 : mul(g, y, graph_binary(g, OP_POW, x, sub(g, y, one)));
-    case OP_EXPM1_RATIO: return expm1_ratio_partial(g, x, y, z, i);
-    case OP_LOG1P_RATIO: return log1p_ratio_partial(g, x, y, z, i);
-    case OP_MIN: less = f(g, OP_STEP, sub(g, x, y)); break; /* y is less */
-    default: less = f(g, OP_STEP, sub(g, y, x)); break;     /* max        */
+#define UNARY_PARTIAL(ID, NAME, WORD, WHERE, IMAGE, TEXT, VALUE, SLOPE, ...)   \
+    node NAME##_partial(struct graph *g, node n, size_t i)                     \
+    {                                                                          \
+        node x = graph_input(g, n, 0), y = n, one = num(g, 1.0);               \
+        (void)x, (void)y, (void)one, (void)i;                                  \
+        return __VA_ARGS__;                                                    \
     }
-    return i ? less : sub(g, one, less);
-}
+#define BINARY_PARTIAL(ID, NAME, WORD, WHERE, IMAGE, TEXT, VALUE, BY_X, BY_Y,  \
+                       ...)                                                    \
+    node NAME##_partial(struct graph *g, node n, size_t i)                     \
+    {                                                                          \
+        node x = graph_input(g, n, 0), y = graph_input(g, n, 1);               \
+        node z = n, one = num(g, 1.0);                                         \
+        (void)x, (void)y, (void)z, (void)one, (void)i;                         \
+        return __VA_ARGS__;                                                    \
+    }
+UNARY_OPS(UNARY_PARTIAL)
+BINARY_OPS(BINARY_PARTIAL)
 
-node elementwise_partial(struct graph *g, node n, size_t i)
+static node elementwise_partial(struct graph *g, node n, size_t i)
 {
-    enum op op = graph_info(g, n)->op;
-    node x = graph_input(g, n, 0);
-    if (op <= OP_STOP) return unary_partial(g, op, x, n);
-    return binary_partial(g, op, x, graph_input(g, n, 1), n, i);
+    return OP_TABLE[graph_info(g, n)->op].partial(g, n, i);
 }
 
 /* --- Networks are opened before they are differentiated ----------------- */
@@ -155,21 +136,56 @@ static node inverse(struct graph *g, node a)
     return graph_solve(g, a, graph_identity(g, graph_info(g, a)->rows));
 }
 
-/* L half(L^-1 A_dot L'^-1), see op_solve.c. */
-static node cholesky_dot(struct graph *g, node L, node A_dot)
+/* dot of input i of n; 0 for what does not move. */
+static node moved(struct graph *g, node n, size_t i, const node *dot)
 {
-    size_t n = graph_info(g, L)->rows;
-    node inv = inverse(g, L), inner = graph_matmul(g, inv, A_dot);
-    inner = graph_matmul(g, inner, graph_transpose(g, inv));
-    return graph_matmul(g, L, mul(g, graph_diagonal(g, n, 1.0, 0.5), inner));
+    return dot[graph_input(g, n, i)];
 }
 
-/* A_dot B + A B_dot, where 0 is what does not move. */
-static node product_dot(struct graph *g, node a, node b, node a_dot, node b_dot)
+static node fill_dot(struct graph *g, node n, const node *dot)
 {
-    node left = a_dot ? graph_matmul(g, a_dot, b) : 0;
-    node right = b_dot ? graph_matmul(g, a, b_dot) : 0;
-    return left && right ? add(g, left, right) : left ? left : right;
+    return shaped(g, moved(g, n, 0, dot), n);
+}
+
+static node sum_dot(struct graph *g, node n, const node *dot)
+{
+    return graph_sum(g, moved(g, n, 0, dot));
+}
+
+static node softmax_dot(struct graph *g, node n, const node *dot)
+{
+    return weighted_rest(g, n, moved(g, n, 0, dot));
+}
+
+static node slice_dot(struct graph *g, node n, const node *dot)
+{
+    struct node_info i = *graph_info(g, n);
+    return graph_slice(g, moved(g, n, 0, dot), i.offset, i.rows, i.columns);
+}
+
+static node pad_dot(struct graph *g, node n, const node *dot)
+{
+    struct node_info i = *graph_info(g, n);
+    return graph_pad(g, moved(g, n, 0, dot), i.offset, i.rows, i.columns);
+}
+
+static node transpose_dot(struct graph *g, node n, const node *dot)
+{
+    return graph_transpose(g, moved(g, n, 0, dot));
+}
+
+static node gather_dot(struct graph *g, node n, const node *dot)
+{
+    struct node_info i = *graph_info(g, n);
+    return graph_gather(g, moved(g, n, 0, dot), graph_input(g, n, 1), i.rows,
+                        i.columns);
+}
+
+static node scatter_dot(struct graph *g, node n, const node *dot)
+{
+    struct node_info i = *graph_info(g, n);
+    return graph_scatter(g, moved(g, n, 0, dot), graph_input(g, n, 1), i.rows,
+                         i.columns);
 }
 
 static node stack_dot(struct graph *g, node n, const node *dot)
@@ -189,30 +205,43 @@ static node stack_dot(struct graph *g, node n, const node *dot)
     return made;
 }
 
-static node elementwise_dot(struct graph *g, node n, const node *dot)
+/* A_dot B + A B_dot. */
+static node matmul_dot(struct graph *g, node n, const node *dot)
 {
-    node sum = 0;
-    for (size_t i = 0; i < graph_info(g, n)->inputs; i++) {
-        node moved = dot[graph_input(g, n, i)];
-        if (!moved) continue;
-        node part = mul(g, elementwise_partial(g, n, i), moved);
-        sum = sum ? add(g, sum, part) : part;
-    }
-    return sum ? shaped(g, sum, n) : 0;
+    node a_dot = moved(g, n, 0, dot), b_dot = moved(g, n, 1, dot);
+    node left = a_dot ? graph_matmul(g, a_dot, graph_input(g, n, 1)) : 0;
+    node right = b_dot ? graph_matmul(g, graph_input(g, n, 0), b_dot) : 0;
+    return left && right ? add(g, left, right) : left ? left : right;
 }
 
-static node solve_dot(struct graph *g, node n, node a_dot, node b_dot)
+static node solve_dot(struct graph *g, node n, const node *dot)
 {
     node a = graph_input(g, n, 0);
+    node a_dot = moved(g, n, 0, dot), b_dot = moved(g, n, 1, dot);
     node part = a_dot ? f(g, OP_NEG, graph_matmul(g, a_dot, n)) : 0;
     node right = part && b_dot ? add(g, b_dot, part) : part ? part : b_dot;
     return graph_solve(g, a, right);
 }
 
-/* By its argument, all that moves of a function on a grid. */
-static node gp_dot(struct graph *g, node n, node x_dot)
+static node logdet_dot(struct graph *g, node n, const node *dot)
 {
-    node sum = num(g, 0.0);
+    node back = graph_transpose(g, inverse(g, graph_input(g, n, 0)));
+    return graph_sum(g, mul(g, back, moved(g, n, 0, dot)));
+}
+
+/* L half(L^-1 A_dot L'^-1), see op_solve.c. */
+static node cholesky_dot(struct graph *g, node L, const node *dot)
+{
+    size_t n = graph_info(g, L)->rows;
+    node inv = inverse(g, L), inner = graph_matmul(g, inv, moved(g, L, 0, dot));
+    inner = graph_matmul(g, inner, graph_transpose(g, inv));
+    return graph_matmul(g, L, mul(g, graph_diagonal(g, n, 1.0, 0.5), inner));
+}
+
+/* By its argument, all that moves of a function on a grid. */
+static node gp_dot(struct graph *g, node n, const node *dot)
+{
+    node sum = num(g, 0.0), x_dot = moved(g, n, 0, dot);
     for (size_t k = 0; x_dot && k < graph_size(g, x_dot); k++) {
         node part = graph_slice(g, x_dot, k, 1, 1);
         sum = add(g, sum, mul(g, graph_gp_slope(g, n, k), part));
@@ -220,46 +249,60 @@ static node gp_dot(struct graph *g, node n, node x_dot)
     return shaped(g, sum, n);
 }
 
+/* A callback has numbers alone for derivatives: nobody may ask for others. */
+static node call_dot(struct graph *g, node n, const node *dot)
+{
+    (void)n, (void)dot;
+    assert(!"the symbolic derivative of a callback");
+    return num(g, NAN);
+}
+
+/* Networks are opened before. */
+static node network_dot(struct graph *g, node n, const node *dot)
+{
+    return call_dot(g, n, dot);
+}
+
+static node elementwise_dot(struct graph *g, node n, const node *dot)
+{
+    node sum = 0;
+    for (size_t i = 0; i < graph_info(g, n)->inputs; i++) {
+        node in_dot = moved(g, n, i, dot);
+        if (!in_dot) continue;
+        node part = mul(g, elementwise_partial(g, n, i), in_dot);
+        sum = sum ? add(g, sum, part) : part;
+    }
+    return sum ? shaped(g, sum, n) : 0;
+}
+
+static node (*const DOT[OPS])(struct graph *g, node n, const node *dot) = {
+#define DOT_OF(ID, NAME, ...) [OP_##ID] = NAME##_dot,
+    OTHER_OPS(DOT_OF)};
+
 /* How n moves when its inputs move by dot; 0 for not at all. */
 static node node_dot(struct graph *g, node n, const node *dot)
 {
-    struct node_info info = *graph_info(g, n);
-    node d0 = info.inputs ? dot[graph_input(g, n, 0)] : 0;
-    node d1 = info.inputs > 1 ? dot[graph_input(g, n, 1)] : 0;
-    if (OP_TABLE[info.op].partial) return elementwise_dot(g, n, dot);
-    switch ((int)info.op) {
-    case OP_FILL: return graph_fill(g, d0, info.rows, info.columns);
-    case OP_SUM: return graph_sum(g, d0);
-    case OP_SOFTMAX: return weighted_rest(g, n, d0);
-    case OP_SLICE:
-        return graph_slice(g, d0, info.offset, info.rows, info.columns);
-    case OP_PAD: return graph_pad(g, d0, info.offset, info.rows, info.columns);
-    case OP_STACK: return stack_dot(g, n, dot);
-    case OP_TRANSPOSE: return graph_transpose(g, d0);
-    case OP_MATMUL:
-        return product_dot(g, graph_input(g, n, 0), graph_input(g, n, 1), d0,
-                           d1);
-    case OP_SOLVE: return solve_dot(g, n, d0, d1);
-    case OP_LOGDET:
-        return graph_sum(
-            g,
-            mul(g, graph_transpose(g, inverse(g, graph_input(g, n, 0))), d0));
-    case OP_CHOLESKY: return cholesky_dot(g, n, d0);
-    case OP_GP: return gp_dot(g, n, d0);
-    default: return 0;
-    }
+    enum op op = graph_info(g, n)->op;
+    return OP_TABLE[op].arity ? elementwise_dot(g, n, dot) : DOT[op](g, n, dot);
 }
 
 /* dot has what the leaves move by, and room for all nodes up to a. */
 static node forward_mode(struct graph *g, node a, node *dot)
 {
+    bool *wanted = NEW(bool, a + 1);
+    if (!wanted) {
+        g->failed = true;
+        return 0;
+    }
+    graph_parts(g, a, wanted);
     for (node n = 0; n <= a && !g->failed; n++) {
         struct node_info info = *graph_info(g, n);
         bool moves = false;
-        for (size_t i = 0; i < info.inputs; i++)
+        for (size_t i = 0; wanted[n] && i < info.inputs; i++)
             moves = moves || dot[graph_input(g, n, i)];
         if (moves) dot[n] = node_dot(g, n, dot);
     }
+    mem_free(wanted);
     return g->failed ? 0 : shaped(g, dot[a], a);
 }
 
@@ -299,41 +342,134 @@ node graph_directional(struct graph *g, node a, node leaf, node along)
 
 /* --- Reverse: the gradient with respect to a leaf ----------------------- */
 
-/* L'^-1 half(L' L_bar) L^-1, symmetrised. */
-static node cholesky_bar(struct graph *g, node L, node bar)
+/* What input i of n gets of n's bar. offset: where it begins in a stack. */
+#define BAR(NAME)                                                              \
+    static node NAME##_bar(struct graph *g, node n, size_t i, size_t offset,   \
+                           node bar)
+#define UNUSED (void)n, (void)i, (void)offset
+#define INPUT_INFO (*graph_info(g, graph_input(g, n, i)))
+
+BAR(fill)
 {
-    size_t n = graph_info(g, L)->rows;
-    node inv = inverse(g, L);
-    node inner = graph_matmul(g, graph_transpose(g, L), bar);
-    inner = mul(g, graph_diagonal(g, n, 1.0, 0.5), inner);
-    inner = graph_matmul(g, graph_transpose(g, inv), inner);
-    inner = graph_matmul(g, inner, inv);
-    return mul(g, num(g, 0.5), add(g, inner, graph_transpose(g, inner)));
+    UNUSED;
+    return graph_sum(g, bar);
 }
 
-static node matmul_bar(struct graph *g, node n, size_t i, node bar)
+BAR(sum)
 {
+    UNUSED;
+    return graph_fill(g, bar, INPUT_INFO.rows, INPUT_INFO.columns);
+}
+
+BAR(softmax)
+{
+    UNUSED;
+    return weighted_rest(g, n, bar);
+}
+
+BAR(slice)
+{
+    UNUSED;
+    struct node_info from = INPUT_INFO;
+    return graph_pad(g, bar, graph_info(g, n)->offset, from.rows, from.columns);
+}
+
+BAR(pad)
+{
+    UNUSED;
+    struct node_info from = INPUT_INFO;
+    return graph_slice(g, bar, graph_info(g, n)->offset, from.rows,
+                       from.columns);
+}
+
+BAR(stack)
+{
+    struct node_info from = INPUT_INFO;
+    return graph_slice(g, bar, offset, from.rows, from.columns);
+}
+
+BAR(transpose)
+{
+    UNUSED;
+    return graph_transpose(g, bar);
+}
+
+BAR(gather)
+{
+    UNUSED;
+    struct node_info from = INPUT_INFO;
+    return graph_scatter(g, bar, graph_input(g, n, 1), from.rows, from.columns);
+}
+
+BAR(scatter)
+{
+    UNUSED;
+    struct node_info from = INPUT_INFO;
+    return graph_gather(g, bar, graph_input(g, n, 1), from.rows, from.columns);
+}
+
+BAR(matmul)
+{
+    (void)offset;
     node a = graph_input(g, n, 0), b = graph_input(g, n, 1);
     return i ? graph_matmul(g, graph_transpose(g, a), bar)
              : graph_matmul(g, bar, graph_transpose(g, b));
 }
 
-static node solve_bar(struct graph *g, node n, size_t i, node bar)
+BAR(solve)
 {
+    (void)offset;
     node a = graph_transpose(g, graph_input(g, n, 0));
     node lambda = graph_solve(g, a, bar);
     if (i) return lambda;
     return f(g, OP_NEG, graph_matmul(g, lambda, graph_transpose(g, n)));
 }
 
-static node gp_bar(struct graph *g, node n, node bar)
+BAR(logdet)
 {
+    (void)offset;
+    return mul(g, bar, graph_transpose(g, inverse(g, graph_input(g, n, i))));
+}
+
+/* L'^-1 half(L' L_bar) L^-1, symmetrised. */
+BAR(cholesky)
+{
+    UNUSED;
+    node inv = inverse(g, n);
+    node inner = graph_matmul(g, graph_transpose(g, n), bar);
+    inner = mul(g, graph_diagonal(g, graph_info(g, n)->rows, 1.0, 0.5), inner);
+    inner = graph_matmul(g, graph_transpose(g, inv), inner);
+    inner = graph_matmul(g, inner, inv);
+    return mul(g, num(g, 0.5), add(g, inner, graph_transpose(g, inner)));
+}
+
+BAR(gp)
+{
+    (void)offset;
     node part[GRID_AXES], x = graph_input(g, n, 0);
     size_t axes = graph_size(g, x);
+    if (i) return num(g, 0.0); /* its numbers are parameters */
     for (size_t k = 0; k < axes; k++)
         part[k] = graph_sum(g, mul(g, bar, graph_gp_slope(g, n, k)));
     return graph_stack(g, axes, part, axes, 1);
 }
+
+BAR(call)
+{
+    UNUSED;
+    (void)bar;
+    return call_dot(g, n, NULL);
+}
+
+BAR(network)
+{
+    return call_bar(g, n, i, offset, bar);
+}
+
+static node (*const INPUT_BAR[OPS])(struct graph *g, node n, size_t i,
+                                    size_t offset, node bar) = {
+#define BAR_OF(ID, NAME, ...) [OP_##ID] = NAME##_bar,
+    OTHER_OPS(BAR_OF)};
 
 static node elementwise_bar(struct graph *g, node n, size_t i, node bar)
 {
@@ -342,30 +478,12 @@ static node elementwise_bar(struct graph *g, node n, size_t i, node bar)
     return graph_size(g, graph_input(g, n, i)) == 1 ? graph_sum(g, part) : part;
 }
 
-/* What input i of n gets of n's bar. offset: where it begins in a stack. */
 static node input_bar(struct graph *g, node n, size_t i, size_t offset,
                       node bar)
 {
-    node in = graph_input(g, n, i);
-    struct node_info info = *graph_info(g, n), from = *graph_info(g, in);
-    if (OP_TABLE[info.op].partial) return elementwise_bar(g, n, i, bar);
-    switch ((int)info.op) {
-    case OP_FILL: return graph_sum(g, bar);
-    case OP_SUM: return graph_fill(g, bar, from.rows, from.columns);
-    case OP_SOFTMAX: return weighted_rest(g, n, bar);
-    case OP_SLICE:
-        return graph_pad(g, bar, info.offset, from.rows, from.columns);
-    case OP_PAD:
-        return graph_slice(g, bar, info.offset, from.rows, from.columns);
-    case OP_STACK: return graph_slice(g, bar, offset, from.rows, from.columns);
-    case OP_TRANSPOSE: return graph_transpose(g, bar);
-    case OP_MATMUL: return matmul_bar(g, n, i, bar);
-    case OP_SOLVE: return solve_bar(g, n, i, bar);
-    case OP_LOGDET: return mul(g, bar, graph_transpose(g, inverse(g, in)));
-    case OP_CHOLESKY: return cholesky_bar(g, n, bar);
-    case OP_GP: return i ? 0 : gp_bar(g, n, bar);
-    default: return 0;
-    }
+    enum op op = graph_info(g, n)->op;
+    return OP_TABLE[op].arity ? elementwise_bar(g, n, i, bar)
+                              : INPUT_BAR[op](g, n, i, offset, bar);
 }
 
 /* moves[n]: n depends on the leaf, in a way that derivatives see. */

@@ -204,12 +204,15 @@ static int append(struct graph *g, struct node_info n, const node *input)
     return 0;
 }
 
+static const bool LEAF_STEP[OP_LEAVES] = {
+#define STEP_OF(ID, NAME, STEP) [OP_##ID] = STEP,
+    LEAF_OPS(STEP_OF)};
+
 node make_node(struct graph *g, struct node_info n, const node *input)
 {
     if (g->failed) return 0;
-    n.uniform = n.op != OP_STATE && n.op != OP_TIME && n.op != OP_INPUT &&
-                n.op != OP_SLOPE;
-    n.leaves = n.op <= OP_SLOPE ? 1u << n.op : 0;
+    n.uniform = !op_is_leaf(n.op) || !LEAF_STEP[n.op];
+    n.leaves = op_is_leaf(n.op) ? 1u << n.op : 0;
     for (size_t i = 0; i < n.inputs; i++) {
         n.uniform = n.uniform && g->info[input[i]].uniform;
         n.leaves |= g->info[input[i]].leaves;
@@ -244,7 +247,7 @@ node graph_number(struct graph *g, double value)
 node graph_leaf(struct graph *g, enum op op, size_t offset, size_t rows,
                 size_t columns)
 {
-    assert(op >= OP_PARAM && op <= OP_SLOPE);
+    assert(op != OP_CONSTANT && op_is_leaf(op));
     return make_node(
         g,
         (struct node_info){
@@ -367,6 +370,16 @@ bool graph_depends(const struct graph *g, node a, enum op leaf)
     return g->info[a].leaves >> leaf & 1;
 }
 
+void graph_parts(const struct graph *g, node a, bool *wanted)
+{
+    for (node n = 0; n < a; n++)
+        wanted[n] = false;
+    wanted[a] = true;
+    for (node n = a + 1; n-- > 0;)
+        for (size_t i = 0; wanted[n] && i < g->info[n].inputs; i++)
+            wanted[graph_input(g, n, i)] = true;
+}
+
 bool graph_moves(const struct graph *g, node a)
 {
     return graph_depends(g, a, OP_TIME) || graph_depends(g, a, OP_INPUT) ||
@@ -382,10 +395,7 @@ node remake_all(struct graph *g, node a,
     node *image = NEW(node, a + 1);
     bool *wanted = NEW(bool, a + 1);
     g->failed = !image || !wanted;
-    if (!g->failed) wanted[a] = true;
-    for (node n = a + 1; !g->failed && n-- > 0;)
-        for (size_t i = 0; wanted[n] && i < g->info[n].inputs; i++)
-            wanted[graph_input(g, n, i)] = true;
+    if (!g->failed) graph_parts(g, a, wanted);
     for (node n = 0; !g->failed && n <= a; n++)
         if (wanted[n]) image[n] = made(g, n, image, with);
     node result = g->failed ? 0 : image[a];

@@ -13,6 +13,7 @@
 
 #include "graph/gp.h"
 #include "graph/net.h"
+#include "graph/op_list.h"
 
 typedef size_t node;
 
@@ -24,71 +25,23 @@ enum { GRAPH_NODES = 1 << 22, TEXT_NODES = 1 << 18 };
  * number. */
 static const double TEXT_ELEMENTS = 1 << 27;
 
+/* OP_CONSTANT and so on: leaves first. */
 enum op {
-    /* Leaves. */
-    OP_CONSTANT, /* data                                                 */
-    OP_PARAM,    /* a piece of the parameter vector, from offset on      */
-    OP_STATE,    /* the whole state vector                               */
-    OP_TIME,
-    OP_INPUT, /* covariate number offset                              */
-    OP_SLOPE, /* and its derivative in time                           */
-    /* Elementwise, one input. */
-    OP_NEG,
-    OP_EXP,
-    OP_LOG,
-    OP_LOG1P,
-    OP_EXPM1,
-    OP_SQRT,
-    OP_SIN,
-    OP_COS,
-    OP_TAN,
-    OP_ASIN,
-    OP_ACOS,
-    OP_ATAN,
-    OP_SINH,
-    OP_COSH,
-    OP_TANH,
-    OP_ASINH,
-    OP_ABS,
-    OP_SIGN,
-    OP_STEP, /* 1 above 0, else 0: the slope of relu                 */
-    OP_SIGMOID,
-    OP_LOGIT,
-    OP_SOFTPLUS,
-    OP_RELU,
-    OP_SILU,
-    OP_LGAMMA,  /* log |Gamma|                                   */
-    OP_DIGAMMA, /* its slope                                     */
-    OP_STOP,    /* the same, taken as a constant by all derivatives  */
-    /* Elementwise, two inputs; a scalar goes with any shape. */
-    OP_ADD,
-    OP_SUB,
-    OP_MUL,
-    OP_DIV,
-    OP_POW,
-    OP_MIN,
-    OP_MAX,
-    OP_EXPM1_RATIO, /* expm1(y x) / y, which is x at y = 0           */
-    OP_LOG1P_RATIO, /* log1p(y x) / y, its inverse in x              */
-    /* Shapes. */
-    OP_FILL,      /* a scalar in every element                         */
-    OP_SUM,       /* of all elements                                   */
-    OP_SOFTMAX,   /* over all elements                                 */
-    OP_SLICE,     /* elements from offset on: a view, never a copy     */
-    OP_PAD,       /* the reverse of slice: zeros around                */
-    OP_STACK,     /* inputs below each other                           */
-    OP_TRANSPOSE, /* of a matrix                                       */
-    /* Matrices. */
-    OP_MATMUL,
-    OP_SOLVE,    /* A^-1 b                                            */
-    OP_LOGDET,   /* log |det A|                                       */
-    OP_CHOLESKY, /* lower factor of a symmetric matrix                */
-    /* Functions with an inside of their own. */
-    OP_NET,
-    OP_GP,   /* values on a grid, and a polynomial: gp.h          */
-    OP_CALL, /* a C callback                                      */
-    OPS
+#define OP_MEMBER(ID, ...) OP_##ID,
+    LEAF_OPS(OP_MEMBER) UNARY_OPS(OP_MEMBER) BINARY_OPS(OP_MEMBER)
+        OTHER_OPS(OP_MEMBER)
+#undef OP_MEMBER
+            OPS
 };
+
+/* How many leaves there are, and so the first of the others. */
+#define OP_ONE(...) +1
+#define OP_LEAVES ((enum op)(0 LEAF_OPS(OP_ONE)))
+
+static inline bool op_is_leaf(enum op op)
+{
+    return op < OP_LEAVES;
+}
 
 /* A function given in C, over blocks: x is (d, P), time (P), f (n, P); p are
  * all parameters. vjp adds to x_bar (d, P) and p_bar. jvp may be NULL. */
@@ -165,6 +118,15 @@ node graph_pad(struct graph *g, node a, size_t offset, size_t rows,
 node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
                  size_t columns);
 node graph_transpose(struct graph *g, node a);
+/* The elements of a whose numbers are in `index`, a constant; and the reverse,
+ * zeros to which element k of a is added at index[k]. */
+node graph_gather(struct graph *g, node a, node index, size_t rows,
+                  size_t columns);
+node graph_scatter(struct graph *g, node a, node index, size_t rows,
+                   size_t columns);
+/* a where the condition is not 0, else b. What is not taken adds nothing to
+ * values and derivatives, NaN or not. */
+node graph_where(struct graph *g, node condition, node a, node b);
 node graph_matmul(struct graph *g, node a, node b);
 node graph_solve(struct graph *g, node a, node b);
 

@@ -76,7 +76,7 @@
         })                                                                     \
     }
 
-#define DEFINE(ID, NAME, VALUE, BY_X, BY_Y)                                    \
+#define DEFINE(ID, NAME, WORD, WHERE, IMAGE, TEXT, VALUE, BY_X, BY_Y, ...)     \
     FAST void NAME##_forward(const struct apply *a)                            \
     {                                                                          \
         ROWS                                                                   \

@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Elementwise operations of two inputs, one line each: the operation, its
- * value at x and y, and its derivatives by x and by y; z is the value. */
+/* What values and slopes of op_list.h are made of, for two inputs. */
 #ifndef GRAPH_OP_BINARY_H
 #define GRAPH_OP_BINARY_H
 
 #include <math.h>
-
-/* At a tie, min and max follow their first input. */
-#define PLAIN_OPS(X)                                                           \
-    X(ADD, add, x + y, 1.0, 1.0)                                               \
-    X(SUB, sub, x - y, 1.0, -1.0)                                              \
-    X(MUL, mul, x *y, y, x)                                                    \
-    X(DIV, div, x / y, 1.0 / y, -z / y)                                        \
-    X(POW, pow, pow(x, y), y *pow(x, y - 1.0), x == 0.0 ? 0.0 : z * log(x))    \
-    X(MIN, min, (y < x || y != y) ? y : x, (double)(x <= y), (double)(y < x))  \
-    X(MAX, max, (y > x || y != y) ? y : x, (double)(x >= y), (double)(y > x))
-
-/* Powers that become logarithms: (u^q - 1) / q with x = log u, y = q, and its
- * inverse. */
-#define RATIO_OPS(X)                                                           \
-    X(EXPM1_RATIO, expm1_ratio, expm1_ratio_of(x, y), exp(x *y),               \
-      x *x *expm1_ratio_slope(x *y))                                           \
-    X(LOG1P_RATIO, log1p_ratio, log1p_ratio_of(x, y), 1.0 / (1.0 + x * y),     \
-      x * x * log1p_ratio_slope(x * y))
-
-#define BINARY_OPS(X) PLAIN_OPS(X) RATIO_OPS(X)
 
 /* expm1(xy) / y: below 1e-8 the series' next term, (xy)^2 / 6, is lost. */
 static inline double expm1_ratio_of(double x, double y)

@@ -212,3 +212,53 @@ void transpose_jvp(const struct apply *a)
                    a->in[0].dot + (r * a->columns + c) * a->P,
                    a->P * sizeof(double));
 }
+
+/* --- gather and scatter: y_k = x[index k], and y[index k] += x_k --------- */
+
+static size_t place(const struct apply *a, size_t k)
+{
+    return (size_t)a->in[1].value[k] * a->P;
+}
+
+void gather_forward(const struct apply *a)
+{
+    for (size_t k = 0; k < a->out.size; k++)
+        memcpy(a->out.value + k * a->P, a->in[0].value + place(a, k),
+               a->P * sizeof(double));
+}
+
+void gather_vjp(const struct apply *a)
+{
+    for (size_t k = 0; a->in[0].bar && k < a->out.size; k++)
+        add(a->P, a->out.bar + k * a->P, a->in[0].bar + place(a, k));
+}
+
+void gather_jvp(const struct apply *a)
+{
+    for (size_t k = 0; k < a->out.size; k++)
+        memcpy(a->out.dot + k * a->P, a->in[0].dot + place(a, k),
+               a->P * sizeof(double));
+}
+
+static void scatter(const struct apply *a, const double *x, double *y)
+{
+    memset(y, 0, a->out.size * a->P * sizeof *y);
+    for (size_t k = 0; k < a->in[0].size; k++)
+        add(a->P, x + k * a->P, y + place(a, k));
+}
+
+void scatter_forward(const struct apply *a)
+{
+    scatter(a, a->in[0].value, a->out.value);
+}
+
+void scatter_vjp(const struct apply *a)
+{
+    for (size_t k = 0; a->in[0].bar && k < a->in[0].size; k++)
+        add(a->P, a->out.bar + place(a, k), a->in[0].bar + k * a->P);
+}
+
+void scatter_jvp(const struct apply *a)
+{
+    scatter(a, a->in[0].dot, a->out.dot);
+}

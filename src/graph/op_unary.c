@@ -7,7 +7,7 @@
 #include "base/fast.h"
 #include "graph/op_rows.h"
 
-#define DEFINE(ID, NAME, VALUE, SLOPE)                                         \
+#define DEFINE(ID, NAME, WORD, WHERE, IMAGE, TEXT, VALUE, SLOPE, ...)          \
     FAST void NAME##_forward(const struct apply *a)                            \
     {                                                                          \
         size_t n = a->out.size * a->P;                                         \

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of operations. An operation is a row: how to run it over a block,
- * its vjp and jvp, and its symbolic derivative. Adding one is a file with the
- * functions and a row in ops.c; the generic tests then find it. */
+/* The table of operations, made of the rows of op_list.h: how to run one over a
+ * block, its vjp and jvp, and its symbolic derivative. */
 #ifndef GRAPH_OPS_H
 #define GRAPH_OPS_H
 
@@ -31,22 +30,36 @@ struct apply {
     void *scratch;      /* see op.scratch                       */
 };
 
+/* How the values of a function of one number follow x, and what they lie
+ * between where that says nothing. */
+struct image {
+    enum { IMAGE_NONE, IMAGE_GROWS, IMAGE_FALLS, IMAGE_FOLDS } follows;
+    double low, high;
+};
+
 struct op_row {
     const char *name;
     void (*forward)(const struct apply *a);
     void (*vjp)(const struct apply *a);
     void (*jvp)(const struct apply *a);
-    /* The derivative of an elementwise node with respect to input i as an
-     * expression; NULL for the others, which derive.c knows. */
-    node (*partial)(struct graph *g, node n, size_t i);
     /* Bytes kept between forward and vjp for P points, or NULL for none. */
     size_t (*scratch)(const struct apply *a);
+    /* Of elementwise operations, which have 1 or 2 inputs; 0 and NULL for the
+     * others, whose derivatives are a table of derive.c. */
+    size_t arity;
+    bool tame;
+    struct image image;
+    /* The derivative of node n with respect to input i as an expression. */
+    node (*partial)(struct graph *g, node n, size_t i);
 };
 
 extern const struct op_row OP_TABLE[OPS];
 
 /* The value of an elementwise operation on numbers. */
 double op_fold(enum op op, double a, double b);
+
+/* The comparison that is 1 where this one is 0; OPS for what is none. */
+enum op op_negation(enum op op);
 
 /* Row r of an operand: its P values, or the one for all of them; a scalar
  * stands for every row. */

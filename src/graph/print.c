@@ -62,18 +62,42 @@ static struct sum state_element(struct printer *p, size_t e)
     return made;
 }
 
-static struct sum leaf(struct printer *p, const struct node_info *i, size_t e)
+/* Element e of a as text_... of op_list.h has it. */
+#define TEXT(NAME)                                                             \
+    static struct sum text_##NAME(struct printer *p, node a, size_t e)
+#define INFO (*graph_info(p->g, a))
+
+TEXT(constant)
 {
-    switch ((int)i->op) {
-    case OP_CONSTANT: return sum_number(&p->pen, i->data[e]);
-    case OP_PARAM: return parameter(p, i->offset + e);
-    case OP_STATE: return state_element(p, e);
-    case OP_TIME: return name(p, "t");
-    case OP_INPUT: return listed(p, p->names->input, i->offset, "u");
-    default: /* the slope of an input */
-        return sum_function(&p->pen, "slope",
-                            listed(p, p->names->input, i->offset, "u"));
-    }
+    return sum_number(&p->pen, INFO.data[e]);
+}
+
+TEXT(param)
+{
+    return parameter(p, INFO.offset + e);
+}
+
+TEXT(state)
+{
+    (void)a;
+    return state_element(p, e);
+}
+
+TEXT(time)
+{
+    (void)a, (void)e;
+    return name(p, "t");
+}
+
+TEXT(input)
+{
+    (void)e;
+    return listed(p, p->names->input, INFO.offset, "u");
+}
+
+TEXT(slope)
+{
+    return sum_function(&p->pen, "slope", text_input(p, a, e));
 }
 
 /* --- Functions of several numbers --------------------------------------- */
@@ -117,7 +141,7 @@ static struct sum element_of(struct printer *p, const char *function,
     return sum_name(pen, text, LEVEL_ATOM);
 }
 
-static struct sum network(struct printer *p, node a, size_t e)
+TEXT(network)
 {
     char text[GRAPH_NAME_SIZE] = "net";
     const struct node_info *i = graph_info(p->g, a);
@@ -127,7 +151,7 @@ static struct sum network(struct printer *p, node a, size_t e)
 
 /* h(x, y); its derivative by the first argument h_1(x, y), by both h_12(x, y).
  */
-static struct sum grid_function(struct printer *p, node a, size_t e)
+TEXT(grid)
 {
     char text[GRAPH_NAME_SIZE] = "gp";
     const struct node_info *i = graph_info(p->g, a);
@@ -142,7 +166,7 @@ static struct sum grid_function(struct printer *p, node a, size_t e)
 }
 
 /* Any other function: of the elements of its first inputs. */
-static struct sum other(struct printer *p, node a, size_t e)
+TEXT(other)
 {
     const struct node_info *i = graph_info(p->g, a);
     const char *inside = "";
@@ -186,18 +210,48 @@ static struct sum dot_product(struct printer *p, node a, size_t e, bool inverse)
     return total;
 }
 
-static struct sum total(struct printer *p, node a)
+TEXT(product)
+{
+    return dot_product(p, a, e, false);
+}
+
+TEXT(solution)
+{
+    return dot_product(p, a, e, true);
+}
+
+TEXT(total)
 {
     struct sum sum = {0};
     node in = graph_input(p->g, a, 0);
-    for (size_t e = 0; e < graph_size(p->g, in) && !p->pen.failed; e++) {
+    (void)e;
+    for (size_t k = 0; k < graph_size(p->g, in) && !p->pen.failed; k++) {
         if (is_full(p, sum)) return sum_add(&p->pen, sum, 1.0, name(p, "..."));
-        sum = sum_add(&p->pen, sum, 1.0, formula(p, in, e));
+        sum = sum_add(&p->pen, sum, 1.0, formula(p, in, k));
     }
     return sum;
 }
 
-static struct sum stacked(struct printer *p, node a, size_t e)
+TEXT(first)
+{
+    (void)e;
+    return formula(p, graph_input(p->g, a, 0), 0);
+}
+
+TEXT(slice)
+{
+    return formula(p, graph_input(p->g, a, 0), INFO.offset + e);
+}
+
+TEXT(pad)
+{
+    node in = graph_input(p->g, a, 0);
+    size_t first = INFO.offset;
+    if (e < first || e >= first + graph_size(p->g, in)) return (struct sum){0};
+    return formula(p, in, e - first);
+}
+
+TEXT(stack)
 {
     size_t i = 0;
     while (e >= graph_size(p->g, graph_input(p->g, a, i)))
@@ -205,32 +259,27 @@ static struct sum stacked(struct printer *p, node a, size_t e)
     return formula(p, graph_input(p->g, a, i), e);
 }
 
-static struct sum padded(struct printer *p, node a, size_t e)
+TEXT(transpose)
 {
-    node in = graph_input(p->g, a, 0);
-    size_t first = graph_info(p->g, a)->offset;
-    if (e < first || e >= first + graph_size(p->g, in)) return (struct sum){0};
-    return formula(p, in, e - first);
+    return formula(p, graph_input(p->g, a, 0),
+                   e % INFO.columns * INFO.rows + e / INFO.columns);
 }
 
-static struct sum shaped(struct printer *p, node a, size_t e)
+TEXT(gather)
 {
-    struct node_info i = *graph_info(p->g, a);
+    const double *from = graph_info(p->g, graph_input(p->g, a, 1))->data;
+    return formula(p, graph_input(p->g, a, 0), (size_t)from[e]);
+}
+
+TEXT(scatter)
+{
     node in = graph_input(p->g, a, 0);
-    switch ((int)i.op) {
-    case OP_FILL: return formula(p, in, 0);
-    case OP_SUM: return total(p, a);
-    case OP_SLICE: return formula(p, in, i.offset + e);
-    case OP_PAD: return padded(p, a, e);
-    case OP_STACK: return stacked(p, a, e);
-    case OP_TRANSPOSE:
-        return formula(p, in, e % i.columns * i.rows + e / i.columns);
-    case OP_MATMUL: return dot_product(p, a, e, false);
-    case OP_SOLVE: return dot_product(p, a, e, true);
-    case OP_NET: return network(p, a, e);
-    case OP_GP: return grid_function(p, a, e);
-    default: return other(p, a, e);
-    }
+    const double *to = graph_info(p->g, graph_input(p->g, a, 1))->data;
+    struct sum sum = {0};
+    for (size_t k = 0; k < graph_size(p->g, in) && !p->pen.failed; k++)
+        if ((size_t)to[k] == e)
+            sum = sum_add(&p->pen, sum, 1.0, formula(p, in, k));
+    return sum;
 }
 
 /* --- Elementwise operations --------------------------------------------- */
@@ -241,15 +290,110 @@ static struct sum input(struct printer *p, node a, size_t i, size_t e)
     return formula(p, in, graph_size(p->g, in) == 1 ? 0 : e);
 }
 
-static struct sum unary(struct printer *p, node a, size_t e)
+TEXT(call)
 {
-    enum op op = graph_info(p->g, a)->op;
+    const char *word = OP_TABLE[INFO.op].name;
     struct sum x = input(p, a, 0, e);
-    if (op == OP_NEG)
-        return sum_multiply(&p->pen, sum_number(&p->pen, -1.0), x);
-    if (op == OP_SQRT) return sum_power(&p->pen, x, 0.5);
-    if (op == OP_STOP) return x;
-    return sum_function(&p->pen, OP_TABLE[op].name, x);
+    if (INFO.inputs == 1) return sum_function(&p->pen, word, x);
+    const char *y = sum_text(&p->pen, input(p, a, 1, e));
+    return sum_name(
+        &p->pen, pen_text(&p->pen, "%s(%s, %s)", word, sum_text(&p->pen, x), y),
+        LEVEL_ATOM);
+}
+
+TEXT(neg)
+{
+    struct sum x = input(p, a, 0, e);
+    return sum_multiply(&p->pen, sum_number(&p->pen, -1.0), x);
+}
+
+TEXT(root)
+{
+    return sum_power(&p->pen, input(p, a, 0, e), 0.5);
+}
+
+TEXT(same)
+{
+    return input(p, a, 0, e);
+}
+
+static const char *const SIGN[OPS] = {[OP_GREATER] = ">",
+                                      [OP_AT_MOST] = "<=",
+                                      [OP_LESS] = "<",
+                                      [OP_AT_LEAST] = ">="};
+
+/* Without brackets. */
+static const char *condition_text(struct printer *p, node a, size_t e)
+{
+    const char *sign = SIGN[INFO.op];
+    if (!sign) return sum_text(&p->pen, formula(p, a, e));
+    const char *x = sum_text(&p->pen, input(p, a, 0, e));
+    const char *y = sum_text(&p->pen, input(p, a, 1, e));
+    return pen_text(&p->pen, "%s %s %s", x, sign, y);
+}
+
+TEXT(compare)
+{
+    const char *text = pen_text(&p->pen, "(%s)", condition_text(p, a, e));
+    return sum_name(&p->pen, text, LEVEL_ATOM);
+}
+
+static struct sum where(struct printer *p, node condition, node b, node c,
+                        size_t e)
+{
+#define AT(a) (graph_size(p->g, a) == 1 ? 0 : e)
+    const char *x = sum_text(&p->pen, formula(p, b, AT(b)));
+    const char *y = c ? sum_text(&p->pen, formula(p, c, AT(c))) : "0";
+    const char *when = condition_text(p, condition, AT(condition));
+    return sum_name(&p->pen, pen_text(&p->pen, "where(%s, %s, %s)", when, x, y),
+                    LEVEL_ATOM);
+}
+
+TEXT(pick)
+{
+    return where(p, graph_input(p->g, a, 0), graph_input(p->g, a, 1), 0, e);
+}
+
+TEXT(guard)
+{
+    return input(p, a, 1, e);
+}
+
+/* Whether a and b are picked where a condition holds and where it does not. */
+static bool is_choice(const struct graph *g, node a, node b)
+{
+    if (graph_info(g, a)->op != OP_PICK || graph_info(g, b)->op != OP_PICK)
+        return false;
+    node c = graph_input(g, a, 0), d = graph_input(g, b, 0);
+    return op_negation(graph_info(g, c)->op) == graph_info(g, d)->op &&
+           graph_input(g, c, 0) == graph_input(g, d, 0) &&
+           graph_input(g, c, 1) == graph_input(g, d, 1);
+}
+
+TEXT(sum)
+{
+    node x = graph_input(p->g, a, 0), y = graph_input(p->g, a, 1);
+    if (is_choice(p->g, x, y))
+        return where(p, graph_input(p->g, x, 0), graph_input(p->g, x, 1),
+                     graph_input(p->g, y, 1), e);
+    return sum_add(&p->pen, input(p, a, 0, e), 1.0, input(p, a, 1, e));
+}
+
+TEXT(difference)
+{
+    return sum_add(&p->pen, input(p, a, 0, e), -1.0, input(p, a, 1, e));
+}
+
+TEXT(times)
+{
+    return sum_multiply(&p->pen, input(p, a, 0, e), input(p, a, 1, e));
+}
+
+TEXT(quotient)
+{
+    struct sum y = input(p, a, 1, e);
+    return sum_multiply(&p->pen, input(p, a, 0, e),
+                        sum_power(&p->pen, y, -1.0));
 }
 
 static struct sum power(struct printer *p, struct sum x, struct sum y)
@@ -261,51 +405,44 @@ static struct sum power(struct printer *p, struct sum x, struct sum y)
     return sum_name(&p->pen, text, LEVEL_POWER);
 }
 
-/* expm1(q log u)/q as (u^q - 1)/q, and log1p(q w)/q as log((1 + q w)^(1/q)),
- * which an exp around it then undoes. */
-static struct sum ratio(struct printer *p, enum op op, struct sum x,
-                        struct sum q)
+TEXT(power)
 {
-    struct pen *pen = &p->pen;
-    struct sum one = sum_number(pen, 1.0), inverse = sum_power(pen, q, -1.0);
-    if (op == OP_LOG1P_RATIO) {
-        struct sum base = sum_add(pen, one, 1.0, sum_multiply(pen, q, x));
-        return sum_function(pen, "log", power(p, base, inverse));
-    }
-    struct sum raised = power(p, sum_function(pen, "exp", x), q);
-    return sum_multiply(pen, sum_add(pen, raised, -1.0, one), inverse);
+    return power(p, input(p, a, 0, e), input(p, a, 1, e));
 }
 
-static struct sum binary(struct printer *p, node a, size_t e)
+/* expm1(q log u)/q as (u^q - 1)/q. */
+TEXT(ratio)
 {
-    enum op op = graph_info(p->g, a)->op;
     struct pen *pen = &p->pen;
-    struct sum x = input(p, a, 0, e), y = input(p, a, 1, e);
-    switch ((int)op) {
-    case OP_ADD: return sum_add(pen, x, 1.0, y);
-    case OP_SUB: return sum_add(pen, x, -1.0, y);
-    case OP_MUL: return sum_multiply(pen, x, y);
-    case OP_DIV: return sum_multiply(pen, x, sum_power(pen, y, -1.0));
-    case OP_POW: return power(p, x, y);
-    case OP_EXPM1_RATIO:
-    case OP_LOG1P_RATIO: return ratio(p, op, x, y);
-    default:
-        return sum_name(pen,
-                        pen_text(pen, "%s(%s, %s)", OP_TABLE[op].name,
-                                 sum_text(pen, x), sum_text(pen, y)),
-                        LEVEL_ATOM);
-    }
+    struct sum x = input(p, a, 0, e), q = input(p, a, 1, e);
+    struct sum raised = power(p, sum_function(pen, "exp", x), q);
+    struct sum less = sum_add(pen, raised, -1.0, sum_number(pen, 1.0));
+    return sum_multiply(pen, less, sum_power(pen, q, -1.0));
 }
+
+/* log1p(q w)/q as log((1 + q w)^(1/q)), which an exp around it then undoes. */
+TEXT(log_ratio)
+{
+    struct pen *pen = &p->pen;
+    struct sum x = input(p, a, 0, e), q = input(p, a, 1, e);
+    struct sum base =
+        sum_add(pen, sum_number(pen, 1.0), 1.0, sum_multiply(pen, q, x));
+    return sum_function(pen, "log", power(p, base, sum_power(pen, q, -1.0)));
+}
+
+static struct sum (*const WRITTEN[OPS])(struct printer *p, node a, size_t e) = {
+#define LEAF_TEXT(ID, NAME, ...) [OP_##ID] = text_##NAME,
+#define ELEMENT_TEXT(ID, NAME, WORD, WHERE, IMAGE, HOW, ...)                   \
+    [OP_##ID] = text_##HOW,
+#define OTHER_TEXT(ID, NAME, SCRATCH, HOW, ...) [OP_##ID] = text_##HOW,
+    LEAF_OPS(LEAF_TEXT) UNARY_OPS(ELEMENT_TEXT) BINARY_OPS(ELEMENT_TEXT)
+        OTHER_OPS(OTHER_TEXT)};
 
 static struct sum formula(struct printer *p, node a, size_t e)
 {
-    const struct node_info *i = graph_info(p->g, a);
     if (p->pen.failed) return (struct sum){0};
     if (++p->nodes > MOST_NODES) return name(p, "...");
-    if (i->op <= OP_SLOPE) return leaf(p, i, e);
-    if (i->op >= OP_ADD && i->op <= OP_LOG1P_RATIO) return binary(p, a, e);
-    if (OP_TABLE[i->op].partial) return unary(p, a, e);
-    return shaped(p, a, e);
+    return WRITTEN[INFO.op](p, a, e);
 }
 
 /* --- Whole texts -------------------------------------------------------- */

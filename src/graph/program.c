@@ -65,7 +65,7 @@ static void mark(struct program *p)
 
 static bool has_memory(enum op op)
 {
-    return op > OP_SLOPE && op != OP_SLICE;
+    return OP_TABLE[op].forward; /* leaves and views point elsewhere */
 }
 
 /* An output that is uniform, a leaf or a view is copied to rows of its own, at
@@ -257,32 +257,57 @@ struct run {
     size_t P;
 };
 
+/* Where the numbers of a leaf begin, from its offset on. */
+static const double *constant_at(const struct run *r, const struct node_info *i)
+{
+    (void)r;
+    return i->data;
+}
+
+static const double *param_at(const struct run *r, const struct node_info *i)
+{
+    return r->uniforms->value + i->offset;
+}
+
+static const double *state_at(const struct run *r, const struct node_info *i)
+{
+    (void)i;
+    return r->in->state;
+}
+
+static const double *time_at(const struct run *r, const struct node_info *i)
+{
+    (void)i;
+    return r->in->time;
+}
+
+static const double *input_at(const struct run *r, const struct node_info *i)
+{
+    return r->in->input + i->offset * r->P;
+}
+
+static const double *slope_at(const struct run *r, const struct node_info *i)
+{
+    return r->in->slope + i->offset * r->P;
+}
+
 static struct operand leaf(const struct run *r, node n)
 {
+    static const struct {
+        const double *(*at)(const struct run *r, const struct node_info *i);
+        size_t step;
+    } LEAF[OP_LEAVES] = {
+#define LEAF_OF(ID, NAME, STEP) [OP_##ID] = {NAME##_at, STEP},
+        LEAF_OPS(LEAF_OF)};
     const struct node_info *info = &r->program->graph->info[n];
-    size_t size = info->rows * info->columns;
-    struct operand o = {.size = size, .step = 1};
-    switch ((int)info->op) {
-    case OP_CONSTANT:
-        o.value = (double *)(size_t)info->data;
-        o.step = 0;
-        break;
-    case OP_PARAM:
-        o.value = r->uniforms->value + info->offset;
-        o.bar = r->uniform_bar ? r->uniform_bar + info->offset : NULL;
-        o.step = 0;
-        break;
-    case OP_STATE:
-        o.value = (double *)(size_t)r->in->state;
+    struct operand o = {.value = (double *)(size_t)LEAF[info->op].at(r, info),
+                        .size = info->rows * info->columns,
+                        .step = LEAF[info->op].step};
+    if (info->op == OP_PARAM && r->uniform_bar)
+        o.bar = r->uniform_bar + info->offset;
+    if (info->op == OP_STATE) {
         o.bar = r->state_bar;
         o.dot = (double *)(size_t)r->state_dot;
-        break;
-    case OP_TIME: o.value = (double *)(size_t)r->in->time; break;
-    case OP_INPUT:
-        o.value = (double *)(size_t)r->in->input + info->offset * r->P;
-        break;
-    default: /* OP_SLOPE */
-        o.value = (double *)(size_t)r->in->slope + info->offset * r->P;
     }
     return o;
 }
@@ -291,7 +316,7 @@ static struct operand operand(const struct run *r, node n)
 {
     const struct node_info *info = &r->program->graph->info[n];
     const struct slot *s = &r->program->slot[n];
-    if (info->op <= OP_SLOPE) return leaf(r, n);
+    if (op_is_leaf(info->op)) return leaf(r, n);
     if (info->op == OP_SLICE) {
         struct operand o = operand(r, graph_input(r->program->graph, n, 0));
         size_t shift = info->offset * (o.step ? r->P : 1);

@@ -14,6 +14,12 @@ static bool is(const struct graph *g, node a, double wanted)
     return graph_is_number(g, a, &value) && value == wanted;
 }
 
+static bool is_number(const struct graph *g, node a)
+{
+    double value;
+    return graph_is_number(g, a, &value);
+}
+
 static node plain(struct graph *g, enum op op, size_t inputs, const node *input,
                   size_t rows, size_t columns)
 {
@@ -84,6 +90,11 @@ static bool neutral(struct graph *g, enum op op, node a, node b, node *result)
     else if (op == OP_MUL && (is(g, a, 0.0) || is(g, b, 0.0)))
         *result = graph_number(g, 0.0);
     else if (op == OP_DIV && is(g, a, 0.0)) *result = a;
+    else if (op == OP_PICK && is(g, b, 0.0)) *result = b;
+    else if (op == OP_PICK && is(g, b, 1.0) &&
+             op_negation(g->info[a].op) != OPS)
+        *result = a;
+    else if (op == OP_GUARD && is_number(g, b)) *result = b;
     else return op == OP_POW && simple_power(g, a, b, result);
     return true;
 }
@@ -241,6 +252,98 @@ node graph_transpose(struct graph *g, node a)
     return plain(g, OP_TRANSPOSE, 1, &a, i->columns, i->rows);
 }
 
+/* Numbers that follow each other are a slice. */
+static bool is_run(const double *index, size_t n)
+{
+    for (size_t k = 1; k < n; k++)
+        if (index[k] != index[0] + (double)k) return false;
+    return true;
+}
+
+static node gathered(struct graph *g, node a, const double *index, size_t n)
+{
+    double *data = NEW(double, n);
+    if (!data) {
+        g->failed = true;
+        return 0;
+    }
+    for (size_t k = 0; k < n; k++)
+        data[k] = g->info[a].data[(size_t)index[k]];
+    node made = graph_constant(g, n, 1, data);
+    mem_free(data);
+    return made;
+}
+
+node graph_gather(struct graph *g, node a, node index, size_t rows,
+                  size_t columns)
+{
+    if (g->failed) return 0;
+    size_t n = rows * columns;
+    const double *from = graph_info(g, index)->data;
+    assert(from && graph_size(g, index) == n);
+    if (is_run(from, n))
+        return graph_slice(g, a, (size_t)from[0], rows, columns);
+    if (graph_info(g, a)->op == OP_CONSTANT)
+        return graph_slice(g, gathered(g, a, from, n), 0, rows, columns);
+    return plain(g, OP_GATHER, 2, (node[2]){a, index}, rows, columns);
+}
+
+node graph_scatter(struct graph *g, node a, node index, size_t rows,
+                   size_t columns)
+{
+    if (g->failed) return 0;
+    const double *to = graph_info(g, index)->data;
+    size_t n = graph_size(g, index);
+    if (graph_size(g, a) == 1) a = graph_fill(g, a, n, 1);
+    assert(to && graph_size(g, a) == n);
+    if (is_run(to, n)) return graph_pad(g, a, (size_t)to[0], rows, columns);
+    return plain(g, OP_SCATTER, 2, (node[2]){a, index}, rows, columns);
+}
+
+/* --- where ---------------------------------------------------------------- */
+
+/* Node n again, so that it is finite where the condition does not hold: 0 times
+ * an infinite slope is no 0. A condition with several elements goes with
+ * elements alone. What is the same at all points is left as it is, for it would
+ * be computed at all of them. */
+static node guarded(struct graph *g, node n, const node *image, node condition)
+{
+    const struct op_row *row = &OP_TABLE[g->info[n].op];
+    bool uniform = g->info[n].uniform && !g->info[condition].uniform;
+    if (uniform || (!row->arity && graph_size(g, condition) > 1)) return n;
+    if (!row->arity || row->tame) return remake(g, n, image);
+    node in[2] = {0};
+    for (size_t i = 0; i < row->arity; i++) {
+        in[i] = image[graph_input(g, n, i)];
+        if (!g->info[in[i]].uniform || g->info[condition].uniform)
+            in[i] = graph_binary(g, OP_GUARD, condition, in[i]);
+    }
+    return row->arity == 1 ? graph_unary(g, g->info[n].op, in[0])
+                           : graph_binary(g, g->info[n].op, in[0], in[1]);
+}
+
+static node picked(struct graph *g, node condition, node a)
+{
+    return graph_binary(g, OP_PICK, condition,
+                        remake_all(g, a, guarded, condition));
+}
+
+node graph_where(struct graph *g, node condition, node a, node b)
+{
+    if (g->failed) return 0;
+    if (op_negation(graph_info(g, condition)->op) == OPS) {
+        node size = graph_unary(g, OP_ABS, condition);
+        condition = graph_binary(g, OP_GREATER, size, graph_number(g, 0.0));
+    }
+    double known;
+    if (graph_is_number(g, condition, &known)) return known ? a : b;
+    node otherwise = graph_binary(g, op_negation(graph_info(g, condition)->op),
+                                  graph_input(g, condition, 0),
+                                  graph_input(g, condition, 1));
+    return graph_binary(g, OP_ADD, picked(g, condition, a),
+                        picked(g, otherwise, b));
+}
+
 /* --- Matrices ----------------------------------------------------------- */
 
 node graph_matmul(struct graph *g, node a, node b)
@@ -328,9 +431,8 @@ node remake(struct graph *g, node n, const node *image)
     struct node_info info = g->info[n];
     if (!info.inputs) return n;
     node first = image[graph_input(g, n, 0)];
-    if (info.op >= OP_NEG && info.op <= OP_STOP)
-        return graph_unary(g, info.op, first);
-    if (info.op >= OP_ADD && info.op <= OP_LOG1P_RATIO)
+    if (OP_TABLE[info.op].arity == 1) return graph_unary(g, info.op, first);
+    if (OP_TABLE[info.op].arity == 2)
         return graph_binary(g, info.op, first, image[graph_input(g, n, 1)]);
     if (info.op == OP_SLICE)
         return graph_slice(g, first, info.offset, info.rows, info.columns);

@@ -18,6 +18,7 @@ static void statement_clear(struct statement *s)
 {
     mem_free(s->declared.name);
     expr_free(s->value);
+    mem_free(s->index);
     expr_free(s->low);
     expr_free(s->high);
     for (size_t i = 0; i < s->arguments; i++)

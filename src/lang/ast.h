@@ -22,10 +22,13 @@ enum expr_kind {
     EXPR_NUMBER, /* number                                            */
     EXPR_NAME,   /* name                                              */
     EXPR_NEGATE, /* kid[0]                                            */
-    EXPR_BINARY, /* op is one of + - * / ^ @; kid[0], kid[1]          */
+    EXPR_BINARY, /* op is one of + - * / ^ @, or a comparison's       */
+                 /* symbol of lex.h; kid[0], kid[1]                   */
     EXPR_CALL,   /* name(kid...), flow(kid... : layers width)         */
     EXPR_INDEX,  /* kid[0] [ kid[1] ] or kid[0] [ kid[1], kid[2] ]    */
-    EXPR_LIST    /* [ kid... ]                                        */
+    EXPR_LIST,   /* [ kid... ]                                        */
+    EXPR_RANGE,  /* kid[0] : kid[1] in an index; without kids the end */
+    EXPR_EACH    /* sum(name in kid[0]:kid[1], kid[2])                */
 };
 
 /* No tree is higher than this, so that walking one may recurse. */
@@ -72,6 +75,9 @@ struct statement {
     enum statement_kind kind;
     struct declared declared;
     struct expr *value; /* NULL where there is none */
+
+    char *index; /* of an equation dx[i] = ..., or NULL */
+    struct place index_place;
 
     enum bound_kind bound;
     struct expr *low, *high;

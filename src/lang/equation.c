@@ -250,6 +250,8 @@ static int form_of(struct builder *b, const struct expr *e, struct form *f)
     case EXPR_NUMBER:
     case EXPR_CALL:
     case EXPR_INDEX:
+    case EXPR_RANGE:
+    case EXPR_EACH:
     case EXPR_LIST: break;
     }
     return complain(b->source, expr_span(e),
@@ -301,12 +303,31 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     return 0;
 }
 
+static int form_with_index(struct builder *b, void *with)
+{
+    struct equation *q = with;
+    return form_of(b, q->statement->value, &q->form);
+}
+
+/* dx[i] = ... is the equation of a vector, with i as [1, 2, ...]. */
+static int find_form(struct builder *b, struct equation *q)
+{
+    const struct statement *s = q->statement;
+    if (!s->index) return form_of(b, s->value, &q->form);
+    if (q->rows == 1)
+        return complain(b->source, s->index_place,
+                        "'%s' has one element, and no index; write 'd%s = "
+                        "...*dt + ...*dW'",
+                        s->declared.name, s->declared.name);
+    return with_index(b, s->index, s->index_place, q->rows, form_with_index, q);
+}
+
 int equation_build(struct builder *b, struct equation *q)
 {
     struct graph *g = b->spec->graph;
     struct form *f = &q->form;
     const struct statement *s = q->statement;
-    int status = form_of(b, s->value, f);
+    int status = find_form(b, q);
     if (status) return status;
     if (f->has_plain)
         return complain(b->source, f->plain_place,

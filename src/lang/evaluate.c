@@ -8,6 +8,7 @@
 #include "base/constant.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "lang/lex.h"
 #include "lang/scope.h"
 
 /* --- Where and what ----------------------------------------------------- */
@@ -58,17 +59,28 @@ static int multiply_matrix(struct builder *b, const struct expr *e, node x,
     return 0;
 }
 
+static const char *operator_text(char op)
+{
+    static const char *const TEXT[] = {"+", "-", "*", "/", "^", "@", ">", "<"};
+    for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++)
+        if (op == *TEXT[i]) return TEXT[i];
+    return op == AT_LEAST ? ">=" : "<=";
+}
+
 int combine(struct builder *b, const struct expr *e, char op, node x, node y,
             node *result)
 {
-    static const char sign[] = "+-*/^";
-    static const enum op code[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_POW};
+    static const char sign[] = {'+', '-', '*',      '/',     '^',
+                                '>', '<', AT_LEAST, AT_MOST, 0};
+    static const enum op code[] = {OP_ADD,  OP_SUB,      OP_MUL,
+                                   OP_DIV,  OP_POW,      OP_GREATER,
+                                   OP_LESS, OP_AT_LEAST, OP_AT_MOST};
     struct graph *g = b->spec->graph;
     if (op == '@') return multiply_matrix(b, e, x, y, result);
     struct node_info i = *graph_info(g, x), j = *graph_info(g, y);
     bool fits = graph_size(g, x) == 1 || graph_size(g, y) == 1 ||
                 (i.rows == j.rows && i.columns == j.columns);
-    char left[48], right[48], name[2] = {op, 0};
+    char left[48], right[48];
     bool call = e->kind == EXPR_CALL;
     if (!fits && i.columns == j.rows && op == '*' && !call)
         return complain(b->source, e->place,
@@ -79,13 +91,13 @@ int combine(struct builder *b, const struct expr *e, char op, node x, node y,
         return complain(b->source, e->place,
                         "'%.60s' needs equal shapes or one number, but these "
                         "are %s and %s",
-                        call ? e->name : name, shape_text(g, x, left),
-                        shape_text(g, y, right));
+                        call ? e->name : operator_text(op),
+                        shape_text(g, x, left), shape_text(g, y, right));
     *result = graph_binary(g, code[strchr(sign, op) - sign], x, y);
     return 0;
 }
 
-/* --- Names and indices -------------------------------------------------- */
+/* --- Names -------------------------------------------------------------- */
 
 static int not_constant(struct builder *b, const struct expr *e)
 {
@@ -111,6 +123,7 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
 {
     struct graph *g = b->spec->graph;
     size_t k;
+    if (evaluate_running(b, e->name, result)) return 0;
     const struct symbol *s = scope_find(b, e->name);
     /* Parameters and constants get their values before states are nodes. */
     if (s && s->kind == SYMBOL_STATE && !s->value) return not_constant(b, e);
@@ -137,70 +150,6 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
                         "'%s' is a function; write %s(...)", e->name, e->name);
     return scope_unknown(b, e, "name",
                          "; declare it with state, input, param, const or let");
-}
-
-static int index_of(struct builder *b, const struct expr *e, size_t most,
-                    size_t *index)
-{
-    double value;
-    if (evaluate_number(b, e, &value)) return GSV_BAD_INPUT;
-    if (value != floor(value))
-        return complain(b->source, expr_span(e),
-                        "the index %g is not a whole number", value);
-    if (most == 1 && value != 1.0)
-        return complain(b->source, expr_span(e),
-                        "the index %g is out of range; there is one element, "
-                        "number 1",
-                        value);
-    if (!(value >= 1.0 && value <= (double)most))
-        return complain(b->source, expr_span(e),
-                        "the index %g is out of range; the elements are "
-                        "numbered from 1 to %zu",
-                        value, most);
-    *index = (size_t)value - 1;
-    return 0;
-}
-
-/* How many indices an element has: a matrix may have a single column. */
-static size_t rank_of(const struct builder *b, const struct expr *e, node a)
-{
-    const struct symbol *s =
-        e->kind == EXPR_NAME ? scope_find(b, e->name) : NULL;
-    bool matrix = graph_info(b->spec->graph, a)->columns > 1;
-    return matrix || (s && s->rank == 2) ? 2 : 1;
-}
-
-static bool is_column(const struct builder *b, const struct expr *e)
-{
-    const struct symbol *s =
-        e->kind == EXPR_NAME ? scope_find(b, e->name) : NULL;
-    return s && s->kind == SYMBOL_COLUMN;
-}
-
-static int evaluate_index(struct builder *b, const struct expr *e, node *result)
-{
-    struct graph *g = b->spec->graph;
-    node a;
-    size_t row = 0, column = 0;
-    char text[48];
-    if (evaluate(b, e->kid[0], &a)) return GSV_BAD_INPUT;
-    /* x[3] of the data's columns is all three: checked by state.c. */
-    if (is_column(b, e->kid[0])) {
-        *result = a;
-        return 0;
-    }
-    struct node_info i = *graph_info(g, a);
-    size_t rank = rank_of(b, e->kid[0], a);
-    if (e->kids - 1 != rank)
-        return complain(b->source, expr_span(e),
-                        "%zu %s given, but this is %s and takes %zu",
-                        e->kids - 1, e->kids == 2 ? "index is" : "indices are",
-                        shape_text(g, a, text), rank);
-    if (index_of(b, e->kid[1], i.rows, &row)) return GSV_BAD_INPUT;
-    if (rank == 2 && index_of(b, e->kid[2], i.columns, &column))
-        return GSV_BAD_INPUT;
-    *result = graph_slice(g, a, row * i.columns + column, 1, 1);
-    return 0;
 }
 
 /* --- Functions ---------------------------------------------------------- */
@@ -298,6 +247,19 @@ static int call_grad(struct builder *b, const struct expr *e, enum op op,
     return 0;
 }
 
+/* a where the condition is not 0, else b; all of one shape, or numbers. */
+static int call_where(struct builder *b, const struct expr *e, enum op op,
+                      const node *a, node *result)
+{
+    (void)op;
+    node checked;
+    int status = combine(b, e, '+', a[1], a[2], &checked);
+    if (!status) status = combine(b, e, '+', a[0], checked, &checked);
+    if (status) return status;
+    *result = graph_where(b->spec->graph, a[0], a[1], a[2]);
+    return 0;
+}
+
 int refuse_slope(const struct builder *b, struct place place, node a,
                  const char *what)
 {
@@ -319,31 +281,15 @@ struct function {
 };
 
 static const struct function FUNCTION[] = {
-    {"exp", 1, OP_EXP, call_unary},
-    {"log", 1, OP_LOG, call_unary},
-    {"log1p", 1, OP_LOG1P, call_unary},
-    {"expm1", 1, OP_EXPM1, call_unary},
-    {"sqrt", 1, OP_SQRT, call_unary},
-    {"sin", 1, OP_SIN, call_unary},
-    {"cos", 1, OP_COS, call_unary},
-    {"tan", 1, OP_TAN, call_unary},
-    {"asin", 1, OP_ASIN, call_unary},
-    {"acos", 1, OP_ACOS, call_unary},
-    {"atan", 1, OP_ATAN, call_unary},
-    {"sinh", 1, OP_SINH, call_unary},
-    {"cosh", 1, OP_COSH, call_unary},
-    {"tanh", 1, OP_TANH, call_unary},
-    {"asinh", 1, OP_ASINH, call_unary},
-    {"abs", 1, OP_ABS, call_unary},
-    {"sigmoid", 1, OP_SIGMOID, call_unary},
-    {"logit", 1, OP_LOGIT, call_unary},
-    {"softplus", 1, OP_SOFTPLUS, call_unary},
-    {"relu", 1, OP_RELU, call_unary},
-    {"silu", 1, OP_SILU, call_unary},
-    {"lgamma", 1, OP_LGAMMA, call_unary},
-    {"min", 2, OP_MIN, call_binary},
-    {"max", 2, OP_MAX, call_binary},
-    {"pow", 2, OP_POW, call_binary},
+/* The rows of op_list.h that are CALLED. */
+#define CALLED_ROW(...) {__VA_ARGS__},
+#define INNER_ROW(...)
+#define UNARY_FUNCTION(ID, NAME, WORD, ...)                                    \
+    WORD##_ROW(#NAME, 1, OP_##ID, call_unary)
+#define BINARY_FUNCTION(ID, NAME, WORD, ...)                                   \
+    WORD##_ROW(#NAME, 2, OP_##ID, call_binary)
+    UNARY_OPS(UNARY_FUNCTION)
+        BINARY_OPS(BINARY_FUNCTION){"where", 3, OP_PICK, call_where},
     {"sum", 1, OP_SUM, call_sum},
     {"softmax", 1, OP_SOFTMAX, call_sum},
     {"dot", 2, OP_SUM, call_dot},
@@ -423,8 +369,32 @@ static int apply_function(struct builder *b, const struct expr *e,
     return f->call(b, e, f->op, a, result);
 }
 
-static int evaluate_call(struct builder *b, const struct expr *e, node *result)
+bool is_elementwise(const char *name)
 {
+    const struct function *f = find_function(name);
+    return f && (f->call == call_unary || f->call == call_binary);
+}
+
+/* where(c, a, b) with a condition that is known now: the other branch is not
+ * looked at. */
+static int choose_branch(struct builder *b, const struct expr *e, bool *chosen,
+                         node *result)
+{
+    node c;
+    double value;
+    *chosen = false;
+    if (is_over_points(b) || strcmp(e->name, "where") || e->kids != 3) return 0;
+    int status = evaluate(b, e->kid[0], &c);
+    if (status || !graph_is_number(b->spec->graph, c, &value)) return status;
+    *chosen = true;
+    return evaluate(b, e->kid[value == 0.0 ? 2 : 1], result);
+}
+
+int evaluate_call(struct builder *b, const struct expr *e, node *result)
+{
+    bool chosen;
+    int done = choose_branch(b, e, &chosen, result);
+    if (done || chosen) return done;
     const struct symbol *s = scope_find(b, e->name);
     if (is_flow(b, e)) return evaluate_flow(b, e, result);
     if (!is_learned(s) && !find_function(e->name))
@@ -487,6 +457,12 @@ static int check_size(const struct builder *b, const struct expr *e)
 
 int evaluate(struct builder *b, const struct expr *e, node *result)
 {
+    return is_over_points(b) ? evaluate_over(b, e, result)
+                             : evaluate_plainly(b, e, result);
+}
+
+int evaluate_plainly(struct builder *b, const struct expr *e, node *result)
+{
     node x;
     int status = 0;
     switch (e->kind) {
@@ -496,6 +472,8 @@ int evaluate(struct builder *b, const struct expr *e, node *result)
     case EXPR_CALL: status = evaluate_call(b, e, result); break;
     case EXPR_LIST: status = evaluate_list(b, e, result); break;
     case EXPR_BINARY: status = evaluate_binary(b, e, result); break;
+    case EXPR_EACH: status = evaluate_each(b, e, result); break;
+    case EXPR_RANGE: /* the parser has it inside of an index alone */
     case EXPR_NEGATE:
         status = evaluate(b, e->kid[0], &x);
         if (!status) *result = graph_unary(b->spec->graph, OP_NEG, x);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/linalg.h"
 #include "base/memory.h"
-#include "graph/derive.h"
+#include "graph/ops.h"
 #include "graph/words.h"
 #include "lang/scope.h"
 
@@ -62,28 +62,27 @@ static const double HALF_PI = 1.57079632679489661923;
 
 /* A function, the one that undoes it, and where it is defined. */
 struct inverse {
-    const char *name;
     enum op op, back;
     double low, high;
     node (*undo)(struct graph *g, node y); /* instead of back */
 };
 
 static const struct inverse INVERSE[] = {
-    {"exp", OP_EXP, OP_LOG, -INFINITY, INFINITY, NULL},
-    {"log", OP_LOG, OP_EXP, 0.0, INFINITY, NULL},
-    {"log1p", OP_LOG1P, OP_EXPM1, -1.0, INFINITY, NULL},
-    {"expm1", OP_EXPM1, OP_LOG1P, -INFINITY, INFINITY, NULL},
-    {"sqrt", OP_SQRT, OP_SQRT, 0.0, INFINITY, square},
-    {"logit", OP_LOGIT, OP_SIGMOID, 0.0, 1.0, NULL},
-    {"sigmoid", OP_SIGMOID, OP_LOGIT, -INFINITY, INFINITY, NULL},
-    {"softplus", OP_SOFTPLUS, OP_LOG, -INFINITY, INFINITY, softplus_back},
-    {"asinh", OP_ASINH, OP_SINH, -INFINITY, INFINITY, NULL},
-    {"sinh", OP_SINH, OP_ASINH, -INFINITY, INFINITY, NULL},
-    {"tanh", OP_TANH, OP_LOG, -INFINITY, INFINITY, atanh_of},
-    {"tan", OP_TAN, OP_ATAN, -HALF_PI, HALF_PI, NULL},
-    {"atan", OP_ATAN, OP_TAN, -INFINITY, INFINITY, NULL},
-    {"asin", OP_ASIN, OP_SIN, -1.0, 1.0, NULL},
-    {"acos", OP_ACOS, OP_COS, -1.0, 1.0, NULL},
+    {OP_EXP, OP_LOG, -INFINITY, INFINITY, NULL},
+    {OP_LOG, OP_EXP, 0.0, INFINITY, NULL},
+    {OP_LOG1P, OP_EXPM1, -1.0, INFINITY, NULL},
+    {OP_EXPM1, OP_LOG1P, -INFINITY, INFINITY, NULL},
+    {OP_SQRT, OP_SQRT, 0.0, INFINITY, square},
+    {OP_LOGIT, OP_SIGMOID, 0.0, 1.0, NULL},
+    {OP_SIGMOID, OP_LOGIT, -INFINITY, INFINITY, NULL},
+    {OP_SOFTPLUS, OP_LOG, -INFINITY, INFINITY, softplus_back},
+    {OP_ASINH, OP_SINH, -INFINITY, INFINITY, NULL},
+    {OP_SINH, OP_ASINH, -INFINITY, INFINITY, NULL},
+    {OP_TANH, OP_LOG, -INFINITY, INFINITY, atanh_of},
+    {OP_TAN, OP_ATAN, -HALF_PI, HALF_PI, NULL},
+    {OP_ATAN, OP_TAN, -INFINITY, INFINITY, NULL},
+    {OP_ASIN, OP_SIN, -1.0, 1.0, NULL},
+    {OP_ACOS, OP_COS, -1.0, 1.0, NULL},
 };
 enum { INVERSES = sizeof INVERSE / sizeof *INVERSE };
 
@@ -92,7 +91,7 @@ static int no_inverse(struct builder *b, const struct expr *e)
     char known[200] = "";
     for (size_t i = 0; i < INVERSES; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s ",
-                 INVERSE[i].name);
+                 OP_TABLE[INVERSE[i].op].name);
     return complain(b->source, expr_span(e),
                     "no inverse is known for this; a map is made of + - * / ^ "
                     "@ and %sflow",
@@ -105,10 +104,10 @@ static int undo_function(struct builder *b, const struct expr *e, node x,
 {
     struct graph *g = b->spec->graph;
     const struct inverse *i = INVERSE;
-    while (i < INVERSE + INVERSES && strcmp(i->name, e->name) != 0)
+    while (i < INVERSE + INVERSES && strcmp(OP_TABLE[i->op].name, e->name) != 0)
         i++;
     if (i == INVERSE + INVERSES) return no_inverse(b, e);
-    add_slopes(g, m, log_abs(g, elementwise_partial(g, f(g, i->op, x), 0)));
+    add_slopes(g, m, log_abs(g, OP_TABLE[i->op].partial(g, f(g, i->op, x), 0)));
     m->inverse = i->undo ? i->undo(g, m->inverse) : f(g, i->back, m->inverse);
     int status = 0;
     if (isfinite(i->low))

@@ -34,4 +34,9 @@ struct lamperti {
 bool lamperti_find(struct spec *spec, node shape, node state,
                    struct lamperti *found);
 
+/* Whether a noise may jump with the state or in time. The map to unit noise
+ * then jumps or has a kink, and so the drift a push that derivatives do not
+ * see: other bridges know better. */
+bool noise_jumps(struct graph *g, node n);
+
 #endif

@@ -69,47 +69,77 @@ static struct interval size_of(struct interval x)
     return (struct interval){low, fmax(fabs(x.low), fabs(x.high))};
 }
 
+/* Of one number, by the row's image; shapes leave everything as it is. */
 static struct interval of_unary(enum op op, struct interval x)
 {
-    switch ((int)op) {
-    case OP_NEG: return interval(-x.high, -x.low);
-    case OP_ABS: return size_of(x);
-    case OP_SQRT: return interval(sqrt(fmax(x.low, 0.0)), sqrt(x.high));
-    case OP_COSH: return (struct interval){1.0, INFINITY};
-    case OP_SIN:
-    case OP_COS: return (struct interval){-1.0, 1.0};
-    case OP_EXP: /* these grow with x */
-    case OP_LOG:
-    case OP_LOG1P:
-    case OP_EXPM1:
-    case OP_ATAN:
-    case OP_SINH:
-    case OP_TANH:
-    case OP_ASINH:
-    case OP_SIGMOID:
-    case OP_SOFTPLUS:
-        return interval(op_fold(op, x.low, 0.0), op_fold(op, x.high, 0.0));
-    case OP_STOP:
-    case OP_FILL:
-    case OP_SLICE: return x;
-    default: return ANY;
-    }
+    const struct op_row *row = &OP_TABLE[op];
+    if (!row->arity) return op == OP_FILL || op == OP_SLICE ? x : ANY;
+    struct interval image = {row->image.low, row->image.high};
+    if (row->image.follows == IMAGE_NONE) return image;
+    if (row->image.follows == IMAGE_FOLDS) return size_of(x);
+    bool falls = row->image.follows == IMAGE_FALLS;
+    double low = op_fold(op, falls ? x.high : x.low, 0.0);
+    double high = op_fold(op, falls ? x.low : x.high, 0.0);
+    return (struct interval){isnan(low) ? image.low : low,
+                             isnan(high) ? image.high : high};
 }
 
-static struct interval of_binary(enum op op, struct interval x,
-                                 struct interval y)
+/* Of two numbers: of_... as the rows of op_list.h say. */
+#define OF(NAME)                                                               \
+    static struct interval of_##NAME(struct interval x, struct interval y)
+
+OF(sum)
 {
-    switch ((int)op) {
-    case OP_ADD: return interval(x.low + y.low, x.high + y.high);
-    case OP_SUB: return interval(x.low - y.high, x.high - y.low);
-    case OP_MUL: return times(x, y);
-    case OP_DIV: return times(x, inverse(y));
-    case OP_MIN: return interval(fmin(x.low, y.low), fmin(x.high, y.high));
-    case OP_MAX: return interval(fmax(x.low, y.low), fmax(x.high, y.high));
-    case OP_POW: return (struct interval){0.0, INFINITY};
-    default: return ANY;
-    }
+    return interval(x.low + y.low, x.high + y.high);
 }
+
+OF(difference)
+{
+    return interval(x.low - y.high, x.high - y.low);
+}
+
+OF(times)
+{
+    return times(x, y);
+}
+
+OF(quotient)
+{
+    return times(x, inverse(y));
+}
+
+OF(min)
+{
+    return interval(fmin(x.low, y.low), fmin(x.high, y.high));
+}
+
+OF(max)
+{
+    return interval(fmax(x.low, y.low), fmax(x.high, y.high));
+}
+
+OF(positive)
+{
+    (void)x, (void)y;
+    return (struct interval){0.0, INFINITY};
+}
+
+OF(share)
+{
+    (void)x, (void)y;
+    return (struct interval){0.0, 1.0};
+}
+
+OF(any)
+{
+    (void)x, (void)y;
+    return ANY;
+}
+
+static struct interval (*const OF_BINARY[OPS])(struct interval x,
+                                               struct interval y) = {
+#define INTERVAL_OF(ID, NAME, WORD, WHERE, IMAGE, ...) [OP_##ID] = of_##IMAGE,
+    BINARY_OPS(INTERVAL_OF)};
 
 static struct interval within(const struct spec *spec, const struct graph *g,
                               node n, int depth)
@@ -121,9 +151,10 @@ static struct interval within(const struct spec *spec, const struct graph *g,
     node a = graph_input(g, n, 0);
     struct interval x = within(spec, g, a, depth - 1);
     if (i->inputs == 1) return of_unary(i->op, x);
+    if (OP_TABLE[i->op].arity != 2) return ANY;
     node b = graph_input(g, n, 1);
     if (i->op == OP_MUL && a == b) return times(size_of(x), size_of(x));
-    return of_binary(i->op, x, a == b ? x : within(spec, g, b, depth - 1));
+    return OF_BINARY[i->op](x, a == b ? x : within(spec, g, b, depth - 1));
 }
 
 int sign_of(const struct spec *spec, const struct graph *g, node n)

@@ -11,6 +11,8 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "graph/build.h"
+#include "graph/ops.h"
 #include "lang/lamperti_parts.h"
 
 enum { VISITS = 4000 };
@@ -295,6 +297,21 @@ static void collect(struct product *p, node n, node e)
 
 /* --- The whole ---------------------------------------------------------- */
 
+bool noise_jumps(struct graph *g, node n)
+{
+    bool *part = NEW(bool, n + 1), found = false;
+    if (!part) g->failed = true;
+    else graph_parts(g, n, part);
+    for (node i = 0; part && !found && i <= n; i++) {
+        enum op op = graph_info(g, i)->op;
+        found = part[i] && !graph_info(g, i)->uniform &&
+                (op == OP_SIGN || op == OP_FLOOR || op == OP_MOD ||
+                 op_negation(op) != OPS);
+    }
+    mem_free(part);
+    return found;
+}
+
 /* Whether every node between n and the state works by elements. */
 static bool is_elementwise(struct graph *g, node n, node state)
 {
@@ -304,7 +321,7 @@ static bool is_elementwise(struct graph *g, node n, node state)
     for (node i = n + 1; good && i-- > 0;) {
         enum op op = graph_info(g, i)->op;
         if (!wanted[i] || i == state || !of_state(g, i)) continue;
-        good = op >= OP_NEG && op <= OP_FILL;
+        good = OP_TABLE[op].arity || op == OP_FILL;
         for (size_t k = 0; k < graph_info(g, i)->inputs; k++)
             wanted[graph_input(g, i, k)] = true;
     }

@@ -10,39 +10,6 @@
 #include <string.h>
 
 #include "base/constant.h"
-
-const struct law_row LAW_TABLE[LAWS] = {
-    [LAW_NORMAL] = {"normal",
-                    2,
-                    {{"mean", RANGE_ANY},
-                     {"standard deviation", RANGE_POSITIVE}},
-                    false},
-    [LAW_STUDENT] = {"student",
-                     3,
-                     {{"location", RANGE_ANY},
-                      {"scale", RANGE_POSITIVE},
-                      {"degrees of freedom", RANGE_POSITIVE}},
-                     false},
-    [LAW_POISSON] = {"poisson", 1, {{"mean", RANGE_POSITIVE}}, true},
-    [LAW_NEGBIN] = {"negbin",
-                    2,
-                    {{"mean", RANGE_POSITIVE}, {"size", RANGE_POSITIVE}},
-                    true},
-    [LAW_BINOMIAL] = {"binomial",
-                      2,
-                      {{"number of trials", RANGE_WHOLE},
-                       {"probability", RANGE_PROBABILITY}},
-                      true},
-    [LAW_MULTINOMIAL] = {"multinomial",
-                         1,
-                         {{"probabilities", RANGE_PROBABILITY}},
-                         true},
-    [LAW_POISSON_PROCESS] = {"poisson_process",
-                             1,
-                             {{"rate", RANGE_POSITIVE}},
-                             true},
-};
-
 size_t law_find(const char *name)
 {
     size_t law = 0;
@@ -65,7 +32,7 @@ bool law_allows(enum law_range range, double value)
 
 size_t law_given(const struct obs_spec *o)
 {
-    return o->law == LAW_BINOMIAL ? o->values - 1 : 0;
+    return LAW_TABLE[o->law].trials ? o->values - 1 : 0;
 }
 
 /* --- Short words for the formulas below ---------------------------------- */
@@ -130,9 +97,15 @@ static node log_shares(struct graph *g, node p)
 
 /* --- Densities ------------------------------------------------------------ */
 
+#define DENSITY(NAME)                                                          \
+    static node NAME##_density(struct graph *g, const struct obs_spec *o,      \
+                               const node *value, node integral)
+
 /* -log s - log(2 pi)/2 - ((y - m)/s)^2 / 2 */
-static node normal(struct graph *g, const node *a, node y)
+DENSITY(normal)
 {
+    (void)integral;
+    const node *a = o->argument, y = value[0];
     node r = over(g, sub(g, y, a[0]), a[1]);
     node constant = num(g, -0.5 * log(2.0 * PI));
     node rest = mul(g, num(g, 0.5), mul(g, r, r));
@@ -141,8 +114,10 @@ static node normal(struct graph *g, const node *a, node y)
 
 /* lgamma((nu + 1)/2) - lgamma(nu/2) - log(nu pi)/2 - log s
  *     - (nu + 1)/2 log(1 + ((y - m)/s)^2 / nu) */
-static node student(struct graph *g, const node *a, node y)
+DENSITY(student)
 {
+    (void)integral;
+    const node *a = o->argument, y = value[0];
     node nu = a[2], half = num(g, 0.5);
     node r = over(g, sub(g, y, a[0]), a[1]);
     node more = mul(g, half, add(g, nu, num(g, 1.0)));
@@ -155,14 +130,28 @@ static node student(struct graph *g, const node *a, node y)
 }
 
 /* n log m - m - log n! */
-static node poisson(struct graph *g, node m, node n)
+static node count_density(struct graph *g, node m, node n)
 {
     return sub(g, sub(g, mul(g, n, log_of(g, m)), m), log_factorial(g, n));
 }
 
-/* lgamma(n + r) - lgamma(r) - log n! - r log(1 + m/r) + n log(m / (r + m)) */
-static node negbin(struct graph *g, const node *a, node n)
+DENSITY(poisson)
 {
+    (void)integral;
+    return count_density(g, o->argument[0], value[0]);
+}
+
+DENSITY(poisson_process)
+{
+    (void)o;
+    return count_density(g, integral, value[0]);
+}
+
+/* lgamma(n + r) - lgamma(r) - log n! - r log(1 + m/r) + n log(m / (r + m)) */
+DENSITY(negbin)
+{
+    (void)integral;
+    const node *a = o->argument, n = value[0];
     node m = a[0], r = a[1];
     node ways = sub(g, f(g, OP_LGAMMA, add(g, n, r)), f(g, OP_LGAMMA, r));
     node none = mul(g, r, f(g, OP_LOG1P, over(g, m, r)));
@@ -172,8 +161,10 @@ static node negbin(struct graph *g, const node *a, node n)
 }
 
 /* log n! - log k! - log (n - k)! + k log p + (n - k) log(1 - p) */
-static node binomial(struct graph *g, const node *a, node k)
+DENSITY(binomial)
 {
+    (void)integral;
+    const node *a = o->argument, k = value[0];
     node n = a[0], p = a[1], rest = sub(g, n, k);
     node ways = sub(g, log_factorial(g, n), log_factorial(g, k));
     ways = sub(g, ways, log_factorial(g, rest));
@@ -182,27 +173,126 @@ static node binomial(struct graph *g, const node *a, node k)
 }
 
 /* log (sum k)! + sum over i of (k_i log(p_i / sum p) - log k_i!) */
-static node multinomial(struct graph *g, node p, size_t n, const node *k)
+DENSITY(multinomial)
 {
+    (void)integral;
+    const node p = o->argument[0], *k = value;
+    size_t n = o->values;
     node count = graph_stack(g, n, k, n, 1);
     node each =
         sub(g, mul(g, count, log_shares(g, p)), log_factorial(g, count));
     return add(g, log_factorial(g, graph_sum(g, count)), graph_sum(g, each));
 }
 
-node law_density(struct graph *g, const struct obs_spec *o, const node *value,
-                 node integral)
+/* --- Draws ---------------------------------------------------------------- */
+
+static bool is_width(double s)
 {
-    const node *a = o->argument;
-    if (g->failed) return 0;
-    switch (o->law) {
-    case LAW_NORMAL: return normal(g, a, value[0]);
-    case LAW_STUDENT: return student(g, a, value[0]);
-    case LAW_POISSON: return poisson(g, a[0], value[0]);
-    case LAW_NEGBIN: return negbin(g, a, value[0]);
-    case LAW_BINOMIAL: return binomial(g, a, value[0]);
-    case LAW_MULTINOMIAL: return multinomial(g, a[0], o->values, value);
-    case LAW_POISSON_PROCESS: return poisson(g, integral, value[0]);
-    }
-    return 0;
+    return s >= 0.0 && isfinite(s);
 }
+
+static bool normal_lawful(const double *a)
+{
+    return isfinite(a[0]) && is_width(a[1]);
+}
+
+static double normal_draw(struct sampler *s, const double *a)
+{
+    return a[0] + a[1] * sampler_normal(s);
+}
+
+static bool student_lawful(const double *a)
+{
+    return normal_lawful(a) && a[2] > 0.0;
+}
+
+static double student_draw(struct sampler *s, const double *a)
+{
+    return a[0] + a[1] * sampler_student(s, a[2]);
+}
+
+static bool poisson_lawful(const double *a)
+{
+    return is_width(a[0]);
+}
+
+static double poisson_draw(struct sampler *s, const double *a)
+{
+    return sampler_poisson(s, a[0]);
+}
+
+static bool negbin_lawful(const double *a)
+{
+    return is_width(a[0]) && a[1] > 0.0 && isfinite(a[1]);
+}
+
+static double negbin_draw(struct sampler *s, const double *a)
+{
+    return sampler_negbin(s, a[0], a[1]);
+}
+
+static bool binomial_lawful(const double *a)
+{
+    return law_allows(RANGE_WHOLE, a[0]) && a[1] >= 0.0 && a[1] <= 1.0;
+}
+
+static double binomial_draw(struct sampler *s, const double *a)
+{
+    return sampler_binomial(s, a[0], a[1]);
+}
+
+/* --- The table ------------------------------------------------------------ */
+
+#define FUNCTIONS(NAME)                                                        \
+    .density = NAME##_density, .draw = NAME##_draw, .lawful = NAME##_lawful
+
+const struct law_row LAW_TABLE[LAWS] = {
+    [LAW_NORMAL] = {"normal",
+                    2,
+                    {{"mean", RANGE_ANY},
+                     {"standard deviation", RANGE_POSITIVE}},
+                    .centred = true,
+                    .link = LINK_MEAN,
+                    FUNCTIONS(normal)},
+    [LAW_STUDENT] = {"student",
+                     3,
+                     {{"location", RANGE_ANY},
+                      {"scale", RANGE_POSITIVE},
+                      {"degrees of freedom", RANGE_POSITIVE}},
+                     .centred = true,
+                     FUNCTIONS(student)},
+    [LAW_POISSON] = {"poisson",
+                     1,
+                     {{"mean", RANGE_POSITIVE}},
+                     .counts = true,
+                     .link = LINK_LOG,
+                     FUNCTIONS(poisson)},
+    [LAW_NEGBIN] = {"negbin",
+                    2,
+                    {{"mean", RANGE_POSITIVE}, {"size", RANGE_POSITIVE}},
+                    .counts = true,
+                    FUNCTIONS(negbin)},
+    [LAW_BINOMIAL] = {"binomial",
+                      2,
+                      {{"number of trials", RANGE_WHOLE},
+                       {"probability", RANGE_PROBABILITY}},
+                      .counts = true,
+                      .trials = true,
+                      .link = LINK_ODDS,
+                      FUNCTIONS(binomial)},
+    [LAW_MULTINOMIAL] = {"multinomial",
+                         1,
+                         {{"probabilities", RANGE_PROBABILITY}},
+                         .counts = true,
+                         .together = true,
+                         .link = LINK_SHARES,
+                         .density = multinomial_density},
+    [LAW_POISSON_PROCESS] = {"poisson_process",
+                             1,
+                             {{"rate", RANGE_POSITIVE}},
+                             .counts = true,
+                             .integrated = true,
+                             .density = poisson_process_density,
+                             .draw = poisson_draw,
+                             .lawful = poisson_lawful},
+};

@@ -16,8 +16,6 @@ static const struct {
     {"**", "a power is written '^'"},
     {"==", "write a single '='"},
     {":=", "write '='"},
-    {">=", "write '>': a bound is never reached"},
-    {"<=", "write '<': a bound is never reached"},
     {"=>", "an arrow is written '->'"},
     {"//", "a comment begins with '#'"},
     {"/*", "a comment begins with '#'"},
@@ -43,8 +41,8 @@ static const struct {
     {"\u00B3", "a cube is written '^3'"},
     {"\u221A", "a root is written sqrt(x)"},
     {"\u223C", "write '~'"},
-    {"\u2265", "write '>': a bound is never reached"},
-    {"\u2264", "write '<': a bound is never reached"},
+    {"\u2265", "write '>='"},
+    {"\u2264", "write '<='"},
     {"\u2202", "a derivative is written grad(f, x)"},
     {"\u00A0", "a blank is an ordinary space"},
 };
@@ -149,12 +147,20 @@ static size_t wrong_length(const char *s)
 
 static void classify_symbol(struct token *t)
 {
+    static const struct {
+        const char *text;
+        char symbol;
+    } PAIR[] = {{"->", ARROW}, {">=", AT_LEAST}, {"<=", AT_MOST}};
     const char *s = t->text;
-    bool arrow = begins(s, "->");
     bool known = strchr("()[]+-*/^@=,:~<>", *s) != NULL;
     t->kind = known ? TOKEN_SYMBOL : TOKEN_BAD;
-    t->symbol = arrow ? ARROW : *s;
-    t->length = arrow ? 2 : known ? 1 : character_length(s);
+    t->symbol = *s;
+    t->length = known ? 1 : character_length(s);
+    for (size_t i = 0; i < sizeof PAIR / sizeof *PAIR; i++)
+        if (begins(s, PAIR[i].text)) {
+            t->symbol = PAIR[i].symbol;
+            t->length = 2;
+        }
     if (!t->length) t->length = 1;
 }
 

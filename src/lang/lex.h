@@ -12,12 +12,13 @@ enum token_kind {
     TOKEN_LINE,   /* the end of a line outside ( ) and [ ]           */
     TOKEN_NAME,   /* letters, digits, underscores                    */
     TOKEN_NUMBER, /* number                                          */
-    TOKEN_SYMBOL, /* symbol: one of ( ) [ ] + - * / ^ @ = , : ~ < >  */
+    TOKEN_SYMBOL, /* symbol: one of ( ) [ ] + - * / ^ @ = , : ~ < >,
+                   * or one of those below                           */
     TOKEN_BAD     /* no token at all                                 */
 };
 
-/* The symbol of '->', the only one of two characters. */
-enum { ARROW = '!' };
+/* The symbols of '->', '>=' and '<=', which have two characters. */
+enum { ARROW = '!', AT_LEAST = 'g', AT_MOST = 'l' };
 
 struct token {
     enum token_kind kind;

@@ -128,7 +128,7 @@ static int find_trials(struct builder *b, struct line *l)
     const struct expr *e = l->call->kid[0];
     const struct expr *name = e->kind == EXPR_INDEX ? e->kid[0] : e;
     struct declared *d = &l->trials;
-    if (l->law != LAW_BINOMIAL || name->kind != EXPR_NAME ||
+    if (!LAW_TABLE[l->law].trials || name->kind != EXPR_NAME ||
         !is_free(b, name->name))
         return 0;
     *d = (struct declared){name->name, name->place, 0, 1, 1};
@@ -176,7 +176,7 @@ static int check_shape(struct builder *b, const struct line *l, size_t i)
     char text[48];
     shape_text(g, l->argument[i], text);
     if (column && n == d->rows) return 0;
-    if (l->law == LAW_MULTINOMIAL)
+    if (LAW_TABLE[l->law].together)
         return complain(b->source, place,
                         "there are %zu columns, so the probabilities are a "
                         "vector of %zu, but this is %s",
@@ -196,11 +196,12 @@ static int evaluate_arguments(struct builder *b, struct line *l)
 {
     int status = check_law_arguments(b, l->call, l->law);
     if (!status) status = find_trials(b, l);
-    if (!status && l->law == LAW_MULTINOMIAL && l->name->rows < 2)
+    if (!status && LAW_TABLE[l->law].together && l->name->rows < 2)
         status = complain(b->source, l->name->place,
-                          "'multinomial' counts in two or more columns; write "
+                          "'%s' counts in two or more columns; write "
                           "'%s[3]' for '%s1' to '%s3'",
-                          l->name->name, l->name->name, l->name->name);
+                          LAW_TABLE[l->law].name, l->name->name, l->name->name,
+                          l->name->name);
     for (size_t i = l->trials.name ? 1 : 0; !status && i < l->call->kids; i++) {
         const struct expr *e = l->call->kid[i];
         status = evaluate(b, e, &l->argument[i]);
@@ -284,7 +285,7 @@ static int add_obs(struct builder *b, const struct line *l, size_t first,
         o.argument[0] = value_leaf(spec, spec->values);
         status = add_value(spec, &l->trials, l->trials.rank ? first : 0);
     }
-    if (l->law == LAW_POISSON_PROCESS) {
+    if (LAW_TABLE[l->law].integrated) {
         o.rate = o.argument[0];
         o.integral = spec->integrals++;
     }
@@ -304,7 +305,7 @@ static int observe(struct builder *b, const struct statement *s)
     if (!status) status = find_law(b, &l);
     if (!status) status = evaluate_arguments(b, &l);
     if (!status) status = mark_all(b, &l);
-    size_t n = l.law == LAW_MULTINOMIAL ? l.name->rows : 1;
+    size_t n = LAW_TABLE[l.law].together ? l.name->rows : 1;
     for (size_t i = 0; !status && i < l.name->rows; i += n)
         status = add_obs(b, &l, i, n);
     return status;
@@ -320,7 +321,8 @@ static int add_densities(struct spec *spec)
         for (size_t k = 0; k < o->values; k++)
             value[k] = value_leaf(spec, o->value + k);
         node integral = value_leaf(spec, spec->values + o->integral);
-        o->log_density = law_density(spec->graph, o, value, integral);
+        o->log_density =
+            LAW_TABLE[o->law].density(spec->graph, o, value, integral);
         mem_free(value);
     }
     return spec->graph->failed ? GSV_NO_MEMORY : 0;

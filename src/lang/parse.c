@@ -212,7 +212,10 @@ static int parse_bound(struct parser *p, struct statement *s)
         parse_next(p);
         return parse_between(p, s);
     }
-    if (!parse_at(p, '>') && !parse_at(p, '<')) return 0;
+    if (!parse_at_comparison(p)) return 0;
+    if (p->token.length > 1)
+        return refuse(p, p->token.place, "write '%c': a bound is never reached",
+                      *p->token.text);
     bool above = parse_at(p, '>');
     s->bound = above ? BOUND_ABOVE : BOUND_BELOW;
     parse_next(p);
@@ -232,8 +235,7 @@ static int check_param(struct parser *p, const struct statement *s)
     if (s->bound && parse_at(p, '='))
         return refuse(p, b->place,
                       "the value stands before the bound; write 'a = 1 > 0'");
-    if (s->bound &&
-        (parse_at(p, '<') || parse_at(p, '>') || parse_at_word(p, "in")))
+    if (s->bound && (parse_at_comparison(p) || parse_at_word(p, "in")))
         return refuse(p, b->place,
                       "a param has one bound; write 'in (low, high)' for two");
     if (b->kind != TOKEN_NAME || a->text + a->length == b->text) return 0;
@@ -381,15 +383,39 @@ static int parse_rule(struct parser *p, const struct rule *rule)
     return finish(p, last);
 }
 
-static int parse_equation(struct parser *p, const struct token *word)
+/* index is the i of dx[i], or NULL. */
+static int parse_equation(struct parser *p, const struct token *word,
+                          const struct token *index)
 {
     struct statement *s = begin(p, EQUATION);
     if (!s) return GSV_NO_MEMORY;
     s->declared.place = word->place;
     s->declared.name = mem_substring(word->text + 1, word->length - 1);
     if (!s->declared.name) return GSV_NO_MEMORY;
+    if (index) {
+        s->index = mem_substring(index->text, index->length);
+        s->index_place = index->place;
+        if (!s->index) return GSV_NO_MEMORY;
+    }
     int status = parse_value(p, s);
     return status ? status : finish(p, s);
+}
+
+/* dx[i] = ..., with the word passed. */
+static int parse_index_equation(struct parser *p, const struct token *word)
+{
+    struct token open = p->token;
+    parse_next(p);
+    struct token name = p->token;
+    parse_next(p);
+    int status = parse_close(p, &open);
+    if (!status && !parse_take(p, '='))
+        status = refuse(p, word->place,
+                        "an equation is written '%.*s[%.*s] = ...*dt + "
+                        "...*dW'",
+                        SHOW(word), SHOW(&name));
+    if (!status) status = parse_equation(p, word, &name);
+    return status;
 }
 
 static bool is_differential(const struct token *word)
@@ -433,8 +459,9 @@ static int not_an_equation(struct parser *p, const struct token *word)
     if (parse_at(p, '['))
         return refuse(p, p->token.place,
                       "an equation is for the whole vector; write '%.*s = "
-                      "...*dt + ...*dW'",
-                      SHOW(word));
+                      "...*dt + ...*dW', or with an index for its elements "
+                      "'%.*s[i] = ...*dt + ...*dW'",
+                      SHOW(word), SHOW(word));
     return refuse(p, word->place,
                   "an equation is written '%.*s = ...*dt + ...*dW'",
                   SHOW(word));
@@ -476,7 +503,10 @@ static int parse_statement(struct parser *p)
     parse_next(p);
     if (rule) return parse_rule(p, rule);
     if (is_differential(&word) && parse_take(p, '='))
-        return parse_equation(p, &word);
+        return parse_equation(p, &word, NULL);
+    if (is_differential(&word) && parse_at(p, '[') &&
+        parse_ahead(p).kind == TOKEN_NAME)
+        return parse_index_equation(p, &word);
     return not_a_statement(p, &word);
 }
 

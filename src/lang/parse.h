@@ -57,6 +57,14 @@ struct place parse_gap(const struct parser *p);
 
 struct expr *parse_expr(struct parser *p);
 
+/* The same, or a comparison of two: what stands in brackets. */
+struct expr *parse_condition(struct parser *p);
+
+/* The token behind the one to look at. */
+struct token parse_ahead(const struct parser *p);
+
+bool parse_at_comparison(const struct parser *p);
+
 /* Expressions up to the bracket that closes the one given, which was passed.
  * What was parsed is in the list also after a failure. */
 int parse_list(struct parser *p, const struct token *open, struct list *list);

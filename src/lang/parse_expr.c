@@ -5,9 +5,12 @@
  *     term    = unary  { (* | / | @) unary }
  *     unary   = (- | +) unary | power
  *     power   = postfix [ ^ unary ]          so that -x^2 is -(x^2)
- *     postfix = primary { [ expr {, expr} ] }
- *     primary = number | name | name ( list ) | ( expr ) | [ list ]
+ *     postfix = primary { [ range {, range} ] }
+ *     range   = expr | [expr] : [expr]
+ *     primary = number | name | name ( list ) | ( cond ) | [ list ]
  *             | flow ( list [ : number layers [number] ] )
+ *             | sum ( name in expr : expr , cond )
+ *     cond    = expr [ (> | < | >= | <=) expr ]    in lists of ( ) too
  *
  * A function that returns an expression takes those that it is given: when it
  * fails, they are freed. NULL stands for one that has failed already. */
@@ -49,6 +52,18 @@ bool parse_take(struct parser *p, char symbol)
     if (!parse_at(p, symbol)) return false;
     parse_next(p);
     return true;
+}
+
+struct token parse_ahead(const struct parser *p)
+{
+    struct lexer ahead = p->lexer;
+    return lex_next(&ahead);
+}
+
+bool parse_at_comparison(const struct parser *p)
+{
+    return parse_at(p, '>') || parse_at(p, '<') || parse_at(p, AT_LEAST) ||
+           parse_at(p, AT_MOST);
 }
 
 bool parse_at_end(const struct parser *p)
@@ -98,7 +113,7 @@ static struct expr *leaf(enum expr_kind kind, const struct token *at)
     e->number = at->number;
     e->place = at->place;
     if (kind == EXPR_BINARY) e->op = at->symbol;
-    if (kind != EXPR_NAME && kind != EXPR_CALL) return e;
+    if (kind != EXPR_NAME && kind != EXPR_CALL && kind != EXPR_EACH) return e;
     e->name = mem_substring(at->text, at->length);
     if (e->name) return e;
     expr_free(e);
@@ -181,7 +196,9 @@ int parse_list(struct parser *p, const struct token *open, struct list *list)
 {
     if (parse_take(p, closing(open))) return 0;
     do {
-        int status = list_add(list, parse_expr(p));
+        struct expr *e =
+            open->symbol == '(' ? parse_condition(p) : parse_expr(p);
+        int status = list_add(list, e);
         if (status) return status;
     } while (parse_take(p, ','));
     return parse_close(p, open);
@@ -252,12 +269,47 @@ static struct expr *check_time(struct parser *p, struct expr *call)
     return NULL;
 }
 
+/* sum(j in low:high, body), with the bracket passed. */
+static struct expr *parse_each(struct parser *p, const struct token *open)
+{
+    struct token name = p->token;
+    struct expr *kid[3] = {NULL, NULL, NULL};
+    parse_next(p);
+    parse_next(p);
+    kid[0] = parse_expr(p);
+    if (kid[0] && !parse_take(p, ':'))
+        (void)refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+                     "':' is missing; write 'sum(%.*s in 1:10, ...)' with the "
+                     "first and the last number",
+                     SHOW(&name));
+    else if (kid[0]) kid[1] = parse_expr(p);
+    if (kid[1] && !parse_take(p, ','))
+        (void)refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+                     "',' is missing; write 'sum(%.*s in 1:10, ...)' with what "
+                     "is summed",
+                     SHOW(&name));
+    else if (kid[1]) kid[2] = parse_condition(p);
+    if (kid[2] && parse_close(p, open)) {
+        expr_free(kid[2]);
+        kid[2] = NULL;
+    }
+    return join(p, EXPR_EACH, &name, 3, kid);
+}
+
+static bool at_each(const struct parser *p, const struct token *name)
+{
+    struct token second = parse_ahead(p);
+    return token_is(name, "sum") && p->token.kind == TOKEN_NAME &&
+           token_is(&second, "in");
+}
+
 static struct expr *parse_call(struct parser *p, const struct token *name)
 {
     struct token open = p->token;
     struct list list = {0};
     parse_next(p);
     if (token_is(name, "flow")) return parse_flow(p, name, &open);
+    if (at_each(p, name)) return parse_each(p, &open);
     if (parse_list(p, &open, &list) == 0)
         return check_time(p, join_list(p, EXPR_CALL, name, &list));
     list_free(&list);
@@ -279,7 +331,7 @@ static struct expr *parse_group(struct parser *p)
 {
     struct token open = p->token;
     parse_next(p);
-    struct expr *e = parse_expr(p);
+    struct expr *e = parse_condition(p);
     if (!e || parse_close(p, &open) == 0) return e;
     expr_free(e);
     return NULL;
@@ -324,6 +376,25 @@ static struct expr *parse_primary(struct parser *p)
     return missing_operand(p);
 }
 
+/* An index, or a range of them; 2: and :3 go to the ends. */
+static struct expr *parse_range(struct parser *p)
+{
+    struct token at = p->token;
+    struct expr *low;
+    if (parse_at(p, ':')) {
+        struct token one = at;
+        one.number = 1.0;
+        low = leaf(EXPR_NUMBER, &one);
+    } else {
+        low = parse_expr(p);
+        at = p->token;
+    }
+    if (!low || !parse_take(p, ':')) return low;
+    bool open = parse_at(p, ',') || parse_at(p, ']');
+    struct expr *kid[] = {low, open ? leaf(EXPR_RANGE, &at) : parse_expr(p)};
+    return join(p, EXPR_RANGE, &at, 2, kid);
+}
+
 /* One index after the other: e[i], e[i, j]. Takes e. */
 static struct expr *parse_index(struct parser *p, struct expr *e)
 {
@@ -331,7 +402,10 @@ static struct expr *parse_index(struct parser *p, struct expr *e)
     struct list list = {0};
     parse_next(p);
     int status = list_add(&list, e);
-    if (!status) status = parse_list(p, &open, &list);
+    if (!status && !parse_at(p, ']')) do {
+            status = list_add(&list, parse_range(p));
+        } while (!status && parse_take(p, ','));
+    if (!status) status = parse_close(p, &open);
     if (!status && (list.count < 2 || list.count > 3))
         status = refuse(p, open.place,
                         "an element has one index or two; write 'a[1]' or "
@@ -402,6 +476,22 @@ struct expr *parse_expr(struct parser *p)
     return parse_chain(p, "+-", parse_term);
 }
 
+struct expr *parse_condition(struct parser *p)
+{
+    struct expr *e = parse_expr(p);
+    if (!e || !parse_at_comparison(p)) return e;
+    struct token at = p->token;
+    parse_next(p);
+    struct expr *kid[] = {e, parse_expr(p)};
+    e = join(p, EXPR_BINARY, &at, 2, kid);
+    if (!e || !parse_at_comparison(p)) return e;
+    (void)refuse(p, p->token.place,
+                 "comparisons do not follow each other; for both of them "
+                 "write '(a < x)*(x < b)'");
+    expr_free(e);
+    return NULL;
+}
+
 bool parse_decimal_comma(struct parser *p, const struct token *comma)
 {
     static const char DIGITS[] = "0123456789";
@@ -451,6 +541,11 @@ int parse_stray(struct parser *p)
         return refuse(p, b->place, "this '%c' closes nothing; remove it",
                       b->symbol);
     if (parse_at(p, ',') && parse_decimal_comma(p, b)) return GSV_BAD_INPUT;
+    if (parse_at_comparison(p))
+        return refuse(p, b->place,
+                      "a comparison stands in brackets, as in '(x %.*s 0)' or "
+                      "'where(x %.*s 0, 1, 2)'",
+                      SHOW(b), SHOW(b));
     return refuse(p, b->place,
                   "'%.*s' is not expected here; the statement should end "
                   "before it",

@@ -51,7 +51,8 @@ struct builder {
     size_t symbols, capacity;
     struct flow *flow;
     size_t flows, flow_capacity;
-    size_t constants; /* numbers in all of them */
+    const struct space *space; /* what indices run over here, or NULL */
+    size_t constants;          /* numbers in all of them */
 };
 
 /* --- scope.c ------------------------------------------------------------ */
@@ -82,6 +83,10 @@ bool noise_of(const char *name, size_t *k);
 /* The expression as a node. */
 int evaluate(struct builder *b, const struct expr *e, node *result);
 
+/* The same without looking at indices that run; and a call. */
+int evaluate_plainly(struct builder *b, const struct expr *e, node *result);
+int evaluate_call(struct builder *b, const struct expr *e, node *result);
+
 /* The expression as one number known now. */
 int evaluate_number(struct builder *b, const struct expr *e, double *result);
 
@@ -96,6 +101,37 @@ int combine(struct builder *b, const struct expr *e, char op, node x, node y,
 const char *shape_text(const struct graph *g, node a, char room[48]);
 
 bool is_function(const char *name);
+
+/* Whether a function goes element by element. */
+bool is_elementwise(const char *name);
+
+/* --- element.c ---------------------------------------------------------- */
+
+/* a[i], a[i, j], and ranges of them. */
+int evaluate_index(struct builder *b, const struct expr *e, node *result);
+
+/* The number of an element, counted row by row from 0, in a. */
+int element_number(struct builder *b, const struct expr *e, node a, double *at);
+
+/* --- index.c ------------------------------------------------------------ */
+
+/* Runs something with an index that goes from 1 to n. */
+int with_index(struct builder *b, const char *name, struct place place,
+               size_t n, int (*run)(struct builder *b, void *with), void *with);
+
+/* Whether expressions have a value for each of several points, and such an
+ * expression: one number for all of them, or a vector. */
+bool is_over_points(const struct builder *b);
+int evaluate_over(struct builder *b, const struct expr *e, node *result);
+
+/* sum(j in low:high, ...). */
+int evaluate_each(struct builder *b, const struct expr *e, node *result);
+
+/* The value of an index that runs here; false for other names. */
+bool evaluate_running(const struct builder *b, const char *name, node *result);
+
+/* " for i = 1, j = 3" in messages about one point, else "". */
+const char *index_text(const struct builder *b, char room[80]);
 
 /* Refuses what is made of an input's slope: at a row of the data, where noise
  * and observations are evaluated, it has two values. */

@@ -346,6 +346,10 @@ static int build_kind(struct builder *b, struct system *y)
     struct spec *spec = b->spec;
     bool found = true;
     spec->sigma = square_root(spec, spec->diffusion);
+    if (noise_jumps(spec->graph, spec->diffusion)) {
+        spec->noise = NOISE_BRIDGED;
+        return 0;
+    }
     spec->noise = NOISE_ADDITIVE;
     if (!graph_depends(spec->graph, spec->diffusion, OP_STATE)) return 0;
     for (size_t i = 0; found && i < y->equations; i++)

@@ -22,6 +22,7 @@
 #include "base/gamma.h"
 #include "base/linalg.h"
 #include "base/sampler.h"
+#include "lang/law.h"
 #include "observe/joint.h"
 
 /* Links are looked at in the middle of a stop's law, and on both sides. */
@@ -32,17 +33,21 @@ static const struct obs_spec *obs_of(const struct joint *j, size_t k)
     return &j->model->spec->obs[k];
 }
 
+static enum law_link link_of(const struct obs_spec *o)
+{
+    return LAW_TABLE[o->law].link;
+}
+
 static bool is_count(const struct obs_spec *o)
 {
-    return o->law == LAW_POISSON || o->law == LAW_BINOMIAL ||
-           o->law == LAW_MULTINOMIAL;
+    return link_of(o) != LINK_NONE && link_of(o) != LINK_MEAN;
 }
 
 /* The number of linked means of an obs; 0 where its law is not looked at. */
 static size_t rows_of(const struct obs_spec *o)
 {
-    if (o->law == LAW_MULTINOMIAL) return o->values - 1;
-    return o->law == LAW_NORMAL || is_count(o) ? 1 : 0;
+    if (link_of(o) == LINK_SHARES) return o->values - 1;
+    return link_of(o) == LINK_NONE ? 0 : 1;
 }
 
 /* --- Programs ----------------------------------------------------------------
@@ -56,9 +61,9 @@ static node log_node(struct graph *g, node a)
 static node linked_mean(struct graph *g, const struct obs_spec *o, size_t row)
 {
     node a = o->argument[0];
-    if (o->law == LAW_NORMAL) return a;
-    if (o->law == LAW_POISSON) return log_node(g, a);
-    if (o->law == LAW_BINOMIAL) {
+    if (link_of(o) == LINK_MEAN) return a;
+    if (link_of(o) == LINK_LOG) return log_node(g, a);
+    if (link_of(o) == LINK_ODDS) {
         a = o->argument[1];
         node rest = graph_binary(g, OP_SUB, graph_number(g, 1.0), a);
         return graph_binary(g, OP_SUB, log_node(g, a), log_node(g, rest));
@@ -76,9 +81,9 @@ static void list_outputs(struct joint *j, struct graph *g, node *output)
     node leaf = graph_leaf(g, OP_STATE, 0, spec->dim, 1);
     for (size_t k = 0; k < spec->observations; k++) {
         const struct obs_spec *o = obs_of(j, k);
-        node s = o->law == LAW_NORMAL     ? o->argument[1]
-                 : o->law == LAW_BINOMIAL ? o->argument[0]
-                                          : graph_number(g, 1.0);
+        node s = link_of(o) == LINK_MEAN   ? o->argument[1]
+                 : link_of(o) == LINK_ODDS ? o->argument[0]
+                                           : graph_number(g, 1.0);
         output[2 * rows + k] = graph_substitute(g, s, spec->state_of_data);
         for (size_t i = row[k]; i < row[k + 1]; i++) {
             node h = linked_mean(g, o, i - row[k]);
@@ -253,7 +258,7 @@ static bool make_normal(struct joint *j, size_t stop, size_t n)
     memset(A, 0, 3 * d * d * sizeof *A);
     for (size_t k = 0; k < spec->observations; k++) {
         const struct obs_spec *o = obs_of(j, k);
-        if (o->law != LAW_NORMAL || !support_observed(&j->support, stop, k))
+        if (link_of(o) != LINK_MEAN || !support_observed(&j->support, stop, k))
             continue;
         double s = link_value(j, 2 * rows + k, 0);
         double y =
@@ -357,7 +362,7 @@ static double count_of(const struct joint *j, size_t stop, size_t obs, size_t i)
     const struct obs_spec *o = obs_of(j, obs);
     const struct gaps *gaps = &j->stops.gaps;
     size_t row = j->stops.stop[stop].row;
-    if (o->law != LAW_BINOMIAL) return gaps_value(gaps, o->value + i, row);
+    if (link_of(o) != LINK_ODDS) return gaps_value(gaps, o->value + i, row);
     double hits = gaps_value(gaps, o->value, row);
     size_t at = stop * j->model->spec->observations + obs;
     return i ? fmax(0.0, j->conjugate.trials[at] - hits) : hits;
@@ -375,7 +380,7 @@ static void draw_count(struct joint *j, size_t stop, size_t obs, size_t row,
                                  j->iteration + j->stops.stop[stop].turn,
                              .item = (((uint64_t)obs + 1) << 40) + stop};
     size_t K = j->K, n = j->conjugate.row[obs + 1] - j->conjugate.row[obs];
-    bool rate = o->law == LAW_POISSON;
+    bool rate = link_of(o) == LINK_LOG;
     for (size_t k = 0; k < K; k++) {
         struct sampler s;
         double sum = 0.0, shapes = 0.0, *log_q = &j->support.log_q[at + k];

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/gamma.h"
 #include "graph/words.h"
+#include "lang/law.h"
 
 /* Points of a block, roughly: a pair has 2d of them. */
 enum { BLOCK = 2048 };
@@ -33,7 +34,7 @@ static int make_program(struct rates *r, bool wide)
         node z = state_of_unit(g, spec);
         for (size_t k = 0; k < spec->observations; k++) {
             const struct obs_spec *o = &spec->obs[k];
-            if (o->law != LAW_POISSON_PROCESS) continue;
+            if (!LAW_TABLE[o->law].integrated) continue;
             rate[o->integral] = graph_substitute(g, o->rate, z);
             r->value[o->integral] = o->value;
         }

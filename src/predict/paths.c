@@ -12,6 +12,7 @@
 #include "base/option_rules.h"
 #include "base/sampler.h"
 #include "data/series.h"
+#include "lang/law.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 
@@ -249,8 +250,7 @@ static size_t noisy_column(const struct paths *p, node state)
     const struct spec *spec = p->model->spec;
     for (size_t k = 0; k < spec->observations; k++) {
         const struct obs_spec *o = &spec->obs[k];
-        if ((o->law == LAW_NORMAL || o->law == LAW_STUDENT) &&
-            o->argument[0] == state)
+        if (LAW_TABLE[o->law].centred && o->argument[0] == state)
             return column_of(p->series, spec->value_column[o->value]);
     }
     return SIZE_MAX;

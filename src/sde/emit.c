@@ -38,7 +38,7 @@ static size_t wanted_columns(const struct spec *s, const struct obs_spec *o,
                              size_t *first)
 {
     *first = o->value;
-    if (o->law == LAW_MULTINOMIAL) return o->values;
+    if (LAW_TABLE[o->law].together) return o->values;
     *first = o->value + o->values - 1;
     if (!law_given(o)) return 0;
     return drawn_by(s, s->value_column[*first]) == NONE;
@@ -71,7 +71,7 @@ static int find_column(const struct emitter *e, const gsv_series *data,
             *column = data->value + c * data->rows;
             return 0;
         }
-    if (e->spec->obs[obs].law == LAW_MULTINOMIAL)
+    if (LAW_TABLE[e->spec->obs[obs].law].together)
         return fail(GSV_BAD_INPUT,
                     "the law of '%s' does not say how many are counted; give "
                     "--inputs a file with '%s' and its other columns, whose "
@@ -217,7 +217,7 @@ static int functions_init(struct emitter *e, const gsv_model *m)
         e->output[i] = outputs;
         for (size_t k = 0; k < LAW_TABLE[o->law].arguments; k++)
             what[outputs++] = o->argument[!k && law_given(o) ? 1 : k];
-        if (o->law == LAW_POISSON_PROCESS) rate[o->integral] = o->rate, rates++;
+        if (LAW_TABLE[o->law].integrated) rate[o->integral] = o->rate, rates++;
     }
     if (!status) status = function_of(&e->argument, m, outputs, what);
     if (!status) status = function_of(&e->rate, m, rates, rate);
@@ -329,37 +329,6 @@ void emission_leave(struct emission *n, struct stepper *s,
 
 /* --- Draws ---------------------------------------------------------------- */
 
-/* Whether a law has these arguments, edges included. */
-static bool is_lawful(enum law law, const double *a)
-{
-    switch (law) {
-    case LAW_NORMAL: return isfinite(a[0]) && a[1] >= 0.0 && isfinite(a[1]);
-    case LAW_STUDENT:
-        return isfinite(a[0]) && a[1] >= 0.0 && isfinite(a[1]) && a[2] > 0.0;
-    case LAW_POISSON:
-    case LAW_POISSON_PROCESS: return a[0] >= 0.0 && isfinite(a[0]);
-    case LAW_NEGBIN:
-        return a[0] >= 0.0 && isfinite(a[0]) && a[1] > 0.0 && isfinite(a[1]);
-    case LAW_BINOMIAL: return is_count(a[0]) && a[1] >= 0.0 && a[1] <= 1.0;
-    case LAW_MULTINOMIAL: break;
-    }
-    return false;
-}
-
-static double draw_one(struct sampler *s, enum law law, const double *a)
-{
-    switch (law) {
-    case LAW_NORMAL: return a[0] + a[1] * sampler_normal(s);
-    case LAW_STUDENT: return a[0] + a[1] * sampler_student(s, a[2]);
-    case LAW_POISSON:
-    case LAW_POISSON_PROCESS: return sampler_poisson(s, a[0]);
-    case LAW_NEGBIN: return sampler_negbin(s, a[0], a[1]);
-    case LAW_BINOMIAL: return sampler_binomial(s, a[0], a[1]);
-    case LAW_MULTINOMIAL: break;
-    }
-    return NAN;
-}
-
 /* One obs of one track. */
 struct draw {
     const struct emission_row *row;
@@ -404,26 +373,26 @@ static void find_arguments(const struct emission *n, const struct draw *d,
     for (size_t i = 0; i < LAW_TABLE[o->law].arguments; i++)
         a[i] = program_output(e->argument.program, &n->argument, d->P,
                               e->output[d->obs] + i)[d->p];
-    if (o->law == LAW_POISSON_PROCESS)
+    if (LAW_TABLE[o->law].integrated)
         a[0] = n->integral[o->integral * d->P + d->p];
     if (!law_given(o)) return;
     a[0] = e->drawn[d->obs] == NONE ? total_of(e, d)
                                     : d->cell[e->drawn[d->obs] * d->row->rows];
 }
 
-/* The first row of a poisson process has no row before it. */
+/* The first row has no row before it to integrate from. */
 static bool draw_obs(const struct emission *n, struct draw *d)
 {
     const struct obs_spec *o = &n->emitter->spec->obs[d->obs];
     double a[LAW_ARGUMENTS] = {0};
-    if (o->law == LAW_MULTINOMIAL) return draw_counts(n, d);
-    if (o->law == LAW_POISSON_PROCESS && !d->row->k) {
+    if (LAW_TABLE[o->law].together) return draw_counts(n, d);
+    if (LAW_TABLE[o->law].integrated && !d->row->k) {
         *d->value = NAN;
         return true;
     }
     find_arguments(n, d, a);
-    if (!is_lawful(o->law, a)) return false;
-    *d->value = draw_one(&d->sampler, o->law, a);
+    if (!LAW_TABLE[o->law].lawful(a)) return false;
+    *d->value = LAW_TABLE[o->law].draw(&d->sampler, a);
     if (law_given(o)) d->value[d->row->rows] = a[0];
     return isfinite(*d->value);
 }

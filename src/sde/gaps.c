@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/series.h"
+#include "lang/law.h"
 
 static int find_column(struct gaps *g, const char *name, size_t i)
 {
@@ -37,7 +38,7 @@ bool gaps_have_events(const struct gaps *g, size_t row)
 {
     const struct spec *spec = g->spec;
     for (size_t k = 0; spec->integrals && k < spec->observations; k++)
-        if (spec->obs[k].law == LAW_POISSON_PROCESS &&
+        if (LAW_TABLE[spec->obs[k].law].integrated &&
             !isnan(gaps_value(g, spec->obs[k].value, row)))
             return true;
     return false;

@@ -36,7 +36,7 @@ static int refuse(const struct gaps *g, size_t track, size_t row, size_t i,
 static bool find_trials(const struct gaps *g, const struct obs_spec *o,
                         size_t row, double *trials)
 {
-    if (o->law != LAW_BINOMIAL) return false;
+    if (!LAW_TABLE[o->law].trials) return false;
     if (!law_given(o))
         return graph_is_number(g->spec->graph, o->argument[0], trials);
     *trials = gaps_value(g, o->value + 1, row);

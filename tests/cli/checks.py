@@ -97,6 +97,44 @@ def sde__broken_models_give_one_message(place):
     return gather(wrong)
 
 
+def laws__are_as_the_page_says(place):
+    """The laws and their arguments, as the messages have them from the rows,
+    are those of the page's table, and no others are there."""
+    page = (place.root / "docs" / "LANGUAGE.md").read_text()
+    table = page[page.index("| law | arguments | values |"):].split("\n\n")[0]
+    said = [line.split("|")[1:3] for line in table.splitlines()[2:]]
+    model, wrong = place.work / "m.sde", []
+
+    def message(call):
+        model.write_text("state x\ndx = dW\nobs y ~ %s\n" % call)
+        return girsanov(place, "check", model).stderr.decode()
+    laws = re.search("the laws are (.*)", message("qqqqq(x)")).group(1).split()
+    if [re.match(" `(\\w+)\\(", law).group(1) for law, _ in said] != laws:
+        wrong.append(("laws", "the page has others than %s" % laws))
+    for law, (call, arguments) in zip(laws, said):
+        names = re.search("takes \\d+ arguments? \\((.*?)\\)",
+                          message("%s(x, x, x, x, x)" % law)).group(1)
+        if not arguments.strip().startswith(names):
+            wrong.append((law, "%s on the page, not %s" % (arguments, names)))
+        if call.count(",") != names.count(","):
+            wrong.append((law, "the page's call has other arguments"))
+    return gather(wrong)
+
+
+def functions__are_on_the_page(place):
+    """Every function of the language is in the page's table, and only those."""
+    page = (place.root / "docs" / "LANGUAGE.md").read_text()
+    table = page[page.index("| function | |"):].split("\n\n")[0]
+    cells = " ".join(line.split("|")[1] for line in table.splitlines()[2:])
+    said = re.findall("`(\\w+)\\(", cells)
+    model = place.work / "m.sde"
+    model.write_text("state x\ndx = qqqqq(x)*dt + dW\n")
+    message = girsanov(place, "check", model).stderr.decode()
+    known = re.search("the functions are (.*)", message).group(1).split()
+    return gather([(name, "is not on both sides")
+                   for name in sorted(set(said) ^ set(known))])
+
+
 def simulate__keeps_the_old_file_on_a_full_disk(place):
     """A limit on the size of files stands for the full disk. The thread
     sanitizer starts with a file of its own, of half a megabyte."""
@@ -785,5 +823,7 @@ LONG = [help__examples_run, report__is_one_sound_page,
         fit__interrupted_goes_on_to_the_same_fit,
         fit__killed_leaves_a_whole_checkpoint,
         sde__broken_models_give_one_message,
+        laws__are_as_the_page_says,
+        functions__are_on_the_page,
         csv__broken_files_give_one_message,
         loglik__json_is_the_same_on_any_number_of_threads]
