@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/constant.h"
+
 size_t law_find(const char *name)
 {
     size_t law = 0;
