@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "exact.h"
-#include "observe/loglik.h"
+#include "estimator/loglik.h"
 
 /* Of the gradient's size: a difference that says less than this decides
  * nothing, and no gradient may be off by more. */
