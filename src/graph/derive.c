@@ -94,6 +94,25 @@ static node log1p_ratio_partial(struct graph *g, node x, node y, node z,
     return i ? over(g, sub(g, mul(g, x, slope), z), y) : slope;
 }
 
+/* cosh(k x) = 1 + 2 sinh(k x / 2)^2 has no hole at k = 0, whatever is
+ * differentiated next. */
+static node cosh_ratio(struct graph *g, node x, node y)
+{
+    node half = graph_binary(g, OP_SINH_RATIO, mul(g, num(g, 0.5), x), y);
+    node square = mul(g, y, mul(g, half, half));
+    return add(g, num(g, 1.0), mul(g, num(g, 2.0), square));
+}
+
+static node square_ratio_partial(struct graph *g, enum op op, node x, node y,
+                                 node z, size_t i)
+{
+    node rest = sub(g, num(g, 1.0), mul(g, y, mul(g, x, x)));
+    node slope =
+        op == OP_SINH_RATIO ? cosh_ratio(g, x, y) : over(g, num(g, 1.0), rest);
+    if (!i) return slope;
+    return over(g, sub(g, mul(g, x, slope), z), mul(g, num(g, 2.0), y));
+}
+
 static node binary_partial(struct graph *g, enum op op, node x, node y, node z,
                            size_t i)
 {
@@ -108,6 +127,8 @@ static node binary_partial(struct graph *g, enum op op, node x, node y, node z,
                  : mul(g, y, graph_binary(g, OP_POW, x, sub(g, y, one)));
     case OP_EXPM1_RATIO: return expm1_ratio_partial(g, x, y, z, i);
     case OP_LOG1P_RATIO: return log1p_ratio_partial(g, x, y, z, i);
+    case OP_SINH_RATIO:
+    case OP_ATANH_RATIO: return square_ratio_partial(g, op, x, y, z, i);
     case OP_MIN: less = f(g, OP_STEP, sub(g, x, y)); break; /* y is less */
     default: less = f(g, OP_STEP, sub(g, y, x)); break;     /* max        */
     }

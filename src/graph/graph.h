@@ -62,6 +62,8 @@ enum op {
     OP_MAX,
     OP_EXPM1_RATIO, /* expm1(y x) / y, which is x at y = 0           */
     OP_LOG1P_RATIO, /* log1p(y x) / y, its inverse in x              */
+    OP_SINH_RATIO,  /* sinh(k x) / k with k^2 = y; sin where y < 0   */
+    OP_ATANH_RATIO, /* atanh(k x) / k, the same; atan where y < 0    */
     /* Shapes. */
     OP_FILL,      /* a scalar in every element                         */
     OP_SUM,       /* of all elements                                   */

@@ -265,6 +265,17 @@ static struct sum ratio(struct printer *p, enum op op, struct sum x,
     return sum_multiply(pen, sum_add(pen, raised, -1.0, one), inverse);
 }
 
+/* sinh(sqrt(q)*x)/sqrt(q), and atanh(sqrt(q)*x)/sqrt(q). */
+static struct sum square_ratio(struct printer *p, enum op op, struct sum x,
+                               struct sum q)
+{
+    struct pen *pen = &p->pen;
+    const char *name = op == OP_SINH_RATIO ? "sinh" : "atanh";
+    struct sum k = sum_power(pen, q, 0.5);
+    struct sum whole = sum_function(pen, name, sum_multiply(pen, k, x));
+    return sum_multiply(pen, whole, sum_power(pen, k, -1.0));
+}
+
 static struct sum binary(struct printer *p, node a, size_t e)
 {
     enum op op = graph_info(p->g, a)->op;
@@ -278,6 +289,8 @@ static struct sum binary(struct printer *p, node a, size_t e)
     case OP_POW: return power(p, x, y);
     case OP_EXPM1_RATIO:
     case OP_LOG1P_RATIO: return ratio(p, op, x, y);
+    case OP_SINH_RATIO:
+    case OP_ATANH_RATIO: return square_ratio(p, op, x, y);
     default:
         return sum_name(pen,
                         pen_text(pen, "%s(%s, %s)", OP_TABLE[op].name,
@@ -292,7 +305,7 @@ static struct sum formula(struct printer *p, node a, size_t e)
     if (p->pen.failed) return (struct sum){0};
     if (++p->nodes > MOST_NODES) return name(p, "...");
     if (i->op <= OP_SLOPE) return leaf(p, i, e);
-    if (i->op >= OP_ADD && i->op <= OP_LOG1P_RATIO) return binary(p, a, e);
+    if (i->op >= OP_ADD && i->op <= OP_ATANH_RATIO) return binary(p, a, e);
     if (OP_TABLE[i->op].partial) return unary(p, a, e);
     return shaped(p, a, e);
 }

@@ -330,7 +330,7 @@ node remake(struct graph *g, node n, const node *image)
     node first = image[graph_input(g, n, 0)];
     if (info.op >= OP_NEG && info.op <= OP_STOP)
         return graph_unary(g, info.op, first);
-    if (info.op >= OP_ADD && info.op <= OP_LOG1P_RATIO)
+    if (info.op >= OP_ADD && info.op <= OP_ATANH_RATIO)
         return graph_binary(g, info.op, first, image[graph_input(g, n, 1)]);
     if (info.op == OP_SLICE)
         return graph_slice(g, first, info.offset, info.rows, info.columns);
