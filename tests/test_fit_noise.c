@@ -34,7 +34,7 @@ static gsv_model *model_with(const struct noise_case *c)
 
 static gsv_series *data_of(const struct noise_case *c)
 {
-    enum { ROWS = 500 };
+    enum { ROWS = 250 };
     static double time[ROWS];
     gsv_model *m = model_with(c);
     for (size_t i = 0; i < ROWS; i++)

@@ -23,8 +23,8 @@
 
 static const double PI_SQUARED = 9.8696044010893586;
 
-/* sqrt(Q) ends at this share of what it is at the anchor: nearer to a zero, Q of
- * the inverse is all rounding. */
+/* sqrt(Q) ends at this share of what it is at the anchor: nearer to a zero, Q
+ * of the inverse is all rounding. */
 static const double CLOSE = 1e-6;
 
 /* Under way. */
