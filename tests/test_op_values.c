@@ -193,6 +193,14 @@ static double reference_pair(enum op op, double x, double y)
     case OP_GUARD: return x == 0.0 ? 0.5 : y;
     case OP_EXPM1_RATIO: return y == 0.0 ? x : expm1(x * y) / y;
     case OP_LOG1P_RATIO: return y == 0.0 ? x : log1p(x * y) / y;
+    case OP_SINH_RATIO:
+        return y > 0.0   ? sinh(sqrt(y) * x) / sqrt(y)
+               : y < 0.0 ? sin(sqrt(-y) * x) / sqrt(-y)
+                         : x;
+    case OP_ATANH_RATIO:
+        return y > 0.0   ? atanh(sqrt(y) * x) / sqrt(y)
+               : y < 0.0 ? atan(sqrt(-y) * x) / sqrt(-y)
+                         : x;
     default: fail_msg("'%s' has no reference in this test", OP_TABLE[op].name);
     }
     return NAN;
@@ -294,6 +302,46 @@ static void ratios__have_no_hole_at_zero(void **state)
                         (double)(grows ? expl(a) : 1 / (1 + a)));
             /* Of the formula for large a, some digits are lost near 0.1. */
             expect_near(&s, "by y", slope[1], (double)by_y, 2e-14);
+            trial_end(&s);
+        }
+}
+
+/* d/dy of sinh(k x) / k and atanh(k x) / k, k^2 = y, by their series. */
+static long double square_ratio_slope(enum op op, long double x, long double y)
+{
+    long double sum = 0.0L, term = x * x * x;
+    for (int k = 1; k < 400; k++) {
+        if (op == OP_SINH_RATIO) term /= 2.0L * k * (2.0L * k + 1.0L);
+        sum += term * k / (op == OP_SINH_RATIO ? 1.0L : 2.0L * k + 1.0L);
+        term *= x * x * y;
+    }
+    return sum;
+}
+
+static void square_ratios__have_no_hole_at_zero(void **state)
+{
+    (void)state;
+    static const double Y[] = {0.0,   1e-300, 1e-20, -1e-12, 1e-9, -1e-8, 1e-5,
+                               -1e-3, 0.02,   -0.1,  0.2,    0.45, -0.5,  0.9};
+    static const double X[] = {-0.9, 0.3, 0.8};
+    for (enum op op = OP_SINH_RATIO; op <= OP_ATANH_RATIO; op++)
+        for (size_t i = 0; i < COUNT(Y) * COUNT(X); i++) {
+            struct trial s;
+            double x[2] = {X[i % COUNT(X)], Y[i / COUNT(X)]}, slope[2];
+            long double a = (long double)x[0] * x[0] * x[1];
+            long double k = sqrtl(fabsl(a));
+            long double by_x = op == OP_ATANH_RATIO ? 1 / (1 - a)
+                               : a < 0              ? cosl(k)
+                                                    : coshl(k);
+            trial_begin(&s, OP_TABLE[op].name);
+            node u = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+            node v = trial_take(&s, POINT, 1, 1, 0.0, 1.0);
+            slopes(&s, graph_binary(s.g, op, u, v), x, slope);
+            expect_like(s.what, x[1], op_fold(op, x[0], x[1]),
+                        reference_pair(op, x[0], x[1]));
+            expect_like("by x", x[1], slope[0], (double)by_x);
+            expect_near(&s, "by y", slope[1],
+                        (double)square_ratio_slope(op, x[0], x[1]), 2e-14);
             trial_end(&s);
         }
 }
@@ -553,6 +601,7 @@ int main(void)
         cmocka_unit_test(binary__values_are_those_of_libm),
         cmocka_unit_test(extremes__neither_overflow_nor_lose_digits),
         cmocka_unit_test(ratios__have_no_hole_at_zero),
+        cmocka_unit_test(square_ratios__have_no_hole_at_zero),
         cmocka_unit_test(softmax__does_not_overflow),
         cmocka_unit_test(powers__of_whole_numbers_are_products),
         cmocka_unit_test(rows__say_what_is_so),

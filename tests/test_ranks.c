@@ -419,6 +419,46 @@ static void assert_same_fit(const struct learned *a, size_t ranks,
     }
 }
 
+/* How often ranks meet in a fit in which there is nothing to learn. */
+struct meeting {
+    const gsv_series *series;
+    size_t restarts, met;
+};
+
+static void meet(gsv_ranks *r, void *user)
+{
+    static const char *const FIX[] = {"k", "s"};
+    struct meeting *w = user;
+    gsv_model *m = model_of(WELL);
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.ranks = r;
+    o.estimator.threads = 1;
+    o.restarts = w->restarts;
+    o.fixed = COUNT(FIX);
+    o.fix = FIX;
+    assert_int_equal(gsv_fit(m, w->series, &o), 0);
+    const struct guest *g = r->self;
+    if (!g->rank) w->met = g->party->met;
+    gsv_ranks_close(r, 0);
+    gsv_model_free(m);
+}
+
+/* The gaps that restarts are compared by are the ranks' as all others are: they
+ * meet for every one of these estimates. */
+static void restarts__are_compared_by_all_ranks(void **state)
+{
+    (void)state;
+    gsv_series *s =
+        data_of(&(struct shape){.text = WELL, .tracks = 8, .rows = 8});
+    struct meeting one = {s, 1, 0}, two = {s, 2, 0}, three = {s, 3, 0};
+    ranks_act(2, meet, &one);
+    ranks_act(2, meet, &two);
+    ranks_act(2, meet, &three);
+    assert_true(two.met >= one.met + 2);
+    assert_true(three.met > two.met);
+    gsv_series_free(s);
+}
+
 static void fit__has_the_same_bits_on_any_number_of_ranks(void **state)
 {
     (void)state;
@@ -567,6 +607,7 @@ int main(void)
         cmocka_unit_test(loglik__names_a_gap_that_is_not_finite_on_all_ranks),
         cmocka_unit_test(ranks__fail_together_where_memory_runs_out_on_one),
         cmocka_unit_test(ranks__say_when_one_ends_before_the_others),
+        cmocka_unit_test(restarts__are_compared_by_all_ranks),
         cmocka_unit_test(fit__has_the_same_bits_on_any_number_of_ranks),
         cmocka_unit_test(fit__ends_on_all_ranks_when_one_is_told_to),
         cmocka_unit_test(fit__ends_on_all_ranks_when_the_time_of_one_is_over),

@@ -79,6 +79,29 @@ static node log1p_ratio_derivative(struct graph *g, node x, node y, node z,
     return i ? over(g, sub(g, mul(g, x, slope), z), y) : slope;
 }
 
+/* cosh(k x) = 1 + 2 sinh(k x / 2)^2 has no hole at k = 0, whatever is
+ * differentiated next. */
+static node cosh_ratio(struct graph *g, node x, node y)
+{
+    node half = graph_binary(g, OP_SINH_RATIO, mul(g, num(g, 0.5), x), y);
+    node square = mul(g, y, mul(g, half, half));
+    return add(g, num(g, 1.0), mul(g, num(g, 2.0), square));
+}
+
+/* 1 - y x^2. */
+static node square_rest(struct graph *g, node x, node y)
+{
+    return sub(g, num(g, 1.0), mul(g, y, mul(g, x, x)));
+}
+
+/* From the slope by x. */
+static node square_ratio_derivative(struct graph *g, node slope, node x, node y,
+                                    node z, size_t i)
+{
+    if (!i) return slope;
+    return over(g, sub(g, mul(g, x, slope), z), mul(g, num(g, 2.0), y));
+}
+
 #define UNARY_PARTIAL(ID, NAME, WORD, WHERE, IMAGE, TEXT, VALUE, SLOPE, ...)   \
     node NAME##_partial(struct graph *g, node n, size_t i)                     \
     {                                                                          \

@@ -44,4 +44,57 @@ static inline double log1p_ratio_slope(double a)
 }
 #undef NEXT
 
+/* sinh(k) / k, cosh(k) and atanh(k) / k with k^2 = a of any sign. Below 1 the
+ * series of sinh is the quicker one. */
+#define NEXT(k, rest) (1.0 + a / ((2.0 * (k)) * (2.0 * (k) + 1.0)) * (rest))
+static inline double sinh_ratio_of(double a)
+{
+    if (fabs(a) < 1.0) {
+        double low = NEXT(5, NEXT(6, NEXT(7, NEXT(8, NEXT(9, 1.0)))));
+        return NEXT(1, NEXT(2, NEXT(3, NEXT(4, low))));
+    }
+    double k = sqrt(fabs(a));
+    return a < 0.0 ? sin(k) / k : sinh(k) / k;
+}
+#undef NEXT
+
+static inline double cosh_of(double a)
+{
+    return a < 0.0 ? cos(sqrt(-a)) : cosh(sqrt(a));
+}
+
+static inline double atanh_ratio_of(double a)
+{
+    double k = sqrt(fabs(a));
+    return a > 0.0 ? atanh(k) / k : a < 0.0 ? atan(k) / k : 1.0 + a;
+}
+
+/* d/da of sinh(k) / k = (cosh(k) - sinh(k) / k) / (2 a) = sum over k > 0 of
+ * k a^(k-1) / (2 k + 1)!: the term k + 1 is the one before times
+ * a (k + 1) / (k (2 k + 2) (2 k + 3)). */
+#define NEXT(k, rest)                                                          \
+    (1.0 +                                                                     \
+     a * ((k) + 1.0) / ((k) * (2.0 * (k) + 2.0) * (2.0 * (k) + 3.0)) * (rest))
+static inline double sinh_ratio_slope(double a)
+{
+    double low = NEXT(5, NEXT(6, NEXT(7, NEXT(8, NEXT(9, 1.0)))));
+    low = NEXT(1, NEXT(2, NEXT(3, NEXT(4, low)))) / 6.0;
+    double high = (cosh_of(a) - sinh_ratio_of(a)) / (2.0 * a);
+    return fabs(a) < 1.0 ? low : high;
+}
+#undef NEXT
+
+/* d/da of atanh(k) / k = (1 / (1 - a) - atanh(k) / k) / (2 a) = sum over k of
+ * a^k (k + 1) / (2 k + 3). */
+#define NEXT(k, rest) (((k) + 1.0) / (2.0 * (k) + 3.0) + a * (rest))
+static inline double atanh_ratio_slope(double a)
+{
+    double low = NEXT(12, NEXT(13, NEXT(14, NEXT(15, 0.5))));
+    low = NEXT(6, NEXT(7, NEXT(8, NEXT(9, NEXT(10, NEXT(11, low))))));
+    low = NEXT(0, NEXT(1, NEXT(2, NEXT(3, NEXT(4, NEXT(5, low))))));
+    double high = (1.0 / (1.0 - a) - atanh_ratio_of(a)) / (2.0 * a);
+    return fabs(a) < 0.1 ? low : high;
+}
+#undef NEXT
+
 #endif

@@ -138,14 +138,25 @@
       i ? graph_binary(g, OP_PICK, x, one) : num(g, 0.0))
 
 /* Powers that become logarithms: (u^q - 1) / q with x = log u, y = q, and its
- * inverse: expm1(y x) / y, which is x at y = 0, and log1p(y x) / y. */
+ * inverse: expm1(y x) / y, which is x at y = 0, and log1p(y x) / y. Then
+ * hyperbolic functions that become circular ones: sinh(k x) / k and
+ * atanh(k x) / k, where k^2 = y has any sign. */
 #define RATIO_OPS(X)                                                           \
     X(EXPM1_RATIO, expm1_ratio, INNER, WILD, any, ratio, expm1_ratio_of(x, y), \
       exp(x *y), x *x *expm1_ratio_slope(x *y),                                \
       expm1_ratio_derivative(g, x, y, z, i))                                   \
     X(LOG1P_RATIO, log1p_ratio, INNER, WILD, any, log_ratio,                   \
       log1p_ratio_of(x, y), 1.0 / (1.0 + x * y),                               \
-      x * x * log1p_ratio_slope(x * y), log1p_ratio_derivative(g, x, y, z, i))
+      x * x * log1p_ratio_slope(x * y), log1p_ratio_derivative(g, x, y, z, i)) \
+    X(SINH_RATIO, sinh_ratio, INNER, WILD, any, sinh_ratio,                    \
+      x *sinh_ratio_of(x *x *y), cosh_of(x *x *y),                             \
+      x *x *x *sinh_ratio_slope(x *x *y),                                      \
+      square_ratio_derivative(g, cosh_ratio(g, x, y), x, y, z, i))             \
+    X(ATANH_RATIO, atanh_ratio, INNER, WILD, any, atanh_ratio,                 \
+      x *atanh_ratio_of(x *x *y), 1.0 / (1.0 - x * x * y),                     \
+      x * x * x * atanh_ratio_slope(x * x * y),                                \
+      square_ratio_derivative(g, over(g, one, square_rest(g, x, y)), x, y, z,  \
+                              i))
 
 #define BINARY_OPS(X) PLAIN_OPS(X) RATIO_OPS(X)
 

@@ -430,6 +430,27 @@ TEXT(log_ratio)
     return sum_function(pen, "log", power(p, base, sum_power(pen, q, -1.0)));
 }
 
+/* name(sqrt(q)*x)/sqrt(q). */
+static struct sum square_ratio(struct printer *p, const char *name, node a,
+                               size_t e)
+{
+    struct pen *pen = &p->pen;
+    struct sum x = input(p, a, 0, e),
+               k = sum_power(pen, input(p, a, 1, e), 0.5);
+    struct sum whole = sum_function(pen, name, sum_multiply(pen, k, x));
+    return sum_multiply(pen, whole, sum_power(pen, k, -1.0));
+}
+
+TEXT(sinh_ratio)
+{
+    return square_ratio(p, "sinh", a, e);
+}
+
+TEXT(atanh_ratio)
+{
+    return square_ratio(p, "atanh", a, e);
+}
+
 static struct sum (*const WRITTEN[OPS])(struct printer *p, node a, size_t e) = {
 #define LEAF_TEXT(ID, NAME, ...) [OP_##ID] = text_##NAME,
 #define ELEMENT_TEXT(ID, NAME, WORD, WHERE, IMAGE, HOW, ...)                   \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Lamperti's maps in closed form: the antiderivative of 1/shape and its
  * inverse for powers of a + b z, products of two such, roots and reciprocals of
- * quadratics, exp(b z) and cosh(a + b z). Where none of these fits, or where a
- * sign that decides between two forms is not known, lamperti_numeric.c. */
+ * quadratics, exp(b z) and cosh(a + b z). Where a sign that decides between two
+ * forms is not known, lamperti_anchor.c; where none of these fits,
+ * lamperti_numeric.c. */
 #include "lang/lamperti.h"
 
 #include <math.h>
@@ -307,13 +308,19 @@ static bool try_cosh(struct search *s, node base, node e)
     return true;
 }
 
-static bool try_one(struct search *s, node base, node e)
+static bool try_one(struct search *s, const struct product *f)
 {
     struct polynomial p;
+    node base = f->base[0], e = f->power[0];
     if (!polynomial_of(s->g, base, s->state, &p)) return try_cosh(s, base, e);
-    if (!p.c) return try_power(s, &p, base, e);
-    struct quadratic q = alone(s, &p);
-    return try_quadratic(s, &q, e);
+    if (p.c) {
+        struct quadratic q = alone(s, &p);
+        return try_quadratic(s, &q, e) ||
+               lamperti_anchored(s->spec, f, s->found);
+    }
+    bool open = !sign(s, p.b);
+    return (open && lamperti_anchored(s->spec, f, s->found)) ||
+           try_power(s, &p, base, e);
 }
 
 static bool try_two(struct search *s, const struct product *f)
@@ -338,8 +345,7 @@ static bool closed_form(struct search *s, const struct product *p)
         return true;
     }
     if (p->rate || p->factors > 2) return false;
-    return p->factors == 1 ? try_one(s, p->base[0], p->power[0])
-                           : try_two(s, p);
+    return p->factors == 1 ? try_one(s, p) : try_two(s, p);
 }
 
 bool lamperti_find(struct spec *spec, node shape, node state,

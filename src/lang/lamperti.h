@@ -26,6 +26,8 @@ struct lamperti {
                     /* that is everywhere                                    */
     node range;     /* the same of the inverse, over u                       */
     bool numerical; /* no closed form is known                               */
+    bool curved;    /* conditions of the range are no distances from its ends,
+                     * and it may have none                                  */
 };
 
 /* Fills the map of a shape; false where there is none: the shape is not

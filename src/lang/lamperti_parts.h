@@ -44,6 +44,20 @@ node at_points(struct graph *g, node n, node state, size_t row, node points);
 /* Margins below each other; 0 for none. */
 node conditions(struct graph *g, size_t n, const node *margin);
 
+/* A node without the state at the parameters' starts and t = 0, to out (size).
+ */
+bool at_start(const struct spec *spec, node n, double *out);
+
+/* Places that are tried one after the other for one where a shape is positive.
+ */
+enum { ANCHORS = 18 };
+extern const double ANCHOR[ANCHORS];
+
+/* The map of one quadratic, or of a power of a + b z with b = 0 at the start,
+ * in closed form for all signs of the coefficients; false for other shapes. */
+bool lamperti_anchored(struct spec *spec, const struct product *p,
+                       struct lamperti *found);
+
 /* The map by quadrature. */
 bool lamperti_numeric(struct spec *spec, const struct product *p, node shape,
                       struct lamperti *found);

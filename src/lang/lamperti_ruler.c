@@ -39,8 +39,7 @@ static double *start_values(const struct spec *spec)
     return value;
 }
 
-/* A node without the state at t = 0, to out (size). */
-static bool at_start(const struct spec *spec, node n, double *out)
+bool at_start(const struct spec *spec, node n, double *out)
 {
     if (spec->graph->failed) return false;
     struct uniforms u = {0};
@@ -230,19 +229,20 @@ static bool find_run(const double *shape, bool middle, size_t *first,
     return *last - *first >= FEWEST;
 }
 
+const double ANCHOR[ANCHORS] = {0.0,  1.0,   -1.0, 0.5,  -0.5,  2.0,
+                                -2.0, 10.0,  -10., 0.1,  -0.1,  5.0,
+                                -5.0, 100.0, -100, 0.01, -0.01, 1000.0};
+
 static bool look_for_run(const struct spec *spec, const struct product *p,
                          node shape, size_t row, const struct bounds *b,
                          double *centre, size_t *first, size_t *last,
                          size_t *origin)
 {
-    static const double TRY[] = {0.0,  1.0,   -1.0, 0.5,  -0.5,  2.0,
-                                 -2.0, 10.0,  -10., 0.1,  -0.1,  5.0,
-                                 -5.0, 100.0, -100, 0.01, -0.01, 1000.0};
     double value[KNOTS];
     struct graph *g = p->g;
     bool bound = b->has[0] || b->has[1];
-    for (size_t i = 0; i < (bound ? 1 : sizeof TRY / sizeof *TRY); i++) {
-        *centre = TRY[i];
+    for (size_t i = 0; i < (bound ? 1 : ANCHORS); i++) {
+        *centre = ANCHOR[i];
         node knots = place_knots(g, b, *centre, 0, KNOTS);
         node at = at_points(g, shape, p->state, row, knots);
         if (g->failed || !at_start(spec, at, value)) return false;

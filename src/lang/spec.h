@@ -171,6 +171,7 @@ struct spec {
                          /* defined, or 0 where it is everywhere      */
     node stretch_range;  /* the same of its inverse, over u           */
     bool numerical;      /* whether U is a quadrature somewhere       */
+    bool curved;         /* whether conditions of a range may have no zero */
 };
 
 /* Where the numbers stand that scale a network's inputs and outputs,

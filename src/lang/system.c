@@ -334,8 +334,10 @@ static int build_stretch(struct builder *b, struct system *y)
     if (!status) status = gather(b, y, unstretch_of, &spec->unstretch);
     if (!status) status = join_conditions(b, y, false, &spec->stretch_domain);
     if (!status) status = join_conditions(b, y, true, &spec->stretch_range);
-    for (size_t i = 0; i < y->equations; i++)
+    for (size_t i = 0; i < y->equations; i++) {
         spec->numerical = spec->numerical || y->equation[i].map.numerical;
+        spec->curved = spec->curved || y->equation[i].map.curved;
+    }
     spec->noise = NOISE_STRETCHED;
     return status;
 }

@@ -2,8 +2,10 @@
 /* A checkpoint is a fit with the optimiser's state: vectors over theta and the
  * numbers of struct standing, as tensors; and the terms, a JSON object of all
  * that a resumed fit must have in common with the first one. */
+#include <float.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,14 +75,14 @@ int checkpoint_write(struct learner *l, const char *path)
 
 /* --- In ----------------------------------------------------------------- */
 
-/* The first term in which both differ, or NULL. */
-static const char *difference(const json_t *now, const json_t *then)
+/* The first term of one in which both differ, or NULL. */
+static const char *difference(const json_t *one, const json_t *other)
 {
     const char *key;
     json_t *value;
     json_object_foreach(
-        (json_t *)(size_t)now, key,
-        value) if (!json_equal(value, json_object_get(then, key))) return key;
+        (json_t *)(size_t)one, key,
+        value) if (!json_equal(value, json_object_get(other, key))) return key;
     return NULL;
 }
 
@@ -91,6 +93,7 @@ static int check_terms(const struct learner *l, const char *text,
     json_t *now = json_loads(l->terms, 0, NULL), *then;
     then = text ? json_loads(text, 0, NULL) : NULL;
     const char *other = then ? difference(now, then) : NULL;
+    if (then && !other) other = difference(then, now);
     if (!then)
         status = fail(GSV_BAD_INPUT,
                       "%s cannot be resumed: it is a fit without the "
@@ -120,38 +123,114 @@ static int take(const struct tensors *t, const char *name, size_t n,
     return 0;
 }
 
-/* Numbers from a file are used as counts only within these bounds. */
-static bool is_sane(const struct learner *l, const struct standing *n)
+/* What a number of the state can be. */
+struct allowed {
+    const char *name;
+    double low, high;
+    bool whole; /* a count                                            */
+    bool open;  /* may be what no number is: not known, or not yet    */
+};
+
+static int refuse(const char *path, const char *name, size_t i, double value)
 {
-    return n->iteration >= 0.0 && n->iteration <= (double)l->iterations &&
-           n->restart >= 0.0 && n->restart < (double)l->o->restarts &&
-           n->stage >= 0.0 && n->stage <= (double)l->stages &&
-           n->reference >= GSV_REFERENCE_AUTO &&
-           n->reference <= GSV_REFERENCE_MODIFIED && n->form >= GSV_FORM_AUTO &&
-           n->form <= GSV_FORM_EULER && n->paths >= 0.0 && n->paths <= 1e6 &&
-           n->steps >= 0.0 && n->steps <= 1e6 && n->round >= 0.0 &&
-           n->round <= 1e6 && n->round_began >= 0.0 &&
-           n->round_began <= (double)l->iterations && n->total >= 0.0 &&
-           n->total <= 1e15 && n->place >= 0.0 && n->place <= 1e15 &&
-           n->seconds >= 0.0 && n->factor > 0.0 && n->factor <= 1.0;
+    char which[40] = "";
+    if (i) snprintf(which, sizeof which, "number %zu of ", i);
+    return fail(GSV_BAD_INPUT,
+                "%s is damaged: %s'%s' of its optimiser's state is %g; take an "
+                "earlier checkpoint, or begin anew",
+                path, which, name, value);
+}
+
+static bool is_allowed(const struct allowed *a, double x)
+{
+    if (a->open && (isnan(x) || x == -INFINITY)) return true;
+    return x >= a->low && x <= a->high && (!a->whole || x == floor(x));
+}
+
+static int check_numbers(size_t n, const struct allowed *a, const double *x,
+                         const char *path)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_allowed(&a[i], x[i])) return refuse(path, a[i].name, 0, x[i]);
+    return 0;
+}
+
+enum { ADAM = 3 };
+
+/* In the order of struct standing. */
+static int check_standing(const struct learner *l, const char *path)
+{
+    const double last = (double)l->iterations, most = 1e15;
+    const struct allowed standing[NUMBERS] = {
+        {"iteration", 0, last, true, false},
+        {"restart", 0, (double)l->o->restarts - 1.0, true, false},
+        {"stage", 0, (double)l->stages, true, false},
+        {"reference", GSV_REFERENCE_AUTO, GSV_REFERENCE_MODIFIED, true, false},
+        {"form", GSV_FORM_AUTO, GSV_FORM_EULER, true, false},
+        {"paths", 0, 1e6, true, false},
+        {"steps", 0, 1e6, true, false},
+        {"factor", DBL_MIN, 1, false, false},
+        {"failures", 0, 1e6, true, false},
+        {"heldout", -DBL_MAX, DBL_MAX, false, true},
+        {"best", -DBL_MAX, DBL_MAX, false, true},
+        {"best_at", 0, last, true, false},
+        {"lowered_at", 0, last, true, false},
+        {"round", 0, 1e6, true, false},
+        {"round_began", 0, last, true, false},
+        {"champion", -DBL_MAX, DBL_MAX, false, true},
+        {"seconds", 0, most, false, false},
+        {"total", 0, most, true, false},
+        {"end", 0, 1, true, false},
+        {"place", 0, most, true, false}};
+    return check_numbers(NUMBERS, standing, (const double *)&l->now, path);
+}
+
+static int check_adam(const double *adam, const char *path)
+{
+    static const struct allowed ALLOWED[ADAM] = {
+        {"steps", 0, 1e15, true, false},
+        {"weight", 0, 1.0 + 1e-9, false, false},
+        {"length", 0, DBL_MAX, false, false}};
+    return check_numbers(ADAM, ALLOWED, adam, path);
+}
+
+/* Squares and steps are not below 0. */
+static int check_vector(const struct learner *l, const struct vector *v,
+                        const char *path)
+{
+    bool positive = v->value == l->adam.square || v->value == l->move;
+    const struct allowed one = {v->name, positive ? 0.0 : -DBL_MAX, DBL_MAX,
+                                false, false};
+    for (size_t i = 0; i < l->n; i++)
+        if (!is_allowed(&one, v->value[i]))
+            return refuse(path, v->name, i + 1, v->value[i]);
+    return 0;
+}
+
+/* Nothing of a file is used before all of it is known to make sense. */
+static int check_state(struct learner *l, const struct vector *v,
+                       const double *adam, const char *path)
+{
+    int status = check_standing(l, path);
+    if (!status) status = check_adam(adam, path);
+    for (size_t i = 0; !status && i < VECTORS; i++)
+        status = check_vector(l, &v[i], path);
+    return status;
 }
 
 static int take_state(struct learner *l, const struct tensors *t,
                       const char *path)
 {
     struct vector v[VECTORS];
-    double adam[3];
+    double adam[ADAM];
     list_vectors(l, v);
     int status = check_terms(l, tensors_text(t, "state"), path);
     for (size_t i = 0; !status && i < VECTORS; i++)
         status = take(t, v[i].name, l->n, path, v[i].value);
-    if (!status) status = take(t, "@state.adam", 3, path, adam);
+    if (!status) status = take(t, "@state.adam", ADAM, path, adam);
     if (!status)
         status = take(t, "@state.numbers", NUMBERS, path, (double *)&l->now);
-    if (!status && !is_sane(l, &l->now))
-        status =
-            fail(GSV_BAD_INPUT,
-                 "%s is damaged: the numbers of its state make no sense", path);
+    if (!status) status = check_state(l, v, adam, path);
     if (status) return status;
     l->adam.steps = adam[0];
     l->adam.weight = adam[1];

@@ -247,6 +247,13 @@ static void add_products(const struct learner *l, const double *one, double *J)
                 J[i * l->n + j] += one[i] * one[j];
 }
 
+/* Whether the score has number i in it: one that the model does not use has
+ * none, and no estimator would ever agree with another about it. */
+static bool counts(const struct search *s, size_t i)
+{
+    return !s->l->fixed[i] && s->deviation[i] > 0.0;
+}
+
 /* The covariance of the whole score, from that of some gaps' own: its Cholesky
  * factor and, of each number, its deviation. Where it has no factor, numbers
  * count one by one. */
@@ -268,12 +275,12 @@ static int score_covariance(struct search *s, double *one)
         J[i] *= (double)all / (double)n;
     for (size_t i = 0; i < l->n; i++) {
         s->deviation[i] = sqrt(J[i * (l->n + 1)]);
-        if (l->fixed[i]) J[i * (l->n + 1)] = 1.0;
+        if (!counts(s, i)) J[i * (l->n + 1)] = 1.0;
     }
     if (linalg_cholesky(l->n, J)) return status;
     memset(J, 0, l->n * l->n * sizeof *J);
     for (size_t i = 0; i < l->n; i++)
-        J[i * (l->n + 1)] = l->fixed[i] ? 1.0 : s->deviation[i];
+        J[i * (l->n + 1)] = counts(s, i) ? s->deviation[i] : 1.0;
     return status;
 }
 
@@ -285,7 +292,7 @@ static bool agree(const struct search *s, const double *one, const double *two)
     size_t n = s->l->n;
     double *off = s->root + n * n, square = 0.0;
     for (size_t i = 0; i < n; i++)
-        off[i] = s->l->fixed[i] ? 0.0 : two[i] - one[i];
+        off[i] = counts(s, i) ? two[i] - one[i] : 0.0;
     linalg_lower_solve(n, 1, s->root, false, off);
     for (size_t i = 0; i < n; i++)
         square += off[i] * off[i];

@@ -112,6 +112,7 @@ static int rank(struct learner *l, const double *theta, double *score)
         o.paths = 16;
         o.seed = l->o->estimator.seed;
         o.threads = l->o->estimator.threads;
+        o.ranks = l->o->estimator.ranks;
         o.wide = l->o->estimator.wide;
     }
     struct objective at;

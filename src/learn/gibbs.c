@@ -113,8 +113,9 @@ static int first_proposal(struct gibbs *g, const double *mode)
     if (!status && a.n && information_invert(&a))
         for (size_t i = 0; i < a.n; i++)
             for (size_t j = 0; j < a.n; j++)
-                p->C[find_place(g, a.place[i]) * g->n +
-                     find_place(g, a.place[j])] = a.V[i * a.n + j];
+                if (!a.lost[i] && !a.lost[j])
+                    p->C[find_place(g, a.place[i]) * g->n +
+                         find_place(g, a.place[j])] = a.V[i * a.n + j];
     information_free(&a);
     proposal_factor(p);
     return status == GSV_NUMERICAL ? 0 : status;

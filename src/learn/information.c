@@ -15,9 +15,8 @@ enum { MOST_NUMBERS = 400 };
 
 /* --- Names -------------------------------------------------------------- */
 
-/* Number i of theta as the user would write it: "s", "A[1,2]". */
-static const char *name_of(const struct information *a, size_t i,
-                           char room[120])
+const char *information_name(const struct information *a, size_t i,
+                             char room[120])
 {
     const struct spec *s = a->l->m->spec;
     size_t v = a->l->value[i];
@@ -43,21 +42,34 @@ static double nearest_bound(const struct param_spec *p, double v)
     return v - low < p->high - v ? low : p->high;
 }
 
-static bool is_at_bound(const struct information *a, size_t i)
+static void say_bound(const struct information *a, size_t i, double bound)
+{
+    char room[120];
+    plain_print(a->words,
+                "%s is at its bound %g: it has no standard error, and those of "
+                "the others are as if it were fixed there\n",
+                information_name(a, i, room), bound);
+}
+
+/* Number i of theta: its parameter, if that has a bound; else NULL. */
+static const struct param_spec *bounded(const struct information *a, size_t i)
 {
     const struct spec *s = a->l->m->spec;
     size_t v = a->l->value[i];
     const struct param_spec *p = &s->param[spec_param_at(s, v)];
     bool diagonal = p->lower && (v - p->offset) % (p->columns + 1) == 0;
-    if (p->bound == BOUND_NONE && !diagonal) return false;
+    return p->bound == BOUND_NONE && !diagonal ? NULL : p;
+}
+
+static bool is_at_bound(const struct information *a, size_t i)
+{
+    size_t v = a->l->value[i];
+    const struct param_spec *p = bounded(a, i);
+    if (!p) return false;
     double value = a->l->m->value[v], bound = nearest_bound(p, value);
     double size = fmax(fabs(p->start[v - p->offset] - bound), 1e-12);
     if (fabs(value - bound) > AT_BOUND * size) return false;
-    char room[120];
-    plain_print(a->words,
-                "%s is at its bound %g: it has no standard error, and those of "
-                "the others are as if it were fixed there\n",
-                name_of(a, i, room), bound);
+    say_bound(a, i, bound);
     return true;
 }
 
@@ -228,25 +240,10 @@ static int neighbours(struct information *a, size_t i, double here)
     }
 }
 
-/* A number whose own information is nothing. */
-static bool is_silent(const struct information *a, size_t i)
-{
-    double own = a->I[i * a->n + i];
-    return !(own > 0.0 && isfinite(own));
-}
-
 static bool is_kernel(const struct information *a, size_t i)
 {
     const struct spec *s = a->l->m->spec;
     return s->param[spec_param_at(s, a->l->value[a->place[i]])].gp;
-}
-
-/* As far as the diagonal tells: kernels that say nothing are left out. */
-static bool can_be_inverted(const struct information *a)
-{
-    for (size_t i = 0; i < a->n; i++)
-        if (is_silent(a, i) && !is_kernel(a, i)) return false;
-    return true;
 }
 
 static int fill_by_value(struct information *a)
@@ -261,10 +258,11 @@ static int fill_by_value(struct information *a)
         a->I[i * n + i] =
             (2.0 * here - a->ups[i] - a->downs[i]) / (step * step);
     }
-    bool lost = !status && !can_be_inverted(a);
-    for (size_t i = 0; !status && !lost && i < n; i++)
+    for (size_t i = 0; !status && i < n; i++)
         for (size_t j = 0; !status && j < i; j++) {
             double up = 0.0, down = 0.0;
+            if (information_is_silent(a, i) || information_is_silent(a, j))
+                continue;
             double area = a->l->move[a->place[i]] * a->l->move[a->place[j]];
             status = value_at(a, i, j, 1.0, &up);
             if (!status) status = value_at(a, i, j, -1.0, &down);
@@ -310,7 +308,7 @@ static void drop_open(struct information *a)
             plain_print(a->words,
                         "the data leave %s open: it has no standard error, and "
                         "those of the others are as if it were known\n",
-                        name_of(a, at, room));
+                        information_name(a, at, room));
         else kept++;
     }
     for (size_t i = 0; i < n; i++) {
@@ -323,81 +321,65 @@ static void drop_open(struct information *a)
     a->n = kept;
 }
 
+/* --- Towards a bound ----------------------------------------------------- */
+
+/* Numbers with bounds are logarithms, or logits, of the room that is left. One
+ * whose standard error would be above 3 there has data that do not see where
+ * within a factor of hundreds it is: it is at its bound where it can go on
+ * towards it, by a factor of exp(8), and lose no likelihood, but not as far the
+ * other way. */
+static const double SEEN = 0.1, TOWARDS = 8.0, NO_LOSS = 0.1;
+
+/* l with number `at` moved; where it is not finite, nothing at all. */
+static int value_moved(struct information *a, size_t at, double by,
+                       double *value)
+{
+    double kept = a->theta[at];
+    a->theta[at] = kept + by;
+    int status = information_value(a, a->theta, value);
+    a->theta[at] = kept;
+    if (status != GSV_NUMERICAL || a->l->over) return status;
+    *value = -INFINITY;
+    return 0;
+}
+
+static int look_at_bound(struct information *a, size_t i, bool *found)
+{
+    size_t at = a->place[i];
+    const struct param_spec *p = bounded(a, at);
+    double here, towards, away, loss = (a->rough ? 2.0 : 1.0) * NO_LOSS;
+    if (!p || is_kernel(a, i) || a->I[i * a->n + i] > SEEN) return 0;
+    gsv_theta_set(a->l->m, a->theta);
+    double bound = nearest_bound(p, a->l->m->value[a->l->value[at]]);
+    double up = theta_value(a->l->m, at, a->theta[at] + TOWARDS);
+    double down = theta_value(a->l->m, at, a->theta[at] - TOWARDS);
+    double by = fabs(up - bound) < fabs(down - bound) ? TOWARDS : -TOWARDS;
+    int status = value_moved(a, at, 0.0, &here);
+    if (!status) status = value_moved(a, at, by, &towards);
+    if (!status) status = value_moved(a, at, -by, &away);
+    *found = !status && towards >= here - loss && away < here - loss;
+    if (*found) say_bound(a, at, bound);
+    return status;
+}
+
+/* Those at a bound say nothing of themselves, nor with others. */
+static int drop_bounds(struct information *a)
+{
+    size_t n = a->n;
+    for (size_t i = 0; i < n; i++) {
+        int status = look_at_bound(a, i, &a->bound[i]);
+        if (status) return status;
+        for (size_t j = 0; a->bound[i] && j < n; j++)
+            a->I[i * n + j] = a->I[j * n + i] = 0.0;
+    }
+    return 0;
+}
+
 int information_fill(struct information *a)
 {
     int status = a->by_value ? fill_by_value(a) : fill_by_score(a);
     if (!status && a->by_evidence) drop_open(a);
-    return status;
-}
-
-/* --- Whether it can be inverted ----------------------------------------- */
-
-/* Relative to a diagonal of ones, smaller eigenvalues are directions that the
- * data say nothing about. */
-static const double FLAT = 1e-4, RISING = -1e-2;
-
-static void say_flat(const struct information *a, const double *vector,
-                     double eigenvalue)
-{
-    size_t n = a->n, named = 0;
-    char room[120];
-    if (eigenvalue < RISING)
-        plain_print(a->words,
-                    "this is not a maximum: the %s still rises along ",
-                    a->by_evidence ? "evidence" : "log-likelihood");
-    else fputs("the data do not tell apart ", a->words);
-    for (size_t i = 0; i < n; i++)
-        if (fabs(vector[i]) > 0.2 && named < 6)
-            plain_print(a->words, "%s%s", named++ ? ", " : "",
-                        name_of(a, a->place[i], room));
-    fputs(eigenvalue < RISING
-              ? "; there are no standard errors (more --iterations, or other "
-                "starts with --restarts)\n"
-              : ": their information is singular, and there are no standard "
-                "errors; fix one of them (--fix)\n",
-          a->words);
-}
-
-static bool say_silent(const struct information *a)
-{
-    bool silent = false;
-    char room[120];
-    for (size_t i = 0; i < a->n; i++) {
-        if (!is_silent(a, i)) continue;
-        silent = true;
-        plain_print(a->words,
-                    "the data say nothing about %s (its information is %.3g): "
-                    "there are no standard errors; fix it (--fix)\n",
-                    name_of(a, a->place[i], room), a->I[i * (a->n + 1)]);
-    }
-    return silent;
-}
-
-/* V = I^-1, or false after a word about it. */
-bool information_invert(struct information *a)
-{
-    size_t n = a->n;
-    if (!n || say_silent(a)) return false;
-    double *value = a->room + (n > 64 ? n : 64) * n;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            a->V[i * n + j] =
-                a->I[i * n + j] / sqrt(a->I[i * n + i] * a->I[j * n + j]);
-    if (!linalg_eigen(n, a->V, value, a->room)) return false;
-    if (value[0] < FLAT) {
-        say_flat(a, a->V, value[0]);
-        return false;
-    }
-    double *L = a->room; /* (n, n) */
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) {
-            double sum = 0.0;
-            for (size_t k = 0; k < n; k++)
-                sum += a->V[k * n + i] * a->V[k * n + j] / value[k];
-            L[i * n + j] = sum / sqrt(a->I[i * n + i] * a->I[j * n + j]);
-        }
-    memcpy(a->V, L, n * n * sizeof *L);
-    return true;
+    return status ? status : drop_bounds(a);
 }
 
 /* --- Making ------------------------------------------------------------- */
@@ -456,9 +438,13 @@ static int prepare(struct information *a, const double *theta)
     a->down = NEW(double, l->n);
     a->I = NEW(double, n *n);
     a->V = NEW(double, n *n);
+    a->lost = NEW(bool, n);
+    a->flat = NEW(bool, n);
+    a->bound = NEW(bool, n);
     a->room = NEW(double, (n > 64 ? n : 64) * n + n);
     if (!a->slope || !a->ups || !a->downs || !a->theta || !a->one || !a->up ||
-        !a->down || !a->I || !a->V || !a->room)
+        !a->down || !a->I || !a->V || !a->room || !a->lost || !a->flat ||
+        !a->bound)
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
     if (a->by_evidence) return 0;
@@ -501,6 +487,9 @@ void information_free(struct information *a)
     mem_free(a->I);
     mem_free(a->V);
     mem_free(a->room);
+    mem_free(a->lost);
+    mem_free(a->flat);
+    mem_free(a->bound);
     mem_free(a->slope);
     mem_free(a->ups);
     mem_free(a->downs);

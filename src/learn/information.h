@@ -35,6 +35,8 @@ struct information {
     double *slope;             /* (n) dl/dtheta                  */
     double *ups, *downs;       /* (n) l one step up and down     */
     double *room;              /* (max(n, 64), n), (n)           */
+    bool *lost;                /* (n) without a variance of their own */
+    bool *flat, *bound;        /* (n) because of others, of a bound   */
     char *text;                /* what is wrong with it, in lines */
     size_t size;
     FILE *words; /* of text                        */
@@ -51,9 +53,18 @@ int information_value(struct information *a, const double *theta,
 int information_slope(struct information *a, const double *theta);
 
 /* I and, while there is a search, the slope; then V: false, after a word, where
- * I cannot be inverted. Kernels' numbers that the data leave open are no longer
- * among the n. */
+ * no number has a variance. Numbers that the data say nothing about, that they
+ * do not tell apart, or that turn out to be at a bound are lost, each after a
+ * word: of them V has nothing to say, of the others all. Kernels' numbers that
+ * the data leave open are no longer among the n. */
 int information_fill(struct information *a);
 bool information_invert(struct information *a);
+
+/* Number i of theta as the user would write it: "s", "A[1,2]". */
+const char *information_name(const struct information *a, size_t i,
+                             char room[120]);
+
+/* Whether the own information of number i, of the n, is nothing. */
+bool information_is_silent(const struct information *a, size_t i);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/plain.h"
 #include "data/series.h"
 #include "learn/learner.h"
+#include "sde/theta.h"
 
 static uint64_t hash(uint64_t h, size_t bytes, const void *data)
 {
@@ -59,6 +60,24 @@ static int put_fixed(const struct learner *l, json_t *all)
     return put_word(all, "--fix", "%" PRIx64, h);
 }
 
+/* Starts that the caller gives: not told where there are none. */
+static int put_starts(const struct learner *l, json_t *all)
+{
+    uint64_t h = 1469598103934665603u;
+    bool *kept = NEW(bool, l->n);
+    if (!l->o->kept) {
+        mem_free(kept);
+        return 0;
+    }
+    int lost =
+        !kept || theta_select_all(l->m, l->o->kept, l->o->keep, kept) != 0;
+    if (!lost) h = hash(h, l->n * sizeof *kept, kept);
+    for (size_t i = 0; !lost && i < l->n; i++)
+        if (kept[i]) h = hash(h, sizeof *l->kept, &l->kept[l->value[i]]);
+    mem_free(kept);
+    return lost ? lost : put_word(all, "--set", "%" PRIx64, h);
+}
+
 int terms_write(struct learner *l)
 {
     const gsv_fit_options *o = l->o;
@@ -87,6 +106,7 @@ int terms_write(struct learner *l)
                      e->random, e->richardson, e->delta, e->joint, e->wide,
                      e->observe, e->points, e->window);
     lost |= put_fixed(l, all);
+    lost |= put_starts(l, all);
     char *text = lost ? NULL : json_dumps(all, 0);
     json_decref(all);
     l->terms = text ? mem_string(text) : NULL;

@@ -61,9 +61,25 @@ static int make_sandwich(struct information *a)
 
 /* --- To the record ------------------------------------------------------ */
 
-static int note_errors(const struct information *a, gsv_record *r)
+/* Those without a variance leave V and the places. */
+static void drop_lost(struct information *a)
+{
+    size_t n = a->n, kept = 0, row = 0;
+    for (size_t i = 0; i < n; i++)
+        kept += !a->lost[i];
+    for (size_t i = 0; i < n; i++) {
+        if (a->lost[i]) continue;
+        for (size_t j = 0, column = 0; j < n; j++)
+            if (!a->lost[j]) a->V[row * kept + column++] = a->V[i * n + j];
+        a->place[row++] = a->place[i];
+    }
+    a->n = kept;
+}
+
+static int note_errors(struct information *a, gsv_record *r)
 {
     const gsv_model *m = a->l->m;
+    drop_lost(a);
     size_t n = a->n, *value = NEW(size_t, n);
     if (!value) return GSV_NO_MEMORY;
     for (size_t i = 0; i < n; i++)

@@ -244,6 +244,30 @@ static void put_map_kind(FILE *out, const struct spec *s, char letter)
     fputc('\n', out);
 }
 
+/* Whether a formula is too long to be written out. */
+static bool is_long(const gsv_model *m, node what,
+                    const struct graph_names *names)
+{
+    bool found = false;
+    for (size_t i = 0; i < m->spec->dim && i < MOST_ROWS; i++) {
+        char *text = graph_element_text(m->spec->graph, what, i, names);
+        found = found || (text && strstr(text, "..."));
+        mem_free(text);
+    }
+    return found;
+}
+
+/* f~ over y; or over the states, as numerical_rows() has it, where that is
+ * what can be read. */
+static int drift_rows(FILE *out, const gsv_model *m,
+                      const struct graph_names *over_y,
+                      const struct graph_names *over_z)
+{
+    bool states = m->spec->shape && is_long(m, m->unit_drift, over_y);
+    return states ? rows_of(out, m, m->state_drift, over_z, "f~")
+                  : rows_of(out, m, m->unit_drift, over_y, "f~");
+}
+
 static int formulas(FILE *out, const gsv_model *m, struct letters *y,
                     struct letters *z)
 {
@@ -268,8 +292,7 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     if (!status && s->numerical) status = numerical_rows(out, m, &over_z, left);
     if (!status && closed)
         status = rows_of(out, m, m->unit_state, &over_x, left);
-    if (!status && closed)
-        status = rows_of(out, m, m->unit_drift, &over_y, "f~");
+    if (!status && closed) status = drift_rows(out, m, &over_y, &over_z);
     if (!status && !m->bridged) status = sigma_rows(out, m, &over_x);
     if (!status) status = domain(out, m, &over_x);
     mem_free(positive);

@@ -166,7 +166,7 @@ static void find_boundaries(struct gsv_model *m)
     const struct spec *s = m->spec;
     struct graph *g = s->graph;
     if (s->dim != 1 || !m->range || graph_moves(g, m->range) ||
-        graph_moves(g, m->unit_drift) || s->numerical)
+        graph_moves(g, m->unit_drift) || s->numerical || s->curved)
         return;
     size_t n = graph_size(g, m->range);
     node zero = graph_number(g, 0.0), leaf = leaf_of(s);
