@@ -6,6 +6,7 @@
 
 #include "gradient.h"
 #include "sde/modified.h"
+#include "sde/result.h"
 
 /* --- Models --------------------------------------------------------------- */
 
