@@ -15,8 +15,8 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "exact.h"
 #include "estimator/loglik.h"
+#include "exact.h"
 
 /* Of the gradient's size: a difference that says less than this decides
  * nothing, and no gradient may be off by more. */

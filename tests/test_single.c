@@ -3,10 +3,10 @@
  * and whole estimates against the walk that takes gap by gap, which a frozen
  * reference asks for. */
 #include "base/memory.h"
+#include "estimator/loglik.h"
 #include "exact.h"
 #include "sde/linear.h"
 #include "sde/many.h"
-#include "estimator/loglik.h"
 
 enum { MOST_GAPS = 13, DD = MANY_DIM * MANY_DIM };
 
