@@ -309,7 +309,7 @@ static void do_at(void *context)
     struct posterior *p = context;
     struct gp_points points = p->points;
     points.count = 1000;
-    gp_posterior_at(&p->q, &points, p->w, p->w + points.count);
+    gp_posterior_at(&p->q, &points, NULL, p->w, p->w + points.count);
 }
 
 /* The same matrix by dense products, of as many directions as nodes. */

@@ -6,7 +6,7 @@
 
 #include "data/series.h"
 
-/* Under number_begin(). */
+/* Under plain_begin(). */
 gsv_series *csv_read(const struct series_request *wanted);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "data/series.h"
 
-/* Under number_begin(). Columns of time and series cannot be named. */
+/* Under plain_begin(). Columns of time and series cannot be named. */
 gsv_series *npy_read(const struct series_request *wanted);
 
 #endif
