@@ -97,6 +97,7 @@ static json_t *describe_json(const gsv_model *m)
     json_object_set_new(j, "columns", columns);
     json_object_set_new(j, "values", json_count(gsv_model_values(m)));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
+    json_object_set_new(j, "warnings", json_array());
     return j;
 }
 
@@ -108,12 +109,8 @@ static void doubt(const struct args *a, const char *text, size_t length,
         fprintf(stderr, "warning: %.*s\n", (int)length, text);
         return;
     }
-    json_t *list = json_object_get(j, "warnings");
-    if (!list) {
-        list = json_array();
-        json_object_set_new(j, "warnings", list);
-    }
-    json_array_append_new(list, json_stringn(text, length));
+    json_array_append_new(json_object_get(j, "warnings"),
+                          json_stringn(text, length));
 }
 
 /* What loglik and fit would refuse, and what they would not look at. */

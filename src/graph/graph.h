@@ -23,7 +23,7 @@ enum { GRAPH_NODES = 1 << 22, TEXT_NODES = 1 << 18 };
 
 /* Elements of the nodes that a text makes, all together: at a point each is a
  * number. */
-static const double TEXT_ELEMENTS = 1 << 27;
+static const double TEXT_ELEMENTS = 1 << 24;
 
 /* OP_CONSTANT and so on: leaves first. */
 enum op {
