@@ -324,7 +324,7 @@ static void bound__refuses_what_it_has_no_use_for(void **state)
     gsv_model_free(m);
     m = model_of("state x, y\n dx = dW1 + y*dW2\n dy = x*dW1 + dW2");
     s = walk_of(m, 1, 4, 0.3, 3);
-    refused(m, s, &o, "modified");
+    refused(m, s, &o, "leave the form to auto");
     gsv_series_free(s);
     gsv_model_free(m);
 }
