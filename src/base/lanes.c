@@ -3,6 +3,8 @@
 
 #include <omp.h>
 
+#include "base/halt.h"
+
 size_t lanes_threads(size_t wish)
 {
     return wish ? wish : (size_t)omp_get_max_threads();
@@ -12,25 +14,30 @@ size_t lanes_threads(size_t wish)
  * omp_get_thread_num(): in a program with two OpenMP libraries (clang's, and
  * the GNU one that OpenBLAS brings along) the linker may take it from the one
  * that did not start these threads, and it says 0 to all of them. */
-void lanes_run(size_t count, size_t threads, const struct lanes_job *job)
+int lanes_run(size_t count, size_t threads, const struct lanes_job *job)
 {
     size_t most = count < threads ? count : threads;
-    if (!most) return;
+    if (!most) return halt_status();
+    struct halt *halt = halt_current();
 #pragma omp parallel num_threads((int)most)
     {
         size_t thread = 0;
+        struct halt *own = halt_current();
+        halt_lend(halt);
 #pragma omp for schedule(static, 1) nowait
         for (size_t i = 0; i < most; i++)
             thread = i;
 #pragma omp for ordered schedule(dynamic, 1)
         for (size_t lane = 0; lane < count; lane++) {
-            job->work(job->context, lane, thread);
+            if (!halt_asked()) job->work(job->context, lane, thread);
             if (job->merge) {
 #pragma omp ordered
                 job->merge(job->context, lane, thread);
             }
         }
+        halt_lend(own);
     }
+    return halt_status();
 }
 
 size_t lanes_first(size_t lane, size_t count, size_t n)

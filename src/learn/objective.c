@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/comm.h"
+
 static int begin(struct objective *o, gsv_model *m, const gsv_series *s,
                  const gsv_options *options, size_t most, bool watched)
 {
@@ -154,6 +156,8 @@ static int observer_at(struct objective *o, const double *theta,
     gsv_theta_set(o->model, theta);
     int status = observer_run(&o->observer, NULL, iteration,
                               theta_bar ? o->value_bar : NULL);
+    int stopped = comm_stop(o->options.ranks);
+    if (stopped) return stopped;
     if (status) return status;
     *score = score_of_rows(&o->observer);
     if (theta_bar) bring_back(o, score->gaps, theta_bar);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "base/comm.h"
 #include "base/error.h"
 #include "learn/gibbs.h"
 
@@ -106,6 +107,8 @@ static int run_tracks(struct target *t, const uint32_t *turn, double *unit)
     for (size_t i = 0; i < t->slots; i++)
         observer_turn(o, i, turn[i]);
     int status = observer_run(o, NULL, 0, NULL);
+    int stopped = comm_stop(t->options.ranks);
+    if (stopped) return stopped;
     for (size_t i = 0; i < t->units; i++)
         unit[i] = status ? -INFINITY : 0.0;
     for (size_t i = 0; !status && i < t->slots; i++)

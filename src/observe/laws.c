@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/linalg.h"
 #include "observe/observe.h"
 
@@ -261,7 +262,7 @@ static int smooth_all(struct laws *l, const double *values)
     t.value = t.unused + n * spec->inputs;
     t.exact = t.value + n * spec->values;
     for (size_t r = 0; !status && r < tracks; r++)
-        status = smooth_track(l, values, r, &t);
+        status = halt_asked() ? halt_status() : smooth_track(l, values, r, &t);
     mem_free(room);
     return status;
 }

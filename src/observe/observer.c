@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/halt.h"
 
 /* Which estimator a model gets by default: with more latent states than this
  * particles are better at the same price (docs/ESTIMATOR.md). */
@@ -54,13 +55,23 @@ void observer_free(struct observer *o)
     *o = (struct observer){0};
 }
 
-int observer_run(struct observer *o, const double *guide, uint32_t iteration,
-                 double *gradient)
+static int run(struct observer *o, const double *guide, uint32_t iteration,
+               double *gradient)
 {
     if (o->kind == GSV_OBSERVE_PARTICLE)
         return particle_run(&o->particle, guide, iteration, gradient);
     if (is_joint(o)) return joint_run(&o->joint, guide, iteration, gradient);
     return scan_run(&o->scan, guide, iteration, gradient);
+}
+
+/* Numbers of work that was stopped say nothing, not even that they are wrong.
+ */
+int observer_run(struct observer *o, const double *guide, uint32_t iteration,
+                 double *gradient)
+{
+    int status = run(o, guide, iteration, gradient);
+    int stopped = halt_status();
+    return stopped ? stopped : status;
 }
 
 const struct stops *observer_stops(const struct observer *o)
