@@ -38,13 +38,20 @@ enum gsv_status {
     GSV_OK = 0,
     GSV_BAD_INPUT = 1, /* a model, file, option or argument is wrong */
     GSV_NUMERICAL = 2, /* the numbers left the finite                */
-    GSV_NO_MEMORY = 4  /* an allocation failed                       */
+    GSV_NO_MEMORY = 4, /* an allocation failed                       */
+    GSV_STOPPED = 8    /* somebody said so: see gsv_stop_when()      */
 };
 
 /* This thread's last sentence and status. The text is borrowed, until the
  * thread's next call. */
 const char *gsv_last_error(void);
 enum gsv_status gsv_last_status(void);
+
+/* From now on this thread's calls ask now and then, many times a second, and
+ * where the answer is true end with GSV_STOPPED; a fit ends with what it has.
+ * The question must stay true until the call has ended. It is asked by the
+ * thread that called alone. NULL: no more. */
+void gsv_stop_when(bool (*question)(void *user), void *user);
 
 /* --- Ranks -------------------------------------------------------------- */
 
@@ -573,8 +580,9 @@ typedef struct gsv_fit_options {
     /* Called after every iteration; true ends the fit, which can then be
      * resumed. */
     bool (*progress)(void *user, const gsv_progress *p);
-    /* Asked now and then while standard errors are computed, at the end; true
-     * leaves them out. */
+    /* Asked many times a second, wherever the fit is; true ends the search,
+     * which can then be resumed, and leaves out what comes after it: the last
+     * estimate and standard errors. */
     bool (*stop)(void *user);
     void *user;
 } gsv_fit_options;

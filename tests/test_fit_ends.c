@@ -134,8 +134,8 @@ static void time_limit__ends_it(void **state)
         o.time_limit = 1e-9;
         const gsv_record *r = fit_must(m, s, &o);
         assert_int_equal(r->ended, GSV_ENDED_TIME);
-        assert_int_equal(r->iterations, 1);
-        assert_true(isfinite(r->loglik));
+        assert_true(r->iterations <= 1);
+        assert_non_null(strstr(r->warning, "there is no log-likelihood"));
         /* It can be resumed, in as many pieces as one likes. */
         assert_int_equal(gsv_model_write(m, "a.fit"), 0);
         o.resume = "a.fit";
@@ -148,37 +148,6 @@ static void time_limit__ends_it(void **state)
 
 /* One step a gap, which is exact for this model. What comes after the last
  * iteration looks for the zero of the score, which may lose some hundredths. */
-/* Counts, and stops at the n-th question. */
-static bool stop_later(void *user)
-{
-    int *left = user;
-    return --*left < 0;
-}
-
-static void stop__leaves_standard_errors_out(void **state)
-{
-    (void)state;
-    for (int after = 0; after < 4; after++) {
-        gsv_model *m = model_of(LEARN_WELL), *whole = model_of(LEARN_WELL);
-        gsv_series *s = learn_well(m, 1, 60, 2);
-        gsv_fit_options o = fit_options();
-        const gsv_record *all = fit_must(whole, s, &o);
-        int left = after;
-        o.stop = stop_later;
-        o.user = &left;
-        const gsv_record *r = fit_must(m, s, &o);
-        assert_int_equal(all->errors, GSV_ERRORS_OBSERVED);
-        assert_int_equal(r->errors, GSV_ERRORS_NONE);
-        assert_non_null(strstr(r->warning, "there are no standard errors"));
-        assert_int_equal(r->ended, all->ended);
-        assert_true(same_bits(1, &r->loglik, &all->loglik));
-        assert_true(same_bits(gsv_model_values(m), gsv_model_value(m),
-                              gsv_model_value(whole)));
-        gsv_model_free(whole);
-        free_both(m, s);
-    }
-}
-
 static void lbfgs__ends_no_lower_than_its_last_iteration(void **state)
 {
     (void)state;
@@ -381,7 +350,6 @@ int main(void)
         cmocka_unit_test(progress__counts_iterations),
         cmocka_unit_test(iterations__are_the_most_that_are_done),
         cmocka_unit_test(time_limit__ends_it),
-        cmocka_unit_test(stop__leaves_standard_errors_out),
         cmocka_unit_test(lbfgs__ends_no_lower_than_its_last_iteration),
         cmocka_unit_test(options__out_of_range_are_refused),
         cmocka_unit_test(failure__leaves_the_values_of_before),

@@ -507,8 +507,9 @@ static void fit__ends_on_all_ranks_when_the_time_of_one_is_over(void **state)
     size_t late = 0, cut = 0, whole = 0;
     gsv_series *s =
         data_of(&(struct shape){.text = WELL, .tracks = 6, .rows = 8});
-    for (size_t n = 1; !whole; n += 5) {
-        struct learned l = {.text = WELL, .series = s, .late_at = n};
+    for (size_t n = 1; !whole; n += 29) {
+        struct learned l = {
+            .text = WELL, .series = s, .threads = 1, .late_at = n};
         l.options = gsv_fit_options_default();
         l.options.time_limit = 1e3;
         ranks_act(3, learn, &l);

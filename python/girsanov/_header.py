@@ -17,6 +17,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'bad-input': 1,
         'numerical': 2,
         'no-memory': 4,
+        'stopped': 8,
     },
     'gsv_scheme': {
         'euler': 0,
@@ -126,6 +127,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_BAD_INPUT': 1,
     'GSV_NUMERICAL': 2,
     'GSV_NO_MEMORY': 4,
+    'GSV_STOPPED': 8,
     'GSV_EULER': 0,
     'GSV_MILSTEIN': 1,
     'GSV_HEUN': 2,
@@ -534,7 +536,7 @@ class gsv_fit_options(Structure):
         'progress':
             'Called after every iteration; true ends the fit, which can then be resumed.',
         'stop':
-            'Asked now and then while standard errors are computed, at the end; true leaves them out.',
+            'Asked many times a second, wherever the fit is; true ends the search, which can then be resumed, and leaves out what comes after it: the last estimate and standard errors.',
         'user': '',
     }
 
@@ -822,6 +824,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_char_p, []),
     'gsv_last_status': (
         c_int, []),
+    'gsv_stop_when': (
+        None, [c_void_p, c_void_p]),
     'gsv_ranks_launched': (
         None, [c_void_p, c_void_p]),
     'gsv_ranks_open': (

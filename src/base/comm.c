@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/memory.h"
 
 size_t gsv_ranks_rank(const gsv_ranks *r)
@@ -137,6 +138,17 @@ int comm_same(gsv_ranks *r, int status)
     if (from == r->count) return 0;
     r->ops->broadcast(r->self, from, sizeof news, &news);
     return fail((enum gsv_status)news.status, "%s", news.text);
+}
+
+int comm_stop(gsv_ranks *r)
+{
+    unsigned why = (unsigned)halt_reason();
+    int status = comm_most(r, &why);
+    if (status) return status;
+    if (!why) return 0;
+    halt_tell((enum halt_reason)why);
+    status = halt_status();
+    return status ? status : fail(GSV_STOPPED, "another rank was stopped");
 }
 
 int comm_most(gsv_ranks *r, unsigned *answer)

@@ -52,6 +52,10 @@ int comm_meet(gsv_ranks *r);
  * the status of the first one that failed, with its sentence, to all. */
 int comm_same(gsv_ranks *r, int status);
 
+/* Where work may have been stopped on some of them: then it is on all, with the
+ * strongest reason, and fails with GSV_STOPPED. */
+int comm_stop(gsv_ranks *r);
+
 /* The largest of all ranks' answers, to all. */
 int comm_most(gsv_ranks *r, unsigned *answer);
 

@@ -18,10 +18,12 @@
 #include <unistd.h>
 
 #include "base/fast.h"
+#include "base/halt.h"
 
 /* One call of lanes_run(), for as long as it takes. */
 struct run {
     const struct lanes_job *job;
+    struct halt *halt;          /* of the work that it is a part of */
     size_t count, most;         /* lanes; threads that may join */
     atomic_size_t next, merged; /* lanes: to be taken; that were merged */
     /* Under the pool's lock: */
@@ -99,18 +101,21 @@ static void merge(struct run *r, size_t lane, size_t thread)
 
 static void work_on(struct run *r, size_t thread)
 {
+    struct halt *own = halt_current();
+    halt_lend(r->halt);
     inside = true;
     for (size_t lane; (lane = atomic_fetch_add(&r->next, 1)) < r->count;) {
-        r->job->work(r->job->context, lane, thread);
+        if (!halt_asked()) r->job->work(r->job->context, lane, thread);
         if (r->job->merge) merge(r, lane, thread);
     }
     inside = false;
+    halt_lend(own);
 }
 
 static void work_alone(size_t count, const struct lanes_job *job)
 {
     for (size_t lane = 0; lane < count; lane++) {
-        job->work(job->context, lane, 0);
+        if (!halt_asked()) job->work(job->context, lane, 0);
         if (job->merge) job->merge(job->context, lane, 0);
     }
 }
@@ -230,17 +235,22 @@ static void withdraw(struct run *r)
     pthread_mutex_unlock(&pool.lock);
 }
 
-void lanes_run(size_t count, size_t threads, const struct lanes_job *job)
+int lanes_run(size_t count, size_t threads, const struct lanes_job *job)
 {
     size_t most = count < threads ? count : threads;
     if (most < 2 || inside) {
         work_alone(count, job);
-        return;
+        return halt_status();
     }
-    struct run r = {.job = job, .count = count, .most = most, .joined = 1};
+    struct run r = {.job = job,
+                    .halt = halt_current(),
+                    .count = count,
+                    .most = most,
+                    .joined = 1};
     post(&r);
     work_on(&r, 0);
     withdraw(&r);
+    return halt_status();
 }
 
 /* --- Sizes ---------------------------------------------------------------- */

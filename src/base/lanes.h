@@ -20,8 +20,10 @@ struct lanes_job {
  * 1024. */
 size_t lanes_threads(size_t wish);
 
-/* Runs every lane below count on so many threads. */
-void lanes_run(size_t count, size_t threads, const struct lanes_job *job);
+/* Runs every lane below count on so many threads. Where it is told to stop
+ * (halt.h), lanes that have not begun do nothing, but are merged, and it fails
+ * with GSV_STOPPED. */
+int lanes_run(size_t count, size_t threads, const struct lanes_job *job);
 
 /* The first item of a lane when n items are shared by count lanes; the lane
  * ends where the next one begins. */

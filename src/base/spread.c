@@ -174,7 +174,7 @@ int spread_run(const struct spread *s)
         .s = s, .first = rank_first(s, rank), .end = rank_first(s, rank + 1)};
     lanes_run(t.end - t.first, s->threads,
               &(struct lanes_job){&t, work_at, s->n ? push : NULL});
-    int status = comm_meet(s->ranks);
+    int status = comm_stop(s->ranks);
     if (status) return status;
     if (s->n && s->lanes) {
         reduce(&t, (struct node){levels_of(s->lanes), 0});

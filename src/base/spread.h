@@ -36,7 +36,7 @@ struct spread {
 size_t spread_slots(size_t lanes, const gsv_ranks *ranks);
 
 /* Runs every lane on one of the ranks; afterwards all of them have the sum and
- * the shares. Fails where a rank has failed. */
+ * the shares. Fails where a rank has failed, or was stopped. */
 int spread_run(const struct spread *s);
 
 /* The shares alone, of what was run before: to all, or to the first rank. */

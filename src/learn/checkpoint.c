@@ -169,7 +169,8 @@ static int check_standing(const struct learner *l, const char *path)
         {"form", GSV_FORM_AUTO, GSV_FORM_EULER, true, false},
         {"paths", 0, 1e6, true, false},
         {"steps", 0, 1e6, true, false},
-        {"factor", DBL_MIN, 1, false, false},
+        {"factor", l->now.total + l->now.iteration > 0.0 ? DBL_MIN : 0.0, 1,
+         false, false},
         {"failures", 0, 1e6, true, false},
         {"heldout", -DBL_MAX, DBL_MAX, false, true},
         {"best", -DBL_MAX, DBL_MAX, false, true},
@@ -232,6 +233,11 @@ static int take_state(struct learner *l, const struct tensors *t,
         status = take(t, "@state.numbers", NUMBERS, path, (double *)&l->now);
     if (!status) status = check_state(l, v, adam, path);
     if (status) return status;
+    if (l->now.factor == 0.0) { /* stopped before it began */
+        gsv_theta_get(l->m, l->first);
+        memcpy(l->theta, l->first, l->n * sizeof *l->theta);
+        return 0;
+    }
     l->adam.steps = adam[0];
     l->adam.weight = adam[1];
     l->adam.length = adam[2];
@@ -243,7 +249,8 @@ static int take_state(struct learner *l, const struct tensors *t,
             (enum gsv_reference)l->now.reference;
     }
     /* A round of lbfgs is begun again: its memory of the curvature is lost. */
-    if (l->optimizer == GSV_OPTIMIZER_LBFGS && l->now.iteration > 0.0) {
+    if (l->optimizer == GSV_OPTIMIZER_LBFGS && l->free > 0 &&
+        (size_t)l->now.stage < l->stages) {
         memcpy(l->theta, l->safe, l->n * sizeof *l->theta);
         l->now.iteration = l->now.round_began;
     }

@@ -161,7 +161,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
         status = look(l, theta, 2 * M, &fine);
         if (!status && is_enough(l, &coarse, &fine, accuracy)) break;
     }
-    if (l->over) return status == GSV_NUMERICAL ? 0 : status;
+    if (learner_over(l)) return learner_spared(l, status);
     /* Where it cannot be told, the fit itself will say why. */
     if (status && status != GSV_NUMERICAL) return status;
     gsv_options o = l->stage[1];
@@ -388,8 +388,15 @@ int effort_by_score(struct learner *l, const double *theta, double share)
                        .again = room + 2 * n,
                        .finer = room + 3 * n,
                        .root = room + 5 * n};
+    /* A search that is left has settled nothing: a resume begins it again. */
+    const gsv_options before = l->stage[1];
+    const struct standing now = l->now;
     memcpy(s.theta, theta, n * sizeof *theta);
     int status = search_effort(l, &s);
     mem_free(room);
-    return status == GSV_NUMERICAL ? 0 : status;
+    if (learner_over(l)) {
+        l->stage[1] = before;
+        l->now = now;
+    }
+    return status == GSV_NUMERICAL ? 0 : learner_spared(l, status);
 }

@@ -259,6 +259,17 @@ static int warn_of_doubt(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* The last estimate was left. */
+static int warn_of_halt(const struct learner *l, gsv_record *r)
+{
+    if (learner_over(l) == HALT_BY_TIME)
+        return fit_record_warn(
+            r, "the last estimate took longer than the time limit: there is no "
+               "log-likelihood; girsanov loglik has it\n");
+    return fit_record_warn(r, "interrupted: there is no log-likelihood of the "
+                              "estimate; girsanov loglik has it\n");
+}
+
 static enum gsv_errors errors_wanted(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
@@ -279,6 +290,7 @@ int finish(struct learner *l, const double *theta, bool whole)
         status = learner_integrates(l) ? note_errors(l, theta, r)
                                        : note_likelihoods(l, theta, r);
     if (whole && learner_matches(l)) status = note_match(l, theta, r, status);
+    if (status == GSV_STOPPED) status = warn_of_halt(l, r);
     if (!status && whole) status = warn_of_gaps(l, r);
     if (!status && whole) status = warn_of_grids(l, r);
     if (!status && whole) status = warn_of_kernels(l, r);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/comm.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/option_rules.h"
@@ -157,11 +158,13 @@ static int run_restarts(struct learner *l)
                      : l->m->spec->gps ? learn_evidence(l)
                                        : learn_lbfgs(l);
         if (!status) status = l->failed;
+        status = learner_spared(l, status);
         if (status == GSV_NUMERICAL && l->now.restart > 0.0) continue;
         if (status) return status;
         if (can_go_on(l)) return 0;
         status = crown(l);
-        if (status) return status;
+        if (status == GSV_STOPPED) learner_rest(l);
+        if (status) return learner_spared(l, status);
         l->now.total += l->now.iteration;
         l->now.iteration = 0.0;
     }
@@ -170,7 +173,8 @@ static int run_restarts(struct learner *l)
 
 static int conclude_at(struct learner *l, double *theta)
 {
-    int status = l->m->spec->gps ? evidence_conclude(l, theta) : 0;
+    bool begun = l->now.factor > 0.0;
+    int status = l->m->spec->gps && begun ? evidence_conclude(l, theta) : 0;
     return status ? status : finish(l, theta, true);
 }
 
@@ -192,13 +196,44 @@ static int conclude(struct learner *l)
     return status;
 }
 
-static int run_fit(struct learner *l)
+/* Left before it began: a resume begins it. */
+static int leave_at_start(struct learner *l)
+{
+    memcpy(l->m->value, l->kept, l->m->spec->parameters * sizeof *l->kept);
+    gsv_theta_get(l->m, l->first);
+    memcpy(l->theta, l->first, l->n * sizeof *l->theta);
+    l->now.best = -INFINITY;
+    learner_rest(l);
+    return conclude(l);
+}
+
+/* Where the first restart begins. */
+static int start(struct learner *l)
 {
     int status = start_from_data(l);
+    if (!status || status == GSV_STOPPED)
+        status = comm_stop(l->o->estimator.ranks);
     if (status) return status;
     gsv_theta_get(l->m, l->first);
     memcpy(l->theta, l->first, l->n * sizeof *l->theta);
-    if (l->o->resume) status = checkpoint_read(l, l->o->resume);
+    return 0;
+}
+
+/* A model whose fit was left before it began is no fitted one. */
+static int start_or_resume(struct learner *l)
+{
+    int status = start(l);
+    if (status || !l->o->resume) return status;
+    status = checkpoint_read(l, l->o->resume);
+    if (status || l->resumed || !l->refit) return status;
+    l->refit = false;
+    return start(l);
+}
+
+static int run_fit(struct learner *l)
+{
+    int status = start_or_resume(l);
+    if (status == GSV_STOPPED) return leave_at_start(l);
     if (status) return status;
     set_units(l);
     status = run_restarts(l);

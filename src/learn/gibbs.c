@@ -297,15 +297,16 @@ static int run(struct gibbs *g)
     struct learner *l = g->l;
     size_t warmup = l->o->warmup, all = warmup + l->o->draws, i = 0;
     bool ended = false;
+    int status = 0;
     l->iterations = all;
     l->ended = GSV_ENDED_ITERATIONS;
     while (!ended && i < all) {
         struct counts last = g->counts;
         i++;
-        for (size_t c = 0; c < g->chains; c++) {
-            int status = gibbs_move(g, c, (uint32_t)i);
-            if (status) return status;
-        }
+        for (size_t c = 0; !status && c < g->chains; c++)
+            status = gibbs_move(g, c, (uint32_t)i);
+        if (status == GSV_STOPPED) i--;
+        if (status) break;
         if (i == warmup) l->refused = 0;
         if (i <= warmup) warm_up(g, &last, i);
         else keep_draws(g, i - warmup - 1);
@@ -314,7 +315,7 @@ static int run(struct gibbs *g)
         ended = learner_step(l, &score, NAN);
     }
     shorten(g->draws, i > warmup ? i - warmup : 0);
-    return l->failed;
+    return status ? status : l->failed;
 }
 
 /* --- All of it --------------------------------------------------------------
@@ -336,7 +337,10 @@ static int sample(struct gibbs *g, const double *mode)
     int status = first_proposal(g, mode);
     if (!status) status = start_chains(g, mode);
     l->now = (struct standing){.seconds = l->now.seconds, .heldout = NAN};
+    if (status == GSV_STOPPED) shorten(g->draws, 0);
     if (!status) status = run(g);
+    learner_rest(l);
+    status = learner_spared(l, status);
     if (status || !g->draws->draws) return status;
     l->m->draws = g->draws;
     g->draws = NULL;

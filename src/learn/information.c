@@ -338,7 +338,7 @@ static int value_moved(struct information *a, size_t at, double by,
     a->theta[at] = kept + by;
     int status = information_value(a, a->theta, value);
     a->theta[at] = kept;
-    if (status != GSV_NUMERICAL || a->l->over) return status;
+    if (status != GSV_NUMERICAL) return status;
     *value = -INFINITY;
     return 0;
 }

@@ -36,6 +36,9 @@ struct climb {
     double *gradient, *average; /* (n) */
     size_t apart;               /* iterations between two looks       */
     int stage;                  /* that the objectives are of; -1 none */
+    double *undo;               /* (UNDONE, n) before an iteration    */
+    struct adam adam;           /* the same of all else               */
+    struct standing now;
 };
 
 static double rate_of(const struct learner *l)
@@ -61,7 +64,7 @@ static int enter_stage(struct climb *c)
     if ((double)stage > l->now.stage) {
         double states = (double)l->m->spec->dim;
         status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
-        if (status || l->over) return status;
+        if (status || learner_over(l)) return status;
         l->now.stage = (double)stage;
         /* Under another estimator held-out values are others. */
         l->now.best = -INFINITY;
@@ -151,6 +154,7 @@ static int iterate(struct climb *c, struct score *score)
     const size_t *group = split_batch(&l->split, (uint64_t)l->now.place, n);
     int status = objective_at(&c->batch, l->theta, (uint32_t)number + 1, n,
                               group, score, c->gradient);
+    if (status == GSV_STOPPED) return status;
     l->now.place += (double)n;
     if (status == GSV_NUMERICAL && number) {
         *score = (struct score){.mean = NAN, .error = NAN};
@@ -167,6 +171,54 @@ static int iterate(struct climb *c, struct score *score)
     return 0;
 }
 
+/* --- An iteration that is left has not been ------------------------------- */
+
+enum { UNDONE = 5 };
+
+static void list_moved(struct learner *l, double *vector[UNDONE])
+{
+    double *all[UNDONE] = {l->theta, l->safe, l->adam.mean, l->adam.square,
+                           l->adam.average};
+    memcpy(vector, all, sizeof all);
+}
+
+/* What an iteration moves before held-out gaps are looked at. */
+static void remember(struct climb *c)
+{
+    double *moved[UNDONE];
+    size_t n = c->l->n;
+    list_moved(c->l, moved);
+    for (size_t i = 0; i < UNDONE; i++)
+        memcpy(c->undo + i * n, moved[i], n * sizeof *c->undo);
+    c->adam = c->l->adam;
+    c->now = c->l->now;
+}
+
+static void undo(struct climb *c)
+{
+    double *moved[UNDONE];
+    size_t n = c->l->n;
+    list_moved(c->l, moved);
+    for (size_t i = 0; i < UNDONE; i++)
+        memcpy(moved[i], c->undo + i * n, n * sizeof *c->undo);
+    c->l->adam = c->adam;
+    c->l->now = c->now;
+}
+
+static int step_once(struct climb *c, bool *end, struct score *score)
+{
+    struct learner *l = c->l;
+    size_t i = (size_t)l->now.iteration + 1;
+    bool looks = l->split.helds && (i % c->apart == 0 || i == l->iterations);
+    if (looks) remember(c);
+    int status = iterate(c, score);
+    if (status) return status;
+    l->now.iteration += 1.0;
+    if (looks) status = look(c, end);
+    if (status == GSV_STOPPED) undo(c);
+    return status;
+}
+
 static int climb(struct climb *c)
 {
     struct learner *l = c->l;
@@ -175,16 +227,11 @@ static int climb(struct climb *c)
         bool end = false;
         double rate = rate_of(l);
         int status = enter_stage(c);
-        if (!status && l->over) {
-            l->ended = GSV_ENDED_TIME;
-            return 0;
+        if (!status && !learner_over(l)) status = step_once(c, &end, &score);
+        if (learner_over(l)) {
+            learner_rest(l);
+            return learner_spared(l, status);
         }
-        if (!status) status = iterate(c, &score);
-        if (status) return status;
-        l->now.iteration += 1.0;
-        size_t i = (size_t)l->now.iteration;
-        if (l->split.helds && (i % c->apart == 0 || i == l->iterations))
-            status = look(c, &end);
         if (status) return status;
         gsv_theta_set(l->m, l->theta);
         l->now.end = (double)end;
@@ -199,14 +246,16 @@ int learn_adam(struct learner *l)
     struct climb c = {.l = l,
                       .gradient = NEW(double, l->n),
                       .average = NEW(double, l->n),
+                      .undo = NEW(double, UNDONE * l->n),
                       .apart = l->iterations / LOOKS,
                       .stage = -1};
     if (c.apart < LEAST_APART) c.apart = LEAST_APART;
-    int status = c.gradient && c.average ? 0 : GSV_NO_MEMORY;
+    int status = c.gradient && c.average && c.undo ? 0 : GSV_NO_MEMORY;
     if (!status) status = climb(&c);
     objective_free(&c.batch);
     objective_free(&c.held);
     mem_free(c.gradient);
     mem_free(c.average);
+    mem_free(c.undo);
     return status;
 }

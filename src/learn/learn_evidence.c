@@ -70,12 +70,6 @@ static bool step(void *context, const double *z, double value)
     return learner_step(l, &score, 1.0) || c->resting;
 }
 
-static bool is_late(void *context)
-{
-    const struct climb *c = context;
-    return learner_is_late(c->l);
-}
-
 /* What E would gain by each of the kernels' numbers alone, from a parabola
  * through E itself: no gradient is trusted. Bent upward, what was seen. NaN:
  * there was no time to look. */
@@ -104,7 +98,8 @@ static int note_missed(struct climb *c, double *value)
         l->missed_by = at;
     }
     c->e.asks = false;
-    if (l->over) l->missed = NAN;
+    if (learner_over(l)) l->missed = NAN;
+    if (learner_over(l)) return learner_spared(l, status);
     /* Beyond the lengths that a grid can show there is nothing to gain. */
     if (status && status != GSV_NUMERICAL) return status;
     return evidence_at(&c->e, c->x, value, NULL);
@@ -145,17 +140,21 @@ static int search_in_rounds(struct climb *c, struct maximise *job,
     return status;
 }
 
+/* Left where it is: theta is that of the last iteration. */
+static int leave(struct learner *l, int status, bool *done)
+{
+    *done = true;
+    learner_rest(l);
+    return learner_spared(l, status);
+}
+
 /* The best x is not always the last one that was looked at. */
 static int maximise_here(struct climb *c, bool *done)
 {
     struct learner *l = c->l;
     bool first = l->now.stage == 0.0;
-    struct maximise job = {c,
-                           at,
-                           step,
-                           first ? l->iterations : LAST_ITERATIONS,
-                           TOLERANCE[first ? 0 : 1],
-                           is_late};
+    struct maximise job = {c, at, step, first ? l->iterations : LAST_ITERATIONS,
+                           TOLERANCE[first ? 0 : 1]};
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;
     c->unit = FIRST_STEP[first ? 0 : 1];
@@ -168,14 +167,18 @@ static int maximise_here(struct climb *c, bool *done)
     if (!status && c->e.outer)
         status = bound ? search_in_rounds(c, &job, &value, &end)
                        : search(c, &job, &value, &end);
-    if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
+    if (!status && !learner_over(l))
+        status = evidence_at(&c->e, c->x, &value, NULL);
+    l->missed = 0.0;
+    if (learner_over(l)) return leave(l, status, done);
+    if (status) return status;
+    memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     bool short_of =
         end == MAXIMISE_STOPPED ? c->resting : end != MAXIMISE_CONVERGED;
-    l->missed = 0.0;
-    if (!status && short_of) status = note_missed(c, &value);
+    if (short_of) status = note_missed(c, &value);
     if (status) return status;
     l->evidence = value;
-    memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
+    if (!learner_over(l)) memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     *done = end == MAXIMISE_STOPPED;
     if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
     if (!c->e.outer) *done = step(c, c->x, value);
@@ -189,8 +192,7 @@ static int maximise_here(struct climb *c, bool *done)
 static int start_small(struct climb *c, bool *done)
 {
     struct learner *l = c->l;
-    struct maximise job = {c,      at, step, FIRST_ITERATIONS, FIRST_TOLERANCE,
-                           is_late};
+    struct maximise job = {c, at, step, FIRST_ITERATIONS, FIRST_TOLERANCE};
     gsv_options o = l->stage[0];
     enum maximise_end end = MAXIMISE_CONVERGED;
     double value;
@@ -203,12 +205,14 @@ static int start_small(struct climb *c, bool *done)
         c->x[i] = l->theta[c->e.place[i]];
     if (!status) status = start_kernels(&c->e, c->x);
     if (!status && c->e.outer) status = search(c, &job, &value, &end);
-    if (!status) status = evidence_at(&c->e, c->x, &value, NULL);
-    if (!status) memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
+    if (!status && !learner_over(l))
+        status = evidence_at(&c->e, c->x, &value, NULL);
+    if (!status && !learner_over(l))
+        memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     *done = end == MAXIMISE_STOPPED;
     if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
     evidence_free(&c->e);
-    return status;
+    return learner_over(l) ? leave(l, status, done) : status;
 }
 
 int learn_evidence(struct learner *l)
@@ -227,6 +231,10 @@ int learn_evidence(struct learner *l)
         if (stage == 1 && !l->chosen)
             status = effort_by_value(l, l->theta,
                                      ACCURACY * fmax(1.0, states / 3.0));
+        if (learner_over(l)) {
+            status = leave(l, status, &done);
+            break;
+        }
         if (!status)
             status = evidence_init(&c.e, l, &l->stage[stage], l->theta, 0.0);
         if (!status) status = maximise_here(&c, &done);
@@ -240,7 +248,7 @@ int learn_evidence(struct learner *l)
 
 /* --- The end ------------------------------------------------------------- */
 
-int evidence_conclude(struct learner *l, double *theta)
+static int conclude(struct learner *l, double *theta)
 {
     struct evidence e;
     size_t stage = (size_t)l->now.stage, last = l->stages - 1;
@@ -259,5 +267,15 @@ int evidence_conclude(struct learner *l, double *theta)
     l->free = e.outer;
     evidence_free(&e);
     mem_free(x);
+    return status;
+}
+
+/* Functions without a posterior are of no use: nobody is asked. */
+int evidence_conclude(struct learner *l, double *theta)
+{
+    struct halt shield;
+    halt_begin(&shield, NULL, NULL);
+    int status = conclude(l, theta);
+    halt_end(&shield);
     return status;
 }

@@ -71,12 +71,6 @@ static bool step(void *context, const double *x, double value)
     return learner_step(l, &score, 1.0) || r->resting;
 }
 
-static bool is_late(void *context)
-{
-    const struct round *r = context;
-    return learner_is_late(r->l);
-}
-
 /* With em-linear this is the E-step: a round is the M-step that follows. */
 static int start_round(struct round *r)
 {
@@ -97,7 +91,7 @@ static int run_rounds(struct round *r, bool *done)
 {
     struct learner *l = r->l;
     double gain = learner_matches(l) ? MATCH_GAIN : GAIN;
-    struct maximise job = {r, at, step, ROUND, 0.1 * gain, is_late};
+    struct maximise job = {r, at, step, ROUND, 0.1 * gain};
     for (; l->now.round < ROUNDS; l->now.round += 1.0) {
         enum maximise_end end;
         double value;
@@ -173,8 +167,8 @@ static int polish(struct round *r)
         if (!status) status = newton_step(r, &a, &value, &small);
     }
     information_free(&a);
-    if (l->over) memcpy(l->move, r->gradient, l->n * sizeof *l->move);
-    return status == GSV_NUMERICAL ? 0 : status;
+    if (learner_over(l)) memcpy(l->move, r->gradient, l->n * sizeof *l->move);
+    return status == GSV_NUMERICAL ? 0 : learner_spared(l, status);
 }
 
 /* --- Stages ------------------------------------------------------------- */
@@ -191,26 +185,26 @@ static void rest_here(struct learner *l)
     l->now.round_began = l->now.iteration;
 }
 
-/* One stage. done: ended by somebody else, or by the clock between iterations.
- */
+/* One stage. done: ended by somebody else, wherever it was. */
 static int run_stage(struct round *r, size_t stage, bool *done)
 {
     struct learner *l = r->l;
     bool last = stage + 1 == l->stages && !learner_matches(l);
-    int status = 0;
     bool first = stage == 1 && l->now.round == 0.0;
-    if (first && learner_is_late(l)) status = l->failed;
-    else if (first && !l->chosen) status = effort_by_score(l, l->theta, SHARE);
-    if (l->over) rest_here(l);
+    int status = first ? learner_go_on(l) : 0;
+    if (!status && first && !l->chosen)
+        status = effort_by_score(l, l->theta, SHARE);
+    if (learner_over(l)) rest_here(l);
     else if (!status)
         status = objective_init_loglik(&r->all, l->m, l->s, &l->stage[stage],
                                        l->split.trains);
-    if (!status && !l->over) status = run_rounds(r, done);
-    if (!status && !l->over && !*done && last) status = polish(r);
+    if (!status && !learner_over(l)) status = run_rounds(r, done);
+    if (!status && !learner_over(l) && !*done && last) status = polish(r);
     objective_free(&r->all);
-    if (!*done && l->over) l->ended = GSV_ENDED_TIME;
-    *done = *done || l->over;
-    return status;
+    if (!learner_over(l)) return status;
+    *done = true;
+    if (!r->resting) learner_rest(l);
+    return learner_spared(l, status);
 }
 
 static int run_stages(struct round *r)

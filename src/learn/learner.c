@@ -46,6 +46,16 @@ static void set_due(struct learner *l, const gsv_fit_options *o)
     l->due = o->time_limit > 0.0 ? clock_seconds() + o->time_limit : INFINITY;
 }
 
+/* Asked by all that takes long, on the thread that called. */
+static enum halt_reason ask(void *context)
+{
+    const struct learner *l = context;
+    const gsv_fit_options *o = l->o;
+    if (o->stop && o->stop(o->user)) return HALT_BY_CALLER;
+    if (l->due < INFINITY && clock_seconds() >= l->due) return HALT_BY_TIME;
+    return HALT_NOT;
+}
+
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
@@ -53,6 +63,7 @@ int learner_init(struct learner *l, gsv_fit_options *o)
                          &l->champion, &l->first, &l->move};
     l->began = l->saved = clock_seconds();
     set_due(l, o);
+    halt_begin(&l->halt, ask, l);
     int status = fit_options_check(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
@@ -78,6 +89,7 @@ int learner_init(struct learner *l, gsv_fit_options *o)
 
 void learner_free(struct learner *l)
 {
+    halt_end(&l->halt);
     split_free(&l->split);
     adam_free(&l->adam);
     mem_free(l->fixed);
@@ -132,51 +144,49 @@ int learner_objective(const struct learner *l, struct objective *o,
     return objective_init(o, l->m, &task);
 }
 
-/* Clocks differ between ranks, and signals come to one of them: so they agree
- * on it. */
-static int agree(struct learner *l, bool stopped)
+/* --- Whether it goes on --------------------------------------------------- */
+
+enum halt_reason learner_over(const struct learner *l)
 {
-    bool late = l->due < INFINITY && clock_seconds() >= l->due;
-    unsigned why = stopped ? OVER_BY_CALLER : late ? OVER_BY_TIME : NOT_OVER;
-    int status = comm_most(l->o->estimator.ranks, &why);
-    l->over = (enum over)why;
-    return status;
+    return (enum halt_reason)atomic_load(&l->halt.why);
 }
 
+int learner_spared(const struct learner *l, int status)
+{
+    return status == GSV_STOPPED && learner_over(l) ? 0 : status;
+}
+
+/* Clocks differ between ranks, and signals come to one of them: so they agree
+ * on it. */
 int learner_go_on(struct learner *l)
 {
-    const gsv_fit_options *o = l->o;
-    bool asks = l->behind && o->stop;
-    if (!l->over && (asks || o->time_limit > 0.0)) {
-        int status = agree(l, asks && o->stop(o->user));
-        if (status) return status;
-    }
-    if (l->over == NOT_OVER) return 0;
-    return fail(GSV_NUMERICAL, l->over == OVER_BY_TIME
-                                   ? "the time limit ended it"
-                                   : "the caller stopped it");
+    if (!learner_over(l)) halt_asked();
+    return comm_stop(l->o->estimator.ranks);
 }
 
 void learner_go_behind(struct learner *l)
 {
     l->behind = true;
-    l->over = NOT_OVER;
+    halt_forget(&l->halt);
     set_due(l, l->o);
+}
+
+void learner_rest(struct learner *l)
+{
+    enum halt_reason why = learner_over(l);
+    if (why == HALT_BY_CALLER) l->ended = GSV_ENDED_STOPPED;
+    if (why == HALT_BY_TIME) l->ended = GSV_ENDED_TIME;
 }
 
 /* Whether it ends here: because somebody said so, or because its time is over.
  */
 static bool is_over(struct learner *l, bool stopped)
 {
-    l->failed = agree(l, stopped);
-    if (l->over == OVER_BY_CALLER) l->ended = GSV_ENDED_STOPPED;
-    if (l->over == OVER_BY_TIME) l->ended = GSV_ENDED_TIME;
-    return l->failed || l->over;
-}
-
-bool learner_is_late(struct learner *l)
-{
-    return l->o->time_limit > 0.0 && is_over(l, false);
+    if (stopped) halt_tell(HALT_BY_CALLER);
+    int status = learner_go_on(l);
+    learner_rest(l);
+    l->failed = learner_spared(l, status);
+    return status;
 }
 
 bool learner_writes(const struct learner *l)

@@ -3,15 +3,13 @@
 #ifndef LEARN_LEARNER_H
 #define LEARN_LEARNER_H
 
+#include "base/halt.h"
 #include "learn/adam.h"
 #include "learn/curve.h"
 #include "learn/objective.h"
 #include "learn/split.h"
 
 enum { STAGES = 2 };
-
-/* Why work is left where it is. */
-enum over { NOT_OVER, OVER_BY_TIME, OVER_BY_CALLER };
 
 /* Up to so many numbers differences are of the log-likelihood itself; of its
  * gradient, which leaves out that references follow, where that would take too
@@ -79,8 +77,8 @@ struct learner {
     size_t missed_by;    /* the place in theta of its number            */
     double began, saved; /* on the clock */
     double due;          /* the same: when it must have ended; or infinite */
-    bool behind;    /* the search is over, and the caller may stop the rest */
-    enum over over; /* what is under way */
+    bool behind;         /* the search is over */
+    struct halt halt;    /* what is under way: by the caller, or by time */
     enum gsv_ended ended;
     int failed;     /* a checkpoint, or the other ranks      */
     size_t refused; /* likelihoods that cannot be, of chains: gibbs.h */
@@ -100,13 +98,17 @@ double learner_seconds(const struct learner *l);
  * mean and its error. */
 bool learner_step(struct learner *l, const struct score *score, double rate);
 
-/* Before every estimate that can be done without: 0, or GSV_NUMERICAL where the
- * time is over, or, behind the search, where the caller says so; l->over tells
- * which, and all that ask afterwards get the same answer. */
+/* Before every estimate that can be done without: 0, or GSV_STOPPED where the
+ * time is over, or where the caller says so; learner_over() tells which, and
+ * all that ask afterwards get the same answer. Estimates ask while they run. */
 int learner_go_on(struct learner *l);
+enum halt_reason learner_over(const struct learner *l);
 
-/* Whether the time is over, asked inside of an iteration; l->ended is set. */
-bool learner_is_late(struct learner *l);
+/* A status of what may be left where it is: 0 where it was. */
+int learner_spared(const struct learner *l, int status);
+
+/* The search is left where it is: l->ended says why. */
+void learner_rest(struct learner *l);
 
 /* The search is over: what comes behind it may take as long again. */
 void learner_go_behind(struct learner *l);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { PAST = 3, TRIES = 4 };
+enum { PAST = 3 };
 
 struct run {
     const struct maximise *job;
@@ -17,7 +17,7 @@ struct run {
     double *best, best_value; /* (n) where it was largest */
     double *slope;            /* (n) the gradient there   */
     double past[PAST];        /* values of the last iterations */
-    size_t iteration, tries;
+    size_t iteration;
 };
 
 /* Where the function does not exist, a parabola along the way from the best
@@ -34,15 +34,6 @@ static double turn_back(const struct run *r, size_t n, const double *x,
     return rise > 0.0 ? -r->best_value : 1.0 + fabs(rise) - r->best_value;
 }
 
-/* L-BFGS cannot be left before it gives up by itself, but what it asks for
- * until then need not be looked at. */
-static bool is_over(struct run *r)
-{
-    if (r->job->over && r->started && !r->stopped && r->tries++ >= TRIES)
-        r->stopped = r->job->over(r->job->context);
-    return r->stopped;
-}
-
 /* What L-BFGS minimises. */
 static lbfgsfloatval_t evaluate(void *instance, const lbfgsfloatval_t *x,
                                 lbfgsfloatval_t *gradient, int n,
@@ -52,10 +43,14 @@ static lbfgsfloatval_t evaluate(void *instance, const lbfgsfloatval_t *x,
     struct run *r = instance;
     double value = 0.0;
     size_t bytes = (size_t)n * sizeof *x;
-    if (is_over(r)) return turn_back(r, (size_t)n, x, gradient);
+    /* L-BFGS cannot be left before it gives up by itself, but what it asks for
+     * until then need not be looked at. */
+    if (r->stopped) return turn_back(r, (size_t)n, x, gradient);
     int status = r->job->at(r->job->context, x, &value, gradient);
     if (status) {
-        if (!r->started || status != GSV_NUMERICAL) r->status = status;
+        r->stopped = status == GSV_STOPPED;
+        if (!r->stopped && (!r->started || status != GSV_NUMERICAL))
+            r->status = status;
         return turn_back(r, (size_t)n, x, gradient);
     }
     if (!r->started || value > r->best_value) {
@@ -81,7 +76,6 @@ static int progress(void *instance, const lbfgsfloatval_t *x,
     r->settled = r->iteration >= PAST && -f - *past < r->job->tolerance;
     *past = -f;
     r->iteration++;
-    r->tries = 0;
     r->stopped = r->job->step && r->job->step(r->job->context, x, -f);
     return r->stopped || r->settled || r->status;
 }

@@ -10,15 +10,13 @@
 struct maximise {
     void *context;
     /* The value and its gradient at x, or a status. Where GSV_NUMERICAL comes
-     * after the first point, shorter steps are tried. */
+     * after the first point, shorter steps are tried; GSV_STOPPED ends it, at
+     * the best point. */
     int (*at)(void *context, const double *x, double *value, double *gradient);
     /* After every iteration, with the x that it reached: true ends it. */
     bool (*step)(void *context, const double *x, double value);
     size_t iterations; /* at most                                          */
     double tolerance;  /* ends where three iterations gain less than this  */
-    /* Or NULL: asked where an iteration has taken some tries, and may take many
-     * more; true ends it there, at the best point. */
-    bool (*over)(void *context);
 };
 
 enum maximise_end {
@@ -26,7 +24,7 @@ enum maximise_end {
     MAXIMISE_STUCK, /* no step gains: at the top, or value and gradient differ
                      */
     MAXIMISE_ITERATIONS,
-    MAXIMISE_STOPPED /* by step() or over() */
+    MAXIMISE_STOPPED /* by step(), or by GSV_STOPPED */
 };
 
 /* From x (n) on, which is moved to the best point. */

@@ -64,11 +64,8 @@ static int put_fixed(const struct learner *l, json_t *all)
 static int put_starts(const struct learner *l, json_t *all)
 {
     uint64_t h = 1469598103934665603u;
+    if (!l->o->kept) return 0;
     bool *kept = NEW(bool, l->n);
-    if (!l->o->kept) {
-        mem_free(kept);
-        return 0;
-    }
     int lost =
         !kept || theta_select_all(l->m, l->o->kept, l->o->keep, kept) != 0;
     if (!lost) h = hash(h, l->n * sizeof *kept, kept);

@@ -109,12 +109,13 @@ static int note_errors(struct information *a, gsv_record *r)
 /* Why there are none. */
 static void say_why(const struct information *a, gsv_record *r)
 {
-    if (a->l->over) r->errors = GSV_ERRORS_NONE;
-    if (a->l->over == OVER_BY_CALLER)
+    enum halt_reason why = learner_over(a->l);
+    if (why) r->errors = GSV_ERRORS_NONE;
+    if (why == HALT_BY_CALLER)
         fputs("interrupted: there are no standard errors; a fit that starts "
               "from this one has them\n",
               a->words);
-    else if (a->l->over == OVER_BY_TIME)
+    else if (why == HALT_BY_TIME)
         plain_print(
             a->words,
             "standard errors took longer than the time limit of %g s behind "
@@ -135,7 +136,7 @@ static int measure(struct information *a, const double *theta, gsv_record *r)
     int status = information_fill(a);
     bool found = !status && information_invert(a);
     if (found && r->errors == GSV_ERRORS_SANDWICH) status = make_sandwich(a);
-    if (status == GSV_NUMERICAL) {
+    if (status == GSV_NUMERICAL || status == GSV_STOPPED) {
         say_why(a, r);
         return 0;
     }
@@ -152,6 +153,10 @@ int uncertainty(struct learner *l, const double *theta, gsv_record *r)
     memcpy(move, l->move, l->n * sizeof *move);
     int status = information_init(&a, l, theta);
     if (!status) status = measure(&a, theta, r);
+    else if (status == GSV_STOPPED && a.words) {
+        say_why(&a, r);
+        status = 0;
+    }
     if (!status && fflush(a.words))
         status = fail(GSV_NO_MEMORY, "out of memory");
     if (!status) status = fit_record_warn(r, a.text ? a.text : "");

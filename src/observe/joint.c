@@ -9,6 +9,7 @@
 
 #include "base/constant.h"
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/sobol.h"
 #include "observe/jump.h"
 #include "sde/khat.h"
@@ -369,6 +370,7 @@ int joint_run(struct joint *j, const double *guide, uint32_t iteration,
         memset(gradient, 0, j->model->spec->parameters * sizeof *gradient);
     for (size_t r = 0; !status && r < s->gaps.series->tracks; r++) {
         if (s->first[r] == s->first[r + 1]) continue;
+        if (halt_asked()) return halt_status();
         status = weigh_track(j, s->first[r], s->first[r + 1]);
         if (!status && gradient)
             status = use_track(j, s->first[r], s->first[r + 1], note, gradient);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/linalg.h"
 #include "observe/observe.h"
 
@@ -299,7 +300,7 @@ static int smooth_all(struct laws *l, const double *values)
     if (jumps) t.jump = t.exact + n * l->d;
     if (jumps) t.unjump = t.jump + n * l->d * l->d;
     for (size_t r = 0; !status && r < tracks; r++)
-        status = smooth_track(l, values, r, &t);
+        status = halt_asked() ? halt_status() : smooth_track(l, values, r, &t);
     mem_free(room);
     return status;
 }

@@ -10,6 +10,7 @@
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 
+#include "base/halt.h"
 #include "observe/smooth.h"
 #include "sde/gaps.h"
 #include "sde/method.h"
@@ -116,19 +117,22 @@ int rows_units(void *machine, const uint32_t *turn, double *unit);
                           struct score *score)                                 \
     {                                                                          \
         int status = NAME##_run(machine, q->guide, q->iteration, q->gradient); \
-        if (!status) *score = rows_score(machine);                             \
-        return status;                                                         \
+        return rows_finish(machine, status, score);                            \
     }                                                                          \
     static int method_fill(void *machine, const struct request *q, bool list,  \
                            gsv_result *r)                                      \
     {                                                                          \
         (void)list;                                                            \
         int status = NAME##_run(machine, q->guide, q->iteration, q->gradient); \
+        int stopped = halt_status();                                           \
+        if (stopped) return stopped;                                           \
         return status ? status : NAME##_fill(machine, r);                      \
     }
 
-/* What a run came to; of rows: what each adds, given those before it. */
-struct score rows_score(const struct rows *r);
+/* What a run came to: its status, unless a rank was stopped; of rows, what each
+ * adds given those before it. Numbers of work that was stopped say nothing, not
+ * even that they are wrong. */
+int rows_finish(const struct rows *r, int status, struct score *score);
 
 /* --- laws.c --------------------------------------------------------------- */
 

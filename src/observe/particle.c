@@ -7,6 +7,7 @@
 
 #include "base/constant.h"
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/sobol.h"
 
 /* A particle's place among the others. */
@@ -410,14 +411,15 @@ static int particle_run(struct particle *p, const double *guide,
     jumps_prepare(&p->jumps);
     rates_prepare(&p->rates);
     clear(p, gradient);
-    for (size_t n = 0; n < p->stops.count; n++) {
+    for (size_t n = 0; n < p->stops.count && !halt_asked(); n++) {
         draw(p, n, iteration);
         step_weights(p, n);
         if (!isfinite(p->increment[n])) break;
         if (gradient) gradients(p, n);
         go_on(p, n, iteration);
     }
-    status = stops_check(&p->stops, p->increment);
+    status = halt_status();
+    if (!status) status = stops_check(&p->stops, p->increment);
     if (status || !gradient) return status;
     jumps_gradient(&p->jumps, p->jumper.drift_bar, p->jumper.map_bar, gradient);
     rates_gradient(&p->rates, p->rater.bar, gradient);

@@ -3,6 +3,7 @@
  * are tracks, their slots are stops. */
 #include <math.h>
 
+#include "base/comm.h"
 #include "base/error.h"
 #include "observe/joint.h"
 #include "observe/particle.h"
@@ -39,7 +40,7 @@ int rows_accept(const struct method *row, const struct task *t)
     return 0;
 }
 
-struct score rows_score(const struct rows *r)
+static struct score score_of(const struct rows *r)
 {
     const struct stops *s = &r->stops;
     double sum = 0.0, squares = 0.0, row = 0.0, n = (double)stops_rows(s);
@@ -55,6 +56,14 @@ struct score rows_score(const struct rows *r)
                           .error =
                               n > 1.0 ? sqrt(squares / (n - 1.0) / n) : NAN,
                           .gaps = (size_t)n};
+}
+
+int rows_finish(const struct rows *r, int status, struct score *score)
+{
+    int stopped = comm_stop(r->options.ranks);
+    if (stopped) return stopped;
+    if (!status) *score = score_of(r);
+    return status;
 }
 
 struct slots rows_slots(const void *machine, size_t *unit)
@@ -73,6 +82,7 @@ int rows_units(void *machine, const uint32_t *turn, double *unit)
     for (size_t i = 0; i < s->count; i++)
         s->stop[i].turn = turn[i];
     int status = r->method->run(machine, &(struct request){0}, &score);
+    if (status == GSV_STOPPED) return status;
     for (size_t i = 0; i < s->gaps.series->tracks; i++)
         unit[i] = status ? -INFINITY : 0.0;
     for (size_t i = 0; !status && i < s->count; i++)

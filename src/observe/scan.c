@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/fast.h"
+#include "base/halt.h"
 #include "base/lanes.h"
 #include "base/vector_math.h"
 
@@ -202,7 +203,8 @@ static void map_lane(void *context, size_t lane, size_t thread)
     size_t low = low_of(s, s->now), stops = scan_first(s, s->now + 1) - low;
     size_t lanes = lanes_of(stops), P = points_now(s);
     size_t end = lanes_first(lane + 1, lanes, stops);
-    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+    for (size_t i = lanes_first(lane, lanes, stops); i < end && !halt_asked();
+         i++) {
         struct moment at = moment_of(s, low + i);
         size_t p = s->at[i], n = s->at[i + 1] - p;
         jumper_map(&s->jumper[thread], &at, n, P, s->support.x + p, s->y + p,
@@ -244,7 +246,8 @@ static void jump_lane(void *context, size_t lane, size_t thread)
     size_t low = low_of(s, s->now), first = scan_first(s, s->now);
     size_t stops = scan_first(s, s->now + 1) - first;
     size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
-    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+    for (size_t i = lanes_first(lane, lanes, stops); i < end && !halt_asked();
+         i++) {
         size_t n = first + i;
         if (stop_is_first(&s->stops, n)) continue;
         const size_t *at = &s->at[n - low];
@@ -467,7 +470,8 @@ static void jump_vjp_lane(void *context, size_t lane, size_t thread)
     size_t low = low_of(s, s->now), first = scan_first(s, s->now);
     size_t stops = scan_first(s, s->now + 1) - first, P = points_now(s);
     size_t lanes = lanes_of(stops), end = lanes_first(lane + 1, lanes, stops);
-    for (size_t i = lanes_first(lane, lanes, stops); i < end; i++) {
+    for (size_t i = lanes_first(lane, lanes, stops); i < end && !halt_asked();
+         i++) {
         size_t n = first + i;
         if (stop_is_first(&s->stops, n)) continue;
         const size_t *at = &s->at[n - low];
@@ -493,7 +497,8 @@ static void map_vjp_lane(void *context, size_t lane, size_t thread)
     size_t lanes = lanes_of(stops), d = s->jumps.d;
     size_t last = lanes_first(lane + 1, lanes, stops);
     double *end = s->y_bar, *start = s->y_bar + d * P;
-    for (size_t i = lanes_first(lane, lanes, stops); i < last; i++) {
+    for (size_t i = lanes_first(lane, lanes, stops); i < last && !halt_asked();
+         i++) {
         struct moment at = moment_of(s, low + i);
         size_t p = s->at[i], n = s->at[i + 1] - p;
         bool ends = low + i >= first && !stop_is_first(&s->stops, low + i);

@@ -375,8 +375,7 @@ int forecast_run(struct forecast *f, size_t n, const struct origin *origin,
     f->origins = n;
     f->value = value;
     struct lanes_job job = {.context = f, .work = run_block};
-    lanes_run(lanes, f->threads, &job);
-    int status = 0;
+    int status = lanes_run(lanes, f->threads, &job);
     for (size_t i = 0; !status && i < lanes; i++)
         status = check(f, i);
     return status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/lanes.h"
 #include "base/option_rules.h"
 #include "base/sampler.h"
@@ -221,7 +222,8 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     p->count = count;
     struct lanes_job job = {.context = p, .work = work};
     memset(p->lost, 0, count * sizeof *p->lost);
-    lanes_run(count < LANES ? count : LANES, e->threads, &job);
+    int stopped = lanes_run(count < LANES ? count : LANES, e->threads, &job);
+    if (stopped) return stopped;
     for (size_t i = 0; i < count; i++) {
         const struct gap *gap = &e->gaps.gap[begin + i];
         if (!p->lost[i]) continue;
@@ -326,7 +328,8 @@ static void walk_gaps(void *context, size_t lane, size_t thread)
     struct strand *w = &p->strand[thread];
     size_t lanes = p->count < LANES ? p->count : LANES;
     size_t end = lanes_first(lane + 1, lanes, p->count);
-    for (size_t g = lanes_first(lane, lanes, p->count); g < end; g++) {
+    for (size_t g = lanes_first(lane, lanes, p->count);
+         g < end && !halt_asked(); g++) {
         size_t stop = p->end[p->begin + g], rows = rows_inside(p, stop);
         size_t row = p->first[stop];
         if (!rows) continue;

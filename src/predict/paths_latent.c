@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/lanes.h"
 #include "predict/paths.h"
 
@@ -109,7 +110,8 @@ static void walk_pairs(void *context, size_t lane, size_t thread)
     size_t end = lanes_first(lane + 1, lanes, p->count);
     size_t rows = rows_inside(p, p->stop);
     const double *time = p->out->time + p->first[p->stop];
-    for (size_t n = lanes_first(lane, lanes, p->count); n < end; n++) {
+    for (size_t n = lanes_first(lane, lanes, p->count);
+         n < end && !halt_asked(); n++) {
         p->lost[n] = !strand_walk(w, n, rows, time);
         if (p->lost[n]) continue;
         size_t k = pick_one(p->K, w->S, p->uniform[n]);

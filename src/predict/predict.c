@@ -285,7 +285,8 @@ static int run_batch(struct predictor *p, size_t n)
     if (status || !n) return status;
     struct look l = {.p = p, .n = n};
     struct lanes_job job = {.context = &l, .work = look_at};
-    lanes_run(n * p->times * columns, p->forecast.threads, &job);
+    status = lanes_run(n * p->times * columns, p->forecast.threads, &job);
+    if (status) return status;
     for (size_t i = 0; !p->store && i < n * p->times * columns; i++)
         add_verdict(score_of(p, i % columns, i / columns % p->times),
                     &p->verdict[i]);
@@ -548,7 +549,8 @@ static int make_functions(struct predictor *p)
         ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
                       sets * whole_blocks(each), lanes_threads(p->o->threads));
     if (status) return status;
-    ensemble_fill(&p->ensemble);
+    int filled = ensemble_fill(&p->ensemble);
+    if (filled) return filled;
     p->out->functions =
         p->ensemble.rows < p->draws ? p->ensemble.rows : p->draws;
     return 0;

@@ -85,6 +85,8 @@ static int run_batch(struct residuals *r, size_t n)
     if (status) return status;
     struct lanes_job job = {.context = r, .work = rank_row};
     lanes_run(own * r->columns, r->forecast.threads, &job);
+    status = comm_stop(r->o->ranks);
+    if (status) return status;
     gather(r, n);
     r->done += n;
     return 0;

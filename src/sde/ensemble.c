@@ -73,10 +73,10 @@ static void fill_block(void *context, size_t lane, size_t thread)
     ensemble_draw(context, row, row, thread);
 }
 
-void ensemble_fill(struct ensemble *e)
+int ensemble_fill(struct ensemble *e)
 {
     struct lanes_job job = {.context = e, .work = fill_block};
-    lanes_run(e->rows / FUNCTIONS_BLOCK, e->threads, &job);
+    return lanes_run(e->rows / FUNCTIONS_BLOCK, e->threads, &job);
 }
 
 void ensemble_lend(const struct ensemble *e, size_t row, struct stepper *s)

@@ -33,7 +33,7 @@ void ensemble_draw(struct ensemble *e, uint64_t first, size_t row,
                    size_t thread);
 
 /* Functions 0, 1, ... to all rows. */
-void ensemble_fill(struct ensemble *e);
+int ensemble_fill(struct ensemble *e);
 
 /* The tracks of a stepper take the rows from this one on. */
 void ensemble_lend(const struct ensemble *e, size_t row, struct stepper *s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/halt.h"
 #include "base/lanes.h"
 #include "base/spread.h"
 #include "sde/khat.h"
@@ -239,7 +240,7 @@ static void lane_run(struct estimate *e, size_t lane, size_t thread,
                      void (*item)(struct estimate *, struct scratch *, size_t))
 {
     size_t end = lane_item(e, lane + 1);
-    for (size_t i = lane_item(e, lane); i < end; i++)
+    for (size_t i = lane_item(e, lane); i < end && !halt_asked(); i++)
         item(e, &e->scratch[thread], i);
 }
 

@@ -567,8 +567,8 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
     if (!status) status = check_milstein(&s);
     if (!status) {
         struct lanes_job job = {.context = &s, .work = block_run};
-        lanes_run(s.blocks, s.threads, &job);
-        status = check_losses(&s);
+        status = lanes_run(s.blocks, s.threads, &job);
+        if (!status) status = check_losses(&s);
     }
     if (!status) status = keep_inputs(&s);
     if (!status) series = make_series(&s);
