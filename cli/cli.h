@@ -252,9 +252,10 @@ gsv_series *read_inputs(const struct args *a, const gsv_model *m);
 /* The flagged gaps, the worst first. Yours; NULL after a message. */
 const gsv_gap **worst_gaps(const gsv_result *r);
 
-/* Why a gap is flagged, in words; paths is the result's. */
+/* Why a gap of a result is flagged, in words. */
 enum { REASON_ROOM = 200 };
-const char *gap_reason(const gsv_gap *g, size_t paths, char room[REASON_ROOM]);
+const char *gap_reason(const gsv_result *r, const gsv_gap *g,
+                       char room[REASON_ROOM]);
 
 /* The middle one of all gaps' effective numbers; NaN where there is no memory
  * to tell. */
@@ -269,12 +270,20 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out);
  * what diagnose has printed, into its JSON where that is not NULL, and to the
  * file of --residuals. 0, or a message. */
 int report_residuals(const struct args *a, const gsv_model *m,
-                     const gsv_series *s, json_t *json);
+                     const gsv_series *s, const gsv_result *estimate,
+                     json_t *json);
 
 /* Whether tests say that a column's residuals contradict the model; and what
  * to look at then, a sentence for each of them. */
 bool residual_is_wrong(const gsv_residual *c);
 void put_residual_advice(const gsv_residual *c, FILE *out);
+
+/* What residuals say of a model: they may also contradict an estimate that
+ * their states, or the model's values, come from. */
+enum verdict { MODEL_STANDS, MODEL_WRONG, MODEL_UNDECIDED };
+enum verdict judge_model(const gsv_model *m, const gsv_result *estimate,
+                         const gsv_residuals_result *r);
+extern const char *const UNDECIDED; /* in words */
 
 /* Fewer rows than these say nothing to people. */
 enum { FEW_RESIDUALS = 10 };
@@ -300,6 +309,11 @@ void say_effort(const struct args *a, const gsv_options *o,
 
 /* The estimator options that the command line asks for, or a message. */
 int estimator_options(const struct args *a, gsv_options *o);
+
+/* Whether the log-likelihood moves when the steps double by more than can be
+ * left; and whether anything speaks against an estimate. */
+bool steps_are_long(const gsv_result *r);
+bool estimate_is_doubtful(const gsv_result *r);
 
 /* After it: what the model's fit was asked for, where the command says nothing
  * else; with a note of what that was. */

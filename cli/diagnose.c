@@ -39,13 +39,26 @@ const gsv_gap **worst_gaps(const gsv_result *r)
     return list;
 }
 
-const char *gap_reason(const gsv_gap *g, size_t K, char room[REASON_ROOM])
+/* What weights are given to, by estimator. */
+static const char *const WEIGHED[] = {[GSV_OBSERVE_AUTO] = "paths",
+                                      [GSV_OBSERVE_SCAN] = "points",
+                                      [GSV_OBSERVE_PARTICLE] = "particles",
+                                      [GSV_OBSERVE_CONJUGATE] = "draws",
+                                      [GSV_OBSERVE_VARIATIONAL] = "draws"};
+
+const char *gap_reason(const gsv_result *r, const gsv_gap *g,
+                       char room[REASON_ROOM])
 {
     size_t n = 0;
+    bool few =
+        r->observe != GSV_OBSERVE_SCAN || g->ess < 0.1 * (double)r->paths;
     room[0] = 0;
-    if (g->flags & GSV_FLAG_ESS)
-        n += (size_t)sprintf(room + n, "%.1f of %zu paths carry the weight",
-                             g->ess, K);
+    if ((g->flags & GSV_FLAG_ESS) && few)
+        n += (size_t)sprintf(room + n, "%.1f of %zu %s carry the weight",
+                             g->ess, r->paths, WEIGHED[r->observe]);
+    else if (g->flags & GSV_FLAG_ESS)
+        n += (size_t)sprintf(room + n, "moves by %.2g with half of the points",
+                             g->error);
     if (g->flags & GSV_FLAG_KHAT)
         n += (size_t)sprintf(room + n, "%sk-hat %.2f", n ? ", " : "", g->khat);
     if (g->flags & GSV_FLAG_STEPS)
@@ -129,7 +142,13 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 /* Not more than what was looked at. */
 static void praise(const gsv_result *r)
 {
-    if (r->steps == 1 && !r->observe)
+    if (steps_are_long(r))
+        printf(
+            "\nThe steps are too long: the log-likelihood moves by %+.3g "
+            "when they double.\n\nWhat may help:\n  take more steps: --steps "
+            "%zu\n",
+            r->discretisation, 2 * r->steps);
+    else if (r->steps == 1 && !r->observe)
         puts("\nNothing can be checked with one step a gap: compare with "
              "--steps 2.");
     else if (r->paths == 1)
@@ -147,11 +166,13 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
         return;
     }
     say(stdout, "\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
-        o->joint ? "series are" : "gaps are");
+        r->observe ? "rows are"
+        : o->joint ? "series are"
+                   : "gaps are");
     for (size_t i = 0; i < r->flagged && i < SHOWN; i++)
         say(stdout, "  series %s, time %g to %g: %s\n",
             s->label[list[i]->track], s->time[list[i]->from],
-            s->time[list[i]->to], gap_reason(list[i], r->paths, text));
+            s->time[list[i]->to], gap_reason(r, list[i], text));
     if (r->flagged > SHOWN)
         say(stdout, "  ... and %zu more\n", r->flagged - SHOWN);
     puts("\nWhat may help:");
@@ -196,6 +217,7 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
     if (o->tolerance > 0.0)
         json_object_set_new(j, "settled", json_boolean(r->settled));
     json_object_set_new(j, "flagged", json_count(r->flagged));
+    json_object_set_new(j, "reliable", json_boolean(!estimate_is_doubtful(r)));
     json_object_set_new(j, "gaps", gaps);
     return j;
 }
@@ -213,7 +235,7 @@ static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
         print_health(o, r);
         print_flagged(s, o, r, list);
     }
-    code = report_residuals(a, m, s, json);
+    code = report_residuals(a, m, s, r, json);
     if (!code) code = say_functions(a, m, s, false);
     if (!code && json) code = put_functions(json, m, s, false);
     if (json && code) json_decref(json);
@@ -239,7 +261,7 @@ int diagnose_run(const struct args *a)
         say_shared(a, m, &o);
         code = gsv_loglik(m, s, &o, &r) ? complain_last()
                : ranks_writes(a)        ? report(a, m, s, &o, &r)
-                                        : report_residuals(a, m, s, NULL);
+                                        : report_residuals(a, m, s, &r, NULL);
         gsv_result_free(&r);
     }
     gsv_series_free(s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimator's options, and what an estimate says of itself. */
+#include <math.h>
 #include <string.h>
 
 #include "cli.h"
@@ -232,6 +233,17 @@ const char *forms_used(const gsv_result *r, char room[120])
     for (size_t i = 0; i < r->groups; i++)
         count[r->gap[i].form]++;
     return used(FORMS, KINDS, count, r->groups, room);
+}
+
+bool steps_are_long(const gsv_result *r)
+{
+    double far = fmax(fmax(3.0 * r->error, 0.1), 0.02 * (double)r->gaps);
+    return fabs(r->discretisation) > far;
+}
+
+bool estimate_is_doubtful(const gsv_result *r)
+{
+    return r->flagged || steps_are_long(r);
 }
 
 void say_effort(const struct args *a, const gsv_options *o, const gsv_result *r)

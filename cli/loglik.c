@@ -221,8 +221,7 @@ static void warn(const struct args *a, const gsv_options *o,
             o->joint     ? "series are"
             : r->observe ? "rows are"
                          : "gaps are");
-    double far = fmax(fmax(3.0 * r->error, 0.1), 0.02 * (double)r->gaps);
-    if (fabs(r->discretisation) > far)
+    if (steps_are_long(r))
         say(stderr,
             "warning: the steps are too long: the log-likelihood moves by "
             "%+.3g when they double; take more --steps\n",

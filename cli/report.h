@@ -61,10 +61,17 @@ enum { TIME_ROOM = 40 };
 const char *time_text(const struct report *r, double time,
                       char room[TIME_ROOM]);
 
-/* --- report_tables.c: what is said in words and numbers ---------------------
+/* --- report_verdict.c: whether to trust it ----------------------------------
  */
 
 void put_verdict(struct report *r);
+
+/* How many reasons there are not to trust the fit. */
+size_t count_troubles(const struct report *r);
+
+/* --- report_tables.c: what is said in words and numbers ---------------------
+ */
+
 int put_facts(const struct report *r);
 int put_parameters(struct report *r);
 void put_curve_table(const struct report *r);
@@ -74,9 +81,6 @@ void put_forecast_table(const struct report *r);
 int put_weights_table(const struct report *r);
 int put_residuals_table(const struct report *r);
 void put_commands(const struct report *r);
-
-/* How many reasons there are not to trust the fit. */
-size_t count_troubles(const struct report *r);
 
 /* --- report_figures.c, report_plots.c, report_series.c: pictures -----------
  */

@@ -63,10 +63,41 @@ void put_residual_advice(const gsv_residual *c, FILE *out)
             c->name);
 }
 
-static void print_residuals(const gsv_residuals_result *r)
+/* Residuals of latent states are made by points as the estimate is; those of
+ * others by simulation, but from values that such an estimate may have led to.
+ */
+enum verdict judge_model(const gsv_model *m, const gsv_result *estimate,
+                         const gsv_residuals_result *r)
+{
+    bool wrong = false;
+    for (size_t c = 0; c < r->columns; c++)
+        wrong = wrong || residual_is_wrong(&r->column[c]);
+    if (!wrong) return MODEL_STANDS;
+    bool rests = estimate->observe || gsv_model_record(m);
+    return rests && estimate_is_doubtful(estimate) ? MODEL_UNDECIDED
+                                                   : MODEL_WRONG;
+}
+
+const char *const UNDECIDED =
+    "They are not what the model says, but it cannot be told whether the model "
+    "is wrong: the estimate that they rest on is not good enough. Mend it "
+    "first.";
+
+static void print_verdict(const gsv_residuals_result *r, enum verdict v)
+{
+    switch (v) {
+    case MODEL_STANDS: puts("\nThey do not contradict the model."); return;
+    case MODEL_UNDECIDED: printf("\n%s\n", UNDECIDED); return;
+    case MODEL_WRONG: break;
+    }
+    puts("\nThe model is not that of the data:");
+    for (size_t c = 0; c < r->columns; c++)
+        put_residual_advice(&r->column[c], stdout);
+}
+
+static void print_residuals(const gsv_residuals_result *r, enum verdict v)
 {
     int width = 6;
-    bool wrong = false;
     for (size_t c = 0; c < r->columns; c++)
         if ((int)strlen(r->column[c].name) > width)
             width = (int)strlen(r->column[c].name);
@@ -79,13 +110,7 @@ static void print_residuals(const gsv_residuals_result *r)
         "p", "of z", "of z", "corr.", "p", "corr.", "p");
     for (size_t c = 0; c < r->columns; c++)
         print_column(&r->column[c], width);
-    for (size_t c = 0; c < r->columns; c++) {
-        bool here = residual_is_wrong(&r->column[c]);
-        if (here && !wrong) puts("\nThe model is not that of the data:");
-        put_residual_advice(&r->column[c], stdout);
-        wrong = wrong || here;
-    }
-    if (!wrong) puts("\nThey do not contradict the model.");
+    print_verdict(r, v);
 }
 
 /* --- JSON --------------------------------------------------------------- */
@@ -98,8 +123,11 @@ static json_t *numbers(size_t n, const double *x)
     return list;
 }
 
-static json_t *residuals_json(const gsv_residuals_result *r)
+static json_t *residuals_json(const gsv_residuals_result *r, enum verdict v)
 {
+    static const char *const WORDS[] = {[MODEL_STANDS] = "not contradicted",
+                                        [MODEL_WRONG] = "contradicted",
+                                        [MODEL_UNDECIDED] = "undecided"};
     json_t *j = json_object(), *all = json_object();
     for (size_t i = 0; i < r->columns; i++) {
         const gsv_residual *c = &r->column[i];
@@ -120,6 +148,7 @@ static json_t *residuals_json(const gsv_residuals_result *r)
     }
     json_object_set_new(j, "rows", json_count(r->rows));
     json_object_set_new(j, "draws", json_count(r->draws));
+    json_object_set_new(j, "model", json_string(WORDS[v]));
     json_object_set_new(j, "columns", all);
     return j;
 }
@@ -152,7 +181,8 @@ static int write_residuals(const char *path, const gsv_series *s,
 
 /* What cannot be forecast has no residuals; that alone is no failure. */
 int report_residuals(const struct args *a, const gsv_model *m,
-                     const gsv_series *s, json_t *json)
+                     const gsv_series *s, const gsv_result *estimate,
+                     json_t *json)
 {
     gsv_residuals_result r;
     gsv_predict_options o = gsv_predict_options_default();
@@ -168,8 +198,9 @@ int report_residuals(const struct args *a, const gsv_model *m,
             say(stderr, "note: no residuals: %s\n", gsv_last_error());
         return 0;
     }
-    if (json) json_object_set_new(json, "residuals", residuals_json(&r));
-    else if (r.rows >= FEW_RESIDUALS) print_residuals(&r);
+    enum verdict v = judge_model(m, estimate, &r);
+    if (json) json_object_set_new(json, "residuals", residuals_json(&r, v));
+    else if (r.rows >= FEW_RESIDUALS) print_residuals(&r, v);
     bool written = a->residuals && ranks_writes(a);
     int code = written ? write_residuals(a->residuals, s, &r) : 0;
     gsv_residuals_free(&r);

@@ -70,6 +70,25 @@ class Diagnosis(Result):
     residuals: Residuals | None
     labels: list[str]
     time: np.ndarray  # (rows) of the data
+    learned: bool     # by a fit
+
+    @property
+    def reliable(self) -> bool:
+        """Whether nothing speaks against the estimate."""
+        found = self.likelihood
+        far = max(3 * found.stderr, 0.1, 0.02 * found.gaps)
+        return not found.flagged and not abs(found.discretisation) > far
+
+    @property
+    def model(self) -> str | None:
+        """What the residuals say of it: "not contradicted", "contradicted", or
+        "undecided" where the estimate that they rest on may be at fault."""
+        if self.residuals is None:
+            return None
+        if not self.residuals.wrong:
+            return "not contradicted"
+        rests = self.learned or self.likelihood.observe is not None
+        return "contradicted" if self.reliable or not rests else "undecided"
 
     @property
     def flagged(self) -> int:
@@ -96,19 +115,24 @@ class Diagnosis(Result):
 
     def __str__(self) -> str:
         found = self.likelihood
+        unit = "rows" if found.observe else "gaps"
         lines = [f"log-likelihood  {found.loglik:.6g} +- {found.stderr:.2g}, "
-                 f"{len(found.by_gap)} gaps",
+                 f"{len(found.by_gap)} {unit}",
                  f"effective paths {found.ess_min:.1f} at worst of "
                  f"{found.paths}"]
         if found.flagged:
-            lines.append(f"{found.flagged} gaps are not to be trusted:")
+            lines.append(f"{found.flagged} {unit} are not to be trusted:")
             lines += [f"  {self._gap(g)}" for g in _worst(found.by_gap)[:10]]
         else:
             lines.append("The estimate can be trusted.")
         if self.residuals is not None:
-            wrong = self.residuals.wrong
-            lines.append("Residuals contradict the model: " + ", ".join(wrong)
-                         if wrong else "Residuals do not contradict the model.")
+            wrong = ", ".join(self.residuals.wrong)
+            lines.append({
+                "not contradicted": "Residuals do not contradict the model.",
+                "contradicted": f"Residuals contradict the model: {wrong}",
+                "undecided": "Residuals are not what the model says, but the "
+                "estimate that they rest on is not good enough to tell whether "
+                f"it is wrong: {wrong}"}[self.model or "undecided"])
         return "\n".join(lines)
 
     def _gap(self, gap: Any) -> str:
@@ -165,4 +189,5 @@ def diagnose(model: Model, data: Data, found: Likelihood,
     except _lib.Error:  # what cannot be forecast has none
         left = None
     return Diagnosis(likelihood=found, residuals=left, labels=series.labels,
-                     time=series.time)
+                     time=series.time,
+                     learned=bool(lib.gsv_model_record(model)))

@@ -80,3 +80,17 @@ def test_what_cannot_be_forecast_has_no_residuals():
     assert model.diagnose(data).residuals is not None
     with pytest.raises(TypeError, match="no option 'steps'"):
         model.residuals(data, steps=3)
+
+
+def test_a_bad_estimate_is_not_held_against_the_model():
+    model = girsanov.Model("state x\nparam s = 1 > 0\ndx = -x*dt + s*dW\n"
+                  "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 0.7)")
+    data = model.simulate(np.linspace(0, 20, 201), seed=1)
+    true = model.diagnose(data)
+    assert true.reliable and true.model == "not contradicted"
+    model.set(s=4)
+    good, bad = model.diagnose(data), model.diagnose(data, observe="conjugate")
+    assert good.reliable and good.model == "contradicted"
+    assert not bad.reliable and bad.model == "undecided"
+    assert "rows are not to be trusted" in str(bad)
+    assert "not good enough to tell" in str(bad)

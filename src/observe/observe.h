@@ -57,11 +57,11 @@ size_t stops_rows(const struct stops *s);
 
 /* A result from what the stops add, its errors, and the effective numbers of
  * `most` points (NaN where a stop has but one). A row has what was added since
- * the row before. along: errors add up over a track, else they are
- * independent. */
+ * the row before. left (tracks): errors add up over a track, of which so much
+ * is left in the end; NULL: they are independent. */
 int stops_fill(const struct stops *s, const double *increment,
-               const double *error, const double *ess, size_t most, bool along,
-               gsv_result *r);
+               const double *error, const double *ess, size_t most,
+               const double *left, gsv_result *r);
 
 /* --- rows.c --------------------------------------------------------------- */
 

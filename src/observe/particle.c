@@ -432,8 +432,7 @@ static int particle_fill(const struct particle *p, gsv_result *r)
     r->observe = GSV_OBSERVE_PARTICLE;
     r->paths = p->K;
     r->drift_evaluations = p->stops.count * p->K;
-    return stops_fill(&p->stops, p->increment, p->error, p->ess, p->K, false,
-                      r);
+    return stops_fill(&p->stops, p->increment, p->error, p->ess, p->K, NULL, r);
 }
 
 /* --- The method ----------------------------------------------------------- */

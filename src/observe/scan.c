@@ -16,8 +16,6 @@
 #include "base/lanes.h"
 #include "base/vector_math.h"
 
-enum { MOST_PAIRS = 1 << 18 };
-
 size_t scan_first(const struct scan *s, size_t chunk)
 {
     size_t first = chunk * s->chunk;
@@ -40,115 +38,6 @@ static double log_sum(size_t n, const double *x)
     for (size_t i = 0; i < n; i++)
         sum += exp(x[i] - most);
     return most + log(sum);
-}
-
-/* --- Setting up
- * --------------------------------------------------------------- */
-
-static int make_memory(struct scan *s)
-{
-    size_t points = (s->chunk + 1) * s->J, pairs = s->chunk * s->J * s->J;
-    size_t tracks = s->stops.gaps.series->tracks, n = s->stops.count;
-    size_t d = s->jumps.d;
-    bool gradient = s->options.gradient;
-    const struct arena_part part[] = {
-        {&s->y, d * points},
-        {&s->y_end, model_map_jumps(s->model) ? d * points : 0},
-        {&s->log_det, points},
-        {&s->y_bar, gradient ? 2 * d * points : 0},
-        {&s->log_p, pairs},
-        {&s->weight, pairs},
-        {&s->a, points},
-        {&s->b, points},
-        {&s->half, points},
-        {&s->posterior, points},
-        {&s->keep, s->chunks * s->J},
-        {&s->keep_half, s->chunks * s->J},
-        {&s->total, tracks},
-        {&s->ahead, s->J},
-        {&s->increment, n},
-        {&s->ess, n},
-        {&s->error, n},
-        {&s->drift_bar, program_uniforms(s->jumps.drift)},
-        {&s->map_bar, program_uniforms(s->jumps.map)},
-        {&s->rate_bar, rates_uniforms(&s->rates)}};
-    s->at = NEW(size_t, s->chunk + 2);
-    s->pair = NEW(size_t, s->chunk + 1);
-    if (!s->at || !s->pair ||
-        arena_lay(&s->arena, sizeof part / sizeof *part, part))
-        return GSV_NO_MEMORY;
-    if (!model_map_jumps(s->model)) s->y_end = s->y;
-    return 0;
-}
-
-static int make_jumpers(struct scan *s)
-{
-    size_t most = lanes_threads(s->options.threads);
-    s->threads = most < s->chunk ? most : s->chunk;
-    s->jumper = NEW(struct jumper, s->threads);
-    s->rater = NEW(struct rater, s->threads);
-    int status = s->jumper && s->rater ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < s->threads; i++) {
-        status =
-            jumper_init(&s->jumper[i], &s->jumps, s->J, s->options.gradient);
-        if (!status)
-            status =
-                rater_init(&s->rater[i], &s->rates, s->J, s->options.gradient);
-    }
-    return status;
-}
-
-static void make_chunks(struct scan *s)
-{
-    s->chunk = MOST_PAIRS / (s->J * s->J);
-    if (s->chunk > s->stops.count) s->chunk = s->stops.count;
-    if (!s->chunk) s->chunk = 1;
-    s->chunks = (s->stops.count + s->chunk - 1) / s->chunk;
-    s->loaded = s->chunks;
-}
-
-static size_t usual_points(const gsv_model *m)
-{
-    return spec_latent(m->spec) > 1 ? SCAN_POINTS_MORE : SCAN_POINTS;
-}
-
-int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
-              const gsv_options *o)
-{
-    *s = (struct scan){.model = m,
-                       .options = *o,
-                       .J = o->points ? o->points : usual_points(m)};
-    if (s->J < 2 || s->J > SCAN_MOST)
-        return fail(GSV_BAD_INPUT,
-                    "%zu support points: a scan takes 2 to %d (--support)",
-                    s->J, SCAN_MOST);
-    int status = stops_init(&s->stops, m, series);
-    if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
-    if (!status) status = jumps_divide(m, &s->stops, o);
-    if (status) return status;
-    make_chunks(s);
-    status = support_init(&s->support, m, &s->stops, &s->options, s->J,
-                          (s->chunk + 1) * s->J, false);
-    if (!status) status = rates_init(&s->rates, m, &s->stops, o->wide);
-    if (!status) status = make_jumpers(s);
-    return status ? status : make_memory(s);
-}
-
-void scan_free(struct scan *s)
-{
-    for (size_t i = 0; s->jumper && i < s->threads; i++)
-        jumper_free(&s->jumper[i]);
-    for (size_t i = 0; s->rater && i < s->threads; i++)
-        rater_free(&s->rater[i]);
-    mem_free(s->jumper);
-    mem_free(s->rater);
-    jumps_free(&s->jumps);
-    rates_free(&s->rates);
-    support_free(&s->support);
-    stops_free(&s->stops);
-    arena_free(&s->arena);
-    mem_free(s->at);
-    mem_free(s->pair);
 }
 
 /* --- Densities of a chunk
@@ -286,9 +175,28 @@ static void load(struct scan *s, size_t chunk, uint32_t iteration)
 /* --- Forward
  * -------------------------------------------------------------------- */
 
-/* log sum_i exp(a_i + log_p_ij) of all j, over every stride-th i: columns side
+/* Some of a stop's points: every stride-th, from one on. Where there is but one
+ * it is among them. */
+struct subset {
+    size_t first, stride;
+};
+
+static const struct subset ALL = {0, 1}, EVEN = {0, 2}, ODD = {1, 2},
+                           FOURTH = {0, 4};
+
+static size_t first_of(struct subset of, size_t points)
+{
+    return of.first < points ? of.first : 0;
+}
+
+static size_t count_of(struct subset of, size_t points)
+{
+    return (points - first_of(of, points) + of.stride - 1) / of.stride;
+}
+
+/* log sum_i exp(a_i + log_p_ij) of all j, over some i: columns side
  * by side. most (J) is scratch. */
-FAST static void sum_columns(size_t I, size_t J, size_t stride,
+FAST static void sum_columns(size_t I, size_t J, size_t first, size_t stride,
                              const double *restrict a,
                              const double *restrict log_p,
                              double *restrict most, double *restrict sum)
@@ -297,13 +205,13 @@ FAST static void sum_columns(size_t I, size_t J, size_t stride,
         most[j] = -DBL_MAX;
         sum[j] = 0.0;
     }
-    for (size_t i = 0; i < I; i += stride)
+    for (size_t i = first; i < I; i += stride)
 #pragma omp simd
         for (size_t j = 0; j < J; j++) {
             double term = a[i] + log_p[i * J + j];
             most[j] = term > most[j] ? term : most[j];
         }
-    for (size_t i = 0; i < I; i += stride)
+    for (size_t i = first; i < I; i += stride)
 #pragma omp simd
         for (size_t j = 0; j < J; j++)
             sum[j] += exp(a[i] + log_p[i * J + j] - most[j]);
@@ -311,15 +219,15 @@ FAST static void sum_columns(size_t I, size_t J, size_t stride,
         sum[j] = most[j] + log(sum[j]);
 }
 
-/* log a of one stop from the one before, over every stride-th point. */
+/* log a of one stop from the one before, over some points. */
 static void step_forward(const struct scan *s, const size_t *at,
-                         const double *log_p, size_t stride, double *a)
+                         const double *log_p, struct subset of, double *a)
 {
     size_t I = at[0] - at[-1], J = at[1] - at[0];
     double most[SCAN_MOST], sum[SCAN_MOST];
-    size_t terms = (I + stride - 1) / stride;
-    sum_columns(I, J, stride, a + at[-1], log_p, most, sum);
-    for (size_t j = 0; j < J; j += stride)
+    size_t terms = count_of(of, I);
+    sum_columns(I, J, first_of(of, I), of.stride, a + at[-1], log_p, most, sum);
+    for (size_t j = first_of(of, J); j < J; j += of.stride)
         a[at[0] + j] = s->support.log_g[at[0] + j] -
                        s->support.log_q[at[0] + j] + sum[j] -
                        log((double)terms);
@@ -331,19 +239,20 @@ static void start_track(const struct scan *s, const size_t *at, double *a)
         a[j] = s->support.log_g[j] - s->support.log_q[j];
 }
 
-/* The log of the mean of a over every stride-th point. */
-static double log_mean(const size_t *at, size_t stride, const double *a)
+/* The log of the mean of a over some points. */
+static double log_mean(const size_t *at, struct subset of, const double *a)
 {
     double term[SCAN_MOST];
     size_t terms = 0;
-    for (size_t j = at[0]; j < at[1]; j += stride)
+    size_t first = first_of(of, at[1] - at[0]);
+    for (size_t j = at[0] + first; j < at[1]; j += of.stride)
         term[terms++] = a[j];
     return log_sum(terms, term) - log((double)terms);
 }
 
-/* Through a loaded chunk, from what was kept of the one before: a with stride
- * 1, half with 2. The sums up to each stop go to `sum`. */
-static void forward(const struct scan *s, size_t chunk, size_t stride,
+/* Through a loaded chunk with some of the points, from what was kept of the one
+ * before. The sums up to each stop go to `sum`. */
+static void forward(const struct scan *s, size_t chunk, struct subset of,
                     double *a, double *keep, double *sum)
 {
     size_t low = low_of(s, chunk), first = scan_first(s, chunk);
@@ -352,8 +261,8 @@ static void forward(const struct scan *s, size_t chunk, size_t stride,
     for (size_t n = first; n < end; n++) {
         const size_t *at = &s->at[n - low];
         if (stop_is_first(&s->stops, n)) start_track(s, at, a);
-        else step_forward(s, at, s->log_p + s->pair[n - first], stride, a);
-        if (sum) sum[n] = log_mean(at, stride, a);
+        else step_forward(s, at, s->log_p + s->pair[n - first], of, a);
+        if (sum) sum[n] = log_mean(at, of, a);
     }
     if (chunk + 1 < s->chunks) {
         const size_t *at = &s->at[end - 1 - low];
@@ -367,7 +276,7 @@ static void take_differences(struct scan *s)
 {
     for (size_t n = s->stops.count; n-- > 0;) {
         s->error[n] = s->increment[n] - s->error[n];
-        if (n + 1 == s->stops.count || stop_is_first(&s->stops, n + 1))
+        if (stop_is_last(&s->stops, n))
             s->total[s->stops.stop[n].track] = s->increment[n];
     }
     for (size_t n = s->stops.count; n-- > 0;) {
@@ -375,6 +284,42 @@ static void take_differences(struct scan *s)
         s->increment[n] -= s->increment[n - 1];
         s->error[n] -= s->error[n - 1];
     }
+}
+
+/* What half of the points miss of a track: in sum, and of its rows as if these
+ * were independent. */
+static void find_misses(const struct scan *s, size_t track, double *sum,
+                        double *rows)
+{
+    double row = 0.0, squares = 0.0;
+    *sum = 0.0;
+    for (size_t n = s->stops.first[track]; n < s->stops.first[track + 1]; n++) {
+        *sum += s->error[n];
+        row += s->error[n];
+        if (s->stops.stop[n].row == NO_ROW) continue;
+        squares += row * row;
+        row = 0.0;
+    }
+    *rows = sqrt(squares);
+}
+
+/* What all points miss of a track, from what halves of them do, and a quarter:
+ * with twice as many it falls by a factor, or faster and faster once they lie
+ * close enough together for what is averaged. By chance a half may come close,
+ * so that the other one is asked, too, and the rows one by one; and no smaller
+ * factor is believed than those that were seen with n latent states
+ * (tests/test_observe_flags.c). */
+static double find_left(const struct scan *s, size_t track)
+{
+    static const double LEAST[] = {1.0, 1.0 / 64.0, 1.0 / 8.0, 1.0 / 4.0};
+    size_t n = spec_latent(s->model->spec), last = s->stops.first[track + 1];
+    double least = n < sizeof LEAST / sizeof *LEAST ? LEAST[n] : 0.5, sum, rows;
+    if (s->stops.first[track] == last--) return 0.0;
+    find_misses(s, track, &sum, &rows);
+    double miss = fmax(fabs(sum), fabs(s->total[track] - s->other[last]));
+    double before = fabs(s->total[track] - s->rough[last]);
+    double left = miss < before ? miss * fmax(miss / before, least) : miss;
+    return fmax(left, 0.5 * least * rows);
 }
 
 /* --- Backward
@@ -551,7 +496,7 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
     memset(s->rate_bar, 0, rates_uniforms(&s->rates) * sizeof *s->rate_bar);
     for (size_t c = s->chunks; !status && c-- > 0;) {
         load(s, c, iteration);
-        forward(s, c, 1, s->a, s->keep, NULL);
+        forward(s, c, ALL, s->a, s->keep, NULL);
         backward(s, c);
         if (s->looker.look) status = s->looker.look(s->looker.user, s, c);
         if (!status && gradient) add_gradient(s);
@@ -572,7 +517,8 @@ static int scan_fill(const struct scan *s, gsv_result *r)
     for (size_t n = 0; n < s->stops.count; n++)
         r->drift_evaluations += support_points(&s->support, n);
     r->paths = s->J;
-    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, true, r);
+    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, s->left,
+                      r);
 }
 
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,
@@ -585,13 +531,18 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     rates_prepare(&s->rates);
     for (size_t c = 0; c < s->chunks; c++) {
         load(s, c, iteration);
-        forward(s, c, 1, s->a, s->keep, s->increment);
-        forward(s, c, 2, s->half, s->keep_half, s->error);
+        forward(s, c, ALL, s->a, s->keep, s->increment);
+        forward(s, c, EVEN, s->half, s->keep_half, s->error);
+        if (s->value_alone) continue;
+        forward(s, c, ODD, s->second, s->keep_second, s->other);
+        forward(s, c, FOURTH, s->quarter, s->keep_quarter, s->rough);
     }
     take_differences(s);
     status = stops_check(&s->stops, s->increment);
     if (status) return status;
     if (s->value_alone) return 0;
+    for (size_t r = 0; r < s->stops.gaps.series->tracks; r++)
+        s->left[r] = find_left(s, r);
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return run_backward(s, iteration, gradient);
@@ -612,7 +563,7 @@ int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
     for (size_t c = 0; !status && c < s->chunks; c++) {
         size_t first = scan_first(s, c), end = scan_first(s, c + 1);
         load(s, c, iteration);
-        forward(s, c, 1, s->a, s->keep, s->increment);
+        forward(s, c, ALL, s->a, s->keep, s->increment);
         status = visit(user, s, first, end, s->at + (first - low_of(s, c)));
     }
     if (status) return status;

@@ -59,12 +59,17 @@ struct scan {
     double *weight;           /* (pairs) in the gradient                     */
     double *a, *b;            /* (points of a chunk) log a_n(j), log b_n(j)  */
     double *half;             /* log a of every second point by themselves   */
+    double *second, *quarter; /* of the others, and of every fourth          */
     double *posterior;        /* (points of a chunk)                         */
     double *keep, *keep_half; /* (chunks, J) a, half at the last stop before */
-    double *total;            /* (tracks) log p of a track                   */
-    double *ahead;            /* (J) log b of the stop before the next chunk */
-    double *ess;              /* (stops)                                     */
-    double *error; /* (stops) increment less that of half the points */
+    double *keep_second, *keep_quarter; /* (chunks, J) the same              */
+    double *total;         /* (tracks) log p of a track                   */
+    double *ahead;         /* (J) log b of the stop before the next chunk */
+    double *ess;           /* (stops)                                     */
+    double *error;         /* (stops) increment less that of half the points */
+    double *other, *rough; /* (stops) sums up to each of the other half, and
+                              of a quarter; unless value_alone              */
+    double *left;          /* (tracks) what is still missed: see find_left() */
     double *drift_bar, *map_bar; /* merged from the threads, in order       */
     double *rate_bar;
     struct arena arena;

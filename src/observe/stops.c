@@ -219,12 +219,13 @@ struct share {
     size_t steps, from;
 };
 
-/* What half the points miss of a row should be far below this. */
+/* A track whose value may be off by more is not to be trusted. What half of the
+ * points miss of a row is no sign of it by itself: rows take it from each
+ * other, and all points miss far less. */
 static const double MOST_ERROR = 0.1;
 
 static void fill_row(const struct stop *stop, const struct share *share,
-                     double ess, size_t most, bool along, gsv_gap *g,
-                     gsv_result *r)
+                     double ess, size_t most, gsv_gap *g, gsv_result *r)
 {
     *g = (gsv_gap){.track = stop->track,
                    .from = share->from,
@@ -236,13 +237,24 @@ static void fill_row(const struct stop *stop, const struct share *share,
                    .discretisation = NAN,
                    .reference = GSV_REFERENCE_LINEAR,
                    .form = GSV_FORM_MIDPOINT};
-    if (ess < 0.1 * (double)most || (along && !(share->error < MOST_ERROR)))
-        g->flags |= GSV_FLAG_ESS;
-    r->flagged += g->flags != 0;
+    if (ess < 0.1 * (double)most) g->flags |= GSV_FLAG_ESS;
     r->loglik += g->loglik;
     r->ess_min = fmin(r->ess_min, ess);
     if (share->from != stop->row && share->steps > r->steps)
         r->steps = share->steps;
+}
+
+/* The rows [first, end) of a track of which so much is left: those where it
+ * comes from, or at least the worst. */
+static void flag_rows(gsv_result *r, size_t first, size_t end, double left)
+{
+    size_t worst = first;
+    if (first == end || left < MOST_ERROR) return;
+    for (size_t i = first; i < end; i++) {
+        if (!(r->gap[i].error < MOST_ERROR)) r->gap[i].flags |= GSV_FLAG_ESS;
+        if (!(r->gap[i].error <= r->gap[worst].error)) worst = i;
+    }
+    r->gap[worst].flags |= GSV_FLAG_ESS;
 }
 
 /* Errors of stops that add up, or do not. */
@@ -251,37 +263,43 @@ static double together(double a, double b, bool along)
     return along ? a + b : sqrt(a * a + b * b);
 }
 
-int stops_fill(const struct stops *s, const double *increment,
-               const double *error, const double *ess, size_t most, bool along,
-               gsv_result *r)
+static void fill_track(const struct stops *s, size_t track,
+                       const double *increment, const double *error,
+                       const double *ess, size_t most, const double *left,
+                       gsv_result *r)
 {
     struct share share = {0};
     double sum = 0.0;
-    size_t row = 0;
-    bool begun = false; /* whether a row of the track was passed */
-    r->groups = r->gaps = stops_rows(s);
-    r->gap = NEW(gsv_gap, r->groups);
+    size_t first = r->groups;
+    if (s->first[track] == s->first[track + 1]) return;
+    for (size_t n = s->first[track]; n < s->first[track + 1]; n++) {
+        const struct stop *stop = &s->stop[n];
+        share.loglik += increment[n];
+        share.error = together(share.error, error[n], left);
+        share.steps++;
+        sum = together(sum, error[n], left);
+        if (stop->row == NO_ROW) continue;
+        if (r->groups == first) share.from = stop->row;
+        share.error = fabs(share.error);
+        fill_row(stop, &share, ess[n], most, &r->gap[r->groups++], r);
+        share = (struct share){.from = stop->row};
+    }
+    r->error = sqrt(r->error * r->error + sum * sum);
+    if (left) flag_rows(r, first, r->groups, left[track]);
+}
+
+int stops_fill(const struct stops *s, const double *increment,
+               const double *error, const double *ess, size_t most,
+               const double *left, gsv_result *r)
+{
+    r->gap = NEW(gsv_gap, stops_rows(s));
     if (!r->gap) return GSV_NO_MEMORY;
     r->ess_min = INFINITY;
     r->khat_max = r->discretisation = NAN;
-    for (size_t n = 0; n < s->count; n++) {
-        const struct stop *stop = &s->stop[n];
-        if (stop_is_first(s, n)) {
-            sum = 0.0;
-            begun = false;
-        }
-        share.loglik += increment[n];
-        share.error = together(share.error, error[n], along);
-        share.steps++;
-        sum = together(sum, error[n], along);
-        if (stop_is_last(s, n))
-            r->error = sqrt(r->error * r->error + sum * sum);
-        if (stop->row == NO_ROW) continue;
-        if (!begun) share.from = stop->row;
-        begun = true;
-        share.error = fabs(share.error);
-        fill_row(stop, &share, ess[n], most, along, &r->gap[row++], r);
-        share = (struct share){.from = stop->row};
-    }
+    for (size_t track = 0; track < s->gaps.series->tracks; track++)
+        fill_track(s, track, increment, error, ess, most, left, r);
+    r->gaps = r->groups;
+    for (size_t i = 0; i < r->groups; i++)
+        r->flagged += r->gap[i].flags != 0;
     return 0;
 }
