@@ -103,6 +103,11 @@ static struct score score_of(const struct moments *m, size_t count)
                           .gaps = count};
 }
 
+struct score objective_score(const struct objective *o)
+{
+    return score_of(&o->estimate.all, o->estimate.gaps.count);
+}
+
 size_t objective_gaps(const struct objective *o)
 {
     return o->observed ? stops_rows(observer_stops(&o->observer)) : o->gaps;

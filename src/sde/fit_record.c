@@ -170,6 +170,7 @@ static const struct {
     {"evidence", LATER_REAL, AT(evidence)},
     {"paths", COUNT, AT(paths)},
     {"steps", COUNT, AT(steps)},
+    {"sampled", LATER, AT(sampled)},
     {"flagged", COUNT, AT(flagged)},
     {"free", COUNT, AT(free)},
     {"aic", REAL, AT(aic)},
