@@ -60,7 +60,7 @@ struct args {
     const char *output, *times, *x0, *scheme, *inputs;
     const char *reference, *form, *random, *observe;
     size_t support;
-    const char *optimizer, *schedule, *errors;
+    const char *optimizer, *schedule, *errors, *estimate;
     const char *resume; /* "" without a file of its own */
     const char *checkpoint, *trace;
     const char *method, *samples, *objective;
@@ -361,7 +361,8 @@ int find_number(const gsv_model *m, const char *option, const char *name,
 
 /* --- record.c ----------------------------------------------------------- */
 
-extern const char *const OPTIMIZERS[], *const SCHEDULES[], *const ERRORS[];
+extern const char *const OPTIMIZERS[], *const SCHEDULES[],
+                                           *const ERRORS[], *const ESTIMATES[];
 extern const char *const METHODS[], *const OBJECTIVES[];
 
 /* A fit's record for people: its likelihoods, lines that have their name in

@@ -143,11 +143,12 @@ static int read_options(const struct args *a, const gsv_model *m,
     *o = a->fit;
     int optimizer = (int)o->optimizer, schedule = (int)o->schedule;
     int errors = (int)o->errors, method = (int)o->method;
-    int objective = (int)o->objective;
+    int objective = (int)o->objective, estimate = (int)o->estimate;
     if (estimator_options(a, &o->estimator) ||
         parse_choice("--optimizer", a->optimizer, OPTIMIZERS, &optimizer) ||
         parse_choice("--schedule", a->schedule, SCHEDULES, &schedule) ||
         parse_choice("--errors", a->errors, ERRORS, &errors) ||
+        parse_choice("--estimate", a->estimate, ESTIMATES, &estimate) ||
         parse_choice("--method", a->method, METHODS, &method) ||
         parse_choice("--objective", a->objective, OBJECTIVES, &objective) ||
         read_scheme(a, objective, &o->scheme))
@@ -159,6 +160,7 @@ static int read_options(const struct args *a, const gsv_model *m,
     o->optimizer = (enum gsv_optimizer)optimizer;
     o->schedule = (enum gsv_schedule)schedule;
     o->errors = (enum gsv_errors)errors;
+    o->estimate = (enum gsv_estimate)estimate;
     o->method = (enum gsv_method)method;
     o->objective = (enum gsv_objective)objective;
     o->fixed = n->fixed;
@@ -198,9 +200,17 @@ static bool watch_iteration(void *user, const gsv_progress *now)
     return is_stopped(w);
 }
 
-static bool watch_errors(void *user)
+static bool watch_all(void *user)
 {
-    return is_stopped(user);
+    struct watch *w = user;
+    progress_wait(&w->progress);
+    return is_stopped(w);
+}
+
+static void watch_phase(void *user, enum gsv_phase phase)
+{
+    struct watch *w = user;
+    progress_phase(&w->progress, phase);
 }
 
 static int write_all(const struct args *a, const gsv_model *m,
@@ -221,7 +231,8 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
     int code = trace_open(&w.trace, trace, m, o.resume != NULL);
     if (!code) {
         o.progress = watch_iteration;
-        o.stop = watch_errors;
+        o.stop = watch_all;
+        o.phase = watch_phase;
         o.user = &w;
         signals_watch();
         int status = gsv_fit(m, s, &o);

@@ -95,6 +95,8 @@ static const struct option OPTIONS[] = {
      "do not learn a parameter or an element; =V sets it; repeatable"},
     {"--errors", NULL, FIT, TEXT, AT(errors), "E",
      "standard errors: auto, none, observed or sandwich (auto)"},
+    {"--estimate", NULL, FIT, TEXT, AT(estimate), "E",
+     "the last log-likelihood: of all gaps, none, or auto: many are sampled"},
     {"--checkpoint", NULL, FIT, TARGET, AT(checkpoint), "FILE",
      "save the state there while learning"},
     {"--every", NULL, FIT, REAL, AT(fit.every), "S",
@@ -210,12 +212,13 @@ static const struct {
     unsigned verbs;
     const char *const *word;
 } CHOICES[] = {
-    {"--method", FIT, METHODS},       {"--objective", FIT, OBJECTIVES},
-    {"--optimizer", FIT, OPTIMIZERS}, {"--schedule", FIT, SCHEDULES},
-    {"--errors", FIT, ERRORS},        {"--reference", EVERY, REFERENCES},
-    {"--form", EVERY, FORMS},         {"--random", EVERY, RANDOMS},
-    {"--observe", EVERY, OBSERVERS},  {"--scheme", SIMULATE, SCHEMES},
-    {"--scheme", FIT, LEARN_SCHEMES}, {"--init", GRADVAR, INITS},
+    {"--method", FIT, METHODS},         {"--objective", FIT, OBJECTIVES},
+    {"--optimizer", FIT, OPTIMIZERS},   {"--schedule", FIT, SCHEDULES},
+    {"--errors", FIT, ERRORS},          {"--estimate", FIT, ESTIMATES},
+    {"--reference", EVERY, REFERENCES}, {"--form", EVERY, FORMS},
+    {"--random", EVERY, RANDOMS},       {"--observe", EVERY, OBSERVERS},
+    {"--scheme", SIMULATE, SCHEMES},    {"--scheme", FIT, LEARN_SCHEMES},
+    {"--init", GRADVAR, INITS},
 };
 
 const char *const *option_choices(const struct verb *verb,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Seconds from one line to the next, on a terminal and in a log. */
@@ -209,8 +210,16 @@ static void write_line(struct progress *p, const gsv_progress *now)
     p->line[width] = 0;
 }
 
+static double clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void draw(struct progress *p)
 {
+    p->seen = clock_now();
     if (p->terminal) fputs("\r", stderr);
     say(stderr, "%s", p->line);
     fputs(p->terminal ? "\033[K" : "\n", stderr);
@@ -242,9 +251,38 @@ void progress_show(struct progress *p, const gsv_progress *now)
     draw(p);
 }
 
+void progress_phase(struct progress *p, enum gsv_phase phase)
+{
+    p->phase = phase;
+    p->waits = clock_now();
+}
+
+void progress_wait(struct progress *p)
+{
+    static const char *const WORDS[] = {
+        [GSV_PHASE_START] = "start from the data",
+        [GSV_PHASE_SEARCH] = "search",
+        [GSV_PHASE_EFFORT] = "how many paths and steps",
+        [GSV_PHASE_ESTIMATE] = "last estimate",
+        [GSV_PHASE_ERRORS] = "standard errors"};
+    char since[40];
+    double now = clock_now();
+    /* Iterations have lines of their own. */
+    double least = p->phase == GSV_PHASE_SEARCH ? 2.0 * LOG
+                   : p->terminal                ? 1.0
+                                                : LOG;
+    if (p->quiet || now - fmax(p->waits, p->seen) < least) return;
+    p->seen = now;
+    p->waited = true;
+    write_duration(now - p->waits, since, sizeof since);
+    fprintf(stderr, p->terminal ? "\r%s, %s\033[K" : "%s, %s\n",
+            WORDS[p->phase], since);
+    fflush(stderr);
+}
+
 void progress_end(struct progress *p)
 {
-    if (p->quiet || !p->begun || !p->terminal) return;
+    if (p->quiet || !(p->begun || p->waited) || !p->terminal) return;
     if (p->late) draw(p);
     fputc('\n', stderr);
 }

@@ -19,10 +19,17 @@ struct progress {
     double drawn;      /* seconds when the line was drawn           */
     bool begun, late;  /* late: the line is newer than what is seen */
     char line[512];
+    enum gsv_phase phase; /* that it waits for           */
+    double waits, seen;   /* since then; the last line: on a clock */
+    bool waited;          /* with a line about it        */
 };
 
 int progress_begin(struct progress *p, const gsv_model *m, bool quiet);
 void progress_show(struct progress *p, const gsv_progress *now);
+
+/* While no iteration ends: what it is at, and since when. */
+void progress_phase(struct progress *p, enum gsv_phase phase);
+void progress_wait(struct progress *p);
 
 /* Seconds for people, as "3:20 min". */
 void write_duration(double seconds, char *text, size_t size);

@@ -20,6 +20,10 @@ const char *const ERRORS[] = {[GSV_ERRORS_AUTO] = "auto",
                               [GSV_ERRORS_OBSERVED] = "observed",
                               [GSV_ERRORS_SANDWICH] = "sandwich",
                               NULL};
+const char *const ESTIMATES[] = {[GSV_ESTIMATE_AUTO] = "auto",
+                                 [GSV_ESTIMATE_ALL] = "all",
+                                 [GSV_ESTIMATE_NONE] = "none",
+                                 NULL};
 const char *const METHODS[] = {
     [GSV_METHOD_LIKELIHOOD] = "likelihood", [GSV_METHOD_GIBBS] = "gibbs", NULL};
 const char *const OBJECTIVES[] = {[GSV_OBJECTIVE_LIKELIHOOD] = "likelihood",
@@ -95,19 +99,34 @@ static void put_objective(const gsv_record *r, FILE *out)
              "not given\n");
 }
 
-void put_likelihood(const gsv_record *r, FILE *out)
+/* The last estimate, where there is one. */
+static void put_estimate(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
-    put_objective(r, out);
+    char sample[60] = "";
+    if (isnan(r->loglik) && !r->paths) {
+        fputs("log-likelihood  not computed\n", out);
+        return;
+    }
+    if (r->sampled)
+        snprintf(sample, sizeof sample, "; from %zu of %zu gaps", r->sampled,
+                 r->gaps);
     say(out, "log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) say(out, " +- %.*f", n, r->error);
-    say(out, "  (%zu path%s, %zu step%s%s)\n", r->paths, plural(r->paths),
-        r->steps, plural(r->steps), r->chains ? "; at the means" : "");
+    say(out, "  (%zu path%s, %zu step%s%s%s)\n", r->paths, plural(r->paths),
+        r->steps, plural(r->steps), r->chains ? "; at the means" : "", sample);
     say(out, "per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
         say(out, "discretisation  %+.*f  from steps twice as long\n", n,
             shown(r->discretisation, n));
-    if (r->heldout_gaps)
+}
+
+void put_likelihood(const gsv_record *r, FILE *out)
+{
+    int n = digits(r->error);
+    put_objective(r, out);
+    put_estimate(r, out);
+    if (r->heldout_gaps && isfinite(r->heldout))
         say(out, "held out        %.*f per gap, %zu of %zu gaps\n", n + 1,
             r->heldout / (double)r->heldout_gaps, r->heldout_gaps,
             r->gaps + r->heldout_gaps);
@@ -281,6 +300,7 @@ static void add_search(const gsv_record *r, json_t *j)
         r->chains ? GSV_METHOD_GIBBS : GSV_METHOD_LIKELIHOOD;
     json_object_set_new(j, "paths", json_count(r->paths));
     json_object_set_new(j, "steps", json_count(r->steps));
+    if (r->sampled) json_object_set_new(j, "sampled", json_count(r->sampled));
     json_object_set_new(j, "flagged", json_count(r->flagged));
     json_object_set_new(j, "estimator", json_asked(&r->estimator));
     json_object_set_new(j, "optimizer", json_string(OPTIMIZERS[r->optimizer]));

@@ -477,6 +477,21 @@ enum gsv_errors {
     GSV_ERRORS_POSTERIOR /* of gibbs, and of nothing else */
 };
 
+/* What a fit says at its end about how likely the data are: the log-likelihood
+ * of all gaps, or nothing, which takes no time. auto: of more than 200000 gaps
+ * 100000 are taken, evenly spread; the error is then that of the sample, and
+ * there is neither AIC nor BIC. */
+enum gsv_estimate { GSV_ESTIMATE_AUTO, GSV_ESTIMATE_ALL, GSV_ESTIMATE_NONE };
+
+/* What a fit is at. */
+enum gsv_phase {
+    GSV_PHASE_START,    /* scales, noise and grids from the data       */
+    GSV_PHASE_SEARCH,   /* iterations                                  */
+    GSV_PHASE_EFFORT,   /* how many paths and steps the rest of it takes */
+    GSV_PHASE_ESTIMATE, /* the last estimate                           */
+    GSV_PHASE_ERRORS    /* standard errors                             */
+};
+
 /* The parameters of the largest likelihood; or their posterior law, by Markov
  * chains that alternate between paths and parameters (formulas only). */
 enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
@@ -548,6 +563,7 @@ typedef struct gsv_fit_options {
     enum gsv_optimizer optimizer;
     enum gsv_schedule schedule;
     enum gsv_errors errors;
+    enum gsv_estimate estimate;
     size_t iterations; /* at most; 0: chosen                           */
     size_t batch;      /* gaps of an iteration; 0: chosen              */
     size_t restarts;   /* from other starts, the best is kept; 1       */
@@ -584,6 +600,8 @@ typedef struct gsv_fit_options {
      * which can then be resumed, and leaves out what comes after it: the last
      * estimate and standard errors. */
     bool (*stop)(void *user);
+    /* Told when it begins something else. */
+    void (*phase)(void *user, enum gsv_phase phase);
     void *user;
 } gsv_fit_options;
 gsv_fit_options gsv_fit_options_default(void);
@@ -620,6 +638,7 @@ typedef struct gsv_record {
     double heldout;        /* log-likelihood of the held-out gaps      */
     double evidence;       /* with gps: their values integrated out    */
     size_t paths, steps;   /* of these last estimates                  */
+    size_t sampled;        /* gaps that they looked at; 0: at all      */
     size_t flagged;        /* gaps not to be trusted                   */
     size_t free;           /* numbers that were learned                */
     double aic, bic;

@@ -146,6 +146,56 @@ static void time_limit__ends_it(void **state)
     }
 }
 
+/* --- The last estimate ------------------------------------------------------
+ */
+
+static void estimate__can_be_left_out(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(LEARN_OU), *whole = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 1, 80, 2);
+    gsv_fit_options o = fit_options();
+    const gsv_record *all = fit_must(whole, s, &o);
+    o.estimate = GSV_ESTIMATE_NONE;
+    const gsv_record *r = fit_must(m, s, &o);
+    assert_true(isnan(r->loglik) && isnan(r->aic) && isfinite(all->loglik));
+    assert_int_equal(r->gaps, all->gaps);
+    assert_true(same_bits(3, gsv_model_value(m), gsv_model_value(whole)));
+    assert_true(same_bits(3, r->error_of, all->error_of));
+    assert_int_equal(gsv_model_write(m, "a.fit"), 0);
+    gsv_model *again = gsv_model_read("a.fit");
+    assert_non_null(again);
+    gsv_model_free(again);
+    gsv_model_free(whole);
+    free_both(m, s);
+}
+
+/* Of many gaps a sample, whose error covers what all of them say. */
+static void estimate__of_many_gaps_is_that_of_a_sample(void **state)
+{
+    (void)state;
+    static const char *const FIX[] = {"k", "mu", "s"};
+    gsv_model *m = model_of(LEARN_OU), *whole = model_of(LEARN_OU);
+    gsv_series *s = learn_ou(m, 1, 230000, 2);
+    gsv_fit_options o = fit_options();
+    o.fixed = COUNT(FIX);
+    o.fix = FIX;
+    o.estimator.paths = o.estimator.steps = 1;
+    o.estimator.reference = GSV_REFERENCE_LINEAR;
+    o.estimator.form = GSV_FORM_MIDPOINT;
+    const gsv_record *r = fit_must(m, s, &o);
+    o.estimate = GSV_ESTIMATE_ALL;
+    const gsv_record *all = fit_must(whole, s, &o);
+    assert_int_equal(r->sampled, 100000);
+    assert_int_equal(r->gaps, all->gaps);
+    assert_int_equal(all->sampled, 0);
+    assert_true(r->error > 0.0 && isnan(r->aic) && isfinite(all->aic));
+    assert_near(r->loglik, all->loglik, 4.0 * r->error);
+    assert_true(r->error < 0.01 * fabs(all->loglik));
+    gsv_model_free(whole);
+    free_both(m, s);
+}
+
 /* One step a gap, which is exact for this model. What comes after the last
  * iteration looks for the zero of the score, which may lose some hundredths. */
 static void lbfgs__ends_no_lower_than_its_last_iteration(void **state)
@@ -350,6 +400,8 @@ int main(void)
         cmocka_unit_test(progress__counts_iterations),
         cmocka_unit_test(iterations__are_the_most_that_are_done),
         cmocka_unit_test(time_limit__ends_it),
+        cmocka_unit_test(estimate__can_be_left_out),
+        cmocka_unit_test(estimate__of_many_gaps_is_that_of_a_sample),
         cmocka_unit_test(lbfgs__ends_no_lower_than_its_last_iteration),
         cmocka_unit_test(options__out_of_range_are_refused),
         cmocka_unit_test(failure__leaves_the_values_of_before),

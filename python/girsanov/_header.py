@@ -74,6 +74,18 @@ ENUMS: dict[str, dict[str, int]] = {
         'sandwich': 3,
         'posterior': 4,
     },
+    'gsv_estimate': {
+        'auto': 0,
+        'all': 1,
+        'none': 2,
+    },
+    'gsv_phase': {
+        'start': 0,
+        'search': 1,
+        'effort': 2,
+        'estimate': 3,
+        'errors': 4,
+    },
     'gsv_method': {
         'likelihood': 0,
         'gibbs': 1,
@@ -165,6 +177,14 @@ CONSTANTS: dict[str, int] = {
     'GSV_ERRORS_OBSERVED': 2,
     'GSV_ERRORS_SANDWICH': 3,
     'GSV_ERRORS_POSTERIOR': 4,
+    'GSV_ESTIMATE_AUTO': 0,
+    'GSV_ESTIMATE_ALL': 1,
+    'GSV_ESTIMATE_NONE': 2,
+    'GSV_PHASE_START': 0,
+    'GSV_PHASE_SEARCH': 1,
+    'GSV_PHASE_EFFORT': 2,
+    'GSV_PHASE_ESTIMATE': 3,
+    'GSV_PHASE_ERRORS': 4,
     'GSV_METHOD_LIKELIHOOD': 0,
     'GSV_METHOD_GIBBS': 1,
     'GSV_OBJECTIVE_LIKELIHOOD': 0,
@@ -457,6 +477,7 @@ class gsv_fit_options(Structure):
         ('optimizer', c_int),
         ('schedule', c_int),
         ('errors', c_int),
+        ('estimate', c_int),
         ('iterations', c_size_t),
         ('batch', c_size_t),
         ('restarts', c_size_t),
@@ -484,12 +505,14 @@ class gsv_fit_options(Structure):
         ('prior', POINTER(gsv_prior)),
         ('progress', CFUNCTYPE(c_bool, c_void_p, POINTER(gsv_progress))),
         ('stop', CFUNCTYPE(c_bool, c_void_p)),
+        ('phase', CFUNCTYPE(None, c_void_p, c_int)),
         ('user', c_void_p),
     ]
     enums: dict = {
         'optimizer': 'gsv_optimizer',
         'schedule': 'gsv_schedule',
         'errors': 'gsv_errors',
+        'estimate': 'gsv_estimate',
         'objective': 'gsv_objective',
         'scheme': 'gsv_scheme',
         'method': 'gsv_method',
@@ -505,6 +528,7 @@ class gsv_fit_options(Structure):
         'optimizer': '',
         'schedule': '',
         'errors': '',
+        'estimate': '',
         'iterations': 'at most; 0: chosen',
         'batch': 'gaps of an iteration; 0: chosen',
         'restarts': 'from other starts, the best is kept; 1',
@@ -537,6 +561,7 @@ class gsv_fit_options(Structure):
             'Called after every iteration; true ends the fit, which can then be resumed.',
         'stop':
             'Asked many times a second, wherever the fit is; true ends the search, which can then be resumed, and leaves out what comes after it: the last estimate and standard errors.',
+        'phase': 'Told when it begins something else.',
         'user': '',
     }
 
@@ -566,6 +591,7 @@ class gsv_record(Structure):
         ('evidence', c_double),
         ('paths', c_size_t),
         ('steps', c_size_t),
+        ('sampled', c_size_t),
         ('flagged', c_size_t),
         ('free', c_size_t),
         ('aic', c_double),
@@ -1029,6 +1055,7 @@ class FitOptions(Options, total=False):
     optimizer: Literal['auto', 'adam', 'lbfgs', 'evidence']
     schedule: Literal['cosine', 'plateau', 'constant']
     errors: Literal['auto', 'none', 'observed', 'sandwich', 'posterior']
+    estimate: Literal['auto', 'all', 'none']
     iterations: int
     batch: int
     restarts: int

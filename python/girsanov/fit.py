@@ -57,6 +57,7 @@ class Record(Result):
     learned: int
     paths: int
     steps: int
+    sampled: int
     flagged: int
     optimizer: str
     method: str

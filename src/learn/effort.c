@@ -392,7 +392,9 @@ int effort_by_score(struct learner *l, const double *theta, double share)
     const gsv_options before = l->stage[1];
     const struct standing now = l->now;
     memcpy(s.theta, theta, n * sizeof *theta);
+    learner_phase(l, GSV_PHASE_EFFORT);
     int status = search_effort(l, &s);
+    learner_phase(l, GSV_PHASE_SEARCH);
     mem_free(room);
     if (learner_over(l)) {
         l->stage[1] = before;

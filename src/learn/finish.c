@@ -95,16 +95,46 @@ static int note_facts(const struct learner *l, gsv_record *r)
 
 struct sums {
     double loglik, variance, discretisation;
-    size_t gaps, flagged, paths, steps;
+    size_t gaps, flagged, paths, steps, sampled;
 };
 
-static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
-                  size_t groups, const size_t *group, struct sums *sums)
+/* Where data are large, a sample tells as much: an error of a three hundredth
+ * of the deviation of a gap. */
+enum { MANY_GAPS = 200000, SAMPLE_GAPS = 100000 };
+
+/* How many groups are looked at; all where they hang together. */
+static size_t sample_size(const struct learner *l, const gsv_options *o,
+                          size_t groups)
+{
+    bool apart = !o->joint && !spec_is_latent(l->m->spec);
+    bool many = l->o->estimate == GSV_ESTIMATE_AUTO && groups > MANY_GAPS;
+    size_t window = estimate_window(o, groups);
+    if (!apart || !many) return groups;
+    return window < SAMPLE_GAPS ? window : SAMPLE_GAPS;
+}
+
+/* The sum over all, by the mean of a sample. Its error is that of the sample,
+ * which shrinks where that is most of all, and that of its paths. */
+static void scale_up(size_t groups, size_t n, const struct score *score,
+                     struct sums *s)
+{
+    double times = (double)groups / (double)n;
+    double left = 1.0 - 1.0 / times, off = score->error * (double)groups;
+    s->loglik *= times;
+    s->discretisation *= times;
+    s->variance = s->variance * times * times + off * off * left;
+    s->sampled = n;
+    s->gaps = groups;
+}
+
+static int sum_of(struct learner *l, const gsv_options *o, const double *theta,
+                  size_t groups, size_t n, const size_t *group,
+                  struct sums *sums)
 {
     struct objective at;
     gsv_result r = {0};
-    int status = objective_init_loglik(&at, l->m, l->s, o, groups);
-    if (!status) status = objective_sums(&at, theta, groups, group, &r);
+    int status = objective_init_loglik(&at, l->m, l->s, o, n);
+    if (!status) status = objective_sums(&at, theta, n, group, &r);
     if (!status) {
         *sums = (struct sums){.loglik = r.loglik,
                               .variance = r.error * r.error,
@@ -113,9 +143,28 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
                               .flagged = r.flagged,
                               .paths = r.paths,
                               .steps = r.steps};
+        struct score score = {0};
+        if (n < groups) score = objective_score(&at);
+        if (n < groups) scale_up(groups, n, &score, sums);
     }
     gsv_result_free(&r);
     objective_free(&at);
+    return status;
+}
+
+static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
+                  size_t groups, const size_t *group, struct sums *sums)
+{
+    size_t all = group ? groups : l->gaps, n = sample_size(l, o, all);
+    if (n == all) return sum_of(l, o, theta, groups, groups, group, sums);
+    size_t *some = NEW(size_t, n);
+    if (!some) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (size_t)((double)i * (double)all / (double)n);
+        some[i] = group ? group[at] : at;
+    }
+    int status = sum_of(l, o, theta, all, n, some, sums);
+    mem_free(some);
     return status;
 }
 
@@ -124,6 +173,8 @@ static int note_likelihoods(struct learner *l, const double *theta,
 {
     gsv_options o = last_options(l);
     struct sums train, held = {.loglik = NAN};
+    r->gaps = l->split.trains;
+    r->heldout_gaps = l->split.helds;
     int status = sum_up(l, &o, theta, l->split.trains, l->split.train, &train);
     if (!status && l->split.helds)
         status = sum_up(l, &o, theta, l->split.helds, l->split.held, &held);
@@ -137,8 +188,9 @@ static int note_likelihoods(struct learner *l, const double *theta,
     r->heldout = held.loglik;
     r->paths = train.paths;
     r->steps = train.steps;
+    r->sampled = train.sampled;
     r->flagged = train.flagged + held.flagged;
-    if (isfinite(l->evidence) || learner_matches(l)) return 0;
+    if (isfinite(l->evidence) || learner_matches(l) || r->sampled) return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
     return 0;
@@ -176,6 +228,7 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     int status = mean_objective(l, theta, &r->mse);
     if (status) return status;
     r->mse = -r->mse;
+    if (l->o->estimate == GSV_ESTIMATE_NONE) return 0;
     status = sum_up(l, &o, theta, 0, NULL, &all);
     if (status && status != GSV_NUMERICAL) return status;
     if (!status) r->gaps = all.gaps;
@@ -202,7 +255,7 @@ static int note_match(struct learner *l, const double *theta, gsv_record *r,
 static int warn_of_gaps(const struct learner *l, gsv_record *r)
 {
     char line[200];
-    size_t all = r->gaps + r->heldout_gaps;
+    size_t all = r->sampled ? r->sampled : r->gaps + r->heldout_gaps;
     if (!r->flagged) return 0;
     plain_format(
         line, sizeof line,
@@ -279,6 +332,12 @@ static enum gsv_errors errors_wanted(const struct learner *l)
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
+static int errors_now(struct learner *l, const double *theta, gsv_record *r)
+{
+    learner_phase(l, GSV_PHASE_ERRORS);
+    return uncertainty(l, theta, r);
+}
+
 int finish(struct learner *l, const double *theta, bool whole)
 {
     learner_set(l, theta);
@@ -286,9 +345,12 @@ int finish(struct learner *l, const double *theta, bool whole)
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
     if (!status) status = curve_put(&l->curve, r);
-    if (!status && whole)
-        status = learner_integrates(l) ? note_errors(l, theta, r)
-                                       : note_likelihoods(l, theta, r);
+    bool estimate = l->o->estimate != GSV_ESTIMATE_NONE;
+    if (whole) learner_phase(l, GSV_PHASE_ESTIMATE);
+    if (!status && whole && learner_integrates(l))
+        status = note_errors(l, theta, r);
+    else if (!status && whole && estimate)
+        status = note_likelihoods(l, theta, r);
     if (whole && learner_matches(l)) status = note_match(l, theta, r, status);
     if (status == GSV_STOPPED) status = warn_of_halt(l, r);
     if (!status && whole) status = warn_of_gaps(l, r);
@@ -299,8 +361,7 @@ int finish(struct learner *l, const double *theta, bool whole)
         r->errors = errors_wanted(l);
         if (r->errors == GSV_ERRORS_POSTERIOR)
             status = posterior_note(l, l->m->draws, r);
-        else if (r->errors != GSV_ERRORS_NONE)
-            status = uncertainty(l, theta, r);
+        else if (r->errors != GSV_ERRORS_NONE) status = errors_now(l, theta, r);
     }
     learner_set(l, theta);
     r->seconds = learner_seconds(l);

@@ -210,7 +210,9 @@ static int leave_at_start(struct learner *l)
 /* Where the first restart begins. */
 static int start(struct learner *l)
 {
+    learner_phase(l, GSV_PHASE_START);
     int status = start_from_data(l);
+    learner_phase(l, GSV_PHASE_SEARCH);
     if (!status || status == GSV_STOPPED)
         status = comm_stop(l->o->estimator.ranks);
     if (status) return status;

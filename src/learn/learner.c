@@ -164,6 +164,11 @@ int learner_go_on(struct learner *l)
     return comm_stop(l->o->estimator.ranks);
 }
 
+void learner_phase(const struct learner *l, enum gsv_phase phase)
+{
+    if (l->o->phase) l->o->phase(l->o->user, phase);
+}
+
 void learner_go_behind(struct learner *l)
 {
     l->behind = true;

@@ -110,6 +110,9 @@ int learner_spared(const struct learner *l, int status);
 /* The search is left where it is: l->ended says why. */
 void learner_rest(struct learner *l);
 
+/* Tells the caller what is begun. */
+void learner_phase(const struct learner *l, enum gsv_phase phase);
+
 /* The search is over: what comes behind it may take as long again. */
 void learner_go_behind(struct learner *l);
 

@@ -50,6 +50,11 @@ int objective_guide(struct objective *o)
     return 0;
 }
 
+struct score objective_score(const struct objective *o)
+{
+    return o->estimator.method->score(o->estimator.machine);
+}
+
 /* To theta, of the mean. */
 static void bring_back(struct objective *o, size_t gaps, double *theta_bar)
 {

@@ -41,6 +41,10 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar);
 
+/* After objective_sums() of gaps that are one window: the mean of a gap, with
+ * its error over gaps. */
+struct score objective_score(const struct objective *o);
+
 /* The same to all sums of a result that is zero, which is yours. */
 int objective_sums(struct objective *o, const double *theta, size_t groups,
                    const size_t *group, gsv_result *r);

@@ -187,6 +187,7 @@ static const struct field FIELDS[] = {
     {"evidence", LATER_REAL, AT(evidence)},
     {"paths", COUNT, AT(paths)},
     {"steps", COUNT, AT(steps)},
+    {"sampled", LATER, AT(sampled)},
     {"flagged", COUNT, AT(flagged)},
     {"free", COUNT, AT(free)},
     {"aic", REAL, AT(aic)},

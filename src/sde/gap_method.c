@@ -80,6 +80,12 @@ static int fill(void *machine, const struct request *q, bool list,
     return estimate_sum(e, q->iteration, q->n, q->group, list, r);
 }
 
+static struct score last_score(const void *machine)
+{
+    const struct estimate *e = machine;
+    return score_of(&e->all, e->gaps.count);
+}
+
 /* --- After it ------------------------------------------------------------- */
 
 static size_t groups(const void *machine)
@@ -128,8 +134,9 @@ static int units(void *machine, const uint32_t *turn, double *unit)
 #define GAP_METHOD(NAME)                                                       \
     .name = NAME, .shares = true, .chooses = true, .holds = true,              \
     .size = sizeof(struct estimate), .accept = accept, .init = init,           \
-    .free = release, .run = run, .fill = fill, .groups = groups,               \
-    .group = group, .doubt = doubt, .slots = slots, .units = units
+    .free = release, .run = run, .fill = fill, .score = last_score,            \
+    .groups = groups, .group = group, .doubt = doubt, .slots = slots,          \
+    .units = units
 
 const struct method METHOD_BRIDGES = {GAP_METHOD("bridges"), .inner = &BRIDGES};
 const struct method METHOD_MODIFIED = {GAP_METHOD("modified"),

@@ -68,6 +68,9 @@ struct method {
      * asked for, and its gradient where there is room for one. */
     int (*fill)(void *machine, const struct request *q, bool list,
                 gsv_result *r);
+    /* After a run or a result of one window of gaps: the mean of a gap. NULL
+     * where all data hang together. */
+    struct score (*score)(const void *machine);
     /* After a run by group: how many, and what was found about one. */
     size_t (*groups)(const void *machine);
     gsv_gap (*group)(const void *machine, size_t g);
