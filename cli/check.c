@@ -106,7 +106,7 @@ static void doubt(const struct args *a, const char *text, size_t length,
                   json_t *j)
 {
     if (!a->json) {
-        fprintf(stderr, "warning: %.*s\n", (int)length, text);
+        say(stderr, "warning: %.*s\n", (int)length, text);
         return;
     }
     json_array_append_new(json_object_get(j, "warnings"),

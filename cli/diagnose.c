@@ -143,7 +143,7 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 static void praise(const gsv_result *r)
 {
     if (steps_are_long(r))
-        printf(
+        say(stdout,
             "\nThe steps are too long: the log-likelihood moves by %+.3g "
             "when they double.\n\nWhat may help:\n  take more steps: --steps "
             "%zu\n",

@@ -170,10 +170,10 @@ void estimator_recall(const struct args *a, const gsv_model *m, gsv_options *o)
     take_asked(a, asked, o);
     gsv_options note = taken(&before, o);
     if (*asked_text(&note, room) && !a->quiet && ranks_writes(a))
-        fprintf(stderr,
-                "note: the options of the fit hold here, too: %s; --defaults "
-                "leaves them out\n",
-                room);
+        say(stderr,
+            "note: the options of the fit hold here, too: %s; --defaults "
+            "leaves them out\n",
+            room);
 }
 
 static bool is_scan(const gsv_options *o)

@@ -275,8 +275,9 @@ void progress_wait(struct progress *p)
     p->seen = now;
     p->waited = true;
     write_duration(now - p->waits, since, sizeof since);
-    fprintf(stderr, p->terminal ? "\r%s, %s\033[K" : "%s, %s\n",
-            WORDS[p->phase], since);
+    if (p->terminal) fputs("\r", stderr);
+    say(stderr, "%s, %s", WORDS[p->phase], since);
+    fputs(p->terminal ? "\033[K" : "\n", stderr);
     fflush(stderr);
 }
 

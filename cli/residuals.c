@@ -87,7 +87,7 @@ static void print_verdict(const gsv_residuals_result *r, enum verdict v)
 {
     switch (v) {
     case MODEL_STANDS: puts("\nThey do not contradict the model."); return;
-    case MODEL_UNDECIDED: printf("\n%s\n", UNDECIDED); return;
+    case MODEL_UNDECIDED: say(stdout, "\n%s\n", UNDECIDED); return;
     case MODEL_WRONG: break;
     }
     puts("\nThe model is not that of the data:");

@@ -60,19 +60,21 @@ static int put_fixed(const struct learner *l, json_t *all)
     return put_word(all, "--fix", "%" PRIx64, h);
 }
 
-/* Starts that the caller gives: not told where there are none. */
+/* Starts that the caller gives: not told where there are none. A status. */
 static int put_starts(const struct learner *l, json_t *all)
 {
     uint64_t h = 1469598103934665603u;
     if (!l->o->kept) return 0;
     bool *kept = NEW(bool, l->n);
-    int lost =
-        !kept || theta_select_all(l->m, l->o->kept, l->o->keep, kept) != 0;
-    if (!lost) h = hash(h, l->n * sizeof *kept, kept);
-    for (size_t i = 0; !lost && i < l->n; i++)
+    int status = kept ? theta_select_all(l->m, l->o->kept, l->o->keep, kept)
+                      : (int)GSV_NO_MEMORY;
+    if (!status) h = hash(h, l->n * sizeof *kept, kept);
+    for (size_t i = 0; !status && i < l->n; i++)
         if (kept[i]) h = hash(h, sizeof *l->kept, &l->kept[l->value[i]]);
     mem_free(kept);
-    return lost ? lost : put_word(all, "--set", "%" PRIx64, h);
+    if (!status && put_word(all, "--set", "%" PRIx64, h))
+        status = fail(GSV_NO_MEMORY, "out of memory");
+    return status;
 }
 
 int terms_write(struct learner *l)
@@ -103,9 +105,10 @@ int terms_write(struct learner *l)
                      e->random, e->richardson, e->delta, e->joint, e->wide,
                      e->observe, e->points, e->window);
     lost |= put_fixed(l, all);
-    lost |= put_starts(l, all);
-    char *text = lost ? NULL : json_dumps(all, 0);
+    int status = put_starts(l, all);
+    char *text = lost || status ? NULL : json_dumps(all, 0);
     json_decref(all);
+    if (status) return status;
     l->terms = text ? mem_string(text) : NULL;
     free(text);
     return l->terms ? 0 : fail(GSV_NO_MEMORY, "out of memory");
