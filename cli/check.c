@@ -105,12 +105,16 @@ static json_t *describe_json(const gsv_model *m)
 static void doubt(const struct args *a, const char *text, size_t length,
                   json_t *j)
 {
-    if (!a->json) {
-        say(stderr, "warning: %.*s\n", (int)length, text);
+    if (a->json) {
+        json_array_append_new(json_object_get(j, "warnings"),
+                              json_stringn(text, length));
         return;
     }
-    json_array_append_new(json_object_get(j, "warnings"),
-                          json_stringn(text, length));
+    for (size_t at = 0, n; at < length; at += n + 1) {
+        n = strcspn(text + at, "\n");
+        if (n > length - at) n = length - at;
+        say(stderr, "%s%.*s\n", at ? "" : "warning: ", (int)n, text + at);
+    }
 }
 
 /* What loglik and fit would refuse, and what they would not look at. */
