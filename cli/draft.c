@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "signals.h"
 
 static int cannot_write(const char *path, int why)
 {
@@ -29,7 +30,9 @@ static int open_beside(struct draft *d, mode_t mode)
     errno = EEXIST;
     for (int i = 0; i < 1000 && fd < 0 && errno == EEXIST; i++) {
         snprintf(d->name, size, "%s.%ld-%d.tmp", d->target, (long)getpid(), i);
+        signals_add(d->name);
         fd = open(d->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd < 0) signals_drop(d->name);
     }
     d->out = fd < 0 ? NULL : fdopen(fd, "wb");
     if (d->out) return 0;
@@ -61,6 +64,17 @@ static int open_path(struct draft *d)
     return open_beside(d, there ? info.st_mode & 0777 : 0666);
 }
 
+/* What the library writes beside a file before that is there, by its rule. */
+void draft_guard(const char *path)
+{
+    char name[4096];
+    char *target = path ? target_of(path) : NULL;
+    if (!target) return;
+    int n = snprintf(name, sizeof name, "%s.%ld-0.tmp", target, (long)getpid());
+    if (n > 0 && (size_t)n < sizeof name) signals_add(name);
+    free(target);
+}
+
 int draft_open(struct draft *d, const char *path)
 {
     *d = (struct draft){.path = path && strcmp(path, "-") ? path : NULL};
@@ -89,6 +103,7 @@ int draft_close(struct draft *d, bool keep)
     if (fclose(d->out) && !why) why = errno;
     if (file && keep && !why && rename(d->name, d->target)) why = errno;
     if (file && (!keep || why)) unlink(d->name);
+    if (file) signals_drop(d->name);
     free(d->target);
     free(d->name);
     d->out = NULL;

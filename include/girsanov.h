@@ -357,6 +357,9 @@ typedef struct gsv_options {
     size_t threads;     /* 0 for all; the result is the same for any number */
     gsv_ranks *ranks;   /* that share the work: all of them call with the same
                          * arguments and get the same result; NULL: alone   */
+    size_t sample;      /* of gsv_loglik(): so many gaps at most, evenly spread,
+                         * and their sums alone; 0: all. Not of whole tracks,
+                         * nor of noisy observations                        */
     size_t window;      /* gaps that are run together at most, of which each
                          * takes 200 bytes; 0: 2^18                         */
 } gsv_options;

@@ -347,6 +347,7 @@ class gsv_options(Structure):
         ('iteration', c_uint32),
         ('threads', c_size_t),
         ('ranks', c_void_p),
+        ('sample', c_size_t),
         ('window', c_size_t),
     ]
     enums: dict = {
@@ -378,6 +379,8 @@ class gsv_options(Structure):
         'threads': '0 for all; the result is the same for any number',
         'ranks':
             'that share the work: all of them call with the same arguments and get the same result; NULL: alone',
+        'sample':
+            'of gsv_loglik(): so many gaps at most, evenly spread, and their sums alone; 0: all. Not of whole tracks, nor of noisy observations',
         'window':
             'gaps that are run together at most, of which each takes 200 bytes; 0: 2^18',
     }
@@ -1032,6 +1035,7 @@ class Options(TypedDict, total=False):
     seed: int
     iteration: int
     threads: int
+    sample: int
     window: int
 
 

@@ -326,6 +326,33 @@ int estimate_gradient(struct estimate *e, double *gradient)
     return 0;
 }
 
+/* So many groups, evenly spread; NULL, with nothing to free, for all. */
+static int choose_sample(const struct estimate *e, size_t *n, size_t **group)
+{
+    const gsv_options *o = e->options;
+    *group = NULL;
+    *n = 0;
+    if (!o->sample || o->joint || o->sample >= e->every_group) return 0;
+    *group = NEW(size_t, o->sample);
+    if (!*group) return GSV_NO_MEMORY;
+    *n = o->sample;
+    double each = (double)e->every_group / (double)*n;
+    for (size_t i = 0; i < *n; i++)
+        (*group)[i] = (size_t)((double)i * each);
+    return 0;
+}
+
+/* All groups, or a sample, to the sums. */
+static int sum_sample(struct estimate *e, gsv_result *r)
+{
+    size_t n, *group;
+    int status = choose_sample(e, &n, &group);
+    if (!status)
+        status = estimate_sum(e, e->options->iteration, n, group, true, r);
+    mem_free(group);
+    return status;
+}
+
 int estimate_loglik(const gsv_model *m, const gsv_series *s,
                     const gsv_options *o, const double *guide,
                     gsv_result *result)
@@ -333,7 +360,7 @@ int estimate_loglik(const gsv_model *m, const gsv_series *s,
     double begin = clock_seconds();
     struct estimate e;
     gsv_result r = {.values = m->spec->parameters};
-    int status = estimate_init(&e, m, s, o, estimate_window(o, 0));
+    int status = estimate_init(&e, m, s, o, estimate_window(o, o->sample));
     if (!status && o->gradient) {
         r.gradient = NEW(double, r.values);
         if (!r.gradient) status = GSV_NO_MEMORY;
@@ -341,7 +368,7 @@ int estimate_loglik(const gsv_model *m, const gsv_series *s,
     if (!status) {
         estimate_prepare(&e, guide);
         e.known = false;
-        status = estimate_sum(&e, o->iteration, 0, NULL, true, &r);
+        status = sum_sample(&e, &r);
     }
     r.seconds = clock_seconds() - begin;
     estimate_free(&e);
