@@ -9,11 +9,20 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "signals.h"
 
 static int cannot_write(const char *path, int why)
 {
     return complain(EXIT_INPUT, "cannot write %s: %s", path,
                     strerror(why ? why : EIO));
+}
+
+/* Its name is gone, or in its place: a signal no longer removes it. */
+static int close_draft(struct draft *d, bool keep)
+{
+    const char *name = gsv_draft_name(d->draft);
+    if (name) signals_drop(name);
+    return gsv_draft_close(d->draft, keep);
 }
 
 int draft_open(struct draft *d, const char *path)
@@ -25,12 +34,13 @@ int draft_open(struct draft *d, const char *path)
     }
     d->draft = gsv_draft_open(path);
     if (!d->draft) return complain_last();
+    if (gsv_draft_name(d->draft)) signals_add(gsv_draft_name(d->draft));
     int copy = fcntl(gsv_draft_descriptor(d->draft), F_DUPFD_CLOEXEC, 3);
     d->out = copy < 0 ? NULL : fdopen(copy, "wb");
     if (d->out) return 0;
     int why = errno;
     if (copy >= 0) close(copy);
-    gsv_draft_close(d->draft, false);
+    close_draft(d, false);
     return cannot_write(path, why);
 }
 
@@ -43,7 +53,7 @@ int draft_close(struct draft *d, bool keep)
     if (ferror(d->out) || fflush(d->out)) why = errno ? errno : EIO;
     if (fclose(d->out) && !why) why = errno;
     d->out = NULL;
-    int status = gsv_draft_close(d->draft, keep && !why);
+    int status = close_draft(d, keep && !why);
     if (keep && why) return cannot_write(d->path, why);
     return status ? complain_last() : 0;
 }

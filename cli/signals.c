@@ -3,6 +3,38 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- Files that are not done --------------------------------------------- */
+
+enum { DRAFTS = 8 };
+
+static const int DEADLY[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* Written before a file is there, and emptied after it is gone. */
+static char draft[DRAFTS][4096];
+
+/* The command ends as it would have without this. */
+static void remove_drafts(int number)
+{
+    for (size_t i = 0; i < DRAFTS; i++)
+        if (draft[i][0]) unlink(draft[i]);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void clean_up_at_the_end(void)
+{
+    struct sigaction clean = {.sa_handler = remove_drafts}, now;
+    sigemptyset(&clean.sa_mask);
+    for (size_t i = 0; i < sizeof DEADLY / sizeof *DEADLY; i++)
+        if (!sigaction(DEADLY[i], NULL, &now) && now.sa_handler == SIG_DFL)
+            sigaction(DEADLY[i], &clean, NULL);
+}
+
+/* --- A fit ------------------------------------------------------------------
+ */
 
 static const int WATCHED[] = {SIGINT, SIGTERM};
 
@@ -15,7 +47,7 @@ static void remember(int number)
     for (size_t i = 0; i < sizeof WATCHED / sizeof *WATCHED; i++) {
         struct sigaction now;
         if (!sigaction(WATCHED[i], NULL, &now) && now.sa_handler == remember)
-            signal(WATCHED[i], SIG_DFL);
+            signal(WATCHED[i], remove_drafts);
     }
 }
 
@@ -34,4 +66,23 @@ void signals_watch(void)
 bool signals_caught(void)
 {
     return caught;
+}
+
+/* --- Which -----------------------------------------------------------------
+ */
+
+void signals_add(const char *name)
+{
+    size_t at = 0;
+    while (at < DRAFTS && draft[at][0])
+        at++;
+    if (at == DRAFTS || strlen(name) >= sizeof *draft) return;
+    memcpy(draft[at], name, strlen(name) + 1);
+    clean_up_at_the_end();
+}
+
+void signals_drop(const char *name)
+{
+    for (size_t i = 0; i < DRAFTS; i++)
+        if (!strcmp(draft[i], name)) draft[i][0] = 0;
 }

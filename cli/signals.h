@@ -10,4 +10,9 @@
 void signals_watch(void);
 bool signals_caught(void);
 
+/* A file that is under way: a signal that ends the command, and is neither
+ * ignored nor watched, removes it. And one that is done, or gone. */
+void signals_add(const char *name);
+void signals_drop(const char *name);
+
 #endif

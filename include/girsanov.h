@@ -374,6 +374,9 @@ typedef struct gsv_options {
     size_t threads;     /* 0 for all; the result is the same for any number */
     gsv_ranks *ranks;   /* that share the work: all of them call with the same
                          * arguments and get the same result; NULL: alone   */
+    size_t sample;      /* of gsv_loglik(): so many gaps at most, evenly spread,
+                         * and their sums alone; 0: all. Not of whole tracks,
+                         * nor of noisy observations                        */
     size_t window;      /* gaps that are run together at most, of which each
                          * takes 200 bytes; 0: 2^18                         */
 } gsv_options;
@@ -915,10 +918,12 @@ size_t gsv_visible(const char *text, char *shown);
 /* A file in the making: written beside its place, made safe on disk and put
  * there whole when it is closed, or let go. A link stays a link, a file keeps
  * its mode; devices and pipes are written directly. What a killed process of
- * this machine has left beside it is removed. For front ends. */
+ * this machine has left beside it is removed. Its name is that of the file
+ * until it is closed; NULL where it is written directly. For front ends. */
 typedef struct gsv_draft gsv_draft;
 gsv_draft *gsv_draft_open(const char *path);
 int gsv_draft_descriptor(const gsv_draft *d);
+const char *gsv_draft_name(const gsv_draft *d);
 int gsv_draft_close(gsv_draft *d, bool keep);
 
 #if defined(__GNUC__)

@@ -348,6 +348,7 @@ class gsv_options(Structure):
         ('iteration', c_uint32),
         ('threads', c_size_t),
         ('ranks', c_void_p),
+        ('sample', c_size_t),
         ('window', c_size_t),
     ]
     enums: dict = {
@@ -379,6 +380,8 @@ class gsv_options(Structure):
         'threads': '0 for all; the result is the same for any number',
         'ranks':
             'that share the work: all of them call with the same arguments and get the same result; NULL: alone',
+        'sample':
+            'of gsv_loglik(): so many gaps at most, evenly spread, and their sums alone; 0: all. Not of whole tracks, nor of noisy observations',
         'window':
             'gaps that are run together at most, of which each takes 200 bytes; 0: 2^18',
     }
@@ -1016,6 +1019,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_void_p, [c_char_p]),
     'gsv_draft_descriptor': (
         c_int, [c_void_p]),
+    'gsv_draft_name': (
+        c_char_p, [c_void_p]),
     'gsv_draft_close': (
         c_int, [c_void_p, c_bool]),
 }
@@ -1048,6 +1053,7 @@ class Options(TypedDict, total=False):
     seed: int
     iteration: int
     threads: int
+    sample: int
     window: int
 
 

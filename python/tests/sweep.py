@@ -48,7 +48,8 @@ NULL_IS_RIGHT = {
     ("gsv_series_read_named", "series"), ("gsv_series_read_shared", "name"),
     ("gsv_series_read_shared", "time"), ("gsv_series_read_shared", "series"),
     ("gsv_model_parse", "name"), ("gsv_check_gradient", "where"),
-    ("gsv_bridge", "user"),
+    ("gsv_bridge", "user"), ("gsv_draft_close", "d"),
+    ("gsv_draft_descriptor", "d"),  # -1: there is none
     # the models here have no inputs
     ("gsv_model_drift", "input"), ("gsv_model_diffusion", "input"),
     ("gsv_model_outside_at", "input"), ("gsv_functions_drift", "input"),
@@ -57,7 +58,8 @@ NULL_IS_RIGHT = {
 
 def is_null_right(function, argument):
     return ((function, argument) in NULL_IS_RIGHT or argument == "ranks" and
-            function != "gsv_ranks_open" or function.endswith("_free"))
+            function != "gsv_ranks_open" or function.endswith("_free") or
+            function == "gsv_stop_when")
 
 
 def numbers(*values):

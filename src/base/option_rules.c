@@ -58,6 +58,7 @@ static const struct rule ESTIMATOR[] = {
     ROW(gsv_options, gradient, SWITCH),
     ROW(gsv_options, wide, SWITCH),
     ROW(gsv_options, threads, COUNT, 1, MOST_THREADS, .zero = true),
+    ROW(gsv_options, sample, COUNT, 1, MOST_LISTED, "the sample", .zero = true),
     ROW(gsv_options, window, COUNT, 1, MOST_LISTED, "the window", .zero = true),
 };
 
@@ -66,6 +67,8 @@ static const struct rule FIT[] = {
         .words = "auto, adam, lbfgs, evidence"),
     ROW(gsv_fit_options, schedule, CHOICE,
         .words = "cosine, plateau, constant"),
+    ROW(gsv_fit_options, estimate, CHOICE, .what = "the last estimate",
+        .words = "auto, all, none"),
     ROW(gsv_fit_options, errors, CHOICE, .what = "the kind of errors",
         .words = "auto, none, observed, sandwich, posterior"),
     ROW(gsv_fit_options, iterations, COUNT, 1, MOST_NUMBERED, .zero = true),

@@ -205,7 +205,7 @@ static void draft_free(gsv_draft *d)
 
 gsv_draft *gsv_draft_open(const char *path)
 {
-    assert(path);
+    if (ANY_NULL(path)) return NULL;
     gsv_draft *d = NEW(gsv_draft, 1);
     if (!d) return NULL;
     d->file = -1;
@@ -217,10 +217,16 @@ gsv_draft *gsv_draft_open(const char *path)
 
 int gsv_draft_descriptor(const gsv_draft *d)
 {
+    if (ANY_NULL(d)) return -1;
     return d->file;
 }
 
 /* --- Closing ------------------------------------------------------------- */
+
+const char *gsv_draft_name(const gsv_draft *d)
+{
+    return ANY_NULL(d) ? NULL : d->name;
+}
 
 /* Makes a rename safe on disk, too. Where a directory cannot be opened or
  * synced the file is in its place all the same: no reason to fail. */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+
 /* UTF-8 by its first byte: how long a character is, and what its second byte
  * may be, so that none is longer than need be, a surrogate or above U+10FFFF.
  * The first row also leaves out U+0080 to U+009F, control characters of a
@@ -60,6 +62,7 @@ size_t visible_character(const char *text, size_t n, char shown[GSV_VISIBLE])
 
 size_t gsv_visible(const char *text, char *shown)
 {
+    if (ANY_NULL(text, shown)) return 0;
     shown[0] = 0;
     return *text ? visible_character(text, strnlen(text, 4), shown) : 0;
 }

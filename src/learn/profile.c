@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The profile of a parameter: the others are fitted again with it held. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -15,8 +16,10 @@ static int profile_at(gsv_model *m, const gsv_series *s,
 {
     int status = gsv_model_set(m, name, 1, &value);
     if (!status) status = gsv_fit(m, s, o);
-    if (!status) *loglik = m->record->loglik;
-    return status;
+    if (status) return status;
+    *loglik = m->record->loglik;
+    if (m->record->ended != GSV_ENDED_STOPPED && !isnan(*loglik)) return 0;
+    return fail(GSV_STOPPED, "it was stopped at %s = %g", name, value);
 }
 
 static int check_one(const gsv_model *m, const char *name)
@@ -63,6 +66,7 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     held.fix = fix;
     held.fixed = o->fixed + 1;
     held.errors = GSV_ERRORS_NONE;
+    held.estimate = GSV_ESTIMATE_ALL;
     held.method = GSV_METHOD_LIKELIHOOD;
     held.objective = GSV_OBJECTIVE_LIKELIHOOD;
     held.checkpoint = held.resume = NULL;

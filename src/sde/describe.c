@@ -493,7 +493,6 @@ static int write_all(FILE *out, const gsv_model *m)
 char *model_text(const gsv_model *m,
                  int (*write)(FILE *out, const gsv_model *m))
 {
-    if (ANY_NULL(m)) return NULL;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -511,7 +510,7 @@ char *model_text(const gsv_model *m,
 
 char *gsv_model_describe(const gsv_model *m)
 {
-    return model_text(m, write_all);
+    return ANY_NULL(m) ? NULL : model_text(m, write_all);
 }
 
 void gsv_text_free(char *text)

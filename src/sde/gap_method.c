@@ -21,7 +21,8 @@ static int init(const struct method *row, void *machine, const struct task *t)
 {
     (void)row;
     struct estimate *e = machine;
-    size_t most = t->by_group ? t->most : estimate_window(t->options, t->most);
+    size_t most = t->most ? t->most : t->options->sample;
+    if (!t->by_group) most = estimate_window(t->options, most);
     int status = estimate_init(e, t->model, t->series, t->options, most);
     e->halved = t->halved;
     e->known = t->by_group;
@@ -72,12 +73,34 @@ static int run(void *machine, const struct request *q, struct score *score)
     return status;
 }
 
+/* So many groups, evenly spread; NULL, with nothing to free, for all. */
+static int choose_sample(const struct estimate *e, size_t *n, size_t **group)
+{
+    const gsv_options *o = e->options;
+    *group = NULL;
+    *n = 0;
+    if (!o->sample || o->joint || o->sample >= e->every_group) return 0;
+    *group = NEW(size_t, o->sample);
+    if (!*group) return GSV_NO_MEMORY;
+    *n = o->sample;
+    double each = (double)e->every_group / (double)*n;
+    for (size_t i = 0; i < *n; i++)
+        (*group)[i] = (size_t)((double)i * each);
+    return 0;
+}
+
 static int fill(void *machine, const struct request *q, bool list,
                 gsv_result *r)
 {
     struct estimate *e = machine;
+    size_t n = q->n, *sample = NULL;
+    int status = q->group ? 0 : choose_sample(e, &n, &sample);
+    if (status) return status;
     estimate_prepare(e, q->guide);
-    return estimate_sum(e, q->iteration, q->n, q->group, list, r);
+    status =
+        estimate_sum(e, q->iteration, n, sample ? sample : q->group, list, r);
+    mem_free(sample);
+    return status;
 }
 
 static struct score last_score(const void *machine)

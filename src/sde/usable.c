@@ -43,6 +43,7 @@ int refuse_noise(const gsv_model *m, const char *remedy)
 
 int gsv_check_likelihood(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
     if (spec_is_latent(s) && m->bridged)
         return refuse_noise(
@@ -62,6 +63,7 @@ int gsv_check_likelihood(const gsv_model *m)
 
 int gsv_check_fit(const gsv_model *m)
 {
+    if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
     int status = gsv_check_likelihood(m);
     if (status || !s->gps) return status;
@@ -157,5 +159,5 @@ static int write_unused(FILE *out, const gsv_model *m)
 
 char *gsv_model_unused(const gsv_model *m)
 {
-    return model_text(m, write_unused);
+    return ANY_NULL(m) ? NULL : model_text(m, write_unused);
 }

@@ -380,6 +380,58 @@ def fit__interrupted_goes_on_to_the_same_fit(place):
     return gather(wrong)
 
 
+def interrupted(place, words, number, seconds):
+    """A command that gets a signal after so many seconds, or (None) as soon as
+    it writes a file: its exit code, what it said, and the files that it left
+    behind."""
+    before = set(place.work.iterdir())
+    run = subprocess.Popen([place.girsanov, *map(str, words)], cwd=place.work,
+                           env=place.environment, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    while seconds is None and run.poll() is None and \
+            set(place.work.iterdir()) == before:
+        time.sleep(0.001)
+    time.sleep(seconds or 0)
+    run.send_signal(number)
+    _, err = run.communicate(timeout=600)
+    return run.returncode, err.decode(), set(place.work.iterdir()) - before
+
+
+def signals__end_every_verb_without_a_part_of_a_file(place):
+    """Wherever it is: a fit saves what it has, the others leave nothing."""
+    model, data = place.work / "m.sde", place.work / "d.csv"
+    model.write_text("state x\nparam a = 1, s = 1 > 0\n"
+                     "dx = a*(x - x^3)*dt + s*dW\n")
+    girsanov(place, "simulate", model, "--times", "0:500:5001", "-o", data,
+             "-q")
+    out = place.work / "out.file"
+    verbs = {
+        "fit": ["fit", model, data, "-o", out, "-q", "--paths", 512],
+        "loglik": ["loglik", model, data, "--paths", 65536],
+        "simulate": ["simulate", model, "--times", "0:4000:400001", "--step",
+                     0.01, "--scheme", "euler", "-o", out],
+        "paths": ["paths", model, data, "--paths", 65536, "-o", out],
+        "diagnose": ["diagnose", model, data, "--paths", 65536],
+        "check": ["check", model, data, "--paths", 65536],
+    }
+    wrong = []
+    for verb, words in verbs.items():
+        writes = (None,) if verb == "simulate" else ()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for seconds in (0.02, 0.3, *writes):
+                out.unlink(missing_ok=True)
+                code, err, left = interrupted(place, words, number, seconds)
+                wanted = (130, -number) if verb == "fit" else (-number,)
+                if code not in wanted and code != 0:
+                    wrong.append((verb, "%s ends with %d: %s" % (
+                        number.name, code, err)))
+                if left - {out} or (out in left and code not in (0, 130)):
+                    wrong.append((verb, "leaves %s" % sorted(left)))
+                if verb == "fit" and code == 130 and out not in left:
+                    wrong.append((verb, "does not save: " + err))
+    return gather(wrong)
+
+
 def fit__killed_leaves_a_whole_checkpoint(place):
     """Killed again and again while it writes one checkpoint after the other,
     a fit comes to the same end as one that was left alone."""
