@@ -19,6 +19,7 @@ int lanes_run(size_t count, size_t threads, const struct lanes_job *job)
     size_t most = count < threads ? count : threads;
     if (!most) return halt_status();
     struct halt *halt = halt_current();
+    halt_asked(); /* at least once: others may take all lanes */
 #pragma omp parallel num_threads((int)most)
     {
         size_t thread = 0;

@@ -56,19 +56,21 @@ static int put_fixed(const struct learner *l, json_t *all)
     return put_word(all, "--fix", "%" PRIx64, h);
 }
 
-/* Starts that the caller gives: not told where there are none. */
-static int put_starts(const struct learner *l, json_t *all)
+/* Starts that the caller gives, by their names: nothing where there are none.
+ */
+static int put_starts(const struct learner *l, json_t *all, int *lost)
 {
     uint64_t h = 1469598103934665603u;
     if (!l->o->kept) return 0;
     bool *kept = NEW(bool, l->n);
-    int lost =
-        !kept || theta_select_all(l->m, l->o->kept, l->o->keep, kept) != 0;
-    if (!lost) h = hash(h, l->n * sizeof *kept, kept);
-    for (size_t i = 0; !lost && i < l->n; i++)
+    if (!kept) return GSV_NO_MEMORY;
+    int status = theta_select_all(l->m, l->o->kept, l->o->keep, kept);
+    h = hash(h, l->n * sizeof *kept, kept);
+    for (size_t i = 0; i < l->n; i++)
         if (kept[i]) h = hash(h, sizeof *l->kept, &l->kept[l->value[i]]);
     mem_free(kept);
-    return lost ? lost : put_word(all, "--set", "%" PRIx64, h);
+    *lost |= put_word(all, "--set", "%" PRIx64, h);
+    return status;
 }
 
 int terms_write(struct learner *l)
@@ -99,10 +101,11 @@ int terms_write(struct learner *l)
                      e->random, e->richardson, e->delta, e->joint, e->wide,
                      e->observe, e->points, e->window);
     lost |= put_fixed(l, all);
-    lost |= put_starts(l, all);
+    int status = put_starts(l, all, &lost);
     char *text = lost ? NULL : json_dumps(all, 0);
     json_decref(all);
     l->terms = text ? mem_string(text) : NULL;
     free(text);
+    if (status) return status;
     return l->terms ? 0 : fail(GSV_NO_MEMORY, "out of memory");
 }
