@@ -119,7 +119,8 @@ static void doubt(const struct args *a, const char *text, size_t length,
     for (size_t at = 0, n; at < length; at += n + 1) {
         n = strcspn(text + at, "\n");
         if (n > length - at) n = length - at;
-        say(stderr, "%s%.*s\n", at ? "" : "warning: ", (int)n, text + at);
+        if (at) say(stderr, "%.*s\n", (int)n, text + at);
+        else say(stderr, "warning: %.*s\n", (int)n, text);
     }
 }
 

@@ -396,6 +396,9 @@ struct draft {
 /* path NULL or "-" is standard output. 0, or a message. */
 int draft_open(struct draft *d, const char *path);
 
+/* A file that the library is about to write: see signals_add(). */
+void draft_guard(const char *path);
+
 /* Puts it in its place where keep says so, else lets go of it. 0, or a
  * message. */
 int draft_close(struct draft *d, bool keep);

@@ -25,6 +25,18 @@ static int close_draft(struct draft *d, bool keep)
     return gsv_draft_close(d->draft, keep);
 }
 
+/* The library writes by the same rule: its first draft in a folder has the name
+ * of this one. */
+void draft_guard(const char *path)
+{
+    struct stat info;
+    if (!path || !strcmp(path, "-")) return;
+    if (!stat(path, &info) && !S_ISREG(info.st_mode)) return;
+    gsv_draft *d = gsv_draft_open(path);
+    if (d && gsv_draft_name(d)) signals_add(gsv_draft_name(d));
+    gsv_draft_close(d, false);
+}
+
 int draft_open(struct draft *d, const char *path)
 {
     *d = (struct draft){.path = path && strcmp(path, "-") ? path : NULL};

@@ -234,6 +234,8 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
         o.stop = watch_all;
         o.phase = watch_phase;
         o.user = &w;
+        draft_guard(a->output);
+        draft_guard(a->checkpoint);
         signals_watch();
         int status = gsv_fit(m, s, &o);
         progress_end(&w.progress);

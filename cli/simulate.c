@@ -80,6 +80,7 @@ static int write_result(const struct args *a, const gsv_model *m,
                         const gsv_series *s)
 {
     const char *path = a->output ? a->output : "-";
+    draft_guard(path);
     if (gsv_series_write(s, path)) return complain_last();
     if (say_functions(a, m, s, !a->mean)) return EXIT_NUMBERS;
     if (!a->quiet && s->rows == s->tracks)

@@ -484,7 +484,8 @@ static void smoother__says_what_noise_it_cannot_take(void **state)
     (void)state;
     struct smoother s;
     gsv_model *m = model_of("state x, y\ndx = -x*dt + sqrt(1 + y^2)*dW1\n"
-                            "dy = -y*dt + dW2\n");
+                            "dy = -y*dt + dW2\nobs v ~ normal(x, 1)\n"
+                            "init x ~ normal(0, 1)\n");
     assert_true(m->bridged);
     assert_int_equal(smoother_init(&s, m), GSV_BAD_INPUT);
     smoother_free(&s);

@@ -247,6 +247,7 @@ int lanes_run(size_t count, size_t threads, const struct lanes_job *job)
                     .count = count,
                     .most = most,
                     .joined = 1};
+    halt_asked(); /* at least once: others may take all lanes */
     post(&r);
     work_on(&r, 0);
     withdraw(&r);
