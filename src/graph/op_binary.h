@@ -46,7 +46,8 @@ static inline double log1p_ratio_slope(double a)
 
 /* sinh(k) / k, cosh(k) and atanh(k) / k with k^2 = a of any sign. Below 1 the
  * series of sinh is the quicker one. */
-#define NEXT(k, rest) (1.0 + a / ((2.0 * (k)) * (2.0 * (k) + 1.0)) * (rest))
+#define NEXT(k, rest)                                                          \
+    (1.0 + a * (1.0 / ((2.0 * (k)) * (2.0 * (k) + 1.0))) * (rest))
 static inline double sinh_ratio_of(double a)
 {
     if (fabs(a) < 1.0) {
@@ -73,8 +74,8 @@ static inline double atanh_ratio_of(double a)
  * k a^(k-1) / (2 k + 1)!: the term k + 1 is the one before times
  * a (k + 1) / (k (2 k + 2) (2 k + 3)). */
 #define NEXT(k, rest)                                                          \
-    (1.0 +                                                                     \
-     a * ((k) + 1.0) / ((k) * (2.0 * (k) + 2.0) * (2.0 * (k) + 3.0)) * (rest))
+    (1.0 + a * (((k) + 1.0) / ((k) * (2.0 * (k) + 2.0) * (2.0 * (k) + 3.0))) * \
+               (rest))
 static inline double sinh_ratio_slope(double a)
 {
     double low = NEXT(5, NEXT(6, NEXT(7, NEXT(8, NEXT(9, 1.0)))));
