@@ -56,31 +56,34 @@ static size_t choose_chunk(const struct joint *j)
  * references are constants under differentiation, and the middle of the only
  * step depends on its ends alone. Where it changes in time, sums in the middles
  * of the steps still leave nothing to draw. */
-static gsv_options pair_options(const gsv_model *m, const gsv_options *o)
+static int pair_options(const gsv_model *m, const gsv_options *o,
+                        gsv_options *pairs)
 {
     gsv_options p = *o;
+    bool linear, exact;
+    int status = drift_is_linear(m, &linear);
+    if (!status) status = jumps_are_exact(m, &exact);
+    if (status) return status;
     p.paths = 1;
     if (!p.steps) p.steps = 8;
     p.tolerance = 0.0;
     p.joint = p.richardson = p.delta = false;
     if (p.reference == GSV_REFERENCE_AUTO) p.reference = GSV_REFERENCE_LNA;
-    if (drift_is_linear(m) && p.form == GSV_FORM_AUTO)
-        p.form = GSV_FORM_MIDPOINT;
-    if (jumps_are_exact(m)) {
+    if (linear && p.form == GSV_FORM_AUTO) p.form = GSV_FORM_MIDPOINT;
+    if (exact) {
         p.steps = o->gradient ? 2 : 1;
         p.step = 0.0;
         p.reference = GSV_REFERENCE_LINEAR;
         p.form = GSV_FORM_AUTO;
     }
-    return p;
+    *pairs = p;
+    return 0;
 }
 
 int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
                const gsv_options *o)
 {
-    *j = (struct joint){.model = m,
-                        .options = pair_options(m, o),
-                        .K = o->points ? o->points : JOINT_POINTS};
+    *j = (struct joint){.model = m, .K = o->points ? o->points : JOINT_POINTS};
     if (j->K < 2 || j->K > JOINT_MOST)
         return fail(GSV_BAD_INPUT,
                     "%zu draws of a track: between 2 and %d are possible "
@@ -90,7 +93,8 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
         return fail(GSV_BAD_INPUT,
                     "a poisson_process is not for draws of whole tracks; use "
                     "--observe scan or particle");
-    int status = stops_init(&j->stops, m, series);
+    int status = pair_options(m, o, &j->options);
+    if (!status) status = stops_init(&j->stops, m, series);
     if (status) return status;
     j->chunk = choose_chunk(j);
     status = support_init(&j->support, m, &j->stops, &j->options, j->K,

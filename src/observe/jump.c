@@ -95,21 +95,22 @@ void jumps_prepare(struct jumps *j)
     program_prepare(j->map, j->model->value, &j->map_uniforms);
 }
 
-bool drift_is_linear(const gsv_model *m)
+int drift_is_linear(const gsv_model *m, bool *linear)
 {
     size_t d = m->spec->dim;
-    struct graph *g =
-        m->calls || m->bridged ? NULL : graph_copy(m->spec->graph);
-    bool linear = g != NULL;
-    if (!g) return false;
+    *linear = !m->calls && !m->bridged;
+    if (!*linear) return 0;
+    struct graph *g = graph_copy(m->spec->graph);
+    if (!g) return GSV_NO_MEMORY;
     node leaf = graph_leaf(g, OP_STATE, 0, d, 1);
-    for (size_t i = 0; linear && i < d; i++) {
+    for (size_t i = 0; *linear && !g->failed && i < d; i++) {
         node row = graph_slice(g, m->unit_drift, i, 1, 1);
         row = graph_gradient(g, row, leaf);
-        linear = !g->failed && !graph_depends(g, row, OP_STATE);
+        *linear = !g->failed && !graph_depends(g, row, OP_STATE);
     }
+    int status = g->failed ? GSV_NO_MEMORY : 0;
     graph_free(g);
-    return linear;
+    return status;
 }
 
 /* Between two stops held inputs are constants. */
@@ -120,13 +121,15 @@ static bool all_inputs_hold(const gsv_model *m)
     return true;
 }
 
-bool jumps_are_exact(const gsv_model *m)
+int jumps_are_exact(const gsv_model *m, bool *exact)
 {
     const struct graph *g = m->spec->graph;
     bool moving = graph_depends(g, m->unit_drift, OP_INPUT) ||
                   graph_depends(g, m->unit_drift, OP_SLOPE);
-    return drift_is_linear(m) && !graph_depends(g, m->unit_drift, OP_TIME) &&
-           (!moving || all_inputs_hold(m));
+    int status = drift_is_linear(m, exact);
+    *exact = *exact && !graph_depends(g, m->unit_drift, OP_TIME) &&
+             (!moving || all_inputs_hold(m));
+    return status;
 }
 
 size_t jumps_steps(const gsv_options *o)
@@ -137,7 +140,9 @@ size_t jumps_steps(const gsv_options *o)
 
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o)
 {
-    if (jumps_are_exact(m)) return 0;
+    bool exact;
+    int status = jumps_are_exact(m, &exact);
+    if (status || exact) return status;
     return stops_divide(s, jumps_steps(o), o->step);
 }
 

@@ -36,12 +36,12 @@ void jumps_free(struct jumps *j);
 void jumps_prepare(struct jumps *j);
 
 /* Whether the drift f~ is linear in the state. */
-bool drift_is_linear(const gsv_model *m);
+int drift_is_linear(const gsv_model *m, bool *linear);
 
 /* Whether it is, and does not change in time but where held inputs turn, so
  * that a step from one stop to the next may have any length. Else stops are
  * needed between rows: as many as the options say, or 8 steps a gap. */
-bool jumps_are_exact(const gsv_model *m);
+int jumps_are_exact(const gsv_model *m, bool *exact);
 size_t jumps_steps(const gsv_options *o);
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o);
 

@@ -7,14 +7,14 @@
 #include "predict/residuals.h"
 #include "sde/linear.h"
 
-static bool is_linear(const gsv_model *m)
+static int is_linear(const gsv_model *m, bool *linear)
 {
     const struct spec *spec = m->spec;
     const struct graph *g = spec->graph;
-    return spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->bridged &&
-           !m->calls && !spec_is_latent(spec) &&
-           !graph_moves(g, m->unit_drift) && !graph_moves(g, m->data_state) &&
-           drift_is_linear(m);
+    *linear = spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->bridged &&
+              !m->calls && !spec_is_latent(spec) &&
+              !graph_moves(g, m->unit_drift) && !graph_moves(g, m->data_state);
+    return *linear ? drift_is_linear(m, linear) : 0;
 }
 
 /* What = M y + v, from its values at 0 and at the unit vectors. */
@@ -43,7 +43,9 @@ int linear_law_init(struct linear_law *l, const gsv_model *m)
 {
     size_t d = m->spec->dim;
     *l = (struct linear_law){.model = m, .d = d, .gap = NAN};
-    if (!is_linear(m)) return 0;
+    bool linear;
+    int status = is_linear(m, &linear);
+    if (status || !linear) return status;
     const struct arena_part part[] = {{&l->A, d * d},
                                       {&l->b, d},
                                       {&l->S, d * d},
@@ -57,7 +59,7 @@ int linear_law_init(struct linear_law *l, const gsv_model *m)
                                       {&l->mean, d}};
     if (arena_lay(&l->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
-    int status = find_affine(m, m->unit_drift, l->A, l->b);
+    status = find_affine(m, m->unit_drift, l->A, l->b);
     if (!status) status = find_affine(m, m->data_state, l->S, l->s);
     l->is = !status;
     return status;
