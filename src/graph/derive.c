@@ -276,7 +276,7 @@ static node gp_dot(struct graph *g, node n, const node *dot)
 static node call_dot(struct graph *g, node n, const node *dot)
 {
     (void)n, (void)dot;
-    assert(!"the symbolic derivative of a callback");
+    assert(false);
     return num(g, NAN);
 }
 

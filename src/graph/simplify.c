@@ -336,7 +336,7 @@ node graph_where(struct graph *g, node condition, node a, node b)
         condition = graph_binary(g, OP_GREATER, size, graph_number(g, 0.0));
     }
     double known;
-    if (graph_is_number(g, condition, &known)) return known ? a : b;
+    if (graph_is_number(g, condition, &known)) return known != 0.0 ? a : b;
     node otherwise = graph_binary(g, op_negation(graph_info(g, condition)->op),
                                   graph_input(g, condition, 0),
                                   graph_input(g, condition, 1));
