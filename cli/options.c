@@ -419,7 +419,7 @@ static int check_complete(const struct verb *verb, const struct args *a)
         return missing(verb, a->model ? "DATA" : verb->arguments);
     int inputs = 0;
     for (size_t i = 0; i < a->files.count; i++)
-        inputs += !strcmp(a->files.word[i], "-");
+        inputs += a->files.word[i] && !strcmp(a->files.word[i], "-");
     for (const struct option *o = NULL; (o = next_option(verb, o));) {
         const char *path = o->kind == SOURCE ? option_file(o, a) : NULL;
         inputs += path && !strcmp(path, "-");

@@ -10,13 +10,11 @@
 /* Of those that weigh gaps, the one by its way. */
 static const struct method *choose_gaps(const struct task *t)
 {
-    static const struct method *const row[] = {&METHOD_BRIDGES,
-                                               &METHOD_MODIFIED, &METHOD_BOUND};
+    static const struct method *const row[] = {&METHOD_MODIFIED, &METHOD_BOUND};
     const struct weigher *way = weigher_choose(t->model, t->options);
-    size_t i = 0;
-    while (row[i]->inner != way)
-        i++;
-    return row[i];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i]->inner == way) return row[i];
+    return &METHOD_BRIDGES;
 }
 
 const struct method *estimator_choose(const struct task *t)

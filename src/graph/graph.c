@@ -205,7 +205,7 @@ static int append(struct graph *g, struct node_info n, const node *input)
 }
 
 static const bool LEAF_STEP[OP_LEAVES] = {
-#define STEP_OF(ID, NAME, STEP) [OP_##ID] = STEP,
+#define STEP_OF(ID, NAME, STEP) [OP_##ID] = (STEP),
     LEAF_OPS(STEP_OF)};
 
 node make_node(struct graph *g, struct node_info n, const node *input)

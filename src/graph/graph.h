@@ -35,8 +35,13 @@ enum op {
 };
 
 /* How many leaves there are, and so the first of the others. */
-#define OP_ONE(...) +1
-#define OP_LEAVES ((enum op)(0 LEAF_OPS(OP_ONE)))
+enum op_leaf {
+#define OP_LEAF(ID, ...) OP_LEAF_##ID,
+    LEAF_OPS(OP_LEAF)
+#undef OP_LEAF
+        OP_LEAF_COUNT
+};
+#define OP_LEAVES ((enum op)OP_LEAF_COUNT)
 
 static inline bool op_is_leaf(enum op op)
 {

@@ -119,9 +119,10 @@ int evaluate_index(struct builder *b, const struct expr *e, node *result)
     size_t n = row.count * column.count, columns = graph_info(g, a)->columns;
     double *at = NEW(double, n);
     if (!at) return GSV_NO_MEMORY;
-    for (size_t k = 0; k < n; k++)
-        at[k] = (double)((row.first + k / column.count) * columns +
-                         column.first + k % column.count);
+    for (size_t k = 0; k < n; k++) {
+        size_t r = row.first + k / column.count;
+        at[k] = (double)(r * columns + column.first + k % column.count);
+    }
     bool matrix = row.kept && column.kept;
     *result = graph_gather(g, a, graph_constant(g, n, 1, at),
                            matrix ? row.count : n, matrix ? column.count : 1);

@@ -156,7 +156,7 @@ static int maximise_here(struct climb *c, bool *done)
     struct maximise job = {c, at, step, first ? l->iterations : LAST_ITERATIONS,
                            TOLERANCE[first ? 0 : 1]};
     enum maximise_end end = MAXIMISE_CONVERGED;
-    double value;
+    double value = NAN;
     c->unit = FIRST_STEP[first ? 0 : 1];
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = l->theta[c->e.place[i]];

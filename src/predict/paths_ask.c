@@ -2,6 +2,7 @@
 /* The rows that are asked for, track by track: of every stop the times after
  * the stop before, then the stop itself. Times before the first stop or after
  * the last are not asked of a track. */
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 
@@ -40,6 +41,7 @@ static bool is_same(double a, double b)
  * not anything was observed in it. */
 static size_t row_of(const struct paths *p, const struct stop *s)
 {
+    assert(s);
     return s->row == NO_ROW ? p->series->start[s->track] : s->row;
 }
 
