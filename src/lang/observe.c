@@ -305,6 +305,7 @@ static int observe(struct builder *b, const struct statement *s)
     if (!status) status = find_law(b, &l);
     if (!status) status = evaluate_arguments(b, &l);
     if (!status) status = mark_all(b, &l);
+    if (status) return status;
     size_t n = LAW_TABLE[l.law].together ? l.name->rows : 1;
     for (size_t i = 0; !status && i < l.name->rows; i += n)
         status = add_obs(b, &l, i, n);
