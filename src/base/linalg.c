@@ -13,6 +13,7 @@
 #include <cblas.h>
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 
 #include "base/fast.h"
 
@@ -30,6 +31,20 @@ void dsyev_(const char *job, const char *half, const int *n, double *A,
             int *info, size_t job_length, size_t half_length);
 
 enum { FEW = 4, SMALL = 16, MEDIUM = 40 };
+
+/* OpenBLAS without threads of its own keeps its buffers without locks: two
+ * threads in it at once would spoil each other's numbers. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static void blas_begin(void)
+{
+    pthread_mutex_lock(&one_at_a_time);
+}
+
+static void blas_end(void)
+{
+    pthread_mutex_unlock(&one_at_a_time);
+}
 
 FAST bool all_finite(size_t n, const double *x)
 {
@@ -112,9 +127,11 @@ void linalg_product(size_t n, size_t k, size_t m, const double *A,
         product_medium(n, k, m, A, A_transposed, B, B_transposed, C);
         return;
     }
+    blas_begin();
     cblas_dgemm(CblasRowMajor, flag(A_transposed), flag(B_transposed), (int)n,
                 (int)m, (int)k, 1, A, (int)(A_transposed ? n : k), B,
                 (int)(B_transposed ? k : m), 0, C, (int)m);
+    blas_end();
 }
 
 /* --- Triangles ----------------------------------------------------------- */
@@ -158,9 +175,11 @@ static void solve(size_t n, size_t m, const double *T, struct triangle t,
         solve_small(n, m, T, t, B);
         return;
     }
+    blas_begin();
     cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
                 flag(t.transposed), t.unit ? CblasUnit : CblasNonUnit, (int)n,
                 (int)m, 1, T, (int)n, B, (int)m);
+    blas_end();
 }
 
 void linalg_lower_solve(size_t n, size_t m, const double *L, bool transposed,
@@ -205,7 +224,9 @@ bool linalg_lu(size_t n, double *A, int *pivot)
         lu_small(n, A, pivot);
     } else {
         int size = (int)n, info;
+        blas_begin();
         dgetrf_(&size, &size, A, &size, pivot, &info);
+        blas_end();
     }
     for (size_t i = 0; i < n; i++)
         if (A[i * n + i] == 0) return false;
@@ -273,7 +294,9 @@ bool linalg_cholesky(size_t n, double *A)
         done = cholesky_small(n, A);
     } else {
         int size = (int)n, info;
+        blas_begin();
         dpotrf_("U", &size, A, &size, &info, 1);
+        blas_end();
         done = info == 0;
     }
     for (size_t i = 0; i < n; i++)
@@ -296,7 +319,9 @@ static void mirror(size_t n, double *A)
 void linalg_cholesky_inverse(size_t n, double *L)
 {
     int size = (int)n, info = 0;
+    blas_begin();
     if (n) dpotri_("U", &size, L, &size, &info, 1);
+    blas_end();
     mirror(n, L);
 }
 
@@ -305,6 +330,8 @@ void linalg_cholesky_inverse(size_t n, double *L)
 bool linalg_eigen(size_t n, double *A, double *value, double *room)
 {
     int size = (int)n, work = 64 * size, info = 0;
+    blas_begin();
     if (n) dsyev_("V", "U", &size, A, &size, value, room, &work, &info, 1, 1);
+    blas_end();
     return info == 0;
 }
