@@ -5,7 +5,7 @@
 #define TESTS_BRIDGED_H
 
 #include "exact.h"
-#include "sde/model.h"
+#include "model/model.h"
 
 /* Takes away the map to unit diffusion, if there is one. */
 static inline void bridge_model(gsv_model *m)

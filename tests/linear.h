@@ -3,9 +3,9 @@
 #ifndef TESTS_LINEAR_H
 #define TESTS_LINEAR_H
 
+#include "base/linear.h"
 #include "base/memory.h"
 #include "exact.h"
-#include "sde/linear.h"
 
 enum { MOST_D = 20 };
 

@@ -8,7 +8,7 @@
 
 #include "base/linalg.h"
 #include "exact.h"
-#include "sde/model.h"
+#include "model/model.h"
 
 enum { MAPS_P = 200, MAPS_DIM = 6, MAPS_ROWS = 24 };
 

@@ -6,7 +6,7 @@
 
 #include "exact.h"
 
-#include "sde/scheme.h"
+#include "simulate/scheme.h"
 
 enum { PATHS = 400, FINEST = 2048, COARSEST = 8, LEVELS = 5 };
 

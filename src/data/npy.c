@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/builder.h"
+#include "data/byte_order.h"
 #include "data/file.h"
-#include "data/little.h"
 #include "data/phrase.h"
 
 enum { LONGEST_HEADER = 1 << 16, MOST_AXES = 3 };

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/byte_order.h"
 #include "data/file.h"
-#include "data/little.h"
 #include "data/phrase.h"
 
 /* JSON can take 75 times the memory of its text, as {},{},... does: this also

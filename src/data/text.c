@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/kind.h"
+#include "data/file_type.h"
 
 enum { BUFFER = 1 << 18, LONGEST_LINE = 1 << 26 };
 

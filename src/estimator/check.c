@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/option_rules.h"
 #include "estimator/loglik.h"
-#include "sde/model.h"
+#include "model/model.h"
 
 /* Large models are checked at numbers spread evenly over theta. */
 enum { MOST_CHECKED = 256 };

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "bridge/gap_method.h"
 #include "integrate/path_method.h"
 #include "observe/observe.h"
-#include "sde/gap_method.h"
 
 /* Of those that weigh gaps, the one by its way. */
 static const struct method *choose_gaps(const struct task *t)

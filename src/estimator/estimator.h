@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which estimator a model gets, and the one way to use it (sde/method.h). */
+/* Which estimator a model gets, and the one way to use it (model/method.h). */
 #ifndef ESTIMATOR_ESTIMATOR_H
 #define ESTIMATOR_ESTIMATOR_H
 
-#include "sde/method.h"
+#include "model/method.h"
 
 struct estimator {
     const struct method *method;

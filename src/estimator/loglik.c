@@ -10,7 +10,7 @@
 #include "base/option_rules.h"
 #include "data/series.h"
 #include "estimator/estimator.h"
-#include "sde/model.h"
+#include "model/model.h"
 
 int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *guide, gsv_result *result)

@@ -9,8 +9,8 @@
  * and what the inner axes left is shared by all rows with the same j there:
  * for n nodes along each of D axes this takes about n^(2 D + 1) operations in
  * all, where products of H with the columns of R would take 7^D n^(2 D). */
-#ifndef GP_GRAM_H
-#define GP_GRAM_H
+#ifndef GP_GP_GRAM_H
+#define GP_GP_GRAM_H
 
 #include "gp/gp_information.h"
 

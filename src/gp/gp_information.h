@@ -14,8 +14,8 @@
  *     square   (F, F)
  *
  * in the order in which the Gram matrix of gp_gram.h takes the axes. */
-#ifndef GP_INFORMATION_H
-#define GP_INFORMATION_H
+#ifndef GP_GP_INFORMATION_H
+#define GP_GP_INFORMATION_H
 
 #include "gp/gp_root.h"
 

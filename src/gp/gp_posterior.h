@@ -12,8 +12,8 @@
  *
  * Laplace's evidence: the expected log-likelihood's -tr(H R S R') / 2 and the
  * traces of KL(q || prior) cancel. B is dense in the kept directions. */
-#ifndef GP_POSTERIOR_H
-#define GP_POSTERIOR_H
+#ifndef GP_GP_POSTERIOR_H
+#define GP_GP_POSTERIOR_H
 
 #include "base/random.h"
 #include "gp/gp_information.h"

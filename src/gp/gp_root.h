@@ -10,8 +10,8 @@
  * is a small part of them: everything behind it takes the cube of their number
  * in time, and nothing is divided by what is almost 0. Cholesky's factors would
  * keep all, and need a jitter. */
-#ifndef GP_ROOT_H
-#define GP_ROOT_H
+#ifndef GP_GP_ROOT_H
+#define GP_GP_ROOT_H
 
 #include "base/kernel.h"
 #include "base/kron.h"

@@ -21,7 +21,7 @@
 #include "base/comm.h"
 #include "base/memory.h"
 #include "integrate/rhs.h"
-#include "sde/gaps.h"
+#include "model/gaps.h"
 
 /* How the gradient is found. */
 enum sensitivity { BY_BACKPROP, BY_ADJOINT, BY_FORWARD };

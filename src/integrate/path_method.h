@@ -4,7 +4,7 @@
 #ifndef INTEGRATE_PATH_METHOD_H
 #define INTEGRATE_PATH_METHOD_H
 
-#include "sde/method.h"
+#include "model/method.h"
 
 /* By how the gradient is found. */
 extern const struct method METHOD_MSE_BACKPROP, METHOD_MSE_ADJOINT,

@@ -11,7 +11,7 @@
 #ifndef INTEGRATE_RHS_H
 #define INTEGRATE_RHS_H
 
-#include "sde/model.h"
+#include "model/model.h"
 
 struct rhs {
     struct graph *graph;     /* the model's, which others read, with more */

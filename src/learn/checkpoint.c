@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "learn/learner.h"
-#include "sde/fit_record.h"
+#include "model/fit_record.h"
 
 enum { VECTORS = 9, NUMBERS = sizeof(struct standing) / sizeof(double) };
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "sde/posterior.h"
+#include "model/posterior.h"
 
 /* --- Making -------------------------------------------------------------- */
 

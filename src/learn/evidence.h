@@ -15,7 +15,7 @@
 
 #include "gp/gp_posterior.h"
 #include "learn/learner.h"
-#include "sde/gp_sites.h"
+#include "model/gp_sites.h"
 
 /* What some points say about a function, and what follows. */
 struct belief {
@@ -91,7 +91,7 @@ int evidence_mean(struct evidence *e);
  * see start_kernels.c. */
 int start_kernels(struct evidence *e, double *x);
 
-/* What is known of the functions to the model: see sde/posterior.h. */
+/* What is known of the functions to the model: see model/posterior.h. */
 int evidence_keep(const struct evidence *e);
 
 #endif

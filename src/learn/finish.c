@@ -10,7 +10,7 @@
 #include "base/plain.h"
 #include "data/series.h"
 #include "learn/gibbs.h"
-#include "sde/fit_record.h"
+#include "model/fit_record.h"
 
 /* Under the last estimate an error is to be seen, and its pilots need some
  * paths; networks take longer. */

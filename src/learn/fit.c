@@ -11,8 +11,8 @@
 #include "data/series.h"
 #include "learn/gibbs.h"
 #include "learn/start.h"
-#include "sde/fit_record.h"
-#include "sde/theta.h"
+#include "model/fit_record.h"
+#include "model/theta.h"
 
 /* --- Starts --------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
 #include "base/linalg.h"
 #include "base/random.h"
 #include "learn/information.h"
-#include "sde/fit_record.h"
-#include "sde/theta.h"
+#include "model/fit_record.h"
+#include "model/theta.h"
 
 /* --- Memory ----------------------------------------------------------------
  */

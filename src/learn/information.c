@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/linalg.h"
 #include "base/plain.h"
-#include "sde/theta.h"
+#include "model/theta.h"
 
 /* More than this many numbers take too long to difference. */
 enum { MOST_NUMBERS = 400 };

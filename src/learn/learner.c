@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "learn/learner.h"
 #include "learn/prior.h"
-#include "sde/theta.h"
+#include "model/theta.h"
 
 /* --- Its beginning and end ------------------------------------------------ */
 

@@ -4,8 +4,8 @@
 #ifndef LEARN_OBJECTIVE_H
 #define LEARN_OBJECTIVE_H
 
+#include "bridge/result.h"
 #include "estimator/estimator.h"
-#include "sde/result.h"
 
 struct objective {
     gsv_model *model; /* its values are moved */

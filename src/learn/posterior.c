@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/plain.h"
 #include "learn/gibbs.h"
-#include "sde/fit_record.h"
+#include "model/fit_record.h"
 
 static double mean_of(size_t n, const double *x)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "sde/theta.h"
+#include "model/theta.h"
 
 static const double LOG_ROOT_TWO_PI = 0.91893853320467274178;
 static const double LOG_PI = 1.14472988584940017414;

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/option_rules.h"
-#include "sde/fit_record.h"
-#include "sde/theta.h"
+#include "model/fit_record.h"
+#include "model/theta.h"
 
 /* One point: from where the one before ended. */
 static int profile_at(gsv_model *m, const gsv_series *s,

@@ -5,7 +5,7 @@
 #define LEARN_SAMPLE_H
 
 #include "graph/program.h"
-#include "sde/gaps.h"
+#include "model/gaps.h"
 
 /* Point 2i is the earlier end of gap i, and 2i + 1 the later one. */
 struct sample {

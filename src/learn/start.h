@@ -3,7 +3,7 @@
 #ifndef LEARN_START_H
 #define LEARN_START_H
 
-#include "sde/gaps.h"
+#include "model/gaps.h"
 
 /* The arguments of flows, and time where they depend on it, to mean 0 and
  * deviation 1 over the data. Flows that have scales already keep them. */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "learn/start.h"
-#include "sde/gp_rows.h"
+#include "model/gp_rows.h"
 
 static const double MARGIN = 0.2;
 

@@ -14,7 +14,7 @@
 #include "learn/objective.h"
 #include "learn/sample.h"
 #include "learn/start.h"
-#include "sde/theta.h"
+#include "model/theta.h"
 
 enum { SAMPLE = 2048, ITERATIONS = 100 };
 

@@ -10,7 +10,7 @@
 #include "base/plain.h"
 #include "data/series.h"
 #include "learn/learner.h"
-#include "sde/theta.h"
+#include "model/theta.h"
 
 static uint64_t hash(uint64_t h, size_t bytes, const void *data)
 {

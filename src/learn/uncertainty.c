@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "base/plain.h"
 #include "learn/information.h"
-#include "sde/fit_record.h"
-#include "sde/theta.h"
+#include "model/fit_record.h"
+#include "model/theta.h"
 
 static const double NORMAL_95 = 1.959963984540054;
 

@@ -10,9 +10,9 @@
 #include "base/constant.h"
 #include "base/error.h"
 #include "base/halt.h"
+#include "base/khat.h"
 #include "base/sobol.h"
 #include "observe/jump.h"
-#include "sde/khat.h"
 
 enum { MOST_PAIRS = 1 << 16 };
 

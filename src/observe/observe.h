@@ -11,10 +11,10 @@
 #define OBSERVE_OBSERVE_H
 
 #include "base/halt.h"
+#include "bridge/result.h"
+#include "model/gaps.h"
+#include "model/method.h"
 #include "observe/smooth.h"
-#include "sde/gaps.h"
-#include "sde/method.h"
-#include "sde/result.h"
 
 /* --- stops.c -------------------------------------------------------------- */
 
@@ -65,7 +65,7 @@ int stops_fill(const struct stops *s, const double *increment,
 
 /* --- rows.c --------------------------------------------------------------- */
 
-/* The head of every estimator here: what a method of rows (sde/method.h) has to
+/* The head of every estimator here: what a method of rows (model/method.h) has to
  * know. increment (stops): what a stop adds to log p(data) in the last run. */
 #define ROWS_HEAD                                                              \
     const struct method *method;                                               \

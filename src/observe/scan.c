@@ -308,7 +308,7 @@ static void find_misses(const struct scan *s, size_t track, double *sum,
  * close enough together for what is averaged. By chance a half may come close,
  * so that the other one is asked, too, and the rows one by one; and no smaller
  * factor is believed than those that were seen with n latent states
- * (tests/test_observe_flags.c). */
+ * (tests/observe/test_observe_flags.c). */
 static double find_left(const struct scan *s, size_t track)
 {
     static const double LEAST[] = {1.0, 1.0 / 64.0, 1.0 / 8.0, 1.0 / 4.0};

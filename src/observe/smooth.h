@@ -16,7 +16,7 @@
 #define OBSERVE_SMOOTH_H
 
 #include "base/memory.h"
-#include "sde/model.h"
+#include "model/model.h"
 
 /* A row of a track with at least one observed value. */
 struct stop {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/linalg.h"
+#include "base/linear.h"
 #include "observe/smooth_parts.h"
-#include "sde/linear.h"
 
 /* out (n) = M (n, m) v (m), or M' v with M (m, n). */
 static void times(size_t n, size_t m, const double *M, bool transposed,

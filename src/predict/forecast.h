@@ -6,10 +6,10 @@
 #ifndef PREDICT_FORECAST_H
 #define PREDICT_FORECAST_H
 
-#include "sde/emit.h"
-#include "sde/ensemble.h"
-#include "sde/guard.h"
-#include "sde/scheme.h"
+#include "simulate/emit.h"
+#include "simulate/ensemble.h"
+#include "simulate/guard.h"
+#include "simulate/scheme.h"
 
 /* Where draws begin, and when they are looked at. */
 struct origin {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/linalg.h"
 #include "base/random.h"
+#include "model/theta.h"
 #include "predict/predict.h"
-#include "sde/theta.h"
 
 struct estimates {
     size_t n;              /* numbers of theta with a standard error */

@@ -5,7 +5,7 @@
 #define PREDICT_RESIDUALS_H
 
 #include "base/memory.h"
-#include "sde/model.h"
+#include "model/model.h"
 
 struct linear_law {
     bool is; /* whether the model is of this kind */

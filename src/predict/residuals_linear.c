@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linear.h"
 #include "observe/jump.h"
 #include "predict/residuals.h"
-#include "sde/linear.h"
 
 static int is_linear(const gsv_model *m, bool *linear)
 {

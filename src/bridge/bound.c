@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "bridge/bound.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/linalg.h"
+#include "base/linear.h"
+#include "base/quadrature.h"
+
+enum { MOST_TIMES = 64 };
+
+static int bound_check(const struct estimate *e)
+{
+    const gsv_options *o = e->options;
+    if (o->reference != GSV_REFERENCE_AUTO &&
+        o->reference != GSV_REFERENCE_LINEAR)
+        return fail(GSV_BAD_INPUT,
+                    "the form bound has the reference linear and no other");
+    if (o->joint || o->richardson || o->delta)
+        return fail(GSV_BAD_INPUT, "the form bound draws no paths: joint, "
+                                   "richardson and delta say nothing to it");
+    if (o->step > 0.0 || o->steps > MOST_TIMES)
+        return fail(GSV_BAD_INPUT,
+                    "the form bound looks at 1 to %d times in every gap: give "
+                    "their number as steps",
+                    MOST_TIMES);
+    return 0;
+}
+
+/* To e->bound. */
+static int bound_build(struct estimate *e, struct drift_outputs *out)
+{
+    (void)out;
+    struct bound_rule *r = e->bound = NEW(struct bound_rule, 1);
+    if (!r) return GSV_NO_MEMORY;
+    r->times = e->options->steps;
+    r->points = quadrature_normal_count(e->d);
+    const struct arena_part part[] = {{&r->time, r->times},
+                                      {&r->time_weight, r->times},
+                                      {&r->z, e->d * r->points},
+                                      {&r->weight, r->points}};
+    if (arena_lay(&r->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
+    quadrature_interval(r->times, r->time, r->time_weight);
+    quadrature_normal(e->d, r->z, r->weight);
+    return 0;
+}
+
+void bound_free(struct bound_rule *rule)
+{
+    if (rule) arena_free(&rule->arena);
+    mem_free(rule);
+}
+
+static size_t bound_points(const struct estimate *e)
+{
+    return e->bound->times * e->bound->points;
+}
+
+static size_t bound_columns(const struct estimate *e, size_t M)
+{
+    return M ? bound_points(e) : 0;
+}
+
+/* --- The bridge's law at a time ------------------------------------------ */
+
+/* All (d, d): see bound.h; L L' = V, U = F' R^-1, UF = U F, and UH b = U k.
+ * Phi, Gamma and Q are the way there; the way on from a time is the way to the
+ * time that mirrors it: Gauss and Legendre's are symmetric. */
+struct moment {
+    double *P0, *P1, *Pb, *L, *U, *UF, *UH, *Phi, *Gamma, *Q;
+};
+
+enum { MATRICES = 10, SCRATCH = 5 };
+
+static size_t bound_size(const struct estimate *e)
+{
+    size_t dd = e->d * e->d;
+    return e->d + dd * (1 + MATRICES * e->bound->times + SCRATCH);
+}
+
+/* The reference's own, or zeros where none could be made. */
+static double *A_of(const struct context *c)
+{
+    return c->bound;
+}
+
+static double *b_of(const struct context *c)
+{
+    size_t d = c->reference.d;
+    return c->bound + d * d;
+}
+
+static double *scratch_of(const struct context *c)
+{
+    return b_of(c) + c->reference.d;
+}
+
+static struct moment moment_of(const struct context *c, size_t time)
+{
+    size_t dd = c->reference.d * c->reference.d;
+    double *x = scratch_of(c) + (SCRATCH + time * MATRICES) * dd;
+    return (struct moment){x,          x + dd,     x + 2 * dd, x + 3 * dd,
+                           x + 4 * dd, x + 5 * dd, x + 6 * dd, x + 7 * dd,
+                           x + 8 * dd, x + 9 * dd};
+}
+
+/* X = (X + X') / 2. */
+static void even_out(size_t d, double *X)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < i; j++)
+            X[i * d + j] = X[j * d + i] = 0.5 * (X[i * d + j] + X[j * d + i]);
+}
+
+/* X' of (d, d). */
+static void turn(size_t d, const double *X, double *to)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            to[i * d + j] = X[j * d + i];
+}
+
+/* X becomes S^-1 X; S its Cholesky factor. */
+static bool solve(size_t d, double *S, double *X)
+{
+    if (!linalg_cholesky(d, S)) return false;
+    linalg_lower_solve(d, d, S, false, X);
+    linalg_lower_solve(d, d, S, true, X);
+    return true;
+}
+
+/* K = Q F' (F Q F' + R)^-1 to P1, with Q of the way there and F, R of the rest;
+ * P0 = (I - K F) Phi, Pb = (I - K F) Gamma - K H, V = (I - K F) Q. */
+static bool condition(size_t d, struct moment m, struct moment rest, double *x)
+{
+    size_t dd = d * d;
+    double *FQ = x, *S = x + dd, *E = x;
+    linalg_product(d, d, d, rest.Phi, false, m.Q, false, FQ);
+    linalg_product(d, d, d, FQ, false, rest.Phi, true, S);
+    for (size_t i = 0; i < dd; i++)
+        S[i] += rest.Q[i];
+    if (!solve(d, S, FQ)) return false;
+    turn(d, FQ, m.P1);
+    linalg_product(d, d, d, m.P1, false, rest.Phi, false, E);
+    for (size_t i = 0; i < dd; i++)
+        E[i] = (i % (d + 1) == 0) - E[i];
+    linalg_product(d, d, d, E, false, m.Phi, false, m.P0);
+    linalg_product(d, d, d, E, false, m.Gamma, false, m.Pb);
+    linalg_product(d, d, d, m.P1, false, rest.Gamma, false, S);
+    for (size_t i = 0; i < dd; i++)
+        m.Pb[i] -= S[i];
+    linalg_product(d, d, d, E, false, m.Q, false, m.L);
+    even_out(d, m.L);
+    return linalg_cholesky(d, m.L);
+}
+
+/* What pulls to y1: U = F' R^-1. */
+static bool pull(size_t d, struct moment m, struct moment rest, double *x)
+{
+    size_t dd = d * d;
+    double *R = x, *X = x + dd;
+    memcpy(R, rest.Q, dd * sizeof *R);
+    memcpy(X, rest.Phi, dd * sizeof *X);
+    if (!solve(d, R, X)) return false;
+    turn(d, X, m.U);
+    linalg_product(d, d, d, m.U, false, rest.Phi, false, m.UF);
+    linalg_product(d, d, d, m.U, false, rest.Gamma, false, m.UH);
+    return true;
+}
+
+static bool moments_build(const struct bound_rule *r, struct context *c)
+{
+    size_t d = c->reference.d, dd = d * d;
+    const struct reference *ref = &c->reference;
+    double h = c->gap->length, *x = scratch_of(c);
+    memset(c->bound, 0, (dd + d) * sizeof *c->bound);
+    if (ref->kind != GSV_REFERENCE_BROWNIAN) {
+        memcpy(A_of(c), ref->A, dd * sizeof *ref->A);
+        memcpy(b_of(c), ref->b, d * sizeof *ref->b);
+    }
+    for (size_t t = 0; t < r->times; t++) {
+        struct moment m = moment_of(c, t);
+        if (!linear_transition(d, r->time[t] * h, A_of(c), m.Phi, m.Gamma, m.Q,
+                               x, x + dd, x + 2 * dd))
+            return false;
+    }
+    for (size_t t = 0; t < r->times; t++) {
+        struct moment m = moment_of(c, t),
+                      rest = moment_of(c, r->times - 1 - t);
+        if (!condition(d, m, rest, x) || !pull(d, m, rest, x)) return false;
+    }
+    return true;
+}
+
+/* --- Points --------------------------------------------------------------- */
+
+/* y += X x, or X' x. */
+static void add_times(size_t d, const double *X, bool turned, double scale,
+                      const double *x, double *y)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            y[i] += scale * X[turned ? j * d + i : i * d + j] * x[j];
+}
+
+/* Y = m + L z. */
+static void place_points(const struct bound_rule *r, const struct context *c,
+                         size_t t, double *Y, size_t ld, double *mean)
+{
+    size_t d = c->reference.d;
+    struct moment m = moment_of(c, t);
+    memset(mean, 0, d * sizeof *mean);
+    add_times(d, m.P0, false, 1.0, c->y0, mean);
+    add_times(d, m.P1, false, 1.0, c->y1, mean);
+    add_times(d, m.Pb, false, 1.0, b_of(c), mean);
+    for (size_t i = 0; i < d; i++)
+        for (size_t q = 0; q < r->points; q++) {
+            double sum = mean[i];
+            for (size_t j = 0; j <= i; j++)
+                sum += m.L[i * d + j] * r->z[j * r->points + q];
+            Y[i * ld + q] = sum;
+        }
+}
+
+static void fill_times(const struct estimate *e, const struct scratch *s,
+                       const struct gap *gap, double t, size_t at, size_t P)
+{
+    size_t n = e->bound->points;
+    if (e->inputs)
+        gap_inputs(&e->gaps, gap->track, t, false, s->input + at, s->slope + at,
+                   P);
+    for (size_t q = 0; q < n; q++)
+        s->time[at + q] = t;
+    for (size_t i = 0; i < e->inputs; i++)
+        for (size_t q = 1; q < n; q++) {
+            s->input[i * P + at + q] = s->input[i * P + at];
+            s->slope[i * P + at + q] = s->slope[i * P + at];
+        }
+}
+
+/* A point beyond T's range moves to the chord. */
+static void stay_inside(const struct estimate *e, struct scratch *s,
+                        const struct uniforms *u, const struct block *b,
+                        const struct points *in)
+{
+    const struct bound_rule *r = e->bound;
+    range_look(e, s, u, in);
+    for (size_t i = 0; i < b->pieces; i++) {
+        const struct context *c = b->piece[i].context;
+        for (size_t n = 0; n < r->times * r->points; n++) {
+            size_t at = b->piece[i].at + n;
+            double share = r->time[n / r->points];
+            for (size_t j = 0; s->outside[at] && j < e->d; j++)
+                s->Z[j * b->P + at] = c->y0[j] + share * (c->y1[j] - c->y0[j]);
+        }
+    }
+}
+
+/* --- The integrand -------------------------------------------------------- */
+
+/* What a point counts in its gap's integral. */
+static double weight_of(const struct bound_rule *r, const struct context *c,
+                        size_t n)
+{
+    return c->gap->length * r->time_weight[n / r->points] *
+           r->weight[n % r->points];
+}
+
+/* r to s->Y and u to s->dY of one point; r'u - r'r / 2. */
+static double look(const struct scratch *s, const struct context *c, size_t t,
+                   const double *f, size_t at, size_t P)
+{
+    size_t d = c->reference.d;
+    struct moment m = moment_of(c, t);
+    const double *A = A_of(c), *b = b_of(c);
+    double sum = 0.0;
+    for (size_t i = 0; i < d; i++) {
+        double l = b[i], u = 0.0;
+        for (size_t j = 0; j < d; j++) {
+            double Y = s->Z[j * P + at];
+            l += A[i * d + j] * Y;
+            u += m.U[i * d + j] * c->y1[j] - m.UF[i * d + j] * Y -
+                 m.UH[i * d + j] * b[j];
+        }
+        double r = f[i * P + at] - l;
+        s->Y[i * P + at] = r;
+        s->dY[i * P + at] = u;
+        sum += r * (u - 0.5 * r);
+    }
+    return sum;
+}
+
+static void bound_forward(const struct estimate *e, struct scratch *s,
+                          const struct uniforms *u, const struct block *b,
+                          double *S, double *S2)
+{
+    const struct bound_rule *r = e->bound;
+    for (size_t i = 0; i < b->pieces; i++) {
+        struct context *c = b->piece[i].context;
+        c->whole = moments_build(r, c);
+        for (size_t t = 0; t < r->times; t++) {
+            size_t at = b->piece[i].at + t * r->points;
+            place_points(r, c, t, s->Z + at, b->P, s->small);
+            fill_times(e, s, c->gap,
+                       c->gap->start + r->time[t] * c->gap->length, at, b->P);
+        }
+    }
+    struct points in = block_points(s, b);
+    if (e->range) stay_inside(e, s, &e->range_uniforms, b, &in);
+    program_forward(e->unit, u, &s->unit, &in);
+    const double *f = program_output(e->unit, &s->unit, b->P, 0);
+    for (size_t i = 0; i < b->pieces; i++) {
+        const struct piece *p = &b->piece[i];
+        double sum = p->context->whole ? 0.0 : NAN;
+        for (size_t n = 0; n < p->columns; n++)
+            sum += weight_of(r, p->context, n) *
+                   look(s, p->context, n / r->points, f, p->at + n, b->P);
+        if (!S) continue;
+        S[p->slot] += sum;
+        S2[p->slot] += sum;
+    }
+}
+
+/* --- And back ------------------------------------------------------------- */
+
+/* f_bar = w (u - r), and what Y gets directly: -A' f_bar - UF' u_bar with
+ * u_bar = w r, which takes r's place. */
+static void look_vjp(const struct scratch *s, const struct context *c, size_t t,
+                     double w, size_t at, size_t P)
+{
+    size_t d = c->reference.d;
+    struct moment m = moment_of(c, t);
+    const double *A = A_of(c);
+    for (size_t i = 0; i < d; i++) {
+        double r = s->Y[i * P + at];
+        s->f_bar[i * P + at] = w * (s->dY[i * P + at] - r);
+        s->Y[i * P + at] = w * r;
+    }
+    for (size_t j = 0; j < d; j++) {
+        double sum = 0.0;
+        for (size_t i = 0; i < d; i++)
+            sum -= A[i * d + j] * s->f_bar[i * P + at] +
+                   m.UF[i * d + j] * s->Y[i * P + at];
+        s->Z_bar[j * P + at] = sum;
+    }
+}
+
+/* Sums over the points of a time: u_bar, f_bar and Y_bar, the latter where the
+ * point was not moved to the chord; (d) each. */
+static void gather(const struct estimate *e, const struct scratch *s,
+                   struct context *c, size_t t, size_t at, size_t P,
+                   double *u_bar, double *f_bar, double *m_bar)
+{
+    size_t d = e->d;
+    double share = e->bound->time[t];
+    memset(u_bar, 0, d * sizeof *u_bar);
+    memset(f_bar, 0, d * sizeof *f_bar);
+    memset(m_bar, 0, d * sizeof *m_bar);
+    for (size_t i = 0; i < d; i++)
+        for (size_t q = 0; q < e->bound->points; q++) {
+            size_t k = i * P + at + q;
+            u_bar[i] += s->Y[k];
+            f_bar[i] += s->f_bar[k];
+            if (e->range && s->outside[at + q]) {
+                c->y_bar[i] += (1.0 - share) * s->Z_bar[k];
+                c->y_bar[d + i] += share * s->Z_bar[k];
+            } else {
+                m_bar[i] += s->Z_bar[k];
+            }
+        }
+}
+
+/* To both ends and to b. */
+static void ends_vjp(const struct estimate *e, const struct scratch *s,
+                     const struct piece *p, size_t P)
+{
+    struct context *c = p->context;
+    size_t d = e->d;
+    double *u_bar = s->small, *f_bar = u_bar + d, *m_bar = f_bar + d;
+    double *y1_bar = c->y_bar + d, *b_bar = c->reference_bar.b;
+    for (size_t t = 0; t < e->bound->times; t++) {
+        struct moment m = moment_of(c, t);
+        gather(e, s, c, t, p->at + t * e->bound->points, P, u_bar, f_bar,
+               m_bar);
+        add_times(d, m.P0, true, 1.0, m_bar, c->y_bar);
+        add_times(d, m.P1, true, 1.0, m_bar, y1_bar);
+        add_times(d, m.U, true, 1.0, u_bar, y1_bar);
+        if (c->reference.kind == GSV_REFERENCE_BROWNIAN) continue;
+        add_times(d, m.Pb, true, 1.0, m_bar, b_bar);
+        add_times(d, m.UH, true, -1.0, u_bar, b_bar);
+        for (size_t i = 0; i < d; i++)
+            b_bar[i] -= f_bar[i];
+    }
+}
+
+static void bound_backward(const struct estimate *e, struct scratch *s,
+                           const struct block *b)
+{
+    const struct bound_rule *r = e->bound;
+    struct points in = block_points(s, b);
+    bool ends = e->model->learned_noise;
+    for (size_t i = 0; i < b->pieces; i++) {
+        const struct piece *p = &b->piece[i];
+        for (size_t n = 0; n < p->columns; n++)
+            look_vjp(s, p->context, n / r->points,
+                     s->S_bar[p->slot] * weight_of(r, p->context, n), p->at + n,
+                     b->P);
+    }
+    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
+                (const double *const[1]){s->f_bar}, ends ? s->Z_bar : NULL,
+                s->unit_bar);
+    for (size_t i = 0; ends && i < b->pieces; i++)
+        ends_vjp(e, s, &b->piece[i], b->P);
+}
+
+const struct weigher BOUND = {.check = bound_check,
+                              .build = bound_build,
+                              .columns = bound_columns,
+                              .least = bound_points,
+                              .context_size = bound_size,
+                              .refer = contexts_choose,
+                              .forward = bound_forward,
+                              .backward = bound_backward,
+                              .gaussian = true,
+                              .sliced = true,
+                              .one_step = true};

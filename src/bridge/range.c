@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Where T is defined, and what it reaches: data must be inside of the one,
+ * paths of the other. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bridge/estimate.h"
+#include "data/series.h"
+#include "model/names.h"
+
+void range_look(const struct estimate *e, struct scratch *s,
+                const struct uniforms *u, const struct points *in)
+{
+    size_t conditions = graph_size(e->model->spec->graph, e->model->range);
+    memset(s->outside, 0, in->P * sizeof *s->outside);
+    program_forward(e->range, u, &s->range, in);
+    const double *margin = program_output(e->range, &s->range, in->P, 0);
+    for (size_t i = 0; i < conditions; i++)
+        for (size_t k = 0; k < in->P; k++)
+            if (!(margin[i * in->P + k] > 0.0)) s->outside[k] = true;
+}
+
+/* --- Data --------------------------------------------------------------- */
+
+/* Gaps that are looked at together; point 2i is the earlier end of gap i. */
+enum { GAPS = 512, ENDS = 2 * GAPS };
+
+struct look {
+    const struct estimate *e;
+    struct program *domain;
+    struct uniforms uniforms;
+    struct workspace workspace;
+    struct arena arena;
+    double *x, *time, *input, *slope;
+};
+
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static int look_init(struct look *l, const struct estimate *e)
+{
+    const gsv_model *m = e->model;
+    *l = (struct look){.e = e};
+    size_t bytes = arena_size(e->d * ENDS) + arena_size(ENDS) +
+                   2 * arena_size(e->inputs * ENDS);
+    l->domain = program_new(m->spec->graph, 1, &m->domain, m->spec->parameters,
+                            e->options->wide);
+    if (!l->domain || uniforms_init(&l->uniforms, l->domain) ||
+        workspace_init(&l->workspace, l->domain, ENDS, false, false) ||
+        arena_init(&l->arena, bytes))
+        return GSV_NO_MEMORY;
+    l->x = arena_take(&l->arena, e->d * ENDS);
+    l->time = arena_take(&l->arena, ENDS);
+    l->input = arena_take(&l->arena, e->inputs * ENDS);
+    l->slope = arena_take(&l->arena, e->inputs * ENDS);
+    program_prepare(l->domain, m->value, &l->uniforms);
+    return 0;
+}
+
+static void look_free(struct look *l)
+{
+    workspace_free(&l->workspace);
+    uniforms_free(&l->uniforms);
+    arena_free(&l->arena);
+    program_free(l->domain);
+}
+
+/* The column that a condition speaks of: the first whose name is a word of it.
+ */
+static size_t column_of(const struct spec *spec, const char *condition)
+{
+    for (size_t i = 0; i < spec->dim; i++) {
+        size_t n = strlen(spec->column[i]);
+        for (const char *at = condition; (at = strstr(at, spec->column[i]));
+             at++) {
+            bool begins = at == condition || !is_letter(at[-1]);
+            if (begins && !is_letter(at[n])) return i;
+        }
+    }
+    return 0;
+}
+
+static int complain(const struct look *l, const struct gap *gap, bool later,
+                    size_t condition)
+{
+    const gsv_model *m = l->e->model;
+    const struct spec *spec = m->spec;
+    const gsv_series *s = l->e->gaps.series;
+    struct graph_names names =
+        spec_names(spec, m->column, m->column + spec->dim);
+    char *text =
+        graph_condition_text(spec->graph, m->domain, condition, &names);
+    if (!text) return GSV_NO_MEMORY;
+    size_t row = later ? gap->to : gap->from, column = column_of(spec, text);
+    size_t own =
+        spec->map_domain ? graph_size(spec->graph, spec->map_domain) : 0;
+    double *pair = l->x;
+    char line[32] = "";
+    if (s->line[row]) snprintf(line, sizeof line, ":%zu", s->line[row]);
+    gap_ends(&l->e->gaps, gap, pair, 2);
+    int status = fail(
+        GSV_BAD_INPUT, "%s%s: series '%s' at time %g has %s = %g, but %s %s%s",
+        s->source, line, s->label[gap->track], s->time[row],
+        spec->column[column], pair[2 * column + later],
+        condition < own ? "the state is a function of it that needs"
+                        : "the noise that the model gives it needs",
+        text,
+        condition < own
+            ? ""
+            : ": it vanishes at the boundary, which no path crosses. Where "
+              "data do, take one that does not vanish, such as sqrt(a^2 + "
+              "(b*x)^2)*dW");
+    mem_free(text);
+    return status;
+}
+
+/* The earliest row of these gaps that is outside. */
+static int look_at(struct look *l, const struct gap *gap, size_t n)
+{
+    const struct estimate *e = l->e;
+    size_t P = 2 * n,
+           conditions = graph_size(e->model->spec->graph, e->model->domain);
+    for (size_t i = 0; i < n; i++) {
+        gap_ends(&e->gaps, &gap[i], l->x + 2 * i, P);
+        l->time[2 * i] = gap[i].start;
+        l->time[2 * i + 1] = gap[i].end;
+        for (size_t j = 0; e->inputs && j < 2; j++)
+            gap_inputs(&e->gaps, gap[i].track, l->time[2 * i + j], j,
+                       l->input + 2 * i + j, l->slope + 2 * i + j, P);
+    }
+    struct points in = {.P = P,
+                        .state = l->x,
+                        .time = l->time,
+                        .input = l->input,
+                        .slope = l->slope};
+    program_forward(l->domain, &l->uniforms, &l->workspace, &in);
+    const double *margin = program_output(l->domain, &l->workspace, P, 0);
+    for (size_t k = 0; k < P; k++)
+        for (size_t i = 0; i < conditions; i++)
+            if (!(margin[i * P + k] > 0.0))
+                return complain(l, &gap[k / 2], k % 2, i);
+    return 0;
+}
+
+int domain_check(const struct estimate *e)
+{
+    struct look l;
+    if (!e->model->domain) return 0;
+    int status = look_init(&l, e);
+    for (size_t i = 0; !status && i < e->gaps.count; i += GAPS) {
+        size_t left = e->gaps.count - i, n = left < GAPS ? left : GAPS;
+        struct gap gap[GAPS];
+        for (size_t k = 0; k < n; k++) {
+            gap[k] = gaps_at(&e->gaps, i + k);
+            series_passed(e->gaps.series, i + k);
+        }
+        status = look_at(&l, gap, n);
+    }
+    look_free(&l);
+    return status;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+#include "bridge/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/constant.h"
+#include "base/linalg.h"
+#include "base/linear.h"
+
+enum { MATRICES = 17, VECTORS = 5, WORK = 12 };
+
+size_t reference_size(size_t d, size_t M)
+{
+    return M * (d * (MATRICES * d + VECTORS) + 1) + 2 * d * d + d +
+           WORK * d * d + linear_scratch(d);
+}
+
+void reference_place(struct reference *r, size_t d, size_t M, double *memory)
+{
+    size_t dd = M * d * d;
+    double **matrix[MATRICES] = {
+        &r->A,          &r->Phi,        &r->Gamma,  &r->Q,      &r->half_Phi,
+        &r->F,          &r->half_Gamma, &r->B,      &r->G,      &r->L,
+        &r->W,          &r->V,          &r->pair_P, &r->long_A, &r->long_Phi,
+        &r->long_Gamma, &r->long_P};
+    double **vector[VECTORS] = {&r->b, &r->c, &r->h, &r->half_c, &r->place};
+    r->d = d;
+    r->pairs = true;
+    for (size_t i = 0; i < MATRICES; i++, memory += dd)
+        *matrix[i] = memory;
+    for (size_t i = 0; i < VECTORS; i++, memory += M * d)
+        *vector[i] = memory;
+    r->pair_log = memory;
+    r->F0 = memory + M;
+    r->R0 = r->F0 + d * d;
+    r->k0 = r->R0 + d * d;
+    r->scratch = r->k0 + d;
+}
+
+/* y = X x, or += where add is set. */
+static void times(size_t d, const double *X, const double *x, bool add,
+                  double *y)
+{
+    for (size_t i = 0; i < d; i++) {
+        double sum = add ? y[i] : 0.0;
+        for (size_t j = 0; j < d; j++)
+            sum += X[i * d + j] * x[j];
+        y[i] = sum;
+    }
+}
+
+/* --- Steps forward in time ---------------------------------------------- */
+
+static bool step_transition(struct reference *r, size_t m)
+{
+    size_t d = r->d, at = m * d * d;
+    if (!linear_transition(d, r->dt, r->A + at, r->Phi + at, r->Gamma + at,
+                           r->Q + at, r->half_Phi + at, r->half_Gamma + at,
+                           r->scratch))
+        return false;
+    times(d, r->Gamma + at, r->b + m * d, false, r->c + m * d);
+    times(d, r->half_Gamma + at, r->b + m * d, false, r->half_c + m * d);
+    return true;
+}
+
+/* W = Gamma' Q^-1 and V = W Gamma. */
+static bool midpoint_weights(size_t d, const double *Gamma, const double *Q,
+                             double *W, double *V, double *scratch)
+{
+    size_t dd = d * d;
+    double *L = scratch, *X = L + dd;
+    memcpy(L, Q, dd * sizeof *L);
+    memcpy(X, Gamma, dd * sizeof *X);
+    if (!linalg_cholesky(d, L)) return false;
+    linalg_lower_solve(d, d, L, false, X);
+    linalg_lower_solve(d, d, L, true, X); /* Q^-1 Gamma */
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            W[i * d + j] = X[j * d + i];
+    linalg_product(d, d, d, W, false, Gamma, false, V);
+    return true;
+}
+
+/* Q becomes its inverse; half of its log-determinant is returned, or NaN. */
+static double invert(size_t d, double *Q, double *scratch)
+{
+    size_t dd = d * d;
+    double log_det = 0.0;
+    memcpy(scratch, Q, dd * sizeof *Q);
+    if (!linalg_cholesky(d, scratch)) return NAN;
+    for (size_t e = 0; e < dd; e++)
+        Q[e] = e % (d + 1) == 0;
+    linalg_lower_solve(d, d, scratch, false, Q);
+    linalg_lower_solve(d, d, scratch, true, Q);
+    for (size_t i = 0; i < d; i++)
+        log_det += log(scratch[i * d + i]);
+    return log_det;
+}
+
+/* Steps m and m + 1 as one. */
+static bool build_pair(struct reference *r, size_t m)
+{
+    size_t d = r->d, dd = d * d, at = m * dd, next = at + dd;
+    double *X = r->scratch, *half_Phi = X + dd, *half_Gamma = half_Phi + dd;
+    double *work = half_Gamma + dd, *P = r->pair_P + at;
+    const double *Phi = r->Phi + next;
+    linalg_product(d, d, d, Phi, false, r->Q + at, false, X);
+    linalg_product(d, d, d, X, false, Phi, true, P);
+    for (size_t e = 0; e < dd; e++) {
+        P[e] += r->Q[next + e];
+        r->long_A[at + e] = 0.5 * (r->A[at + e] + r->A[next + e]);
+    }
+    double both = invert(d, P, X);
+    if (!linear_transition(d, 2.0 * r->dt, r->long_A + at, r->long_Phi + at,
+                           r->long_Gamma + at, r->long_P + at, half_Phi,
+                           half_Gamma, work))
+        return false;
+    r->pair_log[m] = both - invert(d, r->long_P + at, X);
+    return isfinite(r->pair_log[m]);
+}
+
+static void repeat(double *x, size_t n, size_t times_more)
+{
+    for (size_t m = 1; m <= times_more; m++)
+        memcpy(x + m * n, x, n * sizeof *x);
+}
+
+/* One linearisation for the whole gap: its matrices are made once. */
+static void repeat_steps(struct reference *r)
+{
+    size_t d = r->d, dd = d * d, more = r->M - 1;
+    double *matrix[] = {r->A,        r->Phi,        r->Gamma, r->Q,
+                        r->half_Phi, r->half_Gamma, r->W,     r->V};
+    double *vector[] = {r->b, r->c, r->half_c};
+    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
+        repeat(matrix[i], dd, more);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        repeat(vector[i], d, more);
+}
+
+static void copy_pair(struct reference *r, size_t m)
+{
+    size_t dd = r->d * r->d;
+    double *matrix[] = {r->pair_P, r->long_A, r->long_Phi, r->long_Gamma,
+                        r->long_P};
+    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
+        memcpy(matrix[i] + m * dd, matrix[i], dd * sizeof *matrix[i]);
+    r->pair_log[m] = r->pair_log[0];
+}
+
+static bool build_steps(struct reference *r)
+{
+    size_t d = r->d, dd = d * d, M = r->M;
+    bool once = r->kind == GSV_REFERENCE_LINEAR;
+    for (size_t m = 0; m < (once ? 1 : M); m++)
+        if (!step_transition(r, m) ||
+            !midpoint_weights(d, r->Gamma + m * dd, r->Q + m * dd,
+                              r->W + m * dd, r->V + m * dd, r->scratch))
+            return false;
+    if (once) repeat_steps(r);
+    for (size_t m = 0; r->pairs && m + 2 <= M; m += 2) {
+        if (once && m) copy_pair(r, m);
+        else if (!build_pair(r, m)) return false;
+    }
+    return true;
+}
+
+/* --- The bridge, from right to left ------------------------------------- */
+
+/* From F = F_{m+1}, k = k_{m+1}, R = R_{m+1} to those of m, and step m's part
+ * of the bridge. */
+static bool step_bridge(struct reference *r, size_t m, double *F, double *k,
+                        double *R)
+{
+    size_t d = r->d, dd = d * d, at = m * dd;
+    double *FQ = r->scratch, *X = FQ + dd, *chol = X + dd, *E = chol + dd;
+    const double *Q = r->Q + at;
+    double *G = r->G + at, *L = r->L + at;
+    memcpy(r->F + at, F, dd * sizeof *F);
+    linalg_product(d, d, d, F, false, Q, false, FQ);
+    linalg_product(d, d, d, FQ, false, F, true, X);
+    for (size_t e = 0; e < dd; e++)
+        R[e] += X[e];
+    memcpy(chol, R, dd * sizeof *chol);
+    if (!linalg_cholesky(d, chol)) return false;
+    memcpy(X, FQ, dd * sizeof *X);
+    linalg_lower_solve(d, d, chol, false, X);
+    linalg_lower_solve(d, d, chol, true, X); /* R^-1 F Q = G' */
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            G[i * d + j] = X[j * d + i];
+    linalg_product(d, d, d, G, false, F, false, E);
+    for (size_t e = 0; e < dd; e++)
+        E[e] = (e % (d + 1) == 0) - E[e];
+    linalg_product(d, d, d, E, false, r->Phi + at, false, r->B + at);
+    times(d, G, k, false, r->h + m * d);
+    for (size_t i = 0; i < d; i++)
+        r->h[m * d + i] = -r->h[m * d + i];
+    times(d, E, r->c + m * d, true, r->h + m * d);
+    times(d, F, r->c + m * d, true, k);
+    linalg_product(d, d, d, E, false, Q, false, X);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            L[i * d + j] = 0.5 * (X[i * d + j] + X[j * d + i]);
+    linalg_product(d, d, d, F, false, r->Phi + at, false, X);
+    memcpy(F, X, dd * sizeof *F);
+    return m + 1 == r->M || linalg_cholesky(d, L);
+}
+
+static bool build_bridge(struct reference *r)
+{
+    size_t d = r->d, dd = d * d;
+    memset(r->F0, 0, dd * sizeof *r->F0);
+    memset(r->R0, 0, dd * sizeof *r->R0);
+    memset(r->k0, 0, d * sizeof *r->k0);
+    for (size_t i = 0; i < d; i++)
+        r->F0[i * d + i] = 1.0;
+    for (size_t m = r->M; m-- > 0;)
+        if (!step_bridge(r, m, r->F0, r->k0, r->R0)) return false;
+    return linalg_cholesky(d, r->R0);
+}
+
+bool reference_build(struct reference *r, enum gsv_reference kind, size_t M,
+                     double dt)
+{
+    r->kind = kind;
+    r->M = M;
+    r->dt = dt;
+    if (kind == GSV_REFERENCE_BROWNIAN) return true;
+    return build_steps(r) && build_bridge(r);
+}
+
+/* --- Its density -------------------------------------------------------- */
+
+static double brownian_log_density(const struct reference *r, const double *y0,
+                                   const double *y1)
+{
+    double h = r->dt * (double)r->M, square = 0.0;
+    for (size_t i = 0; i < r->d; i++)
+        square += (y1[i] - y0[i]) * (y1[i] - y0[i]);
+    return -0.5 * (square / h + (double)r->d * (LOG_TWO_PI + log(h)));
+}
+
+/* R0^-1 (y1 - F0 y0 - k0) to q; the half of it, L^-1, to half. */
+static void residual(const struct reference *r, const double *y0,
+                     const double *y1, double *half, double *q)
+{
+    size_t d = r->d;
+    times(d, r->F0, y0, false, half);
+    for (size_t i = 0; i < d; i++)
+        half[i] = y1[i] - half[i] - r->k0[i];
+    linalg_lower_solve(d, 1, r->R0, false, half);
+    memcpy(q, half, d * sizeof *q);
+    linalg_lower_solve(d, 1, r->R0, true, q);
+}
+
+double reference_log_density(const struct reference *r, const double *y0,
+                             const double *y1)
+{
+    if (r->kind == GSV_REFERENCE_BROWNIAN)
+        return brownian_log_density(r, y0, y1);
+    size_t d = r->d;
+    double *half = r->scratch, *q = half + d, sum = (double)d * LOG_TWO_PI;
+    residual(r, y0, y1, half, q);
+    for (size_t i = 0; i < d; i++)
+        sum += half[i] * half[i] + 2.0 * log(r->R0[i * d + i]);
+    return -0.5 * sum;
+}
+
+void reference_log_density_vjp(const struct reference *r, const double *y0,
+                               const double *y1, double scale, double *y0_bar,
+                               double *y1_bar, double *k0_bar)
+{
+    size_t d = r->d;
+    if (r->kind == GSV_REFERENCE_BROWNIAN) {
+        double h = r->dt * (double)r->M;
+        for (size_t i = 0; i < d; i++) {
+            double pull = scale * (y1[i] - y0[i]) / h;
+            y0_bar[i] += pull;
+            y1_bar[i] -= pull;
+        }
+        return;
+    }
+    double *half = r->scratch, *q = half + d;
+    residual(r, y0, y1, half, q);
+    for (size_t i = 0; i < d; i++) {
+        y1_bar[i] -= scale * q[i];
+        k0_bar[i] += scale * q[i];
+        for (size_t j = 0; j < d; j++)
+            y0_bar[j] += scale * r->F0[i * d + j] * q[i];
+    }
+}
+
+/* --- What hangs on b ------------------------------------------------------ */
+
+/* y += X' x. */
+static void times_turned(size_t d, const double *X, const double *x, double *y)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            y[j] += X[i * d + j] * x[i];
+}
+
+/* c = Gamma b, half_c = Gamma_half b; k_m = sum over n >= m of F_{n+1} c_n. */
+void reference_vjp(const struct reference *r, double *k_bar,
+                   struct reference_bar *bar)
+{
+    size_t d = r->d, dd = d * d;
+    for (size_t m = 0; m < r->M; m++) {
+        double *c_bar = bar->c + m * d, *b_bar = bar->b + m * d;
+        for (size_t i = 0; i < d; i++)
+            k_bar[i] += bar->k[m * d + i];
+        times_turned(d, r->F + m * dd, k_bar, c_bar);
+        times_turned(d, r->Gamma + m * dd, c_bar, b_bar);
+        times_turned(d, r->half_Gamma + m * dd, bar->half_c + m * d, b_bar);
+    }
+    for (size_t m = 1; r->kind == GSV_REFERENCE_LINEAR && m < r->M; m++)
+        for (size_t i = 0; i < d; i++)
+            bar->b[i] += bar->b[m * d + i];
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* What a fit knows of Gaussian-process functions, kept with the model: for each
+ * output the information of the data, in m->posterior under "@gp.NAME.OUTPUT":
+ * stencil, cross, square and pull of gp_information.h, one after the other.
+ * With the kernel's numbers, which are parameters, the posterior comes from it
+ * again to the bit. */
+#ifndef MODEL_POSTERIOR_H
+#define MODEL_POSTERIOR_H
+
+#include "gp/gp_information.h"
+#include "model/model.h"
+
+int posterior_put(gsv_model *m, size_t gp, size_t output,
+                  const struct gp_information *h);
+void posterior_forget(gsv_model *m);
+
+/* From a file's tensors, which are checked. */
+int posterior_take(gsv_model *m, const struct tensors *t, const char *path);
+
+/* --- Functions that are drawn --------------------------------------------- */
+
+/* So many are drawn together, always: a function's bits then do not depend on
+ * how many others are wanted. */
+enum { FUNCTIONS_BLOCK = 64 };
+
+/* How many numbers functions_draw() needs as room. */
+size_t functions_room(const gsv_functions *q);
+
+/* Functions `first` (a multiple of the block) and those behind it, of a seed:
+ * each sets its gps' numbers in a row (stride) that stands for the parameters
+ * from `from` on. Threads may call it, with rooms of their own. */
+void functions_draw(const gsv_functions *q, uint64_t seed, uint64_t first,
+                    size_t from, size_t stride, double *row, double *room);
+
+#endif

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/* Tracks of a model: blocks of tracks walk from one output time to the next in
+ * equal steps, in the coordinates of the equations; what comes out is in those
+ * of the data. Random number j of a step is a pure function of (seed, track,
+ * step, j), and a track's arithmetic does not depend on its neighbours: a seed
+ * gives the same bits on any number of threads, and a track is the same
+ * however many others there are. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lanes.h"
+#include "base/linalg.h"
+#include "base/option_rules.h"
+#include "base/random.h"
+#include "data/series.h"
+#include "simulate/emit.h"
+#include "simulate/ensemble.h"
+#include "simulate/guard.h"
+#include "simulate/scheme.h"
+#include "simulate/simulate.h"
+
+/* Tracks of a block. The last block is filled up to whole vectors, so that no
+ * track ever goes through the scalar rest of a loop. */
+enum { BLOCK = FUNCTIONS_BLOCK, VECTOR = 8 };
+
+/* Normal numbers come in fours, so several steps' are drawn at once: this many
+ * rows or one step's. */
+enum { DRAWN_ROWS = 32 };
+
+/* How often a start outside of the domain is drawn again. */
+enum { MOST_DRAWS = 1000 };
+
+static const double MOST_STEPS = 1e9;
+
+/* What ended a block before its time. */
+enum loss_kind {
+    LOST_NOTHING,
+    LOST_START, /* began outside of the domain              */
+    LOST_TRACK, /* left the finite                          */
+    LOST_LAW    /* an observation's law has no such argument */
+};
+
+struct loss {
+    enum loss_kind kind;
+    size_t track, obs;
+    double time;
+};
+
+struct worker {
+    struct stepper stepper;
+    struct guard guard; /* of state-dependent noise   */
+    struct emission emission;
+    double *z; /* (drawn steps, 2 noises, P) */
+};
+
+struct simulation {
+    const gsv_simulate_options *o;
+    const struct scheme *scheme;
+    struct field field;
+    struct emitter emitter;
+    struct ensemble ensemble; /* a block of functions for each thread */
+    size_t d, noises;
+    double *mean, *deviation; /* (dim) the first states' where none are given */
+    bool random_start;        /* whether a deviation is above 0 */
+    double step;
+    size_t drawn; /* steps whose numbers are drawn at once */
+    size_t blocks, threads;
+    struct worker *worker; /* (threads)                                 */
+    struct loss *loss;     /* (blocks)                                  */
+    size_t rows;           /* tracks * times                            */
+    double *value; /* (dim + inputs + values, rows), as in gsv_series   */
+};
+
+/* --- Steps -------------------------------------------------------------- */
+
+/* Steps of the gap before time k, as a double: there may be too many. A gap
+ * that is a whole number of steps but for rounding is not given one more. */
+static double gap_steps(const struct simulation *s, size_t k)
+{
+    double gap = s->o->time[k] - s->o->time[k - 1];
+    double steps = ceil(gap / s->step * (1.0 - 1e-9));
+    return steps < 1.0 ? 1.0 : steps;
+}
+
+static double default_step(const gsv_simulate_options *o)
+{
+    double shortest = INFINITY;
+    for (size_t k = 1; k < o->times; k++)
+        shortest = fmin(shortest, o->time[k] - o->time[k - 1]);
+    return shortest / 32.0;
+}
+
+static int set_step(struct simulation *s)
+{
+    const gsv_simulate_options *o = s->o;
+    s->step = o->step > 0.0 ? o->step : default_step(o);
+    double steps = 0.0;
+    for (size_t k = 1; k < o->times; k++)
+        steps += gap_steps(s, k);
+    if (steps <= MOST_STEPS) return 0;
+    return fail(GSV_BAD_INPUT,
+                "a step of %g%s takes %g steps from time %g to %g, but %g is "
+                "the most; give a longer --step",
+                s->step, o->step > 0.0 ? "" : " (1/32 of the shortest gap)",
+                steps, o->time[0], o->time[o->times - 1], MOST_STEPS);
+}
+
+/* --- Memory ------------------------------------------------------------- */
+
+static int make_values(struct simulation *s)
+{
+    const struct spec *spec = s->field.spec;
+    size_t columns = s->d + spec->inputs + spec->values, count;
+    if (__builtin_mul_overflow(s->o->tracks, s->o->times, &s->rows) ||
+        __builtin_mul_overflow(s->rows, columns, &count))
+        return fail(GSV_NO_MEMORY,
+                    "%zu tracks at %zu times are more than fit into memory",
+                    s->o->tracks, s->o->times);
+    s->value = NEW(double, count);
+    return s->value ? 0 : GSV_NO_MEMORY;
+}
+
+static int make_workers(struct simulation *s, const gsv_model *m)
+{
+    size_t whole = (s->o->tracks + VECTOR - 1) / VECTOR * VECTOR;
+    size_t P = whole < BLOCK ? whole : BLOCK, step_rows = 2 * s->noises;
+    s->drawn = step_rows < DRAWN_ROWS ? DRAWN_ROWS / step_rows : 1;
+    s->blocks = (s->o->tracks + BLOCK - 1) / BLOCK;
+    s->threads = lanes_threads(s->o->threads);
+    if (s->threads > s->blocks) s->threads = s->blocks;
+    s->loss = NEW(struct loss, s->blocks);
+    s->worker = NEW(struct worker, s->threads);
+    if (!s->loss || !s->worker) return GSV_NO_MEMORY;
+    int status = ensemble_init(&s->ensemble, m, s->o->mean, s->o->seed,
+                               s->threads * BLOCK, s->threads);
+    if (status) return status;
+    for (size_t i = 0; i < s->threads; i++) {
+        struct worker *w = &s->worker[i];
+        w->z = NEW(double, s->drawn *step_rows *P);
+        if (!w->z || stepper_init(&w->stepper, &s->field, P) ||
+            (s->field.state_noise &&
+             guard_init(&w->guard, &s->field, s->scheme, P)) ||
+            emission_init(&w->emission, &s->emitter, P))
+            return GSV_NO_MEMORY;
+    }
+    return 0;
+}
+
+/* The first states' law: what the options say; of latent states, where they
+ * say nothing, that of the model. */
+static int set_start(struct simulation *s, const gsv_model *m)
+{
+    const struct spec *spec = m->spec;
+    const gsv_simulate_options *o = s->o;
+    const struct points none = {.P = 1};
+    bool silent = !o->start && o->start_mean == 0.0 && o->start_sd == 0.0;
+    s->mean = NEW(double, s->d);
+    s->deviation = NEW(double, s->d);
+    if (!s->mean || !s->deviation) return GSV_NO_MEMORY;
+    bool own = silent && spec_is_latent(spec);
+    if (own &&
+        (model_evaluate(m, spec->init_mean, &none, true, s->mean) ||
+         model_evaluate(m, spec->init_deviation, &none, true, s->deviation)))
+        return GSV_NO_MEMORY;
+    for (size_t i = 0; i < s->d; i++) {
+        if (!own || !spec->latent[i]) {
+            s->mean[i] = o->start_mean;
+            s->deviation[i] = o->start_sd;
+        }
+        if (!isfinite(s->mean[i]) || !(s->deviation[i] >= 0.0))
+            return fail(GSV_BAD_INPUT,
+                        "the first '%s' has mean %g and deviation %g; both "
+                        "must be finite, and the deviation not below 0",
+                        spec->column[i], s->mean[i], s->deviation[i]);
+        s->random_start =
+            s->random_start || (!o->start && s->deviation[i] > 0.0);
+    }
+    return 0;
+}
+
+static int simulation_init(struct simulation *s, const gsv_model *m,
+                           const gsv_simulate_options *o)
+{
+    *s = (struct simulation){
+        .o = o, .d = m->spec->dim, .noises = m->spec->noises};
+    int status = simulate_check(o, m->spec);
+    if (status) return status;
+    s->scheme = &SCHEME_TABLE[o->scheme];
+    status = set_step(s);
+    if (!status) status = field_init(&s->field, m, o->input);
+    if (!status) status = set_start(s, m);
+    if (!status)
+        status = emitter_init(&s->emitter, m, o->input, o->times, o->time);
+    if (!status) status = make_values(s);
+    if (!status) status = make_workers(s, m);
+    return status;
+}
+
+static void simulation_free(struct simulation *s)
+{
+    for (size_t i = 0; s->worker && i < s->threads; i++) {
+        stepper_free(&s->worker[i].stepper);
+        guard_free(&s->worker[i].guard);
+        emission_free(&s->worker[i].emission);
+        mem_free(s->worker[i].z);
+    }
+    mem_free(s->worker);
+    mem_free(s->loss);
+    mem_free(s->value);
+    mem_free(s->mean);
+    mem_free(s->deviation);
+    ensemble_free(&s->ensemble);
+    emitter_free(&s->emitter);
+    field_free(&s->field);
+}
+
+/* --- A block of tracks -------------------------------------------------- */
+
+struct block {
+    struct simulation *s;
+    struct worker *w;
+    struct loss *loss;
+    size_t first, tracks; /* without those that only fill vectors */
+    uint64_t step;        /* how many were taken                  */
+};
+
+static void lose(struct block *b, size_t p, double time, enum loss_kind kind)
+{
+    *b->loss = (struct loss){.kind = kind, .track = b->first + p, .time = time};
+}
+
+/* Attempt a of drawing starts: for the tracks that are not yet inside. */
+static void draw_starts(struct block *b, uint32_t attempt, double *z)
+{
+    const struct simulation *s = b->s;
+    struct stepper *x = &b->w->stepper;
+    size_t P = x->P;
+    const struct random_key key = {
+        .seed = s->o->seed, .purpose = RANDOM_START, .iteration = attempt};
+    random_normals(&key, 0, s->d, b->first, P, z);
+    for (size_t i = 0; i < s->d * P; i++)
+        if (!attempt || !x->arrived[i % P])
+            x->x[i] = s->mean[i / P] + s->deviation[i / P] * z[i];
+}
+
+/* Given starts are those of the data; the others are of the equations' state.
+ * Tracks that only fill vectors start where the last one does. */
+static void place_tracks(struct block *b)
+{
+    const gsv_simulate_options *o = b->s->o;
+    struct stepper *s = &b->w->stepper;
+    const struct field *f = &b->s->field;
+    size_t P = s->P, d = b->s->d;
+    if (b->s->random_start) {
+        draw_starts(b, 0, s->stage);
+        return;
+    }
+    for (size_t i = 0; i < d * P; i++) {
+        size_t p = i % P;
+        size_t track = b->first + (p < b->tracks ? p : b->tracks - 1);
+        s->x[i] =
+            o->start ? o->start[i / P * o->tracks + track] : b->s->mean[i / P];
+    }
+    if (o->start && f->to_state.program)
+        memcpy(
+            s->x,
+            stepper_run(s, &f->to_state, &s->to_state, o->time[0], false, s->x),
+            d * P * sizeof *s->x);
+}
+
+/* The first track that is not finite, if any; those that fill vectors do not
+ * count. */
+static bool find_lost(const struct block *b, const double *x, size_t *lost)
+{
+    size_t P = b->w->stepper.P;
+    if (all_finite(b->s->d * P, x)) return false;
+    for (size_t p = 0; p < b->tracks; p++)
+        for (size_t i = 0; i < b->s->d; i++)
+            if (!isfinite(x[i * P + p])) {
+                *lost = p;
+                return true;
+            }
+    return false;
+}
+
+/* False where a track begins outside of the domain. */
+static bool start_tracks(struct block *b)
+{
+    const gsv_simulate_options *o = b->s->o;
+    struct stepper *s = &b->w->stepper;
+    bool inside = true;
+    size_t lost;
+    place_tracks(b);
+    if (b->s->field.state_noise) inside = stepper_enter(s, o->time[0]);
+    for (uint32_t i = 1; b->s->random_start && !inside && i < MOST_DRAWS; i++) {
+        draw_starts(b, i, s->stage);
+        inside = stepper_enter(s, o->time[0]);
+    }
+    for (size_t p = 0; !inside && p < b->tracks; p++)
+        if (!s->arrived[p]) {
+            lose(b, p, o->time[0], LOST_START);
+            return false;
+        }
+    if (!find_lost(b, s->x, &lost)) return true;
+    lose(b, lost, o->time[0], LOST_START);
+    return false;
+}
+
+/* The numbers of the next step, (2 noises, P): dW, where z is scaled by
+ * sqrt(h), then zeta. A scheme without zeta has its rows all the same, so that
+ * every scheme sees the same dW. */
+static double *next_numbers(struct block *b, double h)
+{
+    const struct simulation *s = b->s;
+    size_t P = b->w->stepper.P, rows = 2 * s->noises;
+    size_t at = (size_t)(b->step % s->drawn);
+    struct random_key key = {.seed = s->o->seed, .purpose = RANDOM_SIMULATE};
+    if (!at) {
+        bool all = s->scheme->zeta || s->field.state_noise;
+        size_t unread = all ? 0 : s->noises;
+        random_normals(&key, b->step * rows, s->drawn * rows - unread, b->first,
+                       P, b->w->z);
+    }
+    double *z = b->w->z + at * rows * P, root = sqrt(h);
+    for (size_t i = 0; i < s->noises * P; i++)
+        z[i] *= root;
+    b->step++;
+    return z;
+}
+
+/* Moves all tracks; false where one is lost. */
+static bool take_step(struct block *b, const struct step *step)
+{
+    struct stepper *x = &b->w->stepper;
+    size_t lost;
+    if (b->s->field.state_noise) {
+        struct address from = {b->s->o->seed, b->first, b->step - 1};
+        if (guard_step(&b->w->guard, x, step, b->tracks, &from, &lost))
+            return true;
+    } else {
+        b->s->scheme->step(x, step);
+        if (!find_lost(b, x->x, &lost)) return true;
+    }
+    lose(b, lost, step->end, LOST_TRACK);
+    return false;
+}
+
+/* From time k - 1 to time k. */
+static bool walk_gap(struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    double from = s->o->time[k - 1], to = s->o->time[k];
+    size_t n = (size_t)gap_steps(s, k);
+    double h = (to - from) / (double)n;
+    emission_begin(&b->w->emission, b->w->stepper.P);
+    for (size_t j = 0; j < n; j++) {
+        const double *z = next_numbers(b, h);
+        struct step step = {.t = from + h * (double)j,
+                            .h = h,
+                            .end = j + 1 < n ? from + h * (double)(j + 1) : to,
+                            .dW = z,
+                            .zeta = z + s->noises * b->w->stepper.P};
+        emission_enter(&b->w->emission, &b->w->stepper, step.t);
+        if (!take_step(b, &step)) return false;
+        emission_leave(&b->w->emission, &b->w->stepper, &step);
+    }
+    return true;
+}
+
+/* The states at time k, in the data's coordinates. A start that was given is
+ * kept as it is. False where the map leaves the finite. */
+static bool keep_states(struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    const gsv_simulate_options *o = s->o;
+    struct stepper *x = &b->w->stepper;
+    const double *now = x->x;
+    size_t lost;
+    if (s->field.to_data.program)
+        now = stepper_run(x, &s->field.to_data, &x->to_data, o->time[k], false,
+                          x->x);
+    if (s->field.to_data.program && find_lost(b, now, &lost)) {
+        lose(b, lost, o->time[k], k ? LOST_TRACK : LOST_START);
+        return false;
+    }
+    for (size_t i = 0; i < s->d; i++) {
+        double *to = s->value + i * s->rows + b->first * o->times + k;
+        for (size_t p = 0; p < b->tracks; p++)
+            to[p * o->times] = !k && o->start
+                                   ? o->start[i * o->tracks + b->first + p]
+                                   : now[i * x->P + p];
+    }
+    return true;
+}
+
+/* The observations of time k. */
+static bool keep_values(struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    size_t before = s->d + s->field.spec->inputs, lost, obs;
+    const struct emission_row row = {.seed = s->o->seed,
+                                     .time = s->o->time[k],
+                                     .k = k,
+                                     .first = b->first,
+                                     .tracks = b->tracks,
+                                     .rows = s->rows,
+                                     .value = s->value + before * s->rows};
+    if (emission_draw(&b->w->emission, &b->w->stepper, &row, &lost, &obs))
+        return true;
+    lose(b, lost, row.time, LOST_LAW);
+    b->loss->obs = obs;
+    return false;
+}
+
+static struct block block_of(struct simulation *s, size_t block, size_t thread)
+{
+    size_t first = block * BLOCK, left = s->o->tracks - first;
+    struct block b = {.s = s,
+                      .w = &s->worker[thread],
+                      .loss = &s->loss[block],
+                      .first = first,
+                      .tracks = left < BLOCK ? left : BLOCK};
+    b.w->stepper.P = (b.tracks + VECTOR - 1) / VECTOR * VECTOR;
+    return b;
+}
+
+static void block_run(void *context, size_t block, size_t thread)
+{
+    struct simulation *s = context;
+    struct block b = block_of(s, block, thread);
+    ensemble_draw(&s->ensemble, b.first, thread * BLOCK, thread);
+    ensemble_lend(&s->ensemble, thread * BLOCK, &b.w->stepper);
+    bool alive = start_tracks(&b);
+    for (size_t k = 0; alive && k < s->o->times; k++)
+        alive =
+            (!k || walk_gap(&b, k)) && keep_states(&b, k) && keep_values(&b, k);
+}
+
+/* Milstein's step is wrong where noises do not commute. Looked at where the
+ * first tracks start and somewhere around: what holds at several points that
+ * nobody chose holds everywhere. */
+static int check_milstein(struct simulation *s)
+{
+    const struct field *f = &s->field;
+    if (s->o->scheme != GSV_MILSTEIN || !f->state_noise || f->own) return 0;
+    struct block b = block_of(s, 0, 0);
+    struct stepper *x = &b.w->stepper;
+    const struct random_key key = {.seed = 1, .purpose = RANDOM_PILOT};
+    place_tracks(&b);
+    random_normals(&key, 0, s->d, 0, x->P, x->stage);
+    for (size_t i = 0; i < s->d * x->P; i++)
+        if (i % x->P) x->x[i] += 0.2 * (1.0 + fabs(x->x[i])) * x->stage[i];
+    if (stepper_commutes(x, s->o->time[0])) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the scheme milstein needs noises that commute, but those of "
+                "this model do not: one moves the factor of another; use srk, "
+                "heun or euler");
+}
+
+/* --- The result --------------------------------------------------------- */
+
+static int check_loss(const struct simulation *s, const struct loss *l)
+{
+    switch (l->kind) {
+    case LOST_NOTHING: break;
+    case LOST_START:
+        return fail(GSV_BAD_INPUT,
+                    "track %zu starts outside of the model's domain, where "
+                    "its drift, its noise or its map is not defined: give "
+                    "another --x0",
+                    l->track + 1);
+    case LOST_TRACK:
+        return fail(GSV_NUMERICAL,
+                    "track %zu leaves the finite numbers at time %g with "
+                    "steps of %g: give a smaller --step, or check the "
+                    "model's formula and its parameters",
+                    l->track + 1, l->time, s->step);
+    case LOST_LAW:
+        return fail(GSV_NUMERICAL,
+                    "the law of '%s' has arguments that it cannot have, or no "
+                    "finite number, at time %g of track %zu: check its "
+                    "formula and the parameters",
+                    emitter_name(&s->emitter, l->obs), l->time, l->track + 1);
+    }
+    return 0;
+}
+
+static int check_losses(const struct simulation *s)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < s->blocks; i++)
+        status = check_loss(s, &s->loss[i]);
+    return status;
+}
+
+/* The inputs at the output times are the columns after the states. */
+static int keep_inputs(struct simulation *s)
+{
+    size_t n = s->field.spec->inputs, times = s->o->times;
+    double *now = NEW(double, 2 * n);
+    if (!now) return GSV_NO_MEMORY;
+    for (size_t k = 0; n && k < times; k++) {
+        gap_inputs(&s->field.inputs, 0, s->o->time[k], false, now, now + n, 1);
+        for (size_t i = 0; i < n; i++) {
+            double *column = s->value + (s->d + i) * s->rows;
+            for (size_t r = 0; r < s->o->tracks; r++)
+                column[r * times + k] = now[i];
+        }
+    }
+    mem_free(now);
+    return 0;
+}
+
+/* States, inputs and values by name. Trials may be there again: that column is
+ * left out, and the others move up. Returns how many there are. */
+static size_t name_columns(struct simulation *s, const char **name)
+{
+    const struct spec *spec = s->field.spec;
+    size_t n = 0, first = s->d + spec->inputs;
+    for (size_t i = 0; i < s->d; i++)
+        name[n++] = spec->column[i];
+    for (size_t i = 0; i < spec->inputs; i++)
+        name[n++] = spec->input[i].name;
+    for (size_t i = 0; i < spec->values; i++) {
+        size_t at = first;
+        while (at < n && strcmp(name[at], spec->value_column[i]))
+            at++;
+        if (at < n) continue;
+        name[n] = spec->value_column[i];
+        memmove(s->value + n * s->rows, s->value + (first + i) * s->rows,
+                s->rows * sizeof *s->value);
+        n++;
+    }
+    return n;
+}
+
+static gsv_series *make_series(struct simulation *s)
+{
+    size_t tracks = s->o->tracks, times = s->o->times;
+    const struct spec *spec = s->field.spec;
+    gsv_series *series = NULL;
+    size_t *start = NEW(size_t, tracks + 1);
+    double *time = NEW(double, s->rows);
+    const char **name = NEW(const char *, s->d + spec->inputs + spec->values);
+    if (start && time && name) {
+        size_t columns = name_columns(s, name);
+        for (size_t r = 0; r < tracks; r++) {
+            start[r + 1] = (r + 1) * times;
+            memcpy(time + r * times, s->o->time, times * sizeof *time);
+        }
+        series = gsv_series_new(tracks, start, columns, name, time, s->value);
+    }
+    mem_free(start);
+    mem_free(time);
+    mem_free(name);
+    return series;
+}
+
+gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
+{
+    if (ANY_NULL(m, o)) return NULL;
+    struct simulation s;
+    gsv_series *series = NULL;
+    if (simulate_rules(o) || (o->input && series_check(o->input))) return NULL;
+    int status = simulation_init(&s, m, o);
+    if (!status) status = check_milstein(&s);
+    if (!status) {
+        struct lanes_job job = {.context = &s, .work = block_run};
+        status = lanes_run(s.blocks, s.threads, &job);
+        if (!status) status = check_losses(&s);
+    }
+    if (!status) status = keep_inputs(&s);
+    if (!status) series = make_series(&s);
+    simulation_free(&s);
+    return series;
+}
