@@ -23,7 +23,7 @@ static gsv_series *simulated(const gsv_model *m, const struct args *a)
     o.time = time;
     o.tracks = 2;
     o.start_sd = 1.0;
-    o.seed = a->seed;
+    o.seed = a->estimator.seed;
     return gsv_simulate(m, &o);
 }
 
@@ -152,23 +152,22 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     if (!code) code = check_use(a, m, j);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);
-    } else if (!code && a->gradient) {
+    } else if (!code && a->estimator.gradient) {
         s = simulated(m, a);
         if (!s) code = complain_last();
         else if (!a->json) putchar('\n');
     }
-    if (!code && a->gradient) code = check_gradient(a, m, s, o, j);
+    if (!code && a->estimator.gradient) code = check_gradient(a, m, s, o, j);
     gsv_series_free(s);
     return code;
 }
 
 int check_run(const struct args *a)
 {
-    gsv_options o;
-    if (estimator_options(a, &o)) return EXIT_INPUT;
+    gsv_options o = estimator_options(a);
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
-    if (a->data || a->gradient) estimator_recall(a, m, &o);
+    if (a->data || a->estimator.gradient) estimator_recall(a, m, &o);
     json_t *j = a->json ? describe_json(m) : json_object();
     int code = check_with(a, m, &o, j);
     if (a->json && code == EXIT_DONE) print_json(j);

@@ -132,11 +132,11 @@ static size_t find_places(const struct verb *verb, const struct args *a,
         add(list, &count,
             a->files.word[i] == a->data ? "the data" : "the model",
             a->files.word[i], false);
-    for (const struct option *o = NULL; (o = next_option(verb, o));) {
-        const char *path = option_file(o, a);
+    for (struct option o = {0}; next_option(verb, &o);) {
+        const char *path = option_file(&o, a);
         if (path)
-            add(list, &count, o->letter ? o->letter : o->name, path,
-                o->kind == TARGET);
+            add(list, &count, o.letter ? o.letter : o.name, path,
+                o.kind == TARGET);
     }
     if (samples) add(list, &count, "the file of draws,", samples, true);
     return count;
@@ -173,10 +173,10 @@ static int compare_all(const struct verb *verb, const struct place *list,
 int check_clashes(const struct verb *verb, const struct args *a)
 {
     size_t most = a->files.count + 1;
-    for (const struct option *o = NULL; (o = next_option(verb, o));)
+    for (struct option o = {0}; next_option(verb, &o);)
         most++;
     struct place *list = malloc(most * sizeof *list);
-    bool draws = verb->id == FIT && a->method && !strcmp(a->method, "gibbs") &&
+    bool draws = verb->id == FIT && a->fit.method == GSV_METHOD_GIBBS &&
                  !a->samples && a->output;
     char *samples = draws ? samples_path(NULL, a->output) : NULL;
     int code = EXIT_NUMBERS;

@@ -48,39 +48,30 @@ struct words {
     size_t count;
 };
 
-/* What the command line says: options.c has the table that fills it. */
+/* What the command line says; options.c fills it. */
 struct args {
     const char *model, *data;
-    struct words files;    /* all that are no options         */
-    struct words set, fix; /* name=value; name or name=value  */
-    struct words prior;    /* name~law(a,b)                   */
-    bool json, quiet, help, gradient, paper, joint, wide;
-    bool richardson, delta, strict, correlation, text, defaults;
+    struct words files;    /* all words that are not options    */
+    struct words set, fix; /* name=value; name or name=value    */
+    struct words prior;    /* name~law(a,b)                     */
+    struct words given;    /* all words after the verb, in order */
+    struct words named;    /* the options among them, by name   */
+    bool json, quiet, help, paper, defaults, strict, correlation, text, all;
     const char *time, *series;
-    const char *output, *times, *x0, *scheme, *inputs;
-    const char *reference, *form, *random, *observe;
-    size_t support;
-    const char *optimizer, *schedule, *errors, *estimate;
+    const char *output, *times, *x0, *inputs;
     const char *resume; /* "" without a file of its own */
-    const char *checkpoint, *trace;
-    const char *method, *samples, *objective;
-    const char *at, *grid, *plot;
-    const char *param, *range;
+    const char *checkpoint, *trace, *samples;
+    const char *at, *grid, *plot, *param, *range;
     const char *against, *from, *quantiles, *residuals;
     const char *gaps, *objectives, *init;
-    size_t repeats;
-    bool all;
-    size_t rolling, draws, functions;
-    double ahead;
-    bool parameters, mean;
-    size_t paths, steps; /* 0 where not given */
-    size_t tracks, threads, points;
-    double step, tolerance;
-    double between; /* negative where not given */
-    uint64_t seed;
-    gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
-    gsv_ranks *ranks;    /* NULL: alone */
-    struct words given;  /* all words after the verb, as they came */
+    size_t repeats, functions, points;
+    gsv_ranks *ranks; /* NULL: alone */
+    /* The library's options of this verb, with its defaults. */
+    gsv_options estimator;
+    gsv_fit_options fit;
+    gsv_simulate_options simulate;
+    gsv_predict_options predict;
+    gsv_paths_options bands;
 };
 
 struct verb {
@@ -122,6 +113,13 @@ int options_parse(const struct verb *verb, int count, char **word,
 void options_free(struct args *a);
 void options_help(const struct verb *verb, FILE *out);
 
+/* Whether the command line has the option, by its full name: "--paths". */
+bool is_given(const struct args *a, const char *name);
+
+/* The word of a choice's value: option_word("--reference", GSV_REFERENCE_LNA)
+ * is "lna". */
+const char *option_word(const char *flag, int value);
+
 /* --- manual.c, complete.c ------------------------------------------------ */
 
 /* A page for man(1): of a verb, or where it is NULL of the whole command. */
@@ -154,11 +152,6 @@ bool parse_range(const char *text, double *low, double *high, size_t *n);
 
 /* --times: A:B:N, or a list. The array is yours, NULL after a message. */
 double *parse_times(const char *text, size_t *count);
-
-/* The place of a word in a list that ends with NULL, or a message. Nothing is
- * done where none is given. */
-int parse_choice(const char *option, const char *given, const char *const *word,
-                 int *choice);
 
 /* Sets NAME=VALUE in a model, or a message that begins with the option. */
 int set_value(gsv_model *m, const char *option, const char *text);
@@ -238,10 +231,7 @@ bool ranks_writes(const struct args *a);
 /* Says so where the ranks do not share the work. */
 void say_shared(const struct args *a, const gsv_model *m, const gsv_options *o);
 
-/* --- simulate.c, fit.c, gradvar.c ---------------------------------------- */
-
-/* The words of --scheme and --init. */
-extern const char *const SCHEMES[], *const LEARN_SCHEMES[], *const INITS[];
+/* --- simulate.c --------------------------------------------------------- */
 
 /* --inputs: the columns of inputs, and of what laws do not say. Yours, NULL
  * after a message. */
@@ -290,10 +280,6 @@ enum { FEW_RESIDUALS = 10 };
 
 /* --- estimator.c -------------------------------------------------------- */
 
-/* The words of the estimator's choices. */
-extern const char *const REFERENCES[], *const FORMS[], *const RANDOMS[],
-                                                           *const OBSERVERS[];
-
 /* What was used in a result's gaps, as "lna" or "lna 31, brownian 2". The text
  * is written to room. */
 const char *references_used(const gsv_result *r, char room[120]);
@@ -307,8 +293,8 @@ void json_estimate(const gsv_result *r, json_t *j);
 void say_effort(const struct args *a, const gsv_options *o,
                 const gsv_result *r);
 
-/* The estimator options that the command line asks for, or a message. */
-int estimator_options(const struct args *a, gsv_options *o);
+/* The estimator's options on the command line. */
+gsv_options estimator_options(const struct args *a);
 
 /* Whether the log-likelihood moves when the steps double by more than can be
  * left; and whether anything speaks against an estimate. */
@@ -360,10 +346,6 @@ int find_number(const gsv_model *m, const char *option, const char *name,
                 struct number *found);
 
 /* --- record.c ----------------------------------------------------------- */
-
-extern const char *const OPTIMIZERS[], *const SCHEDULES[],
-                                           *const ERRORS[], *const ESTIMATES[];
-extern const char *const METHODS[], *const OBJECTIVES[];
 
 /* A fit's record for people: its likelihoods, lines that have their name in
  * 16 columns, and the parameters. */

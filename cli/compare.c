@@ -308,9 +308,8 @@ static int run_with(const struct args *a, const gsv_options *o,
 
 int compare_run(const struct args *a)
 {
-    gsv_options o;
+    gsv_options o = estimator_options(a);
     size_t n = a->files.count - 1;
-    if (estimator_options(a, &o)) return EXIT_INPUT;
     if (n > 1 && is_stream(a->data))
         return complain(EXIT_INPUT,
                         "the data of several models cannot be '%s': each reads "

@@ -13,15 +13,8 @@ static void verbs(FILE *out)
 
 static void options(const struct verb *verb, FILE *out)
 {
-    for (const struct option *o = NULL; (o = next_option(verb, o));)
-        fprintf(out, "%s\n", o->name);
-}
-
-static void choices(const struct verb *verb, const struct option *o, FILE *out)
-{
-    const char *const *word = option_choices(verb, o);
-    for (; word && *word; word++)
-        fprintf(out, "%s\n", *word);
+    for (struct option o = {0}; next_option(verb, &o);)
+        fprintf(out, "%s\n", o.name);
 }
 
 void complete(size_t count, char **word, FILE *out)
@@ -36,7 +29,10 @@ void complete(size_t count, char **word, FILE *out)
     /* bash cuts --form=ito into three words. */
     size_t before = count - 2;
     bool equals = before > 1 && !strcmp(word[before], "=");
-    const struct option *o = find_option(verb, word[before - equals], &value);
-    if (o && (equals || takes_word(o))) choices(verb, o, out);
-    else if (word[count - 1][0] == '-') options(verb, out);
+    struct option o;
+    bool found = find_option(verb, word[before - equals], &o, &value);
+    if (found && (equals || takes_word(&o))) {
+        for (const char *const *w = o.choice; w && *w; w++)
+            if (**w) fprintf(out, "%s\n", *w);
+    } else if (word[count - 1][0] == '-') options(verb, out);
 }

@@ -107,7 +107,8 @@ static void print_health(const gsv_options *o, const gsv_result *r)
         say(stdout, "discretisation  %+.3g  from steps twice as long\n",
             r->discretisation);
     if (r->observe) {
-        say(stdout, "estimator       %s\n", OBSERVERS[r->observe]);
+        say(stdout, "estimator       %s\n",
+            option_word("--observe", (int)r->observe));
         return;
     }
     say(stdout, "reference       %s\n", references_used(r, text));
@@ -193,8 +194,11 @@ static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
     json_object_set_new(j, "khat", json_number(g->khat));
     json_object_set_new(j, "log_bias", json_number(g->log_bias));
     json_object_set_new(j, "discretisation", json_number(g->discretisation));
-    json_object_set_new(j, "reference", json_string(REFERENCES[g->reference]));
-    json_object_set_new(j, "form", json_string(FORMS[g->form]));
+    json_object_set_new(
+        j, "reference",
+        json_string(option_word("--reference", (int)g->reference)));
+    json_object_set_new(j, "form",
+                        json_string(option_word("--form", (int)g->form)));
     if (g->flags & GSV_FLAG_ESS)
         json_array_append_new(flags, json_string("ess"));
     if (g->flags & GSV_FLAG_KHAT)
@@ -247,11 +251,10 @@ static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
 
 int diagnose_run(const struct args *a)
 {
-    gsv_options o;
+    gsv_options o = estimator_options(a);
     gsv_result r = {0};
     if (a->residuals && ranks_writes(a) && check_output(a->residuals))
         return EXIT_INPUT;
-    if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = EXIT_INPUT;

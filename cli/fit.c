@@ -119,50 +119,19 @@ static const char *resume_from(const struct args *a)
     return NULL;
 }
 
-const char *const LEARN_SCHEMES[] = {"euler", "heun", NULL};
-
-/* Of simulated paths, and of nothing else. */
-static int read_scheme(const struct args *a, int objective,
-                       enum gsv_scheme *scheme)
-{
-    int choice = 0;
-    if (a->scheme && strncmp(OBJECTIVES[objective], "mse-", 4) != 0)
-        return complain(EXIT_INPUT,
-                        "--scheme needs an --objective mse-...: the objective "
-                        "%s does not integrate",
-                        OBJECTIVES[objective]);
-    if (parse_choice("--scheme", a->scheme, LEARN_SCHEMES, &choice))
-        return EXIT_INPUT;
-    *scheme = choice ? GSV_HEUN : GSV_EULER;
-    return 0;
-}
-
 static int read_options(const struct args *a, const gsv_model *m,
                         const struct names *n, gsv_fit_options *o)
 {
     *o = a->fit;
-    int optimizer = (int)o->optimizer, schedule = (int)o->schedule;
-    int errors = (int)o->errors, method = (int)o->method;
-    int objective = (int)o->objective, estimate = (int)o->estimate;
-    if (estimator_options(a, &o->estimator) ||
-        parse_choice("--optimizer", a->optimizer, OPTIMIZERS, &optimizer) ||
-        parse_choice("--schedule", a->schedule, SCHEDULES, &schedule) ||
-        parse_choice("--errors", a->errors, ERRORS, &errors) ||
-        parse_choice("--estimate", a->estimate, ESTIMATES, &estimate) ||
-        parse_choice("--method", a->method, METHODS, &method) ||
-        parse_choice("--objective", a->objective, OBJECTIVES, &objective) ||
-        read_scheme(a, objective, &o->scheme))
-        return EXIT_INPUT;
-    o->estimator.paths = a->paths;
-    o->estimator.steps = a->steps;
+    const char *objective = option_word("--objective", (int)o->objective);
+    if (is_given(a, "--scheme") && strncmp(objective, "mse-", 4) != 0)
+        return complain(EXIT_INPUT,
+                        "--scheme needs an --objective mse-...: the objective "
+                        "%s does not integrate",
+                        objective);
+    o->estimator = estimator_options(a);
     /* A posterior has no use for them, and other objectives for none of it. */
-    if (!objective && !method) estimator_recall(a, m, &o->estimator);
-    o->optimizer = (enum gsv_optimizer)optimizer;
-    o->schedule = (enum gsv_schedule)schedule;
-    o->errors = (enum gsv_errors)errors;
-    o->estimate = (enum gsv_estimate)estimate;
-    o->method = (enum gsv_method)method;
-    o->objective = (enum gsv_objective)objective;
+    if (!o->objective && !o->method) estimator_recall(a, m, &o->estimator);
     o->fixed = n->fixed;
     o->fix = (const char *const *)n->fix;
     o->kept = n->kept;

@@ -102,16 +102,12 @@ static int read_gaps(struct run *r)
 
 static int read_options(struct run *r)
 {
-    static const char *const scheme[] = {"euler", "heun", NULL};
-    int choice = 0;
-    r->o = gsv_fit_options_default();
-    if (read_objectives(r->a->objectives, r->wanted) || read_gaps(r) ||
-        estimator_options(r->a, &r->o.estimator) ||
-        parse_choice("--scheme", r->a->scheme, scheme, &choice))
+    r->o = r->a->fit;
+    r->o.estimator = estimator_options(r->a);
+    if (read_objectives(r->a->objectives, r->wanted) || read_gaps(r))
         return EXIT_INPUT;
-    r->o.scheme = choice ? GSV_HEUN : GSV_EULER;
-    if (!r->a->paths) r->o.estimator.paths = USUAL_PATHS;
-    if (!r->a->steps) r->o.estimator.steps = USUAL_STEPS;
+    if (!r->o.estimator.paths) r->o.estimator.paths = USUAL_PATHS;
+    if (!r->o.estimator.steps) r->o.estimator.steps = USUAL_STEPS;
     r->g->paths = r->o.estimator.paths;
     r->g->repeats = r->a->repeats ? r->a->repeats : USUAL_REPEATS;
     if (r->g->repeats < 2)
@@ -208,7 +204,7 @@ static int measure(struct run *r, struct cell *c)
 {
     double began = seconds_now(), value;
     for (size_t i = 0; i < r->g->repeats; i++) {
-        r->o.estimator.seed = r->a->seed + i;
+        r->o.estimator.seed = r->a->estimator.seed + i;
         int status =
             gsv_objective_gradient(r->m, r->s, &r->o, &value, r->gradient);
         if (status && status != GSV_NUMERICAL) return EXIT_INPUT;
@@ -302,20 +298,14 @@ static int run_with(struct run *r)
                     g->cells, g->cells ? " and are reported" : "");
 }
 
-const char *const INITS[] = {"uniform", "he", NULL};
-
 static int check_args(const struct args *a)
 {
-    int choice = 0;
     if (a->json && a->output && !strcmp(a->output, "-"))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
     if (a->all && !a->output)
         return complain(EXIT_INPUT, "--all needs -o FILE");
-    return parse_choice("--init", a->init, INITS, &choice) ||
-                   check_output(a->output) || check_plot(a->plot)
-               ? EXIT_INPUT
-               : 0;
+    return check_output(a->output) || check_plot(a->plot) ? EXIT_INPUT : 0;
 }
 
 int gradvar_run(const struct args *a)

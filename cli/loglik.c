@@ -21,9 +21,12 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     json_object_set_new(j, "joint", json_boolean(o->joint));
     json_object_set_new(j, "reference", json_string(references_used(r, text)));
     json_object_set_new(j, "form", json_string(forms_used(r, text)));
-    json_object_set_new(j, "random", json_string(RANDOMS[o->random]));
+    json_object_set_new(j, "random",
+                        json_string(option_word("--random", (int)o->random)));
     if (r->observe)
-        json_object_set_new(j, "observe", json_string(OBSERVERS[r->observe]));
+        json_object_set_new(
+            j, "observe",
+            json_string(option_word("--observe", (int)r->observe)));
     if (o->tolerance > 0.0)
         json_object_set_new(j, "settled", json_boolean(r->settled));
     json_object_set_new(j, "seed", json_count(o->seed));
@@ -173,14 +176,15 @@ static void print_work(const gsv_options *o, const gsv_result *r)
         r->observe ? " a row" : "", (unsigned long long)r->drift_evaluations,
         r->seconds);
     if (r->observe) {
-        say(stdout, "estimator       %s, seed %llu\n", OBSERVERS[r->observe],
+        say(stdout, "estimator       %s, seed %llu\n",
+            option_word("--observe", (int)r->observe),
             (unsigned long long)o->seed);
         return;
     }
     say(stdout, "estimator       %s, reference %s, ",
         o->joint ? "joint" : "per gap", references_used(r, text));
     say(stdout, "form %s, random %s, seed %llu\n", forms_used(r, text),
-        RANDOMS[o->random], (unsigned long long)o->seed);
+        option_word("--random", (int)o->random), (unsigned long long)o->seed);
 }
 
 static int print_table(const gsv_model *m, const gsv_series *s,
@@ -230,11 +234,10 @@ static void warn(const struct args *a, const gsv_options *o,
 
 int loglik_run(const struct args *a)
 {
-    gsv_options o;
+    gsv_options o = estimator_options(a);
     gsv_result r = {0};
     struct predictive p = {0};
     gsv_series *s = NULL;
-    if (estimator_options(a, &o)) return EXIT_INPUT;
     gsv_model *m = open_model(a, a->model);
     if (!m) return EXIT_INPUT;
     int code = EXIT_INPUT;

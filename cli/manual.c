@@ -61,17 +61,17 @@ static void examples(const char *text, FILE *out)
 
 static void page_of_verb(const struct verb *verb, FILE *out)
 {
-    char usage[OPTION_ROOM];
+    char usage[OPTION_ROOM], help[HELP_ROOM];
     title(verb->name, verb->summary, out);
     put(verb->arguments, out);
     fputs(" [options]\n.SH DESCRIPTION\n", out);
     put(verb->text, out);
     fputs(".SH OPTIONS\n", out);
-    for (const struct option *o = NULL; (o = next_option(verb, o));) {
+    for (struct option o = {0}; next_option(verb, &o);) {
         fputs(".TP\n.B ", out);
-        put(option_usage(o, usage), out);
+        put(option_usage(&o, usage), out);
         fputs("\n", out);
-        put(o->help, out);
+        put(option_help(&o, help), out);
         fputs("\n", out);
     }
     examples(verb->examples, out);

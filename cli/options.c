@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One table of options: parsing and help read it, and so does the reference
- * in docs/ (girsanov VERB --help prints it). */
-#include <errno.h>
+/* The options: those of the command alone are rows here, all others are the
+ * library's rows (gsv_option_table). Parsing, --help, man pages and completion
+ * read both. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,236 +12,208 @@
 
 #define AT(field) offsetof(struct args, field)
 
-static const struct option OPTIONS[] = {
+static const char *const INITS[] = {"uniform", "he", NULL};
+
+/* Before the library's options. */
+static const struct option OWN[] = {
     {"--output", "-o", FIT, TARGET, AT(output), "FILE",
-     "where the fit goes; needed"},
+     .help = "file of the fit; required"},
     {"--output", "-o", SIMULATE | FIELD, TARGET, AT(output), "FILE",
-     "where to write (standard output)"},
+     .help = "file to write (standard output)"},
     {"--output", "-o", PROFILE, TARGET, AT(output), "FILE",
-     "the values as CSV (a table on standard output)"},
+     .help = "the values as CSV (a table on standard output)"},
     {"--output", "-o", PREDICT, TARGET, AT(output), "FILE",
-     "the forecasts, or scores by lead, as CSV (standard output)"},
+     .help = "the forecasts, or scores by lead, as CSV (standard output)"},
     {"--output", "-o", REPORT, TARGET, AT(output), "FILE",
-     "where the page goes, - for standard output; needed"},
-    {"--ahead", NULL, PREDICT, REAL, AT(ahead), "T",
-     "20 times up to T after the end (a tenth of the series' length)"},
-    {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
-     "at these times instead, or a list 10,12.5,15"},
-    {"--against", NULL, PREDICT, SOURCE, AT(against), "FILE",
-     "forecast its rows, which come after DATA, and score"},
-    {"--from", NULL, PREDICT, TEXT, AT(from), "TIME",
-     "forecast the rows of DATA after TIME from those before, and score"},
-    {"--rolling", NULL, PREDICT, COUNT, AT(rolling), "K",
-     "from every row 1 to K rows ahead; scores alone"},
-    {"--quantiles", NULL, PREDICT, TEXT, AT(quantiles), "Q",
-     "of the forecasts (0.05,0.25,0.5,0.75,0.95)"},
-    {"--parameters", NULL, PREDICT, FLAG, AT(parameters), NULL,
-     "draw the parameters, too, by a fit's covariance (at the estimates)"},
-    {"--mean", NULL, SIMULATE | PREDICT, FLAG, AT(mean), NULL,
-     "a gp's functions at their posterior mean (each path draws its own)"},
-    {"--residuals", NULL, DIAGNOSE, TARGET, AT(residuals), "FILE",
-     "CSV of the residuals: series,time,NAME_pit,NAME_z"},
-    {"--draws", NULL, PREDICT | DIAGNOSE | REPORT, COUNT, AT(draws), "N",
-     "simulated from each row (1024; fewer for very many rows)"},
+     .help = "file of the page, - for standard output; required"},
     {"--output", "-o", PATHS, TARGET, AT(output), "FILE",
-     "where the CSV goes (standard output)"},
-    {"--draws", NULL, PATHS, COUNT, AT(draws), "N",
-     "write N sample paths instead of bands"},
-    {"--between", NULL, PATHS, AMOUNT, AT(between), "N",
-     "times inside of each gap, besides all rows (7; latent states: 0)"},
-    {"--quantiles", NULL, PATHS, TEXT, AT(quantiles), "Q",
-     "of the bands (0.05,0.5,0.95)"},
+     .help = "the bands or paths as CSV (standard output)"},
     {"--output", "-o", GRADVAR, TARGET, AT(output), "FILE",
-     "CSV: objective,gap,parameter,of,mean,variance,finite,overflows"},
-    {"--all", NULL, GRADVAR, FLAG, AT(all), NULL,
-     "every number of networks in it (min, median and max of each layer)"},
-    {"--gaps", NULL, GRADVAR, TEXT, AT(gaps), "G",
-     "0.01,0.1,1: the rows are put so far apart (the data's own times)"},
-    {"--objectives", NULL, GRADVAR, TEXT, AT(objectives), "O",
-     "auto,lna,linear,brownian,paper,mse-backprop,mse-adjoint,mse-forward"},
-    {"--repeats", NULL, GRADVAR, COUNT, AT(repeats), "N",
-     "gradients, by the seeds from --seed on (20)"},
-    {"--init", NULL, GRADVAR, TEXT, AT(init), "I",
-     "networks' weights: uniform in 1/sqrt(inputs), or he (uniform)"},
-    {"--method", NULL, FIT, TEXT, AT(method), "M",
-     "likelihood, or gibbs: draws from the posterior (likelihood)"},
-    {"--objective", NULL, FIT, TEXT, AT(objective), "O",
-     "likelihood; mse-backprop, mse-adjoint, mse-forward; gradient-matching, "
-     "em-linear"},
-    {"--optimizer", NULL, FIT, TEXT, AT(optimizer), "O",
-     "auto, adam or lbfgs (auto: lbfgs, or adam where there is a network)"},
-    {"--iterations", NULL, FIT, COUNT, AT(fit.iterations), "N",
-     "at most (chosen)"},
-    {"--rate", NULL, FIT, REAL, AT(fit.rate), "R", "Adam's step (chosen)"},
-    {"--batch", NULL, FIT, COUNT, AT(fit.batch), "GAPS",
-     "gaps of an iteration (chosen)"},
-    {"--schedule", NULL, FIT, TEXT, AT(schedule), "S",
-     "of Adam's rate: cosine, plateau or constant (cosine)"},
-    {"--decay", NULL, FIT, AMOUNT, AT(fit.decay), "W",
-     "of networks' weights, as in AdamW (0: none)"},
-    {"--clip", NULL, FIT, AMOUNT, AT(fit.clip), "C",
-     "longest gradient, in running lengths; 0 for any (10)"},
-    {"--average", NULL, FIT, SHARE, AT(fit.average), "A",
-     "of the numbers over iterations; 0 for none (0.98)"},
-    {"--heldout", NULL, FIT, SHARE, AT(fit.heldout), "SHARE",
-     "of the gaps, not learned from; 0 for none (chosen)"},
-    {"--patience", NULL, FIT, SHARE, AT(fit.patience), "SHARE",
-     "ends after this share of them without a better held-out value (0.2)"},
-    {"--restarts", NULL, FIT, COUNT, AT(fit.restarts), "N",
-     "from other starts; the best is kept (1)"},
-    {"--time-limit", NULL, FIT, REAL, AT(fit.time_limit), "S",
-     "seconds of the search; as many for what follows (none)"},
-    {"--fix", NULL, FIT, NAME, AT(fix), "NAME[=V]",
-     "do not learn a parameter or an element; =V sets it; repeatable"},
-    {"--errors", NULL, FIT, TEXT, AT(errors), "E",
-     "standard errors: auto, none, observed or sandwich (auto)"},
-    {"--estimate", NULL, FIT, TEXT, AT(estimate), "E",
-     "the last log-likelihood: of all gaps, none, or auto: many are sampled"},
-    {"--checkpoint", NULL, FIT, TARGET, AT(checkpoint), "FILE",
-     "save the state there while learning"},
-    {"--every", NULL, FIT, REAL, AT(fit.every), "S",
-     "seconds from one checkpoint to the next (30)"},
-    {"--resume", NULL, FIT, OPTIONAL, AT(resume), "FILE",
-     "go on from FILE, else from the checkpoint, else from -o"},
-    {"--trace", NULL, FIT, TARGET, AT(trace), "FILE",
-     "CSV with a row for every iteration"},
-    {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
-     "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its bounds)"},
-    {"--chains", NULL, FIT, COUNT, AT(fit.chains), "N", "gibbs: chains (4)"},
-    {"--warmup", NULL, FIT, COUNT, AT(fit.warmup), "N",
-     "gibbs: iterations of a chain before its draws (500)"},
-    {"--draws", NULL, FIT, COUNT, AT(fit.draws), "N",
-     "gibbs: draws of a chain (1000)"},
-    {"--samples", NULL, FIT, TARGET, AT(samples), "FILE",
-     "gibbs: the draws as CSV (the fit's name with .draws.csv)"},
-    {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
-     "of the estimates, also of more than 12"},
-    {"--model", NULL, SUMMARY, FLAG, AT(text), NULL, "the model's text, too"},
-    {"--at", NULL, FIELD, SOURCE, AT(at), "FILE",
-     "CSV of points: a column for each state and input, time if need be"},
-    {"--grid", NULL, FIELD, TEXT, AT(grid), "G",
-     "x=-3:3:50,y=0:10:20,u=1,t=0: ranges A:B:N or values (the data's range)"},
-    {"--param", NULL, PROFILE, TEXT, AT(param), "NAME",
-     "a parameter, or an element such as A[1,2]; needed"},
-    {"--points", NULL, PROFILE, COUNT, AT(points), "N", "values (21)"},
-    {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
-     "of the values (estimate +- 3 standard errors)"},
-    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR, TARGET,
-     AT(plot), "FILE", "a picture, .svg, .png or .pdf; needs gnuplot"},
-    {"--paths", NULL, WEIGH, COUNT, AT(paths), "K", "paths a gap (64)"},
-    {"--paths", NULL, LEARN, COUNT, AT(paths), "K", "paths a gap (chosen)"},
-    {"--paths", NULL, PATHS, COUNT, AT(paths), "K",
-     "bridges a gap, or paths through latent states (256)"},
-    {"--paths", NULL, GRADVAR, COUNT, AT(paths), "K",
-     "paths of a gradient, in each gap (16)"},
-    {"--steps", NULL, WEIGH | PATHS | GRADVAR, COUNT, AT(steps), "M",
-     "steps a gap (8)"},
-    {"--steps", NULL, LEARN, COUNT, AT(steps), "M", "steps a gap (chosen)"},
-    {"--step", NULL, ESTIMATE | SIMULATE | PREDICT | PATHS | GRADVAR, REAL,
-     AT(step), "DT",
-     "longest step; sets the number of steps by each gap's length"},
-    {"--reference", NULL, ESTIMATE | PATHS, TEXT, AT(reference), "R",
-     "what bridges are drawn from: auto, lna, linear, brownian (auto)"},
-    {"--form", NULL, ESTIMATE | PATHS, TEXT, AT(form), "F",
-     "of the weights: auto, midpoint, ito, stratonovich (auto)"},
-    {"--random", NULL, ESTIMATE | PATHS, TEXT, AT(random), "N",
-     "normal numbers: sobol, with K rounded up to a power of two, or iid"},
-    {"--observe", NULL, ESTIMATE, TEXT, AT(observe), "E",
-     "noisy data by scan, particle, conjugate or variational (chosen)"},
-    {"--support", NULL, ESTIMATE | PREDICT | PATHS | GRADVAR, COUNT,
-     AT(support), "J",
-     "points or particles for each noisy observation (chosen)"},
-    {"--richardson", NULL, ESTIMATE, FLAG, AT(richardson), NULL,
-     "2 l(dt) - l(2 dt): takes the steps' error of ito sums away"},
-    {"--delta", NULL, ESTIMATE, FLAG, AT(delta), NULL,
-     "correct the bias of the log of a mean over few paths"},
-    {"--tolerance", NULL, LOGLIK | DIAGNOSE | COMPARE | REPORT, REAL,
-     AT(tolerance), "S", "raise paths and steps until both errors are below S"},
-    {"--joint", NULL, ESTIMATE, FLAG, AT(joint), NULL,
-     "average over whole series instead of gap by gap"},
-    {"--paper", NULL, ESTIMATE, FLAG, AT(paper), NULL,
-     "Algorithm 1 as published: joint, brownian, ito, iid"},
-    {"--defaults", NULL, ESTIMATE | PREDICT | PATHS, FLAG, AT(defaults), NULL,
-     "not the options that the fit was made with, but the usual ones"},
-    {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(gradient), NULL,
-     "the gradient by every parameter (check: compare with differences)"},
-    {"--functions", NULL, LOGLIK, COUNT, AT(functions), "N",
-     "in addition each gap's mean density over N functions of a gp's "
-     "posterior"},
-    {"--strict", NULL, DIAGNOSE, FLAG, AT(strict), NULL,
-     "exit with code 3 where a gap is flagged"},
+     .help = "CSV: objective,gap,parameter,of,mean,variance,finite,overflows"},
+    {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
+     .help = "N times from A to B instead, or a list 10,12.5,15"},
     {"--times", NULL, SIMULATE, TEXT, AT(times), "A:B:N",
-     "N times from A to B, or a list 0,0.5,2 (0:10:201)"},
+     .help = "N times from A to B, or a list 0,0.5,2 (0:10:201)"},
     {"--times", NULL, PATHS, TEXT, AT(times), "A:B:N",
-     "N times from A to B, or a list 0,0.5,2 (all rows, and --between)"},
-    {"--tracks", NULL, SIMULATE, COUNT, AT(tracks), "R", "series to draw (1)"},
+     .help =
+         "N times from A to B, or a list 0,0.5,2 (all rows, and --between)"},
     {"--x0", NULL, SIMULATE, TEXT, AT(x0), "V",
-     "start: a number, one for each state, normal or normal(m,s) (0; init)"},
-    {"--scheme", NULL, SIMULATE, TEXT, AT(scheme), "S",
-     "euler, milstein, heun or srk (srk)"},
-    {"--scheme", NULL, FIT | GRADVAR, TEXT, AT(scheme), "S",
-     "of simulated paths, for a squared error: euler or heun (euler)"},
+     .help = "start: a number, one for each state, normal or normal(m,s) (0; "
+             "init)"},
+    {"--against", NULL, PREDICT, SOURCE, AT(against), "FILE",
+     .help = "forecast the rows of FILE, which come after DATA, and score"},
+    {"--from", NULL, PREDICT, TEXT, AT(from), "TIME",
+     .help =
+         "forecast the rows of DATA after TIME from those before, and score"},
     {"--inputs", NULL, SIMULATE | PREDICT, SOURCE, AT(inputs), "FILE",
-     "CSV with time and the model's input columns, and trials (obs)"},
+     .help = "CSV with time and the model's input columns, and trials (obs)"},
+    {"--quantiles", NULL, PREDICT, TEXT, AT(quantiles), "Q",
+     .help = "levels of the forecasts' quantiles (0.05,0.25,0.5,0.75,0.95)"},
+    {"--quantiles", NULL, PATHS, TEXT, AT(quantiles), "Q",
+     .help = "levels of the bands (0.05,0.5,0.95)"},
+    {"--residuals", NULL, DIAGNOSE, TARGET, AT(residuals), "FILE",
+     .help = "CSV of the residuals: series,time,NAME_pit,NAME_z"},
+    {"--strict", NULL, DIAGNOSE, FLAG, AT(strict), NULL,
+     .help = "exit with code 3 if a gap is flagged"},
+    {"--all", NULL, GRADVAR, FLAG, AT(all), NULL,
+     .help = "every number of networks (min, median and max of each layer)"},
+    {"--gaps", NULL, GRADVAR, TEXT, AT(gaps), "G",
+     .help = "distances between rows, 0.01,0.1,1 (the data's own times)"},
+    {"--objectives", NULL, GRADVAR, TEXT, AT(objectives), "O",
+     .help =
+         "auto,lna,linear,brownian,paper,mse-backprop,mse-adjoint,mse-forward"},
+    {"--repeats", NULL, GRADVAR, COUNT, AT(repeats), "N",
+     .help = "gradients, with seeds from --seed on (20)"},
+    {"--init", NULL, GRADVAR, TEXT, AT(init), "I",
+     .help = "networks' weights: uniform in 1/sqrt(inputs), or he (uniform)",
+     .choice = INITS},
+    {"--fix", NULL, FIT, NAME, AT(fix), "NAME[=V]",
+     .help = "do not learn a parameter or an element; =V sets it; repeatable"},
+    {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
+     .help = "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its "
+             "bounds)"},
+    {"--samples", NULL, FIT, TARGET, AT(samples), "FILE",
+     .help = "gibbs: the draws as CSV (the fit's name with .draws.csv)"},
+    {"--checkpoint", NULL, FIT, TARGET, AT(checkpoint), "FILE",
+     .help = "save the state in FILE while learning"},
+    {"--resume", NULL, FIT, OPTIONAL, AT(resume), "FILE",
+     .help = "continue from FILE, else from the checkpoint, else from -o"},
+    {"--trace", NULL, FIT, TARGET, AT(trace), "FILE",
+     .help = "CSV with a row for every iteration"},
+    {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
+     .help = "correlations of the estimates, also of more than 12"},
+    {"--model", NULL, SUMMARY, FLAG, AT(text), NULL,
+     .help = "the model's text, too"},
+    {"--at", NULL, FIELD, SOURCE, AT(at), "FILE",
+     .help = "CSV of points: a column for each state and input, and time if "
+             "needed"},
+    {"--grid", NULL, FIELD, TEXT, AT(grid), "G",
+     .help = "x=-3:3:50,y=0:10:20,u=1,t=0: ranges A:B:N or values (the data's "
+             "range)"},
+    {"--param", NULL, PROFILE, TEXT, AT(param), "NAME",
+     .help = "a parameter, or an element such as A[1,2]; required"},
+    {"--points", NULL, PROFILE, COUNT, AT(points), "N", .help = "values (21)"},
+    {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
+     .help = "range of the values (estimate +- 3 standard errors)"},
+    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR, TARGET,
+     AT(plot), "FILE", .help = "a picture, .svg, .png or .pdf; needs gnuplot"},
+    {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(estimator.gradient), NULL,
+     .help =
+         "the gradient by every parameter (check: compare with differences)"},
+    {"--functions", NULL, LOGLIK, COUNT, AT(functions), "N",
+     .help =
+         "also each gap's mean density over N functions of a gp's posterior"},
+};
+
+/* After them. */
+static const struct option COMMON[] = {
+    {"--paper", NULL, ESTIMATE, FLAG, AT(paper), NULL,
+     .help = "Algorithm 1 as published: joint, brownian, ito, iid"},
+    {"--defaults", NULL, ESTIMATE | PREDICT | PATHS, FLAG, AT(defaults), NULL,
+     .help = "the default options instead of those that the fit was made with"},
     {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
      AT(time), "NAME",
-     "the data's column of time, numbers or dates (time or t)"},
+     .help = "the data's column of time, numbers or dates (time or t)"},
     {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
-     AT(series), "NAME", "the data's column of the series (series or id)"},
+     AT(series), "NAME",
+     .help = "the data's column of the series (series or id)"},
     {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT), SETTING,
      AT(set), "NAME=V",
-     "give a parameter another value; lists as NAME=1,2,3; repeatable"},
-    {"--double", NULL, ESTIMATE | PATHS | GRADVAR, FLAG, AT(wide), NULL,
-     "networks in double instead of float32"},
-    {"--seed", NULL, EVERY, SEED, AT(seed), "N", "of all random numbers (1)"},
-    {"--threads", NULL, EVERY, COUNT, AT(threads), "N",
-     "threads; any number gives the same bits (all)"},
+     .help = "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
-     "one JSON object on standard output"},
+     .help = "one JSON object on standard output"},
     {"--quiet", "-q", EVERY & ~(unsigned)FIT, FLAG, AT(quiet), NULL,
-     "no notes on standard error; warnings stay"},
+     .help = "no notes on standard error; warnings stay"},
     {"--quiet", "-q", FIT, FLAG, AT(quiet), NULL,
-     "no progress and no notes on standard error; warnings stay"},
-    {"--help", "-h", EVERY, FLAG, AT(help), NULL, "this text"},
+     .help = "no progress and no notes on standard error; warnings stay"},
+    {"--help", "-h", EVERY, FLAG, AT(help), NULL, .help = "this text"},
 };
-enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS };
+enum {
+    OWN_COUNT = sizeof OWN / sizeof *OWN,
+    COMMON_COUNT = sizeof COMMON / sizeof *COMMON,
+    MOST_OPTIONS = 100 /* of one verb */
+};
 
-/* What options choose from. */
+/* --- The library's options ------------------------------------------------ */
+
+/* What a verb uses; the others have options for every use only. */
 static const struct {
-    const char *name;
-    unsigned verbs;
-    const char *const *word;
-} CHOICES[] = {
-    {"--method", FIT, METHODS},         {"--objective", FIT, OBJECTIVES},
-    {"--optimizer", FIT, OPTIMIZERS},   {"--schedule", FIT, SCHEDULES},
-    {"--errors", FIT, ERRORS},          {"--estimate", FIT, ESTIMATES},
-    {"--reference", EVERY, REFERENCES}, {"--form", EVERY, FORMS},
-    {"--random", EVERY, RANDOMS},       {"--observe", EVERY, OBSERVERS},
-    {"--scheme", SIMULATE, SCHEMES},    {"--scheme", FIT, LEARN_SCHEMES},
-    {"--init", GRADVAR, INITS},
-};
+    unsigned verbs, uses;
+} USES[] = {{LOGLIK | COMPARE, GSV_USE_LOGLIK},
+            {DIAGNOSE | REPORT, GSV_USE_LOGLIK | GSV_USE_RESIDUALS},
+            {CHECK, GSV_USE_CHECK},
+            {FIT, GSV_USE_FIT},
+            {PROFILE, GSV_USE_PROFILE},
+            {GRADVAR, GSV_USE_GRADIENT},
+            {PATHS, GSV_USE_PATHS},
+            {PREDICT, GSV_USE_PREDICT},
+            {SIMULATE, GSV_USE_SIMULATE},
+            {SUMMARY | FIELD, 1u << 31}};
 
-const char *const *option_choices(const struct verb *verb,
-                                  const struct option *o)
+/* Where the values go, by enum gsv_option_struct. */
+static const size_t HOMES[] = {[GSV_OF_ESTIMATOR] = AT(estimator),
+                               [GSV_OF_FIT] = AT(fit),
+                               [GSV_OF_SIMULATE] = AT(simulate),
+                               [GSV_OF_PREDICT] = AT(predict),
+                               [GSV_OF_PATHS] = AT(bands)};
+
+static bool has_row(const struct verb *verb, const gsv_option *row)
 {
-    for (size_t i = 0; i < sizeof CHOICES / sizeof *CHOICES; i++)
-        if ((CHOICES[i].verbs & verb->id) && !strcmp(CHOICES[i].name, o->name))
-            return CHOICES[i].word;
-    return NULL;
+    bool has = false;
+    for (size_t i = 0; row->flag && i < sizeof USES / sizeof *USES; i++)
+        has = has || ((USES[i].verbs & verb->id) && (USES[i].uses & row->uses));
+    return has;
 }
 
-const struct option *next_option(const struct verb *verb,
-                                 const struct option *last)
+/* A diagnosis has two structs with a seed, which are one option. */
+static bool is_first(const struct verb *verb, const gsv_option *table,
+                     const gsv_option *row)
 {
-    for (size_t i = last ? (size_t)(last - OPTIONS) + 1 : 0; i < OPTION_COUNT;
-         i++)
-        if (OPTIONS[i].verbs & verb->id) return &OPTIONS[i];
-    return NULL;
+    for (; table < row; table++)
+        if (has_row(verb, table) && !strcmp(table->flag, row->flag))
+            return false;
+    return true;
+}
+
+const char *option_word(const char *flag, int value)
+{
+    size_t rows;
+    const gsv_option *row = gsv_option_table(&rows);
+    for (size_t i = 0; i < rows; i++)
+        if (row[i].flag && row[i].word && !strcmp(row[i].flag, flag))
+            return row[i].word[value];
+    return "";
+}
+
+/* --- All of a verb ---------------------------------------------------------
+ */
+
+bool next_option(const struct verb *verb, struct option *o)
+{
+    size_t rows;
+    const gsv_option *row = gsv_option_table(&rows);
+    for (size_t at = o->next; at < OWN_COUNT + rows + COMMON_COUNT; at++) {
+        const gsv_option *r = row + (at - OWN_COUNT);
+        if (at < OWN_COUNT) *o = OWN[at];
+        else if (at >= OWN_COUNT + rows) *o = COMMON[at - OWN_COUNT - rows];
+        else if (has_row(verb, r) && is_first(verb, row, r))
+            *o = (struct option){.name = r->flag,
+                                 .verbs = verb->id,
+                                 .kind = LIBRARY,
+                                 .value = r->value,
+                                 .choice = r->word,
+                                 .row = r};
+        else continue;
+        o->next = at + 1;
+        if (o->verbs & verb->id) return true;
+    }
+    return false;
 }
 
 bool takes_word(const struct option *o)
 {
-    return o->kind != FLAG && o->kind != OPTIONAL;
+    return o->kind != FLAG && o->kind != OPTIONAL &&
+           !(o->row && o->row->type == GSV_TYPE_SWITCH);
 }
 
 const char *option_usage(const struct option *o, char room[OPTION_ROOM])
@@ -256,59 +228,46 @@ const char *option_usage(const struct option *o, char room[OPTION_ROOM])
     return room;
 }
 
+const char *option_help(const struct option *o, char room[HELP_ROOM])
+{
+    return o->row ? gsv_option_help(o->row, HELP_ROOM, room) : o->help;
+}
+
 void options_help(const struct verb *verb, FILE *out)
 {
-    char left[OPTION_ROOM];
+    char left[OPTION_ROOM], right[HELP_ROOM];
     fprintf(out, "usage: girsanov %s %s [options]\n\n%s\nOptions:\n",
             verb->name, verb->arguments, verb->text);
-    for (const struct option *o = NULL; (o = next_option(verb, o));)
-        fprintf(out, "  %-20s %s\n", option_usage(o, left), o->help);
+    for (struct option o = {0}; next_option(verb, &o);)
+        fprintf(out, "  %-20s %s\n", option_usage(&o, left),
+                option_help(&o, right));
     fprintf(out, "\nExamples:\n%s", verb->examples);
 }
 
 /* --- Values ------------------------------------------------------------- */
 
 static int bad_value(const struct option *o, const char *text,
-                     const char *wanted)
+                     const char *expected)
 {
-    return complain(EXIT_INPUT, "%s %s: %s is wanted", o->name, text, wanted);
+    return complain(EXIT_INPUT, "%s %s: expected %s", o->name, text, expected);
 }
 
 static int parse_count(const struct option *o, const char *text, size_t *value)
 {
     char *end;
-    errno = 0;
     double v = strtod(text, &end);
-    if (end == text || *end || errno || !(v >= 1.0 && v <= 1e12) ||
-        v != floor(v))
-        return bad_value(o, text, "a whole number from 1 on");
+    if (end == text || *end || !(v >= 1.0 && v <= 1e12) || v != floor(v))
+        return bad_value(o, text, "a whole number from 1 to 1e12");
     *value = (size_t)v;
     return 0;
 }
 
-/* A number with low <= value < high, but for 0 where it must be positive. */
-static int parse_real(const struct option *o, const char *text, double *value)
+static int parse_text(const struct option *o, const char *text,
+                      const char **value)
 {
-    char *end;
-    double high = o->kind == SHARE ? 1.0 : INFINITY;
-    *value = strtod(text, &end);
-    if (end != text && !*end && *value >= 0.0 && *value < high &&
-        (*value > 0.0 || o->kind != REAL))
-        return 0;
-    return bad_value(o, text,
-                     o->kind == REAL     ? "a positive number"
-                     : o->kind == AMOUNT ? "a number from 0 on"
-                                         : "a number from 0 to below 1");
-}
-
-static int parse_seed(const struct option *o, const char *text, uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    /* Not more than a JSON integer holds. */
-    if (end == text || *end || errno || strchr(text, '-') || *value > INT64_MAX)
-        return bad_value(o, text, "a whole number from 0 to 2^63 - 1");
+    *value = text;
+    for (size_t i = 0; o->choice && strcmp(text, o->choice[i]);)
+        if (!o->choice[++i]) return bad_value(o, text, "uniform or he");
     return 0;
 }
 
@@ -321,35 +280,55 @@ static int add_word(const struct option *o, const char *text,
     return 0;
 }
 
-static int store(const struct option *o, const char *text, struct args *a)
+/* In every struct of the verb that has the option. */
+static int parse_row(const struct verb *verb, const struct option *o,
+                     const char *text, struct args *a)
+{
+    size_t rows;
+    const gsv_option *row = gsv_option_table(&rows);
+    for (size_t i = 0; i < rows; i++)
+        if (has_row(verb, &row[i]) && !strcmp(row[i].flag, o->name) &&
+            gsv_option_read(&row[i], (char *)a + HOMES[row[i].of], text))
+            return complain(EXIT_INPUT, "%s %s: %s", o->name, text,
+                            gsv_last_error());
+    return 0;
+}
+
+static int store(const struct verb *verb, const struct option *o,
+                 const char *text, struct args *a)
 {
     void *to = (char *)a + o->offset;
+    a->named.word[a->named.count++] = o->name;
     switch (o->kind) {
     case FLAG: *(bool *)to = true; return 0;
     case COUNT: return parse_count(o, text, to);
-    case REAL:
-    case AMOUNT:
-    case SHARE: return parse_real(o, text, to);
-    case SEED: return parse_seed(o, text, to);
     case OPTIONAL: *(const char **)to = text ? text : ""; return 0;
     case TEXT:
     case SOURCE:
-    case TARGET: *(const char **)to = text; return 0;
+    case TARGET: return parse_text(o, text, to);
     case SETTING:
     case PRIOR:
     case NAME: return add_word(o, text, to);
+    case LIBRARY: return parse_row(verb, o, text, a);
     }
     return 0;
+}
+
+bool is_given(const struct args *a, const char *name)
+{
+    for (size_t i = 0; i < a->named.count; i++)
+        if (!strcmp(a->named.word[i], name)) return true;
+    return false;
 }
 
 /* --- Words -------------------------------------------------------------- */
 
 static int unknown_option(const struct verb *verb, const char *word)
 {
-    const char *candidate[OPTION_COUNT];
+    const char *candidate[MOST_OPTIONS];
     size_t n = 0;
-    for (const struct option *o = NULL; (o = next_option(verb, o));)
-        candidate[n++] = o->name;
+    for (struct option o = {0}; n < MOST_OPTIONS && next_option(verb, &o);)
+        candidate[n++] = o.name;
     const char *best = gsv_suggestion(word, n, candidate);
     if (!access(word, F_OK))
         return complain(EXIT_INPUT,
@@ -366,17 +345,16 @@ static int unknown_option(const struct verb *verb, const char *word)
                     word, verb->name, verb->name);
 }
 
-const struct option *find_option(const struct verb *verb, const char *word,
-                                 const char **value)
+bool find_option(const struct verb *verb, const char *word, struct option *o,
+                 const char **value)
 {
     size_t length = strcspn(word, "=");
     *value = word[length] ? word + length + 1 : NULL;
-    for (const struct option *o = NULL; (o = next_option(verb, o));) {
-        bool named =
-            strlen(o->name) == length && !strncmp(o->name, word, length);
-        if (named || (o->letter && !strcmp(o->letter, word))) return o;
-    }
-    return NULL;
+    for (o->next = 0; next_option(verb, o);)
+        if ((strlen(o->name) == length && !strncmp(o->name, word, length)) ||
+            (o->letter && !strcmp(o->letter, word)))
+            return true;
+    return false;
 }
 
 static int one_too_many(const struct verb *verb, const char *word)
@@ -420,8 +398,8 @@ static int check_complete(const struct verb *verb, const struct args *a)
     int inputs = 0;
     for (size_t i = 0; i < a->files.count; i++)
         inputs += a->files.word[i] && !strcmp(a->files.word[i], "-");
-    for (const struct option *o = NULL; (o = next_option(verb, o));) {
-        const char *path = o->kind == SOURCE ? option_file(o, a) : NULL;
+    for (struct option o = {0}; next_option(verb, &o);) {
+        const char *path = o.kind == SOURCE ? option_file(&o, a) : NULL;
         inputs += path && !strcmp(path, "-");
     }
     if (inputs > 1)
@@ -430,21 +408,30 @@ static int check_complete(const struct verb *verb, const struct args *a)
     return 0;
 }
 
-/* Room for every word in each of the lists. */
-static int start_args(size_t count, struct args *a)
+/* Room for every word in each of the lists, and the defaults of the verb. */
+static int start_args(const struct verb *verb, size_t count, struct args *a)
 {
-    const char **room = calloc(5 * (count + 1), sizeof *room);
-    *a = (struct args){.seed = 1, .tracks = 1, .points = 21, .between = -1.0};
-    a->fit = gsv_fit_options_default();
-    a->files.word = room;
+    size_t rows, size = count + 1;
+    const gsv_option *row = gsv_option_table(&rows);
+    const char **room = calloc(6 * size, sizeof *room);
+    *a = (struct args){.points = 21,
+                       .files.word = room,
+                       .estimator = gsv_options_default(),
+                       .fit = gsv_fit_options_default(),
+                       .simulate = gsv_simulate_options_default(),
+                       .predict = gsv_predict_options_default(),
+                       .bands = gsv_paths_options_default()};
     if (!room) {
         complain_memory();
         return EXIT_NUMBERS;
     }
-    a->set.word = room + count + 1;
-    a->fix.word = room + 2 * (count + 1);
-    a->prior.word = room + 3 * (count + 1);
-    a->given.word = room + 4 * (count + 1);
+    struct words *list[] = {&a->set, &a->fix, &a->prior, &a->given, &a->named};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        list[i]->word = room + (i + 1) * size;
+    for (size_t i = 0; i < rows; i++)
+        if (has_row(verb, &row[i]))
+            gsv_option_set(&row[i], (char *)a + HOMES[row[i].of],
+                           row[i].preset);
     return 0;
 }
 
@@ -456,10 +443,12 @@ void options_free(struct args *a)
 int options_parse(const struct verb *verb, int count, char **word,
                   struct args *a)
 {
-    if (start_args((size_t)count, a)) return EXIT_NUMBERS;
+    if (start_args(verb, (size_t)count, a)) return EXIT_NUMBERS;
     for (int i = 0; i < count; i++)
         a->given.word[a->given.count++] = word[i];
     bool names = false; /* after "--" all words are files */
+    struct option o;
+    char help[HELP_ROOM];
     for (int i = 0; i < count; i++) {
         const char *value;
         if (!names && !strcmp(word[i], "--")) {
@@ -470,17 +459,17 @@ int options_parse(const struct verb *verb, int count, char **word,
             a->files.word[a->files.count++] = word[i];
             continue;
         }
-        const struct option *option = find_option(verb, word[i], &value);
-        if (!option) return unknown_option(verb, word[i]);
-        if (option->kind == FLAG && value)
-            return complain(EXIT_INPUT, "%s takes no value", option->name);
-        if (takes_word(option) && !value) {
+        if (!find_option(verb, word[i], &o, &value))
+            return unknown_option(verb, word[i]);
+        if (!takes_word(&o) && o.kind != OPTIONAL && value)
+            return complain(EXIT_INPUT, "%s takes no value", o.name);
+        if (takes_word(&o) && !value) {
             if (++i == count)
-                return complain(EXIT_INPUT, "%s needs a value: %s",
-                                option->name, option->help);
+                return complain(EXIT_INPUT, "%s needs a value: %s", o.name,
+                                option_help(&o, help));
             value = word[i];
         }
-        if (store(option, value, a)) return EXIT_INPUT;
+        if (store(verb, &o, value, a)) return EXIT_INPUT;
     }
     return take_files(verb, a) ? EXIT_INPUT : check_complete(verb, a);
 }

@@ -130,7 +130,7 @@ gsv_model *open_model(const struct args *a, const char *path)
     }
     bool he = a->init && !strcmp(a->init, "he");
     if (!gsv_model_record(m))
-        (he ? gsv_model_draw_he : gsv_model_draw)(m, a->seed);
+        (he ? gsv_model_draw_he : gsv_model_draw)(m, a->estimator.seed);
     for (size_t i = 0; i < a->set.count; i++)
         if (set_value(m, "--set", a->set.word[i])) {
             gsv_model_free(m);

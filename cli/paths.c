@@ -26,19 +26,13 @@ struct view {
 static int parse_rows(struct view *v)
 {
     const struct args *a = v->args;
-    if (a->times && a->between >= 0.0)
+    if (a->times && is_given(a, "--between"))
         return complain(EXIT_INPUT, "--times and --between exclude each other");
     if (a->times) {
         v->time = parse_times(a->times, &v->options.times);
         v->options.time = v->time;
         return v->time ? 0 : EXIT_INPUT;
     }
-    if (a->between < 0.0) return 0;
-    if (a->between != floor(a->between) || a->between > 1e6)
-        return complain(EXIT_INPUT,
-                        "--between %g: a whole number from 0 on is wanted",
-                        a->between);
-    v->options.between = (size_t)a->between;
     return 0;
 }
 
@@ -59,11 +53,9 @@ static int set_options(struct view *v)
 {
     const struct args *a = v->args;
     gsv_paths_options *o = &v->options;
-    *o = gsv_paths_options_default();
-    if (estimator_options(a, &o->estimator)) return EXIT_INPUT;
-    o->estimator.paths = a->paths;
+    *o = a->bands;
+    o->estimator = estimator_options(a);
     estimator_for_paths(a, v->model, &o->estimator);
-    o->draws = a->draws;
     if (a->plot && o->draws < SHOWN_PATHS) o->draws = SHOWN_PATHS;
     if (isatty(STDERR_FILENO) && !a->quiet) {
         o->progress = show;
@@ -124,7 +116,7 @@ static void write_bands(const struct view *v, FILE *out)
 static void write_draws(const struct view *v, FILE *out)
 {
     const gsv_smoothed *r = &v->result;
-    size_t draws = v->args->draws, end;
+    size_t draws = v->args->bands.draws, end;
     fputs("series,draw,weight,time", out);
     for (size_t i = 0; i < r->dim; i++)
         fprintf(out, ",%s", name_of(v, i));
@@ -152,7 +144,7 @@ static int write_csv(const struct view *v)
 {
     struct draft d;
     if (draft_open(&d, v->args->output)) return EXIT_INPUT;
-    if (v->args->draws) write_draws(v, d.out);
+    if (v->args->bands.draws) write_draws(v, d.out);
     else write_bands(v, d.out);
     return draft_close(&d, true);
 }
@@ -282,10 +274,10 @@ static json_t *view_json(const struct view *v)
     json_object_set_new(j, "rows", json_count(r->rows));
     json_object_set_new(j, "states", json_count(r->dim));
     json_object_set_new(j, "quantiles", quantiles);
-    json_object_set_new(j, "draws", json_count(v->args->draws));
+    json_object_set_new(j, "draws", json_count(v->args->bands.draws));
     json_object_set_new(j, "paths", json_count(r->paths));
     json_object_set_new(j, "ess_min", json_number(r->ess_min));
-    json_object_set_new(j, "seed", json_count(v->args->seed));
+    json_object_set_new(j, "seed", json_count(v->args->estimator.seed));
     return j;
 }
 
@@ -319,7 +311,7 @@ static int report(const struct view *v)
     }
     if (!a->quiet && a->output && strcmp(a->output, "-"))
         say(stderr, "wrote %s: %zu %s\n", a->output,
-            v->result.rows * (a->draws ? a->draws : 1), "rows");
+            v->result.rows * (a->bands.draws ? a->bands.draws : 1), "rows");
     say_plot(a);
     return EXIT_DONE;
 }

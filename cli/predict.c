@@ -67,13 +67,13 @@ static int check_together(const struct args *a)
     if (a->against && a->from)
         return complain(EXIT_INPUT, "--against and --from both say what is "
                                     "held out; give one of them");
-    if (a->times && a->ahead > 0.0)
+    if (a->times && a->predict.ahead > 0.0)
         return complain(EXIT_INPUT,
                         "--times and --ahead both say when; give one of them");
-    if (a->rolling && (a->times || a->ahead > 0.0))
+    if (a->predict.rolling && (a->times || a->predict.ahead > 0.0))
         return complain(EXIT_INPUT, "--rolling goes from row to row; leave "
                                     "--times and --ahead away");
-    if (a->rolling && a->plot)
+    if (a->predict.rolling && a->plot)
         return complain(EXIT_INPUT,
                         "--plot draws forecasts from the end of the series; "
                         "leave --rolling away");
@@ -86,16 +86,8 @@ static int check_together(const struct args *a)
 
 static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
 {
-    q->o = gsv_predict_options_default();
-    q->o.draws = a->draws;
-    q->o.step = a->step;
-    q->o.ahead = a->ahead;
-    q->o.rolling = a->rolling;
-    q->o.parameters = a->parameters;
-    q->o.mean = a->mean;
+    q->o = a->predict;
     q->o.points = support_recall(a, m);
-    q->o.seed = a->seed;
-    q->o.threads = a->threads;
     if (parse_levels(a, q)) return EXIT_INPUT;
     if (a->times) {
         q->time = parse_times(a->times, &q->o.times);
@@ -208,7 +200,7 @@ static void say_notes(const struct args *a, const gsv_prediction *p)
         fputs("note: inputs end before the forecasts do, and are held from "
               "there on; --inputs FILE gives more of them\n",
               stderr);
-    if (p->scores || a->rolling) return;
+    if (p->scores || a->predict.rolling) return;
     if (a->against || a->from)
         fputs("note: nothing to score: no forecast is at the time of a row "
               "that was held out\n",
@@ -272,9 +264,9 @@ static json_t *prediction_json(const struct args *a, const struct ask *q,
 {
     json_t *j = json_object();
     json_object_set_new(j, "draws", json_count(p->draws));
-    json_object_set_new(j, "seed", json_count(a->seed));
-    json_object_set_new(j, "parameters", json_boolean(a->parameters));
-    if (!a->rolling) {
+    json_object_set_new(j, "seed", json_count(a->predict.seed));
+    json_object_set_new(j, "parameters", json_boolean(a->predict.parameters));
+    if (!a->predict.rolling) {
         json_object_set_new(j, "rows", json_count(p->rows));
         json_object_set_new(j, "inputs_held", json_boolean(p->held));
         json_object_set_new(j, "forecasts", forecasts_json(q, p));
@@ -291,7 +283,7 @@ static void say_files(const struct args *a, const gsv_prediction *p)
     if (a->quiet || a->json) return;
     if (a->output && strcmp(a->output, "-") != 0)
         say(stderr, "wrote %s: %zu rows\n", a->output,
-            a->rolling ? p->scores : p->rows);
+            a->predict.rolling ? p->scores : p->rows);
     say_plot(a);
 }
 
@@ -301,15 +293,16 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
                   const gsv_prediction *p)
 {
     bool to_standard = a->output && !strcmp(a->output, "-");
-    bool csv = a->output || (!a->json && !p->scores && !a->rolling && !a->plot);
+    bool csv = a->output ||
+               (!a->json && !p->scores && !a->predict.rolling && !a->plot);
     int code = 0;
     if (csv)
-        code = a->rolling ? write_scores(p, a->output)
-                          : write_forecasts(q, p, a->output);
+        code = a->predict.rolling ? write_scores(p, a->output)
+                                  : write_forecasts(q, p, a->output);
     if (!code && a->plot) code = predict_plot(q, p, a->plot);
     if (code) return code;
     json_t *j = a->json ? prediction_json(a, q, p) : NULL;
-    if (j && put_functions(j, m, q->data, !a->mean)) {
+    if (j && put_functions(j, m, q->data, !a->predict.mean)) {
         json_decref(j);
         return EXIT_NUMBERS;
     }
@@ -317,7 +310,7 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
     else if (p->scores && !to_standard) print_scores(p);
     say_files(a, p);
     say_notes(a, p);
-    return code ? code : say_functions(a, m, q->data, !a->mean);
+    return code ? code : say_functions(a, m, q->data, !a->predict.mean);
 }
 
 static int run_with(const struct args *a, const gsv_model *m, struct ask *q)

@@ -288,9 +288,7 @@ static bool show(void *user, const gsv_progress *now)
 static int run_with(const struct args *a, gsv_model *m, struct profile *p)
 {
     gsv_fit_options o = a->fit;
-    if (estimator_options(a, &o.estimator)) return EXIT_INPUT;
-    o.estimator.paths = a->paths;
-    o.estimator.steps = a->steps;
+    o.estimator = estimator_options(a);
     estimator_recall(a, m, &o.estimator);
     o.heldout = 0.0;
     if (isatty(STDERR_FILENO) && !a->quiet) {

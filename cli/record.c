@@ -6,35 +6,6 @@
 
 #include "cli.h"
 
-const char *const OPTIMIZERS[] = {[GSV_OPTIMIZER_AUTO] = "auto",
-                                  [GSV_OPTIMIZER_ADAM] = "adam",
-                                  [GSV_OPTIMIZER_LBFGS] = "lbfgs",
-                                  [GSV_OPTIMIZER_EVIDENCE] = "evidence",
-                                  NULL};
-const char *const SCHEDULES[] = {[GSV_SCHEDULE_COSINE] = "cosine",
-                                 [GSV_SCHEDULE_PLATEAU] = "plateau",
-                                 [GSV_SCHEDULE_CONSTANT] = "constant",
-                                 NULL};
-const char *const ERRORS[] = {[GSV_ERRORS_AUTO] = "auto",
-                              [GSV_ERRORS_NONE] = "none",
-                              [GSV_ERRORS_OBSERVED] = "observed",
-                              [GSV_ERRORS_SANDWICH] = "sandwich",
-                              NULL};
-const char *const ESTIMATES[] = {[GSV_ESTIMATE_AUTO] = "auto",
-                                 [GSV_ESTIMATE_ALL] = "all",
-                                 [GSV_ESTIMATE_NONE] = "none",
-                                 NULL};
-const char *const METHODS[] = {
-    [GSV_METHOD_LIKELIHOOD] = "likelihood", [GSV_METHOD_GIBBS] = "gibbs", NULL};
-const char *const OBJECTIVES[] = {[GSV_OBJECTIVE_LIKELIHOOD] = "likelihood",
-                                  [GSV_OBJECTIVE_MSE_BACKPROP] = "mse-backprop",
-                                  [GSV_OBJECTIVE_MSE_ADJOINT] = "mse-adjoint",
-                                  [GSV_OBJECTIVE_MSE_FORWARD] = "mse-forward",
-                                  [GSV_OBJECTIVE_GRADIENT_MATCHING] =
-                                      "gradient-matching",
-                                  [GSV_OBJECTIVE_EM_LINEAR] = "em-linear",
-                                  NULL};
-
 static const struct {
     const char *word, *sentence;
 } ENDS[] = {
@@ -59,8 +30,8 @@ static void put_maximum(const gsv_record *r, FILE *out)
         say(out, "AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
             r->aic, n, r->bic, r->free, plural(r->free));
     say(out, "ended           %s: %s, %zu iteration%s",
-        OPTIMIZERS[r->optimizer], ENDS[r->ended].sentence, r->iterations,
-        plural(r->iterations));
+        option_word("--optimizer", (int)r->optimizer), ENDS[r->ended].sentence,
+        r->iterations, plural(r->iterations));
     if (r->restarts > 1) say(out, ", best of %zu starts", r->restarts);
     say(out, ", %.3g s\n", r->seconds);
 }
@@ -77,7 +48,7 @@ static void put_chains(const gsv_record *r, FILE *out)
 /* What was made best, where it is not the likelihood. */
 static void put_objective(const gsv_record *r, FILE *out)
 {
-    const char *name = OBJECTIVES[r->objective];
+    const char *name = option_word("--objective", (int)r->objective);
     switch (r->objective) {
     case GSV_OBJECTIVE_LIKELIHOOD: return;
     case GSV_OBJECTIVE_MSE_BACKPROP:
@@ -303,8 +274,11 @@ static void add_search(const gsv_record *r, json_t *j)
     if (r->sampled) json_object_set_new(j, "sampled", json_count(r->sampled));
     json_object_set_new(j, "flagged", json_count(r->flagged));
     json_object_set_new(j, "estimator", json_asked(&r->estimator));
-    json_object_set_new(j, "optimizer", json_string(OPTIMIZERS[r->optimizer]));
-    json_object_set_new(j, "method", json_string(METHODS[method]));
+    json_object_set_new(
+        j, "optimizer",
+        json_string(option_word("--optimizer", (int)r->optimizer)));
+    json_object_set_new(j, "method",
+                        json_string(option_word("--method", (int)method)));
     json_object_set_new(j, "ended", json_string(ENDS[r->ended].word));
     json_object_set_new(j, "iterations", json_count(r->iterations));
     json_object_set_new(j, "restarts", json_count(r->restarts));
@@ -312,14 +286,17 @@ static void add_search(const gsv_record *r, json_t *j)
     json_object_set_new(j, "seed", json_count(r->seed));
     json_object_set_new(
         j, "errors_from",
-        json_string(r->chains ? "posterior" : ERRORS[r->errors]));
+        json_string(r->chains ? "posterior"
+                              : option_word("--errors", (int)r->errors)));
 }
 
 /* Of an objective that is no likelihood. */
 static void add_objective(const gsv_record *r, json_t *j)
 {
     bool squared = isnan(r->value);
-    json_object_set_new(j, "objective", json_string(OBJECTIVES[r->objective]));
+    json_object_set_new(
+        j, "objective",
+        json_string(option_word("--objective", (int)r->objective)));
     json_object_set_new(j, squared ? "mse" : "objective_value",
                         json_number(squared ? r->mse : r->value));
 }

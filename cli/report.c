@@ -48,11 +48,8 @@ static int find_weights(struct report *r)
 
 static gsv_predict_options predict_options(const struct report *r)
 {
-    gsv_predict_options o = gsv_predict_options_default();
-    o.draws = r->args->draws;
+    gsv_predict_options o = r->args->predict;
     o.points = support_recall(r->args, r->model);
-    o.seed = r->args->seed;
-    o.threads = r->args->threads;
     return o;
 }
 
@@ -323,7 +320,7 @@ static int run_with(const struct args *a, gsv_model *m)
                         "%s is a model's text, not a fit; 'girsanov fit' makes "
                         "one",
                         a->model);
-    if (estimator_options(a, &r.estimator)) return EXIT_INPUT;
+    r.estimator = estimator_options(a);
     estimator_recall(a, m, &r.estimator);
     gsv_series *s = open_data(a, m);
     if (!s) return EXIT_INPUT;

@@ -334,7 +334,8 @@ int put_weights_table(const struct report *r)
         fact(out, "discretisation", "%+.3g from steps twice as long",
              w->discretisation);
     fact(out, "bridges", "%s",
-         w->observe ? OBSERVERS[w->observe] : references_used(w, used));
+         w->observe ? option_word("--observe", (int)w->observe)
+                    : references_used(w, used));
     fact(out, "not to be trusted", "%zu of %zu %s", w->flagged, w->groups,
          r->weights.observe   ? "rows"
          : r->estimator.joint ? "series"
@@ -448,12 +449,13 @@ static void put_options(const struct report *r, const char *name)
     for (size_t i = 0; i < r->args->given.count; i++) {
         const char *word = r->args->given.word[i], *value, *other;
         if (word[0] != '-' || !word[1]) continue;
-        const struct option *o = find_option(mine, word, &value);
-        bool next = o && takes_word(o) && !value;
+        struct option o, same;
+        bool found = find_option(mine, word, &o, &value);
+        bool next = found && takes_word(&o) && !value;
         bool own = false;
-        for (size_t k = 0; o && OWN[k]; k++)
-            own = own || (!strcmp(o->name, OWN[k]) && !(all && k > 3));
-        if (o && !own && find_option(verb, o->name, &other)) {
+        for (size_t k = 0; found && OWN[k]; k++)
+            own = own || (!strcmp(o.name, OWN[k]) && !(all && k > 3));
+        if (found && !own && find_option(verb, o.name, &same, &other)) {
             put_word(r->out, word);
             if (next) put_word(r->out, r->args->given.word[i + 1]);
         }

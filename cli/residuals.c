@@ -185,11 +185,8 @@ int report_residuals(const struct args *a, const gsv_model *m,
                      json_t *json)
 {
     gsv_residuals_result r;
-    gsv_predict_options o = gsv_predict_options_default();
-    o.draws = a->draws;
+    gsv_predict_options o = a->predict;
     o.points = support_recall(a, m);
-    o.seed = a->seed;
-    o.threads = a->threads;
     o.ranks = a->ranks;
     if (gsv_residuals(m, s, &o, &r)) {
         if (a->residuals || gsv_last_status() == GSV_NO_MEMORY)

@@ -31,26 +31,12 @@ static int parse_start(const struct args *a, const gsv_model *m,
                         "--x0 has %zu numbers, but the model has %zu %s", count,
                         d, d == 1 ? "state" : "states");
     }
-    *start = malloc(d * a->tracks * sizeof **start);
-    for (size_t i = 0; *start && i < d * a->tracks; i++)
-        (*start)[i] = x[count == 1 ? 0 : i / a->tracks];
+    *start = malloc(d * a->simulate.tracks * sizeof **start);
+    for (size_t i = 0; *start && i < d * a->simulate.tracks; i++)
+        (*start)[i] = x[count == 1 ? 0 : i / a->simulate.tracks];
     free(x);
     o->start = *start;
     return *start ? 0 : complain_memory();
-}
-
-const char *const SCHEMES[] = {[GSV_EULER] = "euler",
-                               [GSV_MILSTEIN] = "milstein",
-                               [GSV_HEUN] = "heun",
-                               [GSV_SRK] = "srk",
-                               NULL};
-
-static int parse_scheme(const char *text, enum gsv_scheme *scheme)
-{
-    int choice = (int)*scheme;
-    if (parse_choice("--scheme", text, SCHEMES, &choice)) return EXIT_INPUT;
-    *scheme = (enum gsv_scheme)choice;
-    return 0;
 }
 
 gsv_series *read_inputs(const struct args *a, const gsv_model *m)
@@ -82,7 +68,7 @@ static int write_result(const struct args *a, const gsv_model *m,
     const char *path = a->output ? a->output : "-";
     draft_guard(path);
     if (gsv_series_write(s, path)) return complain_last();
-    if (say_functions(a, m, s, !a->mean)) return EXIT_NUMBERS;
+    if (say_functions(a, m, s, !a->simulate.mean)) return EXIT_NUMBERS;
     if (!a->quiet && s->rows == s->tracks)
         fputs("note: one time alone is where a series starts; --times A:B:N "
               "has more of them\n",
@@ -92,8 +78,8 @@ static int write_result(const struct args *a, const gsv_model *m,
         json_object_set_new(j, "output", json_text(path));
         json_object_set_new(j, "tracks", json_count(s->tracks));
         json_object_set_new(j, "rows", json_count(s->rows));
-        json_object_set_new(j, "seed", json_count(a->seed));
-        if (put_functions(j, m, s, !a->mean)) return EXIT_NUMBERS;
+        json_object_set_new(j, "seed", json_count(a->simulate.seed));
+        if (put_functions(j, m, s, !a->simulate.mean)) return EXIT_NUMBERS;
         return print_json(j);
     }
     if (!a->quiet && strcmp(path, "-"))
@@ -104,22 +90,16 @@ static int write_result(const struct args *a, const gsv_model *m,
 
 static int run_with(const struct args *a, const gsv_model *m)
 {
-    gsv_simulate_options o = gsv_simulate_options_default();
+    gsv_simulate_options o = a->simulate;
     double *start = NULL;
     gsv_series *input = NULL, *s = NULL;
     double *time = parse_times(a->times ? a->times : "0:10:201", &o.times);
     int code = time ? parse_start(a, m, &o, &start) : EXIT_INPUT;
-    if (!code) code = parse_scheme(a->scheme, &o.scheme);
     if (!code && a->inputs) {
         o.input = input = read_inputs(a, m);
         if (!input) code = EXIT_INPUT;
     }
     o.time = time;
-    o.tracks = a->tracks;
-    o.step = a->step;
-    o.mean = a->mean;
-    o.seed = a->seed;
-    o.threads = a->threads;
     if (!code) {
         s = gsv_simulate(m, &o);
         code = s ? write_result(a, m, s) : complain_last();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of options that are more than a number or a word. */
+/* Option values that are more than a number or a word. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ double *parse_times(const char *text, size_t *count)
     if (!strchr(text, ':')) return parse_numbers("--times", text, count);
     if (!parse_range(text, &first, &last, count) || !*count) {
         complain(EXIT_INPUT,
-                 "--times %s: A:B:N with A < B and N from 2 on is wanted",
+                 "--times %s: expected A:B:N with A < B and N of at least 2",
                  text);
         return NULL;
     }
@@ -71,30 +71,12 @@ double *parse_times(const char *text, size_t *count)
     return time;
 }
 
-int parse_choice(const char *option, const char *given, const char *const *word,
-                 int *choice)
-{
-    char known[200] = "";
-    for (int i = 0; given && word[i]; i++) {
-        if (!strcmp(given, word[i])) {
-            *choice = i;
-            return 0;
-        }
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s",
-                 i ? word[i + 1] ? ", " : " or " : "", word[i]);
-    }
-    if (!given) return 0;
-    return complain(EXIT_INPUT, "%s %s: %s is wanted", option, given, known);
-}
-
 int set_value(gsv_model *m, const char *option, const char *text)
 {
     size_t count, length = strcspn(text, "=");
     char name[300];
     if (!text[length])
-        return complain(EXIT_INPUT, "%s %s: NAME=VALUE is wanted", option,
-                        text);
+        return complain(EXIT_INPUT, "%s %s: expected NAME=VALUE", option, text);
     if (length >= sizeof name)
         return complain(EXIT_INPUT, "%s: the name is too long", option);
     memcpy(name, text, length);
@@ -115,14 +97,15 @@ int parse_quantiles(const char *text, double **level, size_t *count)
     for (size_t q = 0; q < *count; q++)
         if (!((*level)[q] > 0.0 && (*level)[q] < 1.0) ||
             (q && !((*level)[q] > (*level)[q - 1])))
-            return complain(EXIT_INPUT,
-                            "--quantiles %s: rising numbers between 0 and 1, "
-                            "which are excluded, are wanted",
-                            text);
+            return complain(
+                EXIT_INPUT,
+                "--quantiles %s: expected increasing numbers above 0 "
+                "and below 1",
+                text);
     return 0;
 }
 
-/* As Python's frame() has it, too. */
+/* Python's frame() uses the same names. */
 const char *quantile_name(double level, char room[QUANTILE_ROOM])
 {
     double percent = round(1e12 * level) / 1e10;

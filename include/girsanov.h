@@ -900,6 +900,82 @@ typedef double (*gsv_kernel)(void *user, double s, double t);
 int gsv_bridge(gsv_kernel kernel, void *user, size_t n, const double *time,
                double y0, double y1, double *y);
 
+/* --- Options as a table ----------------------------------------------------
+ */
+
+/* Each option is one row. The defaults, the checks, the options of the command
+ * and those of Python are made from these rows. */
+enum gsv_option_struct {
+    GSV_OF_ESTIMATOR, /* gsv_options          */
+    GSV_OF_FIT,       /* gsv_fit_options      */
+    GSV_OF_SIMULATE,  /* gsv_simulate_options */
+    GSV_OF_PREDICT,   /* gsv_predict_options  */
+    GSV_OF_PATHS      /* gsv_paths_options    */
+};
+
+enum gsv_option_type {
+    GSV_TYPE_COUNT,  /* size_t                                    */
+    GSV_TYPE_REAL,   /* double                                    */
+    GSV_TYPE_CHOICE, /* an enum                                   */
+    GSV_TYPE_SWITCH, /* bool                                      */
+    GSV_TYPE_SEED,   /* uint64_t                                  */
+    GSV_TYPE_ARRAY,  /* a pointer to numbers or structs           */
+    GSV_TYPE_TEXTS   /* a pointer to strings                      */
+};
+
+/* The function that an option is for, as bits. */
+enum gsv_use {
+    GSV_USE_LOGLIK = 1,
+    GSV_USE_CHECK = 2, /* gsv_check_gradient() */
+    GSV_USE_FIT = 4,
+    GSV_USE_PROFILE = 8,
+    GSV_USE_GRADIENT = 16, /* gsv_objective_gradient() */
+    GSV_USE_PATHS = 32,
+    GSV_USE_PREDICT = 64,
+    GSV_USE_RESIDUALS = 128,
+    GSV_USE_SIMULATE = 256
+};
+
+typedef struct gsv_option {
+    enum gsv_option_struct of; /* the struct that has the field           */
+    const char *field;         /* its name                                */
+    size_t offset;             /* its place in the struct                 */
+    enum gsv_option_type type;
+    unsigned uses;           /* bits of enum gsv_use                      */
+    double preset;           /* the default                               */
+    double low, high;        /* smallest and largest value                */
+    bool below;              /* high itself is not allowed                */
+    bool zero;               /* 0 means that the library chooses          */
+    bool negative;           /* a negative number means that              */
+    bool largest;            /* SIZE_MAX means that                       */
+    const char *chosen;      /* what the default then is, or NULL         */
+    const char *const *word; /* of a choice, by value, ending with NULL; ""
+                              * is for programs only                      */
+    size_t count_offset;     /* of an array: the field with its length    */
+    const char *flag;        /* the command's option, or NULL             */
+    const char *value;       /* what its value is called there, or NULL   */
+    const char *help;        /* one line; NULL: only checked              */
+    const char *name;        /* its name in an error message, or NULL     */
+} gsv_option;
+
+/* All rows; *count is their number. A field has several rows if its default
+ * depends on the use. */
+const gsv_option *gsv_option_table(size_t *count);
+
+/* Reads or sets the field of a number, a choice or a switch as a number.
+ * `options` is the struct that the row belongs to. */
+double gsv_option_get(const gsv_option *row, const void *options);
+void gsv_option_set(const gsv_option *row, void *options, double value);
+
+/* Sets the field from text, for example "64" or "lna"; text is not read for a
+ * switch, which becomes true. Fails if the text is not a valid value. */
+enum gsv_status gsv_option_read(const gsv_option *row, void *options,
+                                const char *text);
+
+/* Writes the row's help with the words of a choice and the default to text,
+ * which has room for `size` bytes. Returns text. */
+const char *gsv_option_help(const gsv_option *row, size_t size, char *text);
+
 const char *gsv_version(void);
 
 /* The candidate that a misspelt word most likely stands for, or NULL: at most

@@ -16,12 +16,12 @@ Python run; different threads may use one model as long as none sets it.
 """
 from __future__ import annotations
 
-from typing import Any
+import ctypes
 
 from . import _header
 from ._header import VERSION as __version__
 from ._lib import (Caution, Error, InputError, NumericalError, OutOfMemory,
-                   Result)
+                   Result, lib)
 from .data import Data, Series
 from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
@@ -33,27 +33,18 @@ __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
            "Params", "Prediction", "Progress", "Record",
            "Residuals", "Result", "Series", "Smoothed", "load", "options"]
 
-_STRUCTS: dict[str, Any] = {
-    "simulate": _header.gsv_simulate_options, "loglik": _header.gsv_options,
-    "fit": _header.gsv_fit_options, "predict": _header.gsv_predict_options,
-    "paths": _header.gsv_paths_options}
-
 
 def options(verb: str) -> dict[str, str]:
-    """The options of simulate, loglik, fit, predict or paths, with a word
-    about each, from the library's header.
+    """The options of simulate, loglik, fit, predict, residuals or paths by
+    name, each with what it means and its default in brackets, as the library
+    describes them.
 
-    >>> options("loglik")["random"]
-    'sobol or iid'
+    >>> options("loglik")["paths"]
+    'paths in each gap (64)'
     """
-    struct = _STRUCTS[verb]
-    table: dict[str, str] = {}
-    for name, _ in struct._fields_:
-        if name == "estimator":
-            table.update(options("loglik"))
-        elif name in struct.enums:
-            *words, last = _header.ENUMS[struct.enums[name]]
-            table[name] = f"{', '.join(words)} or {last}"
-        elif name != "user":
-            table[name] = struct.notes[name]
-    return table
+    count, text = ctypes.c_size_t(), ctypes.create_string_buffer(400)
+    rows = lib.gsv_option_table(ctypes.byref(count))
+    use = _header.ENUMS["gsv_use"][verb]
+    return {row.field.decode():
+            lib.gsv_option_help(row, len(text), text).decode()
+            for row in rows[:count.value] if row.uses & use and row.help}

@@ -132,6 +132,33 @@ ENUMS: dict[str, dict[str, int]] = {
         'heldout': 3,
         'curves': 4,
     },
+    'gsv_option_struct': {
+        'of-estimator': 0,
+        'of-fit': 1,
+        'of-simulate': 2,
+        'of-predict': 3,
+        'of-paths': 4,
+    },
+    'gsv_option_type': {
+        'type-count': 0,
+        'type-real': 1,
+        'type-choice': 2,
+        'type-switch': 3,
+        'type-seed': 4,
+        'type-array': 5,
+        'type-texts': 6,
+    },
+    'gsv_use': {
+        'loglik': 1,
+        'check': 2,
+        'fit': 4,
+        'profile': 8,
+        'gradient': 16,
+        'paths': 32,
+        'predict': 64,
+        'residuals': 128,
+        'simulate': 256,
+    },
 }
 
 CONSTANTS: dict[str, int] = {
@@ -221,6 +248,27 @@ CONSTANTS: dict[str, int] = {
     'GSV_CURVES': 4,
     'GSV_LAGS': 10,
     'GSV_VISIBLE': 5,
+    'GSV_OF_ESTIMATOR': 0,
+    'GSV_OF_FIT': 1,
+    'GSV_OF_SIMULATE': 2,
+    'GSV_OF_PREDICT': 3,
+    'GSV_OF_PATHS': 4,
+    'GSV_TYPE_COUNT': 0,
+    'GSV_TYPE_REAL': 1,
+    'GSV_TYPE_CHOICE': 2,
+    'GSV_TYPE_SWITCH': 3,
+    'GSV_TYPE_SEED': 4,
+    'GSV_TYPE_ARRAY': 5,
+    'GSV_TYPE_TEXTS': 6,
+    'GSV_USE_LOGLIK': 1,
+    'GSV_USE_CHECK': 2,
+    'GSV_USE_FIT': 4,
+    'GSV_USE_PROFILE': 8,
+    'GSV_USE_GRADIENT': 16,
+    'GSV_USE_PATHS': 32,
+    'GSV_USE_PREDICT': 64,
+    'GSV_USE_RESIDUALS': 128,
+    'GSV_USE_SIMULATE': 256,
 }
 
 
@@ -309,23 +357,6 @@ class gsv_simulate_options(Structure):
         'time': ('times',),
         'start': ('dim', 'tracks'),
     }
-    notes: dict = {
-        'times': 'how many, at least 1',
-        'time': '(times), strictly increasing',
-        'tracks': '1',
-        'start': '(dim, tracks) first rows of the data, or',
-        'start_mean': 'NULL: states drawn from a normal law ...',
-        'start_sd':
-            '... with this deviation, or all at the mean; again where they are outside of the domain. Where all three are 0, latent states are drawn from the law that init gives them',
-        'step': 'longest step; 0: 1/32 of the shortest gap',
-        'scheme': '',
-        'input':
-            'covariates by name, first track for all; and what laws do not say (below)',
-        'mean':
-            "functions of a fit at their posterior mean; else every track has its own, drawn: gsv_functions_draw()'s of its number",
-        'seed': '',
-        'threads': '0 for all',
-    }
 
 
 class gsv_options(Structure):
@@ -358,33 +389,6 @@ class gsv_options(Structure):
         'observe': 'gsv_observe',
     }
     shapes: dict = {}
-    notes: dict = {
-        'paths': 'K, for every gap',
-        'steps': 'M, for every gap',
-        'step': 'longest step; where positive it sets M instead',
-        'reference': '',
-        'form': '',
-        'random': '',
-        'observe': 'of models with noisy observations',
-        'points':
-            "for them, of every observation; 0: the estimator's own number",
-        'richardson': '2 l(dt) - l(2 dt) instead of l(dt)',
-        'delta': 'corrects the bias of the log of a mean',
-        'tolerance':
-            'where positive, paths and steps are raised until error and discretisation are below it',
-        'joint': 'average over whole tracks, not gap by gap',
-        'gradient': 'the gradient too',
-        'wide': 'networks in double',
-        'seed': '',
-        'iteration': 'other numbers for every iteration of a fit',
-        'threads': '0 for all; the result is the same for any number',
-        'ranks':
-            'that share the work: all of them call with the same arguments and get the same result; NULL: alone',
-        'sample':
-            'of gsv_loglik(): so many gaps at most, evenly spread, and their sums alone; 0: all. Not of whole tracks, nor of noisy observations',
-        'window':
-            'gaps that are run together at most, of which each takes 200 bytes; 0: 2^18',
-    }
 
 
 class gsv_gap(Structure):
@@ -525,48 +529,6 @@ class gsv_fit_options(Structure):
         'keep': ('kept',),
         'prior': ('priors',),
     }
-    notes: dict = {
-        'estimator':
-            'paths, steps and step of 0, and reference and form auto, let the fit choose: first linear with one step, then lna with a few paths.',
-        'optimizer': '',
-        'schedule': '',
-        'errors': '',
-        'estimate': '',
-        'iterations': 'at most; 0: chosen',
-        'batch': 'gaps of an iteration; 0: chosen',
-        'restarts': 'from other starts, the best is kept; 1',
-        'rate': "Adam's step; 0: chosen",
-        'decay': 'of weights, as in AdamW; 0',
-        'clip': 'longest gradient, in running lengths; 0: none',
-        'average': 'of theta over iterations, as 0.99; 0: none',
-        'heldout': 'share of gaps; negative: chosen',
-        'patience':
-            'share of the iterations without a better held-out likelihood that ends it; 0: never',
-        'time_limit':
-            "seconds of this run's search, and of what comes behind it: errors not ready then are left out; 0: none",
-        'fixed': 'parameters that stay: names, or elements',
-        'fix': '',
-        'kept': 'starts that stay as they are: not taken from',
-        'keep': 'the data',
-        'checkpoint': 'a file to write, or NULL',
-        'every': 'seconds from one to the next; 30',
-        'resume': 'a checkpoint to go on from, or NULL',
-        'objective': '',
-        'scheme':
-            'of simulated paths: euler or heun; those have estimator.paths (16) and .steps (8) or .step',
-        'method': '',
-        'chains': 'of gibbs: 4, from different starts',
-        'warmup': 'iterations of each that are not kept; 500',
-        'draws': 'that are; 1000',
-        'priors': '',
-        'prior': '',
-        'progress':
-            'Called after every iteration; true ends the fit, which can then be resumed.',
-        'stop':
-            'Asked many times a second, wherever the fit is; true ends the search, which can then be resumed, and leaves out what comes after it: the last estimate and standard errors.',
-        'phase': 'Told when it begins something else.',
-        'user': '',
-    }
 
 
 class gsv_record(Structure):
@@ -677,28 +639,6 @@ class gsv_predict_options(Structure):
         'until': ('tracks',),
         'quantile': ('quantiles',),
     }
-    notes: dict = {
-        'draws':
-            'simulated from each place; 0: 1024, fewer where there are very many places',
-        'step': 'longest step of these; 0: chosen',
-        'times': "at which, of all tracks; those after a track's",
-        'time': 'end are taken. 0: every track has 20 times, from',
-        'ahead': 'its end to so far ahead; 0: a tenth of its length',
-        'until':
-            '(tracks) what comes later is not known, but held out: forecasts are made at those rows where no times are given, and scored; NULL: all is known',
-        'rolling':
-            'K: from every row 1 to K rows ahead, scores alone; with until, from the last row before it on',
-        'quantiles': 'of the laws; 0: 5, 25, 50, 75 and 95 %',
-        'quantile': '',
-        'parameters':
-            "draws them, too, from the normal law of a fit's estimates; not with rolling",
-        'mean':
-            'functions of a fit at their posterior mean; else every draw has its own, the same from all places',
-        'points': 'for latent states, at each row; 0: chosen',
-        'seed': '1',
-        'threads': '0 for all; any number gives the same bits',
-        'ranks': 'that share the work of gsv_residuals(); NULL: one',
-    }
 
 
 class gsv_score(Structure):
@@ -802,19 +742,6 @@ class gsv_paths_options(Structure):
         'time': ('times',),
         'quantile': ('quantiles',),
     }
-    notes: dict = {
-        'estimator':
-            'paths: bridges a gap, or where states are latent paths of which bands between observations are made; 0 for 256. points: 0 for 64. Whole tracks, gradients, tolerances and extrapolation have no meaning here.',
-        'times': 'asked for in every track that has them, or 0:',
-        'time': '(times), rising; all rows, and ...',
-        'between':
-            '... so many times inside of each gap; SIZE_MAX: 7, or 0 where states are latent',
-        'quantiles': '0 for 0.05, 0.5 and 0.95',
-        'quantile': '(quantiles) inside of (0, 1)',
-        'draws': 'paths to keep; 0',
-        'progress': 'Called now and then; true ends it, with GSV_BAD_INPUT.',
-        'user': '',
-    }
 
 
 class gsv_smoothed(Structure):
@@ -845,6 +772,35 @@ class gsv_smoothed(Structure):
         'draw': ('draws', 'dim', 'rows'),
         'seen': ('dim',),
     }
+
+
+class gsv_option(Structure):
+    _fields_ = [
+        ('of', c_int),
+        ('field', c_char_p),
+        ('offset', c_size_t),
+        ('type', c_int),
+        ('uses', c_uint),
+        ('preset', c_double),
+        ('low', c_double),
+        ('high', c_double),
+        ('below', c_bool),
+        ('zero', c_bool),
+        ('negative', c_bool),
+        ('largest', c_bool),
+        ('chosen', c_char_p),
+        ('word', POINTER(c_char_p)),
+        ('count_offset', c_size_t),
+        ('flag', c_char_p),
+        ('value', c_char_p),
+        ('help', c_char_p),
+        ('name', c_char_p),
+    ]
+    enums: dict = {
+        'of': 'gsv_option_struct',
+        'type': 'gsv_option_type',
+    }
+    shapes: dict = {}
 
 
 # name: (result, arguments)
@@ -1009,6 +965,16 @@ FUNCTIONS: dict[str, tuple] = {
         None, [POINTER(gsv_smoothed)]),
     'gsv_bridge': (
         c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_double, c_double, c_void_p]),
+    'gsv_option_table': (
+        POINTER(gsv_option), [c_void_p]),
+    'gsv_option_get': (
+        c_double, [POINTER(gsv_option), c_void_p]),
+    'gsv_option_set': (
+        None, [POINTER(gsv_option), c_void_p, c_double]),
+    'gsv_option_read': (
+        c_int, [POINTER(gsv_option), c_void_p, c_char_p]),
+    'gsv_option_help': (
+        c_char_p, [POINTER(gsv_option), c_size_t, c_char_p]),
     'gsv_version': (
         c_char_p, []),
     'gsv_suggestion': (

@@ -169,8 +169,8 @@ def _number(struct: ctypes.Structure, name: str, kind: Any, value: Any) -> Any:
         known = _header.ENUMS[struct.enums[name]]
         if value in known:
             return known[value]
-        raise InputError(f"{name} {value}: {', '.join(list(known)[:-1])} or "
-                         f"{list(known)[-1]} is wanted")
+        raise InputError(f"{name} {value}: expected "
+                         f"{', '.join(list(known)[:-1])} or {list(known)[-1]}")
     try:
         if kind is ctypes.c_bool:
             return bool(value)
@@ -180,9 +180,9 @@ def _number(struct: ctypes.Structure, name: str, kind: Any, value: Any) -> Any:
             return path_bytes(value)
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"{name} {value!r}: a number is wanted") from None
+        raise InputError(f"{name} {value!r}: expected a number") from None
     if not 0 <= number < 1 << 8 * ctypes.sizeof(kind):
-        raise InputError(f"{name} {value}: a whole number from 0 on is wanted")
+        raise InputError(f"{name} {value}: expected a whole number of at least 0")
     return number
 
 

@@ -237,8 +237,8 @@ def _priors(priors: Mapping[str, Any] | None) -> Any:
     array = (_header.gsv_prior * max(len(priors or ()), 1))()
     for prior, (name, (law, *numbers)) in zip(array, (priors or {}).items()):
         if law not in laws:
-            raise InputError(f"priors: {name} ~ {law}: one of "
-                             f"{', '.join(laws)} is wanted")
+            raise InputError(f"priors: {name} ~ {law}: expected one of "
+                             f"{', '.join(laws)}")
         prior.name, prior.law = _lib.coded(name), laws[law]
         prior.a, prior.b = (*map(float, numbers), 0.0, 0.0)[:2]
     return array

@@ -547,8 +547,8 @@ def _start(model: Model, o: _header.gsv_simulate_options, x0: Any,
             np.broadcast_to(np.asarray(x0, float), (tracks, dim)).T)
     except ValueError:
         raise InputError(
-            f"x0 {x0!r}: a number, {dim} numbers, an array ({tracks}, {dim}), "
-            "'normal' or ('normal', mean, sd) is wanted") from None
+            f"x0 {x0!r}: expected a number, {dim} numbers, an array ({tracks}, "
+            f"{dim}), 'normal' or ('normal', mean, sd)") from None
 
 
 def _points(model: Model, points: Any) -> np.ndarray:
@@ -564,7 +564,7 @@ def _points(model: Model, points: Any) -> np.ndarray:
         x = x.reshape((-1, 1) if len(columns) == 1 else (1, -1))
     if x.ndim != 2 or x.shape[1] != len(columns):
         raise InputError(f"points have the shape {np.shape(points)}, but "
-                         f"(n, {len(columns)}) is wanted: "
+                         f"expected is (n, {len(columns)}): "
                          f"{', '.join(columns)}")
     return np.ascontiguousarray(x.T)
 

@@ -107,6 +107,20 @@ def fitted():
     return m
 
 
+def option_row():
+    count = ctypes.c_size_t()
+    rows = lib.gsv_option_table(ctypes.byref(count))
+    return ctypes.pointer(next(
+        row for row in rows[:count.value] if row.flag == b"--paths"))
+
+
+# Arguments of the functions for rows of options.
+OPTION = {"row": option_row,
+          "options": lambda: ctypes.cast(ctypes.pointer(
+              default("gsv_options")), ctypes.c_void_p),
+          "text": lambda: ctypes.create_string_buffer(b"8"),
+          "size": lambda: 2}
+
 KEPT = []  # as long as this process lives
 
 
@@ -130,6 +144,8 @@ def choose(function, kind, name):
         return lib.gsv_functions_new(fitted())
     if kind == "gsv_series*":
         return make_series()
+    if function.startswith("gsv_option_") and name in OPTION:
+        return OPTION[name]()
     if kind == "gsv_ranks*" or kind == "void*":
         return None
     if kind == "gsv_record*":

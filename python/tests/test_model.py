@@ -119,9 +119,9 @@ def test_networks_are_drawn_by_the_seed():
 
 
 @pytest.mark.parametrize("options, kind, message", [
-    (dict(random="id"), InputError, "random id: sobol or iid is wanted"),
-    (dict(paths=-1), InputError, "paths -1: a whole number from 0 on"),
-    (dict(paths=2.5), InputError, "paths 2.5: a number is wanted"),
+    (dict(random="id"), InputError, "random id: expected sobol or iid"),
+    (dict(paths=-1), InputError, "paths -1: expected a whole number of at least 0"),
+    (dict(paths=2.5), InputError, "paths 2.5: expected a number"),
     (dict(step="long"), ValueError, "could not convert"),
     (dict(pahts=3), TypeError, "loglik() has no option 'pahts'; did you mean "
      "'paths'?"),
@@ -182,7 +182,7 @@ def test_field():
     named = model.field({"u": x[:, 2], "y": x[:, 1], "x": x[:, 0]}, 2.0)
     assert (named.drift == f.drift).all()
     assert (model.field(x[0], 2.0).drift == f.drift[:1]).all()
-    with pytest.raises(InputError, match=r"\(n, 3\) is wanted: x, y, u"):
+    with pytest.raises(InputError, match=r"expected is \(n, 3\): x, y, u"):
         model.field(x[:, :2])
 
 

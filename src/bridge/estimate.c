@@ -11,11 +11,6 @@
 #include "bridge/modified.h"
 #include "bridge/result.h"
 
-gsv_options gsv_options_default(void)
-{
-    return (gsv_options){.paths = 64, .steps = 8, .seed = 1};
-}
-
 size_t unit_bars(const struct estimate *e)
 {
     return program_uniforms(e->unit) +

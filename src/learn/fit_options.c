@@ -6,22 +6,6 @@
 #include "base/error.h"
 #include "learn/learner.h"
 
-gsv_fit_options gsv_fit_options_default(void)
-{
-    gsv_options estimator = gsv_options_default();
-    estimator.paths = estimator.steps = 0;
-    return (gsv_fit_options){.estimator = estimator,
-                             .restarts = 1,
-                             .clip = 10.0,
-                             .average = 0.98,
-                             .heldout = -1.0,
-                             .patience = 0.2,
-                             .every = 30.0,
-                             .chains = 4,
-                             .warmup = 500,
-                             .draws = 1000};
-}
-
 static int check_form(const gsv_fit_options *o)
 {
     if (o->estimator.form == GSV_FORM_BOUND)

@@ -28,14 +28,6 @@ static const double MOST_NUMBERS = 1e15;
 
 static const double QUANTILES[] = {0.05, 0.5, 0.95};
 
-gsv_paths_options gsv_paths_options_default(void)
-{
-    gsv_paths_options o = {.estimator = gsv_options_default(),
-                           .between = SIZE_MAX};
-    o.estimator.paths = 0;
-    return o;
-}
-
 void gsv_smoothed_free(gsv_smoothed *s)
 {
     if (!s) return;

@@ -8,11 +8,6 @@
 
 enum { DRAWS = 1024, FEWEST = 128, PLACES = 1 << 19 };
 
-gsv_predict_options gsv_predict_options_default(void)
-{
-    return (gsv_predict_options){.seed = 1};
-}
-
 int predict_check(const gsv_predict_options *o)
 {
     int status = predict_rules(o);

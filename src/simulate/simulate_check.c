@@ -8,11 +8,6 @@
 #include "base/error.h"
 #include "simulate/scheme.h"
 
-gsv_simulate_options gsv_simulate_options_default(void)
-{
-    return (gsv_simulate_options){.tracks = 1, .scheme = GSV_SRK, .seed = 1};
-}
-
 static int check_times(const gsv_simulate_options *o)
 {
     if (o->times < 1 || !o->time)

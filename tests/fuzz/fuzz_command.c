@@ -11,8 +11,7 @@ enum { WORDS = 40 };
 
 static void values(const struct args *a)
 {
-    gsv_options o;
-    (void)estimator_options(a, &o);
+    (void)estimator_options(a);
     size_t count = 0;
     double *quantile = NULL;
     /* What is asked for is allocated: not more than a few here. */

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of all options. To add an option, add a field to its struct and a
+ * row here. */
+#include <math.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/option_rules.h"
+
+#define ROW(of_, struct_, field_, type_, ...)                                  \
+    {                                                                          \
+        .of = of_, .field = #field_, .offset = offsetof(struct_, field_),      \
+        .type = GSV_TYPE_##type_, __VA_ARGS__                                  \
+    }
+#define ESTIMATOR(...) ROW(GSV_OF_ESTIMATOR, gsv_options, __VA_ARGS__)
+#define FIT(...) ROW(GSV_OF_FIT, gsv_fit_options, __VA_ARGS__)
+#define SIMULATE(...) ROW(GSV_OF_SIMULATE, gsv_simulate_options, __VA_ARGS__)
+#define PREDICT(...) ROW(GSV_OF_PREDICT, gsv_predict_options, __VA_ARGS__)
+#define PATHS(...) ROW(GSV_OF_PATHS, gsv_paths_options, __VA_ARGS__)
+#define LENGTH(struct_, field_) .count_offset = offsetof(struct_, field_)
+#define WORDS(...)                                                             \
+    .word = (const char *const[])                                              \
+    {                                                                          \
+        __VA_ARGS__, NULL                                                      \
+    }
+
+/* Random numbers have 32 bits for draws, tracks and iterations. A number of
+ * threads or windows above its limit was negative before it was cast. */
+#define ANY (double)INFINITY
+#define MOST_NUMBERED 4e9
+#define MOST_LISTED 1e12
+#define MOST_THREADS 1e6
+#define LARGEST (double)SIZE_MAX
+
+/* Uses of the estimator's options. */
+enum {
+    FIXED = GSV_USE_LOGLIK | GSV_USE_CHECK, /* the parameters */
+    LEARNED = GSV_USE_FIT | GSV_USE_PROFILE,
+    BOTH = FIXED | LEARNED,
+    BRIDGES = BOTH | GSV_USE_PATHS,
+    ALL = BRIDGES | GSV_USE_GRADIENT,
+    FORECAST = GSV_USE_PREDICT | GSV_USE_RESIDUALS
+};
+#define EVERY_USE ~0u
+
+static const gsv_option OPTIONS[] = {
+    FIT(method, CHOICE, GSV_USE_FIT, .flag = "--method", .value = "M",
+        WORDS("likelihood", "gibbs"),
+        .help = "maximum likelihood, or draws from the posterior"),
+    FIT(objective, CHOICE, GSV_USE_FIT, .flag = "--objective", .value = "O",
+        WORDS("likelihood", "mse-backprop", "mse-adjoint", "mse-forward",
+              "gradient-matching", "em-linear"),
+        .help = "objective"),
+    FIT(optimizer, CHOICE, GSV_USE_FIT, .flag = "--optimizer", .value = "O",
+        WORDS("auto", "adam", "lbfgs", "evidence"),
+        .chosen = "lbfgs; adam with a network, evidence with a gp",
+        .help = "optimiser"),
+    FIT(iterations, COUNT, GSV_USE_FIT, 0, 1, MOST_NUMBERED, .zero = true,
+        .chosen = "chosen", .flag = "--iterations", .value = "N",
+        .help = "largest number of iterations"),
+    FIT(rate, REAL, GSV_USE_FIT, 0, 0, ANY, .zero = true, .chosen = "chosen",
+        .flag = "--rate", .value = "R", .help = "learning rate of Adam"),
+    FIT(batch, COUNT, GSV_USE_FIT, 0, 1, MOST_LISTED, .zero = true,
+        .chosen = "chosen", .name = "the batch", .flag = "--batch",
+        .value = "GAPS", .help = "gaps in each iteration"),
+    FIT(schedule, CHOICE, GSV_USE_FIT, .flag = "--schedule", .value = "S",
+        WORDS("cosine", "plateau", "constant"),
+        .help = "schedule of Adam's rate"),
+    FIT(decay, REAL, GSV_USE_FIT, 0, 0, ANY, .flag = "--decay", .value = "W",
+        .help = "weight decay of networks, as in AdamW"),
+    FIT(clip, REAL, GSV_USE_FIT, 10, 0, ANY, .flag = "--clip", .value = "C",
+        .help = "clip gradients at C times their running length; 0: never"),
+    FIT(average, REAL, GSV_USE_FIT, 0.98, 0, 1, .below = true,
+        .name = "the average's memory", .flag = "--average", .value = "A",
+        .help = "memory of the average over iterations; 0: no average"),
+    FIT(heldout, REAL, GSV_USE_FIT, -1, 0, 1, .below = true, .negative = true,
+        .chosen = "chosen", .name = "the heldout share", .flag = "--heldout",
+        .value = "SHARE", .help = "share of the gaps that is held out"),
+    FIT(patience, REAL, GSV_USE_FIT, 0.2, 0, ANY, .flag = "--patience",
+        .value = "SHARE",
+        .help = "stop after this share of the iterations without a better "
+                "held-out value; 0: never"),
+    FIT(restarts, COUNT, GSV_USE_FIT, 1, 1, 1e6, .flag = "--restarts",
+        .value = "N", .help = "different starts; the best fit is kept"),
+    FIT(time_limit, REAL, GSV_USE_FIT, 0, 0, ANY, .zero = true,
+        .chosen = "none", .name = "the time_limit", .flag = "--time-limit",
+        .value = "S",
+        .help = "seconds for the search, and as many for what follows"),
+    FIT(errors, CHOICE, GSV_USE_FIT, .name = "the kind of errors",
+        .flag = "--errors", .value = "E",
+        WORDS("auto", "none", "observed", "sandwich", ""),
+        .chosen = "none with a network, else observed",
+        .help = "standard errors"),
+    FIT(estimate, CHOICE, GSV_USE_FIT, .name = "the last estimate",
+        .flag = "--estimate", .value = "E", WORDS("auto", "all", "none"),
+        .chosen = "a sample of very many gaps",
+        .help = "gaps of the final log-likelihood"),
+    FIT(every, REAL, GSV_USE_FIT, 30, 0, ANY,
+        .name = "the time from one checkpoint to the next (every)",
+        .flag = "--every", .value = "S",
+        .help = "seconds from one checkpoint to the next"),
+    FIT(chains, COUNT, GSV_USE_FIT, 4, 1, 1000, .zero = true,
+        .flag = "--chains", .value = "N", .help = "gibbs: chains"),
+    FIT(warmup, COUNT, GSV_USE_FIT, 500, 0, 1e9, .name = "the warmup",
+        .flag = "--warmup", .value = "N",
+        .help = "gibbs: iterations of a chain before its draws"),
+    FIT(draws, COUNT, GSV_USE_FIT, 1000, 1, 1e9, .zero = true,
+        .flag = "--draws", .value = "N", .help = "gibbs: draws of a chain"),
+    FIT(scheme, CHOICE, GSV_USE_FIT | GSV_USE_GRADIENT, .flag = "--scheme",
+        .value = "S", WORDS("euler", "", "heun", ""),
+        .help = "scheme of simulated paths, for a squared error"),
+    FIT(fixed, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED,
+        .name = "the number of fixed parameters"),
+    FIT(fix, TEXTS, GSV_USE_FIT, LENGTH(gsv_fit_options, fixed),
+        .help = "parameters or elements that are not learned"),
+    FIT(kept, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED,
+        .name = "the number of kept parameters"),
+    FIT(keep, TEXTS, GSV_USE_FIT, LENGTH(gsv_fit_options, kept),
+        .help = "parameters whose starts are not taken from the data"),
+    FIT(priors, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED),
+    FIT(prior, ARRAY, GSV_USE_FIT, LENGTH(gsv_fit_options, priors)),
+
+    SIMULATE(tracks, COUNT, GSV_USE_SIMULATE, 1, 1, MOST_NUMBERED,
+             .flag = "--tracks", .value = "R", .help = "series to simulate"),
+    SIMULATE(step, REAL, GSV_USE_SIMULATE, 0, 0, ANY, .zero = true,
+             .chosen = "1/32 of the shortest gap", .flag = "--step",
+             .value = "DT", .help = "longest step"),
+    SIMULATE(scheme, CHOICE, GSV_USE_SIMULATE, GSV_SRK, .flag = "--scheme",
+             .value = "S", WORDS("euler", "milstein", "heun", "srk"),
+             .help = "scheme"),
+    SIMULATE(mean, SWITCH, GSV_USE_SIMULATE, .flag = "--mean",
+             .help = "the posterior mean of a gp's functions, not a draw for "
+                     "each path"),
+    SIMULATE(times, COUNT, GSV_USE_SIMULATE, 0, 0, MOST_LISTED),
+    SIMULATE(time, ARRAY, GSV_USE_SIMULATE, LENGTH(gsv_simulate_options, times),
+             .help = "times of the rows, increasing"),
+    SIMULATE(start_mean, REAL, GSV_USE_SIMULATE, 0, -ANY, ANY,
+             .name = "the mean of the start (start_mean)",
+             .help = "mean of the normal law of the start"),
+    SIMULATE(start_sd, REAL, GSV_USE_SIMULATE, 0, 0, ANY,
+             .name = "the deviation of the start (start_sd)",
+             .help = "standard deviation of the normal law of the start"),
+    SIMULATE(seed, SEED, GSV_USE_SIMULATE, 1, .flag = "--seed", .value = "N",
+             .help = "seed of all random numbers"),
+    SIMULATE(threads, COUNT, GSV_USE_SIMULATE, 0, 1, MOST_THREADS, .zero = true,
+             .chosen = "all", .flag = "--threads", .value = "N",
+             .help = "threads; any number gives the same bits"),
+
+    PREDICT(ahead, REAL, GSV_USE_PREDICT, 0, 0, ANY, .zero = true,
+            .chosen = "a tenth of the series' length", .name = "the time ahead",
+            .flag = "--ahead", .value = "T",
+            .help = "20 times up to T after the end"),
+    PREDICT(rolling, COUNT, GSV_USE_PREDICT, 0, 1, 1e9, .zero = true,
+            .name = "the number of rows of a rolling forecast",
+            .flag = "--rolling", .value = "K",
+            .help = "from every row 1 to K rows ahead; scores only"),
+    PREDICT(parameters, SWITCH, GSV_USE_PREDICT, .flag = "--parameters",
+            .help = "draw the parameters from a fit's covariance, too"),
+    PREDICT(mean, SWITCH, GSV_USE_PREDICT, .flag = "--mean",
+            .help = "the posterior mean of a gp's functions, not a draw for "
+                    "each path"),
+    PREDICT(draws, COUNT, FORECAST, 0, 2, MOST_NUMBERED, .zero = true,
+            .chosen = "1024; fewer for very many rows", .flag = "--draws",
+            .value = "N", .help = "simulated paths from each row"),
+    PREDICT(step, REAL, GSV_USE_PREDICT, 0, 0, ANY, .zero = true,
+            .chosen = "chosen", .flag = "--step", .value = "DT",
+            .help = "longest step of simulated paths"),
+    PREDICT(points, COUNT, FORECAST, 0, 1, 1e8, .zero = true,
+            .chosen = "chosen", .flag = "--support", .value = "J",
+            .help = "points for each noisy observation"),
+    PREDICT(times, COUNT, GSV_USE_PREDICT, 0, 0, MOST_LISTED),
+    PREDICT(time, ARRAY, GSV_USE_PREDICT, LENGTH(gsv_predict_options, times),
+            .help = "times of the forecasts, increasing"),
+    PREDICT(quantiles, COUNT, GSV_USE_PREDICT, 0, 0, 1e6),
+    PREDICT(quantile, ARRAY, GSV_USE_PREDICT,
+            LENGTH(gsv_predict_options, quantiles),
+            .chosen = "0.05,0.25,0.5,0.75,0.95",
+            .help = "levels of the quantiles"),
+    PREDICT(seed, SEED, FORECAST, 1, .flag = "--seed", .value = "N",
+            .help = "seed of all random numbers"),
+    PREDICT(threads, COUNT, FORECAST, 0, 1, MOST_THREADS, .zero = true,
+            .chosen = "all", .flag = "--threads", .value = "N",
+            .help = "threads; any number gives the same bits"),
+
+    PATHS(draws, COUNT, GSV_USE_PATHS, 0, 1, MOST_NUMBERED, .zero = true,
+          .flag = "--draws", .value = "N",
+          .help = "sample paths; the command writes them instead of bands"),
+    PATHS(between, COUNT, GSV_USE_PATHS, LARGEST, 0, 1e6, .largest = true,
+          .chosen = "7; latent states: 0",
+          .name = "the number of times between two rows", .flag = "--between",
+          .value = "N", .help = "times inside each gap, besides all rows"),
+    PATHS(times, COUNT, GSV_USE_PATHS, 0, 0, MOST_LISTED),
+    PATHS(time, ARRAY, GSV_USE_PATHS, LENGTH(gsv_paths_options, times),
+          .help = "times of the bands, increasing"),
+    PATHS(quantiles, COUNT, GSV_USE_PATHS, 0, 0, 1e6),
+    PATHS(quantile, ARRAY, GSV_USE_PATHS, LENGTH(gsv_paths_options, quantiles),
+          .chosen = "0.05,0.5,0.95", .help = "levels of the quantiles"),
+
+    ESTIMATOR(reference, CHOICE, BRIDGES, .flag = "--reference", .value = "R",
+              WORDS("auto", "brownian", "linear", "lna", "modified"),
+              .help = "process that bridges are drawn from"),
+    ESTIMATOR(form, CHOICE, BRIDGES, .flag = "--form", .value = "F",
+              WORDS("auto", "ito", "midpoint", "stratonovich", "euler", ""),
+              .help = "form of the weights"),
+    ESTIMATOR(random, CHOICE, BRIDGES, .flag = "--random", .value = "N",
+              WORDS("sobol", "iid"),
+              .chosen = "K is rounded up to a power of two",
+              .help = "random numbers"),
+    ESTIMATOR(observe, CHOICE, BOTH, .flag = "--observe", .value = "E",
+              WORDS("auto", "scan", "particle", "conjugate", "variational"),
+              .chosen = "by the number of states",
+              .help = "estimator for noisy observations"),
+    ESTIMATOR(points, COUNT, ALL, 0, 1, 1e8, .zero = true, .chosen = "chosen",
+              .flag = "--support", .value = "J",
+              .help = "points or particles for each noisy observation"),
+    ESTIMATOR(paths, COUNT, FIXED, 64, 1, 1e8, .zero = true, .flag = "--paths",
+              .value = "K", .help = "paths in each gap"),
+    ESTIMATOR(paths, COUNT, LEARNED, 0, 1, 1e8, .zero = true,
+              .chosen = "chosen", .flag = "--paths", .value = "K",
+              .help = "paths in each gap"),
+    ESTIMATOR(paths, COUNT, GSV_USE_GRADIENT, 0, 1, 1e8, .zero = true,
+              .chosen = "16", .flag = "--paths", .value = "K",
+              .help = "paths in each gap for one gradient"),
+    ESTIMATOR(paths, COUNT, GSV_USE_PATHS, 0, 1, 1e8, .zero = true,
+              .chosen = "256", .flag = "--paths", .value = "K",
+              .help = "bridges in each gap, or paths through latent states"),
+    ESTIMATOR(steps, COUNT, FIXED | GSV_USE_PATHS, 8, 1, 1e8, .zero = true,
+              .flag = "--steps", .value = "M", .help = "steps in each gap"),
+    ESTIMATOR(steps, COUNT, LEARNED, 0, 1, 1e8, .zero = true,
+              .chosen = "chosen", .flag = "--steps", .value = "M",
+              .help = "steps in each gap"),
+    ESTIMATOR(steps, COUNT, GSV_USE_GRADIENT, 0, 1, 1e8, .zero = true,
+              .chosen = "8", .flag = "--steps", .value = "M",
+              .help = "steps in each gap"),
+    ESTIMATOR(step, REAL, ALL, 0, 0, ANY, .zero = true, .flag = "--step",
+              .value = "DT",
+              .help = "longest step; sets the steps by the length of the gap"),
+    ESTIMATOR(richardson, SWITCH, BOTH, .flag = "--richardson",
+              .help = "2 l(dt) - l(2 dt): removes the error of the ito form's "
+                      "steps"),
+    ESTIMATOR(delta, SWITCH, BOTH, .flag = "--delta",
+              .help = "correct the bias of the log of a mean over few paths"),
+    ESTIMATOR(tolerance, REAL, GSV_USE_LOGLIK, 0, 0, ANY, .zero = true,
+              .flag = "--tolerance", .value = "S",
+              .help = "raise paths and steps until both errors are below S"),
+    ESTIMATOR(joint, SWITCH, BOTH, .flag = "--joint",
+              .help = "average over whole series instead of each gap"),
+    ESTIMATOR(gradient, SWITCH, FIXED, .help = "compute the gradient"),
+    ESTIMATOR(wide, SWITCH, ALL, .flag = "--double",
+              .help = "networks in double precision instead of float32"),
+    ESTIMATOR(seed, SEED, EVERY_USE, 1, .flag = "--seed", .value = "N",
+              .help = "seed of all random numbers"),
+    ESTIMATOR(threads, COUNT, EVERY_USE, 0, 1, MOST_THREADS, .zero = true,
+              .chosen = "all", .flag = "--threads", .value = "N",
+              .help = "threads; any number gives the same bits"),
+    ESTIMATOR(sample, COUNT, GSV_USE_LOGLIK, 0, 1, MOST_LISTED, .zero = true,
+              .chosen = "all", .name = "the sample",
+              .help = "gaps at most, evenly spread"),
+    ESTIMATOR(window, COUNT, ALL, 0, 1, MOST_LISTED, .zero = true,
+              .chosen = "2^18", .name = "the window",
+              .help = "gaps that are in memory together at most"),
+};
+
+const gsv_option *gsv_option_table(size_t *count)
+{
+    if (ANY_NULL(count)) return NULL;
+    *count = sizeof OPTIONS / sizeof *OPTIONS;
+    return OPTIONS;
+}
+
+static const gsv_option CALLBACK[] = {
+    ROW(0, gsv_callback, dim, COUNT, 0, 0, 1, 1e6,
+        .name = "the dim of a callback"),
+    ROW(0, gsv_callback, parameters, COUNT, 0, 0, 0, 1e9),
+    ROW(0, gsv_callback, parameter, ARRAY, LENGTH(gsv_callback, parameters)),
+    ROW(0, gsv_callback, sigma, ARRAY, LENGTH(gsv_callback, dim)),
+};
+
+int callback_rules(const gsv_callback *c)
+{
+    return check_rows(c, sizeof CALLBACK / sizeof *CALLBACK, CALLBACK);
+}
+
+static const gsv_option LAW =
+    ROW(0, gsv_prior, law, CHOICE, .name = "the law of a prior",
+        WORDS("normal", "lognormal", "halfnormal", "uniform", "gamma",
+              "exponential", "beta", "cauchy"));
+
+int prior_rules(size_t n, const gsv_prior *prior)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < n; i++) {
+        status = check_rows(&prior[i], 1, &LAW);
+        if (!status && !prior[i].name)
+            status = fail(GSV_BAD_INPUT, "prior %zu has no name", i + 1);
+    }
+    return status;
+}
