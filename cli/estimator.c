@@ -132,39 +132,32 @@ void estimator_for_paths(const struct args *a, const gsv_model *m,
 
 /* --- What was used ------------------------------------------------------- */
 
-/* "lna", or with counts where there are several. */
-static const char *used(const char *flag, int words, const size_t *count,
-                        size_t total, char *room)
+/* "lna", or "lna 31, brownian 2", by the enum at an offset of every gap. */
+static const char *used(const char *flag, size_t offset, const gsv_result *r,
+                        char *room)
 {
-    size_t n = 0;
+    size_t count[16] = {0}, n = 0;
     room[0] = 0;
-    for (int i = 0; i < words; i++) {
-        const char *word = option_word(flag, i);
+    for (size_t i = 0; i < r->groups; i++)
+        count[*(const int *)((const char *)&r->gap[i] + offset)]++;
+    for (int i = 0; i < 16; i++) {
         if (!count[i]) continue;
-        if (count[i] == total) n += (size_t)sprintf(room + n, "%s", word);
-        else
-            n += (size_t)sprintf(room + n, "%s%s %zu", n ? ", " : "", word,
-                                 count[i]);
+        n += (size_t)sprintf(room + n, "%s%s", n ? ", " : "",
+                             option_word(flag, i));
+        if (count[i] < r->groups)
+            n += (size_t)sprintf(room + n, " %zu", count[i]);
     }
     return room;
 }
 
 const char *references_used(const gsv_result *r, char room[120])
 {
-    enum { KINDS = GSV_REFERENCE_MODIFIED + 1 };
-    size_t count[KINDS] = {0};
-    for (size_t i = 0; i < r->groups; i++)
-        count[r->gap[i].reference]++;
-    return used("--reference", KINDS, count, r->groups, room);
+    return used("--reference", offsetof(gsv_gap, reference), r, room);
 }
 
 const char *forms_used(const gsv_result *r, char room[120])
 {
-    enum { KINDS = GSV_FORM_EULER + 1 };
-    size_t count[KINDS] = {0};
-    for (size_t i = 0; i < r->groups; i++)
-        count[r->gap[i].form]++;
-    return used("--form", KINDS, count, r->groups, room);
+    return used("--form", offsetof(gsv_gap, form), r, room);
 }
 
 bool steps_are_long(const gsv_result *r)

@@ -6,7 +6,7 @@
 
 #include "options.h"
 
-/* The letters of roff that are not themselves. */
+/* The characters that roff reads as commands. */
 static const struct {
     char letter;
     const char *roff;
@@ -45,7 +45,7 @@ static void title(const char *verb, const char *summary, FILE *out)
     fprintf(out, "\n.SH SYNOPSIS\n.B girsanov%s%s\n", verb ? " " : "", name);
 }
 
-/* Lines of shell, without what they are set in by. */
+/* Lines of shell, without their indentation. */
 static void examples(const char *text, FILE *out)
 {
     fputs(".SH EXAMPLES\n.EX\n", out);
@@ -81,20 +81,19 @@ static void page_of_verb(const struct verb *verb, FILE *out)
 static const char DESCRIPTION[] =
     "Girsanov learns stochastic differential equations from time series,\n"
     "without integrating them.\n"
-    "MODEL is a text that states the equations, or a fit: a model with what\n"
-    "was learned.\n"
+    "MODEL is a text with the equations, or a fit, which is a model with its\n"
+    "learned values.\n"
     "DATA is a CSV file with a header, or a .npy array; - is standard input.\n"
-    "What was asked for goes to standard output, notes and warnings to\n"
-    "standard error.\n"
+    "Results go to standard output, notes and warnings to standard error.\n"
     "girsanov VERB --help prints the page of a verb.\n";
 
 static const struct {
     const char *code, *meaning;
 } EXITS[] = {
     {"0", "done"},
-    {"1", "a mistake in the words, the model, the data or the output's place"},
-    {"2", "the numbers left the finite, memory ran out, or a gradient is off"},
-    {"3", "diagnose --strict: a gap is not to be trusted"},
+    {"1", "an option, the model, the data or an output file is wrong"},
+    {"2", "a value was not finite, memory ran out, or a gradient is wrong"},
+    {"3", "diagnose --strict: a gap cannot be trusted"},
     {"130", "fit was interrupted; its state is saved"},
 };
 

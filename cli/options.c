@@ -16,20 +16,12 @@ static const char *const INITS[] = {"uniform", "he", NULL};
 
 /* Before the library's options. */
 static const struct option OWN[] = {
-    {"--output", "-o", FIT, TARGET, AT(output), "FILE",
-     .help = "file of the fit; required"},
-    {"--output", "-o", SIMULATE | FIELD, TARGET, AT(output), "FILE",
-     .help = "file to write (standard output)"},
-    {"--output", "-o", PROFILE, TARGET, AT(output), "FILE",
-     .help = "the values as CSV (a table on standard output)"},
-    {"--output", "-o", PREDICT, TARGET, AT(output), "FILE",
-     .help = "the forecasts, or scores by lead, as CSV (standard output)"},
-    {"--output", "-o", REPORT, TARGET, AT(output), "FILE",
-     .help = "file of the page, - for standard output; required"},
-    {"--output", "-o", PATHS, TARGET, AT(output), "FILE",
-     .help = "the bands or paths as CSV (standard output)"},
-    {"--output", "-o", GRADVAR, TARGET, AT(output), "FILE",
-     .help = "CSV: objective,gap,parameter,of,mean,variance,finite,overflows"},
+    {"--output", "-o", FIT | REPORT, TARGET, AT(output), "FILE",
+     .help = "file to write; required"},
+    {"--output", "-o", SIMULATE | FIELD | PREDICT | PATHS, TARGET, AT(output),
+     "FILE", .help = "CSV file to write (standard output)"},
+    {"--output", "-o", PROFILE | GRADVAR, TARGET, AT(output), "FILE",
+     .help = "CSV file to write (a table on standard output)"},
     {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
      .help = "N times from A to B instead, or a list 10,12.5,15"},
     {"--times", NULL, SIMULATE, TEXT, AT(times), "A:B:N",
@@ -122,9 +114,7 @@ static const struct option COMMON[] = {
      .help = "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
      .help = "one JSON object on standard output"},
-    {"--quiet", "-q", EVERY & ~(unsigned)FIT, FLAG, AT(quiet), NULL,
-     .help = "no notes on standard error; warnings stay"},
-    {"--quiet", "-q", FIT, FLAG, AT(quiet), NULL,
+    {"--quiet", "-q", EVERY, FLAG, AT(quiet), NULL,
      .help = "no progress and no notes on standard error; warnings stay"},
     {"--help", "-h", EVERY, FLAG, AT(help), NULL, .help = "this text"},
 };
@@ -136,7 +126,8 @@ enum {
 
 /* --- The library's options ------------------------------------------------ */
 
-/* What a verb uses; the others have options for every use only. */
+/* The functions of the library that a verb calls. The last verbs have only the
+ * options for every use. */
 static const struct {
     unsigned verbs, uses;
 } USES[] = {{LOGLIK | COMPARE, GSV_USE_LOGLIK},
@@ -150,7 +141,7 @@ static const struct {
             {SIMULATE, GSV_USE_SIMULATE},
             {SUMMARY | FIELD, 1u << 31}};
 
-/* Where the values go, by enum gsv_option_struct. */
+/* The places of the structs, by enum gsv_option_struct. */
 static const size_t HOMES[] = {[GSV_OF_ESTIMATOR] = AT(estimator),
                                [GSV_OF_FIT] = AT(fit),
                                [GSV_OF_SIMULATE] = AT(simulate),
@@ -165,7 +156,7 @@ static bool has_row(const struct verb *verb, const gsv_option *row)
     return has;
 }
 
-/* A diagnosis has two structs with a seed, which are one option. */
+/* Two structs of a diagnosis have a seed, which is one option. */
 static bool is_first(const struct verb *verb, const gsv_option *table,
                      const gsv_option *row)
 {
@@ -185,7 +176,7 @@ const char *option_word(const char *flag, int value)
     return "";
 }
 
-/* --- All of a verb ---------------------------------------------------------
+/* --- The options of a verb -------------------------------------------------
  */
 
 bool next_option(const struct verb *verb, struct option *o)
@@ -193,9 +184,10 @@ bool next_option(const struct verb *verb, struct option *o)
     size_t rows;
     const gsv_option *row = gsv_option_table(&rows);
     for (size_t at = o->next; at < OWN_COUNT + rows + COMMON_COUNT; at++) {
-        const gsv_option *r = row + (at - OWN_COUNT);
-        if (at < OWN_COUNT) *o = OWN[at];
-        else if (at >= OWN_COUNT + rows) *o = COMMON[at - OWN_COUNT - rows];
+        bool own = at < OWN_COUNT, common = at >= OWN_COUNT + rows;
+        const gsv_option *r = own || common ? NULL : &row[at - OWN_COUNT];
+        if (own) *o = OWN[at];
+        else if (common) *o = COMMON[at - OWN_COUNT - rows];
         else if (has_row(verb, r) && is_first(verb, row, r))
             *o = (struct option){.name = r->flag,
                                  .verbs = verb->id,
@@ -374,7 +366,7 @@ static int take_files(const struct verb *verb, struct args *a)
     return 0;
 }
 
-/* The name that a text begins with. */
+/* The text begins with the name of what is missing. */
 static int missing(const struct verb *verb, const char *text)
 {
     return complain(EXIT_INPUT, "%.*s is missing; the usage is girsanov %s %s",

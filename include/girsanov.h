@@ -1,6 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Girsanov: learns stochastic differential equations from time series without
- * integrating them. This is the whole public interface. */
+/* Girsanov learns stochastic differential equations from time series. This
+ * header is the public interface and its manual. The first part has what most
+ * programs need; the special tools follow after it.
+ *
+ * A complete program, which learns a model from data and prints the result:
+ *
+ *     #include <girsanov.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         gsv_model *m = gsv_model_read("ou.sde");
+ *         gsv_series *s = gsv_series_read("data.csv", 0, NULL);
+ *         gsv_fit_options o = gsv_fit_options_default();
+ *         if (!m || !s || gsv_fit(m, s, &o)) {
+ *             fprintf(stderr, "%s\n", gsv_last_error());
+ *             return 1;
+ *         }
+ *         for (size_t i = 0; i < gsv_model_params(m); i++) {
+ *             gsv_param p = gsv_model_param(m, i);
+ *             printf("%s = %g\n", p.name, gsv_model_value(m)[p.offset]);
+ *         }
+ *         gsv_model_write(m, "ou.fit");
+ *         gsv_series_free(s);
+ *         gsv_model_free(m);
+ *         return 0;
+ *     }
+ *
+ * A pointer may be NULL only where this header says so, or where it is an array
+ * without elements. Every _free() accepts NULL. Memory that a function returns
+ * is yours to free, unless the comment says that it is borrowed.
+ *
+ * Threads: several threads may use one const gsv_model or const gsv_series at
+ * the same time. Results have the same bits on any number of threads. */
 #ifndef GIRSANOV_H
 #define GIRSANOV_H
 
@@ -18,70 +50,33 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* --- Failure ------------------------------------------------------------ */
+/* --- Status --------------------------------------------------------------- */
 
-/* A function that does something returns one of these, 0 for success; one that
- * makes something returns it, or NULL. Either way gsv_last_error() is then one
- * plain sentence that names the offender and the remedy.
- *
- * A pointer may be NULL only where this header says so, and an array where it
- * has no elements; every _free() takes NULL. Another NULL is a failure, too;
- * functions that ask then answer 0, false, NULL or NaN, and leave a sentence.
- * Options are checked before anything else: numbers that are not finite, enums
- * without such a value, counts that were negative. After a failure a result is
- * empty, and models are as they were before.
- *
- * Threads: functions with a const gsv_model or const gsv_series may use the
- * same one at the same time. While a function has one that is not const, or
- * gsv_functions, no other thread may use it. */
+/* A function that does something returns a status, and one that makes something
+ * returns it or NULL. After a failure gsv_last_error() says what is wrong, and
+ * what to do. A result is then empty, and a model is unchanged. A function that
+ * returns a property returns 0, false, NULL or NaN after a failure. */
 enum gsv_status {
+    GSV_SIGNED = -1, /* never returned; makes the type signed, as int is */
     GSV_OK = 0,
     GSV_BAD_INPUT = 1, /* a model, file, option or argument is wrong */
-    GSV_NUMERICAL = 2, /* the numbers left the finite                */
+    GSV_NUMERICAL = 2, /* a value was not finite                     */
     GSV_NO_MEMORY = 4, /* an allocation failed                       */
-    GSV_STOPPED = 8    /* somebody said so: see gsv_stop_when()      */
+    GSV_STOPPED = 8    /* the caller or a time limit stopped it      */
 };
 
-/* This thread's last sentence and status. The text is borrowed, until the
- * thread's next call. */
+/* The last error message and status of this thread. The text is borrowed until
+ * the next call. */
 const char *gsv_last_error(void);
 enum gsv_status gsv_last_status(void);
 
-/* From now on this thread's calls ask now and then, many times a second, and
- * where the answer is true end with GSV_STOPPED; a fit ends with what it has.
- * The question must stay true until the call has ended. It is asked by the
- * thread that called alone. NULL: no more. */
-void gsv_stop_when(bool (*question)(void *user), void *user);
+const char *gsv_version(void);
 
-/* --- Ranks -------------------------------------------------------------- */
+/* --- Data ----------------------------------------------------------------- */
 
-/* Processes that share one estimate or fit, started by mpirun or srun. Each of
- * them calls the same functions with the same arguments; all get the same
- * bits, on any number of ranks. */
-typedef struct gsv_ranks gsv_ranks;
-
-/* Which one this is, and of how many, as the launcher's environment says: 0 of
- * 1 without a launcher; of 2, where it does not say how many. */
-void gsv_ranks_launched(size_t *rank, size_t *count);
-
-/* Joins the others: *ranks is NULL where this is the only one, and NULL stands
- * for one rank everywhere. MPI is loaded and begun only here, and only where
- * there are several; a program that uses MPI itself begins it before. */
-int gsv_ranks_open(gsv_ranks **ranks);
-size_t gsv_ranks_rank(const gsv_ranks *ranks);
-size_t gsv_ranks_count(const gsv_ranks *ranks);
-
-/* Leaves: with GSV_OK, or with the status of a failure, which the others then
- * meet as theirs. Returns the status of all. To be called after a failure of
- * gsv_ranks_open(), too. */
-int gsv_ranks_close(gsv_ranks *ranks, int status);
-
-/* --- Data --------------------------------------------------------------- */
-
-/* Observed series, one below the other: track r has the rows start[r] up to
- * start[r + 1]. Times increase strictly within a track; a missing value is
- * NaN. The struct is open: read it freely; make it by gsv_series_new() or
- * gsv_series_read(), free it by gsv_series_free(). */
+/* One or more observed series (tracks), one below the other: track r has the
+ * rows start[r] to start[r + 1] - 1. Times increase strictly within a track; a
+ * missing value is NaN. All fields may be read. */
 typedef struct gsv_series {
     size_t rows, columns, tracks;
     double *time;  /* (rows)                                        */
@@ -90,428 +85,365 @@ typedef struct gsv_series {
     char **name;   /* (columns)                                     */
     char **label;  /* (tracks): the text of the series column       */
     size_t *line;  /* (rows): line in the file, 0 without one       */
-    char *source;  /* the file's name, or "data"                    */
-    char *note;    /* what was passed over while reading, or ""     */
-    bool borrowed; /* whether time and value are somebody else's    */
-    void *file;    /* that all of it is in, where ranks share one   */
+    char *source;  /* name of the file, or "data"                   */
+    char *note;    /* what was skipped while reading, or ""         */
+    bool borrowed; /* time and value belong to the caller           */
+    void *file;    /* for internal use                              */
 } gsv_series;
 
-/* Copies tracks of rows into a new series. value is (columns, rows); start has
- * tracks + 1 entries; name may be NULL for x1, x2, ... */
+/* Reads a CSV file, or a NumPy array (.npy). Keeps only the named columns, in
+ * this order; with name NULL it keeps all columns except series and time. A
+ * .npy file is (rows, 1 + n) or (tracks, rows, 1 + n), with the time first. */
+gsv_series *gsv_series_read(const char *path, size_t columns,
+                            const char *const *name);
+
+/* Makes a series from copies of arrays: start is (tracks + 1), time is (rows),
+ * value is (columns, rows). With name NULL the columns are x1, x2, ... */
 gsv_series *gsv_series_new(size_t tracks, const size_t *start, size_t columns,
                            const char *const *name, const double *time,
                            const double *value);
 
-/* The same checks without a copy: time and value are borrowed, and stay as they
- * are as long as the series lives. label (tracks) may be NULL for 1, 2, ... */
-gsv_series *gsv_series_view(size_t tracks, const size_t *start,
-                            const char *const *label, size_t columns,
-                            const char *const *name, const double *time,
-                            const double *value);
-
-/* Reads a CSV file (any ending) or a NumPy array (.npy). Only the named
- * columns are kept, in the order asked for; name NULL keeps every column but
- * series and time, whatever columns is. A .npy file is (rows, 1 + n) with time
- * first, or (tracks, rows, 1 + n); its columns take the names in order. */
-gsv_series *gsv_series_read(const char *path, size_t columns,
-                            const char *const *name);
-
-/* The same where the columns of time and series have other names; either may
- * be NULL. */
-gsv_series *gsv_series_read_named(const char *path, const char *time,
-                                  const char *series, size_t columns,
-                                  const char *const *name);
-
-/* The same for ranks, all of which call it: the first one on every machine
- * reads the file, and those on it share one copy, read-only, in a file without
- * a name (in TMPDIR, or /var/tmp). The system keeps in memory what of it is in
- * use: a rank's own gaps, for most of the time. */
-gsv_series *gsv_series_read_shared(gsv_ranks *ranks, const char *path,
-                                   const char *time, const char *series,
-                                   size_t columns, const char *const *name);
-
-/* Writes series,time,... as CSV with every digit; "-" is standard output. The
- * file appears whole or not at all. */
-int gsv_series_write(const gsv_series *s, const char *path);
-
-/* All rows of a, and below each track those rows of b's track of the same label
- * that come after its end; a single track of b with another label stands for
- * every track. Columns are a's; those that b has not are missing there. */
-gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b);
-
+/* Writes series,time,... as CSV with all digits; "-" is standard output. The
+ * file is replaced only when it is complete. */
+enum gsv_status gsv_series_write(const gsv_series *s, const char *path);
 void gsv_series_free(gsv_series *s);
 
-/* --- Models -------------------------------------------------------------- */
+/* --- Model ---------------------------------------------------------------- */
 
-/* An SDE dX = f(X, t) dt + g(X, t) dW with its parameters and their values. */
+/* An SDE dX = f(X, t) dt + g(X, t) dW with parameters and their values. */
 typedef struct gsv_model gsv_model;
 
-/* From a model's text; name stands for it in messages, NULL for "model". See
- * docs/LANGUAGE.md. */
+/* Parses the text of a model (docs/LANGUAGE.md), for example
+ *
+ *     gsv_model_parse("state x\nparam k = 1 > 0\ndx = -k*x*dt + dW", NULL)
+ *
+ * `name` stands for the text in messages; it may be NULL. */
 gsv_model *gsv_model_parse(const char *text, const char *name);
 
-/* From a .sde file or a fit; "-" is standard input. */
+/* Reads a model's text or a fit from a file; "-" is standard input. */
 gsv_model *gsv_model_read(const char *path);
 
-/* A drift in C with constant, diagonal noise. Arrays have the points as their
- * fastest index: x and f are (dim, n), time is (n); p are the parameters. */
-typedef struct gsv_callback {
-    size_t dim;
-    size_t parameters;       /* of the drift; named p1, p2, ...          */
-    const double *parameter; /* (parameters) their values                */
-    const double *sigma;     /* (dim) noise, positive; named s1, s2, ... */
-    void *user;              /* handed to both functions                 */
-    void (*drift)(void *user, size_t n, const double *time, const double *x,
-                  const double *p, double *f);
-    /* Adds J' f_bar to x_bar (dim, n) and to p_bar (parameters); either may
-     * be NULL. Called from several threads at once, as drift is. */
-    void (*drift_vjp)(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *f_bar, double *x_bar,
-                      double *p_bar);
-    /* f_dot (dim, n) = J x_dot. May be NULL: then by finite differences. */
-    void (*drift_jvp)(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *x_dot, double *f_dot);
-} gsv_callback;
-gsv_model *gsv_model_callback(const gsv_callback *callback);
-
-/* A model of its own with the same text, values and record; what can be resumed
- * can be so from the copy. Not of callbacks, and without draws. */
-gsv_model *gsv_model_copy(const gsv_model *m);
-
+/* Writes the model with its values and the record of its fit (docs/FORMAT.md).
+ * The file is replaced only when it is complete. */
+enum gsv_status gsv_model_write(const gsv_model *m, const char *path);
 void gsv_model_free(gsv_model *m);
 
-/* Sizes: states, noises, inputs, parameters by name, and their numbers. */
+/* Numbers of states, noises and inputs; the names of states and inputs, in
+ * this order; the columns that the data must have. Names are borrowed. */
 size_t gsv_model_dim(const gsv_model *m);
 size_t gsv_model_noises(const gsv_model *m);
 size_t gsv_model_inputs(const gsv_model *m);
-
-/* The names of what a model is a function of: states, then inputs. A state is
- * named after its column in the data. Borrowed. */
 size_t gsv_model_columns(const gsv_model *m);
 const char *const *gsv_model_column(const gsv_model *m);
-
-/* The columns that a file of data must have: states, inputs, and the values of
- * noisy observations. States that these are made of have none. Borrowed. */
 size_t gsv_model_data_columns(const gsv_model *m);
 const char *const *gsv_model_data_column(const gsv_model *m);
 
-/* A named parameter: numbers [offset, offset + rows * columns) of the vector of
- * all values, row by row. Bounds are -inf and inf where there are none. */
+/* A parameter. Its numbers are values [offset, offset + rows * columns) of the
+ * model, row by row. Bounds are -inf and inf if there are none. */
 typedef struct gsv_param {
     const char *name;
     int rank; /* 0 a number, 1 a vector, 2 a matrix */
     size_t rows, columns, offset;
     double low, high;
-    bool lower;  /* triangular, with a positive diagonal */
-    bool weight; /* of a network                         */
-    bool scale;  /* of a network's inputs and outputs, or a grid's place:
-                  * from the data, and not learned       */
-    bool gp;     /* of a gp: matrices are its values     */
+    bool lower;  /* lower triangular, with a positive diagonal          */
+    bool weight; /* belongs to a network                                */
+    bool scale;  /* of a network or a grid; set from the data           */
+    bool gp;     /* of a gp; a matrix has its values                    */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
 
-/* How many numbers all parameters have, and their values now. Borrowed. */
+/* All numbers of all parameters. Borrowed. */
 size_t gsv_model_values(const gsv_model *m);
 const double *gsv_model_value(const gsv_model *m);
 
-/* Sets a parameter by name: `s`, or one element `A[1,2]`. n is 1 (for every
- * element; of a lower matrix its diagonal) or the number of its elements. */
-int gsv_model_set(gsv_model *m, const char *name, size_t n,
-                  const double *value);
-
-/* Draws the networks' weights anew, uniformly within 1 / sqrt(inputs). They
- * start as gsv_model_draw(m, 1). */
-void gsv_model_draw(gsv_model *m, uint64_t seed);
-
-/* The same by He's rule for relu: weights are normal with variance 2 / inputs,
- * biases 0. */
-void gsv_model_draw_he(gsv_model *m, uint64_t seed);
-
-/* The same values without bounds, for optimisers: theta is one flat vector,
- * any theta is allowed. theta_bar += (dp/dtheta)' p_bar. */
-size_t gsv_theta_size(const gsv_model *m);
-void gsv_theta_get(const gsv_model *m, double *theta);
-void gsv_theta_set(gsv_model *m, const double *theta);
-void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar);
+/* Sets a parameter `s` or an element `A[1,2]`. n is 1 (for every element; for
+ * the diagonal of a lower matrix) or the number of elements. */
+enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
+                              const double *value);
 
 /* Drift (dim, n) and diffusion (dim, noises, n) of the data at n points x
- * (dim, n) and times (n); input (inputs, n), NULL where the model has none.
- * Where the states are functions of the data, these are those of the data, by
- * Ito's lemma, with inputs that stand still. */
-int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
-                    const double *x, const double *input, double *f);
-int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
-                        const double *x, const double *input, double *g);
+ * (dim, n) and times (n). input is (inputs, n), NULL if there are none; inputs
+ * are treated as constant in time. */
+enum gsv_status gsv_model_drift(const gsv_model *m, size_t n,
+                                const double *time, const double *x,
+                                const double *input, double *f);
+enum gsv_status gsv_model_diffusion(const gsv_model *m, size_t n,
+                                    const double *time, const double *x,
+                                    const double *input, double *g);
 
-/* Whether the noise depends on parameter i. */
-bool gsv_model_is_noise(const gsv_model *m, size_t i);
-
-/* The model's text; empty where it is a C callback. Borrowed. */
+/* The model's text, borrowed, and a description in words as `girsanov check`
+ * prints it, which gsv_text_free() frees. */
 const char *gsv_model_text(const gsv_model *m);
-
-/* The model in words, as `girsanov check` prints it. Yours: gsv_text_free. */
 char *gsv_model_describe(const gsv_model *m);
 void gsv_text_free(char *text);
 
-/* A line for every parameter, net, gp and input that the likelihood does not
- * depend on, with its place; empty where there is none. Yours:
- * gsv_text_free. */
-char *gsv_model_unused(const gsv_model *m);
+/* --- Likelihood ----------------------------------------------------------- */
 
-/* A line for every gp that rows of the data are outside of the grid of, with
- * how many; empty where there is none. Yours: gsv_text_free. */
-char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
+/* Options are structs. Start from the default, and change fields:
+ *
+ *     gsv_options o = gsv_options_default();
+ *     o.paths = 256;
+ *
+ * gsv_option_table() below has each option with its bounds and default. The
+ * page docs/ESTIMATOR.md explains them. */
 
-/* How many points, given as to gsv_model_drift(), are outside of the grid of
- * any gp. */
-int gsv_model_outside_at(const gsv_model *m, size_t n, const double *time,
-                         const double *x, const double *input, size_t *count);
+/* The estimator for noisy observations; auto chooses by the states. */
+enum gsv_observe {
+    GSV_OBSERVE_AUTO,
+    GSV_OBSERVE_SCAN,       /* support points at every row             */
+    GSV_OBSERVE_PARTICLE,   /* a particle filter                       */
+    GSV_OBSERVE_CONJUGATE,  /* whole tracks, as in the paper           */
+    GSV_OBSERVE_VARIATIONAL /* whole tracks, drawn from a smoother     */
+};
+
+typedef struct gsv_options gsv_options;
+gsv_options gsv_options_default(void);
+
+typedef struct gsv_result {
+    double loglik;
+    double error;             /* its Monte Carlo standard error             */
+    double discretisation;    /* l(dt) - l(2 dt) with the same paths        */
+    double ess_min;           /* smallest effective sample size of a gap    */
+    double khat_max;          /* largest Pareto k-hat; NaN with few paths   */
+    double log_bias;          /* of the log of a mean, by the delta method  */
+    size_t flagged;           /* gaps that cannot be trusted                */
+    bool settled;             /* whether the tolerance was reached          */
+    enum gsv_observe observe; /* AUTO without noisy observations; else gaps are
+                               * rows and paths are points                  */
+    size_t gaps, paths;
+    size_t steps; /* of the longest gap */
+    uint64_t drift_evaluations;
+    double seconds;
+    size_t memory; /* bytes */
+    size_t values;
+    double *gradient;    /* (values) d loglik / d value, or NULL       */
+    size_t groups;       /* 0 on all ranks except the first            */
+    struct gsv_gap *gap; /* (groups) one for each gap, or track if joint */
+} gsv_result;
+
+/* Estimates log p(rows | first row of each track):
+ *
+ *     gsv_result r;
+ *     if (gsv_loglik(m, s, &o, &r)) return 1;
+ *     printf("%g +- %g\n", r.loglik, r.error);
+ *     gsv_result_free(&r);
+ */
+enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
+                           const gsv_options *o, gsv_result *result);
+void gsv_result_free(gsv_result *result);
+
+/* --- Fit ------------------------------------------------------------------ */
+
+typedef struct gsv_fit_options gsv_fit_options;
+gsv_fit_options gsv_fit_options_default(void);
+
+/* Learns the model's parameters, starting from their values. The model then has
+ * the learned values and a record. A fit that was stopped, or reached its time
+ * limit, returns GSV_OK with what it has learned until then: see `ended`. */
+enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
+                        const gsv_fit_options *o);
+
+/* What was learned from which data, and how well: see below. */
+typedef struct gsv_record gsv_record;
+
+/* The record of a model that was fitted or read from a fit, borrowed; else
+ * NULL. */
+const gsv_record *gsv_model_record(const gsv_model *m);
+
+/* --- Forecasts ------------------------------------------------------------ */
+
+typedef struct gsv_predict_options gsv_predict_options;
+gsv_predict_options gsv_predict_options_default(void);
+
+typedef struct gsv_prediction {
+    size_t columns, states; /* states first, then observations with noise  */
+    const char **name;      /* (columns) borrowed                          */
+    size_t rows, draws;
+    size_t *track;     /* (rows) */
+    double *time;      /* (rows) */
+    double *mean, *sd; /* (columns, rows) */
+    size_t quantiles;
+    double *level;    /* (quantiles)                                       */
+    double *quantile; /* (columns, quantiles, rows)                        */
+    double *actual;   /* (columns, rows) the observed value, or NaN        */
+    size_t scores;
+    struct gsv_score *score; /* (scores)                                   */
+    bool held;        /* inputs end before the forecasts; the last is used */
+    size_t functions; /* drawn from a gp's posterior                       */
+} gsv_prediction;
+
+/* Forecasts what comes after the known rows of each track. */
+enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
+                            const gsv_predict_options *o,
+                            gsv_prediction *result);
+void gsv_prediction_free(gsv_prediction *p);
+
+/* --- Residuals ------------------------------------------------------------ */
+
+enum { GSV_LAGS = 10 };
+
+/* For each row u = P(value below the observed one | all rows before), which is
+ * uniform and independent under the true model, and z = its normal score. */
+typedef struct gsv_residual {
+    const char *name;           /* borrowed from the model               */
+    size_t rows;                /* with a residual                       */
+    double *u, *z;              /* (rows of the result), or NaN          */
+    double distance, uniform_p; /* Kolmogorov-Smirnov test of u          */
+    double mean, sd;            /* of z                                  */
+    double correlation[GSV_LAGS], ljung_p; /* of z, Ljung-Box test       */
+    double square[GSV_LAGS], square_p;     /* the same for z^2           */
+} gsv_residual;
+
+typedef struct gsv_residuals_result {
+    size_t columns, rows, draws; /* draws: 0 if all is in closed form */
+    size_t *track, *row;         /* (rows) of the series              */
+    gsv_residual *column;        /* (columns)                         */
+} gsv_residuals_result;
+
+/* Residuals one row ahead, for each column. Reads draws, step, points, seed,
+ * threads and ranks of the options. */
+enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,
+                              const gsv_predict_options *o,
+                              gsv_residuals_result *result);
+void gsv_residuals_free(gsv_residuals_result *r);
+
+/* --- Paths given the data ------------------------------------------------- */
+
+typedef struct gsv_paths_options gsv_paths_options;
+gsv_paths_options gsv_paths_options_default(void);
+
+/* The law of the states given all data. A track's rows go from its first to
+ * its last observation. */
+typedef struct gsv_smoothed {
+    size_t rows, dim, quantiles, draws;
+    size_t *track;       /* (rows)                                       */
+    double *time;        /* (rows)                                       */
+    double *mean;        /* (dim, rows)                                  */
+    double *sd;          /* (dim, rows)                                  */
+    double *probability; /* (quantiles) levels                           */
+    double *quantile;    /* (quantiles, dim, rows)                       */
+    double *draw;        /* (draws, dim, rows) of equal weight, or NULL  */
+    size_t *seen;        /* (dim) the series' column of a state, or of its
+                          * observation; SIZE_MAX without one            */
+    double ess_min;      /* smallest effective sample size               */
+    size_t paths;        /* that it is computed from                     */
+} gsv_smoothed;
+
+/* Estimates the states at and between the observations. */
+enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
+                          const gsv_paths_options *o, gsv_smoothed *result);
+void gsv_smoothed_free(gsv_smoothed *s);
 
 /* --- Simulation ----------------------------------------------------------- */
 
-enum gsv_scheme { GSV_EULER, GSV_MILSTEIN, GSV_HEUN, GSV_SRK };
-
-typedef struct gsv_simulate_options {
-    size_t times;        /* how many, at least 1                         */
-    const double *time;  /* (times), strictly increasing                 */
-    size_t tracks;       /* 1                                            */
-    const double *start; /* (dim, tracks) first rows of the data, or     */
-    double start_mean;   /* NULL: states drawn from a normal law ...     */
-    double start_sd;     /* ... with this deviation, or all at the mean; */
-                         /* again where they are outside of the domain.  */
-                         /* Where all three are 0, latent states are     */
-                         /* drawn from the law that init gives them      */
-    double step;         /* longest step; 0: 1/32 of the shortest gap    */
-    enum gsv_scheme scheme;
-    const gsv_series *input; /* covariates by name, first track for all; */
-                             /* and what laws do not say (below)         */
-    bool mean; /* functions of a fit at their posterior mean; else every track
-                * has its own, drawn: gsv_functions_draw()'s of its number   */
-    uint64_t seed;
-    size_t threads; /* 0 for all */
-} gsv_simulate_options;
+typedef struct gsv_simulate_options gsv_simulate_options;
 gsv_simulate_options gsv_simulate_options_default(void);
 
-/* States, latent ones as well, inputs, and values of observations, which are
- * drawn from their laws in every row; those of a poisson process, which count
- * since the row before, are missing in a track's first. */
+/* Simulates states, inputs and noisy observations:
+ *
+ *     double time[] = {0, 0.1, 0.2};
+ *     gsv_simulate_options o = gsv_simulate_options_default();
+ *     o.times = 3;
+ *     o.time = time;
+ *     gsv_series *s = gsv_simulate(m, &o);
+ *
+ * The first row has no value of a poisson process, which counts since the row
+ * before. */
 gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o);
 
-/* The columns that simulation takes from its input because laws do not say
- * them: trials of binomials, and counts of multinomials, of which only the sums
- * are used. At a time they are those of the last row that has them. Fills in
- * the first n names, borrowed, and returns how many there are. */
-size_t gsv_model_given(const gsv_model *m, size_t n, const char **name);
+/* ========================================================================== *
+ * Options and records, field by field.
+ * ========================================================================== */
 
-/* --- Likelihood ----------------------------------------------------------- */
+/* --- Options of the likelihood -------------------------------------------- */
 
-/* What bridges are drawn from: Brownian motion, or a linear SDE that is fitted
- * to the drift in every gap, once (linear) or in every step (lna). auto tries
- * them on a few pilot paths. Where the noise depends on the state in a way that
- * no map takes out, bridges are drawn by the model's own noise (modified):
- * there, and only there, auto is that, and nothing else is possible. */
+/* The process that bridges are drawn from. auto tries them on a few paths. With
+ * a noise that no map makes constant, only modified is possible. */
 enum gsv_reference {
     GSV_REFERENCE_AUTO,
     GSV_REFERENCE_BROWNIAN,
-    GSV_REFERENCE_LINEAR,
-    GSV_REFERENCE_LNA,
-    GSV_REFERENCE_MODIFIED
+    GSV_REFERENCE_LINEAR,  /* a linear SDE, one for each gap          */
+    GSV_REFERENCE_LNA,     /* a linear SDE, linearised in every step  */
+    GSV_REFERENCE_MODIFIED /* the model's own noise                   */
 };
 
-/* How the weights are summed: at left ends, at the reference's forecast of the
- * middle, or by trapezoids with the divergence. auto takes the midpoint where
- * drift dominates noise, else ito; with modified bridges the weights are those
- * of Euler's chain. bound is no weight but the mean of its logarithm, over the
- * law of the linear reference's bridge at `steps` times of each gap: no paths
- * are drawn, and what comes out is not the log-likelihood but a lower bound of
- * it, up to the error of quadrature; equal to it where the drift is linear. */
+/* The sum in the weights. bound gives a lower bound of the log-likelihood by
+ * quadrature, without paths. */
 enum gsv_form {
-    GSV_FORM_AUTO,
+    GSV_FORM_AUTO, /* midpoint if the drift dominates the noise, else ito */
     GSV_FORM_ITO,
     GSV_FORM_MIDPOINT,
     GSV_FORM_STRATONOVICH,
-    GSV_FORM_EULER,
+    GSV_FORM_EULER, /* of modified bridges */
     GSV_FORM_BOUND
 };
 
-/* Scrambled Sobol' points (paths are rounded up to a power of two), or
- * independent numbers. */
 enum gsv_random { GSV_RANDOM_SOBOL, GSV_RANDOM_IID };
 
-/* How states behind noisy observations are averaged over: by a scan over
- * support points; by particles that bridges carry on; by whole tracks drawn
- * from densities conjugate to the noise, as in the paper; by whole tracks drawn
- * from the law that a smoother gives, adapted to the model. AUTO chooses by the
- * number of states. */
-enum gsv_observe {
-    GSV_OBSERVE_AUTO,
-    GSV_OBSERVE_SCAN,
-    GSV_OBSERVE_PARTICLE,
-    GSV_OBSERVE_CONJUGATE,
-    GSV_OBSERVE_VARIATIONAL
-};
+/* Processes that share the work; see gsv_ranks_open(). NULL is one process. */
+typedef struct gsv_ranks gsv_ranks;
 
-typedef struct gsv_options {
-    size_t paths; /* K, for every gap                                   */
-    size_t steps; /* M, for every gap                                   */
-    double step;  /* longest step; where positive it sets M instead     */
+struct gsv_options {
+    size_t paths; /* K, in each gap                                     */
+    size_t steps; /* M, in each gap                                     */
+    double step;  /* longest step; if positive, it sets M               */
     enum gsv_reference reference;
     enum gsv_form form;
     enum gsv_random random;
-    enum gsv_observe observe; /* of models with noisy observations        */
-    size_t points;    /* for them, of every observation; 0: the estimator's
-                       * own number                                      */
-    bool richardson;  /* 2 l(dt) - l(2 dt) instead of l(dt)              */
-    bool delta;       /* corrects the bias of the log of a mean          */
-    double tolerance; /* where positive, paths and steps are raised until
-                       * error and discretisation are below it          */
-    bool joint;       /* average over whole tracks, not gap by gap       */
-    bool gradient;    /* the gradient too                                */
-    bool wide;        /* networks in double                              */
-    uint64_t seed;
-    uint32_t iteration; /* other numbers for every iteration of a fit   */
-    size_t threads;     /* 0 for all; the result is the same for any number */
-    gsv_ranks *ranks;   /* that share the work: all of them call with the same
-                         * arguments and get the same result; NULL: alone   */
-    size_t sample;      /* of gsv_loglik(): so many gaps at most, evenly spread,
-                         * and their sums alone; 0: all. Not of whole tracks,
-                         * nor of noisy observations                        */
-    size_t window;      /* gaps that are run together at most, of which each
-                         * takes 200 bytes; 0: 2^18                         */
-} gsv_options;
-gsv_options gsv_options_default(void);
-
-/* Whether ranks share the work of such an estimate. Noisy observations by scan
- * or particles are not shared: there all ranks do all of it. */
-bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
-
-/* Why a gap is not to be trusted. */
-enum gsv_flag {
-    GSV_FLAG_ESS = 1,  /* few paths carry the weight: below max(10, K/10)  */
-    GSV_FLAG_KHAT = 2, /* the weights' tail is too heavy: k-hat above its
-                        * threshold, min(1 - 1/log10 K, 0.7)               */
-    GSV_FLAG_STEPS = 4 /* what l(dt) - l(2 dt) says is left at dt is above
-                        * 0.1 and above 3 standard errors                  */
+    enum gsv_observe observe;
+    size_t points;      /* or particles for each noisy observation; 0: chosen */
+    bool richardson;    /* 2 l(dt) - l(2 dt) instead of l(dt)            */
+    bool delta;         /* corrects the bias of the log of a mean        */
+    double tolerance;   /* if positive, raises paths and steps until the error
+                         * and the discretisation are below it           */
+    bool joint;         /* averages over whole tracks instead of gaps    */
+    bool gradient;      /* computes the gradient                         */
+    bool wide;          /* networks in double precision                  */
+    uint64_t seed;      /* 1                                             */
+    uint32_t iteration; /* other random numbers for every iteration      */
+    size_t threads;     /* 0: all                                        */
+    gsv_ranks *ranks;
+    size_t sample; /* gaps at most, evenly spread, of exact observations; 0:
+                    * all                                           */
+    size_t window; /* gaps in memory together at most; 0: 2^18      */
 };
 
-/* One gap; with joint, one track. */
-typedef struct gsv_gap {
-    size_t track;          /* in the series                         */
-    size_t from, to;       /* its rows                              */
-    double loglik;         /* its share                             */
-    double error;          /* standard error of that                */
-    double ess;            /* effective number of paths             */
-    double khat;           /* Pareto shape of the weights' tail     */
-    double log_bias;       /* of the log of a mean, by the delta method */
-    double discretisation; /* l(dt) - l(2 dt); NaN with one step  */
-    enum gsv_reference reference; /* what it was; joint: of the last gap */
-    enum gsv_form form;
-    unsigned flags; /* of enum gsv_flag: reasons not to trust it */
-} gsv_gap;
+/* --- Options and record of a fit ------------------------------------------ */
 
-typedef struct gsv_result {
-    double loglik;            /* of all rows, given each track's first       */
-    double error;             /* its Monte Carlo standard error              */
-    double discretisation;    /* l(dt) - l(2 dt) from the same paths         */
-    double ess_min;           /* smallest effective number of paths          */
-    double khat_max;          /* largest k-hat; NaN with few paths           */
-    double log_bias;          /* of the log of a mean, by the delta method   */
-    size_t flagged;           /* gaps with flags                             */
-    bool settled;             /* with a tolerance: whether it was reached    */
-    enum gsv_observe observe; /* how noisy observations were averaged over: gaps
-                               * then are rows, paths points; AUTO without
-                               * any                                          */
-    size_t gaps, paths;
-    size_t steps; /* of the longest gap                       */
-    uint64_t drift_evaluations;
-    double seconds;
-    size_t memory; /* bytes of working memory                  */
-    size_t values;
-    double *gradient; /* (values) d loglik / d value, or NULL */
-    size_t groups;    /* where ranks share them, 0 on all but the first */
-    gsv_gap *gap;     /* (groups) */
-} gsv_result;
-
-/* log p(rows | first row of each track) of the data under the model. On
- * success the result's arrays are yours: gsv_result_free(). */
-int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-               gsv_result *result);
-void gsv_result_free(gsv_result *result);
-
-/* Whether the log-likelihood of a model can be estimated, and whether it can be
- * learned by it: what gsv_loglik() and gsv_fit() refuse whatever the data and
- * the options are, with the place in the model's text. */
-int gsv_check_likelihood(const gsv_model *m);
-int gsv_check_fit(const gsv_model *m);
-
-/* Compares the gradient with central differences under the same random
- * numbers. worst is the largest difference relative to the larger of both and
- * of the gradient's own scale; where (if not NULL) is its place in theta. */
-int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
-                       double *worst, size_t *where);
-
-/* --- Learning ------------------------------------------------------------ */
-
-/* auto: lbfgs for formulas, adam where there is a network. */
+/* auto: evidence with a gp, adam with a network, else lbfgs. */
 enum gsv_optimizer {
     GSV_OPTIMIZER_AUTO,
     GSV_OPTIMIZER_ADAM,
     GSV_OPTIMIZER_LBFGS,
-    GSV_OPTIMIZER_EVIDENCE /* of models with a gp, and of no others */
+    GSV_OPTIMIZER_EVIDENCE
 };
 
-/* How Adam's rate goes on: down to 0 along a cosine, halved whenever the
- * held-out likelihood stands still, or as it is. */
+/* Adam's rate: a cosine down to 0; halved when the held-out likelihood does not
+ * improve; constant. */
 enum gsv_schedule {
     GSV_SCHEDULE_COSINE,
     GSV_SCHEDULE_PLATEAU,
     GSV_SCHEDULE_CONSTANT
 };
 
-/* Where standard errors come from: the observed information, or with the
- * outer products of the gaps' scores (sandwich). auto: observed for formulas,
- * none where there is a network. */
+/* Standard errors. auto: none with a network, else observed. */
 enum gsv_errors {
     GSV_ERRORS_AUTO,
     GSV_ERRORS_NONE,
-    GSV_ERRORS_OBSERVED,
-    GSV_ERRORS_SANDWICH,
-    GSV_ERRORS_POSTERIOR /* of gibbs, and of nothing else */
+    GSV_ERRORS_OBSERVED, /* from the observed information           */
+    GSV_ERRORS_SANDWICH, /* and the outer products of the scores    */
+    GSV_ERRORS_POSTERIOR /* of gibbs                                */
 };
 
-/* What a fit says at its end about how likely the data are: the log-likelihood
- * of all gaps, or nothing, which takes no time. auto: of more than 200000 gaps
- * 100000 are taken, evenly spread; the error is then that of the sample, and
- * there is neither AIC nor BIC. */
+/* The final log-likelihood. auto: of a sample if there are very many gaps. */
 enum gsv_estimate { GSV_ESTIMATE_AUTO, GSV_ESTIMATE_ALL, GSV_ESTIMATE_NONE };
 
-/* What a fit is at. */
-enum gsv_phase {
-    GSV_PHASE_START,    /* scales, noise and grids from the data       */
-    GSV_PHASE_SEARCH,   /* iterations                                  */
-    GSV_PHASE_EFFORT,   /* how many paths and steps the rest of it takes */
-    GSV_PHASE_ESTIMATE, /* the last estimate                           */
-    GSV_PHASE_ERRORS    /* standard errors                             */
-};
-
-/* The parameters of the largest likelihood; or their posterior law, by Markov
- * chains that alternate between paths and parameters (formulas only). */
+/* Maximum likelihood, or draws from the posterior by Markov chains. */
 enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
 
-/* What is made best: the likelihood; or, as others do it, the mean over paths
- * and rows of |X(t) - x|^2, where paths X are simulated from the first row of
- * each track and x are its later rows, with gradients by backpropagation
- * through all steps; by the stochastic adjoint, whose memory does not grow with
- * the steps; or by the equation of the path's derivatives, solved forward
- * beside it for every parameter, for formulas alone: the same numbers as
- * backpropagation's, and no memory of steps either. Such an error is smallest
- * without noise: what it says of the noise's parameters is of no use, fix them.
- * Or a regression: of increments on the drift where they begin (the likelihood
- * of Euler's chain, one step a gap); or of the drift of linear bridges on the
- * drift, at estimator.steps (6) times a gap, while bridges are linearised anew
- * (expectation maximisation, by the form bound). Neither is the likelihood:
- * they have no standard errors. */
+/* What is maximised (docs/LEARN.md). The others are for comparison: squared
+ * errors of simulated paths, with three kinds of gradients, and regressions. */
 enum gsv_objective {
     GSV_OBJECTIVE_LIKELIHOOD,
     GSV_OBJECTIVE_MSE_BACKPROP,
@@ -521,147 +453,145 @@ enum gsv_objective {
     GSV_OBJECTIVE_EM_LINEAR
 };
 
-/* Prior laws of a parameter's numbers, cut off at its bounds. Without one a
- * prior is flat inside of the bounds, in the parameter's own units. */
+enum gsv_scheme { GSV_EULER, GSV_MILSTEIN, GSV_HEUN, GSV_SRK };
+
+/* What a fit is doing. */
+enum gsv_phase {
+    GSV_PHASE_START,    /* scales, noise and grids from the data */
+    GSV_PHASE_SEARCH,   /* iterations                            */
+    GSV_PHASE_EFFORT,   /* choosing paths and steps              */
+    GSV_PHASE_ESTIMATE, /* the final log-likelihood              */
+    GSV_PHASE_ERRORS    /* standard errors                       */
+};
+
+/* Prior laws of a parameter's numbers, truncated at its bounds. */
 enum gsv_law {
-    GSV_LAW_NORMAL,      /* mean a, deviation b                        */
-    GSV_LAW_LOGNORMAL,   /* of the logarithm: mean a, deviation b      */
-    GSV_LAW_HALFNORMAL,  /* deviation a of the whole; from 0 on        */
-    GSV_LAW_UNIFORM,     /* from a to b                                */
-    GSV_LAW_GAMMA,       /* shape a, rate b                            */
-    GSV_LAW_EXPONENTIAL, /* rate a                                     */
-    GSV_LAW_BETA,        /* shapes a and b                             */
-    GSV_LAW_CAUCHY       /* middle a, half width b                     */
+    GSV_LAW_NORMAL,      /* mean a, standard deviation b                 */
+    GSV_LAW_LOGNORMAL,   /* of the logarithm: mean a, deviation b        */
+    GSV_LAW_HALFNORMAL,  /* the absolute value of normal(0, a)           */
+    GSV_LAW_UNIFORM,     /* from a to b                                  */
+    GSV_LAW_GAMMA,       /* shape a, rate b                              */
+    GSV_LAW_EXPONENTIAL, /* rate a                                       */
+    GSV_LAW_BETA,        /* shapes a and b                               */
+    GSV_LAW_CAUCHY       /* median a, half width b                       */
 };
 
 typedef struct gsv_prior {
-    const char *name; /* a parameter, or an element `A[1,2]`; the last prior
-                       * that names a number holds for it */
+    const char *name; /* a parameter, or an element `A[1,2]`; the last prior of
+                       * a number is used */
     enum gsv_law law;
     double a, b;
 } gsv_prior;
 
-/* Where a fit stands, at every iteration. */
+/* The state of a fit, for progress(). */
 typedef struct gsv_progress {
-    size_t iteration;  /* done, of this restart: 1, 2, ...             */
+    size_t iteration;  /* of this restart: 1, 2, ...                   */
     size_t iterations; /* at most                                      */
     size_t restart;    /* 1 .. restarts                                */
     size_t restarts;
-    double gaps; /* that this restart has looked at, one by one */
-    enum gsv_objective objective; /* where it is not the likelihood, loglik
-                                   * and heldout are minus the squared error,
-                                   * or Euler's likelihood, or the bound */
-    double loglik;          /* a gap: mean over this iteration's batch      */
-    double error;           /* standard error of that mean over the gaps    */
-    double heldout;         /* a held-out gap's mean, where it is known; NaN */
-    double rate;            /* of the optimiser                             */
-    double seconds;         /* since the fit began, before a resume too     */
-    const gsv_model *model; /* with the values as they are               */
+    double gaps; /* evaluations of gaps in this restart                */
+    enum gsv_objective objective;
+    double loglik;          /* mean of this iteration's gaps; with another
+                             * objective, the value that is maximised      */
+    double error;           /* its standard error over the gaps            */
+    double heldout;         /* mean of the held-out gaps, or NaN           */
+    double rate;            /* of the optimiser                            */
+    double seconds;         /* since the start, also before a resume       */
+    const gsv_model *model; /* with its present values                     */
 } gsv_progress;
 
-typedef struct gsv_fit_options {
-    /* paths, steps and step of 0, and reference and form auto, let the fit
-     * choose: first linear with one step, then lna with a few paths. */
-    gsv_options estimator;
+struct gsv_fit_options {
+    gsv_options estimator; /* paths, steps and step 0: chosen             */
     enum gsv_optimizer optimizer;
     enum gsv_schedule schedule;
     enum gsv_errors errors;
     enum gsv_estimate estimate;
-    size_t iterations; /* at most; 0: chosen                           */
-    size_t batch;      /* gaps of an iteration; 0: chosen              */
-    size_t restarts;   /* from other starts, the best is kept; 1       */
-    double rate;       /* Adam's step; 0: chosen                       */
-    double decay;      /* of weights, as in AdamW; 0                   */
-    double clip;       /* longest gradient, in running lengths; 0: none */
-    double average;    /* of theta over iterations, as 0.99; 0: none   */
-    double heldout;    /* share of gaps; negative: chosen              */
-    double patience;   /* share of the iterations without a better
-                        * held-out likelihood that ends it; 0: never   */
-    double time_limit; /* seconds of this run's search, and of what comes
-                        * behind it: errors not ready then are left out;
-                        * 0: none                                      */
-    size_t fixed;      /* parameters that stay: names, or elements     */
+    size_t iterations; /* at most; 0: chosen                              */
+    size_t batch;      /* gaps in an iteration; 0: chosen                 */
+    size_t restarts;   /* different starts, the best is kept; 1           */
+    double rate;       /* of Adam; 0: chosen                              */
+    double decay;      /* of networks' weights, as in AdamW; 0            */
+    double clip;       /* longest gradient, in running lengths; 10, 0: none */
+    double average;    /* memory of the average of theta; 0.98, 0: none   */
+    double heldout;    /* share of the gaps; negative: chosen             */
+    double patience;   /* share of the iterations without improvement of the
+                        * held-out likelihood that ends the fit; 0: never */
+    double time_limit; /* seconds for the search, and as many for what
+                        * follows it; 0: none                             */
+    size_t fixed;      /* parameters or elements that are not learned     */
     const char *const *fix;
-    size_t kept;             /* starts that stay as they are: not taken from */
-    const char *const *keep; /* the data                                */
-    const char *checkpoint;  /* a file to write, or NULL                */
-    double every;            /* seconds from one to the next; 30        */
-    const char *resume;      /* a checkpoint to go on from, or NULL     */
+    size_t kept; /* parameters whose starts are not taken from the data   */
+    const char *const *keep;
+    const char *checkpoint; /* file to write while learning, or NULL      */
+    double every;           /* seconds from one checkpoint to the next; 30 */
+    const char *resume;     /* checkpoint to continue from, or NULL       */
     enum gsv_objective objective;
-    enum gsv_scheme scheme; /* of simulated paths: euler or heun; those have
-                             * estimator.paths (16) and .steps (8) or .step  */
+    enum gsv_scheme scheme; /* of simulated paths: euler or heun          */
     enum gsv_method method;
-    size_t chains; /* of gibbs: 4, from different starts          */
-    size_t warmup; /* iterations of each that are not kept; 500   */
-    size_t draws;  /* that are; 1000                              */
+    size_t chains; /* gibbs: 4                                            */
+    size_t warmup; /* gibbs: iterations before the draws; 500             */
+    size_t draws;  /* gibbs: of each chain; 1000                          */
     size_t priors;
-    const gsv_prior *prior;
-    /* Called after every iteration; true ends the fit, which can then be
-     * resumed. */
+    const gsv_prior *prior; /* flat within the bounds if none      */
+    /* Called after every iteration. Returns true to stop the fit, which can
+     * then be resumed. */
     bool (*progress)(void *user, const gsv_progress *p);
-    /* Asked many times a second, wherever the fit is; true ends the search,
-     * which can then be resumed, and leaves out what comes after it: the last
-     * estimate and standard errors. */
+    /* Called many times a second. Returns true to stop the search, which can
+     * then be resumed, and to skip what follows it. */
     bool (*stop)(void *user);
-    /* Told when it begins something else. */
+    /* Called when a phase begins. */
     void (*phase)(void *user, enum gsv_phase phase);
     void *user;
-} gsv_fit_options;
-gsv_fit_options gsv_fit_options_default(void);
+};
 
 enum gsv_ended {
     GSV_ENDED_CONVERGED,
-    GSV_ENDED_ITERATIONS, /* all of them done                         */
-    GSV_ENDED_EARLY,      /* the held-out likelihood stood still      */
-    GSV_ENDED_TIME,       /* the time limit; can be resumed           */
-    GSV_ENDED_STOPPED     /* progress() said so; can be resumed       */
+    GSV_ENDED_ITERATIONS, /* all iterations are done                 */
+    GSV_ENDED_EARLY,      /* the held-out likelihood did not improve */
+    GSV_ENDED_TIME,       /* the time limit; can be resumed          */
+    GSV_ENDED_STOPPED     /* by the caller; can be resumed           */
 };
 
-/* What a fit leaves in its model: what was fitted to which data, and how well.
- * Arrays over values are indexed as gsv_model_value(). Borrowed. */
-typedef struct gsv_record {
-    char *data; /* the file's name */
+/* The record of a fit. */
+struct gsv_record {
+    char *data; /* name of the file */
     size_t tracks, rows, gaps, heldout_gaps;
     enum gsv_optimizer optimizer;
     enum gsv_objective objective;
-    double mse;   /* what it came to, where that is a squared error; else NaN */
-    double value; /* the same of Euler's likelihood and of the bound        */
+    double mse;   /* the squared error, if it is the objective; else NaN */
+    double value; /* the objective, if it is a regression; else NaN      */
     enum gsv_ended ended;
     enum gsv_errors errors; /* never auto */
     size_t iterations, restarts;
     double seconds;
     uint64_t seed;
-    gsv_options estimator; /* what the fit was asked for of its likelihood: 0,
-                            * auto and false where nothing was, and where
-                            * it was not learned by the likelihood. Start
-                            * from these to ask for the same estimates     */
-    double loglik;         /* of all gaps that were learned from       */
-    double error;          /* its Monte Carlo standard error           */
-    double discretisation; /* l(dt) - l(2 dt)                          */
-    double heldout;        /* log-likelihood of the held-out gaps      */
-    double evidence;       /* with gps: their values integrated out    */
-    size_t paths, steps;   /* of these last estimates                  */
-    size_t sampled;        /* gaps that they looked at; 0: at all      */
-    size_t flagged;        /* gaps not to be trusted                   */
-    size_t free;           /* numbers that were learned                */
+    gsv_options estimator; /* options of the likelihood that were set: use them
+                            * for the same estimates; 0, auto and false: not
+                            * set                                        */
+    double loglik;         /* of all gaps that were learned from         */
+    double error;          /* its Monte Carlo standard error             */
+    double discretisation; /* l(dt) - l(2 dt)                            */
+    double heldout;        /* log-likelihood of the held-out gaps        */
+    double evidence;       /* with gps: their values are integrated out  */
+    size_t paths, steps;   /* of these estimates                         */
+    size_t sampled;        /* gaps that they used; 0: all                */
+    size_t flagged;        /* gaps that cannot be trusted                */
+    size_t free;           /* numbers that were learned                  */
     double aic, bic;
-    size_t columns;           /* the data's range in the model's columns: */
-    double *lowest, *highest; /* (columns)                                */
-    size_t values;
-    double *error_of;    /* (values) standard errors; NaN where none     */
-    double *low, *high;  /* (values) 95 % intervals; NaN where none      */
-    size_t estimates;    /* values with correlations, 0 where none       */
-    size_t *estimate;    /* (estimates) their places among values        */
-    double *correlation; /* (estimates, estimates), or NULL              */
-    char *warning;       /* what is not to be trusted, a line each, or "" */
-    /* With gibbs, values are posterior means, error_of deviations, low and high
-     * 2.5 and 97.5 % of the draws; else 0 and NULL. */
-    size_t chains, warmup, draws;
-    double *posterior; /* (GSV_POSTERIORS, values); NaN where not learned */
-    size_t points;     /* of the learning curve: up to 200 iterations, evenly
-                        * spaced, and the last; 0 where none was kept         */
-    double *curve;     /* (GSV_CURVES, points), or NULL                       */
-} gsv_record;
+    size_t columns;               /* of the model, with the data's range:    */
+    double *lowest, *highest;     /* (columns)                               */
+    size_t values;                /* of the model                            */
+    double *error_of;             /* (values) standard errors, or NaN        */
+    double *low, *high;           /* (values) 95 % intervals, or NaN         */
+    size_t estimates;             /* values with correlations                */
+    size_t *estimate;             /* (estimates) their places among values   */
+    double *correlation;          /* (estimates, estimates), or NULL         */
+    char *warning;                /* reasons for doubt, a line each, or ""   */
+    size_t chains, warmup, draws; /* gibbs; else 0                       */
+    double *posterior; /* (GSV_POSTERIORS, values), or NULL              */
+    size_t points;     /* of the learning curve                          */
+    double *curve;     /* (GSV_CURVES, points), or NULL                  */
+};
 
 /* Rows of a record's posterior. */
 enum gsv_posterior {
@@ -675,233 +605,312 @@ enum gsv_posterior {
     GSV_POSTERIORS
 };
 
-/* Rows of a record's curve, as progress() was told them. */
+/* Rows of a record's learning curve. */
 enum gsv_curve {
     GSV_CURVE_ITERATION, /* counted over all restarts */
     GSV_CURVE_RESTART,   /* 1, 2, ...                 */
-    GSV_CURVE_LOGLIK,    /* a gap's mean              */
-    GSV_CURVE_HELDOUT,   /* NaN where there is none   */
+    GSV_CURVE_LOGLIK,    /* mean of the gaps          */
+    GSV_CURVE_HELDOUT,   /* or NaN                    */
     GSV_CURVES
 };
 
-/* Learns the model's parameters from data, starting from their values. On
- * success the model has the learned values, and a record. After a failure it
- * has the values of before. */
-int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
+/* --- Options of forecasts, paths and simulations -------------------------- */
 
-/* The objective of a fit at the model's values, a gap's mean, and its gradient
- * (values) by them; of squared errors both of minus that. Of the options the
- * objective, the scheme and the estimator's are read, where the seed and the
- * iteration choose the random numbers. Fails with GSV_NUMERICAL where something
- * is not finite. */
-int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
-                           const gsv_fit_options *o, double *value,
-                           double *gradient);
+struct gsv_predict_options {
+    size_t draws;        /* paths from each place; 0: chosen, at most 1024  */
+    double step;         /* longest step of simulated paths; 0: chosen      */
+    size_t times;        /* of the forecasts; only those after the end of a */
+    const double *time;  /* track are used. 0: 20 times in every track      */
+    double ahead;        /* time after the end; 0: a tenth of the length    */
+    const double *until; /* (tracks) rows after these times are forecast and
+                          * scored; NULL: all rows are known                */
+    size_t rolling;      /* K: forecasts from every row, 1 to K rows ahead;
+                          * scores only                                     */
+    size_t quantiles;    /* levels; 0: 5, 25, 50, 75 and 95 %               */
+    const double *quantile;
+    bool parameters;  /* draws the parameters, too, from the fit's covariance;
+                       * not with rolling                                    */
+    bool mean;        /* a gp's posterior mean instead of draws              */
+    size_t points;    /* for each noisy observation; 0: chosen               */
+    uint64_t seed;    /* 1                                                   */
+    size_t threads;   /* 0: all                                              */
+    gsv_ranks *ranks; /* share the work of gsv_residuals()                  */
+};
 
-/* Of a model that was fitted, or read from a fit; else NULL. */
-const gsv_record *gsv_model_record(const gsv_model *m);
+struct gsv_paths_options {
+    gsv_options estimator;  /* paths 0: 256; points 0: 64                  */
+    size_t times;           /* in every track; 0: all rows, and `between`  */
+    const double *time;     /* (times), increasing                         */
+    size_t between;         /* times inside each gap; SIZE_MAX: chosen     */
+    size_t quantiles;       /* 0: 0.05, 0.5 and 0.95                       */
+    const double *quantile; /* (quantiles) between 0 and 1                 */
+    size_t draws;           /* paths to keep; 0                            */
+    /* Returns true to stop with GSV_STOPPED. */
+    bool (*progress)(void *user, size_t done, size_t all);
+    void *user;
+};
 
-/* The correlation of two values' estimates; NaN where there is none. */
-double gsv_record_correlation(const gsv_record *r, size_t a, size_t b);
+struct gsv_simulate_options {
+    size_t times;        /* at least 1                                    */
+    const double *time;  /* (times), strictly increasing                  */
+    size_t tracks;       /* 1                                             */
+    const double *start; /* (dim, tracks) first rows of the data. NULL: first
+                          * states are normal with                        */
+    double start_mean;   /* this mean and                                 */
+    double start_sd;     /* this standard deviation, inside the domain. If both
+                          * are 0, latent states come from `init`         */
+    double step;         /* longest step; 0: 1/32 of the shortest gap     */
+    enum gsv_scheme scheme;  /* srk                                       */
+    const gsv_series *input; /* inputs, and the columns of gsv_model_given(),
+                              * by name; the first track is used for all  */
+    bool mean;      /* a gp's posterior mean; else track i has the function that
+                     * gsv_functions_draw() draws as number i                  */
+    uint64_t seed;  /* 1                                                  */
+    size_t threads; /* 0: all                                             */
+};
 
-/* The draws of a gibbs fit, which a file does not keep. */
+/* --- Details of results --------------------------------------------------- */
+
+/* Why a gap cannot be trusted. */
+enum gsv_flag {
+    GSV_FLAG_ESS = 1,  /* the effective sample size is below max(10, K/10)  */
+    GSV_FLAG_KHAT = 2, /* the Pareto k-hat of the weights is above
+                        * min(1 - 1/log10 K, 0.7)                           */
+    GSV_FLAG_STEPS = 4 /* the estimated discretisation error is above 0.1 and
+                        * above 3 standard errors                           */
+};
+
+/* One gap of a gsv_result; with joint, one track. */
+typedef struct gsv_gap {
+    size_t track;          /* in the series                         */
+    size_t from, to;       /* its rows                              */
+    double loglik;         /* its share                             */
+    double error;          /* standard error of the share           */
+    double ess;            /* effective sample size                 */
+    double khat;           /* Pareto shape of the weights' tail     */
+    double log_bias;       /* of the log of a mean, by the delta method */
+    double discretisation; /* l(dt) - l(2 dt); NaN with one step    */
+    enum gsv_reference reference; /* with joint, of the last gap    */
+    enum gsv_form form;
+    unsigned flags; /* bits of enum gsv_flag */
+} gsv_gap;
+
+/* How good the forecasts of a column were. */
+typedef struct gsv_score {
+    size_t column, lead; /* lead: rows ahead; 0: all together             */
+    size_t rows;
+    double crps;        /* mean continuous ranked probability score, in the
+                         * unit of the column                               */
+    double climatology; /* the score of the law of all known rows           */
+    double cover50, cover90; /* share of rows inside these intervals        */
+} gsv_score;
+
+/* ========================================================================== *
+ * Special tools. Most programs do not need what follows.
+ * ========================================================================== */
+
+/* --- Stopping ------------------------------------------------------------- */
+
+/* Calls of this thread ask `question` many times a second. If it returns true,
+ * the call ends with GSV_STOPPED; a fit ends with what it has learned. Once
+ * true, the answer must stay true until the call ends. NULL: no question. */
+void gsv_stop_when(bool (*question)(void *user), void *user);
+
+/* --- Posterior draws ------------------------------------------------------ */
+
+/* The draws of a gibbs fit. They are not in the file of a fit. */
 typedef struct gsv_draws {
     size_t chains, draws, numbers;
     size_t *place; /* (numbers) among the model's values                  */
     double *value; /* (numbers, chains, draws)                            */
-    double *lp;    /* (chains, draws) log of the posterior density of the
-                    * values, up to a constant, by the paths of the draw  */
+    double *lp;    /* (chains, draws) log posterior density of the values given
+                    * the paths of the draw, up to a constant             */
 } gsv_draws;
 
-/* Of a model that was just fitted by gibbs, until the next fit; else NULL.
- * Borrowed. */
+/* The draws of the last fit by gibbs, borrowed; else NULL. */
 const gsv_draws *gsv_model_draws(const gsv_model *m);
 
-/* What a fit knows of the model's Gaussian-process functions. new: yours, NULL
- * where the model was not fitted, has no gp, or only such that are `map`. The
- * model is borrowed, and stays as it is as long as they are in use. */
+/* --- Data in special forms ------------------------------------------------ */
+
+/* As gsv_series_new(), without a copy: time and value are borrowed, and must
+ * not change while the series lives. With label NULL labels are 1, 2, ... */
+gsv_series *gsv_series_view(size_t tracks, const size_t *start,
+                            const char *const *label, size_t columns,
+                            const char *const *name, const double *time,
+                            const double *value);
+
+/* As gsv_series_read(), with the names of the time and series columns; either
+ * may be NULL. */
+gsv_series *gsv_series_read_named(const char *path, const char *time,
+                                  const char *series, size_t columns,
+                                  const char *const *name);
+
+/* The same for ranks, which all call it. One rank of every machine reads the
+ * file; all ranks of the machine share one copy in a temporary file (in TMPDIR,
+ * or /var/tmp), of which the system keeps the used parts in memory. */
+gsv_series *gsv_series_read_shared(gsv_ranks *ranks, const char *path,
+                                   const char *time, const char *series,
+                                   size_t columns, const char *const *name);
+
+/* All rows of a, and after each track the later rows of b's track with the same
+ * label; a single track of b with another label is used for every track. Has
+ * the columns of a; those that b lacks are missing in its rows. */
+gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b);
+
+/* --- Models in detail ----------------------------------------------------- */
+
+/* A drift in C with constant, diagonal noise. Arrays have the points as their
+ * fastest index: x and f are (dim, n), time is (n); p are the parameters.
+ * Several threads call the functions at the same time. */
+typedef struct gsv_callback {
+    size_t dim;
+    size_t parameters;       /* of the drift; named p1, p2, ...          */
+    const double *parameter; /* (parameters) their values                */
+    const double *sigma;     /* (dim) noise, positive; named s1, s2, ... */
+    void *user;              /* passed to the functions                  */
+    void (*drift)(void *user, size_t n, const double *time, const double *x,
+                  const double *p, double *f);
+    /* Adds J' f_bar to x_bar (dim, n) and to p_bar (parameters); either may
+     * be NULL. */
+    void (*drift_vjp)(void *user, size_t n, const double *time, const double *x,
+                      const double *p, const double *f_bar, double *x_bar,
+                      double *p_bar);
+    /* f_dot (dim, n) = J x_dot. May be NULL: then by finite differences. */
+    void (*drift_jvp)(void *user, size_t n, const double *time, const double *x,
+                      const double *p, const double *x_dot, double *f_dot);
+} gsv_callback;
+gsv_model *gsv_model_callback(const gsv_callback *callback);
+
+/* Copies a model with its values and its record, without draws. A fit can be
+ * resumed from the copy. Fails for a callback. */
+gsv_model *gsv_model_copy(const gsv_model *m);
+
+/* Draws the weights of networks: uniform within 1 / sqrt(inputs), which is how
+ * a model starts (seed 1); or by He's rule for relu, normal with variance
+ * 2 / inputs and biases of 0. */
+void gsv_model_draw(gsv_model *m, uint64_t seed);
+void gsv_model_draw_he(gsv_model *m, uint64_t seed);
+
+/* The values without bounds, for optimisers: any vector theta is allowed. The
+ * last function adds (dp/dtheta)' p_bar to theta_bar. */
+size_t gsv_theta_size(const gsv_model *m);
+void gsv_theta_get(const gsv_model *m, double *theta);
+void gsv_theta_set(gsv_model *m, const double *theta);
+void gsv_theta_vjp(const gsv_model *m, const double *p_bar, double *theta_bar);
+
+/* Whether the noise depends on parameter i. */
+bool gsv_model_is_noise(const gsv_model *m, size_t i);
+
+/* A line for every parameter, net, gp and input that the likelihood does not
+ * depend on; a line for every gp whose grid does not contain all rows of the
+ * data. Empty if there is none. gsv_text_free() frees the text. */
+char *gsv_model_unused(const gsv_model *m);
+char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
+
+/* Counts the points, given as to gsv_model_drift(), outside a gp's grid. */
+enum gsv_status gsv_model_outside_at(const gsv_model *m, size_t n,
+                                     const double *time, const double *x,
+                                     const double *input, size_t *count);
+
+/* The columns that a simulation reads from its input because no law has them:
+ * trials of binomials, and counts of multinomials, of which only the sums are
+ * used. The last row with a value is used. Writes the first n names, borrowed,
+ * and returns the number of columns. */
+size_t gsv_model_given(const gsv_model *m, size_t n, const char **name);
+
+/* Whether the log-likelihood of a model can be estimated, and whether it can be
+ * learned. Fails with the place in the model's text. */
+enum gsv_status gsv_check_likelihood(const gsv_model *m);
+enum gsv_status gsv_check_fit(const gsv_model *m);
+
+/* --- Posterior of Gaussian-process functions ------------------------------ */
+
+/* What a fit learned about the functions of a gp. NULL if the model was not
+ * fitted, or has no gp with a posterior. The model is borrowed, and must not
+ * change while the functions are in use. Only one thread may use them. */
 typedef struct gsv_functions gsv_functions;
 bool gsv_model_has_posterior(const gsv_model *m);
 gsv_functions *gsv_functions_new(const gsv_model *m);
 void gsv_functions_free(gsv_functions *q);
 
-/* The standard deviation (dim, n) of the data's drift that comes from not
- * knowing the functions, at points as in gsv_model_drift(). */
-int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
-                        const double *x, const double *input, double *sd);
+/* The posterior standard deviation (dim, n) of the data's drift, at points as
+ * in gsv_model_drift(). */
+enum gsv_status gsv_functions_drift(gsv_functions *q, size_t n,
+                                    const double *time, const double *x,
+                                    const double *input, double *sd);
 
-/* Sets the functions of m, which is of the same text, to a draw from the
- * posterior: number `draw`, from 0 on, of the seed's. */
-int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
-                       uint64_t draw);
+/* Sets the functions of m, which has the same text, to a draw from the
+ * posterior: number `draw` (0, 1, ...) of the seed. */
+enum gsv_status gsv_functions_draw(gsv_functions *q, gsv_model *m,
+                                   uint64_t seed, uint64_t draw);
 
-/* Writes the model with its values and its record as a fit (docs/FORMAT.md);
- * gsv_model_read() reads it. The file appears whole or not at all. */
-int gsv_model_write(const gsv_model *m, const char *path);
+/* The correlation of the estimates of two values; NaN if there is none. */
+double gsv_record_correlation(const gsv_record *r, size_t a, size_t b);
 
-/* The log-likelihood maximised over all other parameters, with one number held
- * at each of n values in turn: from the model's values on, which stay. name is
- * a parameter or an element. loglik is (n). */
-int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
-                const char *name, size_t n, const double *value,
-                double *loglik);
+/* --- Gradients and profiles ----------------------------------------------- */
 
-/* --- Forecasts ------------------------------------------------------------ */
+/* Compares the gradient with central differences under the same random numbers.
+ * worst is the largest relative difference; where, which may be NULL, is its
+ * place in theta. */
+enum gsv_status gsv_check_gradient(gsv_model *m, const gsv_series *s,
+                                   const gsv_options *o, double *worst,
+                                   size_t *where);
 
-typedef struct gsv_predict_options {
-    size_t draws;        /* simulated from each place; 0: 1024, fewer where
-                          * there are very many places                       */
-    double step;         /* longest step of these; 0: chosen                 */
-    size_t times;        /* at which, of all tracks; those after a track's   */
-    const double *time;  /* end are taken. 0: every track has 20 times, from */
-    double ahead;        /* its end to so far ahead; 0: a tenth of its length */
-    const double *until; /* (tracks) what comes later is not known, but held
-                          * out: forecasts are made at those rows where no
-                          * times are given, and scored; NULL: all is known  */
-    size_t rolling;      /* K: from every row 1 to K rows ahead, scores alone;
-                          * with until, from the last row before it on       */
-    size_t quantiles;    /* of the laws; 0: 5, 25, 50, 75 and 95 %           */
-    const double *quantile;
-    bool parameters;  /* draws them, too, from the normal law of a fit's
-                       * estimates; not with rolling                         */
-    bool mean;        /* functions of a fit at their posterior mean; else
-                       * every draw has its own, the same from all places    */
-    size_t points;    /* for latent states, at each row; 0: chosen           */
-    uint64_t seed;    /* 1                                                   */
-    size_t threads;   /* 0 for all; any number gives the same bits           */
-    gsv_ranks *ranks; /* that share the work of gsv_residuals(); NULL: one   */
-} gsv_predict_options;
-gsv_predict_options gsv_predict_options_default(void);
+/* The objective of a fit at the model's values, as a mean over the gaps, and
+ * its gradient (values); the sign of a squared error is changed. Reads the
+ * objective, the scheme and the estimator of the options; seed and iteration
+ * select the random numbers. */
+enum gsv_status gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
+                                       const gsv_fit_options *o, double *value,
+                                       double *gradient);
 
-/* How good forecasts of a column were. The climatological forecast, which is
- * the law of all known rows whatever came last, is a yardstick. */
-typedef struct gsv_score {
-    size_t column, lead; /* lead: rows ahead; 0: all of them              */
-    size_t rows;
-    double crps;        /* mean continuous ranked probability score: as the
-                         * mean absolute error, in the column's unit        */
-    double climatology; /* that of the yardstick                            */
-    double cover50, cover90; /* share of rows inside of these intervals     */
-} gsv_score;
+/* The log-likelihood (n), maximised over all other parameters, with a parameter
+ * or an element held at each of n values. The model's values are the start and
+ * do not change. */
+enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
+                            const gsv_fit_options *o, const char *name,
+                            size_t n, const double *value, double *loglik);
 
-typedef struct gsv_prediction {
-    size_t columns, states; /* the first so many are states; then what is
-                             * observed of them, noise included             */
-    const char **name;      /* (columns) borrowed                           */
-    size_t rows, draws;
-    size_t *track;     /* (rows) */
-    double *time;      /* (rows) */
-    double *mean, *sd; /* (columns, rows) */
-    size_t quantiles;
-    double *level;    /* (quantiles)                                        */
-    double *quantile; /* (columns, quantiles, rows)                         */
-    double *actual;   /* (columns, rows) what came, NaN where it is unknown */
-    size_t scores;
-    gsv_score *score;
-    bool held; /* whether inputs end before the forecasts do, and are held   */
-    size_t functions; /* drawn from a fit's posterior, in turn; 0: none      */
-} gsv_prediction;
+/* --- Ranks ---------------------------------------------------------------- */
 
-/* The laws of what comes after the known rows of each track, by simulation from
- * the last of them, or from the law of the states there. On success the arrays
- * are yours: gsv_prediction_free(). */
-int gsv_predict(const gsv_model *m, const gsv_series *s,
-                const gsv_predict_options *o, gsv_prediction *result);
-void gsv_prediction_free(gsv_prediction *p);
+/* Several processes, started by mpirun or srun, can share one estimate or fit.
+ * Each calls the same functions with the same arguments, and gets the same
+ * bits, on any number of ranks. */
 
-/* --- Residuals ------------------------------------------------------------ */
+/* This rank and the number of ranks, from the launcher's environment: 0 of 1
+ * without a launcher; of 2 if the launcher does not say how many. */
+void gsv_ranks_launched(size_t *rank, size_t *count);
 
-enum { GSV_LAGS = 10 };
+/* Joins the other ranks. *ranks is NULL if there is only one. Loads and starts
+ * MPI only if there are several; a program that uses MPI itself starts it
+ * before. */
+enum gsv_status gsv_ranks_open(gsv_ranks **ranks);
+size_t gsv_ranks_rank(const gsv_ranks *ranks);
+size_t gsv_ranks_count(const gsv_ranks *ranks);
 
-/* A column's u = P(less than what came | all rows before), which under the true
- * model are uniform on (0, 1) and independent, and their normal scores z. */
-typedef struct gsv_residual {
-    const char *name; /* borrowed from the model */
-    size_t rows;      /* with a residual         */
-    double *u, *z;    /* (rows of gsv_residuals_result), NaN where none      */
-    double distance, uniform_p; /* Kolmogorov and Smirnov's                 */
-    double mean, sd;            /* of z */
-    double correlation[GSV_LAGS], ljung_p; /* of z at lags 1, 2, ...        */
-    double square[GSV_LAGS], square_p;     /* of z^2                        */
-} gsv_residual;
+/* Leaves with a status; the others then fail with it. Returns the status of
+ * all. To be called after a failure of gsv_ranks_open(), too. */
+enum gsv_status gsv_ranks_close(gsv_ranks *ranks, int status);
 
-typedef struct gsv_residuals_result {
-    size_t columns, rows, draws; /* draws: 0 where all is in closed form     */
-    size_t *track, *row;         /* (rows) of the series                     */
-    gsv_residual *column;        /* (columns)                                */
-} gsv_residuals_result;
+/* Whether ranks share the work of such an estimate. The scan and the particle
+ * filter of noisy observations are not shared: all ranks do all the work. */
+bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
 
-/* One row ahead, each column by itself. Of the options draws, step, points,
- * seed, threads and ranks are read. Counts are spread at random over their
- * steps. */
-int gsv_residuals(const gsv_model *m, const gsv_series *s,
-                  const gsv_predict_options *o, gsv_residuals_result *result);
-void gsv_residuals_free(gsv_residuals_result *r);
+/* --- Bridges of any Gaussian process -------------------------------------- */
 
-/* --- Paths -----------------------------------------------------------------
- */
-
-typedef struct gsv_paths_options {
-    /* paths: bridges a gap, or where states are latent paths of which bands
-     * between observations are made; 0 for 256. points: 0 for 64. Whole
-     * tracks, gradients, tolerances and extrapolation have no meaning here. */
-    gsv_options estimator;
-    size_t times;           /* asked for in every track that has them, or 0: */
-    const double *time;     /* (times), rising; all rows, and ...            */
-    size_t between;         /* ... so many times inside of each gap;         */
-                            /* SIZE_MAX: 7, or 0 where states are latent     */
-    size_t quantiles;       /* 0 for 0.05, 0.5 and 0.95                      */
-    const double *quantile; /* (quantiles) inside of (0, 1)                  */
-    size_t draws;           /* paths to keep; 0                              */
-    /* Called now and then; true ends it, with GSV_BAD_INPUT. */
-    bool (*progress)(void *user, size_t done, size_t all);
-    void *user;
-} gsv_paths_options;
-gsv_paths_options gsv_paths_options_default(void);
-
-/* The law of the states given all data, in the data's coordinates. Rows are
- * those of all tracks, one below the other; a track's begin with its first
- * observation, or where all states are latent with its first row, and end with
- * its last observation. */
-typedef struct gsv_smoothed {
-    size_t rows, dim, quantiles, draws;
-    size_t *track;       /* (rows)                          */
-    double *time;        /* (rows)                          */
-    double *mean;        /* (dim, rows)                     */
-    double *sd;          /* (dim, rows)                     */
-    double *probability; /* (quantiles) of the quantiles */
-    double *quantile;    /* (quantiles, dim, rows)          */
-    double *draw;   /* (draws, dim, rows), all of the same weight, or NULL */
-    size_t *seen;   /* (dim) the series' column of a state, or of what was
-                     * observed of it with noise; SIZE_MAX without one    */
-    double ess_min; /* smallest effective number of bridges of a gap, or of
-                     * points of an observation        */
-    size_t paths;   /* of which it is one              */
-} gsv_smoothed;
-
-/* What the states were at and between the observations, at the model's values.
- * On success the arrays are yours: gsv_smoothed_free(). */
-int gsv_paths(const gsv_model *m, const gsv_series *s,
-              const gsv_paths_options *o, gsv_smoothed *result);
-void gsv_smoothed_free(gsv_smoothed *s);
-
-/* --- Bridges of any Gaussian process ------------------------------------- */
-
-/* A path y (n) of a Gaussian process of mean zero with kernel k at increasing
- * times is moved so that it starts in y0 and ends in y1:
+/* Moves a path y (n) of a Gaussian process with mean zero and kernel k, at
+ * increasing times, so that it starts at y0 and ends at y1:
  *
  *     y(t) += K(t, tau) K(tau, tau)^-1 (y_tau - y(tau)),  tau = (first, last).
  *
- * The result has the law of the process given both values. A process that
- * starts from a fixed point has k(first, first) = 0: its path is shifted to y0
- * and then conditioned on its end alone. Models use faster bridges of their
- * own; this one is for other kernels. */
+ * The result has the law of the process given both values. If the process
+ * starts from a fixed point, k(first, first) = 0, its path is shifted to y0 and
+ * conditioned on its end. Models use faster bridges of their own. */
 typedef double (*gsv_kernel)(void *user, double s, double t);
-int gsv_bridge(gsv_kernel kernel, void *user, size_t n, const double *time,
-               double y0, double y1, double *y);
+enum gsv_status gsv_bridge(gsv_kernel kernel, void *user, size_t n,
+                           const double *time, double y0, double y1, double *y);
 
-/* --- Options as a table ----------------------------------------------------
- */
+/* --- Options as a table --------------------------------------------------- */
 
 /* Each option is one row. The defaults, the checks, the options of the command
  * and those of Python are made from these rows. */
@@ -955,7 +964,6 @@ typedef struct gsv_option {
     const char *flag;        /* the command's option, or NULL             */
     const char *value;       /* what its value is called there, or NULL   */
     const char *help;        /* one line; NULL: only checked              */
-    const char *name;        /* its name in an error message, or NULL     */
 } gsv_option;
 
 /* All rows; *count is their number. A field has several rows if its default
@@ -976,31 +984,30 @@ enum gsv_status gsv_option_read(const gsv_option *row, void *options,
  * which has room for `size` bytes. Returns text. */
 const char *gsv_option_help(const gsv_option *row, size_t size, char *text);
 
-const char *gsv_version(void);
+/* --- For front ends ------------------------------------------------------- */
 
 /* The candidate that a misspelt word most likely stands for, or NULL: at most
- * a third of its letters changed, inserted, left out or swapped; case does not
- * count. For the messages of front ends. */
+ * a third of its letters are changed, inserted, left out or swapped. Case does
+ * not count. */
 const char *gsv_suggestion(const char *word, size_t candidates,
                            const char *const *candidate);
 
-/* The first character of a text from files as a terminal may have it: as it
- * is, or an escape such as \n or \x1b where it is a control character or no
- * UTF-8. shown has room for GSV_VISIBLE bytes. Returns how many bytes of the
- * text it is, 0 at the end. */
+/* Writes the first character of a text for a terminal: as it is, or an escape
+ * such as \n or \x1b if it is a control character or not UTF-8. shown has room
+ * for GSV_VISIBLE bytes. Returns the number of bytes read, 0 at the end. */
 enum { GSV_VISIBLE = 5 };
 size_t gsv_visible(const char *text, char *shown);
 
-/* A file in the making: written beside its place, made safe on disk and put
- * there whole when it is closed, or let go. A link stays a link, a file keeps
- * its mode; devices and pipes are written directly. What a killed process of
- * this machine has left beside it is removed. Its name is that of the file
- * until it is closed; NULL where it is written directly. For front ends. */
+/* A file that is written under a temporary name in the same folder, flushed to
+ * disk, and moved to its place when it is closed with keep. A link stays a
+ * link, and a file keeps its mode; devices and pipes are written directly, and
+ * then the name is NULL. Removes what a killed process of this machine has
+ * left. */
 typedef struct gsv_draft gsv_draft;
 gsv_draft *gsv_draft_open(const char *path);
 int gsv_draft_descriptor(const gsv_draft *d);
 const char *gsv_draft_name(const gsv_draft *d);
-int gsv_draft_close(gsv_draft *d, bool keep);
+enum gsv_status gsv_draft_close(gsv_draft *d, bool keep);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

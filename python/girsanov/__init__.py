@@ -21,7 +21,7 @@ import ctypes
 from . import _header
 from ._header import VERSION as __version__
 from ._lib import (Caution, Error, InputError, NumericalError, OutOfMemory,
-                   Result, lib)
+                   Result, Stopped, lib)
 from .data import Data, Series
 from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
@@ -31,7 +31,8 @@ from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
 __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
            "InputError", "Likelihood", "Model", "NumericalError", "OutOfMemory",
            "Params", "Prediction", "Progress", "Record",
-           "Residuals", "Result", "Series", "Smoothed", "load", "options"]
+           "Residuals", "Result", "Series", "Smoothed", "Stopped", "load",
+           "options"]
 
 
 def options(verb: str) -> dict[str, str]:

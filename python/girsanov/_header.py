@@ -13,17 +13,19 @@ VERSION = '0.1.0'
 # The words of every enum, and their values.
 ENUMS: dict[str, dict[str, int]] = {
     'gsv_status': {
+        'signed': -1,
         'ok': 0,
         'bad-input': 1,
         'numerical': 2,
         'no-memory': 4,
         'stopped': 8,
     },
-    'gsv_scheme': {
-        'euler': 0,
-        'milstein': 1,
-        'heun': 2,
-        'srk': 3,
+    'gsv_observe': {
+        'auto': 0,
+        'scan': 1,
+        'particle': 2,
+        'conjugate': 3,
+        'variational': 4,
     },
     'gsv_reference': {
         'auto': 0,
@@ -43,18 +45,6 @@ ENUMS: dict[str, dict[str, int]] = {
     'gsv_random': {
         'sobol': 0,
         'iid': 1,
-    },
-    'gsv_observe': {
-        'auto': 0,
-        'scan': 1,
-        'particle': 2,
-        'conjugate': 3,
-        'variational': 4,
-    },
-    'gsv_flag': {
-        'ess': 1,
-        'khat': 2,
-        'steps': 4,
     },
     'gsv_optimizer': {
         'auto': 0,
@@ -79,13 +69,6 @@ ENUMS: dict[str, dict[str, int]] = {
         'all': 1,
         'none': 2,
     },
-    'gsv_phase': {
-        'start': 0,
-        'search': 1,
-        'effort': 2,
-        'estimate': 3,
-        'errors': 4,
-    },
     'gsv_method': {
         'likelihood': 0,
         'gibbs': 1,
@@ -97,6 +80,19 @@ ENUMS: dict[str, dict[str, int]] = {
         'mse-forward': 3,
         'gradient-matching': 4,
         'em-linear': 5,
+    },
+    'gsv_scheme': {
+        'euler': 0,
+        'milstein': 1,
+        'heun': 2,
+        'srk': 3,
+    },
+    'gsv_phase': {
+        'start': 0,
+        'search': 1,
+        'effort': 2,
+        'estimate': 3,
+        'errors': 4,
     },
     'gsv_law': {
         'normal': 0,
@@ -132,6 +128,11 @@ ENUMS: dict[str, dict[str, int]] = {
         'heldout': 3,
         'curves': 4,
     },
+    'gsv_flag': {
+        'ess': 1,
+        'khat': 2,
+        'steps': 4,
+    },
     'gsv_option_struct': {
         'of-estimator': 0,
         'of-fit': 1,
@@ -162,15 +163,19 @@ ENUMS: dict[str, dict[str, int]] = {
 }
 
 CONSTANTS: dict[str, int] = {
+    'GSV_SIGNED': -1,
     'GSV_OK': 0,
     'GSV_BAD_INPUT': 1,
     'GSV_NUMERICAL': 2,
     'GSV_NO_MEMORY': 4,
     'GSV_STOPPED': 8,
-    'GSV_EULER': 0,
-    'GSV_MILSTEIN': 1,
-    'GSV_HEUN': 2,
-    'GSV_SRK': 3,
+    'GSV_OBSERVE_AUTO': 0,
+    'GSV_OBSERVE_SCAN': 1,
+    'GSV_OBSERVE_PARTICLE': 2,
+    'GSV_OBSERVE_CONJUGATE': 3,
+    'GSV_OBSERVE_VARIATIONAL': 4,
+    'GSV_LAGS': 10,
+    'GSV_VISIBLE': 5,
     'GSV_REFERENCE_AUTO': 0,
     'GSV_REFERENCE_BROWNIAN': 1,
     'GSV_REFERENCE_LINEAR': 2,
@@ -184,14 +189,6 @@ CONSTANTS: dict[str, int] = {
     'GSV_FORM_BOUND': 5,
     'GSV_RANDOM_SOBOL': 0,
     'GSV_RANDOM_IID': 1,
-    'GSV_OBSERVE_AUTO': 0,
-    'GSV_OBSERVE_SCAN': 1,
-    'GSV_OBSERVE_PARTICLE': 2,
-    'GSV_OBSERVE_CONJUGATE': 3,
-    'GSV_OBSERVE_VARIATIONAL': 4,
-    'GSV_FLAG_ESS': 1,
-    'GSV_FLAG_KHAT': 2,
-    'GSV_FLAG_STEPS': 4,
     'GSV_OPTIMIZER_AUTO': 0,
     'GSV_OPTIMIZER_ADAM': 1,
     'GSV_OPTIMIZER_LBFGS': 2,
@@ -207,11 +204,6 @@ CONSTANTS: dict[str, int] = {
     'GSV_ESTIMATE_AUTO': 0,
     'GSV_ESTIMATE_ALL': 1,
     'GSV_ESTIMATE_NONE': 2,
-    'GSV_PHASE_START': 0,
-    'GSV_PHASE_SEARCH': 1,
-    'GSV_PHASE_EFFORT': 2,
-    'GSV_PHASE_ESTIMATE': 3,
-    'GSV_PHASE_ERRORS': 4,
     'GSV_METHOD_LIKELIHOOD': 0,
     'GSV_METHOD_GIBBS': 1,
     'GSV_OBJECTIVE_LIKELIHOOD': 0,
@@ -220,6 +212,15 @@ CONSTANTS: dict[str, int] = {
     'GSV_OBJECTIVE_MSE_FORWARD': 3,
     'GSV_OBJECTIVE_GRADIENT_MATCHING': 4,
     'GSV_OBJECTIVE_EM_LINEAR': 5,
+    'GSV_EULER': 0,
+    'GSV_MILSTEIN': 1,
+    'GSV_HEUN': 2,
+    'GSV_SRK': 3,
+    'GSV_PHASE_START': 0,
+    'GSV_PHASE_SEARCH': 1,
+    'GSV_PHASE_EFFORT': 2,
+    'GSV_PHASE_ESTIMATE': 3,
+    'GSV_PHASE_ERRORS': 4,
     'GSV_LAW_NORMAL': 0,
     'GSV_LAW_LOGNORMAL': 1,
     'GSV_LAW_HALFNORMAL': 2,
@@ -246,8 +247,9 @@ CONSTANTS: dict[str, int] = {
     'GSV_CURVE_LOGLIK': 2,
     'GSV_CURVE_HELDOUT': 3,
     'GSV_CURVES': 4,
-    'GSV_LAGS': 10,
-    'GSV_VISIBLE': 5,
+    'GSV_FLAG_ESS': 1,
+    'GSV_FLAG_KHAT': 2,
+    'GSV_FLAG_STEPS': 4,
     'GSV_OF_ESTIMATOR': 0,
     'GSV_OF_FIT': 1,
     'GSV_OF_SIMULATE': 2,
@@ -299,24 +301,6 @@ class gsv_series(Structure):
     }
 
 
-class gsv_callback(Structure):
-    _fields_ = [
-        ('dim', c_size_t),
-        ('parameters', c_size_t),
-        ('parameter', POINTER(c_double)),
-        ('sigma', POINTER(c_double)),
-        ('user', c_void_p),
-        ('drift', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p)),
-        ('drift_vjp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
-        ('drift_jvp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
-    ]
-    enums: dict = {}
-    shapes: dict = {
-        'parameter': ('parameters',),
-        'sigma': ('dim',),
-    }
-
-
 class gsv_param(Structure):
     _fields_ = [
         ('name', c_char_p),
@@ -332,62 +316,6 @@ class gsv_param(Structure):
         ('gp', c_bool),
     ]
     enums: dict = {}
-    shapes: dict = {}
-
-
-class gsv_simulate_options(Structure):
-    _fields_ = [
-        ('times', c_size_t),
-        ('time', POINTER(c_double)),
-        ('tracks', c_size_t),
-        ('start', POINTER(c_double)),
-        ('start_mean', c_double),
-        ('start_sd', c_double),
-        ('step', c_double),
-        ('scheme', c_int),
-        ('input', POINTER(gsv_series)),
-        ('mean', c_bool),
-        ('seed', c_uint64),
-        ('threads', c_size_t),
-    ]
-    enums: dict = {
-        'scheme': 'gsv_scheme',
-    }
-    shapes: dict = {
-        'time': ('times',),
-        'start': ('dim', 'tracks'),
-    }
-
-
-class gsv_options(Structure):
-    _fields_ = [
-        ('paths', c_size_t),
-        ('steps', c_size_t),
-        ('step', c_double),
-        ('reference', c_int),
-        ('form', c_int),
-        ('random', c_int),
-        ('observe', c_int),
-        ('points', c_size_t),
-        ('richardson', c_bool),
-        ('delta', c_bool),
-        ('tolerance', c_double),
-        ('joint', c_bool),
-        ('gradient', c_bool),
-        ('wide', c_bool),
-        ('seed', c_uint64),
-        ('iteration', c_uint32),
-        ('threads', c_size_t),
-        ('ranks', c_void_p),
-        ('sample', c_size_t),
-        ('window', c_size_t),
-    ]
-    enums: dict = {
-        'reference': 'gsv_reference',
-        'form': 'gsv_form',
-        'random': 'gsv_random',
-        'observe': 'gsv_observe',
-    }
     shapes: dict = {}
 
 
@@ -442,6 +370,152 @@ class gsv_result(Structure):
         'gradient': ('values',),
         'gap': ('groups',),
     }
+
+
+class gsv_score(Structure):
+    _fields_ = [
+        ('column', c_size_t),
+        ('lead', c_size_t),
+        ('rows', c_size_t),
+        ('crps', c_double),
+        ('climatology', c_double),
+        ('cover50', c_double),
+        ('cover90', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_prediction(Structure):
+    _fields_ = [
+        ('columns', c_size_t),
+        ('states', c_size_t),
+        ('name', POINTER(c_char_p)),
+        ('rows', c_size_t),
+        ('draws', c_size_t),
+        ('track', POINTER(c_size_t)),
+        ('time', POINTER(c_double)),
+        ('mean', POINTER(c_double)),
+        ('sd', POINTER(c_double)),
+        ('quantiles', c_size_t),
+        ('level', POINTER(c_double)),
+        ('quantile', POINTER(c_double)),
+        ('actual', POINTER(c_double)),
+        ('scores', c_size_t),
+        ('score', POINTER(gsv_score)),
+        ('held', c_bool),
+        ('functions', c_size_t),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'name': ('columns',),
+        'track': ('rows',),
+        'time': ('rows',),
+        'mean': ('columns', 'rows'),
+        'sd': ('columns', 'rows'),
+        'level': ('quantiles',),
+        'quantile': ('columns', 'quantiles', 'rows'),
+        'actual': ('columns', 'rows'),
+        'score': ('scores',),
+    }
+
+
+class gsv_residual(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('rows', c_size_t),
+        ('u', POINTER(c_double)),
+        ('z', POINTER(c_double)),
+        ('distance', c_double),
+        ('uniform_p', c_double),
+        ('mean', c_double),
+        ('sd', c_double),
+        ('correlation', c_double * CONSTANTS['GSV_LAGS']),
+        ('ljung_p', c_double),
+        ('square', c_double * CONSTANTS['GSV_LAGS']),
+        ('square_p', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_residuals_result(Structure):
+    _fields_ = [
+        ('columns', c_size_t),
+        ('rows', c_size_t),
+        ('draws', c_size_t),
+        ('track', POINTER(c_size_t)),
+        ('row', POINTER(c_size_t)),
+        ('column', POINTER(gsv_residual)),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'track': ('rows',),
+        'row': ('rows',),
+        'column': ('columns',),
+    }
+
+
+class gsv_smoothed(Structure):
+    _fields_ = [
+        ('rows', c_size_t),
+        ('dim', c_size_t),
+        ('quantiles', c_size_t),
+        ('draws', c_size_t),
+        ('track', POINTER(c_size_t)),
+        ('time', POINTER(c_double)),
+        ('mean', POINTER(c_double)),
+        ('sd', POINTER(c_double)),
+        ('probability', POINTER(c_double)),
+        ('quantile', POINTER(c_double)),
+        ('draw', POINTER(c_double)),
+        ('seen', POINTER(c_size_t)),
+        ('ess_min', c_double),
+        ('paths', c_size_t),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'track': ('rows',),
+        'time': ('rows',),
+        'mean': ('dim', 'rows'),
+        'sd': ('dim', 'rows'),
+        'probability': ('quantiles',),
+        'quantile': ('quantiles', 'dim', 'rows'),
+        'draw': ('draws', 'dim', 'rows'),
+        'seen': ('dim',),
+    }
+
+
+class gsv_options(Structure):
+    _fields_ = [
+        ('paths', c_size_t),
+        ('steps', c_size_t),
+        ('step', c_double),
+        ('reference', c_int),
+        ('form', c_int),
+        ('random', c_int),
+        ('observe', c_int),
+        ('points', c_size_t),
+        ('richardson', c_bool),
+        ('delta', c_bool),
+        ('tolerance', c_double),
+        ('joint', c_bool),
+        ('gradient', c_bool),
+        ('wide', c_bool),
+        ('seed', c_uint64),
+        ('iteration', c_uint32),
+        ('threads', c_size_t),
+        ('ranks', c_void_p),
+        ('sample', c_size_t),
+        ('window', c_size_t),
+    ]
+    enums: dict = {
+        'reference': 'gsv_reference',
+        'form': 'gsv_form',
+        'random': 'gsv_random',
+        'observe': 'gsv_observe',
+    }
+    shapes: dict = {}
 
 
 class gsv_prior(Structure):
@@ -598,23 +672,6 @@ class gsv_record(Structure):
     }
 
 
-class gsv_draws(Structure):
-    _fields_ = [
-        ('chains', c_size_t),
-        ('draws', c_size_t),
-        ('numbers', c_size_t),
-        ('place', POINTER(c_size_t)),
-        ('value', POINTER(c_double)),
-        ('lp', POINTER(c_double)),
-    ]
-    enums: dict = {}
-    shapes: dict = {
-        'place': ('numbers',),
-        'value': ('numbers', 'chains', 'draws'),
-        'lp': ('chains', 'draws'),
-    }
-
-
 class gsv_predict_options(Structure):
     _fields_ = [
         ('draws', c_size_t),
@@ -641,90 +698,6 @@ class gsv_predict_options(Structure):
     }
 
 
-class gsv_score(Structure):
-    _fields_ = [
-        ('column', c_size_t),
-        ('lead', c_size_t),
-        ('rows', c_size_t),
-        ('crps', c_double),
-        ('climatology', c_double),
-        ('cover50', c_double),
-        ('cover90', c_double),
-    ]
-    enums: dict = {}
-    shapes: dict = {}
-
-
-class gsv_prediction(Structure):
-    _fields_ = [
-        ('columns', c_size_t),
-        ('states', c_size_t),
-        ('name', POINTER(c_char_p)),
-        ('rows', c_size_t),
-        ('draws', c_size_t),
-        ('track', POINTER(c_size_t)),
-        ('time', POINTER(c_double)),
-        ('mean', POINTER(c_double)),
-        ('sd', POINTER(c_double)),
-        ('quantiles', c_size_t),
-        ('level', POINTER(c_double)),
-        ('quantile', POINTER(c_double)),
-        ('actual', POINTER(c_double)),
-        ('scores', c_size_t),
-        ('score', POINTER(gsv_score)),
-        ('held', c_bool),
-        ('functions', c_size_t),
-    ]
-    enums: dict = {}
-    shapes: dict = {
-        'name': ('columns',),
-        'track': ('rows',),
-        'time': ('rows',),
-        'mean': ('columns', 'rows'),
-        'sd': ('columns', 'rows'),
-        'level': ('quantiles',),
-        'quantile': ('columns', 'quantiles', 'rows'),
-        'actual': ('columns', 'rows'),
-        'score': ('scores',),
-    }
-
-
-class gsv_residual(Structure):
-    _fields_ = [
-        ('name', c_char_p),
-        ('rows', c_size_t),
-        ('u', POINTER(c_double)),
-        ('z', POINTER(c_double)),
-        ('distance', c_double),
-        ('uniform_p', c_double),
-        ('mean', c_double),
-        ('sd', c_double),
-        ('correlation', c_double * CONSTANTS['GSV_LAGS']),
-        ('ljung_p', c_double),
-        ('square', c_double * CONSTANTS['GSV_LAGS']),
-        ('square_p', c_double),
-    ]
-    enums: dict = {}
-    shapes: dict = {}
-
-
-class gsv_residuals_result(Structure):
-    _fields_ = [
-        ('columns', c_size_t),
-        ('rows', c_size_t),
-        ('draws', c_size_t),
-        ('track', POINTER(c_size_t)),
-        ('row', POINTER(c_size_t)),
-        ('column', POINTER(gsv_residual)),
-    ]
-    enums: dict = {}
-    shapes: dict = {
-        'track': ('rows',),
-        'row': ('rows',),
-        'column': ('columns',),
-    }
-
-
 class gsv_paths_options(Structure):
     _fields_ = [
         ('estimator', gsv_options),
@@ -744,33 +717,62 @@ class gsv_paths_options(Structure):
     }
 
 
-class gsv_smoothed(Structure):
+class gsv_simulate_options(Structure):
     _fields_ = [
-        ('rows', c_size_t),
-        ('dim', c_size_t),
-        ('quantiles', c_size_t),
-        ('draws', c_size_t),
-        ('track', POINTER(c_size_t)),
+        ('times', c_size_t),
         ('time', POINTER(c_double)),
-        ('mean', POINTER(c_double)),
-        ('sd', POINTER(c_double)),
-        ('probability', POINTER(c_double)),
-        ('quantile', POINTER(c_double)),
-        ('draw', POINTER(c_double)),
-        ('seen', POINTER(c_size_t)),
-        ('ess_min', c_double),
-        ('paths', c_size_t),
+        ('tracks', c_size_t),
+        ('start', POINTER(c_double)),
+        ('start_mean', c_double),
+        ('start_sd', c_double),
+        ('step', c_double),
+        ('scheme', c_int),
+        ('input', POINTER(gsv_series)),
+        ('mean', c_bool),
+        ('seed', c_uint64),
+        ('threads', c_size_t),
+    ]
+    enums: dict = {
+        'scheme': 'gsv_scheme',
+    }
+    shapes: dict = {
+        'time': ('times',),
+        'start': ('dim', 'tracks'),
+    }
+
+
+class gsv_draws(Structure):
+    _fields_ = [
+        ('chains', c_size_t),
+        ('draws', c_size_t),
+        ('numbers', c_size_t),
+        ('place', POINTER(c_size_t)),
+        ('value', POINTER(c_double)),
+        ('lp', POINTER(c_double)),
     ]
     enums: dict = {}
     shapes: dict = {
-        'track': ('rows',),
-        'time': ('rows',),
-        'mean': ('dim', 'rows'),
-        'sd': ('dim', 'rows'),
-        'probability': ('quantiles',),
-        'quantile': ('quantiles', 'dim', 'rows'),
-        'draw': ('draws', 'dim', 'rows'),
-        'seen': ('dim',),
+        'place': ('numbers',),
+        'value': ('numbers', 'chains', 'draws'),
+        'lp': ('chains', 'draws'),
+    }
+
+
+class gsv_callback(Structure):
+    _fields_ = [
+        ('dim', c_size_t),
+        ('parameters', c_size_t),
+        ('parameter', POINTER(c_double)),
+        ('sigma', POINTER(c_double)),
+        ('user', c_void_p),
+        ('drift', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('drift_vjp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('drift_jvp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'parameter': ('parameters',),
+        'sigma': ('dim',),
     }
 
 
@@ -794,7 +796,6 @@ class gsv_option(Structure):
         ('flag', c_char_p),
         ('value', c_char_p),
         ('help', c_char_p),
-        ('name', c_char_p),
     ]
     enums: dict = {
         'of': 'gsv_option_struct',
@@ -809,42 +810,22 @@ FUNCTIONS: dict[str, tuple] = {
         c_char_p, []),
     'gsv_last_status': (
         c_int, []),
-    'gsv_stop_when': (
-        None, [c_void_p, c_void_p]),
-    'gsv_ranks_launched': (
-        None, [c_void_p, c_void_p]),
-    'gsv_ranks_open': (
-        c_int, [c_void_p]),
-    'gsv_ranks_rank': (
-        c_size_t, [c_void_p]),
-    'gsv_ranks_count': (
-        c_size_t, [c_void_p]),
-    'gsv_ranks_close': (
-        c_int, [c_void_p, c_int]),
-    'gsv_series_new': (
-        POINTER(gsv_series), [c_size_t, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
-    'gsv_series_view': (
-        POINTER(gsv_series), [c_size_t, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    'gsv_version': (
+        c_char_p, []),
     'gsv_series_read': (
         POINTER(gsv_series), [c_char_p, c_size_t, c_void_p]),
-    'gsv_series_read_named': (
-        POINTER(gsv_series), [c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
-    'gsv_series_read_shared': (
-        POINTER(gsv_series), [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_new': (
+        POINTER(gsv_series), [c_size_t, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
     'gsv_series_write': (
         c_int, [POINTER(gsv_series), c_char_p]),
-    'gsv_series_join': (
-        POINTER(gsv_series), [POINTER(gsv_series), POINTER(gsv_series)]),
     'gsv_series_free': (
         None, [POINTER(gsv_series)]),
     'gsv_model_parse': (
         c_void_p, [c_char_p, c_char_p]),
     'gsv_model_read': (
         c_void_p, [c_char_p]),
-    'gsv_model_callback': (
-        c_void_p, [POINTER(gsv_callback)]),
-    'gsv_model_copy': (
-        c_void_p, [c_void_p]),
+    'gsv_model_write': (
+        c_int, [c_void_p, c_char_p]),
     'gsv_model_free': (
         None, [c_void_p]),
     'gsv_model_dim': (
@@ -871,82 +852,28 @@ FUNCTIONS: dict[str, tuple] = {
         POINTER(c_double), [c_void_p]),
     'gsv_model_set': (
         c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
-    'gsv_model_draw': (
-        None, [c_void_p, c_uint64]),
-    'gsv_model_draw_he': (
-        None, [c_void_p, c_uint64]),
-    'gsv_theta_size': (
-        c_size_t, [c_void_p]),
-    'gsv_theta_get': (
-        None, [c_void_p, c_void_p]),
-    'gsv_theta_set': (
-        None, [c_void_p, c_void_p]),
-    'gsv_theta_vjp': (
-        None, [c_void_p, c_void_p, c_void_p]),
     'gsv_model_drift': (
         c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
     'gsv_model_diffusion': (
         c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
-    'gsv_model_is_noise': (
-        c_bool, [c_void_p, c_size_t]),
     'gsv_model_text': (
         c_char_p, [c_void_p]),
     'gsv_model_describe': (
         c_void_p, [c_void_p]),
     'gsv_text_free': (
         None, [c_char_p]),
-    'gsv_model_unused': (
-        c_void_p, [c_void_p]),
-    'gsv_model_outside': (
-        c_void_p, [c_void_p, POINTER(gsv_series)]),
-    'gsv_model_outside_at': (
-        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
-    'gsv_simulate_options_default': (
-        gsv_simulate_options, []),
-    'gsv_simulate': (
-        POINTER(gsv_series), [c_void_p, POINTER(gsv_simulate_options)]),
-    'gsv_model_given': (
-        c_size_t, [c_void_p, c_size_t, c_void_p]),
     'gsv_options_default': (
         gsv_options, []),
-    'gsv_ranks_share': (
-        c_bool, [c_void_p, POINTER(gsv_options)]),
     'gsv_loglik': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
     'gsv_result_free': (
         None, [POINTER(gsv_result)]),
-    'gsv_check_likelihood': (
-        c_int, [c_void_p]),
-    'gsv_check_fit': (
-        c_int, [c_void_p]),
-    'gsv_check_gradient': (
-        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_void_p, c_void_p]),
     'gsv_fit_options_default': (
         gsv_fit_options, []),
     'gsv_fit': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options)]),
-    'gsv_objective_gradient': (
-        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_model_record': (
         POINTER(gsv_record), [c_void_p]),
-    'gsv_record_correlation': (
-        c_double, [POINTER(gsv_record), c_size_t, c_size_t]),
-    'gsv_model_draws': (
-        POINTER(gsv_draws), [c_void_p]),
-    'gsv_model_has_posterior': (
-        c_bool, [c_void_p]),
-    'gsv_functions_new': (
-        c_void_p, [c_void_p]),
-    'gsv_functions_free': (
-        None, [c_void_p]),
-    'gsv_functions_drift': (
-        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
-    'gsv_functions_draw': (
-        c_int, [c_void_p, c_void_p, c_uint64, c_uint64]),
-    'gsv_model_write': (
-        c_int, [c_void_p, c_char_p]),
-    'gsv_profile': (
-        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_char_p, c_size_t, c_void_p, c_void_p]),
     'gsv_predict_options_default': (
         gsv_predict_options, []),
     'gsv_predict': (
@@ -963,6 +890,82 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_paths_options), POINTER(gsv_smoothed)]),
     'gsv_smoothed_free': (
         None, [POINTER(gsv_smoothed)]),
+    'gsv_simulate_options_default': (
+        gsv_simulate_options, []),
+    'gsv_simulate': (
+        POINTER(gsv_series), [c_void_p, POINTER(gsv_simulate_options)]),
+    'gsv_stop_when': (
+        None, [c_void_p, c_void_p]),
+    'gsv_model_draws': (
+        POINTER(gsv_draws), [c_void_p]),
+    'gsv_series_view': (
+        POINTER(gsv_series), [c_size_t, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p]),
+    'gsv_series_read_named': (
+        POINTER(gsv_series), [c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_read_shared': (
+        POINTER(gsv_series), [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_join': (
+        POINTER(gsv_series), [POINTER(gsv_series), POINTER(gsv_series)]),
+    'gsv_model_callback': (
+        c_void_p, [POINTER(gsv_callback)]),
+    'gsv_model_copy': (
+        c_void_p, [c_void_p]),
+    'gsv_model_draw': (
+        None, [c_void_p, c_uint64]),
+    'gsv_model_draw_he': (
+        None, [c_void_p, c_uint64]),
+    'gsv_theta_size': (
+        c_size_t, [c_void_p]),
+    'gsv_theta_get': (
+        None, [c_void_p, c_void_p]),
+    'gsv_theta_set': (
+        None, [c_void_p, c_void_p]),
+    'gsv_theta_vjp': (
+        None, [c_void_p, c_void_p, c_void_p]),
+    'gsv_model_is_noise': (
+        c_bool, [c_void_p, c_size_t]),
+    'gsv_model_unused': (
+        c_void_p, [c_void_p]),
+    'gsv_model_outside': (
+        c_void_p, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_outside_at': (
+        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    'gsv_model_given': (
+        c_size_t, [c_void_p, c_size_t, c_void_p]),
+    'gsv_check_likelihood': (
+        c_int, [c_void_p]),
+    'gsv_check_fit': (
+        c_int, [c_void_p]),
+    'gsv_model_has_posterior': (
+        c_bool, [c_void_p]),
+    'gsv_functions_new': (
+        c_void_p, [c_void_p]),
+    'gsv_functions_free': (
+        None, [c_void_p]),
+    'gsv_functions_drift': (
+        c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
+    'gsv_functions_draw': (
+        c_int, [c_void_p, c_void_p, c_uint64, c_uint64]),
+    'gsv_record_correlation': (
+        c_double, [POINTER(gsv_record), c_size_t, c_size_t]),
+    'gsv_check_gradient': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_void_p, c_void_p]),
+    'gsv_objective_gradient': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
+    'gsv_profile': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_char_p, c_size_t, c_void_p, c_void_p]),
+    'gsv_ranks_launched': (
+        None, [c_void_p, c_void_p]),
+    'gsv_ranks_open': (
+        c_int, [c_void_p]),
+    'gsv_ranks_rank': (
+        c_size_t, [c_void_p]),
+    'gsv_ranks_count': (
+        c_size_t, [c_void_p]),
+    'gsv_ranks_close': (
+        c_int, [c_void_p, c_int]),
+    'gsv_ranks_share': (
+        c_bool, [c_void_p, POINTER(gsv_options)]),
     'gsv_bridge': (
         c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_double, c_double, c_void_p]),
     'gsv_option_table': (
@@ -975,8 +978,6 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [POINTER(gsv_option), c_void_p, c_char_p]),
     'gsv_option_help': (
         c_char_p, [POINTER(gsv_option), c_size_t, c_char_p]),
-    'gsv_version': (
-        c_char_p, []),
     'gsv_suggestion': (
         c_char_p, [c_char_p, c_size_t, c_void_p]),
     'gsv_visible': (
@@ -990,16 +991,6 @@ FUNCTIONS: dict[str, tuple] = {
     'gsv_draft_close': (
         c_int, [c_void_p, c_bool]),
 }
-
-
-class SimulateOptions(TypedDict, total=False):
-    start_mean: float
-    start_sd: float
-    step: float
-    scheme: Literal['euler', 'milstein', 'heun', 'srk']
-    mean: bool
-    seed: int
-    threads: int
 
 
 class Options(TypedDict, total=False):
@@ -1062,3 +1053,13 @@ class PredictOptions(TypedDict, total=False):
 class PathsOptions(Options, total=False):
     between: int
     draws: int
+
+
+class SimulateOptions(TypedDict, total=False):
+    start_mean: float
+    start_sd: float
+    step: float
+    scheme: Literal['euler', 'milstein', 'heun', 'srk']
+    mean: bool
+    seed: int
+    threads: int

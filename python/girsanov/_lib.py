@@ -20,7 +20,7 @@ from . import _header
 
 
 class Error(Exception):
-    """A failure of the library, with its sentence."""
+    """A failure of the library, with its message."""
 
 
 class InputError(Error, ValueError):
@@ -28,19 +28,23 @@ class InputError(Error, ValueError):
 
 
 class NumericalError(Error, ArithmeticError):
-    """The numbers left the finite."""
+    """A value was not finite."""
 
 
 class OutOfMemory(Error, MemoryError):
     """An allocation failed."""
 
 
+class Stopped(Error):
+    """The caller or a time limit stopped it."""
+
+
 class Caution(UserWarning):
-    """A number is there, but not to be trusted."""
+    """A result cannot be trusted."""
 
 
 _ERRORS = {"bad-input": InputError, "numerical": NumericalError,
-           "no-memory": OutOfMemory}
+           "no-memory": OutOfMemory, "stopped": Stopped}
 
 # --- Finding it --------------------------------------------------------------
 
@@ -204,7 +208,7 @@ def _set_array(struct: ctypes.Structure, name: str, value: Any,
 
 def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
          keep: Keep) -> None:
-    """Sets the fields of an option struct, and of the estimator inside of it,
+    """Sets the fields of an option struct, and of its estimator,
     by their names. What the struct points to is added to keep. An array has
     two names, its own and that of its count: times is time."""
     inside = getattr(struct, "estimator", None)
@@ -226,7 +230,7 @@ def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
             setattr(home, name, _number(home, name, kind, value))
 
 
-# --- What a fit was asked for ------------------------------------------------
+# --- Options of a fit --------------------------------------------------------
 
 
 def asked(model: Any) -> dict[str, Any]:
@@ -240,9 +244,9 @@ def asked(model: Any) -> dict[str, Any]:
 
 
 def recalled(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for a model: what its fit was asked for, where nothing else is
-    given. A step and a number of steps are two words for one thing, and points
-    are those of one estimator."""
+    """Options for a model: those that were given, and else those of its fit. A
+    step and a number of steps replace each other, and points belong to one
+    estimator."""
     said = {name: v for name, v in given.items() if v is not None}
     own = asked(model)
     if "step" in said or "steps" in said:
@@ -253,19 +257,19 @@ def recalled(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recalled_scan(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for paths, which are a scan's where states are latent, and whose
-    number is another."""
+    """The same for paths, which use the scan for latent states and have their
+    own number of paths."""
     own = asked(model)
-    all_of_it = recalled(model, given)
+    merged = recalled(model, given)
     names = {"paths"}
     if own.get("observe", "scan") != "scan":
         names |= {"observe", "points"}
-    return {n: v for n, v in all_of_it.items()
+    return {n: v for n, v in merged.items()
             if n not in names or given.get(n) is not None}
 
 
 def recalled_points(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for forecasts, which take points alone."""
+    """The same for forecasts, which use only the points."""
     points = recalled_scan(model, {}).get("points")
     return dict(given) if given.get("points") else {**given, "points": points}
 
@@ -274,7 +278,7 @@ def recalled_points(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Owner:
-    """C memory that is freed when nothing looks at it any more."""
+    """C memory that is freed when no Python object uses it."""
 
     def __init__(self, struct: Any, free: Callable, *keep: Any):
         self.struct, self.keep = struct, keep
@@ -289,7 +293,7 @@ class _Memory:
 
 
 def view(owner: Any, pointer: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The C array (shape) behind a pointer, without a copy."""
+    """The C array (shape) at a pointer, without a copy."""
     dtype = np.dtype(pointer._type_)
     if not pointer or 0 in shape:
         return np.empty(shape, dtype)
@@ -322,7 +326,7 @@ class Result(SimpleNamespace):
 
 def fields(struct: ctypes.Structure, owner: Any) -> dict[str, Any]:
     """A struct's fields by name: words for enums, NumPy views of its arrays
-    with the order of the axes turned around, so that rows come first."""
+    with the axes reversed: rows come first."""
     all_of_them: dict[str, Any] = {}
     for name, kind in struct._fields_:
         value = getattr(struct, name)

@@ -180,9 +180,9 @@ def _number_names(model: Model) -> list[str]:
 
 
 class _Watch:
-    """Looks on while a fit goes on. Ctrl-C is only noted, so that it cannot
-    fall between two lines of Python; whatever else is raised ends the fit and
-    is raised again behind it."""
+    """Observes a fit. Ctrl-C only sets a flag, so that it cannot interrupt
+    between two lines of Python; any other exception ends the fit and is raised
+    again after it."""
 
     def __init__(self, fit: Fit, progress: Callable[[Progress], Any] | None):
         self.fit, self.progress = fit, progress

@@ -517,7 +517,8 @@ class Model:
         return best
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as a fit (docs/FORMAT.md), whole or not at all."""
+        """Writes the model as a fit (docs/FORMAT.md). The file is replaced only
+        when it is complete."""
         _lib.check(lib.gsv_model_write(self, _lib.path_bytes(path)))
 
 

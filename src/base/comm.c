@@ -66,7 +66,7 @@ static int load(gsv_ranks *r, size_t count)
     return entry(r);
 }
 
-int gsv_ranks_open(gsv_ranks **ranks)
+enum gsv_status gsv_ranks_open(gsv_ranks **ranks)
 {
     if (ANY_NULL(ranks)) return GSV_BAD_INPUT;
     size_t rank, count;
@@ -159,7 +159,7 @@ int comm_most(gsv_ranks *r, unsigned *answer)
     return 0;
 }
 
-int gsv_ranks_close(gsv_ranks *r, int status)
+enum gsv_status gsv_ranks_close(gsv_ranks *r, int status)
 {
     if (!r) return status;
     if (r->ops) {

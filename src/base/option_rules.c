@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/option_rules.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -50,20 +51,6 @@ void gsv_option_set(const gsv_option *row, void *options, double value)
 }
 
 /* --- Words ---------------------------------------------------------------- */
-
-static const char *name_of(const gsv_option *r, char room[SHORT])
-{
-    static const char *const BEFORE[] = {[GSV_TYPE_COUNT] = "the number of ",
-                                         [GSV_TYPE_REAL] = "the ",
-                                         [GSV_TYPE_CHOICE] = "the option ",
-                                         [GSV_TYPE_SWITCH] = "the option ",
-                                         [GSV_TYPE_SEED] = "the ",
-                                         [GSV_TYPE_ARRAY] = "the array ",
-                                         [GSV_TYPE_TEXTS] = "the array "};
-    snprintf(room, SHORT, "%s%s", r->name ? "" : BEFORE[r->type],
-             r->name ? r->name : r->field);
-    return room;
-}
 
 /* 64, 1e8, 4e9, 0.5 */
 static void write_number(double x, char room[NUMBER])
@@ -141,25 +128,18 @@ static bool is_inside(const gsv_option *r, double x)
            !(r->below && x == r->high);
 }
 
-/* A count beyond half of all numbers was negative before it was cast. */
-static int check_count(const gsv_option *r, const char *at)
+static int check_number(const gsv_option *r, const char *options)
 {
-    size_t n = *(const size_t *)at;
-    bool special = (r->zero && !n) || (r->largest && n == SIZE_MAX);
-    if (special || is_inside(r, (double)n)) return 0;
-    char name[SHORT], range[SHORT];
-    bool negative = n > SIZE_MAX / 2;
-    return fail(GSV_BAD_INPUT, "%s is %s%zu, but must be %s", name_of(r, name),
-                negative ? "-" : "", negative ? 0 - n : n, range_of(r, range));
-}
-
-static int check_real(const gsv_option *r, const char *at)
-{
-    double x = *(const double *)at;
+    bool count = r->type == GSV_TYPE_COUNT;
+    double x = gsv_option_get(r, options);
+    size_t n = count ? *(const size_t *)(options + r->offset) : 0;
+    /* A count above half of all numbers was negative before it was cast. */
+    if (n > SIZE_MAX / 2 && !(r->largest && n == SIZE_MAX))
+        x = -(double)(0 - n);
     if (isfinite(x) && (is_special(r, x) || is_inside(r, x))) return 0;
-    char name[SHORT], range[SHORT];
-    return fail(GSV_BAD_INPUT, "%s is %g, but must be %s", name_of(r, name), x,
-                range_of(r, range));
+    char range[SHORT];
+    return fail(GSV_BAD_INPUT, "the option %s is %.*g, but must be %s",
+                r->field, count ? 20 : 6, x, range_of(r, range));
 }
 
 static int check_choice(const gsv_option *r, const char *at)
@@ -168,10 +148,11 @@ static int check_choice(const gsv_option *r, const char *at)
     while (r->word[count])
         count++;
     if (value >= 0 && value < count) return 0;
-    char name[SHORT], words[2 * SHORT] = "";
+    char words[2 * SHORT] = "";
     add_words(r, sizeof words, words);
-    return fail(GSV_BAD_INPUT, "%s is %d, but must be from 0 to %d: %s",
-                name_of(r, name), value, count - 1, words);
+    return fail(GSV_BAD_INPUT,
+                "the option %s is %d, but must be from 0 to %d: %s", r->field,
+                value, count - 1, words);
 }
 
 /* Other bytes than 0 and 1 are there if a struct was never filled in. */
@@ -180,9 +161,8 @@ static int check_switch(const gsv_option *r, const char *at)
     unsigned char byte;
     memcpy(&byte, at, 1);
     if (byte <= 1) return 0;
-    char name[SHORT];
-    return fail(GSV_BAD_INPUT, "%s is %d, but must be true or false",
-                name_of(r, name), byte);
+    return fail(GSV_BAD_INPUT, "the option %s is %d, but must be true or false",
+                r->field, byte);
 }
 
 /* Of texts each element is checked, of other arrays only the pointer. */
@@ -190,24 +170,24 @@ static int check_array(const gsv_option *r, const char *options)
 {
     size_t n;
     const void *array;
-    char name[SHORT];
     memcpy(&n, options + r->count_offset, sizeof n);
     memcpy(&array, options + r->offset, sizeof array);
     if (n && !array)
-        return fail(GSV_BAD_INPUT, "%s is NULL, but must have %zu elements",
-                    name_of(r, name), n);
+        return fail(GSV_BAD_INPUT,
+                    "the option %s is NULL, but must have %zu elements",
+                    r->field, n);
     for (size_t i = 0; r->type == GSV_TYPE_TEXTS && i < n; i++)
         if (!((const char *const *)array)[i])
-            return fail(GSV_BAD_INPUT, "%s: element %zu is NULL",
-                        name_of(r, name), i);
+            return fail(GSV_BAD_INPUT, "the option %s: element %zu is NULL",
+                        r->field, i);
     return 0;
 }
 
 static int check_row(const gsv_option *r, const char *options)
 {
     switch (r->type) {
-    case GSV_TYPE_COUNT: return check_count(r, options + r->offset);
-    case GSV_TYPE_REAL: return check_real(r, options + r->offset);
+    case GSV_TYPE_COUNT:
+    case GSV_TYPE_REAL: return check_number(r, options);
     case GSV_TYPE_CHOICE: return check_choice(r, options + r->offset);
     case GSV_TYPE_SWITCH: return check_switch(r, options + r->offset);
     case GSV_TYPE_SEED: return 0;
@@ -284,7 +264,7 @@ enum gsv_status gsv_option_read(const gsv_option *row, void *options,
         return read_seed(text, (void *)((char *)options + row->offset));
     if (row->type >= GSV_TYPE_ARRAY)
         return fail(GSV_BAD_INPUT,
-                    "%s is an array, which cannot be set from "
+                    "the option %s is an array, which cannot be set from "
                     "text",
                     row->field);
     enum gsv_status status = GSV_OK;
@@ -297,14 +277,27 @@ enum gsv_status gsv_option_read(const gsv_option *row, void *options,
 
 /* --- Structs -------------------------------------------------------------- */
 
-static int check(enum gsv_option_struct of, const void *options)
+/* The rows of a struct, and of the estimator inside it. */
+static bool has_row(enum gsv_option_struct of, const gsv_option *row)
+{
+    return row->of == of || (row->of == GSV_OF_ESTIMATOR &&
+                             (of == GSV_OF_FIT || of == GSV_OF_PATHS));
+}
+
+static_assert(!offsetof(gsv_fit_options, estimator) &&
+                  !offsetof(gsv_paths_options, estimator),
+              "rows of the estimator are also rows of the struct around it");
+
+int option_check(enum gsv_option_struct of, const void *options)
 {
     size_t count;
     const gsv_option *row = gsv_option_table(&count);
     int status = 0;
     for (size_t i = 0; !status && i < count; i++)
-        if (row[i].of == of) status = check_row(&row[i], options);
-    return status;
+        if (has_row(of, &row[i])) status = check_row(&row[i], options);
+    if (status || of != GSV_OF_FIT) return status;
+    const gsv_fit_options *o = options;
+    return prior_rules(o->priors, o->prior);
 }
 
 static void preset(enum gsv_option_struct of, enum gsv_use use, void *options)
@@ -312,71 +305,19 @@ static void preset(enum gsv_option_struct of, enum gsv_use use, void *options)
     size_t count;
     const gsv_option *row = gsv_option_table(&count);
     for (size_t i = 0; i < count; i++)
-        if (row[i].of == of && (row[i].uses & use))
+        if (has_row(of, &row[i]) && (row[i].uses & use))
             gsv_option_set(&row[i], options, row[i].preset);
 }
 
-gsv_options gsv_options_default(void)
-{
-    gsv_options o = {0};
-    preset(GSV_OF_ESTIMATOR, GSV_USE_LOGLIK, &o);
-    return o;
-}
-
-gsv_fit_options gsv_fit_options_default(void)
-{
-    gsv_fit_options o = {0};
-    preset(GSV_OF_ESTIMATOR, GSV_USE_FIT, &o.estimator);
-    preset(GSV_OF_FIT, GSV_USE_FIT, &o);
-    return o;
-}
-
-gsv_simulate_options gsv_simulate_options_default(void)
-{
-    gsv_simulate_options o = {0};
-    preset(GSV_OF_SIMULATE, GSV_USE_SIMULATE, &o);
-    return o;
-}
-
-gsv_predict_options gsv_predict_options_default(void)
-{
-    gsv_predict_options o = {0};
-    preset(GSV_OF_PREDICT, GSV_USE_PREDICT, &o);
-    return o;
-}
-
-gsv_paths_options gsv_paths_options_default(void)
-{
-    gsv_paths_options o = {0};
-    preset(GSV_OF_ESTIMATOR, GSV_USE_PATHS, &o.estimator);
-    preset(GSV_OF_PATHS, GSV_USE_PATHS, &o);
-    return o;
-}
-
-int estimator_rules(const gsv_options *o)
-{
-    return check(GSV_OF_ESTIMATOR, o);
-}
-
-int fit_rules(const gsv_fit_options *o)
-{
-    int status = check(GSV_OF_ESTIMATOR, &o->estimator);
-    if (!status) status = check(GSV_OF_FIT, o);
-    return status ? status : prior_rules(o->priors, o->prior);
-}
-
-int simulate_rules(const gsv_simulate_options *o)
-{
-    return check(GSV_OF_SIMULATE, o);
-}
-
-int predict_rules(const gsv_predict_options *o)
-{
-    return check(GSV_OF_PREDICT, o);
-}
-
-int paths_rules(const gsv_paths_options *o)
-{
-    int status = check(GSV_OF_ESTIMATOR, &o->estimator);
-    return status ? status : check(GSV_OF_PATHS, o);
-}
+#define DEFAULT(struct_, of_, use_)                                            \
+    struct_ struct_##_default(void)                                            \
+    {                                                                          \
+        struct_ o = {0};                                                       \
+        preset(of_, use_, &o);                                                 \
+        return o;                                                              \
+    }
+DEFAULT(gsv_options, GSV_OF_ESTIMATOR, GSV_USE_LOGLIK)
+DEFAULT(gsv_fit_options, GSV_OF_FIT, GSV_USE_FIT)
+DEFAULT(gsv_simulate_options, GSV_OF_SIMULATE, GSV_USE_SIMULATE)
+DEFAULT(gsv_predict_options, GSV_OF_PREDICT, GSV_USE_PREDICT)
+DEFAULT(gsv_paths_options, GSV_OF_PATHS, GSV_USE_PATHS)

@@ -9,16 +9,11 @@
 
 #include "girsanov.h"
 
-/* Paths and steps may be 0 here: then they are chosen. */
-int estimator_rules(const gsv_options *o);
-int fit_rules(const gsv_fit_options *o);
-int simulate_rules(const gsv_simulate_options *o);
-int predict_rules(const gsv_predict_options *o);
-int paths_rules(const gsv_paths_options *o);
+/* Checks a struct, with the estimator inside it. */
+int option_check(enum gsv_option_struct of, const void *options);
+
 int callback_rules(const gsv_callback *c);
 int prior_rules(size_t n, const gsv_prior *prior);
-
-/* Any rows of a struct. */
 int check_rows(const void *options, size_t rows, const gsv_option *row);
 
 #endif

@@ -24,12 +24,10 @@
         __VA_ARGS__, NULL                                                      \
     }
 
-/* Random numbers have 32 bits for draws, tracks and iterations. A number of
- * threads or windows above its limit was negative before it was cast. */
+/* Random numbers have 32 bits for draws, tracks and iterations. */
 #define ANY (double)INFINITY
 #define MOST_NUMBERED 4e9
 #define MOST_LISTED 1e12
-#define MOST_THREADS 1e6
 #define LARGEST (double)SIZE_MAX
 
 /* Uses of the estimator's options. */
@@ -42,6 +40,22 @@ enum {
     FORECAST = GSV_USE_PREDICT | GSV_USE_RESIDUALS
 };
 #define EVERY_USE ~0u
+
+/* Rows that differ by the use or the struct. */
+#define SEED_AND_THREADS(struct_, uses_)                                       \
+    struct_(seed, SEED, uses_, 1, .flag = "--seed", .value = "N",              \
+            .help = "seed of all random numbers"),                             \
+        struct_(threads, COUNT, uses_, 0, 1, 1e6, .zero = true,                \
+                .chosen = "all", .flag = "--threads", .value = "N",            \
+                .help = "threads; any number gives the same bits")
+#define PATHS_ROW(uses_, preset_, chosen_, help_)                              \
+    ESTIMATOR(paths, COUNT, uses_, preset_, 1, 1e8, .zero = true,              \
+              .chosen = chosen_, .flag = "--paths", .value = "K",              \
+              .help = help_)
+#define STEPS_ROW(uses_, preset_, chosen_)                                     \
+    ESTIMATOR(steps, COUNT, uses_, preset_, 1, 1e8, .zero = true,              \
+              .chosen = chosen_, .flag = "--steps", .value = "M",              \
+              .help = "steps in each gap")
 
 static const gsv_option OPTIONS[] = {
     FIT(method, CHOICE, GSV_USE_FIT, .flag = "--method", .value = "M",
@@ -61,8 +75,8 @@ static const gsv_option OPTIONS[] = {
     FIT(rate, REAL, GSV_USE_FIT, 0, 0, ANY, .zero = true, .chosen = "chosen",
         .flag = "--rate", .value = "R", .help = "learning rate of Adam"),
     FIT(batch, COUNT, GSV_USE_FIT, 0, 1, MOST_LISTED, .zero = true,
-        .chosen = "chosen", .name = "the batch", .flag = "--batch",
-        .value = "GAPS", .help = "gaps in each iteration"),
+        .chosen = "chosen", .flag = "--batch", .value = "GAPS",
+        .help = "gaps in each iteration"),
     FIT(schedule, CHOICE, GSV_USE_FIT, .flag = "--schedule", .value = "S",
         WORDS("cosine", "plateau", "constant"),
         .help = "schedule of Adam's rate"),
@@ -71,11 +85,11 @@ static const gsv_option OPTIONS[] = {
     FIT(clip, REAL, GSV_USE_FIT, 10, 0, ANY, .flag = "--clip", .value = "C",
         .help = "clip gradients at C times their running length; 0: never"),
     FIT(average, REAL, GSV_USE_FIT, 0.98, 0, 1, .below = true,
-        .name = "the average's memory", .flag = "--average", .value = "A",
+        .flag = "--average", .value = "A",
         .help = "memory of the average over iterations; 0: no average"),
     FIT(heldout, REAL, GSV_USE_FIT, -1, 0, 1, .below = true, .negative = true,
-        .chosen = "chosen", .name = "the heldout share", .flag = "--heldout",
-        .value = "SHARE", .help = "share of the gaps that is held out"),
+        .chosen = "chosen", .flag = "--heldout", .value = "SHARE",
+        .help = "share of the gaps that is held out"),
     FIT(patience, REAL, GSV_USE_FIT, 0.2, 0, ANY, .flag = "--patience",
         .value = "SHARE",
         .help = "stop after this share of the iterations without a better "
@@ -83,38 +97,30 @@ static const gsv_option OPTIONS[] = {
     FIT(restarts, COUNT, GSV_USE_FIT, 1, 1, 1e6, .flag = "--restarts",
         .value = "N", .help = "different starts; the best fit is kept"),
     FIT(time_limit, REAL, GSV_USE_FIT, 0, 0, ANY, .zero = true,
-        .chosen = "none", .name = "the time_limit", .flag = "--time-limit",
-        .value = "S",
+        .chosen = "none", .flag = "--time-limit", .value = "S",
         .help = "seconds for the search, and as many for what follows"),
-    FIT(errors, CHOICE, GSV_USE_FIT, .name = "the kind of errors",
-        .flag = "--errors", .value = "E",
+    FIT(errors, CHOICE, GSV_USE_FIT, .flag = "--errors", .value = "E",
         WORDS("auto", "none", "observed", "sandwich", ""),
         .chosen = "none with a network, else observed",
         .help = "standard errors"),
-    FIT(estimate, CHOICE, GSV_USE_FIT, .name = "the last estimate",
-        .flag = "--estimate", .value = "E", WORDS("auto", "all", "none"),
-        .chosen = "a sample of very many gaps",
+    FIT(estimate, CHOICE, GSV_USE_FIT, .flag = "--estimate", .value = "E",
+        WORDS("auto", "all", "none"), .chosen = "a sample of very many gaps",
         .help = "gaps of the final log-likelihood"),
-    FIT(every, REAL, GSV_USE_FIT, 30, 0, ANY,
-        .name = "the time from one checkpoint to the next (every)",
-        .flag = "--every", .value = "S",
+    FIT(every, REAL, GSV_USE_FIT, 30, 0, ANY, .flag = "--every", .value = "S",
         .help = "seconds from one checkpoint to the next"),
     FIT(chains, COUNT, GSV_USE_FIT, 4, 1, 1000, .zero = true,
         .flag = "--chains", .value = "N", .help = "gibbs: chains"),
-    FIT(warmup, COUNT, GSV_USE_FIT, 500, 0, 1e9, .name = "the warmup",
-        .flag = "--warmup", .value = "N",
-        .help = "gibbs: iterations of a chain before its draws"),
+    FIT(warmup, COUNT, GSV_USE_FIT, 500, 0, 1e9, .flag = "--warmup",
+        .value = "N", .help = "gibbs: iterations of a chain before its draws"),
     FIT(draws, COUNT, GSV_USE_FIT, 1000, 1, 1e9, .zero = true,
         .flag = "--draws", .value = "N", .help = "gibbs: draws of a chain"),
     FIT(scheme, CHOICE, GSV_USE_FIT | GSV_USE_GRADIENT, .flag = "--scheme",
         .value = "S", WORDS("euler", "", "heun", ""),
         .help = "scheme of simulated paths, for a squared error"),
-    FIT(fixed, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED,
-        .name = "the number of fixed parameters"),
+    FIT(fixed, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED),
     FIT(fix, TEXTS, GSV_USE_FIT, LENGTH(gsv_fit_options, fixed),
         .help = "parameters or elements that are not learned"),
-    FIT(kept, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED,
-        .name = "the number of kept parameters"),
+    FIT(kept, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED),
     FIT(keep, TEXTS, GSV_USE_FIT, LENGTH(gsv_fit_options, kept),
         .help = "parameters whose starts are not taken from the data"),
     FIT(priors, COUNT, GSV_USE_FIT, 0, 0, MOST_LISTED),
@@ -135,23 +141,15 @@ static const gsv_option OPTIONS[] = {
     SIMULATE(time, ARRAY, GSV_USE_SIMULATE, LENGTH(gsv_simulate_options, times),
              .help = "times of the rows, increasing"),
     SIMULATE(start_mean, REAL, GSV_USE_SIMULATE, 0, -ANY, ANY,
-             .name = "the mean of the start (start_mean)",
              .help = "mean of the normal law of the start"),
     SIMULATE(start_sd, REAL, GSV_USE_SIMULATE, 0, 0, ANY,
-             .name = "the deviation of the start (start_sd)",
              .help = "standard deviation of the normal law of the start"),
-    SIMULATE(seed, SEED, GSV_USE_SIMULATE, 1, .flag = "--seed", .value = "N",
-             .help = "seed of all random numbers"),
-    SIMULATE(threads, COUNT, GSV_USE_SIMULATE, 0, 1, MOST_THREADS, .zero = true,
-             .chosen = "all", .flag = "--threads", .value = "N",
-             .help = "threads; any number gives the same bits"),
+    SEED_AND_THREADS(SIMULATE, GSV_USE_SIMULATE),
 
     PREDICT(ahead, REAL, GSV_USE_PREDICT, 0, 0, ANY, .zero = true,
-            .chosen = "a tenth of the series' length", .name = "the time ahead",
-            .flag = "--ahead", .value = "T",
-            .help = "20 times up to T after the end"),
+            .chosen = "a tenth of the series' length", .flag = "--ahead",
+            .value = "T", .help = "20 times up to T after the end"),
     PREDICT(rolling, COUNT, GSV_USE_PREDICT, 0, 1, 1e9, .zero = true,
-            .name = "the number of rows of a rolling forecast",
             .flag = "--rolling", .value = "K",
             .help = "from every row 1 to K rows ahead; scores only"),
     PREDICT(parameters, SWITCH, GSV_USE_PREDICT, .flag = "--parameters",
@@ -176,19 +174,14 @@ static const gsv_option OPTIONS[] = {
             LENGTH(gsv_predict_options, quantiles),
             .chosen = "0.05,0.25,0.5,0.75,0.95",
             .help = "levels of the quantiles"),
-    PREDICT(seed, SEED, FORECAST, 1, .flag = "--seed", .value = "N",
-            .help = "seed of all random numbers"),
-    PREDICT(threads, COUNT, FORECAST, 0, 1, MOST_THREADS, .zero = true,
-            .chosen = "all", .flag = "--threads", .value = "N",
-            .help = "threads; any number gives the same bits"),
+    SEED_AND_THREADS(PREDICT, FORECAST),
 
     PATHS(draws, COUNT, GSV_USE_PATHS, 0, 1, MOST_NUMBERED, .zero = true,
           .flag = "--draws", .value = "N",
           .help = "sample paths; the command writes them instead of bands"),
     PATHS(between, COUNT, GSV_USE_PATHS, LARGEST, 0, 1e6, .largest = true,
-          .chosen = "7; latent states: 0",
-          .name = "the number of times between two rows", .flag = "--between",
-          .value = "N", .help = "times inside each gap, besides all rows"),
+          .chosen = "7; latent states: 0", .flag = "--between", .value = "N",
+          .help = "times inside each gap, besides all rows"),
     PATHS(times, COUNT, GSV_USE_PATHS, 0, 0, MOST_LISTED),
     PATHS(time, ARRAY, GSV_USE_PATHS, LENGTH(gsv_paths_options, times),
           .help = "times of the bands, increasing"),
@@ -213,25 +206,14 @@ static const gsv_option OPTIONS[] = {
     ESTIMATOR(points, COUNT, ALL, 0, 1, 1e8, .zero = true, .chosen = "chosen",
               .flag = "--support", .value = "J",
               .help = "points or particles for each noisy observation"),
-    ESTIMATOR(paths, COUNT, FIXED, 64, 1, 1e8, .zero = true, .flag = "--paths",
-              .value = "K", .help = "paths in each gap"),
-    ESTIMATOR(paths, COUNT, LEARNED, 0, 1, 1e8, .zero = true,
-              .chosen = "chosen", .flag = "--paths", .value = "K",
-              .help = "paths in each gap"),
-    ESTIMATOR(paths, COUNT, GSV_USE_GRADIENT, 0, 1, 1e8, .zero = true,
-              .chosen = "16", .flag = "--paths", .value = "K",
-              .help = "paths in each gap for one gradient"),
-    ESTIMATOR(paths, COUNT, GSV_USE_PATHS, 0, 1, 1e8, .zero = true,
-              .chosen = "256", .flag = "--paths", .value = "K",
-              .help = "bridges in each gap, or paths through latent states"),
-    ESTIMATOR(steps, COUNT, FIXED | GSV_USE_PATHS, 8, 1, 1e8, .zero = true,
-              .flag = "--steps", .value = "M", .help = "steps in each gap"),
-    ESTIMATOR(steps, COUNT, LEARNED, 0, 1, 1e8, .zero = true,
-              .chosen = "chosen", .flag = "--steps", .value = "M",
-              .help = "steps in each gap"),
-    ESTIMATOR(steps, COUNT, GSV_USE_GRADIENT, 0, 1, 1e8, .zero = true,
-              .chosen = "8", .flag = "--steps", .value = "M",
-              .help = "steps in each gap"),
+    PATHS_ROW(FIXED, 64, NULL, "paths in each gap"),
+    PATHS_ROW(LEARNED, 0, "chosen", "paths in each gap"),
+    PATHS_ROW(GSV_USE_GRADIENT, 0, "16", "paths in each gap for one gradient"),
+    PATHS_ROW(GSV_USE_PATHS, 0, "256",
+              "bridges in each gap, or paths through latent states"),
+    STEPS_ROW(FIXED | GSV_USE_PATHS, 8, NULL),
+    STEPS_ROW(LEARNED, 0, "chosen"),
+    STEPS_ROW(GSV_USE_GRADIENT, 0, "8"),
     ESTIMATOR(step, REAL, ALL, 0, 0, ANY, .zero = true, .flag = "--step",
               .value = "DT",
               .help = "longest step; sets the steps by the length of the gap"),
@@ -248,16 +230,11 @@ static const gsv_option OPTIONS[] = {
     ESTIMATOR(gradient, SWITCH, FIXED, .help = "compute the gradient"),
     ESTIMATOR(wide, SWITCH, ALL, .flag = "--double",
               .help = "networks in double precision instead of float32"),
-    ESTIMATOR(seed, SEED, EVERY_USE, 1, .flag = "--seed", .value = "N",
-              .help = "seed of all random numbers"),
-    ESTIMATOR(threads, COUNT, EVERY_USE, 0, 1, MOST_THREADS, .zero = true,
-              .chosen = "all", .flag = "--threads", .value = "N",
-              .help = "threads; any number gives the same bits"),
+    SEED_AND_THREADS(ESTIMATOR, EVERY_USE),
     ESTIMATOR(sample, COUNT, GSV_USE_LOGLIK, 0, 1, MOST_LISTED, .zero = true,
-              .chosen = "all", .name = "the sample",
-              .help = "gaps at most, evenly spread"),
+              .chosen = "all", .help = "gaps at most, evenly spread"),
     ESTIMATOR(window, COUNT, ALL, 0, 1, MOST_LISTED, .zero = true,
-              .chosen = "2^18", .name = "the window",
+              .chosen = "2^18",
               .help = "gaps that are in memory together at most"),
 };
 
@@ -269,8 +246,7 @@ const gsv_option *gsv_option_table(size_t *count)
 }
 
 static const gsv_option CALLBACK[] = {
-    ROW(0, gsv_callback, dim, COUNT, 0, 0, 1, 1e6,
-        .name = "the dim of a callback"),
+    ROW(0, gsv_callback, dim, COUNT, 0, 0, 1, 1e6),
     ROW(0, gsv_callback, parameters, COUNT, 0, 0, 0, 1e9),
     ROW(0, gsv_callback, parameter, ARRAY, LENGTH(gsv_callback, parameters)),
     ROW(0, gsv_callback, sigma, ARRAY, LENGTH(gsv_callback, dim)),
@@ -282,7 +258,7 @@ int callback_rules(const gsv_callback *c)
 }
 
 static const gsv_option LAW =
-    ROW(0, gsv_prior, law, CHOICE, .name = "the law of a prior",
+    ROW(0, gsv_prior, law, CHOICE,
         WORDS("normal", "lognormal", "halfnormal", "uniform", "gamma",
               "exponential", "beta", "cauchy"));
 

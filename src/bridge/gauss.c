@@ -45,8 +45,8 @@ static int bad_kernel(double first, double last)
                 first, last);
 }
 
-int gsv_bridge(gsv_kernel kernel, void *user, size_t n, const double *time,
-               double y0, double y1, double *y)
+enum gsv_status gsv_bridge(gsv_kernel kernel, void *user, size_t n,
+                           const double *time, double y0, double y1, double *y)
 {
     if (ANY_NULL(time, y)) return GSV_BAD_INPUT;
     if (!kernel)

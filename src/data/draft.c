@@ -240,7 +240,7 @@ static void sync_folder(const char *target)
     close(file);
 }
 
-int gsv_draft_close(gsv_draft *d, bool keep)
+enum gsv_status gsv_draft_close(gsv_draft *d, bool keep)
 {
     if (!d) return 0;
     int why = 0;

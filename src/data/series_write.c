@@ -64,7 +64,7 @@ static void put_series(const void *series, FILE *out)
         put_track(s, t, out);
 }
 
-int gsv_series_write(const gsv_series *s, const char *path)
+enum gsv_status gsv_series_write(const gsv_series *s, const char *path)
 {
     if (ANY_NULL(s, path) || series_check(s)) return GSV_BAD_INPUT;
     struct plain_locale locale;

@@ -71,11 +71,12 @@ static int compare(gsv_model *m, const gsv_series *s, const gsv_options *o,
     return 0;
 }
 
-int gsv_check_gradient(gsv_model *m, const gsv_series *s, const gsv_options *o,
-                       double *worst, size_t *where)
+enum gsv_status gsv_check_gradient(gsv_model *m, const gsv_series *s,
+                                   const gsv_options *o, double *worst,
+                                   size_t *where)
 {
     if (ANY_NULL(m, s, o, worst)) return GSV_BAD_INPUT;
-    if (estimator_rules(o)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_ESTIMATOR, o)) return GSV_BAD_INPUT;
     gsv_options wide = *o;
     gsv_result r = {0};
     size_t n = gsv_theta_size(m);

@@ -91,12 +91,13 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
     return status;
 }
 
-int gsv_loglik(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-               gsv_result *result)
+enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
+                           const gsv_options *o, gsv_result *result)
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_result){0};
-    if (estimator_rules(o) || series_check(s)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s))
+        return GSV_BAD_INPUT;
     return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
                               : loglik_guided(m, s, o, NULL, result);
 }

@@ -245,10 +245,11 @@ static int run_fit(struct learner *l)
 }
 
 /* The record of before comes back where nothing has come of the fit. */
-int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o)
+enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
+                        const gsv_fit_options *o)
 {
     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
-    if (fit_rules(o) || series_check(s)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
     gsv_record *record = m->record;

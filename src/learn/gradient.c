@@ -37,12 +37,12 @@ static int squares(const gsv_model *m, const struct task *t, double *value,
     return status;
 }
 
-int gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
-                           const gsv_fit_options *o, double *value,
-                           double *gradient)
+enum gsv_status gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
+                                       const gsv_fit_options *o, double *value,
+                                       double *gradient)
 {
     if (ANY_NULL(m, s, o, value, gradient)) return GSV_BAD_INPUT;
-    if (fit_rules(o) || series_check(s)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
     gsv_options e = o->estimator, usual = gsv_options_default();
     e.gradient = true;
     if (objective_matches(o->objective))

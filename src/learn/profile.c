@@ -47,12 +47,13 @@ static const char **names_with(const gsv_fit_options *o, const char *name)
     return all;
 }
 
-int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
-                const char *name, size_t n, const double *value, double *loglik)
+enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
+                            const gsv_fit_options *o, const char *name,
+                            size_t n, const double *value, double *loglik)
 {
     if (ANY_NULL(m, s, o, name) || (n && ANY_NULL(value, loglik)))
         return GSV_BAD_INPUT;
-    if (fit_rules(o)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_FIT, o)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
     gsv_fit_options held = *o;
     gsv_record *record = m->record;

@@ -59,7 +59,7 @@ static int put_model(const gsv_model *m, const char *done, struct tensors *t)
     return status ? status : put_all(&m->state, t);
 }
 
-int gsv_model_write(const gsv_model *m, const char *path)
+enum gsv_status gsv_model_write(const gsv_model *m, const char *path)
 {
     if (ANY_NULL(m, path)) return GSV_BAD_INPUT;
     struct tensors t = {0};

@@ -192,8 +192,9 @@ static int mark_outside(const gsv_model *m, const struct points *in, size_t gp,
     return status;
 }
 
-int gsv_model_outside_at(const gsv_model *m, size_t n, const double *time,
-                         const double *x, const double *input, size_t *count)
+enum gsv_status gsv_model_outside_at(const gsv_model *m, size_t n,
+                                     const double *time, const double *x,
+                                     const double *input, size_t *count)
 {
     if (ANY_NULL(m, count) || (n && ANY_NULL(time, x))) return GSV_BAD_INPUT;
     const struct spec *spec = m->spec;

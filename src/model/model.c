@@ -393,16 +393,18 @@ static int evaluate_data(const gsv_model *m, node what, struct points in,
     return status;
 }
 
-int gsv_model_drift(const gsv_model *m, size_t n, const double *time,
-                    const double *x, const double *input, double *f)
+enum gsv_status gsv_model_drift(const gsv_model *m, size_t n,
+                                const double *time, const double *x,
+                                const double *input, double *f)
 {
     if (ANY_NULL(m) || (n && ANY_NULL(time, x, f))) return GSV_BAD_INPUT;
     struct points in = {.P = n, .state = x, .time = time, .input = input};
     return evaluate_data(m, m->data_drift, in, f);
 }
 
-int gsv_model_diffusion(const gsv_model *m, size_t n, const double *time,
-                        const double *x, const double *input, double *g)
+enum gsv_status gsv_model_diffusion(const gsv_model *m, size_t n,
+                                    const double *time, const double *x,
+                                    const double *input, double *g)
 {
     if (ANY_NULL(m) || (n && ANY_NULL(time, x, g))) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;

@@ -314,8 +314,9 @@ static int add_variance(struct function *f, const gsv_model *m, struct seen *s,
     return status;
 }
 
-int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
-                        const double *x, const double *input, double *sd)
+enum gsv_status gsv_functions_drift(gsv_functions *q, size_t n,
+                                    const double *time, const double *x,
+                                    const double *input, double *sd)
 {
     if (ANY_NULL(q) || (n && ANY_NULL(time, x, sd))) return GSV_BAD_INPUT;
     const gsv_model *m = q->m;
@@ -384,8 +385,8 @@ static bool other_text(const gsv_functions *q, const gsv_model *m)
     return true;
 }
 
-int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
-                       uint64_t draw)
+enum gsv_status gsv_functions_draw(gsv_functions *q, gsv_model *m,
+                                   uint64_t seed, uint64_t draw)
 {
     if (ANY_NULL(q, m) || other_text(q, m)) return GSV_BAD_INPUT;
     size_t n = m->spec->parameters, at = draw % FUNCTIONS_BLOCK;

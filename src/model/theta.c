@@ -245,7 +245,8 @@ static double value_for(const struct param_spec *p, size_t count, size_t n,
     return count > 1 && p->lower && i % (p->columns + 1) ? 0.0 : value[0];
 }
 
-int gsv_model_set(gsv_model *m, const char *name, size_t n, const double *value)
+enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
+                              const double *value)
 {
     if (ANY_NULL(m, name, value)) return GSV_BAD_INPUT;
     const char *bracket = strchr(name, '[');

@@ -41,7 +41,7 @@ int refuse_noise(const gsv_model *m, const char *remedy)
                   WHY[m->spec->no_map], remedy);
 }
 
-int gsv_check_likelihood(const gsv_model *m)
+enum gsv_status gsv_check_likelihood(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
@@ -61,7 +61,7 @@ int gsv_check_likelihood(const gsv_model *m)
 /* --- Learning ---------------------------------------------------------------
  */
 
-int gsv_check_fit(const gsv_model *m)
+enum gsv_status gsv_check_fit(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;

@@ -203,7 +203,7 @@ int paths_tell(const struct paths *p, size_t done, size_t all)
 {
     const gsv_paths_options *o = p->options;
     if (!o->progress || !o->progress(o->user, done, all)) return 0;
-    return fail(GSV_BAD_INPUT, "stopped");
+    return fail(GSV_STOPPED, "progress() stopped the paths");
 }
 
 int paths_run(struct paths *p, size_t begin, size_t count,
@@ -393,12 +393,12 @@ static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
     return o;
 }
 
-int gsv_paths(const gsv_model *m, const gsv_series *s,
-              const gsv_paths_options *o, gsv_smoothed *result)
+enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
+                          const gsv_paths_options *o, gsv_smoothed *result)
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_smoothed){0};
-    if (paths_rules(o) || series_check(s)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_PATHS, o) || series_check(s)) return GSV_BAD_INPUT;
     bool latent = spec_is_latent(m->spec);
     gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};

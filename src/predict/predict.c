@@ -570,8 +570,9 @@ static void predictor_free(struct predictor *p)
     mem_free(p->climatic);
 }
 
-int gsv_predict(const gsv_model *m, const gsv_series *s,
-                const gsv_predict_options *o, gsv_prediction *result)
+enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
+                            const gsv_predict_options *o,
+                            gsv_prediction *result)
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};

@@ -10,7 +10,7 @@ enum { DRAWS = 1024, FEWEST = 128, PLACES = 1 << 19 };
 
 int predict_check(const gsv_predict_options *o)
 {
-    int status = predict_rules(o);
+    int status = option_check(GSV_OF_PREDICT, o);
     if (status) return status;
     if (o->rolling && o->parameters)
         return fail(GSV_BAD_INPUT, "rolling forecasts are made at the "

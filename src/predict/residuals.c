@@ -283,8 +283,9 @@ static int describe_all(gsv_residuals_result *out)
     return x ? 0 : GSV_NO_MEMORY;
 }
 
-int gsv_residuals(const gsv_model *m, const gsv_series *s,
-                  const gsv_predict_options *o, gsv_residuals_result *result)
+enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,
+                              const gsv_predict_options *o,
+                              gsv_residuals_result *result)
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_residuals_result out = {0};

@@ -562,7 +562,9 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
     if (ANY_NULL(m, o)) return NULL;
     struct simulation s;
     gsv_series *series = NULL;
-    if (simulate_rules(o) || (o->input && series_check(o->input))) return NULL;
+    if (option_check(GSV_OF_SIMULATE, o) ||
+        (o->input && series_check(o->input)))
+        return NULL;
     int status = simulation_init(&s, m, o);
     if (!status) status = check_milstein(&s);
     if (!status) {

@@ -294,8 +294,8 @@ static void callback__says_what_is_missing_or_wrong(void **state)
     static const double zero[] = {0.5, 0.0}, infinite[] = {INFINITY, 1.0};
     gsv_callback c = CALLBACK;
     c.dim = 0;
-    expect_callback_refused(
-        c, "the dim of a callback is 0, but must be from 1 to 1e6");
+    expect_callback_refused(c,
+                            "the option dim is 0, but must be from 1 to 1e6");
     c = CALLBACK;
     c.drift = NULL;
     expect_callback_refused(
@@ -308,11 +308,11 @@ static void callback__says_what_is_missing_or_wrong(void **state)
     c = CALLBACK;
     c.sigma = NULL;
     expect_callback_refused(
-        c, "the array sigma is NULL, but must have 2 elements");
+        c, "the option sigma is NULL, but must have 2 elements");
     c = CALLBACK;
     c.parameter = NULL;
     expect_callback_refused(
-        c, "the array parameter is NULL, but must have 2 elements");
+        c, "the option parameter is NULL, but must have 2 elements");
     c = CALLBACK;
     c.sigma = zero;
     expect_callback_refused(c, "sigma[1] is 0, but must be positive");

@@ -530,6 +530,33 @@ static void assert_refused(const gsv_model *m, const gsv_series *s,
         fail_msg("'%s' is not in '%s'", why, gsv_last_error());
 }
 
+static bool stop_at_once(void *user, size_t done, size_t all)
+{
+    (void)done;
+    (void)all;
+    ++*(size_t *)user;
+    return true;
+}
+
+static void progress__can_stop_it(void **state)
+{
+    (void)state;
+    gsv_model *m = gsv_model_parse("state x\ndx = -x*dt + dW\n", NULL);
+    const char *name = "x";
+    gsv_series *s = gsv_series_new(1, (size_t[]){0, 2}, 1, &name,
+                                   (double[]){0, 1}, (double[]){0, 1});
+    gsv_paths_options o = gsv_paths_options_default();
+    gsv_smoothed r;
+    size_t calls = 0;
+    o.progress = stop_at_once;
+    o.user = &calls;
+    assert_int_equal(gsv_paths(m, s, &o, &r), GSV_STOPPED);
+    assert_int_equal(gsv_last_status(), GSV_STOPPED);
+    assert_int_equal(calls, 1);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 static void nonsense__is_refused(void **state)
 {
     (void)state;
@@ -594,6 +621,7 @@ int main(void)
         cmocka_unit_test(latent__rows_are_those_between_observations),
         cmocka_unit_test(bits__are_the_same_on_any_threads),
         cmocka_unit_test(latent__goes_through_chunks),
+        cmocka_unit_test(progress__can_stop_it),
         cmocka_unit_test(nonsense__is_refused),
         cmocka_unit_test(memory__may_end),
     };
