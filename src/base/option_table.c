@@ -50,11 +50,11 @@ enum {
                 .help = "threads; any number gives the same bits")
 #define PATHS_ROW(uses_, preset_, chosen_, help_)                              \
     ESTIMATOR(paths, COUNT, uses_, preset_, 1, 1e8, .zero = true,              \
-              .chosen = chosen_, .flag = "--paths", .value = "K",              \
-              .help = help_)
+              .chosen = (chosen_), .flag = "--paths", .value = "K",            \
+              .help = (help_))
 #define STEPS_ROW(uses_, preset_, chosen_)                                     \
     ESTIMATOR(steps, COUNT, uses_, preset_, 1, 1e8, .zero = true,              \
-              .chosen = chosen_, .flag = "--steps", .value = "M",              \
+              .chosen = (chosen_), .flag = "--steps", .value = "M",            \
               .help = "steps in each gap")
 
 static const gsv_option OPTIONS[] = {
