@@ -49,8 +49,8 @@ static int check_gradient(const struct args *a, gsv_model *m,
                                     "no gradient to check");
     if (gsv_check_gradient(m, s, o, &worst, &where)) return complain_last();
     const char *name = theta_name(m, where);
-    json_object_set_new(j, "gradient_error", json_number(worst));
-    json_object_set_new(j, "gradient_worst", json_text(name));
+    add_number(j, "gradient_error", worst);
+    add_text(j, "gradient_worst", name);
     if (!a->json)
         say(stdout,
             "gradient        differs from finite differences by %.1e at "
@@ -76,11 +76,10 @@ static int check_work(const struct args *a, const gsv_model *m,
     with.gradient = true;
     with.sample = MOST_GAPS;
     if (gsv_loglik(m, s, &with, &r)) return complain_last();
-    json_object_set_new(j, "gaps", json_count(r.gaps));
-    json_object_set_new(j, "drift_evaluations",
-                        json_count(r.drift_evaluations));
-    json_object_set_new(j, "seconds", json_number(r.seconds));
-    json_object_set_new(j, "memory", json_count(r.memory));
+    add_count(j, "gaps", r.gaps);
+    add_count(j, "drift_evaluations", r.drift_evaluations);
+    add_number(j, "seconds", r.seconds);
+    add_count(j, "memory", r.memory);
     bool some = r.gaps == MOST_GAPS;
     if (!a->json)
         say(stdout,
@@ -98,10 +97,10 @@ static json_t *describe_json(const gsv_model *m)
     json_t *j = json_object(), *columns = json_array();
     for (size_t i = 0; i < gsv_model_data_columns(m); i++)
         json_array_append_new(columns, json_text(gsv_model_data_column(m)[i]));
-    json_object_set_new(j, "states", json_count(gsv_model_dim(m)));
-    json_object_set_new(j, "noises", json_count(gsv_model_noises(m)));
+    add_count(j, "states", gsv_model_dim(m));
+    add_count(j, "noises", gsv_model_noises(m));
     json_object_set_new(j, "columns", columns);
-    json_object_set_new(j, "values", json_count(gsv_model_values(m)));
+    add_count(j, "values", gsv_model_values(m));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "warnings", json_array());
     return j;
@@ -162,17 +161,14 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     return code;
 }
 
-int check_run(const struct args *a)
+int check_run(const struct args *a, gsv_model *m)
 {
     gsv_options o;
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     if (a->data || a->gradient) estimator_recall(a, m, &o);
     json_t *j = a->json ? describe_json(m) : json_object();
     int code = check_with(a, m, &o, j);
     if (a->json && code == EXIT_DONE) print_json(j);
     else json_decref(j);
-    gsv_model_free(m);
     return code;
 }

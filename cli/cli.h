@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command: one file a verb, all over girsanov.h alone. */
+/* The command: one file for each verb; it uses only girsanov.h. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -35,23 +35,23 @@ enum verb_id {
     EVERY = 8191
 };
 
-/* The verbs that estimate a likelihood: at given parameters, or to learn. */
+/* The verbs that estimate a likelihood: at given parameters, or in a fit. */
 enum {
     WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE | REPORT,
     LEARN = FIT | PROFILE,
     ESTIMATE = WEIGH | LEARN
 };
 
-/* Words of the command line, as often as they are given. */
+/* Repeated words of the command line. */
 struct words {
     const char **word;
     size_t count;
 };
 
-/* What the command line says: options.c has the table that fills it. */
+/* The command line; the table in options.c fills it. */
 struct args {
     const char *model, *data;
-    struct words files;    /* all that are no options         */
+    struct words files;    /* words that are not options      */
     struct words set, fix; /* name=value; name or name=value  */
     struct words prior;    /* name~law(a,b)                   */
     bool json, quiet, help, gradient, paper, joint, wide;
@@ -61,7 +61,7 @@ struct args {
     const char *reference, *form, *random, *observe;
     size_t support;
     const char *optimizer, *schedule, *errors, *estimate;
-    const char *resume; /* "" without a file of its own */
+    const char *resume; /* "" if no file is given */
     const char *checkpoint, *trace;
     const char *method, *samples, *objective;
     const char *at, *grid, *plot;
@@ -73,14 +73,14 @@ struct args {
     size_t rolling, draws, functions;
     double ahead;
     bool parameters, mean;
-    size_t paths, steps; /* 0 where not given */
+    size_t paths, steps; /* 0 if not given */
     size_t tracks, threads, points;
     double step, tolerance;
-    double between; /* negative where not given */
+    double between; /* negative if not given */
     uint64_t seed;
-    gsv_fit_options fit; /* numbers alone: fit.c adds the rest */
-    gsv_ranks *ranks;    /* NULL: alone */
-    struct words given;  /* all words after the verb, as they came */
+    gsv_fit_options fit; /* only numbers: fit.c adds the rest */
+    gsv_ranks *ranks;    /* NULL for a single process */
+    struct words given;  /* all words after the verb */
 };
 
 struct verb {
@@ -90,28 +90,29 @@ struct verb {
     const char *summary;   /* one line                             */
     const char *text;      /* a paragraph                          */
     const char *examples;  /* lines of shell                       */
-    bool data, optional;   /* takes a data file; can do without    */
-    bool many;             /* takes several models before the data */
-    bool spread;           /* over ranks                           */
-    int (*run)(const struct args *a);
+    bool data, optional;   /* has a data file; it is optional      */
+    bool many;             /* has several models before the data   */
+    bool spread;           /* divides its work among MPI ranks     */
+    /* m is the first MODEL, opened; NULL if there may be several. */
+    int (*run)(const struct args *a, gsv_model *m);
 };
 
 extern const struct verb VERBS[];
 extern const size_t VERB_COUNT;
 
-int check_run(const struct args *a);
-int simulate_run(const struct args *a);
-int loglik_run(const struct args *a);
-int diagnose_run(const struct args *a);
-int fit_run(const struct args *a);
-int summary_run(const struct args *a);
-int field_run(const struct args *a);
-int profile_run(const struct args *a);
-int compare_run(const struct args *a);
-int predict_run(const struct args *a);
-int paths_run(const struct args *a);
-int gradvar_run(const struct args *a);
-int report_run(const struct args *a);
+int check_run(const struct args *a, gsv_model *m);
+int simulate_run(const struct args *a, gsv_model *m);
+int loglik_run(const struct args *a, gsv_model *m);
+int diagnose_run(const struct args *a, gsv_model *m);
+int fit_run(const struct args *a, gsv_model *m);
+int summary_run(const struct args *a, gsv_model *m);
+int field_run(const struct args *a, gsv_model *m);
+int profile_run(const struct args *a, gsv_model *m);
+int compare_run(const struct args *a, gsv_model *m);
+int predict_run(const struct args *a, gsv_model *m);
+int paths_run(const struct args *a, gsv_model *m);
+int gradvar_run(const struct args *a, gsv_model *m);
+int report_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -165,21 +166,27 @@ int set_value(gsv_model *m, const char *option, const char *text);
 
 /* --- text.c ------------------------------------------------------------- */
 
-/* printf for people: what arguments bring along of control characters is
- * printed as escapes. */
+/* printf that prints control characters in its arguments as escapes. */
 void say(FILE *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void say_args(FILE *out, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-/* A text of several lines, whose ends stay; a text of one, with escapes. */
+/* A text of several lines, which keeps its line ends. */
 void say_lines(const char *text, FILE *out);
-void put_visible(const char *text, FILE *out);
 
-/* The same as a string; yours, NULL after a message. */
-char *visible(const char *text);
+/* The next line of *text that is not empty, with its length; NULL at the end.
+ */
+const char *next_line(const char **text, int *length);
 
-/* A text from files; one that is no UTF-8 with escapes. */
+/* Each line of a text as a warning, or as an element of an array. */
+void say_warnings(const char *text);
+json_t *json_lines(const char *text);
+
+/* A progress line on a terminal, which replaces the one before. */
+void redraw(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A text from a file; if it is not UTF-8, with escapes. */
 json_t *json_text(const char *text);
 void put_json(const char *text, FILE *out);
 
@@ -200,7 +207,14 @@ int print_json(json_t *object);
  * number, a list or a list of rows. */
 json_t *json_number(double value);
 json_t *json_count(size_t value);
+json_t *json_row(size_t n, const double *value);
 json_t *json_param(const gsv_param *p, const double *value);
+
+/* Adds a field to an object; a text that is NULL becomes null. */
+void add_number(json_t *j, const char *name, double value);
+void add_count(json_t *j, const char *name, size_t value);
+void add_text(json_t *j, const char *name, const char *value);
+void add_bool(json_t *j, const char *name, bool value);
 
 /* Every parameter by name, from a vector of all values; or those alone that are
  * learned, without the scales of networks. */
@@ -369,7 +383,6 @@ extern const char *const METHODS[], *const OBJECTIVES[];
  * 16 columns, and the parameters. */
 void put_likelihood(const gsv_record *r, FILE *out);
 int print_estimates(const gsv_model *m, const gsv_record *r);
-void say_warnings(const gsv_record *r);
 
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path);
 
@@ -386,33 +399,34 @@ int put_functions(json_t *j, const gsv_model *m, const gsv_series *s,
 
 /* --- draft.c ------------------------------------------------------------ */
 
-/* A file in the making, beside its place until it is whole. */
+/* An output file, under a temporary name until it is complete. */
 struct draft {
-    const char *path; /* as asked for; NULL is standard output */
-    gsv_draft *draft; /* or NULL                               */
+    const char *path; /* NULL is standard output */
+    gsv_draft *draft; /* or NULL                 */
     FILE *out;
 };
 
 /* path NULL or "-" is standard output. 0, or a message. */
 int draft_open(struct draft *d, const char *path);
 
-/* A file that the library is about to write: see signals_add(). */
+/* For a file that the library will write: see signals_add(). */
 void draft_guard(const char *path);
 
-/* Puts it in its place where keep says so, else lets go of it. 0, or a
+/* Renames the file to its path if `keep`, otherwise removes it. 0, or a
  * message. */
 int draft_close(struct draft *d, bool keep);
 
-/* Whether a file can be written there: 0, or a message. To be asked before
- * hours of work. */
+/* Whether a file can be written: 0, or a message before hours of work. */
 int check_place(const char *path);
 
-/* The same; NULL and "-" are standard output. */
-int check_output(const char *path);
+/* The same for the output files of a verb, whose CSV and JSON must not both go
+ * to standard output. */
+int check_targets(const struct verb *verb, const struct args *a);
 
-/* A number with every digit; nothing for what is not known. A text in quotes
- * where CSV needs them. */
+/* A number with all digits, nothing for NaN; the same after a comma; a text,
+ * quoted if CSV needs it. */
 void put_number(double x, FILE *out);
+void put_cell(double x, FILE *out);
 void put_text(const char *text, FILE *out);
 
 /* --- plot.c ------------------------------------------------------------- */

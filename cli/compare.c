@@ -199,17 +199,16 @@ static json_t *candidate_json(const struct candidate *c)
 {
     json_t *j = json_object();
     const gsv_result *r = &c->result;
-    json_object_set_new(j, "model", json_text(c->path));
-    json_object_set_new(j, "loglik", json_number(r->loglik));
-    json_object_set_new(j, "stderr", json_number(r->error));
-    json_object_set_new(j, "loglik_per_gap",
-                        json_number(r->loglik / (double)r->gaps));
-    json_object_set_new(j, "difference", json_number(c->difference));
-    json_object_set_new(j, "difference_stderr", json_number(c->error));
-    json_object_set_new(j, "learned", json_count(c->learned));
-    json_object_set_new(j, "aic", json_number(aic(c)));
-    json_object_set_new(j, "flagged", json_count(r->flagged));
-    json_object_set_new(j, "seen", json_boolean(c->seen));
+    add_text(j, "model", c->path);
+    add_number(j, "loglik", r->loglik);
+    add_number(j, "stderr", r->error);
+    add_number(j, "loglik_per_gap", r->loglik / (double)r->gaps);
+    add_number(j, "difference", c->difference);
+    add_number(j, "difference_stderr", c->error);
+    add_count(j, "learned", c->learned);
+    add_number(j, "aic", aic(c));
+    add_count(j, "flagged", r->flagged);
+    add_bool(j, "seen", c->seen);
     return j;
 }
 
@@ -218,8 +217,8 @@ static int print_comparison_json(const struct candidate *c, size_t n)
     json_t *j = json_object(), *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, candidate_json(&c[i]));
-    json_object_set_new(j, "data", json_text(c->data->source));
-    json_object_set_new(j, "gaps", json_count(c->result.gaps));
+    add_text(j, "data", c->data->source);
+    add_count(j, "gaps", c->result.gaps);
     json_object_set_new(j, "models", list);
     return print_json(j);
 }
@@ -306,8 +305,9 @@ static int run_with(const struct args *a, const gsv_options *o,
     return code;
 }
 
-int compare_run(const struct args *a)
+int compare_run(const struct args *a, gsv_model *m)
 {
+    (void)m; /* each candidate has its own */
     gsv_options o;
     size_t n = a->files.count - 1;
     if (estimator_options(a, &o)) return EXIT_INPUT;

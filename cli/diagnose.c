@@ -184,17 +184,17 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
 static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
 {
     json_t *j = json_object(), *flags = json_array();
-    json_object_set_new(j, "series", json_text(s->label[g->track]));
-    json_object_set_new(j, "from", json_number(s->time[g->from]));
-    json_object_set_new(j, "to", json_number(s->time[g->to]));
-    json_object_set_new(j, "loglik", json_number(g->loglik));
-    json_object_set_new(j, "stderr", json_number(g->error));
-    json_object_set_new(j, "ess", json_number(g->ess));
-    json_object_set_new(j, "khat", json_number(g->khat));
-    json_object_set_new(j, "log_bias", json_number(g->log_bias));
-    json_object_set_new(j, "discretisation", json_number(g->discretisation));
-    json_object_set_new(j, "reference", json_string(REFERENCES[g->reference]));
-    json_object_set_new(j, "form", json_string(FORMS[g->form]));
+    add_text(j, "series", s->label[g->track]);
+    add_number(j, "from", s->time[g->from]);
+    add_number(j, "to", s->time[g->to]);
+    add_number(j, "loglik", g->loglik);
+    add_number(j, "stderr", g->error);
+    add_number(j, "ess", g->ess);
+    add_number(j, "khat", g->khat);
+    add_number(j, "log_bias", g->log_bias);
+    add_number(j, "discretisation", g->discretisation);
+    add_text(j, "reference", REFERENCES[g->reference]);
+    add_text(j, "form", FORMS[g->form]);
     if (g->flags & GSV_FLAG_ESS)
         json_array_append_new(flags, json_string("ess"));
     if (g->flags & GSV_FLAG_KHAT)
@@ -212,12 +212,11 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
     for (size_t i = 0; i < r->groups; i++)
         json_array_append_new(gaps, gap_json(s, &r->gap[i]));
     json_estimate(r, j);
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "steps", json_count(r->steps));
-    if (o->tolerance > 0.0)
-        json_object_set_new(j, "settled", json_boolean(r->settled));
-    json_object_set_new(j, "flagged", json_count(r->flagged));
-    json_object_set_new(j, "reliable", json_boolean(!estimate_is_doubtful(r)));
+    add_count(j, "paths", r->paths);
+    add_count(j, "steps", r->steps);
+    if (o->tolerance > 0.0) add_bool(j, "settled", r->settled);
+    add_count(j, "flagged", r->flagged);
+    add_bool(j, "reliable", !estimate_is_doubtful(r));
     json_object_set_new(j, "gaps", gaps);
     return j;
 }
@@ -245,26 +244,19 @@ static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
     return code == EXIT_DONE && a->strict && r->flagged ? EXIT_STRICT : code;
 }
 
-int diagnose_run(const struct args *a)
+int diagnose_run(const struct args *a, gsv_model *m)
 {
     gsv_options o;
     gsv_result r = {0};
-    if (a->residuals && ranks_writes(a) && check_output(a->residuals))
-        return EXIT_INPUT;
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = EXIT_INPUT;
     gsv_series *s = open_data(a, m);
-    if (s) {
-        estimator_recall(a, m, &o);
-        say_shared(a, m, &o);
-        code = gsv_loglik(m, s, &o, &r) ? complain_last()
+    if (!s) return EXIT_INPUT;
+    estimator_recall(a, m, &o);
+    say_shared(a, m, &o);
+    int code = gsv_loglik(m, s, &o, &r) ? complain_last()
                : ranks_writes(a)        ? report(a, m, s, &o, &r)
                                         : report_residuals(a, m, s, &r, NULL);
-        gsv_result_free(&r);
-    }
+    gsv_result_free(&r);
     gsv_series_free(s);
-    gsv_model_free(m);
     return code;
 }

@@ -255,7 +255,7 @@ static int report(const struct args *a, const struct place *p)
         json_t *j = json_object();
         json_object_set_new(j, "output", string_or_null(a->output));
         json_object_set_new(j, "plot", string_or_null(a->plot));
-        json_object_set_new(j, "points", json_count(p->count));
+        add_count(j, "points", p->count);
         return print_json(j);
     }
     if (a->quiet) return EXIT_DONE;
@@ -265,15 +265,9 @@ static int report(const struct args *a, const struct place *p)
     return EXIT_DONE;
 }
 
-int field_run(const struct args *a)
+int field_run(const struct args *a, gsv_model *m)
 {
     struct place p = {0};
-    if (a->json && (a->output ? !strcmp(a->output, "-") : !a->plot))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     gsv_functions *q = NULL;
     int code = find_place(a, m, &p);
     if (!code) code = find_posterior(m, &q);
@@ -283,6 +277,5 @@ int field_run(const struct args *a)
     if (!code) code = report(a, &p);
     gsv_functions_free(q);
     place_free(&p);
-    gsv_model_free(m);
     return code;
 }

@@ -288,8 +288,7 @@ static json_t *result_json(const struct args *a, const gsv_model *m,
                            const char *samples)
 {
     json_t *j = record_json(m, gsv_model_record(m), a->output);
-    if (gsv_model_draws(m))
-        json_object_set_new(j, "samples", json_text(samples));
+    if (gsv_model_draws(m)) add_text(j, "samples", samples);
     return j;
 }
 
@@ -306,7 +305,7 @@ static int report(const struct args *a, const gsv_model *m, const char *samples)
         code = print_estimates(m, r);
     }
     if (code) return code;
-    say_warnings(r);
+    say_warnings(r->warning);
     if (!a->quiet && r->ended == GSV_ENDED_TIME) say_time(r);
     return stopped || signals_caught() ? say_interrupted(a, r, samples)
                                        : EXIT_DONE;
@@ -332,11 +331,13 @@ static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
     return code;
 }
 
-static int run_with(const struct args *a, gsv_model *m)
+int fit_run(const struct args *a, gsv_model *m)
 {
     gsv_fit_options o;
     struct names names = {0};
     struct priors priors = {0};
+    if (!a->output)
+        return complain(EXIT_INPUT, "-o FILE is missing: the file for the fit");
     int code = check_outputs(a, m);
     if (!code) code = names_read(a, m, &names);
     if (!code) code = priors_read(&a->prior, &priors);
@@ -348,16 +349,5 @@ static int run_with(const struct args *a, gsv_model *m)
     }
     priors_free(&priors);
     names_free(&names);
-    return code;
-}
-
-int fit_run(const struct args *a)
-{
-    if (!a->output)
-        return complain(EXIT_INPUT, "-o FILE is missing: where the fit goes");
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = run_with(a, m);
-    gsv_model_free(m);
     return code;
 }

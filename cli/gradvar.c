@@ -307,27 +307,18 @@ const char *const INITS[] = {"uniform", "he", NULL};
 static int check_args(const struct args *a)
 {
     int choice = 0;
-    if (a->json && a->output && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
     if (a->all && !a->output)
         return complain(EXIT_INPUT, "--all needs -o FILE");
-    return parse_choice("--init", a->init, INITS, &choice) ||
-                   check_output(a->output) || check_plot(a->plot)
-               ? EXIT_INPUT
-               : 0;
+    return parse_choice("--init", a->init, INITS, &choice);
 }
 
-int gradvar_run(const struct args *a)
+int gradvar_run(const struct args *a, gsv_model *m)
 {
     struct gradvar g = {0};
-    struct run r = {.a = a, .g = &g};
+    struct run r = {.a = a, .m = m, .g = &g};
     int code = check_args(a);
     if (!code) code = read_options(&r);
-    if (!code) {
-        r.m = open_model(a, a->model);
-        code = r.m ? run_with(&r) : EXIT_INPUT;
-    }
+    if (!code) code = run_with(&r);
     for (size_t i = 0; i < g.cells; i++) {
         free(g.cell[i].mean);
         free(g.cell[i].variance);
@@ -338,6 +329,5 @@ int gradvar_run(const struct args *a)
     free(r.square);
     free(r.gap);
     gsv_series_free(r.s);
-    gsv_model_free(r.m);
     return code;
 }

@@ -98,8 +98,8 @@ static void put_layer(FILE *out, const struct gradvar *g, const struct cell *c,
     put_spread(out, c, g->number[from].param.name, spread);
 }
 
-static void put_cell(FILE *out, const struct gradvar *g, const struct cell *c,
-                     bool all, double *room)
+static void put_variances(FILE *out, const struct gradvar *g,
+                          const struct cell *c, bool all, double *room)
 {
     put_spread(out, c, "all", (double[3]){c->least, c->median, c->largest});
     for (size_t i = 0, end; i < g->numbers; i = end) {
@@ -126,7 +126,7 @@ static int write_csv(const struct gradvar *g, const char *path, bool all)
         fputs("objective,gap,parameter,of,mean,variance,finite,overflows\n",
               d.out);
         for (size_t i = 0; i < g->cells; i++)
-            put_cell(d.out, g, &g->cell[i], all, room);
+            put_variances(d.out, g, &g->cell[i], all, room);
         code = draft_close(&d, true);
     }
     free(room);

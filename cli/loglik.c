@@ -11,22 +11,19 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     char text[120];
     json_t *j = json_object();
     json_estimate(r, j);
-    json_object_set_new(j, "flagged", json_count(r->flagged));
-    json_object_set_new(j, "gaps", json_count(r->gaps));
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "steps", json_count(r->steps));
-    json_object_set_new(j, "drift_evaluations",
-                        json_count(r->drift_evaluations));
-    json_object_set_new(j, "seconds", json_number(r->seconds));
-    json_object_set_new(j, "joint", json_boolean(o->joint));
-    json_object_set_new(j, "reference", json_string(references_used(r, text)));
-    json_object_set_new(j, "form", json_string(forms_used(r, text)));
-    json_object_set_new(j, "random", json_string(RANDOMS[o->random]));
-    if (r->observe)
-        json_object_set_new(j, "observe", json_string(OBSERVERS[r->observe]));
-    if (o->tolerance > 0.0)
-        json_object_set_new(j, "settled", json_boolean(r->settled));
-    json_object_set_new(j, "seed", json_count(o->seed));
+    add_count(j, "flagged", r->flagged);
+    add_count(j, "gaps", r->gaps);
+    add_count(j, "paths", r->paths);
+    add_count(j, "steps", r->steps);
+    add_count(j, "drift_evaluations", r->drift_evaluations);
+    add_number(j, "seconds", r->seconds);
+    add_bool(j, "joint", o->joint);
+    add_text(j, "reference", references_used(r, text));
+    add_text(j, "form", forms_used(r, text));
+    add_text(j, "random", RANDOMS[o->random]);
+    if (r->observe) add_text(j, "observe", OBSERVERS[r->observe]);
+    if (o->tolerance > 0.0) add_bool(j, "settled", r->settled);
+    add_count(j, "seed", o->seed);
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     if (r->gradient)
         json_object_set_new(j, "gradient", json_params(m, r->gradient, true));
@@ -111,9 +108,9 @@ static int report_json(const gsv_model *m, const gsv_series *s,
 {
     json_t *j = result_json(m, o, r);
     if (p->draws) {
-        json_object_set_new(j, "predictive", json_number(p->loglik));
-        json_object_set_new(j, "predictive_stderr", json_number(p->error));
-        json_object_set_new(j, "drawn", json_count(p->draws));
+        add_number(j, "predictive", p->loglik);
+        add_number(j, "predictive_stderr", p->error);
+        add_count(j, "drawn", p->draws);
     }
     if (put_functions(j, m, s, false)) {
         json_decref(j);
@@ -228,34 +225,31 @@ static void warn(const struct args *a, const gsv_options *o,
             r->discretisation);
 }
 
-int loglik_run(const struct args *a)
+static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
+                  const gsv_options *o, const gsv_result *r,
+                  const struct predictive *p)
+{
+    int code =
+        a->json ? report_json(m, s, o, r, p) : print_table(m, s, o, r, p);
+    warn(a, o, r);
+    return code ? code : say_functions(a, m, s, false);
+}
+
+int loglik_run(const struct args *a, gsv_model *m)
 {
     gsv_options o;
     gsv_result r = {0};
     struct predictive p = {0};
-    gsv_series *s = NULL;
     if (estimator_options(a, &o)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = EXIT_INPUT;
-    s = open_data(a, m);
-    if (!s) goto done;
+    gsv_series *s = open_data(a, m);
+    if (!s) return EXIT_INPUT;
     estimator_recall(a, m, &o);
     say_shared(a, m, &o);
-    if (gsv_loglik(m, s, &o, &r)) {
-        code = complain_last();
-        goto done;
-    }
-    code = a->functions ? predict_data(a, m, s, o, r.groups, &p) : 0;
-    if (code || !ranks_writes(a)) goto done;
-    code =
-        a->json ? report_json(m, s, &o, &r, &p) : print_table(m, s, &o, &r, &p);
-    warn(a, &o, &r);
-    if (!code) code = say_functions(a, m, s, false);
-done:
+    int code = gsv_loglik(m, s, &o, &r) ? complain_last() : 0;
+    if (!code && a->functions) code = predict_data(a, m, s, o, r.groups, &p);
+    if (!code && ranks_writes(a)) code = report(a, m, s, &o, &r, &p);
     free(p.top);
     gsv_result_free(&r);
     gsv_series_free(s);
-    gsv_model_free(m);
     return code;
 }

@@ -59,7 +59,27 @@ json_t *json_count(size_t value)
     return json_integer((json_int_t)value);
 }
 
-static json_t *json_row(size_t n, const double *value)
+void add_number(json_t *j, const char *name, double value)
+{
+    json_object_set_new(j, name, json_number(value));
+}
+
+void add_count(json_t *j, const char *name, size_t value)
+{
+    json_object_set_new(j, name, json_count(value));
+}
+
+void add_text(json_t *j, const char *name, const char *value)
+{
+    json_object_set_new(j, name, value ? json_text(value) : json_null());
+}
+
+void add_bool(json_t *j, const char *name, bool value)
+{
+    json_object_set_new(j, name, json_boolean(value));
+}
+
+json_t *json_row(size_t n, const double *value)
 {
     json_t *row = json_array();
     for (size_t i = 0; i < n; i++)

@@ -83,12 +83,6 @@ static const char *name_of(const struct view *v, size_t i)
     return gsv_model_column(v->model)[i];
 }
 
-static void put_start(const struct view *v, size_t row, FILE *out)
-{
-    put_text(v->data->label[v->result.track[row]], out);
-    putc(',', out);
-}
-
 static void write_bands(const struct view *v, FILE *out)
 {
     const gsv_smoothed *r = &v->result;
@@ -103,18 +97,14 @@ static void write_bands(const struct view *v, FILE *out)
     }
     putc('\n', out);
     for (size_t n = 0; n < r->rows; n++) {
-        put_start(v, n, out);
-        put_number(r->time[n], out);
+        put_text(v->data->label[r->track[n]], out);
+        put_cell(r->time[n], out);
         for (size_t i = 0; i < r->dim; i++) {
             size_t at = i * r->rows + n;
-            putc(',', out);
-            put_number(r->mean[at], out);
-            putc(',', out);
-            put_number(r->sd[at], out);
-            for (size_t q = 0; q < r->quantiles; q++) {
-                putc(',', out);
-                put_number(r->quantile[q * r->dim * r->rows + at], out);
-            }
+            put_cell(r->mean[at], out);
+            put_cell(r->sd[at], out);
+            for (size_t q = 0; q < r->quantiles; q++)
+                put_cell(r->quantile[q * r->dim * r->rows + at], out);
         }
         putc('\n', out);
     }
@@ -134,15 +124,12 @@ static void write_draws(const struct view *v, FILE *out)
             end++;
         for (size_t k = 0; k < draws; k++)
             for (size_t n = first; n < end; n++) {
-                put_start(v, n, out);
-                fprintf(out, "%zu,", k + 1);
-                put_number(1.0 / (double)draws, out);
-                putc(',', out);
-                put_number(r->time[n], out);
-                for (size_t i = 0; i < r->dim; i++) {
-                    putc(',', out);
-                    put_number(r->draw[(k * r->dim + i) * r->rows + n], out);
-                }
+                put_text(v->data->label[r->track[n]], out);
+                fprintf(out, ",%zu", k + 1);
+                put_cell(1.0 / (double)draws, out);
+                put_cell(r->time[n], out);
+                for (size_t i = 0; i < r->dim; i++)
+                    put_cell(r->draw[(k * r->dim + i) * r->rows + n], out);
                 putc('\n', out);
             }
     }
@@ -276,16 +263,15 @@ static json_t *view_json(const struct view *v)
     json_t *j = json_object(), *quantiles = json_array();
     for (size_t q = 0; q < r->quantiles; q++)
         json_array_append_new(quantiles, json_number(r->probability[q]));
-    if (v->args->output)
-        json_object_set_new(j, "output", json_text(v->args->output));
-    if (v->args->plot) json_object_set_new(j, "plot", json_text(v->args->plot));
-    json_object_set_new(j, "rows", json_count(r->rows));
-    json_object_set_new(j, "states", json_count(r->dim));
+    if (v->args->output) add_text(j, "output", v->args->output);
+    if (v->args->plot) add_text(j, "plot", v->args->plot);
+    add_count(j, "rows", r->rows);
+    add_count(j, "states", r->dim);
     json_object_set_new(j, "quantiles", quantiles);
-    json_object_set_new(j, "draws", json_count(v->args->draws));
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "ess_min", json_number(r->ess_min));
-    json_object_set_new(j, "seed", json_count(v->args->seed));
+    add_count(j, "draws", v->args->draws);
+    add_count(j, "paths", r->paths);
+    add_number(j, "ess_min", r->ess_min);
+    add_count(j, "seed", v->args->seed);
     return j;
 }
 
@@ -339,19 +325,11 @@ static int run_with(struct view *v)
     return code;
 }
 
-int paths_run(const struct args *a)
+int paths_run(const struct args *a, gsv_model *m)
 {
-    struct view v = {.args = a};
-    if (a->json && (!a->output ? !a->plot : !strcmp(a->output, "-")))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    v.model = m;
+    struct view v = {.args = a, .model = m};
     int code = run_with(&v);
     free(v.time);
     free(v.quantile);
-    gsv_model_free(m);
     return code;
 }

@@ -77,10 +77,6 @@ static int check_together(const struct args *a)
         return complain(EXIT_INPUT,
                         "--plot draws forecasts from the end of the series; "
                         "leave --rolling away");
-    if (a->json && a->output && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
     return 0;
 }
 
@@ -133,12 +129,6 @@ static void put_names(const gsv_prediction *p, FILE *out)
         if (has_actual(p, c)) fprintf(out, ",%s_actual", p->name[c]);
     }
     putc('\n', out);
-}
-
-static void put_cell(double x, FILE *out)
-{
-    putc(',', out);
-    put_number(x, out);
 }
 
 static int write_forecasts(const struct ask *q, const gsv_prediction *p,
@@ -224,13 +214,13 @@ static json_t *scores_json(const gsv_prediction *p)
     for (size_t i = 0; i < p->scores; i++) {
         const gsv_score *s = &p->score[i];
         json_t *j = json_object();
-        json_object_set_new(j, "column", json_text(p->name[s->column]));
-        if (s->lead) json_object_set_new(j, "lead", json_count(s->lead));
-        json_object_set_new(j, "rows", json_count(s->rows));
-        json_object_set_new(j, "crps", json_number(s->crps));
-        json_object_set_new(j, "climatology", json_number(s->climatology));
-        json_object_set_new(j, "cover50", json_number(s->cover50));
-        json_object_set_new(j, "cover90", json_number(s->cover90));
+        add_text(j, "column", p->name[s->column]);
+        if (s->lead) add_count(j, "lead", s->lead);
+        add_count(j, "rows", s->rows);
+        add_number(j, "crps", s->crps);
+        add_number(j, "climatology", s->climatology);
+        add_number(j, "cover50", s->cover50);
+        add_number(j, "cover90", s->cover90);
         json_array_append_new(list, j);
     }
     return list;
@@ -241,13 +231,12 @@ static json_t *column_json(const gsv_prediction *p, size_t c, size_t n)
     json_t *j = json_object();
     char room[QUANTILE_ROOM];
     double actual = p->actual[c * p->rows + n];
-    json_object_set_new(j, "mean", json_number(p->mean[c * p->rows + n]));
-    json_object_set_new(j, "sd", json_number(p->sd[c * p->rows + n]));
+    add_number(j, "mean", p->mean[c * p->rows + n]);
+    add_number(j, "sd", p->sd[c * p->rows + n]);
     for (size_t l = 0; l < p->quantiles; l++)
-        json_object_set_new(
-            j, quantile_name(p->level[l], room),
-            json_number(p->quantile[(c * p->quantiles + l) * p->rows + n]));
-    if (!isnan(actual)) json_object_set_new(j, "actual", json_number(actual));
+        add_number(j, quantile_name(p->level[l], room),
+                   p->quantile[(c * p->quantiles + l) * p->rows + n]);
+    if (!isnan(actual)) add_number(j, "actual", actual);
     return j;
 }
 
@@ -256,9 +245,8 @@ static json_t *forecasts_json(const struct ask *q, const gsv_prediction *p)
     json_t *list = json_array();
     for (size_t n = 0; n < p->rows; n++) {
         json_t *j = json_object(), *columns = json_object();
-        json_object_set_new(j, "series",
-                            json_text(q->data->label[p->track[n]]));
-        json_object_set_new(j, "time", json_number(p->time[n]));
+        add_text(j, "series", q->data->label[p->track[n]]);
+        add_number(j, "time", p->time[n]);
         for (size_t c = 0; c < p->columns; c++)
             json_object_set_new(columns, p->name[c], column_json(p, c, n));
         json_object_set_new(j, "columns", columns);
@@ -271,12 +259,12 @@ static json_t *prediction_json(const struct args *a, const struct ask *q,
                                const gsv_prediction *p)
 {
     json_t *j = json_object();
-    json_object_set_new(j, "draws", json_count(p->draws));
-    json_object_set_new(j, "seed", json_count(a->seed));
-    json_object_set_new(j, "parameters", json_boolean(a->parameters));
+    add_count(j, "draws", p->draws);
+    add_count(j, "seed", a->seed);
+    add_bool(j, "parameters", a->parameters);
     if (!a->rolling) {
-        json_object_set_new(j, "rows", json_count(p->rows));
-        json_object_set_new(j, "inputs_held", json_boolean(p->held));
+        add_count(j, "rows", p->rows);
+        add_bool(j, "inputs_held", p->held);
         json_object_set_new(j, "forecasts", forecasts_json(q, p));
     }
     json_object_set_new(j, "scores", scores_json(p));
@@ -331,17 +319,14 @@ static int run_with(const struct args *a, const gsv_model *m, struct ask *q)
     return code;
 }
 
-int predict_run(const struct args *a)
+int predict_run(const struct args *a, gsv_model *m)
 {
     struct ask q = {0};
     if (check_together(a)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     int code = run_with(a, m, &q);
     gsv_series_free(q.data);
     free(q.time);
     free(q.level);
     free(q.until);
-    gsv_model_free(m);
     return code;
 }

@@ -195,10 +195,8 @@ static int write_csv(const struct profile *p, const char *path)
     fputs("value,loglik,drop\n", d.out);
     for (size_t i = 0; i < p->n; i++) {
         put_number(p->value[i], d.out);
-        putc(',', d.out);
-        put_number(p->loglik[i], d.out);
-        putc(',', d.out);
-        put_number(drop(p, i), d.out);
+        put_cell(p->loglik[i], d.out);
+        put_cell(drop(p, i), d.out);
         putc('\n', d.out);
     }
     return draft_close(&d, true);
@@ -213,10 +211,10 @@ static json_t *profile_json(const struct profile *p)
         json_array_append_new(loglik, json_number(p->loglik[i]));
         json_array_append_new(drops, json_number(drop(p, i)));
     }
-    json_object_set_new(j, "param", json_string(p->name));
-    json_object_set_new(j, "estimate", json_number(p->estimate));
-    json_object_set_new(j, "low", json_number(p->low));
-    json_object_set_new(j, "high", json_number(p->high));
+    add_text(j, "param", p->name);
+    add_number(j, "estimate", p->estimate);
+    add_number(j, "low", p->low);
+    add_number(j, "high", p->high);
     json_object_set_new(j, "value", value);
     json_object_set_new(j, "loglik", loglik);
     json_object_set_new(j, "drop", drops);
@@ -310,19 +308,11 @@ static int run_with(const struct args *a, gsv_model *m, struct profile *p)
     return code ? code : report(a, p);
 }
 
-int profile_run(const struct args *a)
+int profile_run(const struct args *a, gsv_model *m)
 {
     struct profile p = {0};
-    if (a->json && a->output && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (ranks_writes(a) && (check_output(a->output) || check_plot(a->plot)))
-        return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     int code = run_with(a, m, &p);
     free(p.value);
     free(p.loglik);
-    gsv_model_free(m);
     return code;
 }

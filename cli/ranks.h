@@ -4,17 +4,17 @@
 
 #include "cli.h"
 
-/* Before anything is said: all ranks but the first become silent. */
+/* Silences all ranks except the first. */
 void ranks_hush(void);
 
-/* Whether this rank has anything to do for the verb. */
+/* Whether this rank has work for the verb. */
 bool ranks_needed(const struct verb *verb);
 
 /* Runs the verb together with the other ranks. */
 int ranks_run(const struct verb *verb, struct args *a);
 
-/* The code that this rank exits with, from that of the job: a launcher ends all
- * ranks when one of them ends badly, and the first must not be cut short. */
+/* The exit code of this rank, from that of the job: a launcher kills all ranks
+ * when one of them fails, and the first must be able to finish. */
 int ranks_end(int code);
 
 #endif

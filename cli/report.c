@@ -283,12 +283,12 @@ static int say_written(const struct report *r, long bytes)
             r->missing, plural(r->missing));
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", json_text(a->output));
+        add_text(j, "output", a->output);
         json_object_set_new(j, "bytes", json_integer(bytes));
-        json_object_set_new(j, "figures", json_count(r->figures));
-        json_object_set_new(j, "troubles", json_count(r->troubles));
-        json_object_set_new(j, "flagged", json_count(r->weights.flagged));
-        json_object_set_new(j, "trusted", json_boolean(!r->troubles));
+        add_count(j, "figures", r->figures);
+        add_count(j, "troubles", r->troubles);
+        add_count(j, "flagged", r->weights.flagged);
+        add_bool(j, "trusted", !r->troubles);
         return print_json(j);
     }
     if (!a->quiet && file)
@@ -312,12 +312,15 @@ static int write_page(struct report *r)
     return code ? code : say_written(r, bytes);
 }
 
-static int run_with(const struct args *a, gsv_model *m)
+int report_run(const struct args *a, gsv_model *m)
 {
     struct report r = {.args = a,
                        .model = m,
                        .record = gsv_model_record(m),
                        .pictures = has_gnuplot()};
+    if (!a->output)
+        return complain(EXIT_INPUT, "-o FILE is missing: the file for the "
+                                    "page, for example -o report.html");
     if (!r.record)
         return complain(EXIT_INPUT,
                         "%s is a model's text, not a fit; 'girsanov fit' makes "
@@ -332,20 +335,5 @@ static int run_with(const struct args *a, gsv_model *m)
     if (!code) code = write_page(&r);
     free_all(&r);
     gsv_series_free(s);
-    return code;
-}
-
-int report_run(const struct args *a)
-{
-    if (!a->output)
-        return complain(EXIT_INPUT, "the page needs a place: -o report.html");
-    if (a->json && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = run_with(a, m);
-    gsv_model_free(m);
     return code;
 }

@@ -115,14 +115,6 @@ static void print_residuals(const gsv_residuals_result *r, enum verdict v)
 
 /* --- JSON --------------------------------------------------------------- */
 
-static json_t *numbers(size_t n, const double *x)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_number(x[i]));
-    return list;
-}
-
 static json_t *residuals_json(const gsv_residuals_result *r, enum verdict v)
 {
     static const char *const WORDS[] = {[MODEL_STANDS] = "not contradicted",
@@ -132,23 +124,22 @@ static json_t *residuals_json(const gsv_residuals_result *r, enum verdict v)
     for (size_t i = 0; i < r->columns; i++) {
         const gsv_residual *c = &r->column[i];
         json_t *one = json_object();
-        json_object_set_new(one, "rows", json_count(c->rows));
-        json_object_set_new(one, "distance", json_number(c->distance));
-        json_object_set_new(one, "uniform_p", json_number(c->uniform_p));
-        json_object_set_new(one, "mean", json_number(c->mean));
-        json_object_set_new(one, "sd", json_number(c->sd));
+        add_count(one, "rows", c->rows);
+        add_number(one, "distance", c->distance);
+        add_number(one, "uniform_p", c->uniform_p);
+        add_number(one, "mean", c->mean);
+        add_number(one, "sd", c->sd);
         json_object_set_new(one, "autocorrelation",
-                            numbers(GSV_LAGS, c->correlation));
-        json_object_set_new(one, "ljung_box_p", json_number(c->ljung_p));
+                            json_row(GSV_LAGS, c->correlation));
+        add_number(one, "ljung_box_p", c->ljung_p);
         json_object_set_new(one, "square_autocorrelation",
-                            numbers(GSV_LAGS, c->square));
-        json_object_set_new(one, "square_ljung_box_p",
-                            json_number(c->square_p));
+                            json_row(GSV_LAGS, c->square));
+        add_number(one, "square_ljung_box_p", c->square_p);
         json_object_set_new(all, c->name, one);
     }
-    json_object_set_new(j, "rows", json_count(r->rows));
-    json_object_set_new(j, "draws", json_count(r->draws));
-    json_object_set_new(j, "model", json_string(WORDS[v]));
+    add_count(j, "rows", r->rows);
+    add_count(j, "draws", r->draws);
+    add_text(j, "model", WORDS[v]);
     json_object_set_new(j, "columns", all);
     return j;
 }
@@ -166,13 +157,10 @@ static int write_residuals(const char *path, const gsv_series *s,
     putc('\n', d.out);
     for (size_t n = 0; n < r->rows; n++) {
         put_text(s->label[r->track[n]], d.out);
-        putc(',', d.out);
-        put_number(s->time[r->row[n]], d.out);
+        put_cell(s->time[r->row[n]], d.out);
         for (size_t c = 0; c < r->columns; c++) {
-            putc(',', d.out);
-            put_number(r->column[c].u[n], d.out);
-            putc(',', d.out);
-            put_number(r->column[c].z[n], d.out);
+            put_cell(r->column[c].u[n], d.out);
+            put_cell(r->column[c].z[n], d.out);
         }
         putc('\n', d.out);
     }

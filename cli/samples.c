@@ -41,10 +41,8 @@ static void put_draws(const gsv_draws *d, FILE *out)
     for (size_t i = 0; i < all; i++) {
         fprintf(out, "%zu,%zu,%zu,", i / d->draws + 1, i % d->draws + 1, i + 1);
         put_number(d->lp[i], out);
-        for (size_t k = 0; k < d->numbers; k++) {
-            putc(',', out);
-            put_number(d->value[k * all + i], out);
-        }
+        for (size_t k = 0; k < d->numbers; k++)
+            put_cell(d->value[k * all + i], out);
         putc('\n', out);
     }
 }

@@ -89,10 +89,10 @@ static int write_result(const struct args *a, const gsv_model *m,
               stderr);
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", json_text(path));
-        json_object_set_new(j, "tracks", json_count(s->tracks));
-        json_object_set_new(j, "rows", json_count(s->rows));
-        json_object_set_new(j, "seed", json_count(a->seed));
+        add_text(j, "output", path);
+        add_count(j, "tracks", s->tracks);
+        add_count(j, "rows", s->rows);
+        add_count(j, "seed", a->seed);
         if (put_functions(j, m, s, !a->mean)) return EXIT_NUMBERS;
         return print_json(j);
     }
@@ -102,7 +102,7 @@ static int write_result(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
-static int run_with(const struct args *a, const gsv_model *m)
+int simulate_run(const struct args *a, gsv_model *m)
 {
     gsv_simulate_options o = gsv_simulate_options_default();
     double *start = NULL;
@@ -128,18 +128,5 @@ static int run_with(const struct args *a, const gsv_model *m)
     free(start);
     gsv_series_free(input);
     gsv_series_free(s);
-    return code;
-}
-
-int simulate_run(const struct args *a)
-{
-    if (a->json && (!a->output || !strcmp(a->output, "-")))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = run_with(a, m);
-    gsv_model_free(m);
     return code;
 }

@@ -89,7 +89,7 @@ static json_t *summary_json(const struct args *a, const gsv_model *m,
     json_object_set_new(j, "correlation",
                         r->correlation ? correlation_json(r, list, n)
                                        : json_null());
-    if (a->text) json_object_set_new(j, "model", json_text(gsv_model_text(m)));
+    if (a->text) add_text(j, "model", gsv_model_text(m));
     return j;
 }
 
@@ -122,10 +122,8 @@ static int print_summary(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
-int summary_run(const struct args *a)
+int summary_run(const struct args *a, gsv_model *m)
 {
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     const gsv_record *r = gsv_model_record(m);
     int code = EXIT_DONE;
     size_t n;
@@ -140,9 +138,8 @@ int summary_run(const struct args *a)
         n = keep_estimated(r, list, n);
         code = a->json ? print_json(summary_json(a, m, r, list, n))
                        : print_summary(a, m, r, list, n);
-        say_warnings(r);
+        say_warnings(r->warning);
     }
     free(list);
-    gsv_model_free(m);
     return code;
 }

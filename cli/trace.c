@@ -126,14 +126,10 @@ void trace_row(struct trace *t, const gsv_progress *now)
     fprintf(t->out, "%zu,%zu", now->iteration, now->restart);
     double cell[] = {now->seconds, now->loglik, now->error, now->heldout,
                      now->rate};
-    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
-        putc(',', t->out);
-        put_number(cell[i], t->out);
-    }
-    for (size_t i = 0; i < t->numbers; i++) {
-        putc(',', t->out);
-        put_number(gsv_model_value(now->model)[t->number[i].at], t->out);
-    }
+    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++)
+        put_cell(cell[i], t->out);
+    for (size_t i = 0; i < t->numbers; i++)
+        put_cell(gsv_model_value(now->model)[t->number[i].at], t->out);
     putc('\n', t->out);
     if (!first && now->seconds - t->flushed < 1.0) return;
     t->flushed = now->seconds;
