@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov diagnose: the health of every gap's weights, in words. */
+/* girsanov diagnose: diagnostics of the weights of every gap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* The worst gaps are shown; --json lists all. */
+/* The number of gaps that are printed; --json lists all. */
 enum { SHOWN = 10 };
 
-/* How bad a gap is: for the order of the list. */
+/* The sort key of the list of gaps. */
 static double badness(const gsv_gap *g)
 {
     return 100.0 * (double)((g->flags & GSV_FLAG_ESS) > 0) +
@@ -39,12 +39,17 @@ const gsv_gap **worst_gaps(const gsv_result *r)
     return list;
 }
 
-/* What weights are given to, by estimator. */
+/* What has weights, for each estimator. */
 static const char *const WEIGHED[] = {[GSV_OBSERVE_AUTO] = "paths",
                                       [GSV_OBSERVE_SCAN] = "points",
                                       [GSV_OBSERVE_PARTICLE] = "particles",
                                       [GSV_OBSERVE_CONJUGATE] = "draws",
                                       [GSV_OBSERVE_VARIATIONAL] = "draws"};
+
+const char *unit_of(const gsv_options *o, const gsv_result *r)
+{
+    return r->observe ? "rows" : o->joint ? "series" : "gaps";
+}
 
 const char *gap_reason(const gsv_result *r, const gsv_gap *g,
                        char room[REASON_ROOM])
@@ -57,23 +62,17 @@ const char *gap_reason(const gsv_result *r, const gsv_gap *g,
         n += (size_t)sprintf(room + n, "%.1f of %zu %s carry the weight",
                              g->ess, r->paths, WEIGHED[r->observe]);
     else if (g->flags & GSV_FLAG_ESS)
-        n += (size_t)sprintf(room + n, "moves by %.2g with half of the points",
-                             g->error);
+        n += (size_t)sprintf(
+            room + n, "changes by %.2g with half of the points", g->error);
     if (g->flags & GSV_FLAG_KHAT)
         n += (size_t)sprintf(room + n, "%sk-hat %.2f", n ? ", " : "", g->khat);
     if (g->flags & GSV_FLAG_STEPS)
-        sprintf(room + n, "%smoves by %+.2g when the steps double",
+        sprintf(room + n, "%schanges by %+.2g when the steps double",
                 n ? ", " : "", g->discretisation);
     return room;
 }
 
-/* --- For people --------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* --- Text ----------------------------------------------------------------- */
 
 double median_ess(const gsv_result *r)
 {
@@ -81,7 +80,7 @@ double median_ess(const gsv_result *r)
     for (size_t i = 0; ess && i < r->groups; i++)
         ess[i] = r->gap[i].ess;
     if (ess) {
-        qsort(ess, r->groups, sizeof *ess, compare);
+        sort_numbers(r->groups, ess);
         median = ess[r->groups / 2];
     }
     free(ess);
@@ -93,11 +92,8 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     char text[120];
     say(stdout, "log-likelihood  %.6g", r->loglik);
     if (isfinite(r->error)) say(stdout, " +- %.2g", r->error);
-    say(stdout, ", %zu %s\n", r->groups,
-        r->observe ? "rows"
-        : o->joint ? "series"
-                   : "gaps");
-    say(stdout, "effective %s %.1f at worst, %.1f in the middle, of %zu\n",
+    say(stdout, ", %zu %s\n", r->groups, unit_of(o, r));
+    say(stdout, "effective %s %.1f at worst, median %.1f, of %zu\n",
         r->observe ? "size " : "paths", r->ess_min, median_ess(r), r->paths);
     if (isfinite(r->khat_max) && r->paths > 1)
         say(stdout, "k-hat           %.2f at worst\n", r->khat_max);
@@ -114,7 +110,6 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     say(stdout, "form            %s\n", forms_used(r, text));
 }
 
-/* From what went wrong most. */
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 {
     size_t weights = 0, steps = 0, brownian = 0;
@@ -125,7 +120,7 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
         if (flags && r->gap[i].reference == GSV_REFERENCE_BROWNIAN) brownian++;
     }
     if (weights && o->joint)
-        fputs("  average gap by gap: leave --joint away\n", out);
+        fputs("  average each gap separately: omit --joint\n", out);
     if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
         fputs("  draw bridges that follow the drift: --reference auto\n", out);
     bool observed = r->observe != GSV_OBSERVE_AUTO;
@@ -134,27 +129,27 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
               "variational\n",
               out);
     if (weights)
-        say(out, "  take more %s: --%s %zu\n", observed ? "points" : "paths",
+        say(out, "  use more %s: --%s %zu\n", observed ? "points" : "paths",
             observed ? "support" : "paths", 4 * r->paths);
-    if (steps) say(out, "  take more steps: --steps %zu\n", 2 * r->steps);
+    if (steps) say(out, "  use more steps: --steps %zu\n", 2 * r->steps);
 }
 
-/* Not more than what was looked at. */
-static void praise(const gsv_result *r)
+/* Without flags: claims no more than was checked. */
+static void print_unflagged(const gsv_result *r)
 {
     if (steps_are_long(r))
         say(stdout,
-            "\nThe steps are too long: the log-likelihood moves by %+.3g "
-            "when they double.\n\nWhat may help:\n  take more steps: --steps "
+            "\nThe steps are too long: the log-likelihood changes by %+.3g "
+            "when they double.\n\nWhat may help:\n  use more steps: --steps "
             "%zu\n",
             r->discretisation, 2 * r->steps);
     else if (r->steps == 1 && !r->observe)
-        puts("\nNothing can be checked with one step a gap: compare with "
+        puts("\nWith one step per gap nothing can be checked: compare with "
              "--steps 2.");
     else if (r->paths == 1)
         puts("\nThe steps are short enough; the weights cannot be checked "
              "with one path.");
-    else puts("\nNothing is wrong: the estimate can be trusted.");
+    else puts("\nNo problem was found: the estimate can be trusted.");
 }
 
 static void print_flagged(const gsv_series *s, const gsv_options *o,
@@ -162,13 +157,11 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
 {
     char text[REASON_ROOM];
     if (!r->flagged) {
-        praise(r);
+        print_unflagged(r);
         return;
     }
-    say(stdout, "\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
-        r->observe ? "rows are"
-        : o->joint ? "series are"
-                   : "gaps are");
+    say(stdout, "\n%zu of %zu %s cannot be trusted:\n", r->flagged, r->groups,
+        unit_of(o, r));
     for (size_t i = 0; i < r->flagged && i < SHOWN; i++)
         say(stdout, "  series %s, time %g to %g: %s\n",
             s->label[list[i]->track], s->time[list[i]->from],

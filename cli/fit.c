@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov fit: learns, shows how it goes, and writes what was learned. */
+/* girsanov fit: learns a model, shows the progress, and writes the fit. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,16 +11,15 @@
 #include "signals.h"
 #include "trace.h"
 
-/* --- Before: nothing is worse than to find out after an hour ------------- */
+/* --- Checks before the work ---------------------------------------------- */
 
-/* A fit may be learned further in its own place, a model's text may not be
- * lost. */
+/* A fit may be overwritten, a model's text may not. */
 static int check_written(const struct args *a, const gsv_model *m,
                          const char *option, const char *path)
 {
     if (!path) return 0;
     if (!strcmp(path, "-"))
-        return complain(EXIT_INPUT, "%s needs a file: not standard output",
+        return complain(EXIT_INPUT, "%s needs a file, not standard output",
                         option);
     if (!gsv_model_record(m) && same_file(path, a->model))
         return complain(EXIT_INPUT,
@@ -34,14 +33,14 @@ static int check_written(const struct args *a, const gsv_model *m,
 static int check_method(const struct args *a, bool gibbs)
 {
     if (gibbs && a->trace)
-        return complain(EXIT_INPUT, "--trace is for the largest likelihood; "
-                                    "--samples FILE has the draws of gibbs");
+        return complain(EXIT_INPUT, "--trace cannot be used with --method "
+                                    "gibbs; --samples FILE has the draws");
     if (!gibbs && a->samples)
         return complain(EXIT_INPUT, "--samples needs --method gibbs");
     return 0;
 }
 
-/* The file of draws, found out and tried. */
+/* The name of the file of draws, tested. */
 static int check_samples(const struct args *a, const gsv_model *m, char **path)
 {
     *path = samples_path(a->samples, a->output);
@@ -61,7 +60,7 @@ static int check_outputs(const struct args *a, const gsv_model *m)
 
 /* --- Options ------------------------------------------------------------ */
 
-/* What stays fixed, and what the command line gives a start. Texts are
+/* Fixed parameters, and those with a start value on the command line. Texts are
  * yours. */
 struct names {
     char **fix, **keep;
@@ -78,7 +77,7 @@ static void names_free(struct names *n)
     free(n->keep);
 }
 
-/* Adds what stands before the '='. */
+/* Adds the name before the '='. */
 static int add_name(char **list, size_t *count, const char *text)
 {
     list[*count] = strndup(text, strcspn(text, "="));
@@ -106,7 +105,7 @@ static int names_read(const struct args *a, gsv_model *m, struct names *n)
     return 0;
 }
 
-/* The file to go on from; NULL for a fresh start. */
+/* The file to resume from, or NULL. */
 static const char *resume_from(const struct args *a)
 {
     if (!a->resume) return NULL;
@@ -115,13 +114,14 @@ static const char *resume_from(const struct args *a)
                                        : a->output;
     if (!access(path, F_OK)) return path;
     if (!a->quiet)
-        say(stderr, "note: there is no %s yet: a fresh start\n", path);
+        say(stderr,
+            "note: there is no %s yet: the fit starts from the beginning\n",
+            path);
     return NULL;
 }
 
 const char *const LEARN_SCHEMES[] = {"euler", "heun", NULL};
 
-/* Of simulated paths, and of nothing else. */
 static int read_scheme(const struct args *a, int objective,
                        enum gsv_scheme *scheme)
 {
@@ -129,7 +129,7 @@ static int read_scheme(const struct args *a, int objective,
     if (a->scheme && strncmp(OBJECTIVES[objective], "mse-", 4) != 0)
         return complain(EXIT_INPUT,
                         "--scheme needs an --objective mse-...: the objective "
-                        "%s does not integrate",
+                        "%s does not simulate paths",
                         OBJECTIVES[objective]);
     if (parse_choice("--scheme", a->scheme, LEARN_SCHEMES, &choice))
         return EXIT_INPUT;
@@ -155,7 +155,7 @@ static int read_options(const struct args *a, const gsv_model *m,
         return EXIT_INPUT;
     o->estimator.paths = a->paths;
     o->estimator.steps = a->steps;
-    /* A posterior has no use for them, and other objectives for none of it. */
+    /* Only the likelihood uses the options that are stored in a fit. */
     if (!objective && !method) estimator_recall(a, m, &o->estimator);
     o->optimizer = (enum gsv_optimizer)optimizer;
     o->schedule = (enum gsv_schedule)schedule;
@@ -172,7 +172,7 @@ static int read_options(const struct args *a, const gsv_model *m,
     return 0;
 }
 
-/* --- While -------------------------------------------------------------- */
+/* --- During the fit ------------------------------------------------------- */
 
 struct watch {
     struct progress progress;
@@ -180,13 +180,13 @@ struct watch {
     bool said;
 };
 
-/* The last estimate is still to come, and a second signal is not caught. */
+/* A second signal is not caught. */
 static bool is_stopped(struct watch *w)
 {
     bool stopped = signals_caught();
     if (stopped && !w->said && w->progress.terminal)
-        fputs("\ninterrupted: what there is will be saved; Ctrl-C again ends "
-              "at once, without\n",
+        fputs("\ninterrupted: the state will be saved; Ctrl-C again ends "
+              "without saving\n",
               stderr);
     w->said = stopped;
     return stopped;
@@ -245,7 +245,7 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
     return code ? code : traced;
 }
 
-/* --- After -------------------------------------------------------------- */
+/* --- After the fit -------------------------------------------------------- */
 
 static int say_interrupted(const struct args *a, const gsv_record *r,
                            const char *samples)
@@ -253,21 +253,21 @@ static int say_interrupted(const struct args *a, const gsv_record *r,
     if (r->ended != GSV_ENDED_STOPPED)
         return complain(
             EXIT_INTERRUPTED,
-            "interrupted after the last iteration: %s is done%s", a->output,
+            "interrupted after the last iteration: %s is complete%s", a->output,
             r->errors == GSV_ERRORS_NONE ? ", without standard errors" : "");
     if (!samples)
         return complain(EXIT_INTERRUPTED,
-                        "interrupted after %zu iterations; %s has the state: "
-                        "go on with --resume",
+                        "interrupted after %zu iterations; %s has the state; "
+                        "continue with --resume",
                         r->iterations, a->output);
     if (!r->draws)
         return complain(EXIT_INTERRUPTED,
                         "interrupted before the first draw; %s has the "
-                        "parameters as they were",
+                        "parameters without a posterior",
                         a->output);
     return complain(EXIT_INTERRUPTED,
-                    "interrupted after %zu draws of each chain; %s has them, "
-                    "and %s what they say",
+                    "interrupted after %zu draws of each chain; %s has the "
+                    "draws, and %s their summary",
                     r->draws, samples, a->output);
 }
 
@@ -275,12 +275,13 @@ static void say_time(const gsv_record *r)
 {
     if (r->chains)
         say(stderr,
-            "note: the time limit ended it after %zu draws of each chain\n",
+            "note: the time limit ended the fit after %zu draws of each "
+            "chain\n",
             r->draws);
     else
         say(stderr,
-            "note: the time limit ended it after %zu iterations; go on "
-            "with --resume\n",
+            "note: the time limit ended the fit after %zu iterations; "
+            "continue with --resume\n",
             r->iterations);
 }
 
@@ -311,7 +312,7 @@ static int report(const struct args *a, const gsv_model *m, const char *samples)
                                        : EXIT_DONE;
 }
 
-/* With the options read: draws has a name where there will be any. */
+/* `samples` is the file of draws, for gibbs. */
 static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
 {
     bool gibbs = o->method == GSV_METHOD_GIBBS;

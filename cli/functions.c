@@ -11,8 +11,8 @@ int say_functions(const struct args *a, const gsv_model *m, const gsv_series *s,
     if (gsv_model_has_posterior(m) && !a->quiet)
         say(stderr, "note: the gp's functions are %s\n",
             drawn ? "drawn from their posterior, one for each path; --mean "
-                    "takes their mean"
-                  : "taken at their posterior mean");
+                    "uses their mean"
+                  : "evaluated at their posterior mean");
     say_warnings(text);
     gsv_text_free(text);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gnuplot as a child: all commands go in, the picture and what it has to say
- * come out, through pipes. The picture is written by us, so that a full disk is
- * seen, and a file that is there is replaced by a whole one only. */
+/* gnuplot as a child process: commands go in, the figure and messages come out,
+ * through pipes. The command itself writes the file, so that a full disk is an
+ * error and an old file is replaced only by a complete one. */
 #include "gnuplot.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ extern char **environ;
 
 enum { BLOCK = 1 << 16, MOST_WORDS = 1 << 16 };
 
-/* Bytes that come out of a pipe; those above `most` are read and let go. */
+/* Bytes from a pipe; those above `most` are read and dropped. */
 struct stream {
     int from;
     char *bytes;
@@ -33,7 +33,7 @@ static void close_end(int *end)
     *end = -1;
 }
 
-/* None of the ends is handed down but by name. */
+/* The child inherits only the ends that spawn() gives it. */
 static int open_pipes(int end[3][2])
 {
     for (int i = 0; i < 3; i++)
@@ -56,9 +56,9 @@ static int spawn(int end[3][2], pid_t *child)
     return why;
 }
 
-/* --- Both ways at once --------------------------------------------------- */
+/* --- Both directions at once --------------------------------------------- */
 
-/* Room for a block and a zero. */
+/* Memory for a block and a zero. */
 static int make_room(struct stream *s)
 {
     if (s->room >= s->size + BLOCK + 1) return 0;
@@ -83,7 +83,8 @@ static int receive(struct stream *s)
     return 0;
 }
 
-/* A child that is gone takes no more commands: its exit code says why. */
+/* A child that has ended reads no more commands; its exit code is the reason.
+ */
 static void hand_over(int *to, const char **rest, size_t *left)
 {
     ssize_t n = write(*to, *rest, *left < BLOCK ? *left : BLOCK);
@@ -112,7 +113,7 @@ static int talk(int *to, const char *rest, size_t left, struct stream out[2])
     return 0;
 }
 
-/* --- What became of it --------------------------------------------------- */
+/* --- The result ---------------------------------------------------------- */
 
 /* The last line that gnuplot wrote names the mistake. */
 static const char *last_line(char *text)
@@ -183,6 +184,7 @@ bool gnuplot_run(const char *commands, size_t size, const char *mark,
                  strerror(why));
     else explain(status, *words, made->why, sizeof made->why);
     if (!*made->why && !ends_with(made, mark))
-        snprintf(made->why, sizeof made->why, "gnuplot wrote no whole picture");
+        snprintf(made->why, sizeof made->why,
+                 "gnuplot wrote an incomplete figure");
     return !*made->why;
 }

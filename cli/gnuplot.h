@@ -4,9 +4,8 @@
 
 #include "cli.h"
 
-/* What gnuplot makes of commands: a picture, whose end has the mark in it, and
- * the words that it wrote to standard error, both yours to free(). False where
- * there is none, and why. */
+/* Runs gnuplot: the figure, whose end contains the mark, and its messages on
+ * standard error, both yours to free(). False, and made->why, if it failed. */
 bool gnuplot_run(const char *commands, size_t size, const char *mark,
                  struct picture *made, char **words);
 

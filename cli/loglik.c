@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov loglik: the estimate as a table for people, or as JSON. */
+/* girsanov loglik: the estimate as text or as JSON. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,10 +32,11 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
 
 /* --- Over functions ------------------------------------------------------- */
 
-/* Of every gap the mean density over functions drawn from a fit's posterior. */
+/* The mean density of each gap over functions drawn from the posterior. */
 struct predictive {
     size_t draws, groups;
-    double *top, *sum, *square; /* (groups) log of the largest; in its unit */
+    double *top, *sum, *square; /* (groups) largest log density; sums of the
+                                 * densities, and of their squares, over it */
     double loglik, error;
 };
 
@@ -50,7 +51,7 @@ static void predictive_add(struct predictive *p, const gsv_result *r)
     }
 }
 
-/* The error by the delta method, as if gaps had draws of their own. */
+/* The error by the delta method, as if the draws of gaps were independent. */
 static void predictive_end(struct predictive *p)
 {
     double n = (double)p->draws, variance = 0.0;
@@ -119,7 +120,7 @@ static int report_json(const gsv_model *m, const gsv_series *s,
     return print_json(j);
 }
 
-/* --- For people --------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static const gsv_gap *worst_gap(const gsv_result *r)
 {
@@ -129,7 +130,7 @@ static const gsv_gap *worst_gap(const gsv_result *r)
     return worst;
 }
 
-/* Of a network's layer, the length of its gradient. */
+/* The norm of the gradient by a layer of a network. */
 static void print_layer(const gsv_param *p, const double *gradient)
 {
     double square = 0.0;
@@ -188,7 +189,7 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     const gsv_gap *worst = worst_gap(r);
     say(stdout, "log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) say(stdout, " +- %.*f\n", n, r->error);
-    else puts("  (no error from one path)");
+    else puts("  (no standard error with one path)");
     say(stdout, "per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
         r->loglik / (double)r->gaps);
     if (p->draws)
@@ -205,23 +206,19 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     return r->gradient ? print_gradient(m, r->gradient) : EXIT_DONE;
 }
 
-/* When the answer is not to be trusted, it is said. */
 static void warn(const struct args *a, const gsv_options *o,
                  const gsv_result *r)
 {
     say_effort(a, o, r);
     if (r->flagged)
         say(stderr,
-            "warning: %zu of %zu %s not to be trusted; 'girsanov "
-            "diagnose' names them and says what to do\n",
-            r->flagged, r->groups,
-            o->joint     ? "series are"
-            : r->observe ? "rows are"
-                         : "gaps are");
+            "warning: %zu of %zu %s cannot be trusted; 'girsanov "
+            "diagnose' lists them and says what to do\n",
+            r->flagged, r->groups, unit_of(o, r));
     if (steps_are_long(r))
         say(stderr,
-            "warning: the steps are too long: the log-likelihood moves by "
-            "%+.3g when they double; take more --steps\n",
+            "warning: the steps are too long: the log-likelihood changes by "
+            "%+.3g when they double; use more --steps\n",
             r->discretisation);
 }
 

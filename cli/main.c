@@ -36,7 +36,7 @@ const struct verb VERBS[] = {
      "Girsanov's theorem. Prints the standard error, the smallest effective\n"
      "number of paths, and the change when the steps are twice as long.\n",
      "  girsanov loglik lorenz.sde data.csv\n"
-     "  girsanov loglik net.fit data.csv --paths 256 --step 0.005 --gradient\n"
+     "  girsanov loglik cell.sde data.csv --paths 256 --step 0.01 --gradient\n"
      "  girsanov loglik lorenz.sde data.csv --paper --json\n",
      true, false, false, true, loglik_run},
     {FIT, "fit", "MODEL DATA -o FIT", "learn a model's parameters from data",

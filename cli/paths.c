@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* Sample paths in a picture, and series at most. */
+/* The numbers of paths, series and states in a figure. */
 enum { SHOWN_PATHS = 8, SHOWN_TRACKS = 6, MOST_PANELS = 8 };
 
 struct view {
@@ -17,8 +17,8 @@ struct view {
     const gsv_series *data;
     gsv_paths_options options;
     gsv_smoothed result;
-    double *time, *quantile; /* of the options, yours */
-    bool shown;              /* whether a line of progress stands */
+    double *time, *quantile; /* of the options, yours      */
+    bool shown;              /* a progress line is visible */
 };
 
 /* --- Options ------------------------------------------------------------- */
@@ -27,7 +27,9 @@ static int parse_rows(struct view *v)
 {
     const struct args *a = v->args;
     if (a->times && a->between >= 0.0)
-        return complain(EXIT_INPUT, "--times and --between exclude each other");
+        return complain(
+            EXIT_INPUT,
+            "--times and --between cannot be used together; give one");
     if (a->times) {
         v->time = parse_times(a->times, &v->options.times);
         v->options.time = v->time;
@@ -36,21 +38,18 @@ static int parse_rows(struct view *v)
     if (a->between < 0.0) return 0;
     if (a->between != floor(a->between) || a->between > 1e6)
         return complain(EXIT_INPUT,
-                        "--between %g: a whole number from 0 on is wanted",
+                        "--between %g: expected a whole number of at least 0",
                         a->between);
     v->options.between = (size_t)a->between;
     return 0;
 }
 
-/* On a terminal, how far it is. */
+/* Progress on a terminal. */
 static bool show(void *user, size_t done, size_t all)
 {
     struct view *v = user;
     if (done > all) done = all;
-    fputs("\r", stderr);
-    say(stderr, "%.0f %%", 100.0 * (double)done / (double)all);
-    fputs("\033[K", stderr);
-    fflush(stderr);
+    redraw("%.0f %%", 100.0 * (double)done / (double)all);
     v->shown = true;
     return false;
 }
@@ -110,7 +109,7 @@ static void write_bands(const struct view *v, FILE *out)
     }
 }
 
-/* Path by path within a series. */
+/* For each series, one path after another. */
 static void write_draws(const struct view *v, FILE *out)
 {
     const gsv_smoothed *r = &v->result;
@@ -144,9 +143,9 @@ static int write_csv(const struct view *v)
     return draft_close(&d, true);
 }
 
-/* --- The picture --------------------------------------------------------- */
+/* --- The figure ---------------------------------------------------------- */
 
-/* Of one series and state: time, lowest quantile, mean, highest quantile. */
+/* For a series and a state: time, lowest quantile, median, highest quantile. */
 static void put_band(const struct view *v, size_t track, size_t i, FILE *to)
 {
     const gsv_smoothed *r = &v->result;
@@ -177,8 +176,7 @@ static void put_paths(const struct view *v, size_t track, size_t i, FILE *to)
     fputs("EOD\n", to);
 }
 
-/* What was observed of a state, with noise or without; true where there was
- * anything. */
+/* The observations of a state, exact or noisy; false if there are none. */
 static bool put_points(const struct view *v, size_t track, size_t i, FILE *to)
 {
     const gsv_series *s = v->data;
@@ -202,7 +200,7 @@ static bool has_rows(const gsv_smoothed *r, size_t track)
     return false;
 }
 
-/* One state: bands behind paths behind medians behind data. */
+/* One state: bands, paths, data and medians, in the order of drawing. */
 static void put_panel(const struct view *v, size_t i, FILE *to)
 {
     size_t tracks = v->data->tracks, shown[SHOWN_TRACKS], count = 0;
@@ -275,15 +273,15 @@ static json_t *view_json(const struct view *v)
     return j;
 }
 
-/* Few effective paths make bands that are not to be trusted. */
-static void say_health(const struct view *v)
+/* With few effective paths the bands are inaccurate. */
+static void warn(const struct view *v)
 {
     const gsv_smoothed *r = &v->result;
     double least = fmax(10.0, 0.1 * (double)r->paths);
     if (r->ess_min >= least || r->paths < 10) return;
     say(stderr,
-        "warning: at worst %.1f of %zu paths or support points carry the "
-        "weight; take more of them (--paths, --support)\n",
+        "warning: the bands are inaccurate: at worst %.1f of %zu paths or "
+        "support points carry the weight; use more (--paths, --support)\n",
         r->ess_min, r->paths);
 }
 
@@ -294,7 +292,7 @@ static int report(const struct view *v)
     int code = csv ? write_csv(v) : 0;
     if (!code && a->plot) code = plot_view(v);
     if (code) return code;
-    say_health(v);
+    warn(v);
     if (say_functions(a, v->model, v->data, false)) return EXIT_NUMBERS;
     if (a->json) {
         json_t *j = view_json(v);
@@ -303,10 +301,7 @@ static int report(const struct view *v)
         json_decref(j);
         return code;
     }
-    if (!a->quiet && a->output && strcmp(a->output, "-"))
-        say(stderr, "wrote %s: %zu %s\n", a->output,
-            v->result.rows * (a->draws ? a->draws : 1), "rows");
-    say_plot(a);
+    say_written(a, v->result.rows * (a->draws ? a->draws : 1), "rows");
     return EXIT_DONE;
 }
 

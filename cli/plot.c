@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures: commands for gnuplot, gathered in memory, and a file that is
- * written once all of the picture is there. */
+/* Figures: commands for gnuplot, collected in memory, and the file, which is
+ * written when the figure is complete. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 
 #include "gnuplot.h"
 
-/* mark: what stands at the end of a whole picture. */
+/* mark: the text at the end of a complete file. */
 static const struct {
     const char *ending, *terminal, *unit, *look, *mark;
-    double scale; /* units a pixel */
+    double scale; /* units per pixel */
 } FORMATS[] = {
     {".svg", "svg", "",
      "background '#ffffff' font 'Helvetica,Arial,sans-serif,14'", "</svg>",
@@ -23,7 +23,7 @@ static const struct {
 };
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
 
-/* The place in FORMATS; FORMAT_COUNT for another ending. */
+/* The index in FORMATS; FORMAT_COUNT for another ending. */
 static size_t format_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -51,13 +51,13 @@ int check_plot(const char *path)
     if (!path) return 0;
     if (format_of(path) == FORMAT_COUNT)
         return complain(EXIT_INPUT,
-                        "--plot %s: a name that ends with .svg, .png or .pdf "
-                        "is wanted",
+                        "--plot %s: expected a name that ends with .svg, .png "
+                        "or .pdf",
                         path);
     if (!has_gnuplot())
         return complain(EXIT_INPUT, "--plot needs gnuplot, which is not "
-                                    "installed: the package gnuplot-nox has "
-                                    "it");
+                                    "installed; install the package "
+                                    "gnuplot-nox");
     return check_place(path);
 }
 
@@ -66,7 +66,7 @@ void say_plot(const struct args *a)
     if (a->plot && !a->quiet && !a->json) say(stderr, "wrote %s\n", a->plot);
 }
 
-/* What all pictures have in common. */
+/* The common style of all figures. */
 static void set_style(FILE *to)
 {
     fputs("set border 3 lw 1 lc rgb '#555555'\n"
@@ -118,7 +118,7 @@ int plot_begin(struct plot *p, int width, int height)
     return 0;
 }
 
-/* Lets go of the commands, which are drawn before where made is not NULL. */
+/* Runs gnuplot if `made` is not NULL, and frees the commands. */
 static bool finish(struct plot *p, const char *mark, struct picture *made,
                    char **words)
 {
@@ -164,9 +164,9 @@ int plot_close(struct plot *p, bool keep)
     return code;
 }
 
-/* In double quotes every character can be given by its number; single quotes
- * do not take a quote at the beginning. A digit that follows would be taken for
- * one of the number. */
+/* In double quotes every character can be an octal number; single quotes cannot
+ * begin with a quote. A digit after such a number is also written as a number.
+ */
 void plot_text(const char *text, FILE *to)
 {
     enum { MOST = 60 };

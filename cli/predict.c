@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov predict: forecasts as CSV, and their scores. */
+/* girsanov predict: forecasts as CSV and a figure, and their scores. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "predict.h"
 
-/* --- What is asked for --------------------------------------------------- */
+/* --- Options -------------------------------------------------------------- */
 
 static int parse_levels(const struct args *a, struct ask *q)
 {
@@ -21,7 +21,7 @@ static int parse_from(const struct args *a, struct ask *q)
     char *end;
     double from = strtod(a->from, &end);
     if (end == a->from || *end || !isfinite(from))
-        return complain(EXIT_INPUT, "--from %s: a time, a number, is wanted",
+        return complain(EXIT_INPUT, "--from %s: expected a time as a number",
                         a->from);
     q->until = malloc(q->data->tracks * sizeof *q->until);
     if (!q->until) return complain_memory();
@@ -30,7 +30,7 @@ static int parse_from(const struct args *a, struct ask *q)
     return 0;
 }
 
-/* Puts the rows of another file below those of the data. */
+/* Adds the rows of another file to the data. */
 static int join(struct ask *q, gsv_series *more)
 {
     gsv_series *all = more ? gsv_series_join(q->data, more) : NULL;
@@ -42,7 +42,7 @@ static int join(struct ask *q, gsv_series *more)
     return 0;
 }
 
-/* Held-out rows; the data end where they end now. */
+/* Adds held-out rows; the known data end at their last row. */
 static int take_against(const struct args *a, const gsv_model *m, struct ask *q)
 {
     struct args other = *a;
@@ -57,26 +57,27 @@ static int take_against(const struct args *a, const gsv_model *m, struct ask *q)
     if (join(q, open_data(&other, m))) return EXIT_INPUT;
     if (q->data->rows > rows) return 0;
     return complain(EXIT_INPUT,
-                    "--against %s: no row comes after the end of its series in "
-                    "%s",
+                    "--against %s: no row is later than the end of its series "
+                    "in %s",
                     a->against, a->data);
 }
 
 static int check_together(const struct args *a)
 {
     if (a->against && a->from)
-        return complain(EXIT_INPUT, "--against and --from both say what is "
-                                    "held out; give one of them");
+        return complain(EXIT_INPUT, "--against and --from both select the "
+                                    "held-out rows; give one of them");
     if (a->times && a->ahead > 0.0)
-        return complain(EXIT_INPUT,
-                        "--times and --ahead both say when; give one of them");
+        return complain(
+            EXIT_INPUT,
+            "--times and --ahead both set the times; give one of them");
     if (a->rolling && (a->times || a->ahead > 0.0))
-        return complain(EXIT_INPUT, "--rolling goes from row to row; leave "
-                                    "--times and --ahead away");
+        return complain(EXIT_INPUT, "--rolling forecasts the rows of the "
+                                    "data; omit --times and --ahead");
     if (a->rolling && a->plot)
         return complain(EXIT_INPUT,
                         "--plot draws forecasts from the end of the series; "
-                        "leave --rolling away");
+                        "omit --rolling");
     return 0;
 }
 
@@ -171,7 +172,7 @@ static int write_scores(const gsv_prediction *p, const char *path)
     return draft_close(&d, true);
 }
 
-/* --- For people ----------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static void print_scores(const gsv_prediction *p)
 {
@@ -195,18 +196,17 @@ static void say_notes(const struct args *a, const gsv_prediction *p)
 {
     if (a->quiet) return;
     if (p->held)
-        fputs("note: inputs end before the forecasts do, and are held from "
-              "there on; --inputs FILE gives more of them\n",
+        fputs("note: inputs end before the forecasts and are constant from "
+              "there on; --inputs FILE gives later values\n",
               stderr);
     if (p->scores || a->rolling) return;
     if (a->against || a->from)
-        fputs("note: nothing to score: no forecast is at the time of a row "
-              "that was held out\n",
+        fputs("note: nothing to score: no forecast is at the time of a "
+              "held-out row\n",
               stderr);
 }
 
-/* --- JSON ------------------------------------------------------------------
- */
+/* --- JSON ----------------------------------------------------------------- */
 
 static json_t *scores_json(const gsv_prediction *p)
 {
@@ -271,20 +271,9 @@ static json_t *prediction_json(const struct args *a, const struct ask *q,
     return j;
 }
 
-/* --- The verb --------------------------------------------------------------
- */
+/* --- The verb ------------------------------------------------------------- */
 
-static void say_files(const struct args *a, const gsv_prediction *p)
-{
-    if (a->quiet || a->json) return;
-    if (a->output && strcmp(a->output, "-") != 0)
-        say(stderr, "wrote %s: %zu rows\n", a->output,
-            a->rolling ? p->scores : p->rows);
-    say_plot(a);
-}
-
-/* Forecasts go to standard output where nothing else does: scores are for
- * people, unless CSV is asked for there. */
+/* By default forecasts go to standard output, or scores if there are any. */
 static int report(const struct args *a, const gsv_model *m, const struct ask *q,
                   const gsv_prediction *p)
 {
@@ -303,7 +292,7 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
     }
     if (j) code = print_json(j);
     else if (p->scores && !to_standard) print_scores(p);
-    say_files(a, p);
+    say_written(a, a->rolling ? p->scores : p->rows, "rows");
     say_notes(a, p);
     return code ? code : say_functions(a, m, q->data, !a->mean);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <string.h>
 
 #include "predict.h"
 
 enum { MOST_PANELS = 6, ROWS = 10 };
 
-/* How much of the past is shown, in lengths of the forecast. */
+/* The length of the past, in units of that of the forecast. */
 static const double PAST = 2.0;
 
 struct panels {
@@ -14,22 +13,15 @@ struct panels {
     const gsv_prediction *p;
     FILE *to;
     size_t track, first, end; /* its rows of the prediction */
-    double from, to_time;     /* what is shown              */
+    double from, to_time;     /* range of the figure        */
 };
 
-/* The data's column of that name, or NULL: latent states have none. */
-static const double *data_column(const gsv_series *s, const char *name)
-{
-    for (size_t c = 0; c < s->columns; c++)
-        if (!strcmp(s->name[c], name)) return s->value + c * s->rows;
-    return NULL;
-}
-
+/* Latent states have no column. */
 static void put_past(const struct panels *g, size_t c)
 {
     const gsv_series *s = g->ask->data;
     const gsv_prediction *p = g->p;
-    const double *x = data_column(s, p->name[c]);
+    const double *x = series_column(s, p->name[c]);
     const double *until = g->ask->until;
     size_t kept = 0;
     fprintf(g->to, "$past%zu << EOD\n", c);
@@ -60,7 +52,7 @@ static void put_forecast(const struct panels *g, size_t c)
     fputs("EOD\n", g->to);
 }
 
-/* Pairs of quantiles from the outside in become bands that get darker. */
+/* Pairs of quantiles are bands, the inner ones darker. */
 static void put_panel(const struct panels *g, size_t c)
 {
     const gsv_prediction *p = g->p;
@@ -87,8 +79,7 @@ static void put_panel(const struct panels *g, size_t c)
     putc('\n', g->to);
 }
 
-/* Two lengths of the forecast before it, or the last rows where they are
- * further apart. */
+/* Twice the length of the forecast before it, and at least the last rows. */
 static void choose_range(struct panels *g)
 {
     const gsv_series *s = g->ask->data;

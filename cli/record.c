@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fit says of itself, for people and as JSON: fit and summary. */
+/* The record of a fit as text and as JSON, for fit and summary. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,12 +40,12 @@ static const struct {
 } ENDS[] = {
     [GSV_ENDED_CONVERGED] = {"converged", "converged"},
     [GSV_ENDED_ITERATIONS] = {"iterations", "all iterations done"},
-    [GSV_ENDED_EARLY] = {"early", "the held-out likelihood stood still"},
+    [GSV_ENDED_EARLY] = {"early", "the held-out likelihood stopped improving"},
     [GSV_ENDED_TIME] = {"time", "time limit"},
     [GSV_ENDED_STOPPED] = {"stopped", "interrupted"},
 };
 
-/* --- For people --------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static void put_maximum(const gsv_record *r, FILE *out)
 {
@@ -74,7 +74,7 @@ static void put_chains(const gsv_record *r, FILE *out)
         plural(r->draws), r->warmup, r->seconds);
 }
 
-/* What was made best, where it is not the likelihood. */
+/* The objective, if it is not the likelihood. */
 static void put_objective(const gsv_record *r, FILE *out)
 {
     const char *name = OBJECTIVES[r->objective];
@@ -87,19 +87,19 @@ static void put_objective(const gsv_record *r, FILE *out)
             r->mse, name);
         return;
     case GSV_OBJECTIVE_GRADIENT_MATCHING:
-        say(out, "pseudo-loglik   %.6g  (%s: one Euler step a gap)\n", r->value,
-            name);
+        say(out, "pseudo-loglik   %.6g  (%s: one Euler step per gap)\n",
+            r->value, name);
         break;
     case GSV_OBJECTIVE_EM_LINEAR:
         say(out, "lower bound     %.6g  (%s: of the log-likelihood)\n",
             r->value, name);
         break;
     }
-    say(out, "                no likelihood was made best: standard errors are "
-             "not given\n");
+    say(out, "                this objective is not a likelihood: there are no "
+             "standard errors\n");
 }
 
-/* The last estimate, where there is one. */
+/* The last estimate. */
 static void put_estimate(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
@@ -137,7 +137,7 @@ void put_likelihood(const gsv_record *r, FILE *out)
         fprintf(out, "options         %s\n", room);
 }
 
-/* A number in a column, or a dash where it is not known. */
+/* A number in a column, or a dash for NaN. */
 static void print_cell(double x, int figures)
 {
     if (isnan(x)) say(stdout, " %14s", "-");
@@ -160,12 +160,12 @@ static void print_estimate(const gsv_model *m, const gsv_record *r,
 
 /* --- Posteriors ----------------------------------------------------------- */
 
-static double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
+double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
 {
     return r->posterior[(size_t)row * r->values + at];
 }
 
-/* The same in a narrower column; R-hat and sizes by decimals. */
+/* The same in a narrower column, with decimals for R-hat and sample sizes. */
 static void print_narrow(double x, int figures, int decimals)
 {
     if (isnan(x)) say(stdout, " %9s", "-");
@@ -285,7 +285,7 @@ static void add_search(const gsv_record *r, json_t *j)
     add_text(j, "errors_from", r->chains ? "posterior" : ERRORS[r->errors]);
 }
 
-/* Of an objective that is no likelihood. */
+/* The value of an objective that is not a likelihood. */
 static void add_objective(const gsv_record *r, json_t *j)
 {
     bool squared = isnan(r->value);

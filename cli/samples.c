@@ -16,7 +16,7 @@ char *samples_path(const char *asked, const char *fit)
     return path;
 }
 
-/* The names of the draws' numbers, by where these stand among the values. */
+/* The names of the numbers of a draw, found by their index. */
 static int put_header(const gsv_model *m, const gsv_draws *d, FILE *out)
 {
     size_t count;

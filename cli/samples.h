@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The draws of a posterior as CSV: .chain, .iteration, .draw, lp__, and a
- * column for every number that was learned. */
+/* Posterior draws as CSV: .chain, .iteration, .draw, lp__, and a column for
+ * each learned number. */
 #ifndef SAMPLES_H
 #define SAMPLES_H
 
 #include "cli.h"
 
-/* Where draws go: as asked for, or beside the fit, m.fit -> m.draws.csv. The
- * text is yours; NULL after a message. */
+/* The file of draws: `asked`, or beside the fit, m.fit -> m.draws.csv. The text
+ * is yours; NULL after a message. */
 char *samples_path(const char *asked, const char *fit);
 
 /* 0, or a message. */

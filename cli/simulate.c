@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-/* normal, normal(m,s), or numbers: one for all states, or one each. */
+/* normal, normal(m,s), or numbers: one for all states, or one for each. */
 static int parse_start(const struct args *a, const gsv_model *m,
                        gsv_simulate_options *o, double **start)
 {
@@ -19,7 +19,7 @@ static int parse_start(const struct args *a, const gsv_model *m,
                                 &o->start_sd, &used) != 2 ||
                          a->x0[6 + used] || !(o->start_sd > 0.0)))
             return complain(EXIT_INPUT,
-                            "--x0 %s: normal or normal(mean,sd) is wanted",
+                            "--x0 %s: expected normal or normal(mean,sd)",
                             a->x0);
         return 0;
     }
@@ -84,8 +84,8 @@ static int write_result(const struct args *a, const gsv_model *m,
     if (gsv_series_write(s, path)) return complain_last();
     if (say_functions(a, m, s, !a->mean)) return EXIT_NUMBERS;
     if (!a->quiet && s->rows == s->tracks)
-        fputs("note: one time alone is where a series starts; --times A:B:N "
-              "has more of them\n",
+        fputs("note: there is only one time, the start of each series; --times "
+              "A:B:N gives more\n",
               stderr);
     if (a->json) {
         json_t *j = json_object();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov summary: a fit's record, in words or as JSON. */
+/* girsanov summary: the record of a fit, as text or as JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* A matrix of up to so many is printed without being asked for. */
+/* Up to this size the correlation matrix is printed by default. */
 enum { SMALL = 12 };
 
 /* --- Correlation -------------------------------------------------------- */
@@ -26,7 +26,7 @@ static double correlation(const gsv_record *r, const struct number *a,
     return gsv_record_correlation(r, a->at, b->at);
 }
 
-/* The names that stand above the columns are cut to their width. */
+/* Names above the columns are cut to the width of a column. */
 static void print_correlation(const gsv_record *r, const struct number *list,
                               size_t n)
 {
@@ -93,22 +93,11 @@ static json_t *summary_json(const struct args *a, const gsv_model *m,
     return j;
 }
 
-/* The numbers of networks, or of gps, that are not shown. */
-static size_t many_numbers(const gsv_model *m, bool gp)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < gsv_model_params(m); i++) {
-        gsv_param p = gsv_model_param(m, i);
-        if (gp ? p.gp && p.rank == 2 : p.weight) n += p.rows * p.columns;
-    }
-    return n;
-}
-
 static int print_summary(const struct args *a, const gsv_model *m,
                          const gsv_record *r, const struct number *list,
                          size_t n)
 {
-    size_t weights = many_numbers(m, false), values = many_numbers(m, true);
+    size_t weights = count_weights(m, false), values = count_weights(m, true);
     say(stdout, "fit             %s\n", a->model);
     say(stdout, "data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
         r->tracks, r->rows, r->gaps + r->heldout_gaps);

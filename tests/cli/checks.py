@@ -364,7 +364,7 @@ def fit__interrupted_goes_on_to_the_same_fit(place):
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=600)
-    if run.returncode != 130 or b"go on with --resume" not in err:
+    if run.returncode != 130 or b"continue with --resume" not in err:
         return "exit code %d: %s" % (run.returncode, err.decode())
     # A row that was cut off, as by a crash.
     with open(trace, "a") as out:
