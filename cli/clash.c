@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "options.h"
-#include "samples.h"
 
 enum { LINKS = 40 };
 

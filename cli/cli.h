@@ -125,7 +125,7 @@ void options_help(const struct verb *verb, FILE *out);
 
 /* --- manual.c, complete.c ------------------------------------------------ */
 
-/* A page for man(1): of a verb, or where it is NULL of the whole command. */
+/* A page for man(1): of a verb, or of the command if it is NULL. */
 void manual_page(const struct verb *verb, FILE *out);
 
 /* What could stand in place of the last word, one a line; nothing where that
@@ -258,6 +258,19 @@ bool ranks_writes(const struct args *a);
 
 /* A note if the work is not divided among the ranks. */
 void say_shared(const struct args *a, const gsv_model *m, const gsv_options *o);
+
+/* Silences all ranks except the first. */
+void ranks_hush(void);
+
+/* Whether this rank has work for the verb. */
+bool ranks_needed(const struct verb *verb);
+
+/* Runs the verb together with the other ranks. */
+int ranks_run(const struct verb *verb, struct args *a);
+
+/* The exit code of this rank, from that of the job: a launcher kills all ranks
+ * when one of them fails, and the first must be able to finish. */
+int ranks_end(int code);
 
 /* --- simulate.c, fit.c, gradvar.c ---------------------------------------- */
 
@@ -477,5 +490,48 @@ int check_plot(const char *path);
 
 /* "wrote FILE" for --plot, unless --quiet or --json. */
 void say_plot(const struct args *a);
+
+/* --- signals.c -------------------------------------------------------------
+ */
+
+/* Ctrl-C and termination. */
+
+/* From now on the first SIGINT or SIGTERM is only recorded; the second one
+ * kills the command. */
+void signals_watch(void);
+bool signals_caught(void);
+
+/* Adds an unfinished file, which a deadly signal removes; and drops a file that
+ * is finished or removed. */
+void signals_add(const char *name);
+void signals_drop(const char *name);
+
+/* --- samples.c -------------------------------------------------------------
+ */
+
+/* Posterior draws as CSV: .chain, .iteration, .draw, lp__, and a column for
+ * each learned number. */
+
+/* The file of draws: `asked`, or beside the fit, m.fit -> m.draws.csv. The text
+ * is yours; NULL after a message. */
+char *samples_path(const char *asked, const char *fit);
+
+/* 0, or a message. */
+int samples_write(const gsv_model *m, const char *path);
+
+/* --- prior.c ---------------------------------------------------------------
+ */
+
+/* Priors from the command line. */
+
+struct priors {
+    gsv_prior *prior;
+    char **name; /* (count) what their names point to */
+    size_t count;
+};
+
+/* 0, or a message. Either way priors_free() it. */
+int priors_read(const struct words *w, struct priors *p);
+void priors_free(struct priors *p);
 
 #endif

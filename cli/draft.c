@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "signals.h"
 
 static int cannot_write(const char *path, int why)
 {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "ranks.h"
 
 const char *const REFERENCES[] = {[GSV_REFERENCE_AUTO] = "auto",
                                   [GSV_REFERENCE_BROWNIAN] = "brownian",

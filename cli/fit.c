@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "prior.h"
 #include "progress.h"
-#include "samples.h"
-#include "signals.h"
 #include "trace.h"
 
 /* --- Checks before the work ---------------------------------------------- */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "progress.h"
-#include "signals.h"
 
 static const struct objective {
     const char *name;
@@ -94,12 +93,11 @@ static int read_gaps(struct run *r)
 
 static int read_options(struct run *r)
 {
-    static const char *const scheme[] = {"euler", "heun", NULL};
     int choice = 0;
     r->o = gsv_fit_options_default();
     if (read_objectives(r->a->objectives, r->selected) || read_gaps(r) ||
         estimator_options(r->a, &r->o.estimator) ||
-        parse_choice("--scheme", r->a->scheme, scheme, &choice))
+        parse_choice("--scheme", r->a->scheme, LEARN_SCHEMES, &choice))
         return EXIT_INPUT;
     r->o.scheme = choice ? GSV_HEUN : GSV_EULER;
     if (!r->a->paths) r->o.estimator.paths = USUAL_PATHS;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "ranks.h"
 
 const struct verb VERBS[] = {
     {CHECK, "check", "MODEL [DATA]", "explain a model; check its gradient",

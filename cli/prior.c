@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* --prior NAME~law(a,b) */
-#include "prior.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 static const struct {
     const char *word;

@@ -227,8 +227,7 @@ static void draw(struct progress *p, const char *line)
 void progress_show(struct progress *p, const gsv_progress *now)
 {
     if (p->quiet) return;
-    if (p->iterations !=
-        now->iterations) { /* a new search with its own speed */
+    if (p->iterations != now->iterations) { /* a new search */
         p->begun = false;
         p->averaged = 0;
         p->heldout = NAN;

@@ -2,10 +2,10 @@
 /* Several ranks of the command, started by mpirun or srun. Verbs that estimate
  * divide their work; the first rank runs all other verbs alone. Only the first
  * rank writes files and messages, and its exit code is that of the job. */
-#include "ranks.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 bool ranks_writes(const struct args *a)
 {

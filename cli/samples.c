@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "samples.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 char *samples_path(const char *asked, const char *fit)
 {

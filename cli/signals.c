@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "signals.h"
-
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "cli.h"
 
 /* --- Unfinished files ----------------------------------------------------- */
 
