@@ -26,7 +26,10 @@ int block_init(struct block *b, const gsv_model *m, size_t n)
     size_t dim = gsv_model_dim(m), columns = gsv_model_columns(m);
     size_t width = 1 + columns + 2 * dim + dim * gsv_model_noises(m);
     b->time = malloc(n * width * sizeof *b->time);
-    if (!b->time) return complain_memory();
+    if (!b->time) {
+        complain_memory();
+        return EXIT_NUMBERS;
+    }
     b->value = b->time + n;
     b->f = b->value + n * columns;
     b->sd = b->f + n * dim;
