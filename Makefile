@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# A thin front door; CMakeLists.txt builds.
+# Short names for common tasks; CMakeLists.txt has the build.
 PREFIX ?= /usr/local
 BUILD = build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 
-# $(call make_in,FOLDER,OPTIONS OF CMAKE,TARGETS): none means all of them.
+# $(call make_in,FOLDER,OPTIONS OF CMAKE,TARGETS): all targets if none is given.
 define make_in
 @cmake -S . -B $(1) --log-level=WARNING $(2) >/dev/null
 @cmake --build $(1) -j $(JOBS) $(addprefix --target ,$(3)) -- $(if $(3),-s) --no-print-directory
@@ -13,7 +13,7 @@ endef
 all:
 	$(call make_in,$(BUILD))
 
-# These start from a fresh machine.
+# These targets install missing packages first.
 packages:
 	@tools/install-packages
 
@@ -28,12 +28,12 @@ check: packages
 	@$(MAKE) --no-print-directory all
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# Every example with data: simulate, fit, is the truth recovered? A minute.
+# Every example with data: simulate, fit, compare with the truth. Takes a minute.
 examples: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@for run in examples/*/run; do echo "$$run"; $$run || exit 1; done
 
-# The pictures of docs/ and examples/, anew.
+# Draws the figures of docs/ and examples/ again.
 pictures: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@docs/pictures/make
@@ -42,13 +42,13 @@ bench: packages
 	@$(MAKE) --no-print-directory all
 	@bench/run
 
-# Every experiment of the paper, quick (ten minutes); FULL=1 for its sizes.
+# Every experiment of the paper in ten minutes; FULL=1 uses the paper's sizes.
 reproduce: packages
 	@tools/install-packages reproduce
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/reproduce
 
-# Simulate, fit, and see whether the intervals cover the truth. Takes minutes.
+# Whether confidence intervals cover the true values. Takes minutes.
 coverage: packages
 	$(call make_in,$(BUILD),,coverage)
 	@$(BUILD)/tests/coverage/coverage
@@ -56,7 +56,7 @@ coverage: packages
 lint: packages-lint
 	@tools/lint
 
-# The canaries first: without them a silent run would prove nothing.
+# The planted bugs (canaries) first: they show that the sanitizers are active.
 asan: packages
 	$(call make_in,$(BUILD)-asan,-DGSV_SANITIZE=ON)
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
@@ -67,7 +67,7 @@ tsan: packages
 	OMP_NUM_THREADS=4 ctest --test-dir $(BUILD)-tsan --output-on-failure \
 		-j $(JOBS) -LE numbers
 
-# Lines and branches of src/ that the tests run, file by file.
+# Lines and branches of src/ that the tests execute, for each file.
 coverage-report: packages-lint
 	$(call make_in,$(BUILD)-coverage,-DGSV_COVERAGE=ON -DCMAKE_BUILD_TYPE=None)
 	-ctest --test-dir $(BUILD)-coverage -j $(JOBS)
@@ -76,18 +76,18 @@ coverage-report: packages-lint
 		--txt $(BUILD)-coverage/coverage.txt --print-summary $(BUILD)-coverage
 	@echo "file by file: $(BUILD)-coverage/index.html, coverage.txt"
 
-# An hour of random fits under a limit of memory.
+# An hour of random fits with a memory limit.
 soak: packages
 	@$(MAKE) --no-print-directory all
 	@tests/soak $(BUILD)/girsanov
 
-# Random files, models, fits and command lines, TIME seconds of each sort.
+# Random files, models, fits and command lines, TIME seconds for each kind.
 TIME = 60
 fuzz: packages-lint
 	$(call make_in,$(BUILD)-fuzz,-DCMAKE_C_COMPILER=clang -DGSV_SANITIZE=ON -DGSV_FUZZ=ON)
 	@tests/fuzz/run $(BUILD)-fuzz $(TIME)
 
-# Killed, interrupted, out of disk and memory, hundreds of times. Takes minutes.
+# Hundreds of kills, interrupts, full disks and failed allocations. Takes minutes.
 faults: packages
 	@$(MAKE) --no-print-directory all
 	@tests/faults/run $(BUILD)/girsanov $(BUILD)/tests/libfail_malloc.so --long
@@ -97,12 +97,12 @@ valgrind: packages-lint
 	@$(MAKE) --no-print-directory all
 	@tests/faults/valgrind $(BUILD)
 
-# DESTDIR is in front of all of it, for those who make packages.
+# DESTDIR is put before PREFIX, for packages.
 install:
 	$(call make_in,$(BUILD),,girsanov_cli girsanov_static girsanov_shared manuals)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-# Debian's packages, then a look at them.
+# Makes the Debian packages and tests them.
 deb: packages
 	$(call make_in,$(BUILD)-deb,-DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF)
 	@tools/make-deb $(BUILD)-deb

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov check: a model in words, the work of one gradient, and the gradient
- * against finite differences. */
+/* girsanov check: a description of a model, the cost of one gradient, and a
+ * comparison of the gradient with finite differences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* Above this the gradient and its differences disagree by more than rounding
- * explains. */
+/* Above this the difference is larger than rounding errors. */
 static const double GRADIENT_TOLERANCE = 1e-6;
 
-/* Data to check a gradient on when there is no file: a few tracks of the
- * model itself, which stay near where it lives. */
+/* Data for the gradient without a file: a few short tracks of the model. */
 static gsv_series *simulated(const gsv_model *m, const struct args *a)
 {
     gsv_simulate_options o = gsv_simulate_options_default();
@@ -27,7 +25,7 @@ static gsv_series *simulated(const gsv_model *m, const struct args *a)
     return gsv_simulate(m, &o);
 }
 
-/* The name of number i of theta: the parameter that holds it. */
+/* The name of the parameter of element i of theta. */
 static const char *theta_name(const gsv_model *m, size_t i)
 {
     for (size_t p = 0; p < gsv_model_params(m); p++) {
@@ -49,8 +47,8 @@ static int check_gradient(const struct args *a, gsv_model *m,
                                     "no gradient to check");
     if (gsv_check_gradient(m, s, o, &worst, &where)) return complain_last();
     const char *name = theta_name(m, where);
-    json_object_set_new(j, "gradient_error", json_number(worst));
-    json_object_set_new(j, "gradient_worst", json_text(name));
+    add_number(j, "gradient_error", worst);
+    add_text(j, "gradient_worst", name);
     if (!a->json)
         say(stdout,
             "gradient        differs from finite differences by %.1e at "
@@ -59,13 +57,13 @@ static int check_gradient(const struct args *a, gsv_model *m,
     if (worst <= GRADIENT_TOLERANCE) return EXIT_DONE;
     return complain(
         EXIT_NUMBERS,
-        "the gradient is off by %.1e in '%s'; a kink (abs, relu, "
-        "min, max) near the data does this, and so does the resampling "
-        "of --observe particle; else it is a bug",
+        "the gradient is wrong by %.1e in '%s'; a kink (abs, relu, min, "
+        "max) near the data or the resampling of --observe particle can "
+        "cause this; otherwise it is a bug: please report it",
         worst, name);
 }
 
-/* Enough to know what one takes. */
+/* A sample of this size is enough to measure the cost. */
 enum { MOST_GAPS = 20000 };
 
 static int check_work(const struct args *a, const gsv_model *m,
@@ -76,17 +74,16 @@ static int check_work(const struct args *a, const gsv_model *m,
     with.gradient = true;
     with.sample = MOST_GAPS;
     if (gsv_loglik(m, s, &with, &r)) return complain_last();
-    json_object_set_new(j, "gaps", json_count(r.gaps));
-    json_object_set_new(j, "drift_evaluations",
-                        json_count(r.drift_evaluations));
-    json_object_set_new(j, "seconds", json_number(r.seconds));
-    json_object_set_new(j, "memory", json_count(r.memory));
-    bool some = r.gaps == MOST_GAPS;
+    add_count(j, "gaps", r.gaps);
+    add_count(j, "drift_evaluations", r.drift_evaluations);
+    add_number(j, "seconds", r.seconds);
+    add_count(j, "memory", r.memory);
+    bool sampled = r.gaps == MOST_GAPS;
     if (!a->json)
         say(stdout,
             "\none gradient    %s%zu gaps, %llu drift evaluations, %.3g s, "
             "%.1f MiB of working memory\n",
-            some ? "a sample of " : "", r.gaps,
+            sampled ? "a sample of " : "", r.gaps,
             (unsigned long long)r.drift_evaluations, r.seconds,
             (double)r.memory / 1048576.0);
     gsv_result_free(&r);
@@ -98,18 +95,18 @@ static json_t *describe_json(const gsv_model *m)
     json_t *j = json_object(), *columns = json_array();
     for (size_t i = 0; i < gsv_model_data_columns(m); i++)
         json_array_append_new(columns, json_text(gsv_model_data_column(m)[i]));
-    json_object_set_new(j, "states", json_count(gsv_model_dim(m)));
-    json_object_set_new(j, "noises", json_count(gsv_model_noises(m)));
+    add_count(j, "states", gsv_model_dim(m));
+    add_count(j, "noises", gsv_model_noises(m));
     json_object_set_new(j, "columns", columns);
-    json_object_set_new(j, "values", json_count(gsv_model_values(m)));
+    add_count(j, "values", gsv_model_values(m));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "warnings", json_array());
     return j;
 }
 
 /* One warning, to standard error or into the JSON. */
-static void doubt(const struct args *a, const char *text, size_t length,
-                  json_t *j)
+static void warn(const struct args *a, const char *text, size_t length,
+                 json_t *j)
 {
     if (a->json) {
         json_array_append_new(json_object_get(j, "warnings"),
@@ -124,18 +121,19 @@ static void doubt(const struct args *a, const char *text, size_t length,
     }
 }
 
-/* What loglik and fit would refuse, and what they would not look at. */
+/* Errors if loglik would refuse the model; warnings if fit would, and for parts
+ * that the likelihood does not depend on. */
 static int check_use(const struct args *a, const gsv_model *m, json_t *j)
 {
     if (gsv_check_likelihood(m)) return complain_last();
     if (gsv_check_fit(m)) {
         const char *why = gsv_last_error();
-        doubt(a, why, strlen(why), j);
+        warn(a, why, strlen(why), j);
     }
     char *text = gsv_model_unused(m);
     if (!text) return complain_last();
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-        doubt(a, line, strcspn(line, "\n"), j);
+        warn(a, line, strcspn(line, "\n"), j);
     gsv_text_free(text);
     return EXIT_DONE;
 }
@@ -162,16 +160,13 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     return code;
 }
 
-int check_run(const struct args *a)
+int check_run(const struct args *a, gsv_model *m)
 {
     gsv_options o = estimator_options(a);
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     if (a->data || a->estimator.gradient) estimator_recall(a, m, &o);
     json_t *j = a->json ? describe_json(m) : json_object();
     int code = check_with(a, m, &o, j);
     if (a->json && code == EXIT_DONE) print_json(j);
     else json_decref(j);
-    gsv_model_free(m);
     return code;
 }

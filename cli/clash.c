@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* No file is written that is read or written under another name, too: found
- * out from the table of options before any work is done. */
+/* No output file may be an input or another output under any name. The table of
+ * options gives all files, before any work is done. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,46 +9,45 @@
 #include <unistd.h>
 
 #include "options.h"
-#include "samples.h"
 
 enum { LINKS = 40 };
 
-/* A file of the command line, and which one on disk it is: by its number, or
- * where it does not exist yet by its folder's and its name. */
+/* A file of the command line, identified by its inode or, if it does not exist,
+ * by the inode of its folder and its name. */
 struct place {
-    const char *what; /* the option, or what it is */
+    const char *what; /* the option, or "the model", "the data" */
     const char *path;
     bool written;
-    bool regular; /* what is no regular file cannot be overwritten */
+    bool regular; /* other files, such as pipes, cannot be overwritten */
     dev_t device;
     ino_t number;
-    char name[NAME_MAX + 1]; /* "" where the file exists */
+    char name[NAME_MAX + 1]; /* "" if the file exists */
 };
 
-/* Pairs that are meant. Whether the model is a fit, which may be learned
- * further in its own place, fit.c finds out when it is read. */
+/* Pairs that may be the same file. fit.c checks that a model which is
+ * overwritten is a fit and not a text. */
 static const struct {
     enum verb_id verb;
     const char *one, *other;
-} MEANT[] = {
+} ALLOWED[] = {
     {FIT, "the model", "-o"},          {FIT, "the model", "--checkpoint"},
     {FIT, "-o", "--checkpoint"},       {FIT, "-o", "--resume"},
     {FIT, "--checkpoint", "--resume"},
 };
 
-static bool is_meant(enum verb_id verb, const char *a, const char *b)
+static bool is_allowed(enum verb_id verb, const char *a, const char *b)
 {
-    for (size_t i = 0; i < sizeof MEANT / sizeof *MEANT; i++)
-        if (MEANT[i].verb == verb &&
-            ((!strcmp(MEANT[i].one, a) && !strcmp(MEANT[i].other, b)) ||
-             (!strcmp(MEANT[i].one, b) && !strcmp(MEANT[i].other, a))))
+    for (size_t i = 0; i < sizeof ALLOWED / sizeof *ALLOWED; i++)
+        if (ALLOWED[i].verb == verb &&
+            ((!strcmp(ALLOWED[i].one, a) && !strcmp(ALLOWED[i].other, b)) ||
+             (!strcmp(ALLOWED[i].one, b) && !strcmp(ALLOWED[i].other, a))))
             return true;
     return false;
 }
 
-/* --- Which file it is ----------------------------------------------------- */
+/* --- Identity of a file --------------------------------------------------- */
 
-/* What is in a folder: `folder` with a slash at its end, cut there. */
+/* Splits a path into its folder, which it returns, and its name. */
 static const char *split(char folder[PATH_MAX], char name[NAME_MAX + 1])
 {
     char *slash = strrchr(folder, '/');
@@ -61,7 +60,7 @@ static const char *split(char folder[PATH_MAX], char name[NAME_MAX + 1])
     return folder;
 }
 
-/* Where a link leads that has nothing there yet. */
+/* Follows a link to a file that does not exist yet. */
 static void follow(char path[PATH_MAX])
 {
     char to[PATH_MAX], folder[PATH_MAX], name[NAME_MAX + 1];
@@ -112,7 +111,7 @@ bool same_file(const char *a, const char *b)
     return is_same(&p, &q);
 }
 
-/* --- All of them ---------------------------------------------------------- */
+/* --- All files ------------------------------------------------------------ */
 
 static void add(struct place *list, size_t *count, const char *what,
                 const char *path, bool written)
@@ -122,8 +121,7 @@ static void add(struct place *list, size_t *count, const char *what,
     find(p);
 }
 
-/* Models, data, and what the options name; samples is what fit chooses where
- * none is named. */
+/* Models, data and files of options; `samples` is the default of --samples. */
 static size_t find_places(const struct verb *verb, const struct args *a,
                           const char *samples, struct place *list)
 {
@@ -165,7 +163,7 @@ static int compare_all(const struct verb *verb, const struct place *list,
         for (size_t j = 0; j < i; j++)
             if ((list[i].written || list[j].written) &&
                 is_same(&list[i], &list[j]) &&
-                !is_meant(verb->id, list[i].what, list[j].what))
+                !is_allowed(verb->id, list[i].what, list[j].what))
                 return refuse(&list[j], &list[i]);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command: one file a verb, all over girsanov.h alone. */
+/* The command: one file for each verb; it uses only girsanov.h. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -35,20 +35,20 @@ enum verb_id {
     EVERY = 8191
 };
 
-/* The verbs that estimate a likelihood: at given parameters, or to learn. */
+/* The verbs that estimate a likelihood: at given parameters, or in a fit. */
 enum {
     WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE | REPORT,
     LEARN = FIT | PROFILE,
     ESTIMATE = WEIGH | LEARN
 };
 
-/* Words of the command line, as often as they are given. */
+/* Repeated words of the command line. */
 struct words {
     const char **word;
     size_t count;
 };
 
-/* What the command line says; options.c fills it. */
+/* The command line; options.c fills it. */
 struct args {
     const char *model, *data;
     struct words files;    /* all words that are not options    */
@@ -81,28 +81,29 @@ struct verb {
     const char *summary;   /* one line                             */
     const char *text;      /* a paragraph                          */
     const char *examples;  /* lines of shell                       */
-    bool data, optional;   /* takes a data file; can do without    */
-    bool many;             /* takes several models before the data */
-    bool spread;           /* over ranks                           */
-    int (*run)(const struct args *a);
+    bool data, optional;   /* has a data file; it is optional      */
+    bool many;             /* has several models before the data   */
+    bool spread;           /* divides its work among MPI ranks     */
+    /* m is the first MODEL, opened; NULL if there may be several. */
+    int (*run)(const struct args *a, gsv_model *m);
 };
 
 extern const struct verb VERBS[];
 extern const size_t VERB_COUNT;
 
-int check_run(const struct args *a);
-int simulate_run(const struct args *a);
-int loglik_run(const struct args *a);
-int diagnose_run(const struct args *a);
-int fit_run(const struct args *a);
-int summary_run(const struct args *a);
-int field_run(const struct args *a);
-int profile_run(const struct args *a);
-int compare_run(const struct args *a);
-int predict_run(const struct args *a);
-int paths_run(const struct args *a);
-int gradvar_run(const struct args *a);
-int report_run(const struct args *a);
+int check_run(const struct args *a, gsv_model *m);
+int simulate_run(const struct args *a, gsv_model *m);
+int loglik_run(const struct args *a, gsv_model *m);
+int diagnose_run(const struct args *a, gsv_model *m);
+int fit_run(const struct args *a, gsv_model *m);
+int summary_run(const struct args *a, gsv_model *m);
+int field_run(const struct args *a, gsv_model *m);
+int profile_run(const struct args *a, gsv_model *m);
+int compare_run(const struct args *a, gsv_model *m);
+int predict_run(const struct args *a, gsv_model *m);
+int paths_run(const struct args *a, gsv_model *m);
+int gradvar_run(const struct args *a, gsv_model *m);
+int report_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -122,7 +123,7 @@ const char *option_word(const char *flag, int value);
 
 /* --- manual.c, complete.c ------------------------------------------------ */
 
-/* A page for man(1): of a verb, or where it is NULL of the whole command. */
+/* A page for man(1): of a verb, or of the command if it is NULL. */
 void manual_page(const struct verb *verb, FILE *out);
 
 /* What could stand in place of the last word, one a line; nothing where that
@@ -158,83 +159,116 @@ int set_value(gsv_model *m, const char *option, const char *text);
 
 /* --- text.c ------------------------------------------------------------- */
 
-/* printf for people: what arguments bring along of control characters is
- * printed as escapes. */
+/* printf that prints control characters in its arguments as escapes. */
 void say(FILE *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void say_args(FILE *out, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-/* A text of several lines, whose ends stay; a text of one, with escapes. */
+/* A text of several lines, which keeps its line ends. */
 void say_lines(const char *text, FILE *out);
-void put_visible(const char *text, FILE *out);
 
-/* The same as a string; yours, NULL after a message. */
-char *visible(const char *text);
+/* The next line of *text that is not empty, with its length; NULL at the end.
+ */
+const char *next_line(const char **text, int *length);
 
-/* A text from files; one that is no UTF-8 with escapes. */
+/* Each line of a text as a warning, or as an element of an array. */
+void say_warnings(const char *text);
+json_t *json_lines(const char *text);
+
+/* A progress line on a terminal, which replaces the one before. */
+void redraw(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A text from a file; if it is not UTF-8, with escapes. */
 json_t *json_text(const char *text);
 void put_json(const char *text, FILE *out);
 
 /* --- out.c -------------------------------------------------------------- */
 
-/* Says on standard error "girsanov: ..." and returns the code. */
+/* Prints "girsanov: ..." on standard error and returns the code. */
 int complain(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The library's last sentence, and its exit code. */
+/* The same with the last message of the library, and its exit code. */
 int complain_last(void);
 int complain_memory(void);
 
 /* Prints and releases the object. */
 int print_json(json_t *object);
 
-/* Numbers, where what is not finite becomes null; a parameter's numbers as a
- * number, a list or a list of rows. */
+/* Numbers; one that is not finite becomes null. A parameter is a number, a list
+ * or a list of rows. */
 json_t *json_number(double value);
 json_t *json_count(size_t value);
+json_t *json_row(size_t n, const double *value);
 json_t *json_param(const gsv_param *p, const double *value);
 
-/* Every parameter by name, from a vector of all values; or those alone that are
- * learned, without the scales of networks. */
+/* Adds a field to an object; a text that is NULL becomes null. */
+void add_number(json_t *j, const char *name, double value);
+void add_count(json_t *j, const char *name, size_t value);
+void add_text(json_t *j, const char *name, const char *value);
+void add_bool(json_t *j, const char *name, bool value);
+
+/* All parameters by name, from a vector of all values; if `learned`, without
+ * the scales of networks. */
 json_t *json_params(const gsv_model *m, const double *value, bool learned);
 
-/* Opens the model, sets what --set says. */
+/* Opens a model and sets the values of --set. */
 gsv_model *open_model(const struct args *a, const char *path);
 
-/* Reads the data with the model's columns; says what was passed over. */
+/* Reads the model's columns of the data, with a note on what was ignored. */
 gsv_series *open_data(const struct args *a, const gsv_model *m);
 void say_note(const struct args *a, const gsv_series *s);
+
+/* The values of a column (rows), or NULL. */
+const double *series_column(const gsv_series *s, const char *name);
 
 /* Whether a file can be read only once: standard input, or a pipe. */
 bool is_stream(const char *path);
 
-/* Digits as far as the standard error lets them mean something, and a number
- * whose sign goes where it rounds to nothing. */
+/* The number of decimals that a standard error justifies; a number, or 0 if it
+ * is 0 with that many decimals. */
 int digits(double error);
 double shown(double x, int digits);
 
+/* "wrote FILE: 201 rows" for -o and --plot, unless --quiet or --json. */
+void say_written(const struct args *a, size_t count, const char *what);
+
+void sort_numbers(size_t n, double *x);
+
 /* --- clash.c ------------------------------------------------------------ */
 
-/* Whether every file that is written is another one than all that are read and
- * written: 0, or a message. */
+/* Whether each output file differs from all other files: 0, or a message. */
 int check_clashes(const struct verb *verb, const struct args *a);
 
-/* Whether both names are of one regular file, which need not exist yet. */
+/* Whether both names are the same regular file, which need not exist. */
 bool same_file(const char *a, const char *b);
 
 /* --- ranks.c ------------------------------------------------------------ */
 
-/* Whether this rank is the one that writes files and says what was found. */
+/* Whether this rank writes files and messages. */
 bool ranks_writes(const struct args *a);
 
-/* Says so where the ranks do not share the work. */
+/* A note if the work is not divided among the ranks. */
 void say_shared(const struct args *a, const gsv_model *m, const gsv_options *o);
+
+/* Silences all ranks except the first. */
+void ranks_hush(void);
+
+/* Whether this rank has work for the verb. */
+bool ranks_needed(const struct verb *verb);
+
+/* Runs the verb together with the other ranks. */
+int ranks_run(const struct verb *verb, struct args *a);
+
+/* The exit code of this rank, from that of the job: a launcher kills all ranks
+ * when one of them fails, and the first must be able to finish. */
+int ranks_end(int code);
 
 /* --- simulate.c --------------------------------------------------------- */
 
-/* --inputs: the columns of inputs, and of what laws do not say. Yours, NULL
- * after a message. */
+/* --inputs: the columns of inputs, and those that laws need. Yours, NULL after
+ * a message. */
 gsv_series *read_inputs(const struct args *a, const gsv_model *m);
 
 /* --- diagnose.c ---------------------------------------------------------- */
@@ -242,76 +276,76 @@ gsv_series *read_inputs(const struct args *a, const gsv_model *m);
 /* The flagged gaps, the worst first. Yours; NULL after a message. */
 const gsv_gap **worst_gaps(const gsv_result *r);
 
-/* Why a gap of a result is flagged, in words. */
+/* "gaps", "rows" or "series": what the entries of a result are. */
+const char *unit_of(const gsv_options *o, const gsv_result *r);
+
+/* Why a gap is flagged, as text. */
 enum { REASON_ROOM = 200 };
 const char *gap_reason(const gsv_result *r, const gsv_gap *g,
                        char room[REASON_ROOM]);
 
-/* The middle one of all gaps' effective numbers; NaN where there is no memory
- * to tell. */
+/* The median of the effective numbers of all gaps; NaN without memory. */
 double median_ess(const gsv_result *r);
 
-/* What would help against the flags, a line each. */
+/* What may help against the flags, one line each. */
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out);
 
 /* --- residuals.c -------------------------------------------------------- */
 
-/* Where the model is wrong, as residuals one row ahead see it: for people under
- * what diagnose has printed, into its JSON where that is not NULL, and to the
- * file of --residuals. 0, or a message. */
+/* One-row-ahead residuals: printed after the output of diagnose, or added to
+ * its JSON if that is not NULL, and written to --residuals. 0, or a message. */
 int report_residuals(const struct args *a, const gsv_model *m,
                      const gsv_series *s, const gsv_result *estimate,
                      json_t *json);
 
-/* Whether tests say that a column's residuals contradict the model; and what
- * to look at then, a sentence for each of them. */
+/* Whether the residuals of a column contradict the model; and what to check,
+ * one sentence for each failed test. */
 bool residual_is_wrong(const gsv_residual *c);
 void put_residual_advice(const gsv_residual *c, FILE *out);
 
-/* What residuals say of a model: they may also contradict an estimate that
- * their states, or the model's values, come from. */
+/* The verdict on a model; undecided if the residuals may contradict the
+ * estimate of the states or parameters instead. */
 enum verdict { MODEL_STANDS, MODEL_WRONG, MODEL_UNDECIDED };
 enum verdict judge_model(const gsv_model *m, const gsv_result *estimate,
                          const gsv_residuals_result *r);
-extern const char *const UNDECIDED; /* in words */
+extern const char *const UNDECIDED; /* as text */
 
-/* Fewer rows than these say nothing to people. */
+/* With fewer rows residuals are not printed. */
 enum { FEW_RESIDUALS = 10 };
 
 /* --- estimator.c -------------------------------------------------------- */
 
-/* What was used in a result's gaps, as "lna" or "lna 31, brownian 2". The text
- * is written to room. */
+/* The references or forms of the gaps of a result, as "lna" or
+ * "lna 31, brownian 2"; written to `room`. */
 const char *references_used(const gsv_result *r, char room[120]);
 const char *forms_used(const gsv_result *r, char room[120]);
 
-/* The value, its errors and how far to trust it. */
+/* The value, its errors and diagnostics. */
 void json_estimate(const gsv_result *r, json_t *j);
 
-/* Notes on standard error: paths that were rounded up, a tolerance that was
- * not reached. */
+/* Notes: paths that were rounded up, a tolerance that was not reached. */
 void say_effort(const struct args *a, const gsv_options *o,
                 const gsv_result *r);
 
 /* The estimator's options on the command line. */
 gsv_options estimator_options(const struct args *a);
 
-/* Whether the log-likelihood moves when the steps double by more than can be
- * left; and whether anything speaks against an estimate. */
+/* Whether the discretisation error is too large; and whether there is any doubt
+ * about an estimate. */
 bool steps_are_long(const gsv_result *r);
 bool estimate_is_doubtful(const gsv_result *r);
 
-/* After it: what the model's fit was asked for, where the command says nothing
- * else; with a note of what that was. */
+/* Then adds the options stored in the fit that the command line does not set,
+ * with a note. */
 void estimator_recall(const struct args *a, const gsv_model *m, gsv_options *o);
 
-/* The same of the points of noisy observations, where only a scan can use them;
- * and of the estimator of paths, which is a scan and whose paths are others. */
+/* The same for --support, where only a scan can use it; and for the estimator
+ * of `paths`, which is a scan with its own number of paths. */
 size_t support_recall(const struct args *a, const gsv_model *m);
 void estimator_for_paths(const struct args *a, const gsv_model *m,
                          gsv_options *o);
 
-/* What a fit was asked for: as JSON, and as options on a line ("" for none). */
+/* The stored options of a fit: as JSON, and as a line ("" for none). */
 enum { ASKED_ROOM = 300 };
 json_t *json_asked(const gsv_options *o);
 const char *asked_text(const gsv_options *o, char room[ASKED_ROOM]);
@@ -326,41 +360,45 @@ struct number {
     bool noise; /* the noise depends on it     */
 };
 
-/* The numbers of a model that people look at: of all parameters but the
- * networks' and the values of a gp, and of a triangle what is not 0. The list
- * is yours, NULL after a message. */
+/* The numbers of all parameters except weights of networks and values of a gp;
+ * of a triangular matrix those that are not 0. The list is yours, NULL after a
+ * message. */
 struct number *model_numbers(const gsv_model *m, size_t *count);
 
-/* All that are learned: networks' weights and a gp's values, too. */
+/* All learned numbers, including weights of networks and values of a gp. */
 struct number *learned_numbers(const gsv_model *m, size_t *count);
+
+/* How many weights of networks there are, or values of gps. */
+size_t count_weights(const gsv_model *m, bool gp);
 
 /* "s", "v[2]", "A[1,2]" */
 enum { NAME_ROOM = 340 };
 const char *number_name(const struct number *n, char room[NAME_ROOM]);
 
-/* Of a column that the names have room in: 16, or up to 32. */
+/* The width of a column for the names: 16 to 32. */
 int numbers_width(const struct number *list, size_t count);
 
-/* The number that a name stands for, a network's too, or a message. */
+/* The number with this name, also of a network, or a message. */
 int find_number(const gsv_model *m, const char *option, const char *name,
                 struct number *found);
 
 /* --- record.c ----------------------------------------------------------- */
 
-/* A fit's record for people: its likelihoods, lines that have their name in
- * 16 columns, and the parameters. */
+/* The record of a fit as text: lines with a name in the first 16 columns, and
+ * the parameters. */
 void put_likelihood(const gsv_record *r, FILE *out);
 int print_estimates(const gsv_model *m, const gsv_record *r);
-void say_warnings(const gsv_record *r);
+
+/* A quantity of the posterior, for the value at this index. */
+double posterior(const gsv_record *r, enum gsv_posterior row, size_t at);
 
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path);
 
 /* --- functions.c --------------------------------------------------------- */
 
-/* A note whether functions were drawn from a fit's posterior, where there is
- * one, or are at its mean, and a warning where rows of the series are outside
- * of a gp's grid; or both into an object, as "functions" and "warnings". 0, or
- * a message. */
+/* If a fit has a posterior of functions: a note whether draws or the mean are
+ * used, and a warning if rows are outside the grid of a gp; or both added to an
+ * object as "functions" and "warnings". 0, or a message. */
 int say_functions(const struct args *a, const gsv_model *m, const gsv_series *s,
                   bool drawn);
 int put_functions(json_t *j, const gsv_model *m, const gsv_series *s,
@@ -368,63 +406,63 @@ int put_functions(json_t *j, const gsv_model *m, const gsv_series *s,
 
 /* --- draft.c ------------------------------------------------------------ */
 
-/* A file in the making, beside its place until it is whole. */
+/* An output file, under a temporary name until it is complete. */
 struct draft {
-    const char *path; /* as asked for; NULL is standard output */
-    gsv_draft *draft; /* or NULL                               */
+    const char *path; /* NULL is standard output */
+    gsv_draft *draft; /* or NULL                 */
     FILE *out;
 };
 
 /* path NULL or "-" is standard output. 0, or a message. */
 int draft_open(struct draft *d, const char *path);
 
-/* A file that the library is about to write: see signals_add(). */
+/* For a file that the library will write: see signals_add(). */
 void draft_guard(const char *path);
 
-/* Puts it in its place where keep says so, else lets go of it. 0, or a
+/* Renames the file to its path if `keep`, otherwise removes it. 0, or a
  * message. */
 int draft_close(struct draft *d, bool keep);
 
-/* Whether a file can be written there: 0, or a message. To be asked before
- * hours of work. */
+/* Whether a file can be written: 0, or a message before hours of work. */
 int check_place(const char *path);
 
-/* The same; NULL and "-" are standard output. */
-int check_output(const char *path);
+/* The same for the output files of a verb, whose CSV and JSON must not both go
+ * to standard output. */
+int check_targets(const struct verb *verb, const struct args *a);
 
-/* A number with every digit; nothing for what is not known. A text in quotes
- * where CSV needs them. */
+/* A number with all digits, nothing for NaN; the same after a comma; a text,
+ * quoted if CSV needs it. */
 void put_number(double x, FILE *out);
+void put_cell(double x, FILE *out);
 void put_text(const char *text, FILE *out);
 
 /* --- plot.c ------------------------------------------------------------- */
 
-/* A picture that gnuplot draws: write its commands to `to`. */
+/* A figure: write gnuplot's commands to `to`. */
 struct plot {
     FILE *to;
-    char *commands; /* all of them, once `to` is closed */
+    char *commands; /* all of them, after `to` is closed */
     size_t size;
-    const char *path; /* of the picture, or NULL */
+    const char *path; /* of the figure, or NULL */
 };
 
-/* What gnuplot made of them, or why there is nothing. */
+/* The file that gnuplot wrote, or why there is none. */
 struct picture {
     char *bytes; /* yours; with a zero after its end */
     size_t size;
     char why[400];
 };
 
-/* The file's ending (svg, png or pdf) chooses the format. 0, or a message. */
+/* The ending of the file (svg, png or pdf) sets the format. 0, or a message. */
 int plot_open(struct plot *p, const char *path, int width, int height);
 int plot_close(struct plot *p, bool keep);
 
-/* The same as SVG without a background, for a page. plot_end() says nothing:
- * false where there is no picture, and why. */
+/* The same as SVG without a background, for a page. plot_end() prints nothing;
+ * it returns false and the reason if there is no figure. */
 int plot_begin(struct plot *p, int width, int height);
 bool plot_end(struct plot *p, struct picture *made);
 
-/* A text in quotes as gnuplot takes it, whatever is in it; long ones are
- * cut. */
+/* Any text in quotes for gnuplot; a long one is cut. */
 void plot_text(const char *text, FILE *to);
 
 bool has_gnuplot(void);
@@ -432,7 +470,50 @@ bool has_gnuplot(void);
 /* Whether plot_open could work: 0, or a message. */
 int check_plot(const char *path);
 
-/* Says on standard error that the picture is there, unless nobody listens. */
+/* "wrote FILE" for --plot, unless --quiet or --json. */
 void say_plot(const struct args *a);
+
+/* --- signals.c -------------------------------------------------------------
+ */
+
+/* Ctrl-C and termination. */
+
+/* From now on the first SIGINT or SIGTERM is only recorded; the second one
+ * kills the command. */
+void signals_watch(void);
+bool signals_caught(void);
+
+/* Adds an unfinished file, which a deadly signal removes; and drops a file that
+ * is finished or removed. */
+void signals_add(const char *name);
+void signals_drop(const char *name);
+
+/* --- samples.c -------------------------------------------------------------
+ */
+
+/* Posterior draws as CSV: .chain, .iteration, .draw, lp__, and a column for
+ * each learned number. */
+
+/* The file of draws: `asked`, or beside the fit, m.fit -> m.draws.csv. The text
+ * is yours; NULL after a message. */
+char *samples_path(const char *asked, const char *fit);
+
+/* 0, or a message. */
+int samples_write(const gsv_model *m, const char *path);
+
+/* --- prior.c ---------------------------------------------------------------
+ */
+
+/* Priors from the command line. */
+
+struct priors {
+    gsv_prior *prior;
+    char **name; /* (count) what their names point to */
+    size_t count;
+};
+
+/* 0, or a message. Either way priors_free() it. */
+int priors_read(const struct words *w, struct priors *p);
+void priors_free(struct priors *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov compare: the same data under several models. */
+/* girsanov compare: the likelihood of the same data under several models. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@ struct candidate {
     gsv_series *data;
     gsv_result result;
     gsv_options options; /* of its estimator, see choose_options()         */
-    size_t learned;      /* numbers                                    */
-    bool seen;           /* the data are those that it was learned from */
+    size_t learned;      /* number of parameters                       */
+    bool seen;           /* learned from the same data                 */
     double difference;   /* to the best                                */
-    double error;        /* of that; NaN for the best itself           */
+    double error;        /* of the difference; NaN for the best        */
 };
 
-/* --- One by one ---------------------------------------------------------- */
+/* --- One candidate -------------------------------------------------------- */
 
 static bool is_among(size_t n, const char *const *list, const char *name)
 {
@@ -27,7 +27,7 @@ static bool is_among(size_t n, const char *const *list, const char *name)
     return false;
 }
 
-/* Whether a likelihood is one of this column: inputs are only given to it. */
+/* Whether the likelihood is a density of this column; inputs are not. */
 static bool observes(const gsv_model *m, const char *name)
 {
     const char *const *input = gsv_model_column(m) + gsv_model_dim(m);
@@ -55,27 +55,27 @@ static bool is_noisy(const gsv_model *m)
     return false;
 }
 
-/* Densities of other columns are other densities, and so are those that have a
- * law for the first row and those that take it as it is. */
+/* Densities of different columns cannot be compared, nor can densities with and
+ * without the first row of each series. */
 static int check_states(const struct candidate *a, const struct candidate *b)
 {
     if (!observes_all(a->model, b->model) || !observes_all(b->model, a->model))
         return complain(EXIT_INPUT,
-                        "%s and %s are about other columns of the data, so "
+                        "%s and %s observe different columns of the data, so "
                         "their likelihoods cannot be compared",
                         a->path, b->path);
     bool noisy = is_noisy(a->model);
     if (noisy == is_noisy(b->model)) return 0;
     return complain(EXIT_INPUT,
-                    "%s has noisy observations (obs), and a likelihood of all "
-                    "rows; %s has none, and a likelihood of the rows after the "
-                    "first one of each series: they cannot be compared; "
+                    "%s has noisy observations (obs) and a likelihood of all "
+                    "rows; %s has none and a likelihood of the rows after the "
+                    "first of each series: they cannot be compared; "
                     "'girsanov predict --rolling 1' scores the forecasts of "
                     "both",
                     noisy ? a->path : b->path, noisy ? b->path : a->path);
 }
 
-/* What one model passes over another may read: a note is said once. */
+/* Models may ignore different columns; equal notes are printed once. */
 static int read_data(const struct args *a, struct candidate *c, bool first)
 {
     c->data = gsv_series_read_shared(a->ranks, a->data, a->time, a->series,
@@ -96,9 +96,9 @@ static int weigh(struct candidate *c)
     return complain(code, "%s: %s", c->path, gsv_last_error());
 }
 
-/* --- Against the best ----------------------------------------------------- */
+/* --- Comparison with the best --------------------------------------------- */
 
-/* Whether gap i of one comes before that of the other, or is there alone. */
+/* Whether gap i of a is earlier than that of b, or exists only in a. */
 static bool is_before(const struct candidate *a, const struct candidate *b,
                       size_t i)
 {
@@ -109,8 +109,8 @@ static bool is_before(const struct candidate *a, const struct candidate *b,
     return a->data->time[g->to] < b->data->time[h->to];
 }
 
-/* Rows may be missing for one model and not for the other: the first gap that
- * they do not share, or the number of gaps. */
+/* Rows may be missing for one of two models: the first gap that differs, or the
+ * number of gaps. */
 static size_t first_other(const struct candidate *a, const struct candidate *b)
 {
     size_t i = 0;
@@ -124,7 +124,7 @@ static size_t first_other(const struct candidate *a, const struct candidate *b)
     return i;
 }
 
-/* A column that a candidate's data lack at a time of a track, or NULL. */
+/* A column without a value at a time of a track, or NULL. */
 static const char *missing_column(const struct candidate *c, size_t track,
                                   double time)
 {
@@ -135,7 +135,8 @@ static const char *missing_column(const struct candidate *c, size_t track,
     return NULL;
 }
 
-/* Names the row where gap i of one of them ends, and what the other lacks. */
+/* Names the row where gap i of one ends, and the column that is missing for the
+ * other. */
 static int refuse_gaps(const struct candidate *a, const struct candidate *b,
                        size_t i)
 {
@@ -146,15 +147,15 @@ static int refuse_gaps(const struct candidate *a, const struct candidate *b,
     const char *column = missing_column(without, g->track, s->time[g->to]);
     return complain(EXIT_INPUT,
                     "%s:%zu: the row at time %g of series '%s' ends a gap of "
-                    "%s, but not of %s%s%s%s: their likelihoods are of other "
-                    "rows and cannot be compared",
+                    "%s, but not of %s%s%s%s: their likelihoods are of "
+                    "different rows and cannot be compared",
                     s->source, s->line[g->to], s->time[g->to],
                     s->label[g->track], with->path, without->path,
                     column ? ", which lacks its column '" : "",
                     column ? column : "", column ? "'" : "");
 }
 
-/* The standard error of a sum of differences gap by gap. */
+/* The standard error of the sum of the differences of the gaps. */
 static double paired_error(const gsv_result *a, const gsv_result *b)
 {
     double n = (double)a->groups, mean = (a->loglik - b->loglik) / n;
@@ -199,17 +200,16 @@ static json_t *candidate_json(const struct candidate *c)
 {
     json_t *j = json_object();
     const gsv_result *r = &c->result;
-    json_object_set_new(j, "model", json_text(c->path));
-    json_object_set_new(j, "loglik", json_number(r->loglik));
-    json_object_set_new(j, "stderr", json_number(r->error));
-    json_object_set_new(j, "loglik_per_gap",
-                        json_number(r->loglik / (double)r->gaps));
-    json_object_set_new(j, "difference", json_number(c->difference));
-    json_object_set_new(j, "difference_stderr", json_number(c->error));
-    json_object_set_new(j, "learned", json_count(c->learned));
-    json_object_set_new(j, "aic", json_number(aic(c)));
-    json_object_set_new(j, "flagged", json_count(r->flagged));
-    json_object_set_new(j, "seen", json_boolean(c->seen));
+    add_text(j, "model", c->path);
+    add_number(j, "loglik", r->loglik);
+    add_number(j, "stderr", r->error);
+    add_number(j, "loglik_per_gap", r->loglik / (double)r->gaps);
+    add_number(j, "difference", c->difference);
+    add_number(j, "difference_stderr", c->error);
+    add_count(j, "learned", c->learned);
+    add_number(j, "aic", aic(c));
+    add_count(j, "flagged", r->flagged);
+    add_bool(j, "seen", c->seen);
     return j;
 }
 
@@ -218,8 +218,8 @@ static int print_comparison_json(const struct candidate *c, size_t n)
     json_t *j = json_object(), *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, candidate_json(&c[i]));
-    json_object_set_new(j, "data", json_text(c->data->source));
-    json_object_set_new(j, "gaps", json_count(c->result.gaps));
+    add_text(j, "data", c->data->source);
+    add_count(j, "gaps", c->result.gaps);
     json_object_set_new(j, "models", list);
     return print_json(j);
 }
@@ -257,19 +257,17 @@ static void say_notes(const struct args *a, const struct candidate *c, size_t n)
                 c[i].path, c[i].data->source);
         if (c[i].result.flagged)
             say(stderr,
-                "warning: %s: %zu of %zu %s not to be trusted; 'girsanov "
-                "diagnose' names them\n",
+                "warning: %s: %zu of %zu %s cannot be trusted; 'girsanov "
+                "diagnose' lists them\n",
                 c[i].path, c[i].result.flagged, c[i].result.groups,
-                c[i].options.joint    ? "series are"
-                : c[i].result.observe ? "rows are"
-                                      : "gaps are");
+                unit_of(&c[i].options, &c[i].result));
     }
 }
 
 /* --- The verb ----------------------------------------------------------- */
 
-/* Each has those of its own fit, but whole series are held against whole series
- * alone. */
+/* Each candidate uses the options of its fit; --joint only if all do, because
+ * gaps cannot be compared with series. */
 static void choose_options(const struct args *a, const gsv_options *o,
                            struct candidate *c, size_t n)
 {
@@ -306,14 +304,15 @@ static int run_with(const struct args *a, const gsv_options *o,
     return code;
 }
 
-int compare_run(const struct args *a)
+int compare_run(const struct args *a, gsv_model *m)
 {
+    (void)m; /* each candidate has its own */
     gsv_options o = estimator_options(a);
     size_t n = a->files.count - 1;
     if (n > 1 && is_stream(a->data))
         return complain(EXIT_INPUT,
-                        "the data of several models cannot be '%s': each reads "
-                        "them, and a pipe has them only once; give a file",
+                        "several models cannot read their data from '%s', "
+                        "which can be read only once; give a file",
                         a->data);
     struct candidate *c = calloc(n, sizeof *c);
     if (!c) return complain_memory();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov diagnose: the health of every gap's weights, in words. */
+/* girsanov diagnose: diagnostics of the weights of every gap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* The worst gaps are shown; --json lists all. */
+/* The number of gaps that are printed; --json lists all. */
 enum { SHOWN = 10 };
 
-/* How bad a gap is: for the order of the list. */
+/* The sort key of the list of gaps. */
 static double badness(const gsv_gap *g)
 {
     return 100.0 * (double)((g->flags & GSV_FLAG_ESS) > 0) +
@@ -39,12 +39,17 @@ const gsv_gap **worst_gaps(const gsv_result *r)
     return list;
 }
 
-/* What weights are given to, by estimator. */
+/* What has weights, for each estimator. */
 static const char *const WEIGHED[] = {[GSV_OBSERVE_AUTO] = "paths",
                                       [GSV_OBSERVE_SCAN] = "points",
                                       [GSV_OBSERVE_PARTICLE] = "particles",
                                       [GSV_OBSERVE_CONJUGATE] = "draws",
                                       [GSV_OBSERVE_VARIATIONAL] = "draws"};
+
+const char *unit_of(const gsv_options *o, const gsv_result *r)
+{
+    return r->observe ? "rows" : o->joint ? "series" : "gaps";
+}
 
 const char *gap_reason(const gsv_result *r, const gsv_gap *g,
                        char room[REASON_ROOM])
@@ -57,23 +62,17 @@ const char *gap_reason(const gsv_result *r, const gsv_gap *g,
         n += (size_t)sprintf(room + n, "%.1f of %zu %s carry the weight",
                              g->ess, r->paths, WEIGHED[r->observe]);
     else if (g->flags & GSV_FLAG_ESS)
-        n += (size_t)sprintf(room + n, "moves by %.2g with half of the points",
-                             g->error);
+        n += (size_t)sprintf(
+            room + n, "changes by %.2g with half of the points", g->error);
     if (g->flags & GSV_FLAG_KHAT)
         n += (size_t)sprintf(room + n, "%sk-hat %.2f", n ? ", " : "", g->khat);
     if (g->flags & GSV_FLAG_STEPS)
-        sprintf(room + n, "%smoves by %+.2g when the steps double",
+        sprintf(room + n, "%schanges by %+.2g when the steps double",
                 n ? ", " : "", g->discretisation);
     return room;
 }
 
-/* --- For people --------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* --- Text ----------------------------------------------------------------- */
 
 double median_ess(const gsv_result *r)
 {
@@ -81,7 +80,7 @@ double median_ess(const gsv_result *r)
     for (size_t i = 0; ess && i < r->groups; i++)
         ess[i] = r->gap[i].ess;
     if (ess) {
-        qsort(ess, r->groups, sizeof *ess, compare);
+        sort_numbers(r->groups, ess);
         median = ess[r->groups / 2];
     }
     free(ess);
@@ -93,11 +92,8 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     char text[120];
     say(stdout, "log-likelihood  %.6g", r->loglik);
     if (isfinite(r->error)) say(stdout, " +- %.2g", r->error);
-    say(stdout, ", %zu %s\n", r->groups,
-        r->observe ? "rows"
-        : o->joint ? "series"
-                   : "gaps");
-    say(stdout, "effective %s %.1f at worst, %.1f in the middle, of %zu\n",
+    say(stdout, ", %zu %s\n", r->groups, unit_of(o, r));
+    say(stdout, "effective %s %.1f at worst, median %.1f, of %zu\n",
         r->observe ? "size " : "paths", r->ess_min, median_ess(r), r->paths);
     if (isfinite(r->khat_max) && r->paths > 1)
         say(stdout, "k-hat           %.2f at worst\n", r->khat_max);
@@ -115,7 +111,6 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     say(stdout, "form            %s\n", forms_used(r, text));
 }
 
-/* From what went wrong most. */
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 {
     size_t weights = 0, steps = 0, brownian = 0;
@@ -126,7 +121,7 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
         if (flags && r->gap[i].reference == GSV_REFERENCE_BROWNIAN) brownian++;
     }
     if (weights && o->joint)
-        fputs("  average gap by gap: leave --joint away\n", out);
+        fputs("  average each gap separately: omit --joint\n", out);
     if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
         fputs("  draw bridges that follow the drift: --reference auto\n", out);
     bool observed = r->observe != GSV_OBSERVE_AUTO;
@@ -135,27 +130,27 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
               "variational\n",
               out);
     if (weights)
-        say(out, "  take more %s: --%s %zu\n", observed ? "points" : "paths",
+        say(out, "  use more %s: --%s %zu\n", observed ? "points" : "paths",
             observed ? "support" : "paths", 4 * r->paths);
-    if (steps) say(out, "  take more steps: --steps %zu\n", 2 * r->steps);
+    if (steps) say(out, "  use more steps: --steps %zu\n", 2 * r->steps);
 }
 
-/* Not more than what was looked at. */
-static void praise(const gsv_result *r)
+/* Without flags: claims no more than was checked. */
+static void print_unflagged(const gsv_result *r)
 {
     if (steps_are_long(r))
         say(stdout,
-            "\nThe steps are too long: the log-likelihood moves by %+.3g "
-            "when they double.\n\nWhat may help:\n  take more steps: --steps "
+            "\nThe steps are too long: the log-likelihood changes by %+.3g "
+            "when they double.\n\nWhat may help:\n  use more steps: --steps "
             "%zu\n",
             r->discretisation, 2 * r->steps);
     else if (r->steps == 1 && !r->observe)
-        puts("\nNothing can be checked with one step a gap: compare with "
+        puts("\nWith one step per gap nothing can be checked: compare with "
              "--steps 2.");
     else if (r->paths == 1)
         puts("\nThe steps are short enough; the weights cannot be checked "
              "with one path.");
-    else puts("\nNothing is wrong: the estimate can be trusted.");
+    else puts("\nNo problem was found: the estimate can be trusted.");
 }
 
 static void print_flagged(const gsv_series *s, const gsv_options *o,
@@ -163,13 +158,11 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
 {
     char text[REASON_ROOM];
     if (!r->flagged) {
-        praise(r);
+        print_unflagged(r);
         return;
     }
-    say(stdout, "\n%zu of %zu %s not to be trusted:\n", r->flagged, r->groups,
-        r->observe ? "rows are"
-        : o->joint ? "series are"
-                   : "gaps are");
+    say(stdout, "\n%zu of %zu %s cannot be trusted:\n", r->flagged, r->groups,
+        unit_of(o, r));
     for (size_t i = 0; i < r->flagged && i < SHOWN; i++)
         say(stdout, "  series %s, time %g to %g: %s\n",
             s->label[list[i]->track], s->time[list[i]->from],
@@ -185,20 +178,17 @@ static void print_flagged(const gsv_series *s, const gsv_options *o,
 static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
 {
     json_t *j = json_object(), *flags = json_array();
-    json_object_set_new(j, "series", json_text(s->label[g->track]));
-    json_object_set_new(j, "from", json_number(s->time[g->from]));
-    json_object_set_new(j, "to", json_number(s->time[g->to]));
-    json_object_set_new(j, "loglik", json_number(g->loglik));
-    json_object_set_new(j, "stderr", json_number(g->error));
-    json_object_set_new(j, "ess", json_number(g->ess));
-    json_object_set_new(j, "khat", json_number(g->khat));
-    json_object_set_new(j, "log_bias", json_number(g->log_bias));
-    json_object_set_new(j, "discretisation", json_number(g->discretisation));
-    json_object_set_new(
-        j, "reference",
-        json_string(option_word("--reference", (int)g->reference)));
-    json_object_set_new(j, "form",
-                        json_string(option_word("--form", (int)g->form)));
+    add_text(j, "series", s->label[g->track]);
+    add_number(j, "from", s->time[g->from]);
+    add_number(j, "to", s->time[g->to]);
+    add_number(j, "loglik", g->loglik);
+    add_number(j, "stderr", g->error);
+    add_number(j, "ess", g->ess);
+    add_number(j, "khat", g->khat);
+    add_number(j, "log_bias", g->log_bias);
+    add_number(j, "discretisation", g->discretisation);
+    add_text(j, "reference", option_word("--reference", (int)g->reference));
+    add_text(j, "form", option_word("--form", (int)g->form));
     if (g->flags & GSV_FLAG_ESS)
         json_array_append_new(flags, json_string("ess"));
     if (g->flags & GSV_FLAG_KHAT)
@@ -216,12 +206,11 @@ static json_t *diagnosis_json(const gsv_series *s, const gsv_options *o,
     for (size_t i = 0; i < r->groups; i++)
         json_array_append_new(gaps, gap_json(s, &r->gap[i]));
     json_estimate(r, j);
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "steps", json_count(r->steps));
-    if (o->tolerance > 0.0)
-        json_object_set_new(j, "settled", json_boolean(r->settled));
-    json_object_set_new(j, "flagged", json_count(r->flagged));
-    json_object_set_new(j, "reliable", json_boolean(!estimate_is_doubtful(r)));
+    add_count(j, "paths", r->paths);
+    add_count(j, "steps", r->steps);
+    if (o->tolerance > 0.0) add_bool(j, "settled", r->settled);
+    add_count(j, "flagged", r->flagged);
+    add_bool(j, "reliable", !estimate_is_doubtful(r));
     json_object_set_new(j, "gaps", gaps);
     return j;
 }
@@ -249,25 +238,18 @@ static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
     return code == EXIT_DONE && a->strict && r->flagged ? EXIT_STRICT : code;
 }
 
-int diagnose_run(const struct args *a)
+int diagnose_run(const struct args *a, gsv_model *m)
 {
     gsv_options o = estimator_options(a);
     gsv_result r = {0};
-    if (a->residuals && ranks_writes(a) && check_output(a->residuals))
-        return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = EXIT_INPUT;
     gsv_series *s = open_data(a, m);
-    if (s) {
-        estimator_recall(a, m, &o);
-        say_shared(a, m, &o);
-        code = gsv_loglik(m, s, &o, &r) ? complain_last()
+    if (!s) return EXIT_INPUT;
+    estimator_recall(a, m, &o);
+    say_shared(a, m, &o);
+    int code = gsv_loglik(m, s, &o, &r) ? complain_last()
                : ranks_writes(a)        ? report(a, m, s, &o, &r)
                                         : report_residuals(a, m, s, &r, NULL);
-        gsv_result_free(&r);
-    }
+    gsv_result_free(&r);
     gsv_series_free(s);
-    gsv_model_free(m);
     return code;
 }

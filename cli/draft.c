@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all: the library's drafts, as streams. */
+/* Output files that are replaced only when they are complete: the drafts of the
+ * library as streams. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "signals.h"
 
 static int cannot_write(const char *path, int why)
 {
@@ -17,7 +17,7 @@ static int cannot_write(const char *path, int why)
                     strerror(why ? why : EIO));
 }
 
-/* Its name is gone, or in its place: a signal no longer removes it. */
+/* The draft is removed or renamed: a signal need not remove it any more. */
 static int close_draft(struct draft *d, bool keep)
 {
     const char *name = gsv_draft_name(d->draft);
@@ -25,8 +25,8 @@ static int close_draft(struct draft *d, bool keep)
     return gsv_draft_close(d->draft, keep);
 }
 
-/* The library writes by the same rule: its first draft in a folder has the name
- * of this one. */
+/* The library uses the same names: its first draft in a folder has the name of
+ * this one. */
 void draft_guard(const char *path)
 {
     struct stat info;
@@ -56,7 +56,7 @@ int draft_open(struct draft *d, const char *path)
     return cannot_write(path, why);
 }
 
-/* Standard output is left to main, which asks it for errors at the end. */
+/* main() tests standard output for errors at the end. */
 int draft_close(struct draft *d, bool keep)
 {
     int why = 0;
@@ -70,9 +70,9 @@ int draft_close(struct draft *d, bool keep)
     return status ? complain_last() : 0;
 }
 
-/* --- Beforehand --------------------------------------------------------- */
+/* --- Checks before the work ---------------------------------------------- */
 
-/* The folder that a path is in, in place. */
+/* The folder of a path, in place. */
 static const char *folder_of(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -82,9 +82,21 @@ static const char *folder_of(char *path)
     return path;
 }
 
-int check_output(const char *path)
+static int check_output(const char *path)
 {
     return path && strcmp(path, "-") ? check_place(path) : 0;
+}
+
+int check_targets(const struct verb *verb, const struct args *a)
+{
+    bool csv = verb->id & (SIMULATE | FIELD | PATHS);
+    if (a->json && (a->output ? !strcmp(a->output, "-") : csv && !a->plot))
+        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
+                                    "standard output");
+    if (check_output(a->output) || check_output(a->residuals) ||
+        check_plot(a->plot))
+        return EXIT_INPUT;
+    return 0;
 }
 
 int check_place(const char *path)
@@ -121,8 +133,14 @@ void put_number(double x, FILE *out)
     fputs(text, out);
 }
 
-/* As the library's own files have it: what would not come back as it is, and
- * an empty label, is quoted. */
+void put_cell(double x, FILE *out)
+{
+    putc(',', out);
+    put_number(x, out);
+}
+
+/* Quotes a text that would otherwise be read differently, and an empty one, as
+ * the library does. */
 void put_text(const char *text, FILE *out)
 {
     size_t n = strlen(text);

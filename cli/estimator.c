@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "ranks.h"
 
 gsv_options estimator_options(const struct args *a)
 {

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov field: drift and diffusion at points, a block at a time. */
+/* girsanov field: drift and diffusion at points, in blocks. */
 #include "field.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-int block_field(const struct block *b, const gsv_model *m)
+static const double *inputs_of(const struct block *b, const gsv_model *m)
 {
-    const double *input =
-        gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
-    if (gsv_model_drift(m, b->n, b->time, b->value, input, b->f) ||
-        gsv_model_diffusion(m, b->n, b->time, b->value, input, b->g))
-        return complain_last();
-    return 0;
+    return gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
 }
 
-int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q)
+int block_field(const struct block *b, const gsv_model *m, gsv_functions *q)
 {
-    const double *input =
-        gsv_model_inputs(m) ? b->value + gsv_model_dim(m) * b->n : NULL;
-    if (q && gsv_functions_drift(q, b->n, b->time, b->value, input, b->sd))
+    const double *input = inputs_of(b, m);
+    if (gsv_model_drift(m, b->n, b->time, b->value, input, b->f) ||
+        gsv_model_diffusion(m, b->n, b->time, b->value, input, b->g) ||
+        (q && gsv_functions_drift(q, b->n, b->time, b->value, input, b->sd)))
         return complain_last();
     return 0;
 }
@@ -41,11 +37,11 @@ int block_init(struct block *b, const gsv_model *m, size_t n)
     return 0;
 }
 
-/* --- Where -------------------------------------------------------------- */
+/* --- The points ---------------------------------------------------------- */
 
 struct place {
     struct grid grid;
-    struct points points; /* none on a grid */
+    struct points points; /* empty for a grid */
     gsv_series *data;     /* or NULL        */
     size_t count;
     bool timed; /* time is a column of the table */
@@ -65,18 +61,15 @@ static int cover_data(struct grid *g, const gsv_model *m, const gsv_series *s)
     if (!low) return complain_memory();
     high = low + columns;
     for (size_t i = 0; i < columns; i++) {
-        low[i] = high[i] = NAN;
-        for (size_t j = 0; j < s->columns; j++)
-            if (!strcmp(s->name[j], gsv_model_column(m)[i]))
-                find_range(s->value + j * s->rows, s->rows, 1, &low[i],
-                           &high[i]);
+        const double *x = series_column(s, gsv_model_column(m)[i]);
+        find_range(x, x ? s->rows : 0, 1, &low[i], &high[i]);
     }
     int code = grid_cover(g, m, low, high);
     free(low);
     return code;
 }
 
-/* Points have a range, too: that of a picture. */
+/* The range of the points, for a figure. */
 static void cover_points(struct grid *g, const struct points *p)
 {
     for (size_t i = 0; i <= p->columns; i++) {
@@ -93,9 +86,8 @@ static int find_grid(const struct args *a, const gsv_model *m, struct place *p)
     if (p->data) return cover_data(&p->grid, m, p->data);
     if (r) return grid_cover(&p->grid, m, r->lowest, r->highest);
     return complain(EXIT_INPUT,
-                    "%s was not learned from data, so there is no range to "
-                    "look at; say where with --grid %s=A:B:N, --at FILE or "
-                    "DATA",
+                    "%s was not learned from data, so there is no range for a "
+                    "grid; give --grid %s=A:B:N, --at FILE or DATA",
                     a->model, gsv_model_column(m)[0]);
 }
 
@@ -103,7 +95,9 @@ static int find_place(const struct args *a, const gsv_model *m, struct place *p)
 {
     size_t columns = gsv_model_columns(m);
     if (a->at && a->grid)
-        return complain(EXIT_INPUT, "--at and --grid exclude each other");
+        return complain(
+            EXIT_INPUT,
+            "--at and --grid cannot be used together; give one of them");
     if (grid_init(&p->grid, m)) return EXIT_NUMBERS;
     if (a->data && !(p->data = open_data(a, m))) return EXIT_INPUT;
     if (a->at) {
@@ -122,7 +116,7 @@ static int find_place(const struct args *a, const gsv_model *m, struct place *p)
 
 /* --- The table ----------------------------------------------------------- */
 
-/* Of functions that are not known for sure, where a fit has them; or NULL. */
+/* The posterior of the functions of a gp; NULL if there is none. */
 static int find_posterior(const gsv_model *m, gsv_functions **q)
 {
     *q = NULL;
@@ -172,7 +166,7 @@ static void put_block(const gsv_model *m, const struct place *p,
     }
 }
 
-/* Points in a block: many, but in not too much memory. */
+/* The number of points in a block, limited by memory. */
 static size_t block_points(const gsv_model *m)
 {
     size_t cells = gsv_model_dim(m) * gsv_model_noises(m) + 1;
@@ -180,7 +174,7 @@ static size_t block_points(const gsv_model *m)
     return n < 1 ? 1 : n > 4096 ? 4096 : n;
 }
 
-/* Up to so many points from the first on. */
+/* The next points, at most `most`. */
 static void fill_block(const struct place *p, size_t first, size_t most,
                        struct block *b)
 {
@@ -199,15 +193,14 @@ static int put_table(const gsv_model *m, gsv_functions *q,
     put_header(m, p, out);
     for (size_t i = 0; i < p->count && !code && !ferror(out); i += b.n) {
         fill_block(p, i, most, &b);
-        code = block_field(&b, m);
-        if (!code) code = block_sd(&b, m, q);
+        code = block_field(&b, m, q);
         if (!code) put_block(m, p, &b, out);
     }
     free(b.time);
     return code;
 }
 
-/* A warning where points are outside of a gp's grid. */
+/* A warning if points are outside the grid of a gp. */
 static int warn_outside(const gsv_model *m, const struct place *p)
 {
     struct block b = {0};
@@ -215,17 +208,16 @@ static int warn_outside(const gsv_model *m, const struct place *p)
     int code = block_init(&b, m, most);
     for (size_t i = 0; i < p->count && !code; i += b.n) {
         fill_block(p, i, most, &b);
-        const double *input =
-            gsv_model_inputs(m) ? b.value + gsv_model_dim(m) * b.n : NULL;
         size_t found;
-        if (gsv_model_outside_at(m, b.n, b.time, b.value, input, &found))
+        if (gsv_model_outside_at(m, b.n, b.time, b.value, inputs_of(&b, m),
+                                 &found))
             code = complain_last();
         else outside += found;
     }
     if (!code && outside)
         say(stderr,
-            "warning: %zu of %zu points are outside of a gp's grid, where "
-            "its function is back at its prior\n",
+            "warning: %zu of %zu points are outside the grid of a gp, where "
+            "its function returns to its prior; give points inside the grid\n",
             outside, p->count);
     free(b.time);
     return code;
@@ -244,36 +236,22 @@ static int write_table(const struct args *a, const gsv_model *m,
     return code ? code : closed;
 }
 
-static json_t *string_or_null(const char *text)
-{
-    return text ? json_text(text) : json_null();
-}
-
 static int report(const struct args *a, const struct place *p)
 {
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", string_or_null(a->output));
-        json_object_set_new(j, "plot", string_or_null(a->plot));
-        json_object_set_new(j, "points", json_count(p->count));
+        add_text(j, "output", a->output);
+        add_text(j, "plot", a->plot);
+        add_count(j, "points", p->count);
         return print_json(j);
     }
-    if (a->quiet) return EXIT_DONE;
-    if (a->output && strcmp(a->output, "-"))
-        say(stderr, "wrote %s: %zu points\n", a->output, p->count);
-    say_plot(a);
+    say_written(a, p->count, "points");
     return EXIT_DONE;
 }
 
-int field_run(const struct args *a)
+int field_run(const struct args *a, gsv_model *m)
 {
     struct place p = {0};
-    if (a->json && (a->output ? !strcmp(a->output, "-") : !a->plot))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     gsv_functions *q = NULL;
     int code = find_place(a, m, &p);
     if (!code) code = find_posterior(m, &q);
@@ -283,6 +261,5 @@ int field_run(const struct args *a)
     if (!code) code = report(a, &p);
     gsv_functions_free(q);
     place_free(&p);
-    gsv_model_free(m);
     return code;
 }

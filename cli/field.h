@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a field is looked at: on a grid over the model's columns and time, or
- * at the points of a file. */
+/* The points of a field: a grid over the model's columns and time, or the
+ * points of a file. */
 #ifndef FIELD_H
 #define FIELD_H
 
 #include "cli.h"
 
-/* n values from low to high; one: low; none where it is not said. */
+/* n values from low to high; low if n is 1; n is 0 if not given. */
 struct axis {
     const char *name;
     double low, high;
@@ -16,8 +16,7 @@ struct axis {
 double axis_at(const struct axis *a, size_t i);
 double axis_middle(const struct axis *a);
 
-/* The smallest and the largest of n numbers, `stride` apart; NaN does not
- * count. */
+/* The smallest and the largest of n numbers, `stride` apart, ignoring NaN. */
 void find_range(const double *x, size_t n, size_t stride, double *low,
                 double *high);
 
@@ -34,12 +33,11 @@ void grid_free(struct grid *g);
 /* x=-3:3:50,y=0:10:20,u=1 */
 int grid_parse(struct grid *g, const char *text);
 
-/* Over a range of each column, states at as many values as suit a picture,
- * inputs in the middle. */
+/* A default grid over the range of each state; inputs at their middle. */
 int grid_cover(struct grid *g, const gsv_model *m, const double *low,
                const double *high);
 
-/* How many points; 0 after a message that they are too many. */
+/* The number of points; 0 after a message that there are too many. */
 size_t grid_points(const struct grid *g);
 
 /* The points first, first + 1, ...: time (n), value (columns, n). The first
@@ -47,7 +45,7 @@ size_t grid_points(const struct grid *g);
 void grid_fill(const struct grid *g, size_t first, size_t n, double *time,
                double *value);
 
-/* Points of a CSV file, which needs the columns, and may have a time. */
+/* Points of a CSV file, which has the columns and optionally a time. */
 struct points {
     size_t rows, columns;
     double *cell; /* (rows, columns + 1): the columns, then time; yours */
@@ -67,23 +65,20 @@ struct block {
     double *sd;    /* (dim, n) of the drift             */
 };
 
-/* Room for up to n points; 0, or a message. Free b->time. */
+/* Memory for up to n points; 0, or a message. Free b->time. */
 int block_init(struct block *b, const gsv_model *m, size_t n);
 
-/* The field at the block's points; 0, or a message. */
-int block_field(const struct block *b, const gsv_model *m);
+/* The field at the points of the block, with sd if there is a posterior q. 0,
+ * or a message. */
+int block_field(const struct block *b, const gsv_model *m, gsv_functions *q);
 
-/* The deviation of the drift there, by functions that are not known for sure;
- * nothing where q is NULL. */
-int block_sd(const struct block *b, const gsv_model *m, gsv_functions *q);
-
-/* The commands of the picture, with at most so many points of the data, whose
+/* The commands of the figure, with at most `dots` points of the data, whose
  * columns are the model's. */
 int field_draw(const gsv_model *m, gsv_functions *q, const struct grid *g,
                const gsv_series *data, size_t dots, FILE *to);
 
-/* A picture of the field over the grid's ranges, with the points of the data
- * and a posterior q where there are any. */
+/* A figure of the field over the ranges of the grid, with the data and the
+ * posterior q unless they are NULL. */
 int field_plot(const gsv_model *m, gsv_functions *q, const struct grid *g,
                const gsv_series *data, const char *path);
 

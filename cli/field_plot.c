@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of a field. Over one state: drift and noise as curves, with a band
- * of 2 standard deviations around a drift that is not known for sure. Over two:
- * arrows of the drift, all of one length, coloured by speed, or by the standard
- * deviation of the drift where it has one. Over three: three such planes,
- * through the middle of what they leave out. What does not vary is in the
- * middle of its axis. */
+/* Figures of a field. For one state: drift and noise as curves, with a band of
+ * 2 standard deviations if there is a posterior. For two: arrows of the drift,
+ * all of the same length, coloured by speed, or by the standard deviation of
+ * the drift. For three: three such planes through the middle of the third
+ * state. Columns that do not vary are at the middle of their axis. */
 #include "field.h"
 
 #include <math.h>
@@ -20,19 +19,19 @@ enum {
     MOST_TICKS = 2000
 };
 
-/* What a picture is of, the points that are looked at, and where it goes. */
+/* The content of a figure, its points, and its file. */
 struct canvas {
     const gsv_model *m;
     gsv_functions *q; /* or NULL */
     const struct grid *grid;
     const gsv_series *data;
-    size_t dots; /* of the data, at most */
+    size_t dots; /* most points of the data */
     FILE *to;
     size_t dim, columns, noises;
     struct block at;
 };
 
-/* n points, all in the middle of every axis. */
+/* n points at the middle of every axis. */
 static void go_to_middle(struct canvas *c, size_t n)
 {
     c->at.n = n;
@@ -56,8 +55,7 @@ static void put_label(const struct canvas *c, const char *which,
     putc('\n', c->to);
 }
 
-/* Where the data were, as dots of two columns, or of one and a constant. Not
- * too many: a picture is looked at, not computed with. */
+/* The data as dots, thinned. */
 static void put_data(const struct canvas *c, size_t x, size_t y)
 {
     fputs("$data << EOD\n", c->to);
@@ -70,19 +68,17 @@ static void put_data(const struct canvas *c, size_t x, size_t y)
     fputs("EOD\n", c->to);
 }
 
-/* The field at the points, and its deviations: 0 where it is known. */
-static int look(struct canvas *c)
+/* The field at the points; its standard deviation is 0 without a posterior. */
+static int evaluate(struct canvas *c)
 {
     for (size_t i = 0; !c->q && i < c->dim * c->at.n; i++)
         c->at.sd[i] = 0.0;
-    if (block_field(&c->at, c->m) || block_sd(&c->at, c->m, c->q))
-        return EXIT_NUMBERS;
-    return 0;
+    return block_field(&c->at, c->m, c->q);
 }
 
-/* --- Over one state ------------------------------------------------------ */
+/* --- One state ----------------------------------------------------------- */
 
-/* How strongly the noises together move state i at point k. */
+/* The standard deviation of all noises of state i at point k. */
 static double strength(const struct canvas *c, size_t i, size_t k, size_t n)
 {
     double square = 0.0;
@@ -93,7 +89,7 @@ static double strength(const struct canvas *c, size_t i, size_t k, size_t n)
     return sqrt(square);
 }
 
-/* What the curves reach: of the drift with 0, of the noise. */
+/* The range of the drift, including 0, and the largest noise. */
 struct reach {
     double low, high, noise;
 };
@@ -105,7 +101,7 @@ static int put_curves(struct canvas *c, size_t x, struct reach *reach)
     go_to_middle(c, n);
     for (size_t k = 0; k < n; k++)
         c->at.value[x * n + k] = spread(a->low, a->high, k, n);
-    if (look(c)) return EXIT_NUMBERS;
+    if (evaluate(c)) return EXIT_NUMBERS;
     fputs("$curve << EOD\n", c->to);
     for (size_t k = 0; k < n; k++) {
         fprintf(c->to, "%.8g", c->at.value[x * n + k]);
@@ -154,7 +150,7 @@ static void plot_panel(const struct canvas *c, size_t offset)
     putc('\n', c->to);
 }
 
-/* The ticks of the data stand on the lower edge of the drift's panel. */
+/* The data are ticks at the lower edge of the panel of the drift. */
 static int plot_line(struct canvas *c, size_t x)
 {
     const struct axis *a = &c->grid->axis[x];
@@ -181,20 +177,20 @@ static int plot_line(struct canvas *c, size_t x)
     return 0;
 }
 
-/* --- Over planes --------------------------------------------------------- */
+/* --- Planes -------------------------------------------------------------- */
 
 struct plane {
     size_t x, y;   /* columns                       */
     size_t nx, ny; /* arrows along them             */
 };
 
-/* Of the colours. */
+/* The range of the colours. */
 struct scale {
     double low, high;
 };
 
-/* The arrows of a plane as $arrowsP, centred on their points; *scale widens to
- * their colours. */
+/* The arrows of a plane as $arrowsP, centred on their points; extends *scale.
+ */
 static int put_arrows(struct canvas *c, struct plane p, size_t number,
                       struct scale *scale)
 {
@@ -207,7 +203,7 @@ static int put_arrows(struct canvas *c, struct plane p, size_t number,
         c->at.value[p.x * n + k] = spread(a->low, a->high, k % p.nx, p.nx);
         c->at.value[p.y * n + k] = spread(b->low, b->high, k / p.nx, p.ny);
     }
-    if (look(c)) return EXIT_NUMBERS;
+    if (evaluate(c)) return EXIT_NUMBERS;
     fprintf(c->to, "$arrows%zu << EOD\n", number);
     for (size_t k = 0; k < n; k++) {
         double u = c->at.f[p.x * n + k], v = c->at.f[p.y * n + k];
@@ -247,7 +243,7 @@ static void plot_plane(const struct canvas *c, struct plane p, size_t number)
             number);
 }
 
-/* Says below a plane where the states that it leaves out are. */
+/* A title with the values of the other states. */
 static void title_plane(const struct canvas *c, struct plane p)
 {
     fputs("set title ''", c->to);
@@ -262,8 +258,7 @@ static void title_plane(const struct canvas *c, struct plane p)
             left > TITLES ? "..." : "");
 }
 
-/* Deviations are by their logarithm: they go from what data say to the prior.
- */
+/* Standard deviations have a log scale: they vary by orders of magnitude. */
 static void set_colours(const struct canvas *c, struct scale s)
 {
     if (c->q && s.low > 0.0 && s.high < INFINITY) {
@@ -302,9 +297,9 @@ static int plot_planes(struct canvas *c, const struct plane *p, size_t n)
     return 0;
 }
 
-/* --- The picture --------------------------------------------------------- */
+/* --- The figure ---------------------------------------------------------- */
 
-/* The states that vary; how many, of which at most 3 are listed. */
+/* Lists up to 3 states that vary, and returns how many there are. */
 static size_t varied(const struct canvas *c, size_t state[3])
 {
     size_t n = 0;
@@ -313,8 +308,8 @@ static size_t varied(const struct canvas *c, size_t state[3])
     return n;
 }
 
-/* Over two states there are as many arrows as the grid has points; over three
- * its points are those of a cube, and planes have more room. */
+/* For two states there is an arrow for each point of the grid. For three the
+ * grid is coarse, and planes have a default number of arrows. */
 static struct plane plane_of(const struct canvas *c, size_t x, size_t y,
                              bool alone)
 {
@@ -328,8 +323,8 @@ static struct plane plane_of(const struct canvas *c, size_t x, size_t y,
 static int too_many(size_t n)
 {
     return complain(EXIT_INPUT,
-                    "--plot: %zu states vary; a picture takes 1 to 3, the "
-                    "others as --grid NAME=VALUE",
+                    "--plot: %zu states vary, but a figure needs 1 to 3; fix "
+                    "the others by --grid NAME=VALUE",
                     n);
 }
 
@@ -351,7 +346,7 @@ int field_draw(const gsv_model *m, gsv_functions *q, const struct grid *g,
                              plane_of(&c, s[0], s[2], false),
                              plane_of(&c, s[1], s[2], false)};
     size_t arrows = planes[0].nx * planes[0].ny, room = ARROWS * ARROWS;
-    /* Enough for a curve, too. */
+    /* This is also enough for a curve. */
     if (block_init(&c.at, m, arrows > room ? arrows : room))
         return EXIT_NUMBERS;
     int code =

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov fit: learns, shows how it goes, and writes what was learned. */
+/* girsanov fit: learns a model, shows the progress, and writes the fit. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "prior.h"
 #include "progress.h"
-#include "samples.h"
-#include "signals.h"
 #include "trace.h"
 
-/* --- Before: nothing is worse than to find out after an hour ------------- */
+/* --- Checks before the work ---------------------------------------------- */
 
-/* A fit may be learned further in its own place, a model's text may not be
- * lost. */
+/* A fit may be overwritten, a model's text may not. */
 static int check_written(const struct args *a, const gsv_model *m,
                          const char *option, const char *path)
 {
     if (!path) return 0;
     if (!strcmp(path, "-"))
-        return complain(EXIT_INPUT, "%s needs a file: not standard output",
+        return complain(EXIT_INPUT, "%s needs a file, not standard output",
                         option);
     if (!gsv_model_record(m) && same_file(path, a->model))
         return complain(EXIT_INPUT,
@@ -34,14 +30,14 @@ static int check_written(const struct args *a, const gsv_model *m,
 static int check_method(const struct args *a, bool gibbs)
 {
     if (gibbs && a->trace)
-        return complain(EXIT_INPUT, "--trace is for the largest likelihood; "
-                                    "--samples FILE has the draws of gibbs");
+        return complain(EXIT_INPUT, "--trace cannot be used with --method "
+                                    "gibbs; --samples FILE has the draws");
     if (!gibbs && a->samples)
         return complain(EXIT_INPUT, "--samples needs --method gibbs");
     return 0;
 }
 
-/* The file of draws, found out and tried. */
+/* The name of the file of draws, tested. */
 static int check_samples(const struct args *a, const gsv_model *m, char **path)
 {
     *path = samples_path(a->samples, a->output);
@@ -61,7 +57,7 @@ static int check_outputs(const struct args *a, const gsv_model *m)
 
 /* --- Options ------------------------------------------------------------ */
 
-/* What stays fixed, and what the command line gives a start. Texts are
+/* Fixed parameters, and those with a start value on the command line. Texts are
  * yours. */
 struct names {
     char **fix, **keep;
@@ -78,7 +74,7 @@ static void names_free(struct names *n)
     free(n->keep);
 }
 
-/* Adds what stands before the '='. */
+/* Adds the name before the '='. */
 static int add_name(char **list, size_t *count, const char *text)
 {
     list[*count] = strndup(text, strcspn(text, "="));
@@ -106,7 +102,7 @@ static int names_read(const struct args *a, gsv_model *m, struct names *n)
     return 0;
 }
 
-/* The file to go on from; NULL for a fresh start. */
+/* The file to resume from, or NULL. */
 static const char *resume_from(const struct args *a)
 {
     if (!a->resume) return NULL;
@@ -115,7 +111,9 @@ static const char *resume_from(const struct args *a)
                                        : a->output;
     if (!access(path, F_OK)) return path;
     if (!a->quiet)
-        say(stderr, "note: there is no %s yet: a fresh start\n", path);
+        say(stderr,
+            "note: there is no %s yet: the fit starts from the beginning\n",
+            path);
     return NULL;
 }
 
@@ -127,10 +125,10 @@ static int read_options(const struct args *a, const gsv_model *m,
     if (is_given(a, "--scheme") && strncmp(objective, "mse-", 4) != 0)
         return complain(EXIT_INPUT,
                         "--scheme needs an --objective mse-...: the objective "
-                        "%s does not integrate",
+                        "%s does not simulate paths",
                         objective);
     o->estimator = estimator_options(a);
-    /* A posterior has no use for them, and other objectives for none of it. */
+    /* A posterior and other objectives do not use the options of the fit. */
     if (!o->objective && !o->method) estimator_recall(a, m, &o->estimator);
     o->fixed = n->fixed;
     o->fix = (const char *const *)n->fix;
@@ -141,7 +139,7 @@ static int read_options(const struct args *a, const gsv_model *m,
     return 0;
 }
 
-/* --- While -------------------------------------------------------------- */
+/* --- During the fit ------------------------------------------------------- */
 
 struct watch {
     struct progress progress;
@@ -149,13 +147,13 @@ struct watch {
     bool said;
 };
 
-/* The last estimate is still to come, and a second signal is not caught. */
+/* A second signal is not caught. */
 static bool is_stopped(struct watch *w)
 {
     bool stopped = signals_caught();
     if (stopped && !w->said && w->progress.terminal)
-        fputs("\ninterrupted: what there is will be saved; Ctrl-C again ends "
-              "at once, without\n",
+        fputs("\ninterrupted: the state will be saved; Ctrl-C again ends "
+              "without saving\n",
               stderr);
     w->said = stopped;
     return stopped;
@@ -214,7 +212,7 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
     return code ? code : traced;
 }
 
-/* --- After -------------------------------------------------------------- */
+/* --- After the fit -------------------------------------------------------- */
 
 static int say_interrupted(const struct args *a, const gsv_record *r,
                            const char *samples)
@@ -222,21 +220,21 @@ static int say_interrupted(const struct args *a, const gsv_record *r,
     if (r->ended != GSV_ENDED_STOPPED)
         return complain(
             EXIT_INTERRUPTED,
-            "interrupted after the last iteration: %s is done%s", a->output,
+            "interrupted after the last iteration: %s is complete%s", a->output,
             r->errors == GSV_ERRORS_NONE ? ", without standard errors" : "");
     if (!samples)
         return complain(EXIT_INTERRUPTED,
-                        "interrupted after %zu iterations; %s has the state: "
-                        "go on with --resume",
+                        "interrupted after %zu iterations; %s has the state; "
+                        "continue with --resume",
                         r->iterations, a->output);
     if (!r->draws)
         return complain(EXIT_INTERRUPTED,
                         "interrupted before the first draw; %s has the "
-                        "parameters as they were",
+                        "parameters without a posterior",
                         a->output);
     return complain(EXIT_INTERRUPTED,
-                    "interrupted after %zu draws of each chain; %s has them, "
-                    "and %s what they say",
+                    "interrupted after %zu draws of each chain; %s has the "
+                    "draws, and %s their summary",
                     r->draws, samples, a->output);
 }
 
@@ -244,12 +242,13 @@ static void say_time(const gsv_record *r)
 {
     if (r->chains)
         say(stderr,
-            "note: the time limit ended it after %zu draws of each chain\n",
+            "note: the time limit ended the fit after %zu draws of each "
+            "chain\n",
             r->draws);
     else
         say(stderr,
-            "note: the time limit ended it after %zu iterations; go on "
-            "with --resume\n",
+            "note: the time limit ended the fit after %zu iterations; "
+            "continue with --resume\n",
             r->iterations);
 }
 
@@ -257,8 +256,7 @@ static json_t *result_json(const struct args *a, const gsv_model *m,
                            const char *samples)
 {
     json_t *j = record_json(m, gsv_model_record(m), a->output);
-    if (gsv_model_draws(m))
-        json_object_set_new(j, "samples", json_text(samples));
+    if (gsv_model_draws(m)) add_text(j, "samples", samples);
     return j;
 }
 
@@ -275,13 +273,13 @@ static int report(const struct args *a, const gsv_model *m, const char *samples)
         code = print_estimates(m, r);
     }
     if (code) return code;
-    say_warnings(r);
+    say_warnings(r->warning);
     if (!a->quiet && r->ended == GSV_ENDED_TIME) say_time(r);
     return stopped || signals_caught() ? say_interrupted(a, r, samples)
                                        : EXIT_DONE;
 }
 
-/* With the options read: draws has a name where there will be any. */
+/* `samples` is the file of draws, for gibbs. */
 static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
 {
     bool gibbs = o->method == GSV_METHOD_GIBBS;
@@ -301,11 +299,13 @@ static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
     return code;
 }
 
-static int run_with(const struct args *a, gsv_model *m)
+int fit_run(const struct args *a, gsv_model *m)
 {
     gsv_fit_options o;
     struct names names = {0};
     struct priors priors = {0};
+    if (!a->output)
+        return complain(EXIT_INPUT, "-o FILE is missing: the file for the fit");
     int code = check_outputs(a, m);
     if (!code) code = names_read(a, m, &names);
     if (!code) code = priors_read(&a->prior, &priors);
@@ -317,16 +317,5 @@ static int run_with(const struct args *a, gsv_model *m)
     }
     priors_free(&priors);
     names_free(&names);
-    return code;
-}
-
-int fit_run(const struct args *a)
-{
-    if (!a->output)
-        return complain(EXIT_INPUT, "-o FILE is missing: where the fit goes");
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = run_with(a, m);
-    gsv_model_free(m);
     return code;
 }

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov gradvar: how much gradients differ from one set of random numbers to
- * the next, for several objectives and distances between the rows. */
+/* girsanov gradvar: the variance of gradients over random numbers, for several
+ * objectives and distances between the rows. */
 #include "gradvar.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "progress.h"
-#include "signals.h"
 
 static const struct objective {
     const char *name;
     enum gsv_objective objective;
     enum gsv_reference reference;
     bool paper; /* Algorithm 1 as published */
-    bool usual; /* measured where none are asked for */
+    bool usual; /* in the default list */
 } OBJECTIVE[] = {
     {"auto", GSV_OBJECTIVE_LIKELIHOOD, GSV_REFERENCE_AUTO, false, true},
     {"lna", GSV_OBJECTIVE_LIKELIHOOD, GSV_REFERENCE_LNA, false, true},
@@ -31,14 +29,14 @@ static const struct objective {
 enum { OBJECTIVE_COUNT = sizeof OBJECTIVE / sizeof *OBJECTIVE };
 enum { USUAL_PATHS = 16, USUAL_REPEATS = 20, USUAL_STEPS = 8 };
 
-/* All that a run shares. */
+/* The state of the command. */
 struct run {
     const struct args *a;
     gsv_model *m;
     gsv_series *s;
-    double *gap; /* (gaps) as asked for; NULL for the data's own times */
+    double *gap; /* (gaps) of --gaps; NULL for the times of the data */
     size_t gaps;
-    bool wanted[OBJECTIVE_COUNT];
+    bool selected[OBJECTIVE_COUNT];
     gsv_fit_options o;
     struct gradvar *g;
     double *gradient, *square; /* (values), (numbers) */
@@ -47,31 +45,23 @@ struct run {
     bool terminal, shown;
 };
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* --- What is asked for --------------------------------------------------- */
+/* --- Options -------------------------------------------------------------- */
 
 static int unknown_objective(const char *word, size_t length)
 {
-    char known[200] = "";
+    char words[200] = "";
     for (size_t i = 0; i < OBJECTIVE_COUNT; i++) {
-        if (i) strcat(known, i + 1 < OBJECTIVE_COUNT ? ", " : " or ");
-        strcat(known, OBJECTIVE[i].name);
+        if (i) strcat(words, i + 1 < OBJECTIVE_COUNT ? ", " : " or ");
+        strcat(words, OBJECTIVE[i].name);
     }
-    return complain(EXIT_INPUT,
-                    "--objectives: there is no '%.*s'; %s is wanted",
-                    (int)length, word, known);
+    return complain(EXIT_INPUT, "--objectives: there is no '%.*s'; expected %s",
+                    (int)length, word, words);
 }
 
-static int read_objectives(const char *text, bool *wanted)
+static int read_objectives(const char *text, bool *selected)
 {
     for (size_t i = 0; i < OBJECTIVE_COUNT; i++)
-        wanted[i] = !text && OBJECTIVE[i].usual;
+        selected[i] = !text && OBJECTIVE[i].usual;
     while (text) {
         size_t length = strcspn(text, ","), i = 0;
         while (i < OBJECTIVE_COUNT &&
@@ -79,7 +69,7 @@ static int read_objectives(const char *text, bool *wanted)
                 strncmp(text, OBJECTIVE[i].name, length) != 0))
             i++;
         if (i == OBJECTIVE_COUNT) return unknown_objective(text, length);
-        wanted[i] = true;
+        selected[i] = true;
         text = text[length] ? text + length + 1 : NULL;
     }
     return 0;
@@ -93,10 +83,11 @@ static int read_gaps(struct run *r)
     if (!r->gap) return EXIT_INPUT;
     for (size_t i = 0; i < r->gaps; i++)
         if (!(r->gap[i] > 0.0) || (i && r->gap[i] <= r->gap[i - 1]))
-            return complain(EXIT_INPUT,
-                            "--gaps %s: positive numbers in rising order are "
-                            "wanted",
-                            r->a->gaps);
+            return complain(
+                EXIT_INPUT,
+                "--gaps %s: expected positive numbers in increasing "
+                "order",
+                r->a->gaps);
     return 0;
 }
 
@@ -104,7 +95,7 @@ static int read_options(struct run *r)
 {
     r->o = r->a->fit;
     r->o.estimator = estimator_options(r->a);
-    if (read_objectives(r->a->objectives, r->wanted) || read_gaps(r))
+    if (read_objectives(r->a->objectives, r->selected) || read_gaps(r))
         return EXIT_INPUT;
     if (!r->o.estimator.paths) r->o.estimator.paths = USUAL_PATHS;
     if (!r->o.estimator.steps) r->o.estimator.steps = USUAL_STEPS;
@@ -115,7 +106,7 @@ static int read_options(struct run *r)
     return 0;
 }
 
-/* The rows' times where they are so far apart; their mean distance. */
+/* Sets the times of the rows for a gap; returns the mean distance. */
 static double set_gap(struct run *r, size_t which)
 {
     const gsv_series *s = r->s;
@@ -134,27 +125,24 @@ static double set_gap(struct run *r, size_t which)
 static size_t steps_of(const struct run *r, double gap)
 {
     const gsv_options *e = &r->o.estimator;
-    enum { MOST = 1000000000 }; /* more are refused by every objective */
+    enum { MOST = 1000000000 }; /* every objective refuses more */
     if (!(e->step > 0.0)) return e->steps;
     return (size_t)fmin(fmax(ceil(gap / e->step * (1.0 - 1e-9)), 1.0), MOST);
 }
 
-/* --- While --------------------------------------------------------------- */
+/* --- Measurement --------------------------------------------------------- */
 
-/* A line with the time that is left, by the steps that are done. */
+/* A line with the remaining time, estimated from the number of steps. */
 static void show(struct run *r, const struct cell *c, size_t repeat)
 {
     char left[40];
-    double now = seconds_now(), took = now - r->began;
+    double now = clock_now(), took = now - r->began;
     if (!r->terminal || r->a->quiet || now - r->drawn < 0.2) return;
     r->drawn = now;
     r->shown = true;
     write_duration(took * (r->all - r->done) / r->done, left, sizeof left);
-    fputs("\r", stderr);
-    say(stderr, "%s, gap %g: %zu of %zu, %.0f %% of all, %s left", c->objective,
-        c->gap, repeat, r->g->repeats, 100.0 * r->done / r->all, left);
-    fputs("\033[K", stderr);
-    fflush(stderr);
+    redraw("%s, gap %g: %zu of %zu, %.0f %% of all, %s left", c->objective,
+           c->gap, repeat, r->g->repeats, 100.0 * r->done / r->all, left);
 }
 
 static void wipe(struct run *r)
@@ -163,7 +151,7 @@ static void wipe(struct run *r)
     r->shown = false;
 }
 
-/* Welford's: means, and sums of squares around them. */
+/* Welford's algorithm: means, and sums of squared deviations. */
 static void add_gradient(const struct run *r, struct cell *c)
 {
     double n = (double)++c->finite;
@@ -198,11 +186,11 @@ static void choose(struct run *r, const struct objective *objective)
     e->observe = objective->paper ? GSV_OBSERVE_CONJUGATE : GSV_OBSERVE_AUTO;
 }
 
-/* Repeat after repeat. A gradient that is not finite is counted, a refusal
- * ends it: 0, or a code. */
+/* All repeats. A gradient that is not finite is counted; another error ends the
+ * measurement. 0, or a code. */
 static int measure(struct run *r, struct cell *c)
 {
-    double began = seconds_now(), value;
+    double began = clock_now(), value;
     for (size_t i = 0; i < r->g->repeats; i++) {
         r->o.estimator.seed = r->a->estimator.seed + i;
         int status =
@@ -214,13 +202,13 @@ static int measure(struct run *r, struct cell *c)
         if (signals_caught()) return EXIT_INTERRUPTED;
         show(r, c, i + 1);
     }
-    c->seconds = (seconds_now() - began) / (double)r->g->repeats;
+    c->seconds = (clock_now() - began) / (double)r->g->repeats;
     close_cell(r, c);
     return 0;
 }
 
-/* An objective that nobody asked for, and that this model cannot have, is left
- * out. */
+/* An objective that this model cannot have is left out, unless --objectives
+ * names it. */
 static int measure_one(struct run *r, size_t which, double gap)
 {
     struct cell *c = &r->g->cell[r->g->cells];
@@ -242,7 +230,7 @@ static int measure_one(struct run *r, size_t which, double gap)
     wipe(r);
     if (r->a->objectives || gsv_last_status() != GSV_BAD_INPUT)
         return complain_last();
-    r->wanted[which] = false;
+    r->selected[which] = false;
     if (!r->a->quiet)
         say(stderr, "note: %s is left out: %s\n", OBJECTIVE[which].name,
             gsv_last_error());
@@ -254,16 +242,16 @@ static int measure_all(struct run *r)
     int code = 0;
     for (size_t i = 0; i < r->gaps; i++)
         for (size_t which = 0; which < OBJECTIVE_COUNT; which++)
-            if (r->wanted[which])
+            if (r->selected[which])
                 r->all +=
                     (double)r->g->repeats * (double)steps_of(r, set_gap(r, i));
     r->terminal = isatty(STDERR_FILENO);
-    r->began = seconds_now();
+    r->began = clock_now();
     signals_watch();
     for (size_t i = 0; !code && i < r->gaps; i++) {
         double gap = set_gap(r, i);
         for (size_t which = 0; !code && which < OBJECTIVE_COUNT; which++)
-            if (r->wanted[which]) code = measure_one(r, which, gap);
+            if (r->selected[which]) code = measure_one(r, which, gap);
     }
     wipe(r);
     return code;
@@ -294,30 +282,25 @@ static int run_with(struct run *r)
     int reported = g->cells ? gradvar_report(r->a, g) : 0;
     if (reported || !code) return reported;
     return complain(EXIT_INTERRUPTED,
-                    "interrupted: %zu of the objectives and gaps were done%s",
-                    g->cells, g->cells ? " and are reported" : "");
+                    "interrupted: %zu of the objectives and gaps were "
+                    "measured%s",
+                    g->cells, g->cells ? " and are printed" : "");
 }
 
 static int check_args(const struct args *a)
 {
-    if (a->json && a->output && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
     if (a->all && !a->output)
         return complain(EXIT_INPUT, "--all needs -o FILE");
-    return check_output(a->output) || check_plot(a->plot) ? EXIT_INPUT : 0;
+    return 0;
 }
 
-int gradvar_run(const struct args *a)
+int gradvar_run(const struct args *a, gsv_model *m)
 {
     struct gradvar g = {0};
-    struct run r = {.a = a, .g = &g};
+    struct run r = {.a = a, .m = m, .g = &g};
     int code = check_args(a);
     if (!code) code = read_options(&r);
-    if (!code) {
-        r.m = open_model(a, a->model);
-        code = r.m ? run_with(&r) : EXIT_INPUT;
-    }
+    if (!code) code = run_with(&r);
     for (size_t i = 0; i < g.cells; i++) {
         free(g.cell[i].mean);
         free(g.cell[i].variance);
@@ -328,6 +311,5 @@ int gradvar_run(const struct args *a)
     free(r.square);
     free(r.gap);
     gsv_series_free(r.s);
-    gsv_model_free(r.m);
     return code;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The variance of gradients over repeats: what was measured, and its reports.
- */
+/* The variance of gradients over repeats: results and their output. */
 #ifndef GRADVAR_H
 #define GRADVAR_H
 
@@ -12,7 +11,7 @@ struct cell {
     double gap; /* mean length */
     size_t steps;
     size_t finite, overflows;      /* repeats                               */
-    double *mean, *variance;       /* (numbers), yours; NaN where too few
+    double *mean, *variance;       /* (numbers), yours; NaN if too few
                                     * repeats are finite                    */
     double least, median, largest; /* variances over the numbers            */
     double seconds;                /* of a gradient                         */
@@ -20,17 +19,17 @@ struct cell {
 
 struct gradvar {
     size_t numbers;
-    struct number *number; /* all that are learned, networks' too */
+    struct number *number; /* all learned, including networks */
     size_t repeats, paths;
-    size_t cells; /* that are done */
+    size_t cells; /* completed */
     struct cell *cell;
 };
 
-/* The smallest, the middle and the largest of n numbers, which are sorted. */
+/* Sorts n numbers; the smallest, the median and the largest. */
 void find_spread(size_t n, double *value, double *least, double *median,
                  double *largest);
 
-/* The table, the CSV, the JSON and the picture, as the command line wants. */
+/* Writes the table, CSV, JSON and figure of the command line. */
 int gradvar_report(const struct args *a, const struct gradvar *g);
 
 #endif

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What gradvar found: a table for people, CSV, JSON, a picture. */
+/* The output of gradvar: a table, CSV, JSON and a figure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gradvar.h"
 
-static int by_size(const void *one, const void *two)
-{
-    double a = *(const double *)one, b = *(const double *)two;
-    return (a > b) - (a < b);
-}
-
 void find_spread(size_t n, double *value, double *least, double *median,
                  double *largest)
 {
-    qsort(value, n, sizeof *value, by_size);
+    sort_numbers(n, value);
     *least = value[0];
     *median = 0.5 * value[(n - 1) / 2] + 0.5 * value[n / 2];
     *largest = value[n - 1];
@@ -46,7 +40,7 @@ static void print_table(const struct gradvar *g)
     }
 }
 
-/* A variance of those repeats that did not overflow is not the whole truth. */
+/* Without the repeats that overflowed the variance is too small. */
 static void warn(const struct gradvar *g)
 {
     for (size_t i = 0; i < g->cells; i++) {
@@ -88,7 +82,7 @@ static void put_spread(FILE *out, const struct cell *c, const char *parameter,
         put_row(out, c, parameter, of[i], NAN, spread[i]);
 }
 
-/* A network's layer, or a gp's values: numbers [from, end) of one parameter. */
+/* A layer of a network or the values of a gp: numbers [from, end). */
 static void put_layer(FILE *out, const struct gradvar *g, const struct cell *c,
                       size_t from, size_t end, double *room)
 {
@@ -98,8 +92,8 @@ static void put_layer(FILE *out, const struct gradvar *g, const struct cell *c,
     put_spread(out, c, g->number[from].param.name, spread);
 }
 
-static void put_cell(FILE *out, const struct gradvar *g, const struct cell *c,
-                     bool all, double *room)
+static void put_variances(FILE *out, const struct gradvar *g,
+                          const struct cell *c, bool all, double *room)
 {
     put_spread(out, c, "all", (double[3]){c->least, c->median, c->largest});
     for (size_t i = 0, end; i < g->numbers; i = end) {
@@ -126,7 +120,7 @@ static int write_csv(const struct gradvar *g, const char *path, bool all)
         fputs("objective,gap,parameter,of,mean,variance,finite,overflows\n",
               d.out);
         for (size_t i = 0; i < g->cells; i++)
-            put_cell(d.out, g, &g->cell[i], all, room);
+            put_variances(d.out, g, &g->cell[i], all, room);
         code = draft_close(&d, true);
     }
     free(room);
@@ -158,7 +152,7 @@ static json_t *gradvar_json(const struct gradvar *g)
     return j;
 }
 
-/* --- The picture --------------------------------------------------------- */
+/* --- The figure ---------------------------------------------------------- */
 
 /* The first cell of the same objective. */
 static size_t first_of(const struct gradvar *g, size_t i)
@@ -169,20 +163,20 @@ static size_t first_of(const struct gradvar *g, size_t i)
     return first;
 }
 
-/* What is drawn: the largest, and the median. */
+/* The two curves: the largest variance and the median. */
 static double drawn(const struct cell *c, int which)
 {
     return which ? c->median : c->largest;
 }
 
-/* An axis of logarithms has no place for 0: those points are left out. */
-static bool has_place(double variance)
+/* A log scale cannot show 0. */
+static bool can_be_drawn(double variance)
 {
     return variance > 0.0 && isfinite(variance);
 }
 
-/* The points of an objective, written unless `to` is NULL; how many have a
- * place. */
+/* Writes the points of an objective unless `to` is NULL; returns their number.
+ */
 static size_t put_points(FILE *to, const struct gradvar *g, size_t first,
                          int which)
 {
@@ -190,7 +184,7 @@ static size_t put_points(FILE *to, const struct gradvar *g, size_t first,
     if (to) fprintf(to, "$o%zu_%d << EOD\n", first, which);
     for (size_t i = first; i < g->cells; i++) {
         double variance = drawn(&g->cell[i], which);
-        if (first_of(g, i) != first || !has_place(variance)) continue;
+        if (first_of(g, i) != first || !can_be_drawn(variance)) continue;
         if (to) fprintf(to, "%.10g %.10g\n", g->cell[i].gap, variance);
         placed++;
     }
@@ -209,7 +203,7 @@ static void put_axes(FILE *to, const struct gradvar *g)
             g->cell[0].gap / 1.2, g->cell[g->cells - 1].gap * 1.2);
 }
 
-/* Blocks of points first, then one command for all that are not empty. */
+/* Blocks of points, then one command for all that are not empty. */
 static int plot_variances(const struct gradvar *g, const char *path)
 {
     static const char *const LOOK[] = {"linespoints", "lines"};

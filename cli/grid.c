@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More points than this take days and fill disks. */
+/* More points would take days and fill the disk. */
 static const double MOST_POINTS = 1e10;
 
 double axis_at(const struct axis *a, size_t i)
@@ -71,19 +71,20 @@ static int parse_entry(struct grid *g, char *entry)
     a->n = 0;
     if (strchr(text, ':')) {
         if (parse_range(text, &a->low, &a->high, &a->n) && a->n) return 0;
-        return complain(EXIT_INPUT,
-                        "--grid %s=%s: A:B:N with A < B and N from 2 on is "
-                        "wanted",
-                        entry, text);
+        return complain(
+            EXIT_INPUT,
+            "--grid %s=%s: expected A:B:N with A < B and N at least "
+            "2",
+            entry, text);
     }
     a->low = a->high = strtod(text, &end);
     a->n = 1;
     if (end != text && !*end && isfinite(a->low)) return 0;
-    return complain(EXIT_INPUT, "--grid %s=%s: a number or A:B:N is wanted",
+    return complain(EXIT_INPUT, "--grid %s=%s: expected a number or A:B:N",
                     entry, text);
 }
 
-static int check_all_said(const struct grid *g)
+static int check_complete(const struct grid *g)
 {
     char names[400] = "";
     size_t n = 0, missing = 0, first = 0;
@@ -95,10 +96,8 @@ static int check_all_said(const struct grid *g)
                                   n ? ", " : "", g->axis[i].name);
     if (!missing) return 0;
     return complain(EXIT_INPUT,
-                    "--grid does not say where %s%s %s; add %s=A:B:N or "
-                    "%s=VALUE",
-                    names, missing > 10 ? ", ..." : "",
-                    missing > 1 ? "are" : "is", g->axis[first].name,
+                    "--grid has no values for %s%s; add %s=A:B:N or %s=VALUE",
+                    names, missing > 10 ? ", ..." : "", g->axis[first].name,
                     g->axis[first].name);
 }
 
@@ -111,7 +110,7 @@ int grid_parse(struct grid *g, const char *text)
          entry = strtok_r(NULL, ",", &rest))
         code = parse_entry(g, entry);
     free(copy);
-    return code ? code : check_all_said(g);
+    return code ? code : check_complete(g);
 }
 
 /* --- Ranges -------------------------------------------------------------- */
@@ -123,16 +122,16 @@ int grid_cover(struct grid *g, const gsv_model *m, const double *low,
     size_t dim = gsv_model_dim(m);
     if (dim > 3)
         return complain(EXIT_INPUT,
-                        "the model has %zu states, too many for a grid over "
-                        "all of them; say where with --grid or --at",
+                        "the model has %zu states, too many for a default "
+                        "grid; give --grid or --at",
                         dim);
     for (size_t i = 0; i + 1 < g->axes; i++) {
         struct axis *a = &g->axis[i];
         bool varied = i < dim && low[i] < high[i];
         if (isnan(low[i]))
             return complain(EXIT_INPUT,
-                            "the data do not say where '%s' is; say where to "
-                            "look with --grid or --at",
+                            "the data have no values of '%s'; give --grid or "
+                            "--at",
                             a->name);
         a->low = varied ? low[i] : 0.5 * low[i] + 0.5 * high[i];
         a->high = varied ? high[i] : a->low;
@@ -147,7 +146,7 @@ size_t grid_points(const struct grid *g)
     for (size_t i = 0; i < g->axes; i++)
         n *= (double)g->axis[i].n;
     if (n <= MOST_POINTS) return (size_t)n;
-    complain(EXIT_INPUT, "the grid has %.3g points, too many; take fewer", n);
+    complain(EXIT_INPUT, "the grid has %.3g points, too many; use fewer", n);
     return 0;
 }
 

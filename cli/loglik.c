@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov loglik: the estimate as a table for people, or as JSON. */
+/* girsanov loglik: the estimate as text or as JSON. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,25 +11,20 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
     char text[120];
     json_t *j = json_object();
     json_estimate(r, j);
-    json_object_set_new(j, "flagged", json_count(r->flagged));
-    json_object_set_new(j, "gaps", json_count(r->gaps));
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "steps", json_count(r->steps));
-    json_object_set_new(j, "drift_evaluations",
-                        json_count(r->drift_evaluations));
-    json_object_set_new(j, "seconds", json_number(r->seconds));
-    json_object_set_new(j, "joint", json_boolean(o->joint));
-    json_object_set_new(j, "reference", json_string(references_used(r, text)));
-    json_object_set_new(j, "form", json_string(forms_used(r, text)));
-    json_object_set_new(j, "random",
-                        json_string(option_word("--random", (int)o->random)));
+    add_count(j, "flagged", r->flagged);
+    add_count(j, "gaps", r->gaps);
+    add_count(j, "paths", r->paths);
+    add_count(j, "steps", r->steps);
+    add_count(j, "drift_evaluations", r->drift_evaluations);
+    add_number(j, "seconds", r->seconds);
+    add_bool(j, "joint", o->joint);
+    add_text(j, "reference", references_used(r, text));
+    add_text(j, "form", forms_used(r, text));
+    add_text(j, "random", option_word("--random", (int)o->random));
     if (r->observe)
-        json_object_set_new(
-            j, "observe",
-            json_string(option_word("--observe", (int)r->observe)));
-    if (o->tolerance > 0.0)
-        json_object_set_new(j, "settled", json_boolean(r->settled));
-    json_object_set_new(j, "seed", json_count(o->seed));
+        add_text(j, "observe", option_word("--observe", (int)r->observe));
+    if (o->tolerance > 0.0) add_bool(j, "settled", r->settled);
+    add_count(j, "seed", o->seed);
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     if (r->gradient)
         json_object_set_new(j, "gradient", json_params(m, r->gradient, true));
@@ -38,10 +33,11 @@ static json_t *result_json(const gsv_model *m, const gsv_options *o,
 
 /* --- Over functions ------------------------------------------------------- */
 
-/* Of every gap the mean density over functions drawn from a fit's posterior. */
+/* The mean density of each gap over functions drawn from the posterior. */
 struct predictive {
     size_t draws, groups;
-    double *top, *sum, *square; /* (groups) log of the largest; in its unit */
+    double *top, *sum, *square; /* (groups) largest log density; sums of the
+                                 * densities, and of their squares, over it */
     double loglik, error;
 };
 
@@ -56,7 +52,7 @@ static void predictive_add(struct predictive *p, const gsv_result *r)
     }
 }
 
-/* The error by the delta method, as if gaps had draws of their own. */
+/* The error by the delta method, as if the draws of gaps were independent. */
 static void predictive_end(struct predictive *p)
 {
     double n = (double)p->draws, variance = 0.0;
@@ -114,9 +110,9 @@ static int report_json(const gsv_model *m, const gsv_series *s,
 {
     json_t *j = result_json(m, o, r);
     if (p->draws) {
-        json_object_set_new(j, "predictive", json_number(p->loglik));
-        json_object_set_new(j, "predictive_stderr", json_number(p->error));
-        json_object_set_new(j, "drawn", json_count(p->draws));
+        add_number(j, "predictive", p->loglik);
+        add_number(j, "predictive_stderr", p->error);
+        add_count(j, "drawn", p->draws);
     }
     if (put_functions(j, m, s, false)) {
         json_decref(j);
@@ -125,7 +121,7 @@ static int report_json(const gsv_model *m, const gsv_series *s,
     return print_json(j);
 }
 
-/* --- For people --------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static const gsv_gap *worst_gap(const gsv_result *r)
 {
@@ -135,7 +131,7 @@ static const gsv_gap *worst_gap(const gsv_result *r)
     return worst;
 }
 
-/* Of a network's layer, the length of its gradient. */
+/* The norm of the gradient by a layer of a network. */
 static void print_layer(const gsv_param *p, const double *gradient)
 {
     double square = 0.0;
@@ -195,7 +191,7 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     const gsv_gap *worst = worst_gap(r);
     say(stdout, "log-likelihood  %.*f", n, r->loglik);
     if (isfinite(r->error)) say(stdout, " +- %.*f\n", n, r->error);
-    else puts("  (no error from one path)");
+    else puts("  (no standard error with one path)");
     say(stdout, "per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
         r->loglik / (double)r->gaps);
     if (p->draws)
@@ -212,53 +208,46 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     return r->gradient ? print_gradient(m, r->gradient) : EXIT_DONE;
 }
 
-/* When the answer is not to be trusted, it is said. */
 static void warn(const struct args *a, const gsv_options *o,
                  const gsv_result *r)
 {
     say_effort(a, o, r);
     if (r->flagged)
         say(stderr,
-            "warning: %zu of %zu %s not to be trusted; 'girsanov "
-            "diagnose' names them and says what to do\n",
-            r->flagged, r->groups,
-            o->joint     ? "series are"
-            : r->observe ? "rows are"
-                         : "gaps are");
+            "warning: %zu of %zu %s cannot be trusted; 'girsanov "
+            "diagnose' lists them and says what to do\n",
+            r->flagged, r->groups, unit_of(o, r));
     if (steps_are_long(r))
         say(stderr,
-            "warning: the steps are too long: the log-likelihood moves by "
-            "%+.3g when they double; take more --steps\n",
+            "warning: the steps are too long: the log-likelihood changes by "
+            "%+.3g when they double; use more --steps\n",
             r->discretisation);
 }
 
-int loglik_run(const struct args *a)
+static int report(const struct args *a, const gsv_model *m, const gsv_series *s,
+                  const gsv_options *o, const gsv_result *r,
+                  const struct predictive *p)
+{
+    int code =
+        a->json ? report_json(m, s, o, r, p) : print_table(m, s, o, r, p);
+    warn(a, o, r);
+    return code ? code : say_functions(a, m, s, false);
+}
+
+int loglik_run(const struct args *a, gsv_model *m)
 {
     gsv_options o = estimator_options(a);
     gsv_result r = {0};
     struct predictive p = {0};
-    gsv_series *s = NULL;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = EXIT_INPUT;
-    s = open_data(a, m);
-    if (!s) goto done;
+    gsv_series *s = open_data(a, m);
+    if (!s) return EXIT_INPUT;
     estimator_recall(a, m, &o);
     say_shared(a, m, &o);
-    if (gsv_loglik(m, s, &o, &r)) {
-        code = complain_last();
-        goto done;
-    }
-    code = a->functions ? predict_data(a, m, s, o, r.groups, &p) : 0;
-    if (code || !ranks_writes(a)) goto done;
-    code =
-        a->json ? report_json(m, s, &o, &r, &p) : print_table(m, s, &o, &r, &p);
-    warn(a, &o, &r);
-    if (!code) code = say_functions(a, m, s, false);
-done:
+    int code = gsv_loglik(m, s, &o, &r) ? complain_last() : 0;
+    if (!code && a->functions) code = predict_data(a, m, s, o, r.groups, &p);
+    if (!code && ranks_writes(a)) code = report(a, m, s, &o, &r, &p);
     free(p.top);
     gsv_result_free(&r);
     gsv_series_free(s);
-    gsv_model_free(m);
     return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of a model one by one: their names, and finding one by name. */
+/* The single numbers of a model: their names, and finding one by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static bool is_network(const gsv_param *p)
     return p->weight || p->scale || (p->gp && p->rank == 2);
 }
 
-/* Above a triangle's diagonal there is only 0. */
+/* Above the diagonal of a triangular matrix there are zeros. */
 static bool is_absent(const gsv_param *p, size_t j)
 {
     return p->lower && j % p->columns > j / p->columns;
@@ -47,6 +47,16 @@ struct number *learned_numbers(const gsv_model *m, size_t *count)
     return list_numbers(m, true, count);
 }
 
+size_t count_weights(const gsv_model *m, bool gp)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        if (gp ? p.gp && p.rank == 2 : p.weight) n += p.rows * p.columns;
+    }
+    return n;
+}
+
 const char *number_name(const struct number *n, char room[NAME_ROOM])
 {
     const gsv_param *p = &n->param;
@@ -70,7 +80,7 @@ int numbers_width(const struct number *list, size_t count)
     return width;
 }
 
-/* The element that "[2]" or "[1,2]" stands for; false where there is none. */
+/* The element "[2]" or "[1,2]"; false if there is none. */
 static bool read_index(const gsv_param *p, const char *text, size_t *j)
 {
     size_t row = 0, column = 1;
@@ -103,7 +113,7 @@ static int no_such_parameter(const gsv_model *m, const char *option,
                         option, name, best);
     return complain(EXIT_INPUT,
                     "%s: there is no parameter '%s'; 'girsanov check' lists "
-                    "them",
+                    "the parameters",
                     option, name);
 }
 
@@ -119,7 +129,7 @@ int find_number(const gsv_model *m, const char *option, const char *name,
             char example[NAME_ROOM];
             found->j = 0;
             return complain(EXIT_INPUT,
-                            "%s: '%s' is not one number of '%s'; write %s",
+                            "%s: '%s' is not a single number of '%s'; write %s",
                             option, name, p.name, number_name(found, example));
         }
         found->at = p.offset + found->j;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the verbs share: opening models and data, messages, JSON. */
+/* Shared by the verbs: messages, JSON, opening models and data. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -47,6 +47,25 @@ double shown(double x, int n)
     return fabs(x) < 0.5 * pow(10.0, -n) ? 0.0 : x;
 }
 
+void say_written(const struct args *a, size_t count, const char *what)
+{
+    if (a->quiet || a->json) return;
+    if (a->output && strcmp(a->output, "-"))
+        say(stderr, "wrote %s: %zu %s\n", a->output, count, what);
+    say_plot(a);
+}
+
+static int by_size(const void *one, const void *two)
+{
+    double a = *(const double *)one, b = *(const double *)two;
+    return (a > b) - (a < b);
+}
+
+void sort_numbers(size_t n, double *x)
+{
+    qsort(x, n, sizeof *x, by_size);
+}
+
 /* --- JSON --------------------------------------------------------------- */
 
 json_t *json_number(double value)
@@ -59,7 +78,27 @@ json_t *json_count(size_t value)
     return json_integer((json_int_t)value);
 }
 
-static json_t *json_row(size_t n, const double *value)
+void add_number(json_t *j, const char *name, double value)
+{
+    json_object_set_new(j, name, json_number(value));
+}
+
+void add_count(json_t *j, const char *name, size_t value)
+{
+    json_object_set_new(j, name, json_count(value));
+}
+
+void add_text(json_t *j, const char *name, const char *value)
+{
+    json_object_set_new(j, name, value ? json_text(value) : json_null());
+}
+
+void add_bool(json_t *j, const char *name, bool value)
+{
+    json_object_set_new(j, name, json_boolean(value));
+}
+
+json_t *json_row(size_t n, const double *value)
 {
     json_t *row = json_array();
     for (size_t i = 0; i < n; i++)
@@ -102,15 +141,14 @@ int print_json(json_t *object)
 
 /* --- Models and data ---------------------------------------------------- */
 
-/* A fit's networks are what they were learned to be. */
 static bool ends_with(const char *path, const char *ending)
 {
     size_t n = strlen(path), m = strlen(ending);
     return n > m && !strcmp(path + n - m, ending);
 }
 
-/* Data in place of the model are a common mistake, and what the language says
- * about them is of no help. */
+/* Data in place of the model are a common mistake, for which the message of the
+ * parser is no help. */
 static void complain_model(const char *path)
 {
     bool data = ends_with(path, ".csv") || ends_with(path, ".npy");
@@ -151,13 +189,21 @@ void say_note(const struct args *a, const gsv_series *s)
         say(stderr, "note: %s: %s\n", s->source, s->note);
 }
 
+const double *series_column(const gsv_series *s, const char *name)
+{
+    for (size_t c = 0; c < s->columns; c++)
+        if (!strcmp(s->name[c], name)) return s->value + c * s->rows;
+    return NULL;
+}
+
 gsv_series *open_data(const struct args *a, const gsv_model *m)
 {
     gsv_series *s = gsv_series_read_shared(a->ranks, a->data, a->time,
                                            a->series, gsv_model_data_columns(m),
                                            gsv_model_data_column(m));
     if (!s && ends_with(a->data, ".sde") && !access(a->data, R_OK))
-        complain(EXIT_INPUT, "%s is a model: data are wanted there", a->data);
+        complain(EXIT_INPUT, "%s is a model, but data are expected there",
+                 a->data);
     else if (!s) complain_last();
     else say_note(a, s);
     return s;

@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* Sample paths in a picture, and series at most. */
+/* The numbers of paths, series and states in a figure. */
 enum { SHOWN_PATHS = 8, SHOWN_TRACKS = 6, MOST_PANELS = 8 };
 
 struct view {
@@ -17,8 +17,8 @@ struct view {
     const gsv_series *data;
     gsv_paths_options options;
     gsv_smoothed result;
-    double *time, *quantile; /* of the options, yours */
-    bool shown;              /* whether a line of progress stands */
+    double *time, *quantile; /* of the options, yours      */
+    bool shown;              /* a progress line is visible */
 };
 
 /* --- Options ------------------------------------------------------------- */
@@ -27,7 +27,9 @@ static int parse_rows(struct view *v)
 {
     const struct args *a = v->args;
     if (a->times && is_given(a, "--between"))
-        return complain(EXIT_INPUT, "--times and --between exclude each other");
+        return complain(
+            EXIT_INPUT,
+            "--times and --between cannot be used together; give one");
     if (a->times) {
         v->time = parse_times(a->times, &v->options.times);
         v->options.time = v->time;
@@ -36,15 +38,12 @@ static int parse_rows(struct view *v)
     return 0;
 }
 
-/* On a terminal, how far it is. */
+/* Progress on a terminal. */
 static bool show(void *user, size_t done, size_t all)
 {
     struct view *v = user;
     if (done > all) done = all;
-    fputs("\r", stderr);
-    say(stderr, "%.0f %%", 100.0 * (double)done / (double)all);
-    fputs("\033[K", stderr);
-    fflush(stderr);
+    redraw("%.0f %%", 100.0 * (double)done / (double)all);
     v->shown = true;
     return false;
 }
@@ -75,12 +74,6 @@ static const char *name_of(const struct view *v, size_t i)
     return gsv_model_column(v->model)[i];
 }
 
-static void put_start(const struct view *v, size_t row, FILE *out)
-{
-    put_text(v->data->label[v->result.track[row]], out);
-    putc(',', out);
-}
-
 static void write_bands(const struct view *v, FILE *out)
 {
     const gsv_smoothed *r = &v->result;
@@ -95,24 +88,20 @@ static void write_bands(const struct view *v, FILE *out)
     }
     putc('\n', out);
     for (size_t n = 0; n < r->rows; n++) {
-        put_start(v, n, out);
-        put_number(r->time[n], out);
+        put_text(v->data->label[r->track[n]], out);
+        put_cell(r->time[n], out);
         for (size_t i = 0; i < r->dim; i++) {
             size_t at = i * r->rows + n;
-            putc(',', out);
-            put_number(r->mean[at], out);
-            putc(',', out);
-            put_number(r->sd[at], out);
-            for (size_t q = 0; q < r->quantiles; q++) {
-                putc(',', out);
-                put_number(r->quantile[q * r->dim * r->rows + at], out);
-            }
+            put_cell(r->mean[at], out);
+            put_cell(r->sd[at], out);
+            for (size_t q = 0; q < r->quantiles; q++)
+                put_cell(r->quantile[q * r->dim * r->rows + at], out);
         }
         putc('\n', out);
     }
 }
 
-/* Path by path within a series. */
+/* For each series, one path after another. */
 static void write_draws(const struct view *v, FILE *out)
 {
     const gsv_smoothed *r = &v->result;
@@ -126,15 +115,12 @@ static void write_draws(const struct view *v, FILE *out)
             end++;
         for (size_t k = 0; k < draws; k++)
             for (size_t n = first; n < end; n++) {
-                put_start(v, n, out);
-                fprintf(out, "%zu,", k + 1);
-                put_number(1.0 / (double)draws, out);
-                putc(',', out);
-                put_number(r->time[n], out);
-                for (size_t i = 0; i < r->dim; i++) {
-                    putc(',', out);
-                    put_number(r->draw[(k * r->dim + i) * r->rows + n], out);
-                }
+                put_text(v->data->label[r->track[n]], out);
+                fprintf(out, ",%zu", k + 1);
+                put_cell(1.0 / (double)draws, out);
+                put_cell(r->time[n], out);
+                for (size_t i = 0; i < r->dim; i++)
+                    put_cell(r->draw[(k * r->dim + i) * r->rows + n], out);
                 putc('\n', out);
             }
     }
@@ -149,9 +135,9 @@ static int write_csv(const struct view *v)
     return draft_close(&d, true);
 }
 
-/* --- The picture --------------------------------------------------------- */
+/* --- The figure ---------------------------------------------------------- */
 
-/* Of one series and state: time, lowest quantile, mean, highest quantile. */
+/* For a series and a state: time, lowest quantile, median, highest quantile. */
 static void put_band(const struct view *v, size_t track, size_t i, FILE *to)
 {
     const gsv_smoothed *r = &v->result;
@@ -182,8 +168,7 @@ static void put_paths(const struct view *v, size_t track, size_t i, FILE *to)
     fputs("EOD\n", to);
 }
 
-/* What was observed of a state, with noise or without; true where there was
- * anything. */
+/* The observations of a state, exact or noisy; false if there are none. */
 static bool put_points(const struct view *v, size_t track, size_t i, FILE *to)
 {
     const gsv_series *s = v->data;
@@ -207,7 +192,7 @@ static bool has_rows(const gsv_smoothed *r, size_t track)
     return false;
 }
 
-/* One state: bands behind paths behind medians behind data. */
+/* One state: bands, paths, data and medians, in the order of drawing. */
 static void put_panel(const struct view *v, size_t i, FILE *to)
 {
     size_t tracks = v->data->tracks, shown[SHOWN_TRACKS], count = 0;
@@ -268,28 +253,27 @@ static json_t *view_json(const struct view *v)
     json_t *j = json_object(), *quantiles = json_array();
     for (size_t q = 0; q < r->quantiles; q++)
         json_array_append_new(quantiles, json_number(r->probability[q]));
-    if (v->args->output)
-        json_object_set_new(j, "output", json_text(v->args->output));
-    if (v->args->plot) json_object_set_new(j, "plot", json_text(v->args->plot));
-    json_object_set_new(j, "rows", json_count(r->rows));
-    json_object_set_new(j, "states", json_count(r->dim));
+    if (v->args->output) add_text(j, "output", v->args->output);
+    if (v->args->plot) add_text(j, "plot", v->args->plot);
+    add_count(j, "rows", r->rows);
+    add_count(j, "states", r->dim);
     json_object_set_new(j, "quantiles", quantiles);
-    json_object_set_new(j, "draws", json_count(v->args->bands.draws));
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "ess_min", json_number(r->ess_min));
-    json_object_set_new(j, "seed", json_count(v->args->estimator.seed));
+    add_count(j, "draws", v->args->bands.draws);
+    add_count(j, "paths", r->paths);
+    add_number(j, "ess_min", r->ess_min);
+    add_count(j, "seed", v->args->estimator.seed);
     return j;
 }
 
-/* Few effective paths make bands that are not to be trusted. */
-static void say_health(const struct view *v)
+/* With few effective paths the bands are inaccurate. */
+static void warn(const struct view *v)
 {
     const gsv_smoothed *r = &v->result;
     double least = fmax(10.0, 0.1 * (double)r->paths);
     if (r->ess_min >= least || r->paths < 10) return;
     say(stderr,
-        "warning: at worst %.1f of %zu paths or support points carry the "
-        "weight; take more of them (--paths, --support)\n",
+        "warning: the bands are inaccurate: at worst %.1f of %zu paths or "
+        "support points carry the weight; use more (--paths, --support)\n",
         r->ess_min, r->paths);
 }
 
@@ -300,7 +284,7 @@ static int report(const struct view *v)
     int code = csv ? write_csv(v) : 0;
     if (!code && a->plot) code = plot_view(v);
     if (code) return code;
-    say_health(v);
+    warn(v);
     if (say_functions(a, v->model, v->data, false)) return EXIT_NUMBERS;
     if (a->json) {
         json_t *j = view_json(v);
@@ -309,10 +293,8 @@ static int report(const struct view *v)
         json_decref(j);
         return code;
     }
-    if (!a->quiet && a->output && strcmp(a->output, "-"))
-        say(stderr, "wrote %s: %zu %s\n", a->output,
-            v->result.rows * (a->bands.draws ? a->bands.draws : 1), "rows");
-    say_plot(a);
+    say_written(a, v->result.rows * (a->bands.draws ? a->bands.draws : 1),
+                "rows");
     return EXIT_DONE;
 }
 
@@ -331,19 +313,11 @@ static int run_with(struct view *v)
     return code;
 }
 
-int paths_run(const struct args *a)
+int paths_run(const struct args *a, gsv_model *m)
 {
-    struct view v = {.args = a};
-    if (a->json && (!a->output ? !a->plot : !strcmp(a->output, "-")))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    v.model = m;
+    struct view v = {.args = a, .model = m};
     int code = run_with(&v);
     free(v.time);
     free(v.quantile);
-    gsv_model_free(m);
     return code;
 }

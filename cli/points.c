@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Points of a CSV file. Unlike series they need no times, and no order. */
+/* Points of a CSV file. Unlike series they need no times and no order. */
 #include "field.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ struct reader {
     char *line;
     size_t room, number; /* of the line */
     size_t fields;
-    size_t *column; /* (fields): of the points; SIZE_MAX for none */
+    size_t *column; /* (fields): index of the column; SIZE_MAX for none */
     size_t columns;
     const char *const *name;
 };
@@ -51,7 +51,7 @@ static bool read_line(struct reader *r)
     return n > 0;
 }
 
-/* Lines above the header that begin with '#' are skipped, as in data. */
+/* Lines before the header that begin with '#' are skipped, as in data. */
 static bool find_header(struct reader *r)
 {
     do {

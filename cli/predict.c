@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov predict: forecasts as CSV, and their scores. */
+/* girsanov predict: forecasts as CSV and a figure, and their scores. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
-#include "predict.h"
 
-/* --- What is asked for --------------------------------------------------- */
+struct ask {
+    gsv_predict_options o;
+    gsv_series *data; /* includes held-out rows and later inputs */
+    double *time, *level, *until;
+};
+
+/* --- Options -------------------------------------------------------------- */
 
 static int parse_levels(const struct args *a, struct ask *q)
 {
@@ -21,7 +26,7 @@ static int parse_from(const struct args *a, struct ask *q)
     char *end;
     double from = strtod(a->from, &end);
     if (end == a->from || *end || !isfinite(from))
-        return complain(EXIT_INPUT, "--from %s: a time, a number, is wanted",
+        return complain(EXIT_INPUT, "--from %s: expected a time as a number",
                         a->from);
     q->until = malloc(q->data->tracks * sizeof *q->until);
     if (!q->until) return complain_memory();
@@ -30,7 +35,7 @@ static int parse_from(const struct args *a, struct ask *q)
     return 0;
 }
 
-/* Puts the rows of another file below those of the data. */
+/* Adds the rows of another file to the data. */
 static int join(struct ask *q, gsv_series *more)
 {
     gsv_series *all = more ? gsv_series_join(q->data, more) : NULL;
@@ -42,7 +47,7 @@ static int join(struct ask *q, gsv_series *more)
     return 0;
 }
 
-/* Held-out rows; the data end where they end now. */
+/* Adds held-out rows; the known data end at their last row. */
 static int take_against(const struct args *a, const gsv_model *m, struct ask *q)
 {
     struct args other = *a;
@@ -57,30 +62,27 @@ static int take_against(const struct args *a, const gsv_model *m, struct ask *q)
     if (join(q, open_data(&other, m))) return EXIT_INPUT;
     if (q->data->rows > rows) return 0;
     return complain(EXIT_INPUT,
-                    "--against %s: no row comes after the end of its series in "
-                    "%s",
+                    "--against %s: no row is later than the end of its series "
+                    "in %s",
                     a->against, a->data);
 }
 
 static int check_together(const struct args *a)
 {
     if (a->against && a->from)
-        return complain(EXIT_INPUT, "--against and --from both say what is "
-                                    "held out; give one of them");
+        return complain(EXIT_INPUT, "--against and --from both select the "
+                                    "held-out rows; give one of them");
     if (a->times && a->predict.ahead > 0.0)
-        return complain(EXIT_INPUT,
-                        "--times and --ahead both say when; give one of them");
+        return complain(
+            EXIT_INPUT,
+            "--times and --ahead both set the times; give one of them");
     if (a->predict.rolling && (a->times || a->predict.ahead > 0.0))
-        return complain(EXIT_INPUT, "--rolling goes from row to row; leave "
-                                    "--times and --ahead away");
+        return complain(EXIT_INPUT, "--rolling forecasts the rows of the "
+                                    "data; omit --times and --ahead");
     if (a->predict.rolling && a->plot)
         return complain(EXIT_INPUT,
                         "--plot draws forecasts from the end of the series; "
-                        "leave --rolling away");
-    if (a->json && a->output && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output) || check_plot(a->plot)) return EXIT_INPUT;
+                        "omit --rolling");
     return 0;
 }
 
@@ -106,7 +108,8 @@ static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
 
 /* --- CSV ------------------------------------------------------------------ */
 
-bool has_actual(const gsv_prediction *p, size_t column)
+/* Whether a column has known values at forecast times. */
+static bool has_actual(const gsv_prediction *p, size_t column)
 {
     for (size_t n = 0; n < p->rows; n++)
         if (!isnan(p->actual[column * p->rows + n])) return true;
@@ -125,12 +128,6 @@ static void put_names(const gsv_prediction *p, FILE *out)
         if (has_actual(p, c)) fprintf(out, ",%s_actual", p->name[c]);
     }
     putc('\n', out);
-}
-
-static void put_cell(double x, FILE *out)
-{
-    putc(',', out);
-    put_number(x, out);
 }
 
 static int write_forecasts(const struct ask *q, const gsv_prediction *p,
@@ -173,7 +170,7 @@ static int write_scores(const gsv_prediction *p, const char *path)
     return draft_close(&d, true);
 }
 
-/* --- For people ----------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static void print_scores(const gsv_prediction *p)
 {
@@ -197,18 +194,17 @@ static void say_notes(const struct args *a, const gsv_prediction *p)
 {
     if (a->quiet) return;
     if (p->held)
-        fputs("note: inputs end before the forecasts do, and are held from "
-              "there on; --inputs FILE gives more of them\n",
+        fputs("note: inputs end before the forecasts and are constant from "
+              "there on; --inputs FILE gives later values\n",
               stderr);
     if (p->scores || a->predict.rolling) return;
     if (a->against || a->from)
-        fputs("note: nothing to score: no forecast is at the time of a row "
-              "that was held out\n",
+        fputs("note: nothing to score: no forecast is at the time of a "
+              "held-out row\n",
               stderr);
 }
 
-/* --- JSON ------------------------------------------------------------------
- */
+/* --- JSON ----------------------------------------------------------------- */
 
 static json_t *scores_json(const gsv_prediction *p)
 {
@@ -216,13 +212,13 @@ static json_t *scores_json(const gsv_prediction *p)
     for (size_t i = 0; i < p->scores; i++) {
         const gsv_score *s = &p->score[i];
         json_t *j = json_object();
-        json_object_set_new(j, "column", json_text(p->name[s->column]));
-        if (s->lead) json_object_set_new(j, "lead", json_count(s->lead));
-        json_object_set_new(j, "rows", json_count(s->rows));
-        json_object_set_new(j, "crps", json_number(s->crps));
-        json_object_set_new(j, "climatology", json_number(s->climatology));
-        json_object_set_new(j, "cover50", json_number(s->cover50));
-        json_object_set_new(j, "cover90", json_number(s->cover90));
+        add_text(j, "column", p->name[s->column]);
+        if (s->lead) add_count(j, "lead", s->lead);
+        add_count(j, "rows", s->rows);
+        add_number(j, "crps", s->crps);
+        add_number(j, "climatology", s->climatology);
+        add_number(j, "cover50", s->cover50);
+        add_number(j, "cover90", s->cover90);
         json_array_append_new(list, j);
     }
     return list;
@@ -233,13 +229,12 @@ static json_t *column_json(const gsv_prediction *p, size_t c, size_t n)
     json_t *j = json_object();
     char room[QUANTILE_ROOM];
     double actual = p->actual[c * p->rows + n];
-    json_object_set_new(j, "mean", json_number(p->mean[c * p->rows + n]));
-    json_object_set_new(j, "sd", json_number(p->sd[c * p->rows + n]));
+    add_number(j, "mean", p->mean[c * p->rows + n]);
+    add_number(j, "sd", p->sd[c * p->rows + n]);
     for (size_t l = 0; l < p->quantiles; l++)
-        json_object_set_new(
-            j, quantile_name(p->level[l], room),
-            json_number(p->quantile[(c * p->quantiles + l) * p->rows + n]));
-    if (!isnan(actual)) json_object_set_new(j, "actual", json_number(actual));
+        add_number(j, quantile_name(p->level[l], room),
+                   p->quantile[(c * p->quantiles + l) * p->rows + n]);
+    if (!isnan(actual)) add_number(j, "actual", actual);
     return j;
 }
 
@@ -248,9 +243,8 @@ static json_t *forecasts_json(const struct ask *q, const gsv_prediction *p)
     json_t *list = json_array();
     for (size_t n = 0; n < p->rows; n++) {
         json_t *j = json_object(), *columns = json_object();
-        json_object_set_new(j, "series",
-                            json_text(q->data->label[p->track[n]]));
-        json_object_set_new(j, "time", json_number(p->time[n]));
+        add_text(j, "series", q->data->label[p->track[n]]);
+        add_number(j, "time", p->time[n]);
         for (size_t c = 0; c < p->columns; c++)
             json_object_set_new(columns, p->name[c], column_json(p, c, n));
         json_object_set_new(j, "columns", columns);
@@ -263,32 +257,147 @@ static json_t *prediction_json(const struct args *a, const struct ask *q,
                                const gsv_prediction *p)
 {
     json_t *j = json_object();
-    json_object_set_new(j, "draws", json_count(p->draws));
-    json_object_set_new(j, "seed", json_count(a->predict.seed));
-    json_object_set_new(j, "parameters", json_boolean(a->predict.parameters));
+    add_count(j, "draws", p->draws);
+    add_count(j, "seed", a->predict.seed);
+    add_bool(j, "parameters", a->predict.parameters);
     if (!a->predict.rolling) {
-        json_object_set_new(j, "rows", json_count(p->rows));
-        json_object_set_new(j, "inputs_held", json_boolean(p->held));
+        add_count(j, "rows", p->rows);
+        add_bool(j, "inputs_held", p->held);
         json_object_set_new(j, "forecasts", forecasts_json(q, p));
     }
     json_object_set_new(j, "scores", scores_json(p));
     return j;
 }
 
-/* --- The verb --------------------------------------------------------------
- */
+/* --- The figure ----------------------------------------------------------- */
 
-static void say_files(const struct args *a, const gsv_prediction *p)
+enum { MOST_PANELS = 6, ROWS = 10 };
+
+/* The length of the past, in units of that of the forecast. */
+static const double PAST = 2.0;
+
+struct panels {
+    const struct ask *ask;
+    const gsv_prediction *p;
+    FILE *to;
+    size_t track, first, end; /* its rows of the prediction */
+    double from, to_time;     /* range of the figure        */
+};
+
+/* Latent states have no column. */
+static void put_past(const struct panels *g, size_t c)
 {
-    if (a->quiet || a->json) return;
-    if (a->output && strcmp(a->output, "-") != 0)
-        say(stderr, "wrote %s: %zu rows\n", a->output,
-            a->predict.rolling ? p->scores : p->rows);
-    say_plot(a);
+    const gsv_series *s = g->ask->data;
+    const gsv_prediction *p = g->p;
+    const double *x = series_column(s, p->name[c]);
+    const double *until = g->ask->until;
+    size_t kept = 0;
+    fprintf(g->to, "$past%zu << EOD\n", c);
+    for (size_t row = s->start[g->track]; x && row < s->start[g->track + 1];
+         row++) {
+        if (isnan(x[row]) || (until && s->time[row] > until[g->track]))
+            continue;
+        if (s->time[row] < g->from) continue;
+        fprintf(g->to, "%.10g %.10g\n", s->time[row], x[row]);
+        kept++;
+    }
+    if (!kept) fprintf(g->to, "%.10g NaN\n", g->from);
+    fputs("EOD\n", g->to);
 }
 
-/* Forecasts go to standard output where nothing else does: scores are for
- * people, unless CSV is asked for there. */
+/* time, mean, quantiles, actual */
+static void put_forecast(const struct panels *g, size_t c)
+{
+    const gsv_prediction *p = g->p;
+    fprintf(g->to, "$forecast%zu << EOD\n", c);
+    for (size_t n = g->first; n < g->end; n++) {
+        fprintf(g->to, "%.10g %.10g", p->time[n], p->mean[c * p->rows + n]);
+        for (size_t q = 0; q < p->quantiles; q++)
+            fprintf(g->to, " %.10g",
+                    p->quantile[(c * p->quantiles + q) * p->rows + n]);
+        fprintf(g->to, " %.10g\n", p->actual[c * p->rows + n]);
+    }
+    fputs("EOD\n", g->to);
+}
+
+/* Pairs of quantiles are bands, the inner ones darker. */
+static void put_panel(const struct panels *g, size_t c)
+{
+    const gsv_prediction *p = g->p;
+    static const char *const COLOR[] = {"#d5e3f2", "#a9c7e4", "#7aa8d3"};
+    fputs("set ylabel ", g->to);
+    plot_text(p->name[c], g->to);
+    fputs("\nplot ", g->to);
+    for (size_t b = 0; b < p->quantiles / 2; b++)
+        fprintf(g->to,
+                "$forecast%zu using 1:%zu:%zu with filledcurves lc rgb '%s' "
+                "notitle, ",
+                c, b + 3, p->quantiles - b + 2, COLOR[b < 3 ? b : 2]);
+    fprintf(g->to,
+            "$forecast%zu using 1:2 with lines lw 1.6 lc rgb '#1f5fa8' "
+            "notitle, "
+            "$past%zu using 1:2 with linespoints pt 7 ps 0.3 lw 0.8 lc rgb "
+            "'#555555' notitle",
+            c, c);
+    if (has_actual(p, c))
+        fprintf(g->to,
+                ", $forecast%zu using 1:%zu with points pt 7 ps 0.45 lc rgb "
+                "'#c0392b' notitle",
+                c, p->quantiles + 3);
+    putc('\n', g->to);
+}
+
+/* Twice the length of the forecast before it, and at least the last rows. */
+static void choose_range(struct panels *g)
+{
+    const gsv_series *s = g->ask->data;
+    size_t first = s->start[g->track], row = first;
+    double begin = g->p->time[g->first];
+    g->to_time = g->p->time[g->end - 1];
+    while (row < s->start[g->track + 1] && s->time[row] < begin)
+        row++;
+    size_t near = row > first + ROWS ? row - ROWS : first;
+    g->from = begin - PAST * (g->to_time - begin);
+    if (row > first) {
+        g->from = fmin(g->from, s->time[near]);
+        g->from = fmax(g->from, s->time[first]);
+    }
+}
+
+/* A panel for each column of the first series with a forecast: its last known
+ * rows, bands, held-out rows. 0, or a message. */
+static int plot_forecast(const struct ask *q, const gsv_prediction *p,
+                         const char *path)
+{
+    struct plot plot;
+    struct panels g = {.ask = q, .p = p, .track = p->track[0]};
+    size_t panels = p->columns < MOST_PANELS ? p->columns : MOST_PANELS;
+    if (plot_open(&plot, path, 760, (int)(60 + 240 * panels)))
+        return EXIT_INPUT;
+    g.to = plot.to;
+    while (g.end < p->rows && p->track[g.end] == g.track)
+        g.end++;
+    choose_range(&g);
+    for (size_t c = 0; c < panels; c++) {
+        put_past(&g, c);
+        put_forecast(&g, c);
+    }
+    fprintf(g.to,
+            "unset key\nset style fill solid noborder\n"
+            "set multiplot layout %zu,1\n",
+            panels);
+    fprintf(g.to, "set xrange [%.10g:%.10g]\n", g.from, g.to_time);
+    for (size_t c = 0; c < panels; c++) {
+        if (c + 1 == panels) fputs("set xlabel 'time'\n", g.to);
+        put_panel(&g, c);
+    }
+    fputs("unset multiplot\n", g.to);
+    return plot_close(&plot, true);
+}
+
+/* --- The verb ------------------------------------------------------------- */
+
+/* By default forecasts go to standard output, or scores if there are any. */
 static int report(const struct args *a, const gsv_model *m, const struct ask *q,
                   const gsv_prediction *p)
 {
@@ -299,7 +408,7 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
     if (csv)
         code = a->predict.rolling ? write_scores(p, a->output)
                                   : write_forecasts(q, p, a->output);
-    if (!code && a->plot) code = predict_plot(q, p, a->plot);
+    if (!code && a->plot) code = plot_forecast(q, p, a->plot);
     if (code) return code;
     json_t *j = a->json ? prediction_json(a, q, p) : NULL;
     if (j && put_functions(j, m, q->data, !a->predict.mean)) {
@@ -308,7 +417,7 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
     }
     if (j) code = print_json(j);
     else if (p->scores && !to_standard) print_scores(p);
-    say_files(a, p);
+    say_written(a, a->predict.rolling ? p->scores : p->rows, "rows");
     say_notes(a, p);
     return code ? code : say_functions(a, m, q->data, !a->predict.mean);
 }
@@ -324,17 +433,14 @@ static int run_with(const struct args *a, const gsv_model *m, struct ask *q)
     return code;
 }
 
-int predict_run(const struct args *a)
+int predict_run(const struct args *a, gsv_model *m)
 {
     struct ask q = {0};
     if (check_together(a)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     int code = run_with(a, m, &q);
     gsv_series_free(q.data);
     free(q.time);
     free(q.level);
     free(q.until);
-    gsv_model_free(m);
     return code;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* --prior NAME~law(a,b) */
-#include "prior.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 static const struct {
     const char *word;
@@ -31,12 +31,13 @@ static int no_such_law(const char *text)
                                  : i + 1 == LAW_COUNT ? " or "
                                                       : ", ",
                                  LAWS[i].form);
-    return complain(EXIT_INPUT, "--prior %s: NAME~LAW is wanted, LAW %s", text,
+    return complain(EXIT_INPUT,
+                    "--prior %s: expected NAME~LAW, where LAW is %s", text,
                     list);
 }
 
-/* The numbers inside of the parentheses that text begins with. */
-static int read_numbers(const char *whole, const char *text, size_t law,
+/* The numbers in the parentheses at the beginning of text. */
+static int read_numbers(const char *all, const char *text, size_t law,
                         gsv_prior *p)
 {
     char *end;
@@ -53,11 +54,10 @@ static int read_numbers(const char *whole, const char *text, size_t law,
             return 0;
         }
     }
-    return complain(EXIT_INPUT, "--prior %s: %s is wanted", whole,
-                    LAWS[law].form);
+    return complain(EXIT_INPUT, "--prior %s: expected %s", all, LAWS[law].form);
 }
 
-/* Without blanks: people write 'k ~ normal(0, 1)'. */
+/* A copy without spaces: 'k ~ normal(0, 1)' is allowed. */
 static char *copy_tight(const char *text)
 {
     char *copy = malloc(strlen(text) + 1), *to = copy;

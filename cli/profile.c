@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov profile: the log-likelihood with one number held at several values,
- * and the interval in which it is not far below its largest. */
+/* girsanov profile: the log-likelihood with one parameter fixed at several
+ * values, and its 95 % interval. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #include "cli.h"
 
-/* 2 (max - l) has the chi-square law of one degree of freedom: 1.96^2 holds
- * 95 % of it. */
+/* 2 (max - l) has the chi-square distribution with one degree of freedom, whose
+ * 95 % quantile is 1.96^2. */
 static const double ROOT = 1.959963984540054;
 
 struct profile {
@@ -18,14 +18,14 @@ struct profile {
     double estimate;
     size_t n;
     double *value, *loglik; /* (n), yours */
-    size_t at;              /* the value that is worked on: 1 ... n */
+    size_t at;              /* the current value: 1 ... n */
     size_t best;
-    double low, high; /* NaN where an end is open */
+    double low, high; /* NaN if an end is open */
 };
 
 /* --- The values ---------------------------------------------------------- */
 
-/* The bounds of the number itself: a triangle's diagonal is positive. */
+/* The bounds of the number; the diagonal of a triangular matrix is positive. */
 static void find_bounds(const struct number *n, double *low, double *high)
 {
     bool diagonal = n->param.lower && n->j % (n->param.columns + 1) == 0;
@@ -33,8 +33,8 @@ static void find_bounds(const struct number *n, double *low, double *high)
     *high = n->param.high;
 }
 
-/* To a line without ends, and back, as the fit's own map. */
-static double to_line(double v, double low, double high)
+/* To the scale without bounds, and back; the same map as in a fit. */
+static double to_free(double v, double low, double high)
 {
     if (isinf(low) && isinf(high)) return v;
     if (isinf(high)) return log(v - low);
@@ -42,7 +42,7 @@ static double to_line(double v, double low, double high)
     return log((v - low) / (high - v));
 }
 
-static double from_line(double u, double low, double high)
+static double from_free(double u, double low, double high)
 {
     if (isinf(low) && isinf(high)) return u;
     if (isinf(high)) return low + exp(u);
@@ -51,7 +51,7 @@ static double from_line(double u, double low, double high)
 }
 
 /* du / dv */
-static double line_slope(double v, double low, double high)
+static double free_slope(double v, double low, double high)
 {
     double slope = 0.0;
     if (isinf(low) && isinf(high)) return 1.0;
@@ -60,21 +60,21 @@ static double line_slope(double v, double low, double high)
     return slope;
 }
 
-/* Three standard errors to both sides, on the line without ends. */
+/* Three standard errors to both sides, on the scale without bounds. */
 static int spread_errors(struct profile *p, const gsv_record *r)
 {
     double error = r ? r->error_of[p->number.at] : NAN, low, high;
     if (!isfinite(error) || !(error > 0.0))
         return complain(EXIT_INPUT,
-                        "'%s' has no standard error to choose a range by; "
+                        "'%s' has no standard error, which sets the range; "
                         "give --range A:B",
                         p->name);
     find_bounds(&p->number, &low, &high);
-    double middle = to_line(p->estimate, low, high);
-    double reach = 3.0 * error * line_slope(p->estimate, low, high);
+    double middle = to_free(p->estimate, low, high);
+    double reach = 3.0 * error * free_slope(p->estimate, low, high);
     for (size_t i = 0; i < p->n; i++) {
         double share = 2.0 * (double)i / (double)(p->n - 1) - 1.0;
-        p->value[i] = from_line(middle + share * reach, low, high);
+        p->value[i] = from_free(middle + share * reach, low, high);
     }
     if (p->n % 2) p->value[p->n / 2] = p->estimate;
     return 0;
@@ -85,13 +85,13 @@ static int spread_range(struct profile *p, const char *text)
     double first, last, low, high;
     size_t n = 0;
     if (!parse_range(text, &first, &last, &n) || n)
-        return complain(EXIT_INPUT, "--range %s: A:B with A < B is wanted",
+        return complain(EXIT_INPUT, "--range %s: expected A:B with A < B",
                         text);
     find_bounds(&p->number, &low, &high);
     if (first <= low || last >= high)
         return complain(EXIT_INPUT,
-                        "--range %s: '%s' is between %g and %g, which "
-                        "are excluded",
+                        "--range %s: the values of '%s' must be above %g and "
+                        "below %g",
                         text, p->name, low, high);
     for (size_t i = 0; i < p->n; i++)
         p->value[i] = first + (last - first) * (double)i / (double)(p->n - 1);
@@ -103,10 +103,9 @@ static int choose_values(const struct args *a, const gsv_model *m,
 {
     p->n = a->points;
     if (p->n < 3)
-        return complain(EXIT_INPUT, "--points %zu: at least 3 are wanted",
-                        p->n);
+        return complain(EXIT_INPUT, "--points %zu: expected at least 3", p->n);
     if (!a->param)
-        return complain(EXIT_INPUT, "--param NAME is missing: whose profile?");
+        return complain(EXIT_INPUT, "--param NAME is missing: the parameter");
     if (find_number(m, "--param", a->param, &p->number)) return EXIT_INPUT;
     number_name(&p->number, p->name);
     p->estimate = gsv_model_value(m)[p->number.at];
@@ -125,7 +124,7 @@ static double drop(const struct profile *p, size_t i)
 }
 
 /* From the best value to one side: where the root of twice the drop, which is
- * a straight line for a parabola, passes ROOT. NaN where it never does. */
+ * linear for a parabola, reaches ROOT. NaN if it never does. */
 static double find_end(const struct profile *p, int side)
 {
     size_t last = side < 0 ? 0 : p->n - 1;
@@ -149,13 +148,14 @@ static int find_interval(struct profile *p)
             p->best = i;
     if (p->best == p->n)
         return complain(EXIT_NUMBERS,
-                        "the log-likelihood is finite at none of the values");
+                        "the log-likelihood is finite at none of the values; "
+                        "give another --range");
     p->low = find_end(p, -1);
     p->high = find_end(p, +1);
     return 0;
 }
 
-/* --- Out ----------------------------------------------------------------- */
+/* --- Output --------------------------------------------------------------- */
 
 static void print_interval(const struct profile *p)
 {
@@ -163,18 +163,16 @@ static void print_interval(const struct profile *p)
     say(stdout, "95 %% interval of %s: ", p->name);
     if (isnan(p->low) && isnan(p->high))
         say(stdout,
-            "open at both ends: all of %.6g to %.6g is inside; --range A:B "
-            "looks further\n",
+            "open at both ends: all values from %.6g to %.6g are inside; give "
+            "a wider --range\n",
             first, last);
     else if (isnan(p->low))
         say(stdout,
-            "below %.6g, open below: still inside at %.6g; --range A:B "
-            "looks further\n",
+            "below %.6g, open below: %.6g is inside; give a wider --range\n",
             p->high, first);
     else if (isnan(p->high))
         say(stdout,
-            "above %.6g, open above: still inside at %.6g; --range A:B "
-            "looks further\n",
+            "above %.6g, open above: %.6g is inside; give a wider --range\n",
             p->low, last);
     else say(stdout, "%.6g to %.6g\n", p->low, p->high);
 }
@@ -195,10 +193,8 @@ static int write_csv(const struct profile *p, const char *path)
     fputs("value,loglik,drop\n", d.out);
     for (size_t i = 0; i < p->n; i++) {
         put_number(p->value[i], d.out);
-        putc(',', d.out);
-        put_number(p->loglik[i], d.out);
-        putc(',', d.out);
-        put_number(drop(p, i), d.out);
+        put_cell(p->loglik[i], d.out);
+        put_cell(drop(p, i), d.out);
         putc('\n', d.out);
     }
     return draft_close(&d, true);
@@ -206,19 +202,15 @@ static int write_csv(const struct profile *p, const char *path)
 
 static json_t *profile_json(const struct profile *p)
 {
-    json_t *j = json_object(), *value = json_array(), *loglik = json_array();
-    json_t *drops = json_array();
-    for (size_t i = 0; i < p->n; i++) {
-        json_array_append_new(value, json_number(p->value[i]));
-        json_array_append_new(loglik, json_number(p->loglik[i]));
+    json_t *j = json_object(), *drops = json_array();
+    for (size_t i = 0; i < p->n; i++)
         json_array_append_new(drops, json_number(drop(p, i)));
-    }
-    json_object_set_new(j, "param", json_string(p->name));
-    json_object_set_new(j, "estimate", json_number(p->estimate));
-    json_object_set_new(j, "low", json_number(p->low));
-    json_object_set_new(j, "high", json_number(p->high));
-    json_object_set_new(j, "value", value);
-    json_object_set_new(j, "loglik", loglik);
+    add_text(j, "param", p->name);
+    add_number(j, "estimate", p->estimate);
+    add_number(j, "low", p->low);
+    add_number(j, "high", p->high);
+    json_object_set_new(j, "value", json_row(p->n, p->value));
+    json_object_set_new(j, "loglik", json_row(p->n, p->loglik));
     json_object_set_new(j, "drop", drops);
     return j;
 }
@@ -268,7 +260,7 @@ static int report(const struct args *a, const struct profile *p)
 
 /* --- The verb ----------------------------------------------------------- */
 
-/* On a terminal, which value it is at. */
+/* The current value, on a terminal. */
 static bool show(void *user, const gsv_progress *now)
 {
     struct profile *p = user;
@@ -278,10 +270,7 @@ static bool show(void *user, const gsv_progress *now)
         if (fabs(p->value[i] - held) < fabs(p->value[at] - held)) at = i;
     if (p->at == at + 1) return false;
     p->at = at + 1;
-    fputs("\r", stderr);
-    say(stderr, "%s = %.6g: %zu of %zu", p->name, p->value[at], p->at, p->n);
-    fputs("\033[K", stderr);
-    fflush(stderr);
+    redraw("%s = %.6g: %zu of %zu", p->name, p->value[at], p->at, p->n);
     return false;
 }
 
@@ -308,19 +297,11 @@ static int run_with(const struct args *a, gsv_model *m, struct profile *p)
     return code ? code : report(a, p);
 }
 
-int profile_run(const struct args *a)
+int profile_run(const struct args *a, gsv_model *m)
 {
     struct profile p = {0};
-    if (a->json && a->output && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (ranks_writes(a) && (check_output(a->output) || check_plot(a->plot)))
-        return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     int code = run_with(a, m, &p);
     free(p.value);
     free(p.loglik);
-    gsv_model_free(m);
     return code;
 }

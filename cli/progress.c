@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds from one line to the next, on a terminal and in a log. */
+/* Seconds between two lines, on a terminal and in a log. */
 static const double REDRAW = 0.1, LOG = 5.0;
 
-/* How much of the averages an iteration is. */
+/* The weight of an iteration in the running averages. */
 static const double FRESH = 0.2;
 
 int progress_begin(struct progress *p, const gsv_model *m, bool quiet)
@@ -31,14 +31,14 @@ int progress_begin(struct progress *p, const gsv_model *m, bool quiet)
 
 enum { PARTS = 7 };
 
-/* When there is no room, the part with the highest rank goes first; rank 0
- * stays. */
+/* If the line is too long, the part with the highest rank is removed first;
+ * rank 0 stays. */
 struct part {
     int rank;
     char text[160];
 };
 
-/* An average over the last iterations, so that it can be read. */
+/* Running averages, which are easier to read. */
 static void average(struct progress *p, const gsv_progress *now)
 {
     if (p->restart != now->restart) p->averaged = 0;
@@ -94,7 +94,7 @@ static void write_noise(const struct progress *p, const gsv_model *m,
                               gsv_model_value(m)[p->noise[i].at]);
 }
 
-/* What goes up, or down, by the objective. */
+/* The name and the sign of each objective. */
 static const struct {
     const char *word;
     double sign;
@@ -150,7 +150,7 @@ static size_t length_of(const struct part *part)
     return n;
 }
 
-/* Takes parts away until the rest has room. */
+/* Removes parts until the rest fits. */
 static void shorten(struct part *part, size_t width)
 {
     while (length_of(part) > width) {
@@ -210,28 +210,24 @@ static void write_line(struct progress *p, const gsv_progress *now)
     p->line[width] = 0;
 }
 
-static double clock_now(void)
+double clock_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void draw(struct progress *p)
+static void draw(struct progress *p, const char *line)
 {
     p->seen = clock_now();
-    if (p->terminal) fputs("\r", stderr);
-    say(stderr, "%s", p->line);
-    fputs(p->terminal ? "\033[K" : "\n", stderr);
-    fflush(stderr);
-    p->late = false;
+    if (p->terminal) redraw("%s", line);
+    else say(stderr, "%s\n", line);
 }
 
 void progress_show(struct progress *p, const gsv_progress *now)
 {
     if (p->quiet) return;
-    if (p->iterations != now->iterations) { /* of something else: the pace of
-                                             * before says nothing */
+    if (p->iterations != now->iterations) { /* a new search */
         p->begun = false;
         p->averaged = 0;
         p->heldout = NAN;
@@ -248,7 +244,8 @@ void progress_show(struct progress *p, const gsv_progress *now)
     p->late = true;
     if (now->seconds - p->drawn < (p->terminal ? REDRAW : LOG)) return;
     p->drawn = now->seconds;
-    draw(p);
+    draw(p, p->line);
+    p->late = false;
 }
 
 void progress_phase(struct progress *p, enum gsv_phase phase)
@@ -259,31 +256,28 @@ void progress_phase(struct progress *p, enum gsv_phase phase)
 
 void progress_wait(struct progress *p)
 {
-    static const char *const WORDS[] = {
-        [GSV_PHASE_START] = "start from the data",
-        [GSV_PHASE_SEARCH] = "search",
-        [GSV_PHASE_EFFORT] = "how many paths and steps",
-        [GSV_PHASE_ESTIMATE] = "last estimate",
-        [GSV_PHASE_ERRORS] = "standard errors"};
-    char since[40];
+    static const char *const WORDS[] = {[GSV_PHASE_START] = "start values",
+                                        [GSV_PHASE_SEARCH] = "search",
+                                        [GSV_PHASE_EFFORT] =
+                                            "choice of paths and steps",
+                                        [GSV_PHASE_ESTIMATE] = "last estimate",
+                                        [GSV_PHASE_ERRORS] = "standard errors"};
+    char since[40], line[80];
     double now = clock_now();
-    /* Iterations have lines of their own. */
+    /* During the search iterations have their own lines. */
     double least = p->phase == GSV_PHASE_SEARCH ? 2.0 * LOG
                    : p->terminal                ? 1.0
                                                 : LOG;
     if (p->quiet || now - fmax(p->waits, p->seen) < least) return;
-    p->seen = now;
     p->waited = true;
     write_duration(now - p->waits, since, sizeof since);
-    if (p->terminal) fputs("\r", stderr);
-    say(stderr, "%s, %s", WORDS[p->phase], since);
-    fputs(p->terminal ? "\033[K" : "\n", stderr);
-    fflush(stderr);
+    snprintf(line, sizeof line, "%s, %s", WORDS[p->phase], since);
+    draw(p, line);
 }
 
 void progress_end(struct progress *p)
 {
     if (p->quiet || !(p->begun || p->waited) || !p->terminal) return;
-    if (p->late) draw(p);
+    if (p->late) draw(p, p->line);
     fputc('\n', stderr);
 }

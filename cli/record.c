@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fit says of itself, for people and as JSON: fit and summary. */
+/* The record of a fit as text and as JSON, for fit and summary. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@ static const struct {
 } ENDS[] = {
     [GSV_ENDED_CONVERGED] = {"converged", "converged"},
     [GSV_ENDED_ITERATIONS] = {"iterations", "all iterations done"},
-    [GSV_ENDED_EARLY] = {"early", "the held-out likelihood stood still"},
+    [GSV_ENDED_EARLY] = {"early", "the held-out likelihood stopped improving"},
     [GSV_ENDED_TIME] = {"time", "time limit"},
     [GSV_ENDED_STOPPED] = {"stopped", "interrupted"},
 };
 
-/* --- For people --------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static void put_maximum(const gsv_record *r, FILE *out)
 {
@@ -45,7 +45,7 @@ static void put_chains(const gsv_record *r, FILE *out)
         plural(r->draws), r->warmup, r->seconds);
 }
 
-/* What was made best, where it is not the likelihood. */
+/* The objective, if it is not the likelihood. */
 static void put_objective(const gsv_record *r, FILE *out)
 {
     const char *name = option_word("--objective", (int)r->objective);
@@ -58,19 +58,19 @@ static void put_objective(const gsv_record *r, FILE *out)
             r->mse, name);
         return;
     case GSV_OBJECTIVE_GRADIENT_MATCHING:
-        say(out, "pseudo-loglik   %.6g  (%s: one Euler step a gap)\n", r->value,
-            name);
+        say(out, "pseudo-loglik   %.6g  (%s: one Euler step per gap)\n",
+            r->value, name);
         break;
     case GSV_OBJECTIVE_EM_LINEAR:
         say(out, "lower bound     %.6g  (%s: of the log-likelihood)\n",
             r->value, name);
         break;
     }
-    say(out, "                no likelihood was made best: standard errors are "
-             "not given\n");
+    say(out, "                this objective is not a likelihood: there are no "
+             "standard errors\n");
 }
 
-/* The last estimate, where there is one. */
+/* The last estimate. */
 static void put_estimate(const gsv_record *r, FILE *out)
 {
     int n = digits(r->error);
@@ -108,7 +108,7 @@ void put_likelihood(const gsv_record *r, FILE *out)
         fprintf(out, "options         %s\n", room);
 }
 
-/* A number in a column, or a dash where it is not known. */
+/* A number in a column, or a dash for NaN. */
 static void print_cell(double x, int figures)
 {
     if (isnan(x)) say(stdout, " %14s", "-");
@@ -131,12 +131,12 @@ static void print_estimate(const gsv_model *m, const gsv_record *r,
 
 /* --- Posteriors ----------------------------------------------------------- */
 
-static double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
+double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
 {
     return r->posterior[(size_t)row * r->values + at];
 }
 
-/* The same in a narrower column; R-hat and sizes by decimals. */
+/* The same in a narrower column, with decimals for R-hat and sample sizes. */
 static void print_narrow(double x, int figures, int decimals)
 {
     if (isnan(x)) say(stdout, " %9s", "-");
@@ -191,34 +191,7 @@ int print_estimates(const gsv_model *m, const gsv_record *r)
     return EXIT_DONE;
 }
 
-/* The lines of the record's warning, one by one. */
-static const char *next_warning(const char *text, int *length)
-{
-    while (*text == '\n')
-        text++;
-    *length = (int)strcspn(text, "\n");
-    return *length ? text : NULL;
-}
-
-void say_warnings(const gsv_record *r)
-{
-    int length;
-    for (const char *w = r->warning; (w = next_warning(w, &length));
-         w += length)
-        say(stderr, "warning: %.*s\n", length, w);
-}
-
 /* --- JSON --------------------------------------------------------------- */
-
-static json_t *warnings_json(const gsv_record *r)
-{
-    json_t *list = json_array();
-    int length;
-    for (const char *w = r->warning; (w = next_warning(w, &length));
-         w += length)
-        json_array_append_new(list, json_stringn(w, (size_t)length));
-    return list;
-}
 
 static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
 {
@@ -234,81 +207,73 @@ static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
     for (size_t i = 0; i < GSV_POSTERIORS; i++)
         json_object_set_new(j, word[i],
                             json_params(m, r->posterior + i * r->values, true));
-    json_object_set_new(j, "chains", json_count(r->chains));
-    json_object_set_new(j, "warmup", json_count(r->warmup));
-    json_object_set_new(j, "draws", json_count(r->draws));
+    add_count(j, "chains", r->chains);
+    add_count(j, "warmup", r->warmup);
+    add_count(j, "draws", r->draws);
     return j;
 }
 
 static void add_data(const gsv_record *r, json_t *j)
 {
-    json_object_set_new(j, "data", json_text(r->data));
-    json_object_set_new(j, "tracks", json_count(r->tracks));
-    json_object_set_new(j, "rows", json_count(r->rows));
-    json_object_set_new(j, "gaps", json_count(r->gaps));
-    json_object_set_new(j, "heldout_gaps", json_count(r->heldout_gaps));
+    add_text(j, "data", r->data);
+    add_count(j, "tracks", r->tracks);
+    add_count(j, "rows", r->rows);
+    add_count(j, "gaps", r->gaps);
+    add_count(j, "heldout_gaps", r->heldout_gaps);
 }
 
 static void add_likelihood(const gsv_record *r, json_t *j)
 {
     double gaps = (double)r->gaps, out = (double)r->heldout_gaps;
-    json_object_set_new(j, "loglik", json_number(r->loglik));
-    json_object_set_new(j, "stderr", json_number(r->error));
-    json_object_set_new(j, "loglik_per_gap", json_number(r->loglik / gaps));
-    json_object_set_new(j, "discretisation", json_number(r->discretisation));
-    json_object_set_new(j, "heldout", json_number(r->heldout));
-    json_object_set_new(j, "heldout_per_gap", json_number(r->heldout / out));
-    if (isfinite(r->evidence))
-        json_object_set_new(j, "evidence", json_number(r->evidence));
-    json_object_set_new(j, "aic", json_number(r->aic));
-    json_object_set_new(j, "bic", json_number(r->bic));
-    json_object_set_new(j, "learned", json_count(r->free));
+    add_number(j, "loglik", r->loglik);
+    add_number(j, "stderr", r->error);
+    add_number(j, "loglik_per_gap", r->loglik / gaps);
+    add_number(j, "discretisation", r->discretisation);
+    add_number(j, "heldout", r->heldout);
+    add_number(j, "heldout_per_gap", r->heldout / out);
+    if (isfinite(r->evidence)) add_number(j, "evidence", r->evidence);
+    add_number(j, "aic", r->aic);
+    add_number(j, "bic", r->bic);
+    add_count(j, "learned", r->free);
 }
 
 static void add_search(const gsv_record *r, json_t *j)
 {
     enum gsv_method method =
         r->chains ? GSV_METHOD_GIBBS : GSV_METHOD_LIKELIHOOD;
-    json_object_set_new(j, "paths", json_count(r->paths));
-    json_object_set_new(j, "steps", json_count(r->steps));
-    if (r->sampled) json_object_set_new(j, "sampled", json_count(r->sampled));
-    json_object_set_new(j, "flagged", json_count(r->flagged));
+    add_count(j, "paths", r->paths);
+    add_count(j, "steps", r->steps);
+    if (r->sampled) add_count(j, "sampled", r->sampled);
+    add_count(j, "flagged", r->flagged);
     json_object_set_new(j, "estimator", json_asked(&r->estimator));
-    json_object_set_new(
-        j, "optimizer",
-        json_string(option_word("--optimizer", (int)r->optimizer)));
-    json_object_set_new(j, "method",
-                        json_string(option_word("--method", (int)method)));
-    json_object_set_new(j, "ended", json_string(ENDS[r->ended].word));
-    json_object_set_new(j, "iterations", json_count(r->iterations));
-    json_object_set_new(j, "restarts", json_count(r->restarts));
-    json_object_set_new(j, "seconds", json_number(r->seconds));
-    json_object_set_new(j, "seed", json_count(r->seed));
-    json_object_set_new(
-        j, "errors_from",
-        json_string(r->chains ? "posterior"
-                              : option_word("--errors", (int)r->errors)));
+    add_text(j, "optimizer", option_word("--optimizer", (int)r->optimizer));
+    add_text(j, "method", option_word("--method", (int)method));
+    add_text(j, "ended", ENDS[r->ended].word);
+    add_count(j, "iterations", r->iterations);
+    add_count(j, "restarts", r->restarts);
+    add_number(j, "seconds", r->seconds);
+    add_count(j, "seed", r->seed);
+    add_text(j, "errors_from",
+             r->chains ? "posterior" : option_word("--errors", (int)r->errors));
 }
 
-/* Of an objective that is no likelihood. */
+/* The value of an objective that is not a likelihood. */
 static void add_objective(const gsv_record *r, json_t *j)
 {
     bool squared = isnan(r->value);
-    json_object_set_new(
-        j, "objective",
-        json_string(option_word("--objective", (int)r->objective)));
-    json_object_set_new(j, squared ? "mse" : "objective_value",
-                        json_number(squared ? r->mse : r->value));
+    add_text(j, "objective", option_word("--objective", (int)r->objective));
+    add_number(j, squared ? "mse" : "objective_value",
+               squared ? r->mse : r->value);
 }
 
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
 {
     json_t *j = json_object();
-    json_object_set_new(j, "fit", json_text(path));
+    add_text(j, "fit", path);
     add_data(r, j);
     add_likelihood(r, j);
     add_search(r, j);
-    json_object_set_new(j, "warnings", warnings_json(r));
+    json_object_set_new(j, "warnings", json_lines(r->warning));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
     if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) add_objective(r, j);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov report: one page about a fit and its data. First all is worked out,
- * then the page is written from top to bottom. What a model or data cannot
- * have, such as residuals of a single row, the page says instead. */
+/* girsanov report: one page about a fit and its data. First all results are
+ * computed, then the page is written. If a result is impossible, such as the
+ * residuals of a single row, the page has the reason instead. */
 #include "report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows whose paths are drawn, those that latent states are smoothed over, and
- * how many of these are drawn. */
+/* The last rows: drawn; smoothed for latent states, and drawn of these; and the
+ * number of sample paths. */
 enum { NEAR_ROWS = 24, SMOOTHED_ROWS = 2000, NEAR_LATENT = 80, DRAWS = 6 };
 
 static void tell(const struct report *r, const char *what)
@@ -17,7 +17,7 @@ static void tell(const struct report *r, const char *what)
     if (!r->args->quiet) say(stderr, "report: %s\n", what);
 }
 
-/* Keeps why a part is empty; a message alone where memory is out. */
+/* Keeps the reason why a part is empty; without memory it is an error. */
 static int note_why(char why[WHY_ROOM])
 {
     if (gsv_last_status() == GSV_NO_MEMORY) return complain_last();
@@ -25,16 +25,13 @@ static int note_why(char why[WHY_ROOM])
     return 0;
 }
 
-/* --- What is shown
- * -------------------------------------------------------------- */
+/* --- Results -------------------------------------------------------------- */
 
 static bool is_latent(const gsv_model *m, const gsv_series *s)
 {
-    size_t found = 0, dim = gsv_model_dim(m);
-    for (size_t i = 0; i < dim; i++)
-        for (size_t c = 0; c < s->columns; c++)
-            found += !strcmp(s->name[c], gsv_model_column(m)[i]);
-    return found < dim;
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        if (!series_column(s, gsv_model_column(m)[i])) return true;
+    return false;
 }
 
 static int find_weights(struct report *r)
@@ -62,7 +59,7 @@ static int find_residuals(struct report *r)
     return note_why(r->no_residuals);
 }
 
-/* The last rows of the first track that has at least two, by themselves. */
+/* The last rows of the first track that has at least two. */
 static int find_near(struct report *r)
 {
     const gsv_series *s = r->data;
@@ -103,7 +100,7 @@ static int find_paths(struct report *r)
     return note_why(r->no_paths);
 }
 
-/* Half as far ahead as the rows that are drawn reach back. */
+/* Half as long as the rows that are drawn. */
 static int find_forecast(struct report *r)
 {
     gsv_predict_options o = predict_options(r);
@@ -143,8 +140,7 @@ static void free_all(struct report *r)
     gsv_prediction_free(&r->forecast);
 }
 
-/* --- The page
- * -------------------------------------------------------------------- */
+/* --- The page ------------------------------------------------------------- */
 
 static void put_missing(struct report *r, const char *what, const char *why)
 {
@@ -154,56 +150,20 @@ static void put_missing(struct report *r, const char *what, const char *why)
     fputs("</p>\n", r->out);
 }
 
-static int put_top(struct report *r)
-{
-    page_begin(r->out, r->args->model);
-    fputs("<header>\n<h1>", r->out);
-    page_text(r->out, r->args->model);
-    fputs("</h1>\n<p class=\"sub\">A stochastic differential equation, learned "
-          "from ",
-          r->out);
-    page_text(r->out, r->record->data);
-    fputs("</p>\n<nav><a href=\"#fit\">Fit</a><a href=\"#learning\">Learning"
-          "</a><a href=\"#parameters\">Parameters</a><a href=\"#field\">Drift "
-          "and diffusion</a><a href=\"#data\">Data and paths</a><a "
-          "href=\"#weights\">Weights</a><a href=\"#residuals\">Residuals</a><a "
-          "href=\"#commands\">Commands</a></nav>\n</header>\n",
-          r->out);
-    put_verdict(r);
-    if (!r->pictures)
-        fputs("<p id=\"no-figures\">There are no figures: gnuplot is not "
-              "installed (the package gnuplot-nox has it). The tables are "
-              "complete without it.</p>\n",
-              r->out);
-    return put_facts(r);
-}
-
 static int put_learning(struct report *r)
 {
-    int code = 0;
-    page_section(r->out, "learning", "Learning");
-    if (!r->record->points)
-        fputs("<p>The fit keeps no learning curve: it was written by an older "
-              "version, or learned nothing.</p>\n",
+    if (r->pictures && r->record->points > 1) return draw_curve(r);
+    if (r->record->points) put_curve_table(r);
+    else
+        fputs("<p>The fit has no learning curve: it was written by an older "
+              "version, or nothing was learned.</p>\n",
               r->out);
-    else if (r->pictures && r->record->points > 1) code = draw_curve(r);
-    else put_curve_table(r);
-    page_section_end(r->out);
-    return code;
+    return 0;
 }
 
-static int put_field_section(struct report *r)
-{
-    page_section(r->out, "field", "Drift and diffusion");
-    int code = draw_field(r);
-    page_section_end(r->out);
-    return code;
-}
-
-static int put_data_section(struct report *r)
+static int put_data(struct report *r)
 {
     int code = 0;
-    page_section(r->out, "data", "Data, paths and a forecast");
     if (r->pictures) code = draw_data(r);
     if (!code && r->pictures && (r->paths.rows || r->forecast.rows))
         code = draw_near(r);
@@ -212,87 +172,111 @@ static int put_data_section(struct report *r)
     put_missing(r, "There are no sample paths", r->no_paths);
     put_missing(r, "There is no forecast", r->no_forecast);
     if (r->forecast.rows) put_forecast_table(r);
-    page_section_end(r->out);
     return code;
 }
 
-static int put_weights_section(struct report *r)
+static int put_weights(struct report *r)
 {
     int code = 0;
-    page_section(r->out, "weights", "Health of the weights");
     fputs("<p>The likelihood is a mean over weighted bridges between the rows. "
-          "Where few of them carry all the weight, or the steps are too long, "
-          "it is not to be trusted.</p>\n",
+          "It cannot be trusted where few bridges carry all the weight, or "
+          "where the steps are too long.</p>\n",
           r->out);
     if (r->pictures && r->weights.paths > 1) code = draw_weights(r);
-    if (!code) code = put_weights_table(r);
-    page_section_end(r->out);
-    return code;
+    return code ? code : put_weights_table(r);
 }
 
-static int put_residuals_section(struct report *r)
+static int put_residuals(struct report *r)
 {
     int code = 0;
-    page_section(r->out, "residuals", "Residuals");
-    put_missing(r, "There are none", r->no_residuals);
-    if (!*r->no_residuals && r->residuals.rows < FEW_RESIDUALS)
-        fputs("<p>There are too few rows to say anything.</p>\n", r->out);
-    else if (!*r->no_residuals) {
-        if (r->pictures) code = draw_residuals(r);
-        if (!code) code = put_residuals_table(r);
+    put_missing(r, "There are no residuals", r->no_residuals);
+    if (*r->no_residuals) return 0;
+    if (r->residuals.rows < FEW_RESIDUALS) {
+        fputs("<p>There are too few rows for residuals.</p>\n", r->out);
+        return 0;
     }
-    page_section_end(r->out);
-    return code;
+    if (r->pictures) code = draw_residuals(r);
+    return code ? code : put_residuals_table(r);
+}
+
+static const struct part {
+    const char *id, *link, *title;
+    int (*put)(struct report *r);
+} PARTS[] = {
+    {"fit", "Fit", "Model and data", put_facts},
+    {"learning", "Learning", "Learning", put_learning},
+    {"parameters", "Parameters", "Parameters", put_parameters},
+    {"field", "Drift and diffusion", "Drift and diffusion", draw_field},
+    {"data", "Data and paths", "Data, paths and a forecast", put_data},
+    {"weights", "Weights", "Diagnostics of the weights", put_weights},
+    {"residuals", "Residuals", "Residuals", put_residuals},
+    {"commands", "Commands", "Commands", put_commands},
+};
+enum { PART_COUNT = sizeof PARTS / sizeof *PARTS };
+
+static void put_top(struct report *r)
+{
+    page_begin(r->out, r->args->model);
+    fputs("<header>\n<h1>", r->out);
+    page_text(r->out, r->args->model);
+    fputs("</h1>\n<p class=\"sub\">A stochastic differential equation, learned "
+          "from ",
+          r->out);
+    page_text(r->out, r->record->data);
+    fputs("</p>\n<nav>", r->out);
+    for (size_t i = 0; i < PART_COUNT; i++)
+        fprintf(r->out, "<a href=\"#%s\">%s</a>", PARTS[i].id, PARTS[i].link);
+    fputs("</nav>\n</header>\n", r->out);
+    put_verdict(r);
+    if (!r->pictures)
+        fputs("<p id=\"no-figures\">There are no figures, because gnuplot is "
+              "not installed (package gnuplot-nox). The tables are "
+              "complete.</p>\n",
+              r->out);
 }
 
 static int put_page(struct report *r)
 {
-    static int (*const PARTS[])(struct report *) = {put_top,
-                                                    put_learning,
-                                                    put_parameters,
-                                                    put_field_section,
-                                                    put_data_section,
-                                                    put_weights_section,
-                                                    put_residuals_section};
     int code = 0;
-    for (size_t i = 0; !code && i < sizeof PARTS / sizeof *PARTS; i++)
-        code = PARTS[i](r);
-    if (code) return code;
-    put_commands(r);
+    put_top(r);
+    for (size_t i = 0; !code && i < PART_COUNT; i++) {
+        fprintf(r->out, "<section id=\"%s\">\n<h2>%s</h2>\n", PARTS[i].id,
+                PARTS[i].title);
+        code = PARTS[i].put(r);
+        fputs("</section>\n", r->out);
+    }
     page_end(r->out);
-    return 0;
+    return code;
 }
 
-/* --- The verb
- * -------------------------------------------------------------------- */
+/* --- The verb ------------------------------------------------------------- */
 
-static int say_written(const struct report *r, long bytes)
+static int finish(const struct report *r, long bytes)
 {
     const struct args *a = r->args;
     bool file = strcmp(a->output, "-") != 0;
     if (!r->pictures)
         say(stderr, "warning: the page has no figures: gnuplot is not "
-                    "installed; the package gnuplot-nox has it\n");
+                    "installed; install the package gnuplot-nox\n");
     if (r->missing)
         say(stderr,
-            "warning: the page lacks %zu figure%s that could not be drawn; it "
-            "says why\n",
+            "warning: %zu figure%s could not be drawn; the page says why\n",
             r->missing, plural(r->missing));
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", json_text(a->output));
+        add_text(j, "output", a->output);
         json_object_set_new(j, "bytes", json_integer(bytes));
-        json_object_set_new(j, "figures", json_count(r->figures));
-        json_object_set_new(j, "troubles", json_count(r->troubles));
-        json_object_set_new(j, "flagged", json_count(r->weights.flagged));
-        json_object_set_new(j, "trusted", json_boolean(!r->troubles));
+        add_count(j, "figures", r->figures);
+        add_count(j, "troubles", r->troubles);
+        add_count(j, "flagged", r->weights.flagged);
+        add_bool(j, "trusted", !r->troubles);
         return print_json(j);
     }
     if (!a->quiet && file)
-        say(stderr, "wrote %s: %zu figure%s, %s\n", a->output, r->figures,
+        say(stderr, "wrote %s: %zu figure%s; %s\n", a->output, r->figures,
             plural(r->figures),
-            r->troubles ? "and reasons not to trust the fit"
-                        : "and nothing against the fit");
+            r->troubles ? "there are reasons not to trust the fit"
+                        : "no problem was found");
     return EXIT_DONE;
 }
 
@@ -306,15 +290,18 @@ static int write_page(struct report *r)
     long bytes = ftell(d.out);
     int closed = draft_close(&d, !code);
     if (!code) code = closed;
-    return code ? code : say_written(r, bytes);
+    return code ? code : finish(r, bytes);
 }
 
-static int run_with(const struct args *a, gsv_model *m)
+int report_run(const struct args *a, gsv_model *m)
 {
     struct report r = {.args = a,
                        .model = m,
                        .record = gsv_model_record(m),
                        .pictures = has_gnuplot()};
+    if (!a->output)
+        return complain(EXIT_INPUT, "-o FILE is missing: the file for the "
+                                    "page, for example -o report.html");
     if (!r.record)
         return complain(EXIT_INPUT,
                         "%s is a model's text, not a fit; 'girsanov fit' makes "
@@ -329,20 +316,5 @@ static int run_with(const struct args *a, gsv_model *m)
     if (!code) code = write_page(&r);
     free_all(&r);
     gsv_series_free(s);
-    return code;
-}
-
-int report_run(const struct args *a)
-{
-    if (!a->output)
-        return complain(EXIT_INPUT, "the page needs a place: -o report.html");
-    if (a->json && !strcmp(a->output, "-"))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = run_with(a, m);
-    gsv_model_free(m);
     return code;
 }

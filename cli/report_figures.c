@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures inside of the page. gnuplot writes SVG with colours as numbers; on
- * the way into the page these become the page's own, which follow the reader's
- * choice of light or dark, and names become the figure's own, as there are
- * several in one page. */
+/* Figures in the page. gnuplot writes SVG with numbers as colours, which are
+ * replaced by the names of the page's colours, so that they follow the light or
+ * dark theme. Ids get the prefix of the figure, because a page has several. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 
-/* What gnuplot was told, as it writes it, and what the page calls it. */
+/* A colour as gnuplot writes it, and its name in the page. */
 static const struct {
     const char *from, *to;
 } COLOURS[] = {
@@ -35,7 +34,7 @@ static const struct {
     {"rgb(0,0,0)", "var(--soft)"},
 };
 
-/* Where a name follows. */
+/* Texts before an id. */
 static const char *const NAMES[] = {" id='", " id=\"", "href='#", "url(#"};
 
 enum {
@@ -48,7 +47,7 @@ int figure_begin(struct figure *f, int width, int height)
     *f = (struct figure){0};
     if (plot_begin(&f->plot, width, height)) return EXIT_NUMBERS;
     f->to = f->plot.to;
-    /* Dark and light colours alike would vanish on one of two grounds. */
+    /* Neither very dark nor very light, for both backgrounds. */
     fputs("set palette defined (0 '#3f6fd1', 1 '#2a93a8', 2 '#4f9a52', "
           "3 '#b98a1d', 4 '#d0552f')\n"
           "set xtics offset 0,0.35\nset xlabel offset 0,0.8\n"
@@ -58,10 +57,9 @@ int figure_begin(struct figure *f, int width, int height)
     return 0;
 }
 
-/* What says nothing: groups without anything in them, of which gnuplot writes
- * thousands, and its names of curves, which would pop up as hints. 0, or how
- * long it is. */
-static size_t idle(const char *s)
+/* The length of text that is left out, or 0: empty groups, of which gnuplot
+ * writes thousands, and titles of curves, which would appear as hints. */
+static size_t omitted(const char *s)
 {
     static const char EMPTY[] = "\n</g>", TITLE[] = "</title>";
     const char *end = NULL;
@@ -76,7 +74,7 @@ static size_t idle(const char *s)
     return end ? (size_t)(end - s) : 0;
 }
 
-/* How much of the text was replaced, or 0. */
+/* The length of text that was replaced, or 0. */
 static size_t replace(const char *s, const char *id, FILE *out)
 {
     if (!strchr("rcf hu", *s)) return 0;
@@ -95,7 +93,7 @@ static size_t replace(const char *s, const char *id, FILE *out)
     return 0;
 }
 
-/* From the drawing's beginning on, behind its title, which names gnuplot. */
+/* The drawing without its title, which names gnuplot. */
 static void embed(const char *svg, const char *id, const char *label, FILE *out)
 {
     const char *box = strstr(svg, "viewBox="), *body = strstr(svg, "</desc>");
@@ -108,13 +106,13 @@ static void embed(const char *svg, const char *id, const char *label, FILE *out)
     page_text(out, label);
     fputs("\">", out);
     for (const char *s = body + strlen("</desc>"); *s;) {
-        size_t n = *s == '<' ? idle(s) : replace(s, id, out);
+        size_t n = *s == '<' ? omitted(s) : replace(s, id, out);
         if (!n) putc(*s, out);
         s += n ? n : 1;
     }
 }
 
-/* A figure that cannot be drawn does not cost the page. */
+/* The page has the reason in place of a figure that cannot be drawn. */
 static void put_missing(struct report *r, const char *id, const char *label,
                         const char *why)
 {
@@ -146,7 +144,7 @@ int figure_end(struct report *r, struct figure *f, int code, const char *id,
     return 0;
 }
 
-/* Five marks, on whole days where they are far enough apart. */
+/* Five marks, at midnight if they are far enough apart. */
 void figure_dates(const struct report *r, double low, double high, FILE *to)
 {
     char text[TIME_ROOM];

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* HTML: one page that needs nothing but itself. Whatever comes from files goes
- * through page_text(). */
+/* HTML: one self-contained page. All texts from files are escaped by
+ * page_text(). */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "report.h"
 
-/* Colours have names, so that light, dark and paper are three short lists; the
- * figures use the same. */
+/* Colours have names, with values for light, dark and paper; figures use the
+ * same names. */
 static const char STYLE[] =
     ":root{color-scheme:light dark;--paper:#fff;--card:#f6f7f9;--ink:#1d2330;"
     "--soft:#5b6475;--line:#e1e4ea;--axis:#8a92a0;--dot:#6b7484;--c1:#1f5fa8;"
@@ -92,30 +91,29 @@ void page_text(FILE *out, const char *text)
     }
 }
 
-void page_format(FILE *out, const char *format, ...)
+void page_lines(FILE *out, const char *text)
 {
-    char room[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(room, sizeof room, format, args);
-    va_end(args);
-    page_text(out, room);
+    int n;
+    for (const char *line; (line = next_line(&text, &n));) {
+        char room[1024];
+        snprintf(room, sizeof room, "%.*s", n, line);
+        fputs("<li>", out);
+        page_text(out, room);
+        fputs("</li>\n", out);
+    }
 }
 
-size_t page_lines(FILE *out, const char *text)
+char *captured(const struct report *r,
+               void (*put)(const struct report *r, FILE *to))
 {
-    size_t count = 0;
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        char line[1024];
-        n = strcspn(text, "\n");
-        if (!n) continue;
-        snprintf(line, sizeof line, "%.*s", (int)n, text);
-        fputs("<li>", out);
-        page_text(out, line);
-        fputs("</li>\n", out);
-        count++;
-    }
-    return count;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory) put(r, memory);
+    if (memory && !fclose(memory)) return text;
+    free(text);
+    complain_memory();
+    return NULL;
 }
 
 const char *time_text(const struct report *r, double time, char room[TIME_ROOM])
@@ -154,16 +152,6 @@ void page_end(FILE *out)
             "<footer>Written by girsanov %s. The page needs no network and "
             "runs no scripts.</footer>\n</main>\n</body>\n</html>\n",
             gsv_version());
-}
-
-void page_section(FILE *out, const char *id, const char *title)
-{
-    fprintf(out, "<section id=\"%s\">\n<h2>%s</h2>\n", id, title);
-}
-
-void page_section_end(FILE *out)
-{
-    fputs("</section>\n", out);
 }
 
 /* --- Tables ------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's pictures of the fit: learning curve, field, weights, residuals.
- * None has more than some thousand points. */
+/* The figures of the fit: learning curve, field, weights, residuals. Each has
+ * at most some thousand points. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 
 enum { MOST_POINTS = 2000, MOST_GAPS = 1000, DOTS = 1200, QUANTILES = 250 };
 
-/* --- Learning
- * ------------------------------------------------------------------- */
+/* --- Learning ------------------------------------------------------------- */
 
 static bool has_heldout(const gsv_record *k)
 {
@@ -21,8 +20,7 @@ static bool has_heldout(const gsv_record *k)
     return false;
 }
 
-/* The first points are far below all others: what the axis shows begins where
- * the others do. */
+/* The first points may be far below the others; the axis leaves them out. */
 static double curve_floor(const gsv_record *k)
 {
     const double *y = k->curve + GSV_CURVE_LOGLIK * k->points;
@@ -53,7 +51,7 @@ int draw_curve(struct report *r)
     }
     double floor = curve_floor(k);
     fputs("EOD\nset key bottom right\nset xlabel 'iteration'\n"
-          "set ylabel 'log-likelihood a gap'\n",
+          "set ylabel 'log-likelihood per gap'\n",
           f.to);
     if (k->points <= 12) fputs("set xtics 1\n", f.to);
     if (isfinite(floor) && k->points > 40)
@@ -65,27 +63,18 @@ int draw_curve(struct report *r)
     putc('\n', f.to);
     return figure_end(
         r, &f, 0, "curve", "Learning curve",
-        held ? "What was made best, at every iteration or evenly spaced ones. "
-               "It should have become level at the right; held-out gaps that "
-               "fall while the others rise show that too much was learned."
-             : "What was made best, at every iteration or evenly spaced ones. "
-               "It should have become level at the right.");
+        held ? "The objective at all or at evenly spaced iterations. It should "
+               "be constant at the right. If the held-out curve falls while "
+               "the other rises, the model overfits."
+             : "The objective at all or at evenly spaced iterations. It should "
+               "be constant at the right.");
 }
 
-/* --- Field
- * ----------------------------------------------------------------------- */
+/* --- Field ---------------------------------------------------------------- */
 
-static const double *column_of(const gsv_series *s, const char *name)
-{
-    for (size_t c = 0; c < s->columns; c++)
-        if (!strcmp(s->name[c], name)) return s->value + c * s->rows;
-    return NULL;
-}
-
-/* Where the states were, thinned: the data's columns, or smoothed means of
- * states that have none. value (columns, rows) is yours, NULL after a
- * message. */
-static double *find_places(const struct report *r, size_t *rows)
+/* The states, thinned: columns of the data, or smoothed means of latent states.
+ * value (columns, rows) is yours, NULL after a message. */
+static double *find_states(const struct report *r, size_t *rows)
 {
     const gsv_series *s = r->data;
     size_t columns = gsv_model_columns(r->model), dim = r->paths.dim;
@@ -95,7 +84,7 @@ static double *find_places(const struct report *r, size_t *rows)
     double *value = malloc((columns * *rows + 1) * sizeof *value);
     if (!value) complain_memory();
     for (size_t c = 0; value && c < columns; c++) {
-        const double *x = column_of(s, gsv_model_column(r->model)[c]);
+        const double *x = series_column(s, gsv_model_column(r->model)[c]);
         double low = NAN, high = NAN;
         if (r->latent && x) find_range(x, s->rows, 1, &low, &high);
         for (size_t n = 0; n < *rows; n++)
@@ -111,25 +100,25 @@ static const char *field_caption(const struct report *r, size_t varied)
 {
     if (varied == 1)
         return r->functions
-                   ? "Drift above, with a band of two standard deviations for "
-                     "what the data do not say about it; strength of the noise "
-                     "below. The ticks show where data were: trust the curves "
-                     "there."
-                   : "Drift above, strength of the noise below. The ticks show "
-                     "where data were: trust the curves there.";
+                   ? "Top: drift with a band of two posterior standard "
+                     "deviations; bottom: size of the noise. Ticks are data: "
+                     "the curves can be trusted only there."
+                   : "Top: drift; bottom: size of the noise. Ticks are data: "
+                     "the curves can be trusted only there.";
     if (varied == 2)
         return r->functions
-                   ? "Arrows of the drift, all of one length; colours are its "
-                     "standard deviation, small where data (dots) were."
-                   : "Arrows of the drift, all of one length; colours are its "
-                     "speed. Dots show where data were: trust the arrows "
+                   ? "Arrows of the drift, all of the same length; colours are "
+                     "its standard deviation, which is small near the data "
+                     "(dots)."
+                   : "Arrows of the drift, all of the same length; colours are "
+                     "its speed. Dots are data: the arrows can be trusted only "
                      "there.";
-    return "Arrows of the drift in planes through the middle of the data, with "
-           "the states that a plane leaves out at the values above it. Dots "
-           "are the data seen along those states.";
+    return "Arrows of the drift in planes through the middle of the data. The "
+           "values of the other states are above each plane. Dots are the data "
+           "projected on the plane.";
 }
 
-/* The first three states that vary; all else in its middle. */
+/* The first three states that vary; all others at their middle. */
 static size_t lay_grid(struct grid *g, const struct report *r,
                        const double *low, const double *high)
 {
@@ -149,22 +138,22 @@ static size_t lay_grid(struct grid *g, const struct report *r,
 }
 
 static int draw_field_figure(struct report *r, const struct grid *g,
-                             size_t varied, const gsv_series *places)
+                             size_t varied, const gsv_series *states)
 {
     struct figure f;
-    bool wide = varied == 3;
-    size_t dots = wide ? DOTS / 2 : DOTS;
+    bool planes = varied == 3;
+    size_t dots = planes ? DOTS / 2 : DOTS;
     if (figure_begin(&f,
-                     wide          ? 1200
+                     planes        ? 1200
                      : varied == 1 ? WIDTH
                                    : 760,
-                     wide ? 430 : 560))
+                     planes ? 430 : 560))
         return EXIT_NUMBERS;
-    if (wide)
+    if (planes)
         fputs("set termoption font ',17'\nset title offset 0,-0.7\n"
               "set ylabel offset 1,0\n",
               f.to);
-    int code = field_draw(r->model, r->functions, g, places, dots, f.to);
+    int code = field_draw(r->model, r->functions, g, states, dots, f.to);
     return figure_end(r, &f, code, "field", "Drift and diffusion",
                       field_caption(r, varied));
 }
@@ -173,23 +162,23 @@ static int put_field(struct report *r, struct grid *g, const double *value,
                      size_t rows, double *low, double *high)
 {
     size_t columns = gsv_model_columns(r->model);
-    const gsv_series places = {
+    const gsv_series states = {
         .rows = rows, .columns = columns, .value = (double *)(uintptr_t)value};
     for (size_t c = 0; c < columns; c++) {
         find_range(value + c * rows, rows, 1, &low[c], &high[c]);
         if (isnan(low[c])) {
-            fputs("<p>The data do not say where the states are.</p>\n", r->out);
+            fputs("<p>The data have no values of the states.</p>\n", r->out);
             return 0;
         }
     }
     size_t dim = gsv_model_dim(r->model), varied = lay_grid(g, r, low, high);
     if (dim > 3)
         fprintf(r->out,
-                "<p>The model has %zu states; the planes are of the first "
-                "three of them.</p>\n",
+                "<p>The model has %zu states; the figure shows planes of the "
+                "first three.</p>\n",
                 dim);
     int code = 0;
-    if (r->pictures && varied) code = draw_field_figure(r, g, varied, &places);
+    if (r->pictures && varied) code = draw_field_figure(r, g, varied, &states);
     return code ? code : put_field_table(r, low, high);
 }
 
@@ -198,13 +187,12 @@ int draw_field(struct report *r)
     struct grid g = {0};
     size_t rows, columns = gsv_model_columns(r->model);
     if (r->latent && !r->paths.rows) {
-        fputs("<p>The states are latent, and where they were is not known.</p>"
-              "\n",
+        fputs("<p>The states are latent and could not be estimated.</p>\n",
               r->out);
         return 0;
     }
     double *range = malloc(2 * columns * sizeof *range);
-    double *value = range ? find_places(r, &rows) : NULL;
+    double *value = range ? find_states(r, &rows) : NULL;
     int code = range ? 0 : complain_memory();
     if (!value) code = EXIT_NUMBERS;
     if (!code) code = grid_init(&g, r->model);
@@ -215,11 +203,9 @@ int draw_field(struct report *r)
     return code;
 }
 
-/* --- Weights
- * -------------------------------------------------------------------------- */
+/* --- Weights -------------------------------------------------------------- */
 
-/* Of gaps that share a place, the worst; flagged ones by themselves, as far as
- * there is room. */
+/* The worst of every few gaps; flagged gaps separately, up to a limit. */
 static void put_gaps(const struct report *r, FILE *to)
 {
     const gsv_result *w = &r->weights;
@@ -280,27 +266,19 @@ int draw_weights(struct report *r)
     }
     fputs("unset multiplot\n", f.to);
     return figure_end(
-        r, &f, 0, "weights", "Health of the weights",
-        tails
-            ? "Along time, above: how many paths carry the weight of each gap, "
-              "which should be above the dashed line; below: how heavy the "
-              "tail of the weights is, which should be below it. "
-              "<span class=\"key\" style=\"background:var(--c2)\"></span>"
-              "not to be trusted."
-            : "Along time: how many paths or points carry the weight of each "
-              "gap or row, which should be above the dashed line. "
-              "<span class=\"key\" style=\"background:var(--c2)\"></span>"
-              "not to be trusted.");
+        r, &f, 0, "weights", "Diagnostics of the weights",
+        tails ? "Top: effective paths of each gap, which should be above the "
+                "dashed line; bottom: k-hat, the shape of the tail of the "
+                "weights, which should be below it. "
+                "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+                "gaps that cannot be trusted."
+              : "The effective number of paths or points of each gap or row, "
+                "which should be above the dashed line. "
+                "<span class=\"key\" style=\"background:var(--c2)\"></span>"
+                "gaps or rows that cannot be trusted.");
 }
 
-/* --- Residuals
- * -------------------------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+/* --- Residuals ------------------------------------------------------------ */
 
 /* Quantiles of z at probabilities, with 95 % limits for the true model. */
 static int put_quantiles(const struct report *r, size_t c, double *reach,
@@ -312,7 +290,7 @@ static int put_quantiles(const struct report *r, size_t c, double *reach,
     if (!z) return complain_memory();
     for (size_t i = 0; i < k->rows; i++)
         if (isfinite(k->column[c].z[i])) z[n++] = k->column[c].z[i];
-    qsort(z, n, sizeof *z, compare);
+    sort_numbers(n, z);
     size_t shown = n < QUANTILES ? n : QUANTILES;
     for (size_t i = 0; i<n; i += n> 1 ? n - 1 : 1)
         *reach = fmax(*reach, 1.05 * fabs(z[i]));
@@ -390,8 +368,10 @@ int draw_residuals(struct report *r)
     fputs("unset multiplot\n", f.to);
     return figure_end(
         r, &f, code, "residuals", "Residuals",
-        "Left: residuals one row ahead against the normal law. Under the true "
-        "model they follow the line, and 95 % of them are within the band. "
-        "Right: how residuals and their squares are correlated from row to "
-        "row; under the true model 95 % of them are between the dashed lines.");
+        "Left: quantiles of one-row-ahead residuals and of the normal law. "
+        "Under the true model they follow the line, and 95 % of them are "
+        "within "
+        "the band. Right: autocorrelation of residuals and of their squares; "
+        "under the true model 95 % of the values are between the dashed "
+        "lines.");
 }

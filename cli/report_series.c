@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's pictures of series: the data, paths through the last rows and the
- * forecast behind them. */
+/* The figures of series: the data, paths through the last rows and the forecast
+ * after them. */
 #include <math.h>
 #include <stdint.h>
 
@@ -11,8 +11,8 @@ enum { MOST_TRACKS = 4, MOST_CURVE = 1000, SHOWN_PATHS = 6 };
 
 /* --- Data ---------------------------------------------------------------- */
 
-/* A curve of a column of a track: all of it, or of every few rows the lowest
- * and the highest, so that no peak gets lost. */
+/* A column of a track: all rows, or the lowest and the highest of every few, so
+ * that no peak is lost. */
 static void put_track(const struct report *r, size_t track, size_t column,
                       FILE *to)
 {
@@ -82,8 +82,8 @@ int draw_data(struct report *r)
     }
     fputs("unset multiplot\n", f.to);
     size_t n = (size_t)snprintf(caption, sizeof caption,
-                                "The data, thinned where there are many rows, "
-                                "so that no peak gets lost.");
+                                "The data. If there are many rows, only the "
+                                "extremes of every few rows are drawn.");
     if (s->tracks > tracks)
         n += (size_t)snprintf(caption + n, sizeof caption - n,
                               " The first %zu of %zu series are shown, %zu are "
@@ -98,7 +98,7 @@ int draw_data(struct report *r)
 
 /* --- Paths and forecast -------------------------------------------------- */
 
-/* Of state i, one block of gnuplot's each. */
+/* Blocks of points for gnuplot, for state i. */
 static void put_band(const struct report *r, size_t i, FILE *to)
 {
     const gsv_smoothed *p = &r->paths;
@@ -126,7 +126,7 @@ static void put_paths(const struct report *r, size_t i, FILE *to)
     fputs("EOD\n", to);
 }
 
-/* The column that state i was observed in, or NULL. */
+/* The column of the observations of state i, or NULL. */
 static const double *seen_column(const struct report *r, size_t i)
 {
     size_t column = r->paths.rows ? r->paths.seen[i] : SIZE_MAX;
@@ -144,7 +144,7 @@ static void put_seen(const struct report *r, size_t i, FILE *to)
     fputs("EOD\n", to);
 }
 
-/* The fan begins at the last row, where the state is known there. */
+/* The forecast begins at the last row, if the state is known there. */
 static void put_fan(const struct report *r, size_t i, FILE *to)
 {
     const gsv_prediction *q = &r->forecast;
@@ -208,13 +208,11 @@ int draw_near(struct report *r)
         r, &f, 0, "near", "Sample paths and a forecast",
         r->latent
             ? "<span class=\"key\" style=\"background:var(--c2)\"></span>"
-              "what was observed, and six paths of the states given all of it, "
-              "in their band of 90 %. Behind the last row the forecast: "
-              "median, "
-              "50 % and 90 %."
+              "observations, and six paths of the states given all "
+              "observations, with a 90 % band. After the last row the "
+              "forecast: median, 50 % and 90 % bands."
             : "<span class=\"key\" style=\"background:var(--c2)\"></span>"
-              "the last rows, and six paths that the model draws between them, "
-              "in their band of 90 %. Behind the last row the forecast: "
-              "median, "
-              "50 % and 90 %.");
+              "the last rows, and six sample paths between them, with a 90 % "
+              "band. After the last row the forecast: median, 50 % and 90 % "
+              "bands.");
 }

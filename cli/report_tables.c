@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's words and numbers: facts, parameters, gaps, residuals,
+/* The texts and tables of the page: facts, parameters, gaps, residuals,
  * commands. */
 #include <math.h>
 #include <stdarg.h>
@@ -12,8 +12,7 @@
 
 enum { MOST_PARAMETERS = 200, MOST_GAPS = 10, CURVE_ROWS = 10 };
 
-/* --- Facts
- * -------------------------------------------------------------------- */
+/* --- Facts ---------------------------------------------------------------- */
 
 static void fact(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -32,18 +31,16 @@ static void fact(FILE *out, const char *name, const char *format, ...)
     fputs("</td></tr>\n", out);
 }
 
-/* The lines that summary prints, which have their name in 16 columns. */
+static void put_record(const struct report *r, FILE *to)
+{
+    put_likelihood(r->record, to);
+}
+
+/* The lines of summary, which have a name in the first 16 columns. */
 static int put_lines(const struct report *r)
 {
-    char *text = NULL, *line, *rest = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    if (!memory) return complain_memory();
-    put_likelihood(r->record, memory);
-    if (fclose(memory)) {
-        free(text);
-        return complain_memory();
-    }
+    char *text = captured(r, put_record), *line, *rest = NULL;
+    if (!text) return EXIT_NUMBERS;
     for (line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
         char name[17];
@@ -69,45 +66,34 @@ static void put_data_facts(const struct report *r)
 {
     const gsv_series *s = r->data;
     char low[TIME_ROOM], high[TIME_ROOM];
-    double first = INFINITY, last = -INFINITY;
-    for (size_t i = 0; i < s->rows; i++) {
-        first = fmin(first, s->time[i]);
-        last = fmax(last, s->time[i]);
-    }
+    double first, last;
+    find_range(s->time, s->rows, 1, &first, &last);
     fact(r->out, "fit", "%s", r->args->model);
     fact(r->out, "learned from", "%s: %zu series, %zu rows, %zu gaps",
          r->record->data, r->record->tracks, r->record->rows,
          r->record->gaps + r->record->heldout_gaps);
     if (!is_same_data(r))
         fact(r->out, "shown with",
-             "%s: %zu series, %zu rows. These are not "
-             "the data that it was learned from.",
+             "%s: %zu series, %zu rows. The fit was learned "
+             "from other data.",
              s->source, s->tracks, s->rows);
     fact(r->out, "times", "%s to %s", time_text(r, first, low),
          time_text(r, last, high));
     if (*s->note) fact(r->out, "note", "%s", s->note);
 }
 
-int put_facts(const struct report *r)
+int put_facts(struct report *r)
 {
-    page_section(r->out, "fit", "What was fitted to what");
     fputs("<table class=\"facts\"><tbody>\n", r->out);
     put_data_facts(r);
     int code = put_lines(r);
     fputs("</tbody></table>\n<h3>The model</h3>\n<pre>", r->out);
     page_text(r->out, gsv_model_text(r->model));
     fputs("</pre>\n", r->out);
-    page_section_end(r->out);
     return code;
 }
 
-/* --- Parameters
- * --------------------------------------------------------------- */
-
-static double posterior(const gsv_record *r, enum gsv_posterior row, size_t at)
-{
-    return r->posterior[(size_t)row * r->values + at];
-}
+/* --- Parameters ----------------------------------------------------------- */
 
 static void put_parameter(const struct report *r, const struct number *n)
 {
@@ -133,38 +119,29 @@ static const char *source_of_errors(const gsv_record *r)
 {
     switch (r->errors) {
     case GSV_ERRORS_SANDWICH:
-        return "Standard errors are from the sandwich, intervals have 95 %.";
+        return "Standard errors are sandwich estimates; intervals are 95 %.";
     case GSV_ERRORS_POSTERIOR:
-        return "Means, deviations and 95 % intervals of the posterior's draws; "
-               "R-hat should be below 1.01, sizes above 400.";
+        return "Means, standard deviations and 95 % intervals of the posterior "
+               "draws. R-hat should be below 1.01, effective sample sizes "
+               "above 400.";
     case GSV_ERRORS_OBSERVED:
-        return "Standard errors are from the observed information, intervals "
-               "have 95 %. A dash stands for a number that was not learned or "
-               "is at a bound.";
+        return "Standard errors are from the observed information; intervals "
+               "are 95 %. A dash means that the parameter was fixed or is at "
+               "a bound.";
     case GSV_ERRORS_AUTO:
     case GSV_ERRORS_NONE: break;
     }
-    return "No standard errors were asked for.";
-}
-
-/* The numbers of networks and of gps, which nobody reads. */
-static size_t count_many(const gsv_model *m)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < gsv_model_params(m); i++) {
-        gsv_param p = gsv_model_param(m, i);
-        if (p.weight || (p.gp && p.rank == 2)) n += p.rows * p.columns;
-    }
-    return n;
+    return "There are no standard errors.";
 }
 
 int put_parameters(struct report *r)
 {
     FILE *out = r->out;
-    size_t count, many = count_many(r->model);
+    size_t count;
+    size_t weights =
+        count_weights(r->model, false) + count_weights(r->model, true);
     struct number *list = model_numbers(r->model, &count);
     if (!list) return EXIT_NUMBERS;
-    page_section(out, "parameters", "Parameters");
     if (count) {
         fprintf(out, "<p>%s</p>\n", source_of_errors(r->record));
         page_table(out,
@@ -181,25 +158,23 @@ int put_parameters(struct report *r)
                 "<p>&hellip; and %zu more: see <code>girsanov "
                 "summary</code>.</p>\n",
                 count - MOST_PARAMETERS);
-    if (many)
+    if (weights)
         fprintf(out,
-                "<p>%s%zu weights of networks or values of Gaussian processes: "
-                "what they amount to is the <a href=\"#field\">drift</a> "
+                "<p>There are %zu%s weights of networks or values of Gaussian "
+                "processes; they define the <a href=\"#field\">drift</a> "
                 "below.</p>\n",
-                count ? "In addition " : "", many);
-    page_section_end(out);
+                weights, count ? " other" : "");
     free(list);
     return 0;
 }
 
-/* --- Learning
- * ------------------------------------------------------------------ */
+/* --- Learning ------------------------------------------------------------- */
 
 void put_curve_table(const struct report *r)
 {
     const gsv_record *k = r->record;
     size_t n = k->points, rows = n < CURVE_ROWS ? n : CURVE_ROWS;
-    page_table(r->out, "iteration|start|log-likelihood a gap|held out");
+    page_table(r->out, "iteration|start|log-likelihood per gap|held out");
     for (size_t i = 0; i < rows; i++) {
         size_t at = rows > 1 ? i * (n - 1) / (rows - 1) : 0;
         fputs("<tr>", r->out);
@@ -210,10 +185,9 @@ void put_curve_table(const struct report *r)
     page_table_end(r->out);
 }
 
-/* --- Field
- * ---------------------------------------------------------------------- */
+/* --- Field ---------------------------------------------------------------- */
 
-/* In the middle of the data: one point. */
+/* At the middle of the data. */
 int put_field_table(const struct report *r, const double *low,
                     const double *high)
 {
@@ -225,8 +199,7 @@ int put_field_table(const struct report *r, const double *low,
     for (size_t i = 0; i < gsv_model_columns(m); i++)
         b.value[i] = 0.5 * low[i] + 0.5 * high[i];
     b.time[0] = 0.5 * r->data->time[0] + 0.5 * r->data->time[r->data->rows - 1];
-    int code =
-        block_field(&b, m) ? EXIT_NUMBERS : block_sd(&b, m, r->functions);
+    int code = block_field(&b, m, r->functions);
     if (!code) {
         page_table(r->out, r->functions
                                ? "state|lowest|middle|highest|drift in "
@@ -253,10 +226,9 @@ int put_field_table(const struct report *r, const double *low,
     return code;
 }
 
-/* --- Forecast
- * --------------------------------------------------------------------- */
+/* --- Forecast ------------------------------------------------------------- */
 
-/* Half way and at its end. */
+/* At half of its length and at its end. */
 void put_forecast_table(const struct report *r)
 {
     const gsv_prediction *p = &r->forecast;
@@ -280,8 +252,7 @@ void put_forecast_table(const struct report *r)
     page_table_end(out);
 }
 
-/* --- Weights
- * --------------------------------------------------------------------- */
+/* --- Weights -------------------------------------------------------------- */
 
 static void put_gap(const struct report *r, const gsv_gap *g)
 {
@@ -299,21 +270,22 @@ static void put_gap(const struct report *r, const gsv_gap *g)
     fputs("</td></tr>\n", out);
 }
 
+static void put_weights_advice(const struct report *r, FILE *to)
+{
+    put_advice(&r->estimator, &r->weights, to);
+}
+
 static int put_help(const struct report *r)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    if (!memory) return complain_memory();
-    put_advice(&r->estimator, &r->weights, memory);
-    int code = fclose(memory) ? complain_memory() : 0;
-    if (!code && size) {
+    char *text = captured(r, put_weights_advice);
+    if (!text) return EXIT_NUMBERS;
+    if (*text) {
         fputs("<p>What may help:</p>\n<ul>\n", r->out);
         page_lines(r->out, text);
         fputs("</ul>\n", r->out);
     }
     free(text);
-    return code;
+    return 0;
 }
 
 int put_weights_table(const struct report *r)
@@ -326,7 +298,7 @@ int put_weights_table(const struct report *r)
     if (isfinite(w->error))
         fact(out, "log-likelihood", "%.6g +- %.2g", w->loglik, w->error);
     else fact(out, "log-likelihood", "%.6g", w->loglik);
-    fact(out, "effective size", "%.1f at worst, %.1f in the middle, of %zu",
+    fact(out, "effective size", "%.1f at worst, median %.1f, of %zu",
          w->ess_min, median_ess(w), w->paths);
     if (isfinite(w->khat_max) && w->paths > 1)
         fact(out, "k-hat", "%.2f at worst", w->khat_max);
@@ -336,13 +308,11 @@ int put_weights_table(const struct report *r)
     fact(out, "bridges", "%s",
          w->observe ? option_word("--observe", (int)w->observe)
                     : references_used(w, used));
-    fact(out, "not to be trusted", "%zu of %zu %s", w->flagged, w->groups,
-         r->weights.observe   ? "rows"
-         : r->estimator.joint ? "series"
-                              : "gaps");
+    fact(out, "not trusted", "%zu of %zu %s", w->flagged, w->groups,
+         unit_of(&r->estimator, w));
     fputs("</tbody></table>\n", out);
     if (!shown) return 0;
-    fputs("<h3>The worst of them</h3>\n", out);
+    fprintf(out, "<h3>The worst %s</h3>\n", unit_of(&r->estimator, w));
     page_table(out, "series|from|to|effective size|k-hat|l(dt) &minus; "
                     "l(2dt)|why");
     for (size_t i = 0; i < shown; i++)
@@ -351,8 +321,7 @@ int put_weights_table(const struct report *r)
     return put_help(r);
 }
 
-/* --- Residuals
- * --------------------------------------------------------------------- */
+/* --- Residuals ------------------------------------------------------------ */
 
 static void put_p(FILE *out, double p)
 {
@@ -361,30 +330,29 @@ static void put_p(FILE *out, double p)
     else fprintf(out, "<td>%.2g</td>", p);
 }
 
-static int put_looks(const struct report *r)
+static void put_residuals_advice(const struct report *r, FILE *to)
 {
-    char *text = NULL;
-    size_t size = 0;
+    for (size_t c = 0; c < r->residuals.columns; c++)
+        put_residual_advice(&r->residuals.column[c], to);
+}
+
+static int put_model_verdict(const struct report *r)
+{
     if (judge_model(r->model, &r->weights, &r->residuals) == MODEL_UNDECIDED) {
         fprintf(r->out, "<p>%s</p>\n", UNDECIDED);
         return 0;
     }
-    FILE *memory = open_memstream(&text, &size);
-    if (!memory) return complain_memory();
-    for (size_t c = 0; c < r->residuals.columns; c++)
-        put_residual_advice(&r->residuals.column[c], memory);
-    int code = fclose(memory) ? complain_memory() : 0;
-    if (!code && size) {
-        fputs("<p class=\"wrong\">The model is not that of the data:</p>\n"
+    char *text = captured(r, put_residuals_advice);
+    if (!text) return EXIT_NUMBERS;
+    if (*text) {
+        fputs("<p class=\"wrong\">The residuals contradict the model:</p>\n"
               "<pre>",
               r->out);
         page_text(r->out, text);
         fputs("</pre>\n", r->out);
-    } else if (!code) {
-        fputs("<p>They do not contradict the model.</p>\n", r->out);
-    }
+    } else fputs("<p>The residuals do not contradict the model.</p>\n", r->out);
     free(text);
-    return code;
+    return 0;
 }
 
 int put_residuals_table(const struct report *r)
@@ -407,13 +375,12 @@ int put_residuals_table(const struct report *r)
         fputs("</tr>\n", out);
     }
     page_table_end(out);
-    return put_looks(r);
+    return put_model_verdict(r);
 }
 
-/* --- Commands
- * ------------------------------------------------------------------------ */
+/* --- Commands ------------------------------------------------------------- */
 
-/* A word as sh takes it. */
+/* A word, quoted for sh if needed. */
 static void put_word(FILE *out, const char *word)
 {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyz"
@@ -437,8 +404,8 @@ static void put_word(FILE *out, const char *word)
     page_text(out, "'");
 }
 
-/* The options of the command line that a verb has, too, but for where things
- * go. --draws and --paths mean something else to others. */
+/* The options of the command line that the verb also has, except outputs.
+ * --draws and --paths have another meaning for verbs other than diagnose. */
 static void put_options(const struct report *r, const char *name)
 {
     static const char *const OWN[] = {
@@ -475,30 +442,30 @@ static void put_command(const struct report *r, const char *verb,
     fprintf(r->out, "%s\n", more);
 }
 
-void put_commands(const struct report *r)
+int put_commands(struct report *r)
 {
     FILE *out = r->out;
-    page_section(out, "commands", "Commands");
-    fputs("<p>This page, and the numbers on it:</p>\n<pre>girsanov report",
+    fputs("<p>Commands for this page and its numbers:</p>\n<pre>girsanov "
+          "report",
           out);
     for (size_t i = 0; i < r->args->given.count; i++)
         put_word(out, r->args->given.word[i]);
     putc('\n', out);
     put_command(r, "summary", " --model");
     put_command(r, "diagnose", " --residuals residuals.csv");
-    /* Others need to be told where to look. */
+    /* Other models have no default grid. */
     if (!r->latent && gsv_model_dim(r->model) <= 3)
         put_command(r, "field", " --plot field.svg");
     put_command(r, "paths", " -o paths.csv");
     put_command(r, "predict", " -o forecast.csv");
-    fputs(
-        "</pre>\n<p>The fit, from the model's text above as model.sde; options "
-        "of that fit other than its seed are not in its record:</p>\n"
-        "<pre>girsanov fit model.sde",
-        out);
+    fputs("</pre>\n<p>Command for the fit, with the model's text above as "
+          "model.sde; the record of a fit has only the seed of its "
+          "options:</p>\n"
+          "<pre>girsanov fit model.sde",
+          out);
     put_word(out, r->record->data);
     fputs(" -o", out);
     put_word(out, r->args->model);
     fprintf(out, " --seed %llu</pre>\n", (unsigned long long)r->record->seed);
-    page_section_end(out);
+    return 0;
 }

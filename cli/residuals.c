@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Residuals one row ahead, for diagnose: whether they are uniform and
- * independent, and what to look at where they are not. */
+/* One-row-ahead residuals for diagnose: whether they are uniform and
+ * independent, and what to check if not. */
 #include <math.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* Below this a p value says that the model is wrong. */
+/* A smaller p value contradicts the model. */
 static const double WRONG = 1e-3;
 
-/* --- For people --------------------------------------------------------- */
+/* --- Text ----------------------------------------------------------------- */
 
 static void print_column(const gsv_residual *c, int width)
 {
@@ -28,22 +28,22 @@ static void advise_law(const gsv_residual *c, FILE *out)
 {
     if (c->sd > 1.15)
         say(out,
-            "  %s scatters more than the model says: its noise is too small "
-            "or has too\n  thin tails; look at the noise, and for "
+            "  %s varies more than the model predicts: its noise is too small "
+            "or its\n  tails are too thin; check the noise, and look for "
             "outliers\n",
             c->name);
     else if (c->sd < 0.87)
         say(out,
-            "  %s scatters less than the model says: look at the size of "
-            "the noise\n",
+            "  %s varies less than the model predicts: check the size of its "
+            "noise\n",
             c->name);
     else if (fabs(c->mean) > 0.1)
-        say(out, "  %s comes out %s than the model says: look at its drift\n",
+        say(out, "  %s is %s than the model predicts: check its drift\n",
             c->name, c->mean > 0.0 ? "higher" : "lower");
     else
         say(out,
-            "  %s has another law than the model says: look at how its "
-            "noise depends on the\n  state, and at the law of its "
+            "  %s has another distribution than the model predicts: check how "
+            "its noise\n  depends on the state, and the law of its "
             "observations\n",
             c->name);
 }
@@ -53,19 +53,19 @@ void put_residual_advice(const gsv_residual *c, FILE *out)
     if (c->uniform_p < WRONG) advise_law(c, out);
     if (c->ljung_p < WRONG)
         say(out,
-            "  %s goes on as it came: look at its drift, for a state that "
-            "is not observed,\n  and for noise of the observations (obs)\n",
+            "  %s has correlated residuals: check its drift, look for hidden "
+            "states\n  and for noise of the observations (obs)\n",
             c->name);
     if (c->square_p < WRONG)
         say(out,
-            "  %s has calm and wild times: look at how its noise depends on "
-            "state, time and\n  inputs\n",
+            "  %s has residuals with a changing variance: check how its noise "
+            "depends on\n  state, time and inputs\n",
             c->name);
 }
 
-/* Residuals of latent states are made by points as the estimate is; those of
- * others by simulation, but from values that such an estimate may have led to.
- */
+/* Residuals of latent states use points, as the estimate does. Those of
+ * observed states are simulated, but the parameters of a fit come from the
+ * estimate. */
 enum verdict judge_model(const gsv_model *m, const gsv_result *estimate,
                          const gsv_residuals_result *r)
 {
@@ -73,24 +73,26 @@ enum verdict judge_model(const gsv_model *m, const gsv_result *estimate,
     for (size_t c = 0; c < r->columns; c++)
         wrong = wrong || residual_is_wrong(&r->column[c]);
     if (!wrong) return MODEL_STANDS;
-    bool rests = estimate->observe || gsv_model_record(m);
-    return rests && estimate_is_doubtful(estimate) ? MODEL_UNDECIDED
-                                                   : MODEL_WRONG;
+    bool depends = estimate->observe || gsv_model_record(m);
+    return depends && estimate_is_doubtful(estimate) ? MODEL_UNDECIDED
+                                                     : MODEL_WRONG;
 }
 
 const char *const UNDECIDED =
-    "They are not what the model says, but it cannot be told whether the model "
-    "is wrong: the estimate that they rest on is not good enough. Mend it "
-    "first.";
+    "The residuals contradict the model or the estimate: the estimate that "
+    "they "
+    "depend on is not accurate enough to decide. Improve the estimate first.";
 
 static void print_verdict(const gsv_residuals_result *r, enum verdict v)
 {
     switch (v) {
-    case MODEL_STANDS: puts("\nThey do not contradict the model."); return;
+    case MODEL_STANDS:
+        puts("\nThe residuals do not contradict the model.");
+        return;
     case MODEL_UNDECIDED: say(stdout, "\n%s\n", UNDECIDED); return;
     case MODEL_WRONG: break;
     }
-    puts("\nThe model is not that of the data:");
+    puts("\nThe residuals contradict the model:");
     for (size_t c = 0; c < r->columns; c++)
         put_residual_advice(&r->column[c], stdout);
 }
@@ -115,14 +117,6 @@ static void print_residuals(const gsv_residuals_result *r, enum verdict v)
 
 /* --- JSON --------------------------------------------------------------- */
 
-static json_t *numbers(size_t n, const double *x)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_number(x[i]));
-    return list;
-}
-
 static json_t *residuals_json(const gsv_residuals_result *r, enum verdict v)
 {
     static const char *const WORDS[] = {[MODEL_STANDS] = "not contradicted",
@@ -132,23 +126,22 @@ static json_t *residuals_json(const gsv_residuals_result *r, enum verdict v)
     for (size_t i = 0; i < r->columns; i++) {
         const gsv_residual *c = &r->column[i];
         json_t *one = json_object();
-        json_object_set_new(one, "rows", json_count(c->rows));
-        json_object_set_new(one, "distance", json_number(c->distance));
-        json_object_set_new(one, "uniform_p", json_number(c->uniform_p));
-        json_object_set_new(one, "mean", json_number(c->mean));
-        json_object_set_new(one, "sd", json_number(c->sd));
+        add_count(one, "rows", c->rows);
+        add_number(one, "distance", c->distance);
+        add_number(one, "uniform_p", c->uniform_p);
+        add_number(one, "mean", c->mean);
+        add_number(one, "sd", c->sd);
         json_object_set_new(one, "autocorrelation",
-                            numbers(GSV_LAGS, c->correlation));
-        json_object_set_new(one, "ljung_box_p", json_number(c->ljung_p));
+                            json_row(GSV_LAGS, c->correlation));
+        add_number(one, "ljung_box_p", c->ljung_p);
         json_object_set_new(one, "square_autocorrelation",
-                            numbers(GSV_LAGS, c->square));
-        json_object_set_new(one, "square_ljung_box_p",
-                            json_number(c->square_p));
+                            json_row(GSV_LAGS, c->square));
+        add_number(one, "square_ljung_box_p", c->square_p);
         json_object_set_new(all, c->name, one);
     }
-    json_object_set_new(j, "rows", json_count(r->rows));
-    json_object_set_new(j, "draws", json_count(r->draws));
-    json_object_set_new(j, "model", json_string(WORDS[v]));
+    add_count(j, "rows", r->rows);
+    add_count(j, "draws", r->draws);
+    add_text(j, "model", WORDS[v]);
     json_object_set_new(j, "columns", all);
     return j;
 }
@@ -166,20 +159,17 @@ static int write_residuals(const char *path, const gsv_series *s,
     putc('\n', d.out);
     for (size_t n = 0; n < r->rows; n++) {
         put_text(s->label[r->track[n]], d.out);
-        putc(',', d.out);
-        put_number(s->time[r->row[n]], d.out);
+        put_cell(s->time[r->row[n]], d.out);
         for (size_t c = 0; c < r->columns; c++) {
-            putc(',', d.out);
-            put_number(r->column[c].u[n], d.out);
-            putc(',', d.out);
-            put_number(r->column[c].z[n], d.out);
+            put_cell(r->column[c].u[n], d.out);
+            put_cell(r->column[c].z[n], d.out);
         }
         putc('\n', d.out);
     }
     return draft_close(&d, true);
 }
 
-/* What cannot be forecast has no residuals; that alone is no failure. */
+/* A model that cannot be forecast has no residuals; this is not an error. */
 int report_residuals(const struct args *a, const gsv_model *m,
                      const gsv_series *s, const gsv_result *estimate,
                      json_t *json)

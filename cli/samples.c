@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "samples.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 char *samples_path(const char *asked, const char *fit)
 {
@@ -16,7 +16,7 @@ char *samples_path(const char *asked, const char *fit)
     return path;
 }
 
-/* The names of the draws' numbers, by where these stand among the values. */
+/* The names of the numbers of a draw, found by their index. */
 static int put_header(const gsv_model *m, const gsv_draws *d, FILE *out)
 {
     size_t count;
@@ -41,10 +41,8 @@ static void put_draws(const gsv_draws *d, FILE *out)
     for (size_t i = 0; i < all; i++) {
         fprintf(out, "%zu,%zu,%zu,", i / d->draws + 1, i % d->draws + 1, i + 1);
         put_number(d->lp[i], out);
-        for (size_t k = 0; k < d->numbers; k++) {
-            putc(',', out);
-            put_number(d->value[k * all + i], out);
-        }
+        for (size_t k = 0; k < d->numbers; k++)
+            put_cell(d->value[k * all + i], out);
         putc('\n', out);
     }
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "signals.h"
-
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
-/* --- Files that are not done --------------------------------------------- */
+#include "cli.h"
+
+/* --- Unfinished files ----------------------------------------------------- */
 
 enum { DRAFTS = 8 };
 
 static const int DEADLY[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* Written before a file is there, and emptied after it is gone. */
+/* A name is set before the file exists, and cleared after it is removed. */
 static char draft[DRAFTS][4096];
 
-/* The command ends as it would have without this. */
+/* Removes the files, then ends the command by the same signal. */
 static void remove_drafts(int number)
 {
     for (size_t i = 0; i < DRAFTS; i++)
@@ -33,8 +33,7 @@ static void clean_up_at_the_end(void)
             sigaction(DEADLY[i], &clean, NULL);
 }
 
-/* --- A fit ------------------------------------------------------------------
- */
+/* --- A fit ---------------------------------------------------------------- */
 
 static const int WATCHED[] = {SIGINT, SIGTERM};
 
@@ -51,7 +50,7 @@ static void remember(int number)
     }
 }
 
-/* What is ignored stays so: a job in the background keeps running. */
+/* An ignored signal stays ignored: a background job keeps running. */
 void signals_watch(void)
 {
     struct sigaction watch = {.sa_handler = remember, .sa_flags = SA_RESTART};
@@ -68,8 +67,7 @@ bool signals_caught(void)
     return caught;
 }
 
-/* --- Which -----------------------------------------------------------------
- */
+/* --- Names ---------------------------------------------------------------- */
 
 void signals_add(const char *name)
 {

@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-/* normal, normal(m,s), or numbers: one for all states, or one each. */
+/* normal, normal(m,s), or numbers: one for all states, or one for each. */
 static int parse_start(const struct args *a, const gsv_model *m,
                        gsv_simulate_options *o, double **start)
 {
@@ -19,7 +19,7 @@ static int parse_start(const struct args *a, const gsv_model *m,
                                 &o->start_sd, &used) != 2 ||
                          a->x0[6 + used] || !(o->start_sd > 0.0)))
             return complain(EXIT_INPUT,
-                            "--x0 %s: normal or normal(mean,sd) is wanted",
+                            "--x0 %s: expected normal or normal(mean,sd)",
                             a->x0);
         return 0;
     }
@@ -70,15 +70,15 @@ static int write_result(const struct args *a, const gsv_model *m,
     if (gsv_series_write(s, path)) return complain_last();
     if (say_functions(a, m, s, !a->simulate.mean)) return EXIT_NUMBERS;
     if (!a->quiet && s->rows == s->tracks)
-        fputs("note: one time alone is where a series starts; --times A:B:N "
-              "has more of them\n",
+        fputs("note: there is only one time, the start of each series; --times "
+              "A:B:N gives more\n",
               stderr);
     if (a->json) {
         json_t *j = json_object();
-        json_object_set_new(j, "output", json_text(path));
-        json_object_set_new(j, "tracks", json_count(s->tracks));
-        json_object_set_new(j, "rows", json_count(s->rows));
-        json_object_set_new(j, "seed", json_count(a->simulate.seed));
+        add_text(j, "output", path);
+        add_count(j, "tracks", s->tracks);
+        add_count(j, "rows", s->rows);
+        add_count(j, "seed", a->simulate.seed);
         if (put_functions(j, m, s, !a->simulate.mean)) return EXIT_NUMBERS;
         return print_json(j);
     }
@@ -88,7 +88,7 @@ static int write_result(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
-static int run_with(const struct args *a, const gsv_model *m)
+int simulate_run(const struct args *a, gsv_model *m)
 {
     gsv_simulate_options o = a->simulate;
     double *start = NULL;
@@ -108,18 +108,5 @@ static int run_with(const struct args *a, const gsv_model *m)
     free(start);
     gsv_series_free(input);
     gsv_series_free(s);
-    return code;
-}
-
-int simulate_run(const struct args *a)
-{
-    if (a->json && (!a->output || !strcmp(a->output, "-")))
-        return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
-                                    "standard output");
-    if (check_output(a->output)) return EXIT_INPUT;
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
-    int code = run_with(a, m);
-    gsv_model_free(m);
     return code;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* girsanov summary: a fit's record, in words or as JSON. */
+/* girsanov summary: the record of a fit, as text or as JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* A matrix of up to so many is printed without being asked for. */
+/* Up to this size the correlation matrix is printed by default. */
 enum { SMALL = 12 };
 
 /* --- Correlation -------------------------------------------------------- */
@@ -26,7 +26,7 @@ static double correlation(const gsv_record *r, const struct number *a,
     return gsv_record_correlation(r, a->at, b->at);
 }
 
-/* The names that stand above the columns are cut to their width. */
+/* Names above the columns are cut to the width of a column. */
 static void print_correlation(const gsv_record *r, const struct number *list,
                               size_t n)
 {
@@ -89,26 +89,15 @@ static json_t *summary_json(const struct args *a, const gsv_model *m,
     json_object_set_new(j, "correlation",
                         r->correlation ? correlation_json(r, list, n)
                                        : json_null());
-    if (a->text) json_object_set_new(j, "model", json_text(gsv_model_text(m)));
+    if (a->text) add_text(j, "model", gsv_model_text(m));
     return j;
-}
-
-/* The numbers of networks, or of gps, that are not shown. */
-static size_t many_numbers(const gsv_model *m, bool gp)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < gsv_model_params(m); i++) {
-        gsv_param p = gsv_model_param(m, i);
-        if (gp ? p.gp && p.rank == 2 : p.weight) n += p.rows * p.columns;
-    }
-    return n;
 }
 
 static int print_summary(const struct args *a, const gsv_model *m,
                          const gsv_record *r, const struct number *list,
                          size_t n)
 {
-    size_t weights = many_numbers(m, false), values = many_numbers(m, true);
+    size_t weights = count_weights(m, false), values = count_weights(m, true);
     say(stdout, "fit             %s\n", a->model);
     say(stdout, "data            %s: %zu series, %zu rows, %zu gaps\n", r->data,
         r->tracks, r->rows, r->gaps + r->heldout_gaps);
@@ -122,10 +111,8 @@ static int print_summary(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
-int summary_run(const struct args *a)
+int summary_run(const struct args *a, gsv_model *m)
 {
-    gsv_model *m = open_model(a, a->model);
-    if (!m) return EXIT_INPUT;
     const gsv_record *r = gsv_model_record(m);
     int code = EXIT_DONE;
     size_t n;
@@ -140,9 +127,8 @@ int summary_run(const struct args *a)
         n = keep_estimated(r, list, n);
         code = a->json ? print_json(summary_json(a, m, r, list, n))
                        : print_summary(a, m, r, list, n);
-        say_warnings(r);
+        say_warnings(r->warning);
     }
     free(list);
-    gsv_model_free(m);
     return code;
 }

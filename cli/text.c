@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for people. Labels, names of columns and files, and a model's text come
- * from anywhere: what would command a terminal is shown as an escape, such as
- * \x1b, wherever it is printed. */
+/* Text output. Labels, names of columns and files, and model texts may come
+ * from an untrusted source: control characters are printed as escapes such as
+ * \x1b. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
-/* Longer texts ask for memory, and are cut where there is none. */
+/* Longer texts are allocated, and cut if there is no memory. */
 enum { LINE = 4096, FORMAT = 2048 };
-
-void put_visible(const char *text, FILE *out)
-{
-    char shown[GSV_VISIBLE];
-    for (size_t n; (n = gsv_visible(text, shown)); text += n)
-        fputs(shown, out);
-}
 
 void say_lines(const char *text, FILE *out)
 {
@@ -25,19 +18,22 @@ void say_lines(const char *text, FILE *out)
         fputs(*text == '\n' || *text == '\t' ? (char[]){*text, 0} : shown, out);
 }
 
-char *visible(const char *text)
+const char *next_line(const char **text, int *length)
 {
-    char *to = malloc(strlen(text) * (GSV_VISIBLE - 1) + 1), *end = to;
-    if (!to) {
-        complain_memory();
-        return NULL;
-    }
-    for (size_t n; *end = 0, (n = gsv_visible(text, end)); text += n)
-        end += strlen(end);
-    return to;
+    const char *line = *text += strspn(*text, "\n");
+    *length = (int)strcspn(line, "\n");
+    *text += *length;
+    return *length ? line : NULL;
 }
 
-/* A text in the room, or in memory of its own where that is too small. */
+void say_warnings(const char *text)
+{
+    int n;
+    for (const char *line; (line = next_line(&text, &n));)
+        say(stderr, "warning: %.*s\n", n, line);
+}
+
+/* The formatted text in `room`, or in allocated memory if it is longer. */
 static char *format_text(char room[LINE], const char *format, va_list args)
 {
     va_list again;
@@ -49,8 +45,9 @@ static char *format_text(char room[LINE], const char *format, va_list args)
     return text ? text : room;
 }
 
-/* Line ends of the format are meant, those of the arguments are not. Both are
- * told apart by a second text, whose format has other characters there. */
+/* Line ends of the format are printed, those of the arguments are escaped. To
+ * distinguish them, a second text has another character for those of the
+ * format. */
 void say_args(FILE *out, const char *format, va_list args)
 {
     char first[LINE], second[LINE], other[FORMAT], shown[GSV_VISIBLE];
@@ -76,18 +73,42 @@ void say(FILE *out, const char *format, ...)
     va_end(args);
 }
 
+void redraw(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("\r", stderr);
+    say_args(stderr, format, args);
+    fputs("\033[K", stderr);
+    fflush(stderr);
+    va_end(args);
+}
+
 json_t *json_text(const char *text)
 {
     json_t *j = json_string(text);
+    char *shown = j ? NULL : malloc(strlen(text) * (GSV_VISIBLE - 1) + 1);
     if (j) return j;
-    char *shown = visible(text);
+    if (!shown) complain_memory();
+    char *end = shown;
+    for (size_t n; shown && (*end = 0, n = gsv_visible(text, end)); text += n)
+        end += strlen(end);
     if (shown) j = json_string(shown);
     free(shown);
     return j;
 }
 
-/* JSON escapes what is below a space; the rest of what commands a terminal has
- * an escape, too, and is the same text to whoever reads it. */
+json_t *json_lines(const char *text)
+{
+    json_t *list = json_array();
+    int n;
+    for (const char *line; (line = next_line(&text, &n));)
+        json_array_append_new(list, json_stringn(line, (size_t)n));
+    return list;
+}
+
+/* jansson escapes characters below a space; other control characters get an
+ * escape here, which a JSON parser reads as the same text. */
 void put_json(const char *text, FILE *out)
 {
     for (const unsigned char *s = (const unsigned char *)text; *s; s++) {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Not more columns of numbers than this; else the noise's alone, or none. */
+/* With more numbers there are only columns for the noise, or none. */
 enum { MOST = 32 };
 
 static const char HEADER[] =
@@ -22,7 +22,7 @@ static void choose_numbers(struct trace *t)
     t->numbers = n <= MOST ? n : 0;
 }
 
-/* A parameter may be called as a column is. */
+/* Whether a parameter has the name of another column. */
 static bool is_taken(const char *name)
 {
     char inside[NAME_ROOM + 2], all[sizeof HEADER + 2];
@@ -43,18 +43,18 @@ static void put_header(const struct trace *t, FILE *out)
     putc('\n', out);
 }
 
-/* Whether the file's first line is the header of this trace; false, too,
- * where there is no memory to tell. */
+/* Whether the first line of the file is the header of this trace; false without
+ * memory. */
 static bool same_header(const struct trace *t)
 {
-    char *wanted = NULL, *line = NULL;
+    char *header = NULL, *line = NULL;
     size_t size = 0, room = 0;
-    FILE *memory = open_memstream(&wanted, &size);
+    FILE *memory = open_memstream(&header, &size);
     if (!memory) return false;
     put_header(t, memory);
     bool same = !fclose(memory) && getline(&line, &room, t->out) >= 0 &&
-                !strcmp(line, wanted);
-    free(wanted);
+                !strcmp(line, header);
+    free(header);
     free(line);
     return same;
 }
@@ -64,7 +64,7 @@ static int cannot_trace(const struct trace *t, const char *why)
     return complain(EXIT_INPUT, "--trace %s: %s", t->path, why);
 }
 
-/* An existing trace is gone on with, where it is of this model. */
+/* Continues an existing trace of this model. */
 static int open_old(struct trace *t)
 {
     t->out = fopen(t->path, "r+e");
@@ -75,19 +75,19 @@ static int open_old(struct trace *t)
     if (!t->old) put_header(t, t->out);
     else if (!same_header(t))
         return cannot_trace(t, "the file has other columns than this fit; "
-                               "give another one");
+                               "give another file");
     return 0;
 }
 
 int trace_open(struct trace *t, const char *path, const gsv_model *m,
-               bool go_on)
+               bool resumed)
 {
     *t = (struct trace){.path = path};
     if (!path) return 0;
     t->number = model_numbers(m, &t->numbers);
     if (!t->number) return EXIT_NUMBERS;
     choose_numbers(t);
-    if (go_on && open_old(t)) return EXIT_INPUT;
+    if (resumed && open_old(t)) return EXIT_INPUT;
     if (t->out) return 0;
     t->out = fopen(path, "we");
     if (!t->out) return cannot_trace(t, strerror(errno));
@@ -95,7 +95,7 @@ int trace_open(struct trace *t, const char *path, const gsv_model *m,
     return fflush(t->out) ? cannot_trace(t, strerror(errno)) : 0;
 }
 
-/* Rows of iterations that are done again, and a row that was cut off, go. */
+/* Removes rows of iterations that are repeated, and an incomplete row. */
 static void cut(struct trace *t, const gsv_progress *now)
 {
     char *line = NULL;
@@ -112,7 +112,7 @@ static void cut(struct trace *t, const gsv_progress *now)
         end += (long)n;
     }
     free(line);
-    /* What cannot be cut, such as a pipe, is simply gone on with. */
+    /* A file that cannot be cut, such as a pipe, is continued. */
     fseek(t->out, end, SEEK_SET);
     if (ftruncate(fileno(t->out), end)) fseek(t->out, 0, SEEK_END);
 }
@@ -126,14 +126,10 @@ void trace_row(struct trace *t, const gsv_progress *now)
     fprintf(t->out, "%zu,%zu", now->iteration, now->restart);
     double cell[] = {now->seconds, now->loglik, now->error, now->heldout,
                      now->rate};
-    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
-        putc(',', t->out);
-        put_number(cell[i], t->out);
-    }
-    for (size_t i = 0; i < t->numbers; i++) {
-        putc(',', t->out);
-        put_number(gsv_model_value(now->model)[t->number[i].at], t->out);
-    }
+    for (size_t i = 0; i < sizeof cell / sizeof *cell; i++)
+        put_cell(cell[i], t->out);
+    for (size_t i = 0; i < t->numbers; i++)
+        put_cell(gsv_model_value(now->model)[t->number[i].at], t->out);
     putc('\n', t->out);
     if (!first && now->seconds - t->flushed < 1.0) return;
     t->flushed = now->seconds;
@@ -148,5 +144,5 @@ int trace_close(struct trace *t)
         if (fclose(t->out)) bad = true;
     }
     free(t->number);
-    return bad ? cannot_trace(t, "rows are missing: cannot write") : 0;
+    return bad ? cannot_trace(t, "cannot write: rows are missing") : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A fit's course as CSV, a row for every iteration. */
+/* The iterations of a fit as CSV, one row each. */
 #ifndef TRACE_H
 #define TRACE_H
 
@@ -10,17 +10,17 @@ struct trace {
     FILE *out;
     struct number *number; /* the columns of numbers */
     size_t numbers;
-    bool old;       /* has rows of before         */
-    bool begun;     /* has a row of now           */
+    bool old;       /* has rows of an earlier run */
+    bool begun;     /* has rows of this run       */
     double flushed; /* seconds of the last flush  */
 };
 
-/* Opens the file; with go_on it keeps the rows of before. 0, or a message. */
+/* Opens the file; if `resumed` it keeps its rows. 0, or a message. */
 int trace_open(struct trace *t, const char *path, const gsv_model *m,
-               bool go_on);
+               bool resumed);
 void trace_row(struct trace *t, const gsv_progress *now);
 
-/* 0, or a message where the rows could not be written. */
+/* 0, or a message if rows could not be written. */
 int trace_close(struct trace *t);
 
 #endif

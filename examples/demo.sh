@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The demo: learns the Lorenz system from data, drift and noise both unknown,
-# and compares what was learned with the truth. GIRSANOV and OUT may name
+# and compares the result with the truth. GIRSANOV and OUT may name
 # another command and another folder.
 set -eu
 cd "$(dirname "$0")/.."
@@ -46,7 +46,7 @@ summary=$("$girsanov" summary "$fit" 2>/dev/null)
 sigma=$(echo "$summary" | awk '$1 == "sigma" { print $2 }')
 held=$(echo "$summary" | sed -n 's/^held out *//p')
 
-# Fresh data, under what was learned and under the truth.
+# The log-likelihood of new data under the fit and under the truth.
 "$girsanov" simulate $truth --tracks 16 --times 0:10:200 --x0 normal --seed 2 \
     -o "$out/test.csv" --quiet
 per_gap=$("$girsanov" compare "$fit" $truth "$out/test.csv" --quiet \
@@ -54,15 +54,15 @@ per_gap=$("$girsanov" compare "$fit" $truth "$out/test.csv" --quiet \
     awk -v fit="$fit" 'NR > 1 { p[$1 == fit] = $3 } END { print p[1], p[0] }')
 ours=${per_gap% *} best=${per_gap#* }
 
-say "What was learned:"
+say "Results:"
 cat <<END
   drift error  $err  sum |f - f_Lorenz|^2 / sum |f_Lorenz|^2 at the data
-  sigma        $sigma  (0.15 made the data)
-  held out     $held: log-likelihood of what was not learned from
-  fresh data   $ours per gap (under the true SDE $best)
+  sigma        $sigma  (true value 0.15)
+  held out     $held: log-likelihood of gaps that were not used for learning
+  new data     $ours per gap (under the true SDE $best)
 END
 
-# --- Pictures -----------------------------------------------------------------
+# --- Figures ------------------------------------------------------------------
 
 "$girsanov" simulate "$fit" --tracks 16 --times 0:10:1001 --x0 normal --seed 2 \
     --quiet | awk -F, '$1 != last { print ""; last = $1 } 1' >"$out/new.csv"
@@ -92,7 +92,7 @@ set ylabel 'z'
 set multiplot layout 1,2
 set title '16 series of data'
 plot '$data' using 3:5 skip 1 with points pt 7 ps 0.22 lc rgb '#601f5fa8'
-set title '16 new paths of what was learned'
+set title '16 new paths of the fit'
 plot '$out/new.csv' using 3:5 skip 2 with lines lw 0.7 lc rgb '#80c8482e'
 unset multiplot
 END
@@ -143,20 +143,20 @@ END
 if command -v gnuplot >/dev/null; then
     draw_attractor
     draw_learning
-    say "Pictures: $out/attractor.svg, $out/learning.svg"
+    say "Figures: $out/attractor.svg, $out/learning.svg"
 else
-    say "gnuplot is not installed: there are no pictures"
+    say "gnuplot is not installed: there are no figures"
 fi
 rm "$out/test.csv" "$out/new.csv"
 
 cat <<END
 
-On your own data: write a header (time and a column for each state, a series
-column if there are many), copy $model, and
-  $girsanov check my.sde my.csv             # is it read as it was meant?
-  $girsanov fit my.sde my.csv -o my.fit     # learn
-  $girsanov summary my.fit                  # what was learned
+For your own data: write a header (time, a column for each state, and a column
+series if there are several series), copy $model, and run
+  $girsanov check my.sde my.csv             # shows how both files were read
+  $girsanov fit my.sde my.csv -o my.fit     # learns
+  $girsanov summary my.fit                  # estimates
   $girsanov field my.fit my.csv -o field.csv --plot field.svg
-  $girsanov diagnose my.fit my.csv          # where not to trust it
-docs/LEARN.md says how it learns, docs/LANGUAGE.md how to write a model.
+  $girsanov diagnose my.fit my.csv          # where the result cannot be trusted
+docs/LEARN.md explains the fit, docs/LANGUAGE.md how to write a model.
 END

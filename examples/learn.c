@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Data to estimates by the library: parse a model, simulate data in place of a
- * file, learn, print what was learned and what to doubt.
+/* From data to estimates with the library: parse a model, simulate data instead
+ * of reading a file, fit the model, print its parameters and its warnings.
  *
  *     cc learn.c -lgirsanov -lm && ./a.out                                   */
 #include <stdio.h>
@@ -11,7 +11,7 @@ static const char text[] = "state x\n"
                            "param k = 1 > 0, m = 0, s = 1 > 0\n"
                            "dx = k*(m - x)*dt + s*dW\n";
 
-/* gsv_series_read("data.csv", 1, name) instead reads a file's column. */
+/* To read the column of a file: gsv_series_read("data.csv", 1, name). */
 static gsv_series *some_data(const gsv_model *m)
 {
     enum { ROWS = 401 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The Ornstein-Uhlenbeck process dX = -k X dt + s dW, once from its text and
  * once from a drift written in C. Its log-likelihood is known exactly, so the
- * estimates can be looked at beside the truth:
+ * estimates can be compared with it:
  *
  *     cc ou.c -lgirsanov -lm && ./a.out                                      */
 #include <math.h>

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # usage: sbatch examples/slurm.sh MODEL DATA FIT [options of girsanov fit]
 #
-# A fit on ranks of MPI under Slurm. The job is told a minute before its time
-# is over, saves its state and begins again where it was: on any number of
-# nodes, with the same bits.
+# A fit on MPI ranks under Slurm. A minute before its time limit the job gets a
+# signal, saves its state and is queued again. It then continues on any number of
+# nodes with the same bits.
 #SBATCH --job-name=girsanov
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=4
@@ -21,7 +21,7 @@ code=0
 srun --mpi=pmix --cpus-per-task="$OMP_NUM_THREADS" girsanov fit "$model" "$data" \
     -o "$fit" --checkpoint "$fit.at" --resume --threads "$OMP_NUM_THREADS" "$@" || code=$?
 
-# 130: interrupted, and the state is saved. The next turn resumes it.
+# 130: interrupted, and the state is saved. The next job resumes it.
 if [ "$code" -eq 130 ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     scontrol requeue "$SLURM_JOB_ID"
     exit 0

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the experiments on the paper share: the command to run, where results
-go, what a run costs, and claims.
+"""Shared by the experiments of the paper: the command to run, the folder of
+results, the cost of a run, and claims.
 
     GIRSANOV   the command (build/girsanov)
     OUT        folder of results and figures (the experiment's own)
-    FULL=1     the paper's sizes; else quick ones
-    TINY=1     a few seconds, to see that it runs; figures mean nothing
+    FULL=1     the sizes of the paper; otherwise quick ones
+    TINY=1     a few seconds, only to test that it runs
 """
 import json
 import math

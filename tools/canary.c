@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One planted bug for each sanitizer: `make asan`, `make tsan` and `make
- * valgrind` begin by making sure that theirs are caught, so that a silent run
- * means something. */
+ * valgrind` first check that theirs are found, so that a run without
+ * messages means that there is no error. */
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void *add_often(void *sum)
     return NULL;
 }
 
-/* Two threads that add to one number, without a word to each other. */
+/* Two threads that add to one number without synchronisation. */
 static int add_side_by_side(int n)
 {
     int sum = n;

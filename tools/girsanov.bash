@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# bash completion: the command itself knows its words; where it has none to
-# offer, bash offers files.
+# bash completion: the command prints the possible words; if there are none, bash
+# offers files.
 # shellcheck shell=bash
 _girsanov() {
     local word=${COMP_WORDS[COMP_CWORD]}

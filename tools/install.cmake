@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-# What is installed where. Four parts, which Debian's packages are made of:
-# command (with its pages and documents), library, development, and the module
-# for ranks by MPI.
+# The files to install, in four parts, one for each Debian package: command (with
+# its manual pages and documents), library, development, and the MPI module.
 
-# Pages for man(1) by the command itself, one a verb.
+# The command writes its manual pages, one for each verb.
 add_custom_command(OUTPUT man1/girsanov.1.gz
   COMMAND ${CMAKE_SOURCE_DIR}/tools/manuals $<TARGET_FILE:girsanov_cli> man1
   DEPENDS girsanov_cli tools/manuals VERBATIM)
@@ -31,7 +30,7 @@ if(TARGET girsanov_mpi)
     COMPONENT mpi)
 endif()
 
-# For pkg-config; found wherever the tree is moved to.
+# For pkg-config; the paths stay valid if the tree is moved.
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(tools/girsanov.pc.in girsanov.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/girsanov.pc COMPONENT development

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An optimiser of SciPy's on Girsanov's likelihood and gradient, and the same
-by model.fit()."""
+"""A SciPy optimiser with Girsanov's likelihood and gradient, compared with
+model.fit()."""
 import numpy as np
 from scipy.optimize import minimize
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Girsanov's likelihood as a function of PyTorch's, with its gradient: theta
-may come from any network, and any other term may be added to the loss. Here
-several series have rates of their own, which a common law holds together."""
+"""Girsanov's likelihood as a PyTorch function with its gradient: theta may come
+from any network, and other terms may be added to the loss. Here each series has
+its own rate, with a common prior (random effects)."""
 import numpy as np
 import torch
 

@@ -76,7 +76,7 @@ def model_for(path, word):
 
 def csv__broken_files_give_one_message(place):
     wrong, model = [], place.work / "m.sde"
-    files = sorted((place.root / "tests" / "broken" / "csv").iterdir())
+    files = sorted((place.root / "tests" / "data" / "broken").iterdir())
     for path in files:
         model.write_text(model_for(path, "state"))
         for verb in (["loglik", "--json"], ["check"]):
@@ -89,12 +89,18 @@ def csv__broken_files_give_one_message(place):
 
 
 def sde__broken_models_give_one_message(place):
+    """The models of tests/lang/broken: '==== NAME', the text, '----', and the
+    message."""
     wrong = []
-    folder = place.root / "tests" / "broken" / "sde"
-    for path in sorted(p for p in folder.glob("*") if p.is_file()):
-        wrong.append((path.name, complaint(girsanov(place, "check", path))))
-        wrong.append((path.name, keeps_file(place, "simulate", path)))
-    return gather(wrong)
+    folder = place.root / "tests" / "lang" / "broken"
+    for topic in sorted(folder.glob("*.txt")):
+        for entry in topic.read_bytes().split(b"==== ")[1:]:
+            name, _, rest = entry.partition(b"\n")
+            path = place.work / (name.decode() + ".sde")
+            path.write_bytes(rest.partition(b"----\n")[0])
+            wrong.append((path.name, complaint(girsanov(place, "check", path))))
+            wrong.append((path.name, keeps_file(place, "simulate", path)))
+    return gather(wrong) or ("" if wrong else "there are no models")
 
 
 def laws__are_as_the_page_says(place):
@@ -364,7 +370,7 @@ def fit__interrupted_goes_on_to_the_same_fit(place):
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=600)
-    if run.returncode != 130 or b"go on with --resume" not in err:
+    if run.returncode != 130 or b"continue with --resume" not in err:
         return "exit code %d: %s" % (run.returncode, err.decode())
     # A row that was cut off, as by a crash.
     with open(trace, "a") as out:

@@ -177,8 +177,8 @@ GNUPLOTS = {
     "failing": ("cat >/dev/null; printf '%s'; echo 'line 1: no' >&2; exit 1",
                 "line 1: no"),
     "dead": ("exit 3", "nothing"),
-    "half": ("cat >/dev/null; printf '%s'", "no whole picture"),
-    "mute": ("cat >/dev/null", "no whole picture"),
+    "half": ("cat >/dev/null; printf '%s'", "an incomplete figure"),
+    "mute": ("cat >/dev/null", "an incomplete figure"),
 }
 
 
@@ -344,7 +344,7 @@ def report__loses_one_figure_and_not_the_page(place):
         done = run_in(place, environment, "report", "m.fit", "d.csv", "-o",
                       "p.html", "-q", "--paths", 8, "--draws", 50)
         page = (place.work / "p.html").read_text()
-        if done.returncode or b"warning: the page lacks 1 figure" not in \
+        if done.returncode or b"warning: 1 figure could not be drawn" not in \
                 done.stderr:
             wrong.append((failing, done.stderr.decode()))
         elif page.count("<svg") != 5 or page.count("</html>") != 1 or \
