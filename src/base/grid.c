@@ -36,14 +36,6 @@ static const struct grid_cell CELL[KINDS] = {
     [NOWHERE] = {{{0.0}}},
 };
 
-size_t grid_nodes(const struct grid *g)
-{
-    size_t n = 1;
-    for (size_t k = 0; k < g->axes; k++)
-        n *= g->nodes[k];
-    return n;
-}
-
 const struct grid_cell *grid_cell_at(size_t nodes, double u, size_t *first,
                                      double *s)
 {

@@ -232,21 +232,3 @@ void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
         }
     }
 }
-
-int gp_posterior_covariance(struct gp_posterior *q,
-                            const struct gp_points *points, double *C)
-{
-    size_t n = q->root->rank, count = points->count;
-    double *all = NEW(double, n *count); /* (count, rank) */
-    if (!all) return GSV_NO_MEMORY;
-    double *u = q->room + q->root->numbers * BLOCK;
-    for (size_t done = 0; done < count; done += BLOCK) {
-        size_t m = count - done < BLOCK ? count - done : BLOCK;
-        whiten(q, points, done, m, u);
-        linalg_lower_solve(n, m, q->L, false, u);
-        turn(n, m, u, all + done * n);
-    }
-    linalg_product(count, n, count, all, false, all, true, C);
-    mem_free(all);
-    return 0;
-}

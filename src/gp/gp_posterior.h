@@ -78,8 +78,4 @@ void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
 void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
                      const double *prior, double *mean, double *sd);
 
-/* C (count, count): the covariance of what nodes and features carry. */
-int gp_posterior_covariance(struct gp_posterior *q,
-                            const struct gp_points *points, double *C);
-
 #endif

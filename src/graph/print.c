@@ -493,11 +493,6 @@ char *graph_element_text(const struct graph *g, node a, size_t element,
     return cut(&p, sum_text(&p.pen, s));
 }
 
-char *graph_text(const struct graph *g, node a, const struct graph_names *names)
-{
-    return graph_element_text(g, a, 0, names);
-}
-
 char *graph_condition_text(const struct graph *g, node a, size_t element,
                            const struct graph_names *names)
 {
