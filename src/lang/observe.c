@@ -24,17 +24,17 @@ struct line {
 
 static int find_law(struct builder *b, struct line *l)
 {
-    const char *name[LAWS];
+    const char *name[LAW_COUNT];
     char known[200] = "";
     size_t law = law_find(l->call->name);
     l->law = (enum law)law;
-    if (law < LAWS) return 0;
-    for (size_t i = 0; i < LAWS; i++) {
+    if (law < LAW_COUNT) return 0;
+    for (size_t i = 0; i < LAW_COUNT; i++) {
         name[i] = LAW_TABLE[i].name;
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
                  i ? " " : "", name[i]);
     }
-    const char *near = gsv_suggestion(l->call->name, LAWS, name);
+    const char *near = gsv_suggestion(l->call->name, LAW_COUNT, name);
     if (near)
         return complain(b->source, l->call->place,
                         "unknown law '%s'; did you mean '%s'?", l->call->name,

@@ -8,6 +8,7 @@
 #include "base/kernel.h"
 #include "graph/graph.h"
 #include "lang/ast.h"
+#include "lang/law_list.h"
 
 #include "girsanov.h"
 
@@ -66,15 +67,11 @@ struct flow_spec {
     bool timed;
 };
 
-/* The laws of noisy observations, with their arguments. */
 enum law {
-    LAW_NORMAL,         /* mean, standard deviation                       */
-    LAW_STUDENT,        /* location, scale, degrees of freedom            */
-    LAW_POISSON,        /* mean                                           */
-    LAW_NEGBIN,         /* mean, size: the variance is mean + mean^2/size */
-    LAW_BINOMIAL,       /* number of trials, probability                  */
-    LAW_MULTINOMIAL,    /* probabilities, a vector; of counts in columns  */
-    LAW_POISSON_PROCESS /* rate, integrated since the row before          */
+#define LAW_MEMBER(ID, ...) LAW_##ID,
+    LAW_ROWS(LAW_MEMBER)
+#undef LAW_MEMBER
+        LAW_COUNT
 };
 
 enum { LAW_ARGUMENTS = 3 };
