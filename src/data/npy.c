@@ -23,8 +23,8 @@ struct npy {
     FILE *file;
     size_t left; /* bytes of the file that were not read yet    */
     char *header;
-    const struct dtype *dtype;
-    bool swapped; /* greatest byte first                         */
+    const struct number_type *dtype;
+    bool swapped; /* most significant byte first                 */
     bool fortran; /* first axis fastest                          */
     size_t axes, shape[MOST_AXES];
     unsigned char *raw;
@@ -34,19 +34,7 @@ struct npy {
 
 /* --- Numbers ------------------------------------------------------------ */
 
-struct dtype {
-    const char *descr;
-    size_t size;
-    double (*load)(const unsigned char *bytes); /* least byte first */
-};
-
-/* A '<' or '>' in front gives the order of the bytes. */
-static const struct dtype DTYPES[] = {{"f8", 8, little_f64},
-                                      {"f4", 4, little_f32},
-                                      {"i8", 8, little_i64},
-                                      {"i4", 4, little_i32}};
-
-/* Turns the bytes of every element around. */
+/* Reverses the bytes of every element. */
 static void swap_bytes(unsigned char *raw, size_t bytes, size_t size)
 {
     for (unsigned char *p = raw; p < raw + bytes; p += size)
@@ -92,9 +80,9 @@ static int read_start(struct npy *a, size_t *length)
         return fail(GSV_BAD_INPUT,
                     "%s: version %d.%d of the .npy format is unknown", a->path,
                     start[6], start[7]);
-    size_t wide = start[6] == 1 ? 0 : 2;
-    status = take_bytes(a, start + 10, wide);
-    *length = (size_t)little_bits(start + 8, 2 + wide);
+    size_t more = start[6] == 1 ? 0 : 2; /* bytes of the length */
+    status = take_bytes(a, start + 10, more);
+    *length = (size_t)le_uint(start + 8, 2 + more);
     return status;
 }
 
@@ -164,7 +152,8 @@ static int bad_dtype(const struct npy *a, const char *descr, size_t n)
                 a->path, phrase_excerpt(descr, n).text);
 }
 
-/* '<f8' and the like; a list of fields or Python objects are no numbers. */
+/* '<f8' and the like, where '<' or '>' gives the byte order; a list of fields
+ * or Python objects are no numbers. */
 static int take_dtype(const char **p, struct npy *a)
 {
     if (take(p, "[")) return bad_dtype(a, *p - 1, strcspn(*p, "]") + 2);
@@ -176,8 +165,9 @@ static int take_dtype(const char **p, struct npy *a)
     a->swapped = descr[1] == '>';
     if (n != 3 || (descr[1] != '<' && descr[1] != '>'))
         return bad_dtype(a, descr, n + 2);
-    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
-        if (strncmp(descr + 2, DTYPES[i].descr, 2) == 0) a->dtype = &DTYPES[i];
+    for (size_t i = 0; i < NUMBER_TYPES; i++)
+        if (strncmp(descr + 2, NUMBER_TYPE[i].npy, 2) == 0)
+            a->dtype = &NUMBER_TYPE[i];
     return a->dtype ? 0 : bad_dtype(a, descr, n + 2);
 }
 

@@ -235,19 +235,10 @@ int safetensors_write(const struct tensors *t, const char *path)
 
 /* --- Reading ------------------------------------------------------------ */
 
-static const struct dtype {
-    const char *name;
-    size_t size;
-    double (*load)(const unsigned char *bytes);
-} DTYPES[] = {{"F64", 8, little_f64},
-              {"F32", 4, little_f32},
-              {"I64", 8, little_i64},
-              {"I32", 4, little_i32}};
-
 /* What the header says of a tensor. */
 struct entry {
     const char *name; /* borrowed from the JSON          */
-    const struct dtype *dtype;
+    const struct number_type *dtype;
     size_t rank, shape[TENSOR_RANKS];
     size_t begin, end; /* bytes, from the header's end    */
     size_t place;      /* in the header                   */
@@ -266,7 +257,7 @@ struct reader {
 bool safetensors_begins(const unsigned char *bytes, size_t n)
 {
     if (n <= PREFIX || bytes[PREFIX] != '{') return false;
-    uint64_t length = little_bits(bytes, PREFIX);
+    uint64_t length = le_uint(bytes, PREFIX);
     return length >= strlen("{}") && length <= LONGEST_HEADER;
 }
 
@@ -297,7 +288,7 @@ static int read_header(struct reader *r)
                     "%s is not a fit: it does not begin as a safetensors file "
                     "with a header of at most %d MiB does",
                     r->path, LONGEST_HEADER >> 20);
-    size_t length = (size_t)little_bits(start, PREFIX);
+    size_t length = (size_t)le_uint(start, PREFIX);
     r->data = PREFIX + length;
     if (r->size < r->data)
         return fail(GSV_BAD_INPUT,
@@ -332,8 +323,9 @@ static int take_dtype(const struct reader *r, const json_t *info,
 {
     const char *name = json_string_value(json_object_get(info, "dtype"));
     if (!name) return bad_tensor(r, e->name, "has no dtype");
-    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
-        if (strcmp(name, DTYPES[i].name) == 0) e->dtype = &DTYPES[i];
+    for (size_t i = 0; i < NUMBER_TYPES; i++)
+        if (strcmp(name, NUMBER_TYPE[i].safetensors) == 0)
+            e->dtype = &NUMBER_TYPE[i];
     if (e->dtype) return 0;
     return fail(GSV_BAD_INPUT,
                 "%s is not a fit: tensor '%s' has dtype %s, which cannot be "
@@ -472,7 +464,7 @@ static int take_notes(const struct reader *r, struct tensors *t)
 
 /* The numbers are read into the end of their room: changed into doubles from
  * the first to the last, none is overwritten before its turn. */
-static int read_values(const struct reader *r, const struct dtype *dtype,
+static int read_values(const struct reader *r, const struct number_type *dtype,
                        struct tensor *x)
 {
     size_t shift = x->count * (sizeof *x->value - dtype->size);

@@ -43,10 +43,11 @@ int text_more(struct text *t)
     if (ferror(t->file))
         return fail(GSV_BAD_INPUT, "cannot read %s: %s", t->source,
                     strerror(errno));
-    const struct kind *kind = t->line == 1 && !t->end ? kind_of(at, got) : NULL;
-    if (kind)
-        return fail(GSV_BAD_INPUT, "%s is %s; %s", t->source, kind->what,
-                    kind->remedy);
+    const struct file_type *type =
+        t->line == 1 && !t->end ? file_type_of(at, got) : NULL;
+    if (type)
+        return fail(GSV_BAD_INPUT, "%s is %s; %s", t->source, type->what,
+                    type->remedy);
     if (memchr(at, '\0', got))
         return fail(GSV_BAD_INPUT,
                     "%s: there is a zero byte in it, so it is no UTF-8 text; "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/visible.h"
 #include "lang/message.h"
 
 /* What people write by habit, and what to write here. A longer text stands
@@ -155,7 +156,7 @@ static void classify_symbol(struct token *t)
     bool known = strchr("()[]+-*/^@=,:~<>", *s) != NULL;
     t->kind = known ? TOKEN_SYMBOL : TOKEN_BAD;
     t->symbol = *s;
-    t->length = known ? 1 : character_length(s);
+    t->length = known ? 1 : utf8_length(s, 4);
     for (size_t i = 0; i < sizeof PAIR / sizeof *PAIR; i++)
         if (begins(s, PAIR[i].text)) {
             t->symbol = PAIR[i].symbol;
@@ -221,7 +222,7 @@ int lex_complain(const struct source *source, const struct token *bad)
             return complain(source, bad->place,
                             "names have plain letters; write '%s' for '%s'",
                             GREEK[i].name, GREEK[i].letter);
-    if (!character_length(s) || (unsigned char)*s < 0x20 || *s == 0x7F)
+    if (!utf8_length(s, 4) || (unsigned char)*s < 0x20 || *s == 0x7F)
         return complain(source, bad->place,
                         "the byte 0x%02X is not part of the language; the text "
                         "must be plain UTF-8",

@@ -15,9 +15,6 @@
 int complain(const struct source *source, struct place place,
              const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Bytes of the UTF-8 character at s, 1 to 4, or 0 when it is not one. */
-size_t character_length(const char *s);
-
 /* The text without its byte order mark, where it has one: columns of the first
  * line are counted from here. */
 const char *text_start(const char *text);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "data/visible.h"
 #include "girsanov.h"
 #include "lang/ast.h"
 #include "lang/message.h"
@@ -470,7 +471,7 @@ static void message__cuts_no_character_in_two(void **unused)
         struct place place = {1, at / 3 * 3 + 1, 3};
         (void)complain(&source, place, "why");
         for (const char *s = gsv_last_error(); *s;) {
-            size_t n = character_length(s);
+            size_t n = utf8_length(s, 4);
             assert_in_range(n, 1, 4);
             assert_int_not_equal(*s, '?');
             s += n;
@@ -511,7 +512,7 @@ static void character__is_utf8_or_nothing(void **unused)
                 {"\xF4\x90\x80\x80", 0},
                 {"\xFF", 0}};
     for (size_t i = 0; i < COUNT(CASE); i++)
-        assert_int_equal(character_length(CASE[i].text), CASE[i].length);
+        assert_int_equal(utf8_length(CASE[i].text, 4), CASE[i].length);
 }
 
 static void suggestion__finds_what_was_meant(void **unused)
