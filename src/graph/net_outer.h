@@ -139,17 +139,17 @@ FAST static void add_rows(size_t rows, size_t lanes, const REAL *G, double *to)
 FAST static void add_columns(size_t rows, size_t columns, const REAL *G,
                              REAL *spare, double *to)
 {
-    size_t ld = round_up(rows, LANES), wide = round_up(columns, LANES);
+    size_t ld = round_up(rows, LANES), row = round_up(columns, LANES);
     for (size_t r = 0; r < rows; r += LANES) {
-        for (size_t c = 0; c < wide; c += LANES) {
+        for (size_t c = 0; c < row; c += LANES) {
             vec m[LANES];
             for (size_t i = 0; i < LANES; i++)
                 m[i] = *(const vec *)(G + least(c + i, columns - 1) * ld + r);
             transpose(m);
             for (size_t i = 0; i < LANES; i++)
-                *(vec *)(spare + i * wide + c) = m[i];
+                *(vec *)(spare + i * row + c) = m[i];
         }
         for (size_t i = r; i < least(r + LANES, rows); i++)
-            add_row(columns, spare + (i - r) * wide, to + i * columns);
+            add_row(columns, spare + (i - r) * row, to + i * columns);
     }
 }
