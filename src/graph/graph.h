@@ -122,6 +122,8 @@ node graph_pad(struct graph *g, node a, size_t offset, size_t rows,
                size_t columns);
 node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
                  size_t columns);
+/* All elements of n nodes below each other; 0 for none. */
+node graph_below(struct graph *g, size_t n, const node *a);
 node graph_transpose(struct graph *g, node a);
 /* The elements of a whose numbers are in `index`, a constant; and the reverse,
  * zeros to which element k of a is added at index[k]. */

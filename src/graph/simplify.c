@@ -242,6 +242,14 @@ node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
     return plain(g, OP_STACK, n, a, rows, columns);
 }
 
+node graph_below(struct graph *g, size_t n, const node *a)
+{
+    size_t rows = 0;
+    for (size_t i = 0; !g->failed && i < n; i++)
+        rows += graph_size(g, a[i]);
+    return n ? graph_stack(g, n, a, rows, 1) : 0;
+}
+
 node graph_transpose(struct graph *g, node a)
 {
     if (g->failed) return 0;

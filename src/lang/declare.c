@@ -28,10 +28,7 @@ static int declare_input(struct builder *b, const struct statement *s)
     spec->input[spec->inputs] =
         (struct input_spec){name, s->declared.place, s->hold};
     node value = graph_leaf(spec->graph, OP_INPUT, spec->inputs++, 1, 1);
-    return scope_add(b, (struct symbol){.name = s->declared.name,
-                                        .kind = SYMBOL_INPUT,
-                                        .place = s->declared.place,
-                                        .value = value});
+    return scope_declare(b, &s->declared, SYMBOL_INPUT, value);
 }
 
 /* --- Values: a number for all elements, or a list row by row ------------ */
@@ -206,11 +203,7 @@ static int declare_param(struct builder *b, const struct statement *s)
     if (status) return status;
     node value =
         graph_leaf(b->spec->graph, OP_PARAM, p->offset, d->rows, d->columns);
-    return scope_add(b, (struct symbol){.name = d->name,
-                                        .kind = SYMBOL_PARAM,
-                                        .place = d->place,
-                                        .value = value,
-                                        .rank = d->rank});
+    return scope_declare(b, d, SYMBOL_PARAM, value);
 }
 
 /* --- const and let ------------------------------------------------------ */
@@ -229,11 +222,7 @@ static int declare_constant(struct builder *b, const struct statement *s)
         made = graph_constant(b->spec->graph, d->rows, d->columns, value);
     mem_free(value);
     if (status) return status;
-    return scope_add(b, (struct symbol){.name = d->name,
-                                        .kind = SYMBOL_CONSTANT,
-                                        .place = d->place,
-                                        .value = made,
-                                        .rank = d->rank});
+    return scope_declare(b, d, SYMBOL_CONSTANT, made);
 }
 
 static int declare_let(struct builder *b, const struct statement *s)
@@ -256,11 +245,7 @@ static int declare_let(struct builder *b, const struct statement *s)
                         "'%s' has %zu elements, but this is %s", d->name,
                         d->rows * d->columns, shape_text(g, value, text));
     if (d->rank) value = graph_slice(g, value, 0, d->rows, d->columns);
-    return scope_add(b, (struct symbol){.name = d->name,
-                                        .kind = SYMBOL_LET,
-                                        .place = d->place,
-                                        .value = value,
-                                        .rank = d->rank});
+    return scope_declare(b, d, SYMBOL_LET, value);
 }
 
 /* --- net ---------------------------------------------------------------- */
@@ -401,19 +386,12 @@ int note_net(struct spec *spec, struct net_spec net)
 int read_arguments(struct builder *b, const struct statement *s, node *stacked)
 {
     struct graph *g = b->spec->graph;
-    size_t inputs = 0;
     int status = 0;
     node *a = NEW(node, s->arguments);
     if (!a) return GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < s->arguments; i++) {
+    for (size_t i = 0; !status && i < s->arguments; i++)
         status = evaluate(b, s->argument[i], &a[i]);
-        if (!status) inputs += graph_size(g, a[i]);
-    }
-    if (!status && !inputs)
-        status = complain(b->source, s->declared.place,
-                          "the %s '%s' has no arguments",
-                          s->kind == NET ? "network" : "gp", s->declared.name);
-    if (!status) *stacked = graph_stack(g, s->arguments, a, inputs, 1);
+    if (!status) *stacked = graph_below(g, s->arguments, a);
     mem_free(a);
     return status ? status : g->failed ? GSV_NO_MEMORY : 0;
 }

@@ -412,17 +412,13 @@ int evaluate_call(struct builder *b, const struct expr *e, node *result)
 
 static int evaluate_list(struct builder *b, const struct expr *e, node *result)
 {
-    struct graph *g = b->spec->graph;
-    size_t rows = 0;
     node *a = NEW(node, e->kids);
     int status = a ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < e->kids; i++) {
+    for (size_t i = 0; !status && i < e->kids; i++)
         status = evaluate(b, e->kid[i], &a[i]);
-        if (!status) rows += graph_size(g, a[i]);
-    }
     if (!status && !e->kids)
         status = complain(b->source, e->place, "the list is empty");
-    if (!status) *result = graph_stack(g, e->kids, a, rows, 1);
+    if (!status) *result = graph_below(b->spec->graph, e->kids, a);
     mem_free(a);
     return status;
 }

@@ -267,9 +267,9 @@ static bool make_rows(struct spec *spec, const struct product *p, node shape,
     }
     found->stretch = graph_stack(g, rows, part, rows, 1);
     found->unstretch = graph_stack(g, rows, part + rows, rows, 1);
-    found->range = conditions(g, ranges, part + 2 * rows);
+    found->range = graph_below(g, ranges, part + 2 * rows);
     found->domain =
-        conditions(g, margins.affine + margins.others, margins.margin);
+        graph_below(g, margins.affine + margins.others, margins.margin);
     return !g->failed;
 }
 

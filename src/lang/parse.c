@@ -66,7 +66,7 @@ int parse_size(struct parser *p, size_t *size)
     bool good = p->token.kind == TOKEN_NUMBER && n >= 1 && n <= LARGEST_SIZE &&
                 n == (double)(size_t)n;
     if (!good)
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        return refuse(p, parse_here(p),
                       "a whole number from 1 to %.0f is expected here",
                       LARGEST_SIZE);
     *size = (size_t)n;
@@ -142,9 +142,8 @@ static int need_value(struct parser *p, const struct rule *rule,
     if (t->kind == TOKEN_SYMBOL && strchr("=~:", t->symbol))
         return refuse(p, t->place, "write '%c' instead of '%c'", symbol,
                       t->symbol);
-    return refuse(p, parse_ended(p) ? parse_gap(p) : t->place,
-                  "'%c' is missing; write '%s %.*s %c ...'", symbol, rule->word,
-                  SHOWN, s->declared.name, symbol);
+    return refuse(p, parse_here(p), "'%c' is missing; write '%s %.*s %c ...'",
+                  symbol, rule->word, SHOWN, s->declared.name, symbol);
 }
 
 static int state_rest(struct parser *p, const struct rule *rule,
@@ -192,7 +191,7 @@ static int parse_between(struct parser *p, struct statement *s)
 {
     struct token open = p->token;
     if (!parse_take(p, '('))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : open.place,
+        return refuse(p, parse_here(p),
                       "bounds stand in round brackets; write 'in (low, high)'");
     s->low = parse_expr(p);
     if (!s->low) return GSV_BAD_INPUT;
@@ -267,14 +266,14 @@ static int param_rest(struct parser *p, const struct rule *rule,
     return check_param(p, s);
 }
 
-/* (args) -> outputs */
+/* (args) -> outputs : and then what the hint says. */
 static int parse_signature(struct parser *p, const struct rule *rule,
-                           struct statement *s)
+                           struct statement *s, const char *hint)
 {
     struct token open = p->token;
     struct list list = {0};
     if (!parse_take(p, '('))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : open.place,
+        return refuse(p, parse_here(p),
                       "the arguments are missing; write '%s %.*s(x) -> 1 : "
                       "...'",
                       rule->word, SHOWN, s->declared.name);
@@ -287,33 +286,22 @@ static int parse_signature(struct parser *p, const struct rule *rule,
                       "a %s has at least one argument; write '%.*s(x)'",
                       rule->word, SHOWN, s->declared.name);
     if (!parse_take(p, ARROW))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        return refuse(p, parse_here(p),
                       "'->' is missing; write '%s %.*s(...) -> 1 : ...' with "
                       "the number of outputs",
                       rule->word, SHOWN, s->declared.name);
-    return parse_size(p, &s->outputs);
-}
-
-static int parse_activation(struct parser *p, struct statement *s)
-{
-    bool given = p->token.kind == TOKEN_NAME;
-    s->activation_place = given ? p->token.place : parse_gap(p);
-    s->activation =
-        mem_substring(given ? p->token.text : "", given ? p->token.length : 0);
-    if (!s->activation) return GSV_NO_MEMORY;
-    if (given) parse_next(p);
-    return 0;
+    status = parse_size(p, &s->outputs);
+    if (status || parse_take(p, ':')) return status;
+    return refuse(p, parse_here(p), "':' is missing; write %s", hint);
 }
 
 static int net_rest(struct parser *p, const struct rule *rule,
                     struct statement *s)
 {
-    int status = parse_signature(p, rule, s);
+    int status = parse_signature(p, rule, s,
+                                 "': 32 32 silu' with the widths of the "
+                                 "layers, or ':' alone for a linear net");
     if (status) return status;
-    if (!parse_take(p, ':'))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
-                      "':' is missing; write ': 32 32 silu' with the widths of "
-                      "the layers, or ':' alone for a linear net");
     size_t capacity = 0;
     while (p->token.kind == TOKEN_NUMBER) {
         if (MEM_ROOM(s->width, s->widths, capacity)) return GSV_NO_MEMORY;
@@ -324,19 +312,15 @@ static int net_rest(struct parser *p, const struct rule *rule,
     if (parse_at(p, ','))
         return refuse(p, p->token.place,
                       "widths are separated by blanks; write '32 32'");
-    return parse_activation(p, s);
+    return parse_name(p, &s->activation, &s->activation_place);
 }
 
 static int gp_rest(struct parser *p, const struct rule *rule,
                    struct statement *s)
 {
-    int status = parse_signature(p, rule, s);
-    if (status) return status;
-    if (!parse_take(p, ':'))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
-                      "':' is missing; write ': grid 32 rbf' with the nodes of "
-                      "the grid and a kernel");
-    return parse_gp(p, s);
+    int status = parse_signature(
+        p, rule, s, "': grid 32 rbf' with the nodes of the grid and a kernel");
+    return status ? status : parse_gp(p, s);
 }
 
 /* A name behind a state or an input, where no name may stand. */

@@ -55,6 +55,12 @@ bool parse_ended(const struct parser *p);
 /* Where something is missing: right after the last token. */
 struct place parse_gap(const struct parser *p);
 
+/* There, or the token that stands in its place. */
+struct place parse_here(const struct parser *p);
+
+/* A name and its place, or "" where there is none. */
+int parse_name(struct parser *p, char **name, struct place *place);
+
 struct expr *parse_expr(struct parser *p);
 
 /* The same, or a comparison of two: what stands in brackets. */

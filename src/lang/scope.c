@@ -64,6 +64,16 @@ int scope_add(struct builder *b, struct symbol symbol)
     return 0;
 }
 
+int scope_declare(struct builder *b, const struct declared *d,
+                  enum symbol_kind kind, node value)
+{
+    return scope_add(b, (struct symbol){.name = d->name,
+                                        .kind = kind,
+                                        .place = d->place,
+                                        .value = value,
+                                        .rank = d->rank});
+}
+
 const char *scope_hint(const struct builder *b, const char *name, char *room,
                        size_t size)
 {

@@ -62,8 +62,10 @@ const struct symbol *scope_find(const struct builder *b, const char *name);
 /* Refuses a name that is taken or reserved. */
 int scope_check(const struct builder *b, const char *name, struct place place);
 
-/* Adds a name after this check. */
+/* Adds a name after this check: any, or that of a declaration. */
 int scope_add(struct builder *b, struct symbol symbol);
+int scope_declare(struct builder *b, const struct declared *d,
+                  enum symbol_kind kind, node value);
 
 /* What a misspelt name most likely is, as "; did you mean 'x'?" or "". The
  * text is written to room. */

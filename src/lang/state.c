@@ -321,15 +321,6 @@ static int build_map(struct builder *b, const struct statement *s,
     return status;
 }
 
-/* Conditions below each other; 0 for none. */
-static node join_conditions(struct graph *g, const struct state_map *m)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < m->conditions; i++)
-        rows += graph_size(g, m->condition[i]);
-    return rows ? graph_stack(g, m->conditions, m->condition, rows, 1) : 0;
-}
-
 static int build_all(struct builder *b, node *forward, node *inverse)
 {
     struct spec *spec = b->spec;
@@ -353,7 +344,7 @@ static int build_all(struct builder *b, node *forward, node *inverse)
         spec->data_of_state =
             mapped ? graph_stack(g, n, inverse, spec->dim, 1) : leaf;
         spec->map_log_jacobian = m.log_slope;
-        spec->map_domain = join_conditions(g, &m);
+        spec->map_domain = graph_below(g, m.conditions, m.condition);
     }
     mem_free(m.condition);
     return status;
