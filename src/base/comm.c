@@ -116,14 +116,15 @@ static int agree(gsv_ranks *r, size_t stage, int status)
     if (least < r->count) return hear(r, least, status);
     if (least - r->count == stage) return 0;
     r->failed = true;
-    return fail(GSV_BAD_INPUT, "a rank has ended while others are at work: "
-                               "all of them must do the same");
+    return fail(GSV_BAD_INPUT, "a rank has ended while others are still "
+                               "working: all ranks must make the same calls");
 }
 
 int comm_meet(gsv_ranks *r)
 {
     if (r && r->failed)
-        return fail(GSV_BAD_INPUT, "the ranks have failed before");
+        return fail(GSV_BAD_INPUT,
+                    "the ranks cannot be used: one of them failed before");
     return agree(r, RUNNING, 0);
 }
 

@@ -29,8 +29,8 @@ bool any_null(const char *function, const char *names, size_t n,
         size_t length = strcspn(names, ",");
         if (!pointer[i]) {
             fail(GSV_BAD_INPUT,
-                 "%s(): the argument '%.*s' is NULL, but is needed", function,
-                 (int)length, names);
+                 "%s(): the argument '%.*s' is NULL, but must be given",
+                 function, (int)length, names);
             return true;
         }
         names += length;

@@ -25,7 +25,7 @@ size_t mem_asked(void)
 static void *no_memory(size_t count, size_t size)
 {
     return fail_null(GSV_NO_MEMORY,
-                     "out of memory: %zu elements of %zu bytes were asked for",
+                     "out of memory: %zu elements of %zu bytes were requested",
                      count, size);
 }
 

@@ -149,7 +149,7 @@ static int check_time(const struct series_builder *b,
     const struct builder_track *t = &b->track[row->track];
     if (!isfinite(time)) {
         struct place here = place_of(b, row->line, t->rows + 1);
-        return fail(GSV_BAD_INPUT, "%sthe time %s%s is %s; give every row one",
+        return fail(GSV_BAD_INPUT, "%sthe time %s%s is %s; every row needs one",
                     here.prefix, here.row, series_of(b, row->track).text,
                     isnan(time) ? "missing" : "infinite");
     }

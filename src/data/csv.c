@@ -93,12 +93,12 @@ static int check_header(const struct csv *c)
     if (c->remarks)
         return fail(GSV_BAD_INPUT,
                     "%s:%zu: the header is missing: the first line that does "
-                    "not begin with '#' has numbers alone; if the header is "
-                    "the line above, take its '#' away",
+                    "not begin with '#' contains only numbers; if the header "
+                    "is the line above, remove its '#'",
                     c->text.source, c->record.line);
     return fail(GSV_BAD_INPUT,
-                "%s:%zu: the header is missing: the first line has numbers "
-                "alone; put a line such as 'time,x' above it",
+                "%s:%zu: the header is missing: the first line contains only "
+                "numbers; add a line such as 'time,x' above it",
                 c->text.source, c->record.line);
 }
 
@@ -178,11 +178,10 @@ static int find_parts(struct csv *c, const char *time, const char *series)
     if (!series) c->series = find_either(c, "series", "id", c->time);
     if (c->time == NONE) return no_time(c);
     c->builder.time_cell = c->time + 1;
-    c->builder.remedy =
-        c->series == NONE
-            ? "times must increase, unless a column 'series' tells several "
-              "series apart"
-            : "times must increase within a series";
+    c->builder.remedy = c->series == NONE
+                            ? "times must increase, unless a column 'series' "
+                              "distinguishes several series"
+                            : "times must increase within a series";
     return 0;
 }
 
@@ -304,10 +303,10 @@ static int parse_cell(struct csv *c, size_t i, double *x)
     if (kind == NUMBER_FINITE) return 0;
     if (kind != NUMBER_MISSING) return bad_cell(c, i, kind);
     if (i != c->time) return 0;
-    return fail(GSV_BAD_INPUT,
-                "%s:%zu:%zu: column '%s': the time is missing; give every row "
-                "one",
-                c->text.source, c->record.line, i + 1, c->cell_name[i]);
+    return fail(
+        GSV_BAD_INPUT,
+        "%s:%zu:%zu: column '%s': the time is missing; every row needs one",
+        c->text.source, c->record.line, i + 1, c->cell_name[i]);
 }
 
 /* --- Dates -------------------------------------------------------------- */
@@ -442,7 +441,7 @@ static int finish_dates(struct csv *c)
     if (d->form.separator == '.') return settle(c, DATE_DAY_FIRST);
     return bad_date(c, &d->first,
                     "may have the day or the month first, and no other date "
-                    "tells; write the dates as year-month-day, such as "
+                    "decides which; write the dates as year-month-day, such as "
                     "2005-01-31");
 }
 
@@ -472,8 +471,8 @@ static int read_row(struct csv *c)
     const struct record *r = &c->record;
     if (is_remark(c))
         return fail(GSV_BAD_INPUT,
-                    "%s:%zu: the line begins with '#'; remarks are skipped "
-                    "above the header alone: take it away",
+                    "%s:%zu: the line begins with '#'; comments are allowed "
+                    "only above the header: remove it",
                     c->text.source, r->line);
     if (r->count != c->cells)
         return fail(GSV_BAD_INPUT,

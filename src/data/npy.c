@@ -74,7 +74,7 @@ static int read_start(struct npy *a, size_t *length)
     if (status) return status;
     if (memcmp(start, MAGIC, sizeof MAGIC) != 0)
         return fail(GSV_BAD_INPUT,
-                    "%s: this is no .npy file; save it with numpy.save",
+                    "%s: this is not a .npy file; save it with numpy.save",
                     a->path);
     if (start[6] < 1 || start[6] > 3)
         return fail(GSV_BAD_INPUT,
@@ -94,7 +94,7 @@ static int read_header(struct npy *a)
     if (length > LONGEST_HEADER || length > a->left)
         return fail(GSV_BAD_INPUT,
                     "%s: the .npy header of %zu bytes is too long, or the file "
-                    "is cut off",
+                    "is truncated",
                     a->path, length);
     a->header = mem_new(length + 1, 1);
     return a->header ? take_bytes(a, a->header, length) : GSV_NO_MEMORY;
@@ -224,12 +224,12 @@ static int check_shape(const struct npy *a, size_t columns,
     if (!name && width < 2)
         return fail(GSV_BAD_INPUT,
                     "%s: the last axis is %zu long; it must hold the time and "
-                    "a value at least",
+                    "at least one value",
                     a->path, width);
     if (name && width != columns + 1)
         return fail(GSV_BAD_INPUT,
                     "%s: the last axis is %zu long, but the time and %zu "
-                    "column%s were asked for: %s",
+                    "column%s were requested: %s",
                     a->path, width, columns, columns == 1 ? "" : "s",
                     phrase_list(columns, name).text);
     return 0;
@@ -254,12 +254,12 @@ static int read_array(struct npy *a)
     for (size_t i = 0; i < a->axes; i++)
         absurd = __builtin_mul_overflow(bytes, a->shape[i], &bytes) || absurd;
     if (absurd)
-        return fail(GSV_BAD_INPUT, "%s: the shape in the header is absurd",
+        return fail(GSV_BAD_INPUT, "%s: the shape in the header is too large",
                     a->path);
     if (bytes != a->left)
         return fail(GSV_BAD_INPUT,
-                    "%s: the header tells of %zu bytes of numbers, but the "
-                    "file has %zu; was it cut off?",
+                    "%s: the header announces %zu bytes of numbers, but the "
+                    "file has %zu; was it truncated?",
                     a->path, bytes, a->left);
     int status = make_room(a, bytes);
     if (!status) status = take_bytes(a, a->raw, bytes);
@@ -318,11 +318,11 @@ gsv_series *npy_read(const struct series_request *wanted)
                                 .in_file = wanted->in_file}};
     gsv_series *s = NULL;
     if (wanted->time || wanted->series)
-        return fail_null(GSV_BAD_INPUT,
-                         "%s: there are no names in a .npy file, so no column "
-                         "of time or series can be named; the first is the "
-                         "time",
-                         wanted->path);
+        return fail_null(
+            GSV_BAD_INPUT,
+            "%s: a .npy file has no column names, so the columns of time and "
+            "series cannot be chosen; the first column is the time",
+            wanted->path);
     if (!read_all(&a, wanted->columns, wanted->name))
         s = builder_finish(&a.builder, "");
     builder_free(&a.builder);

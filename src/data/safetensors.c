@@ -270,7 +270,7 @@ static int parse(struct reader *r, const char *header, size_t length)
         return fail(GSV_NO_MEMORY, "out of memory for the header of %s",
                     r->path);
     return fail(GSV_BAD_INPUT,
-                "%s is not a fit: its header is no proper JSON at byte %d: %s",
+                "%s is not a fit: its header is not valid JSON at byte %d: %s",
                 r->path, error.position, phrase_name(error.text).text);
 }
 
@@ -349,8 +349,9 @@ static int take_shape(const struct reader *r, const json_t *info,
     for (size_t i = 0; i < e->rank; i++)
         if (!take_count(json_array_get(shape, i), &e->shape[i]) ||
             __builtin_mul_overflow(*bytes, e->shape[i], bytes))
-            return bad_tensor(r, e->name,
-                              "has an axis whose length is absurd or no count");
+            return bad_tensor(
+                r, e->name,
+                "has an axis whose length is too large or not a count");
     return 0;
 }
 
@@ -448,14 +449,14 @@ static int take_notes(const struct reader *r, struct tensors *t)
     json_t *text;
     json_t *notes = json_object_get(r->json, METADATA);
     if (notes && !json_is_object(notes))
-        return fail(GSV_BAD_INPUT, "%s is not a fit: its %s are no texts",
+        return fail(GSV_BAD_INPUT, "%s is not a fit: its %s are not texts",
                     r->path, METADATA);
     json_object_foreach(notes, key, text)
     {
         if (!json_is_string(text))
             return fail(GSV_BAD_INPUT,
-                        "%s is not a fit: '%s' in its %s is no text", r->path,
-                        phrase_name(key).text, METADATA);
+                        "%s is not a fit: '%s' in its %s is not a text",
+                        r->path, phrase_name(key).text, METADATA);
         int status = push_note(t, key, json_string_value(text));
         if (status) return status;
     }

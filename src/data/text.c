@@ -50,7 +50,7 @@ int text_more(struct text *t)
                     type->remedy);
     if (memchr(at, '\0', got))
         return fail(GSV_BAD_INPUT,
-                    "%s: there is a zero byte in it, so it is no UTF-8 text; "
+                    "%s: it contains a zero byte, so it is not UTF-8 text; "
                     "save it as a plain CSV file",
                     t->source);
     t->end += got;

@@ -46,7 +46,7 @@ int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root,
     if (n > MOST_DIRECTIONS)
         return fail(GSV_BAD_INPUT,
                     "a Gaussian process on %zu nodes has %zu directions that "
-                    "matter, and at most %d can be learned: take fewer nodes, "
+                    "matter, but at most %d can be learned: use fewer nodes, "
                     "longer length-scales or the kernel rbf",
                     root->nodes, n, MOST_DIRECTIONS);
     const struct arena_part parts[] = {{&q->mean, n},
@@ -127,7 +127,7 @@ int gp_posterior_bend(struct gp_posterior *q, const struct gp_information *h)
         to_prior(q);
         return fail(GSV_NUMERICAL,
                     "the posterior of a Gaussian process cannot be computed: "
-                    "what the data say about its values is not finite");
+                    "the information matrix of the data is not finite");
     }
     for (size_t i = 0; i < n; i++)
         q->logdet += 2.0 * log(q->L[i * n + i]);

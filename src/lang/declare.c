@@ -60,10 +60,11 @@ static int read_values(struct builder *b, const struct statement *s,
         return status;
     }
     if (!d->rank)
-        return complain(b->source, expr_span(s->value),
-                        "'%s' is one number, but has a list; write '%s[%zu]' "
-                        "for a vector",
-                        d->name, d->name, s->value->kids);
+        return complain(
+            b->source, expr_span(s->value),
+            "'%s' is one number, but its value is a list; write '%s[%zu]' "
+            "for a vector",
+            d->name, d->name, s->value->kids);
     int status = list_values(b, s, s->value, &given, value);
     if (status || given == wanted) return status;
     return complain(b->source, expr_span(s->value),
@@ -82,7 +83,7 @@ static int read_bounds(struct builder *b, const struct statement *s,
     if (!status && s->high) status = evaluate_number(b, s->high, &p->high);
     if (!status && !(p->low < p->high))
         status = complain(b->source, s->bound_place,
-                          "the bounds of '%s' leave no room: %g is not below "
+                          "the bounds of '%s' are empty: %g is not less than "
                           "%g",
                           s->declared.name, p->low, p->high);
     return status;
@@ -130,9 +131,9 @@ static int check_lower(struct builder *b, const struct statement *s)
                         "'lower' is for a square matrix, such as '%s[2,2]'",
                         d->name);
     if (s->bound != BOUND_NONE)
-        return complain(b->source, s->bound_place,
-                        "a lower matrix takes no bounds: its diagonal is "
-                        "kept positive by itself");
+        return complain(
+            b->source, s->bound_place,
+            "a lower matrix takes no bounds: its diagonal is always positive");
     return 0;
 }
 
@@ -145,7 +146,7 @@ int check_numbers(const struct builder *b, struct place place, double more)
     double all = (double)b->spec->parameters + (double)b->constants + more;
     if (all <= MOST_NUMBERS) return 0;
     return complain(b->source, place,
-                    "with this one the model has %.0f numbers in its "
+                    "with this declaration the model has %.0f numbers in its "
                     "parameters and constants; it can have at most %.0f",
                     all, MOST_NUMBERS);
 }
@@ -265,8 +266,8 @@ static int find_activation(struct builder *b, const struct statement *s,
     const char *near =
         gsv_suggestion(s->activation, ACTIVATIONS, activation_name);
     return complain(b->source, s->activation_place,
-                    "unknown activation '%s'; %s%s%srelu, tanh, softplus and "
-                    "silu are known",
+                    "unknown activation '%s'; %s%s%sthe activations are relu, "
+                    "tanh, softplus and silu",
                     s->activation, near ? "did you mean '" : "",
                     near ? near : "", near ? "'? " : "");
 }

@@ -101,9 +101,9 @@ int combine(struct builder *b, const struct expr *e, char op, node x, node y,
 
 static int not_constant(struct builder *b, const struct expr *e)
 {
-    return complain(b->source, expr_span(e),
-                    "this must be one number that is known beforehand; "
-                    "use numbers and constants only");
+    return complain(
+        b->source, expr_span(e),
+        "this must be one constant number; use numbers and constants only");
 }
 
 /* A column's name outside of the map that it belongs to. */
@@ -142,7 +142,7 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
     }
     if (!strcmp(e->name, "dt") || noise_of(e->name, &k))
         return complain(b->source, e->place,
-                        "'%s' cannot stand here: an equation is a sum of "
+                        "'%s' cannot be used here: an equation is a sum of "
                         "terms that are each multiplied by one dt or dW",
                         e->name);
     if (is_function(e->name))
@@ -205,8 +205,8 @@ static int gradient_leaf(struct builder *b, const struct expr *e, node by,
     enum op op = graph_info(g, *leaf)->op;
     if (op == OP_STATE || op == OP_TIME || op == OP_INPUT) return 0;
     return complain(b->source, expr_span(e),
-                    "grad(H, p) takes the derivative by a state, an input or "
-                    "t, and this is none of them");
+                    "grad(H, p) needs a state, an input or t as p, and this is "
+                    "none of them");
 }
 
 /* The derivative of element i of a by the leaf. That by t is the derivative in
@@ -233,8 +233,8 @@ static int call_grad(struct builder *b, const struct expr *e, enum op op,
     struct node_info by = *graph_info(g, a[1]), of = *graph_info(g, a[0]);
     if (n > 1 && by.rows > 1)
         return complain(b->source, expr_span(e),
-                        "grad(H, p) of %zu elements by %zu is a matrix; take "
-                        "one element of either",
+                        "grad(H, p) of %zu elements with respect to %zu would "
+                        "be a matrix; use one element of H or of p",
                         n, by.rows);
     node *part = NEW(node, n);
     if (!part) return GSV_NO_MEMORY;

@@ -24,11 +24,11 @@ static const struct {
     {"%", "a comment begins with '#', and the operators are + - * / ^ @"},
     {"|", "an absolute value is written abs(x)"},
     {"!", "the operators are + - * / ^ @"},
-    {";", "write one statement a line, without ';'"},
+    {";", "write one statement per line, without ';'"},
     {"{", "write '(' and ')'"},
     {"}", "write '(' and ')'"},
     {"'", "for a derivative write 'dx = ...*dt + ...*dW'"},
-    {"\"", "names and words stand without quotes"},
+    {"\"", "write names and words without quotes"},
     {"\u2019", "for a derivative write 'dx = ...*dt + ...*dW'"},
     {"\u2032", "for a derivative write 'dx = ...*dt + ...*dW'"},
     {"\u2192", "an arrow is written '->'"},
@@ -45,7 +45,7 @@ static const struct {
     {"\u2265", "write '>='"},
     {"\u2264", "write '<='"},
     {"\u2202", "a derivative is written grad(f, x)"},
-    {"\u00A0", "a blank is an ordinary space"},
+    {"\u00A0", "use an ordinary space"},
 };
 
 static const struct {
@@ -219,9 +219,10 @@ int lex_complain(const struct source *source, const struct token *bad)
                             WRONG[i].text, WRONG[i].remedy);
     for (size_t i = 0; i < GREEKS; i++)
         if (begins(s, GREEK[i].letter))
-            return complain(source, bad->place,
-                            "names have plain letters; write '%s' for '%s'",
-                            GREEK[i].name, GREEK[i].letter);
+            return complain(
+                source, bad->place,
+                "names consist of plain letters; write '%s' instead of '%s'",
+                GREEK[i].name, GREEK[i].letter);
     if (!utf8_length(s, 4) || (unsigned char)*s < 0x20 || *s == 0x7F)
         return complain(source, bad->place,
                         "the byte 0x%02X is not part of the language; the text "

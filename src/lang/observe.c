@@ -137,8 +137,8 @@ static int find_trials(struct builder *b, struct line *l)
     if (status) return status;
     if (d->rank && d->rows != l->name->rows)
         return complain(b->source, expr_span(e),
-                        "'%s' has %zu %s, so its trials are as many columns, "
-                        "or one for all of them",
+                        "'%s' has %zu %s, so its trials must be as many "
+                        "columns, or one column for all of them",
                         l->name->name, l->name->rows,
                         l->name->rows == 1 ? "column" : "columns");
     if (!strcmp(d->name, l->name->name) ||
@@ -198,7 +198,7 @@ static int evaluate_arguments(struct builder *b, struct line *l)
     if (!status) status = find_trials(b, l);
     if (!status && LAW_TABLE[l->law].together && l->name->rows < 2)
         status = complain(b->source, l->name->place,
-                          "'%s' counts in two or more columns; write "
+                          "'%s' needs two or more columns; write "
                           "'%s[3]' for '%s1' to '%s3'",
                           LAW_TABLE[l->law].name, l->name->name, l->name->name,
                           l->name->name);
@@ -224,11 +224,11 @@ int make_latent(struct builder *b, size_t state, struct place place)
         if (s->kind != SYMBOL_STATE || !s->column || state < s->offset ||
             state >= s->offset + graph_size(b->spec->graph, s->value))
             continue;
-        return complain(b->source, place,
-                        "the state '%s' is a function of the column '%s', so "
-                        "it is known exactly; a state that is not is declared "
-                        "by 'state %s' alone",
-                        s->name, s->column, s->name);
+        return complain(
+            b->source, place,
+            "the state '%s' is a function of the column '%s', so "
+            "it is known exactly; declare a hidden state by 'state %s' alone",
+            s->name, s->column, s->name);
     }
     if (!spec_is_latent(b->spec)) b->spec->latent_place = place;
     b->spec->latent[state] = true;
@@ -260,8 +260,8 @@ static int mark_all(struct builder *b, const struct line *l)
         status = mark(b, l->call->kid[i], l->argument[i], &any);
     if (status || any) return status;
     return complain(b->source, expr_span(l->call),
-                    "this does not depend on a state, so '%s' tells nothing "
-                    "about them",
+                    "this does not depend on any state, so '%s' gives no "
+                    "information about the states",
                     l->name->name);
 }
 

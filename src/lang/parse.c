@@ -122,7 +122,7 @@ static int parse_declared(struct parser *p, const struct rule *rule,
     bool function = rule->kind == NET || rule->kind == GP;
     if (parse_at(p, '(') && !function)
         return refuse(p, p->token.place,
-                      "no '(' follows the name here; write '%s %.*s'",
+                      "'(' is not expected after the name; write '%s %.*s'",
                       rule->word, SHOWN, d->name);
     return function ? 0 : parse_shape(p, d);
 }
@@ -192,12 +192,12 @@ static int parse_between(struct parser *p, struct statement *s)
     struct token open = p->token;
     if (!parse_take(p, '('))
         return refuse(p, parse_here(p),
-                      "bounds stand in round brackets; write 'in (low, high)'");
+                      "write bounds in round brackets: 'in (low, high)'");
     s->low = parse_expr(p);
     if (!s->low) return GSV_BAD_INPUT;
     if (!parse_take(p, ','))
         return refuse(p, parse_gap(p),
-                      "there are two bounds, with ',' between them; write 'in "
+                      "two bounds are needed, with ',' between them; write 'in "
                       "(low, high)'");
     s->high = parse_expr(p);
     return s->high ? parse_close(p, &open) : GSV_BAD_INPUT;
@@ -213,7 +213,8 @@ static int parse_bound(struct parser *p, struct statement *s)
     }
     if (!parse_at_comparison(p)) return 0;
     if (p->token.length > 1)
-        return refuse(p, p->token.place, "write '%c': a bound is never reached",
+        return refuse(p, p->token.place,
+                      "write '%c': a value is never equal to its bound",
                       *p->token.text);
     bool above = parse_at(p, '>');
     s->bound = above ? BOUND_ABOVE : BOUND_BELOW;
@@ -233,7 +234,7 @@ static int check_param(struct parser *p, const struct statement *s)
                       s->declared.name, SHOW(b));
     if (s->bound && parse_at(p, '='))
         return refuse(p, b->place,
-                      "the value stands before the bound; write 'a = 1 > 0'");
+                      "write the value before the bound, as in 'a = 1 > 0'");
     if (s->bound && (parse_at_comparison(p) || parse_at_word(p, "in")))
         return refuse(p, b->place,
                       "a param has one bound; write 'in (low, high)' for two");

@@ -196,7 +196,7 @@ int parse_close(struct parser *p, const struct token *open)
     if (parse_take(p, close)) return 0;
     const struct token *t = &p->token;
     if (parse_at(p, ')') || parse_at(p, ']'))
-        return refuse(p, t->place, "'%c' closes a '%c' here; write '%c'",
+        return refuse(p, t->place, "'%c' cannot close a '%c'; write '%c'",
                       t->symbol, open->symbol, close);
     if (parse_at(p, ',') && parse_decimal_comma(p, t)) return GSV_BAD_INPUT;
     if (parse_at(p, ','))
@@ -501,8 +501,7 @@ struct expr *parse_condition(struct parser *p)
     e = join(p, EXPR_BINARY, &at, 2, kid);
     if (!e || !parse_at_comparison(p)) return e;
     (void)refuse(p, p->token.place,
-                 "comparisons do not follow each other; for both of them "
-                 "write '(a < x)*(x < b)'");
+                 "comparisons cannot be chained; write '(a < x)*(x < b)'");
     expr_free(e);
     return NULL;
 }
@@ -558,7 +557,7 @@ int parse_stray(struct parser *p)
     if (parse_at(p, ',') && parse_decimal_comma(p, b)) return GSV_BAD_INPUT;
     if (parse_at_comparison(p))
         return refuse(p, b->place,
-                      "a comparison stands in brackets, as in '(x %.*s 0)' or "
+                      "write a comparison in brackets, as in '(x %.*s 0)' or "
                       "'where(x %.*s 0, 1, 2)'",
                       SHOW(b), SHOW(b));
     return refuse(p, b->place,

@@ -131,11 +131,11 @@ int scope_unknown(const struct builder *b, const struct expr *e,
                             "'%s' is used in its own definition", e->name);
         if (is_before(s->declared.place, e->place))
             return complain(b->source, e->place,
-                            "'%s' cannot be used here: this needs numbers and "
-                            "constants only; declare it with 'const'",
+                            "'%s' cannot be used here: only numbers and "
+                            "constants are allowed; declare it with 'const'",
                             e->name);
         return complain(b->source, e->place,
-                        "'%s' is not known here yet: line %zu declares it; "
+                        "'%s' is not declared yet: line %zu declares it; "
                         "move that line up",
                         e->name, s->declared.place.line);
     }

@@ -32,7 +32,7 @@ static int find_equation(struct builder *b, const struct statement *s,
                         scope_hint(b, s->declared.name, hint, sizeof hint));
     if (state->equation)
         return complain(b->source, s->declared.place,
-                        "'%s' has two equations; join them in one",
+                        "'%s' has two equations; combine them in one",
                         s->declared.name);
     state->equation = true;
     y->equation[y->equations++] =
