@@ -55,7 +55,7 @@ static void free_page(struct builder_page *p)
     *p = (struct builder_page){0};
 }
 
-/* Rows are whole cache lines, so that cells are aligned behind them. */
+/* Rows are whole cache lines, so that cells are aligned after them. */
 static int page_in_file(struct builder_page *p, size_t rows, size_t columns)
 {
     size_t row = rows * sizeof *p->row;

@@ -191,7 +191,7 @@ static int append(const char *text, size_t n, void *content)
     return c->failed ? -1 : 0;
 }
 
-/* Spaces behind the header let the numbers begin at a multiple of 8 bytes, so
+/* Spaces after the header let the numbers begin at a multiple of 8 bytes, so
  * that a program may map the file and use them in place. */
 static int make_header(struct content *c)
 {

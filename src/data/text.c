@@ -10,7 +10,7 @@
 
 enum { BUFFER = 1 << 18, LONGEST_LINE = 1 << 26 };
 
-/* Makes room behind the unread bytes: by moving them, or by doubling. */
+/* Makes room after the unread bytes: by moving them, or by doubling. */
 static int make_room(struct text *t)
 {
     if (t->begin) {

@@ -144,7 +144,7 @@ int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
 /* --- Draws -------------------------------------------------------------- */
 
 /* w (m, G + F) from columns (G + F, m). */
-static void turn(size_t rows, size_t m, const double *columns, double *w)
+static void transpose(size_t rows, size_t m, const double *columns, double *w)
 {
     for (size_t k = 0; k < m; k++)
         for (size_t i = 0; i < rows; i++)
@@ -164,7 +164,7 @@ void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
             for (size_t k = 0; k < m; k++)
                 u[j * m + k] += q->mean[j];
         gp_root_product(r, m, u, columns, u + r->rank * BLOCK);
-        turn(r->numbers, m, columns, w + done * r->numbers);
+        transpose(r->numbers, m, columns, w + done * r->numbers);
     }
 }
 

@@ -187,11 +187,8 @@ DOT(scatter, graph_scatter(g, x_dot, graph_input(g, n, 1), i.rows, i.columns))
 static node stack_dot(struct graph *g, node n, const node *dot)
 {
     struct node_info info = *graph_info(g, n);
-    node *part = NEW(node, info.inputs);
-    if (!part) {
-        g->failed = true;
-        return 0;
-    }
+    node *part = GRAPH_NEW(g, node, info.inputs);
+    if (!part) return 0;
     for (size_t i = 0; i < info.inputs; i++) {
         node in = graph_input(g, n, i);
         part[i] = shaped(g, dot[in], in);
@@ -282,11 +279,8 @@ static node node_dot(struct graph *g, node n, const node *dot)
 /* dot has what the leaves move by, and room for all nodes up to a. */
 static node forward_mode(struct graph *g, node a, node *dot)
 {
-    bool *wanted = NEW(bool, a + 1);
-    if (!wanted) {
-        g->failed = true;
-        return 0;
-    }
+    bool *wanted = GRAPH_NEW(g, bool, a + 1);
+    if (!wanted) return 0;
     graph_parts(g, a, wanted);
     for (node n = 0; n <= a && !g->failed; n++) {
         struct node_info info = *graph_info(g, n);
@@ -299,17 +293,10 @@ static node forward_mode(struct graph *g, node a, node *dot)
     return g->failed ? 0 : shaped(g, dot[a], a);
 }
 
-static node *new_dots(struct graph *g, node a)
-{
-    node *dot = g->failed ? NULL : NEW(node, a + 1);
-    if (!dot) g->failed = true;
-    return dot;
-}
-
 node graph_time_derivative(struct graph *g, node a)
 {
     a = graph_open_nets(g, a);
-    node *dot = new_dots(g, a);
+    node *dot = g->failed ? NULL : GRAPH_NEW(g, node, a + 1);
     if (!dot) return 0;
     for (node n = 0; n <= a; n++) {
         struct node_info info = *graph_info(g, n);
@@ -325,7 +312,7 @@ node graph_time_derivative(struct graph *g, node a)
 node graph_directional(struct graph *g, node a, node leaf, node along)
 {
     a = graph_open_nets(g, a);
-    node *dot = new_dots(g, a);
+    node *dot = g->failed ? NULL : GRAPH_NEW(g, node, a + 1);
     if (!dot) return 0;
     if (leaf <= a) dot[leaf] = shaped(g, along, leaf);
     node result = forward_mode(g, a, dot);

@@ -94,6 +94,11 @@ struct graph {
 struct graph *graph_new(void);
 void graph_free(struct graph *g);
 
+/* mem_new() for work on a graph, which fails where there is no memory. */
+void *graph_memory(struct graph *g, size_t count, size_t size);
+#define GRAPH_NEW(g, type, count)                                              \
+    ((type *)graph_memory((g), (count), sizeof(type)))
+
 /* A graph with the same nodes that can grow on its own; it borrows the
  * constants and networks of the first one. */
 struct graph *graph_copy(const struct graph *g);

@@ -12,7 +12,7 @@
  * others in the rows from `row` on of the workspace, P numbers each. */
 struct slot {
     bool wanted, by_parameter, by_state;
-    bool moving; /* some output moves with it: not behind a stop */
+    bool moving; /* some output moves with it: not only through a stop */
     size_t row;
     size_t packed; /* offset of packed weights, bytes               */
 };

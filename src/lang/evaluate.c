@@ -191,7 +191,7 @@ static int call_dot(struct builder *b, const struct expr *e, enum op op,
     return 0;
 }
 
-/* The leaf behind what a gradient is taken by, and where it begins there. */
+/* The leaf that `by` is or is a slice of, and where the slice begins. */
 static int gradient_leaf(struct builder *b, const struct expr *e, node by,
                          node *leaf, size_t *offset)
 {

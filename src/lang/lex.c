@@ -9,8 +9,8 @@
 #include "data/visible.h"
 #include "lang/message.h"
 
-/* What people write by habit, and what to write here. A longer text stands
- * before one that it begins with. */
+/* What people write by habit, and what to write instead. A longer text comes
+ * before its own beginning. */
 static const struct {
     const char *text, *remedy;
 } WRONG[] = {
@@ -113,7 +113,7 @@ static size_t digits(const char *s)
 }
 
 /* Bytes of the number at s, which starts with a digit, or with a point and a
- * digit. An 'e' without digits behind it is the next name's. */
+ * digit. An 'e' without digits after it belongs to the next name. */
 static size_t number_length(const char *s)
 {
     size_t n = digits(s);

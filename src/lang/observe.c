@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* obs lines: VALUE ~ law(arguments). The states that an argument is made of
  * are latent; the values are columns of the data, and inputs of the graph
- * behind the model's own. */
+ * after the model's own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -312,7 +312,7 @@ static int observe(struct builder *b, const struct statement *s)
     return status;
 }
 
-/* Only now is it known where the integrals stand, behind all values. */
+/* The integrals stand after all values, whose number is known only now. */
 static int add_densities(struct spec *spec)
 {
     for (size_t i = 0; i < spec->observations; i++) {

@@ -13,8 +13,8 @@ enum { LONGEST_TEXT = 16 << 20 };
 /* What a size of an array, or a width of a net, may be; and their product. */
 static const double LARGEST_SIZE = 1e6, MOST_ELEMENTS = 1e8;
 
-/* A kind of statement: WORD NAME[shape] rest, with several of them, behind
- * commas, where that is allowed. */
+/* A kind of statement: WORD NAME[shape] rest, with several of them,
+ * separated by commas, where that is allowed. */
 struct rule {
     const char *word;
     enum statement_kind kind;
@@ -133,7 +133,7 @@ static int parse_value(struct parser *p, struct statement *s)
     return s->value ? 0 : GSV_BAD_INPUT;
 }
 
-/* The symbol that must follow a name, and the value behind it. */
+/* The symbol that must follow a name, and the value after it. */
 static int need_value(struct parser *p, const struct rule *rule,
                       struct statement *s, char symbol)
 {
@@ -224,7 +224,7 @@ static int parse_bound(struct parser *p, struct statement *s)
     return *limit ? 0 : GSV_BAD_INPUT;
 }
 
-/* What people write behind a param that does not belong there. */
+/* Mistakes that people make after a param. */
 static int check_param(struct parser *p, const struct statement *s)
 {
     static const char *const WORD[] = {"lower", "in"};
@@ -324,7 +324,7 @@ static int gp_rest(struct parser *p, const struct rule *rule,
     return status ? status : parse_gp(p, s);
 }
 
-/* A name behind a state or an input, where no name may stand. */
+/* A name after a state or an input, where no name is allowed. */
 static int missing_comma(struct parser *p, const struct statement *s)
 {
     static const char *const HOLD[] = {"hold"};

@@ -12,7 +12,7 @@
 struct parser {
     const struct source *source;
     struct lexer lexer;
-    struct token token;  /* the one to look at              */
+    struct token token;  /* the current one                 */
     struct token before; /* the one that was accepted last  */
     size_t nesting;
     struct ast *ast; /* what was parsed so far */
@@ -66,7 +66,7 @@ struct expr *parse_expr(struct parser *p);
 /* The same, or a comparison of two: what stands in brackets. */
 struct expr *parse_condition(struct parser *p);
 
-/* The token behind the one to look at. */
+/* The token after the current one. */
 struct token parse_ahead(const struct parser *p);
 
 bool parse_at_comparison(const struct parser *p);
@@ -84,7 +84,7 @@ int parse_size(struct parser *p, size_t *size);
 /* What follows the colon of a gp. */
 int parse_gp(struct parser *p, struct statement *s);
 
-/* Says why the token cannot stand behind the expression before it. */
+/* Says why the token cannot follow the expression before it. */
 int parse_stray(struct parser *p);
 
 /* Whether the comma stands in a number such as 0,5; then it was said. */

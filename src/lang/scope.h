@@ -30,7 +30,7 @@ struct symbol {
     const char *column; /* of a state: what it is a function of, or NULL */
 };
 
-/* A learned map of a vector. Its numbers stand one behind the other in the
+/* A learned map of a vector. Its numbers stand one after another in the
  * vector of all parameters: see flow.c. */
 struct flow {
     const struct expr *call;

@@ -76,9 +76,9 @@ enum law {
 
 enum { LAW_ARGUMENTS = 3 };
 
-/* obs VALUE ~ law(...): the values stand in the graph as inputs behind the
- * model's own, so that the log density is an expression like others. A cell
- * that is missing takes its whole obs out of a row. */
+/* obs VALUE ~ law(...): the values stand in the graph as inputs after the
+ * model's own, so that the log density is an expression like others. A missing
+ * cell removes its whole obs from that row. */
 struct obs_spec {
     enum law law;
     size_t value, values; /* its columns: spec->value_column[value ...]      */
@@ -175,7 +175,7 @@ struct spec {
  *
  *     f(x) = output_mean + output_scale net((x - input_mean) / input_scale):
  *
- * in this order, right behind its weights. */
+ * in this order, right after its weights. */
 size_t net_scales(const struct graph *g, size_t net);
 
 /* The parameter that a number of the vector of all parameters belongs to. */
