@@ -129,6 +129,13 @@ const char *tensors_text(const struct tensors *t, const char *key)
 /* The builders below return NULL when memory ran out: texts were checked. A
  * set or append of NULL fails, so that one look at the end is enough. */
 
+static json_t *made(json_t *json, int failed)
+{
+    if (!failed) return json;
+    json_decref(json);
+    return NULL;
+}
+
 static json_t *tensor_json(const struct tensor *x, size_t begin)
 {
     int failed = 0;
@@ -140,9 +147,7 @@ static json_t *tensor_json(const struct tensor *x, size_t begin)
     json_t *json =
         json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F64", "shape", shape,
                   "data_offsets", (json_int_t)begin, (json_int_t)end);
-    if (!failed) return json;
-    json_decref(json);
-    return NULL;
+    return made(json, failed);
 }
 
 static json_t *notes_json(const struct tensors *t)
@@ -152,9 +157,7 @@ static json_t *notes_json(const struct tensors *t)
     for (size_t i = 0; i < t->notes; i++)
         failed |= json_object_set_new(json, t->note[i].key,
                                       json_string(t->note[i].text));
-    if (!failed) return json;
-    json_decref(json);
-    return NULL;
+    return made(json, failed);
 }
 
 static json_t *header_json(const struct tensors *t)
@@ -168,9 +171,7 @@ static json_t *header_json(const struct tensors *t)
         failed |= json_object_set_new(json, x->name, tensor_json(x, begin));
         begin += x->count * sizeof *x->value;
     }
-    if (!failed) return json;
-    json_decref(json);
-    return NULL;
+    return made(json, failed);
 }
 
 struct content {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages about a model's text: the sentence, the line it speaks of, a caret
- * under the culprit; and the word that a misspelt one stands for. */
+/* Messages about a model's text: the sentence, the line, and a caret under the
+ * wrong part. */
 #include "lang/message.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 enum {
     LONGEST_LINE = 120, /* a longer one is shown in part              */
     WINDOW = 100,       /* bytes of such a line that are shown        */
-    BEFORE = 40         /* of these, so many stand before the culprit */
+    BEFORE = 40         /* of these, so many stand before the caret */
 };
 
 const char *text_start(const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A mistake in a model, said so that it can be mended: file, line, column, the
- * line itself, a caret under the culprit, and the remedy.
+/* Messages about mistakes in a model: file, line, column, the line itself, a
+ * caret under the wrong part, and what to write instead.
  *
  *     lorenz.sde:4:9: unknown name 'sgima'; did you mean 'sigma'?
  *         dx = s*(y - x)*dt + sgima*dW

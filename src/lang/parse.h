@@ -24,8 +24,8 @@ struct list {
     size_t count, capacity;
 };
 
-/* Says what is wrong at a place and returns GSV_BAD_INPUT. Where the text has
- * no token at all, that is the culprit, whatever was expected there. */
+/* Says what is wrong at a place and returns GSV_BAD_INPUT. If the text has no
+ * valid token there, the message is about that instead. */
 #define refuse(p, place, ...)                                                  \
     ((p)->token.kind == TOKEN_BAD                                              \
          ? lex_complain((p)->source, &(p)->token)                              \
@@ -44,8 +44,8 @@ bool parse_at_word(const struct parser *p, const char *word);
 /* Whether the symbol was there; then it is passed. */
 bool parse_take(struct parser *p, char symbol);
 
-/* Whether no token is left on the line. A TOKEN_BAD counts as such: no one may
- * pass it, and refuse() speaks of it whatever it is asked to say. */
+/* Whether no token is left on the line. A TOKEN_BAD counts as the end: refuse()
+ * reports it in any case. */
 bool parse_at_end(const struct parser *p);
 
 /* The same, but within brackets too, where the token may be on the next line.
@@ -87,7 +87,7 @@ int parse_gp(struct parser *p, struct statement *s);
 /* Says why the token cannot follow the expression before it. */
 int parse_stray(struct parser *p);
 
-/* Whether the comma stands in a number such as 0,5; then it was said. */
+/* Whether the comma is in a number such as 0,5; then it has complained. */
 bool parse_decimal_comma(struct parser *p, const struct token *comma);
 
 #endif

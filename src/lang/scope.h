@@ -72,8 +72,9 @@ int scope_declare(struct builder *b, const struct declared *d,
 const char *scope_hint(const struct builder *b, const char *name, char *room,
                        size_t size);
 
-/* Complains that a name is not known here: misspelt, or declared below. what
- * is "name" or "function"; hint says what to do when no reason is found. */
+/* Complains that a name is not declared here: it is misspelt, or declared
+ * below. what is "name" or "function"; hint says what to do if no reason is
+ * found. */
 int scope_unknown(const struct builder *b, const struct expr *e,
                   const char *what, const char *hint);
 

@@ -352,7 +352,8 @@ static void ranks__say_when_one_ends_before_the_others(void **state)
     struct asked a = {.text = WELL, .series = s, .options = default_options()};
     ranks_act(2, leave_or_work, &a);
     assert_int_equal(a.status[0], GSV_BAD_INPUT);
-    assert_non_null(strstr(a.sentence[0], "all ranks must make the same calls"));
+    assert_non_null(
+        strstr(a.sentence[0], "all ranks must make the same calls"));
     gsv_series_free(s);
 }
 

@@ -38,7 +38,7 @@ static const double *column_of(const gsv_series *s, const char *name)
     "param r = 0.4 > 0\n"                                                      \
     "dx = dt + 1e-6*dW\n"                                                      \
     "init x ~ normal(0.5, 1e-6)\n"
-#define LAW_COUNT                                                                   \
+#define LAWS                                                                   \
     "obs y ~ normal(3*x, r)\n"                                                 \
     "obs s ~ student(x, 2*r, 12)\n"                                            \
     "obs n ~ poisson(4*x)\n"                                                   \
@@ -65,7 +65,7 @@ static void check_column(const gsv_series *s, const char *name, size_t k,
 static void emit__has_the_moments_of_each_law(void **state)
 {
     (void)state;
-    gsv_model *m = model_of(STILL LAW_COUNT);
+    gsv_model *m = model_of(STILL LAWS);
     gsv_simulate_options o = options_of(20000 / SLOWER);
     gsv_series *s = simulate(m, &o);
     assert_int_equal(s->columns, 8);
@@ -324,7 +324,7 @@ static void emit__says_what_it_cannot_draw(void **state)
 static void emit__survives_every_failed_allocation(void **state)
 {
     (void)state;
-    gsv_model *m = model_of(STILL LAW_COUNT "obs c[3] ~ multinomial([1, x, 1])");
+    gsv_model *m = model_of(STILL LAWS "obs c[3] ~ multinomial([1, x, 1])");
     gsv_series *data = trials_of(20.0), *s = NULL;
     gsv_simulate_options o = options_of(3);
     o.threads = 1;
