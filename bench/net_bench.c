@@ -65,9 +65,11 @@ static double time_of(const struct job *j, bool backward)
     for (int repeat = 0; repeat < REPEATS; repeat++) {
         double t = now();
         for (int i = 0; i < CALLS; i++) {
-            net_forward(&j->net, j->packed, P, j->x, j->y, j->scratch);
+            net_kernel(&j->net)->forward(&j->net, j->packed, P, j->x, j->y,
+                                         j->scratch);
             if (backward)
-                net_vjp(&j->net, j->packed, P, j->y, NULL, j->bar, j->scratch);
+                net_kernel(&j->net)->vjp(&j->net, j->packed, P, j->y, NULL,
+                                         j->bar, j->scratch);
         }
         best = fmin(best, now() - t);
     }
@@ -88,8 +90,8 @@ static void bench(struct row *row)
     j.bar = NEW(double, params);
     j.x = NEW(double, 3 * P);
     j.y = NEW(double, 3 * P);
-    j.packed = mem_new(net_packed_size(&j.net), 1);
-    j.scratch = mem_new(net_scratch_size(&j.net, P), 1);
+    j.packed = mem_new(net_kernel(&j.net)->packed_size(&j.net), 1);
+    j.scratch = mem_new(net_kernel(&j.net)->scratch_size(&j.net, P), 1);
     void *all[] = {j.theta, j.bar, j.x, j.y, j.packed, j.scratch};
     for (size_t i = 0; i < COUNT(all); i++)
         if (!all[i]) exit(1);
@@ -97,7 +99,7 @@ static void bench(struct row *row)
         j.theta[i] = 0.2 * sin((double)i * 1.7);
     for (size_t i = 0; i < (size_t)3 * P; i++)
         j.x[i] = sin((double)i * 0.9);
-    net_pack(&j.net, j.theta, j.packed);
+    net_kernel(&j.net)->pack(&j.net, j.theta, j.packed);
     row->forward = time_of(&j, false);
     row->both = time_of(&j, true);
     for (size_t i = 0; i < COUNT(all); i++)

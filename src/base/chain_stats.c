@@ -3,22 +3,14 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/quantile.h"
+#include "base/sample_stats.h"
 
 /* --- Of chains as they are ------------------------------------------------ */
-
-static double mean_of(size_t n, const double *x)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum / (double)n;
-}
 
 /* sum of (x_i - mean) (x_(i + lag) - mean) / n */
 static double autocovariance(size_t n, const double *x, double mean, size_t lag)
@@ -34,7 +26,7 @@ static double mean_autocovariance(size_t chains, size_t n, const double *x,
 {
     double sum = 0.0;
     for (size_t c = 0; c < chains; c++, x += n)
-        sum += autocovariance(n, x, mean_of(n, x), lag);
+        sum += autocovariance(n, x, sample_mean(n, x), lag);
     return sum / (double)chains;
 }
 
@@ -44,11 +36,11 @@ struct spread {
 
 static struct spread spread_of(size_t chains, size_t draws, const double *x)
 {
-    double n = (double)draws, all = mean_of(chains * draws, x);
+    double n = (double)draws, all = sample_mean(chains * draws, x);
     double within = mean_autocovariance(chains, draws, x, 0) * n / (n - 1.0);
     double between = 0.0;
     for (size_t c = 0; c < chains; c++) {
-        double off = mean_of(draws, x + c * draws) - all;
+        double off = sample_mean(draws, x + c * draws) - all;
         between += off * off;
     }
     if (chains > 1) between /= (double)(chains - 1);
@@ -100,16 +92,10 @@ double chain_ess(size_t chains, size_t draws, const double *x)
 
 /* --- Ranks ---------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void sort(size_t n, const double *x, double *sorted)
 {
     memcpy(sorted, x, n * sizeof *x);
-    qsort(sorted, n, sizeof *sorted, by_value);
+    sample_sort(n, sorted);
 }
 
 /* How many are below x; or, where equal counts, not above it. */
@@ -192,7 +178,7 @@ static void fill_moments(size_t n, const double *x, double *sorted,
 {
     double squares = 0.0;
     sort(n, x, sorted);
-    s->mean = mean_of(n, x);
+    s->mean = sample_mean(n, x);
     for (size_t i = 0; i < n; i++)
         squares += (x[i] - s->mean) * (x[i] - s->mean);
     s->sd = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN;

@@ -3,21 +3,21 @@
 
 #include <time.h>
 
-static _Thread_local size_t leap_in;
-static _Thread_local double leap, leapt;
+static _Thread_local size_t skip_in;
+static _Thread_local double skip, skipped;
 
-void clock_leap_at(size_t n, double seconds)
+void clock_skip_at(size_t n, double seconds)
 {
-    leap_in = n;
-    leap = seconds;
-    leapt = 0.0;
+    skip_in = n;
+    skip = seconds;
+    skipped = 0.0;
 }
 
 double clock_seconds(void)
 {
-    if (leap_in > 1) leap_in--;
-    else if (leap_in) leapt += leap;
+    if (skip_in > 1) skip_in--;
+    else if (skip_in) skipped += skip;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + leapt;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + skipped;
 }

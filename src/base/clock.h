@@ -4,12 +4,11 @@
 
 #include <stddef.h>
 
-/* Seconds since some moment, which never go back. */
+/* Seconds since an arbitrary start; they never decrease. */
 double clock_seconds(void);
 
-/* Lets this thread's n-th look at the clock from now on (1 is the next one),
- * and every one after it, find it so many seconds further on than the one
- * before; 0 switches it off. Only tests call it. */
-void clock_leap_at(size_t n, double seconds);
+/* For tests. From this thread's n-th call of clock_seconds() on (1 is the next
+ * call), each call adds so many seconds to the clock; 0 switches it off. */
+void clock_skip_at(size_t n, double seconds);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One process alone, and how it finds out that it is not. MPI is loaded only
- * where a launcher has started several ranks: loading it takes longer than most
- * of what the command does (docs/SCALING.md). */
+/* One process alone, or several ranks. MPI is loaded only if a launcher has
+ * started several ranks: loading it takes longer than most commands run
+ * (docs/SCALING.md). */
 #include "base/comm.h"
 
 #include <dlfcn.h>
@@ -25,8 +25,9 @@ size_t gsv_ranks_count(const gsv_ranks *r)
 
 /* --- Starting ----------------------------------------------------------- */
 
-/* How launchers tell a process which one it is, and of how many. Slurm's own
- * variables are also there in a script that runs once: they do not count. */
+/* The variables by which launchers give a process its rank and their number.
+ * The variables of Slurm itself are not used: a script that runs once has them,
+ * too. */
 static const struct {
     const char *rank, *count;
 } LAUNCHERS[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -85,10 +86,10 @@ enum gsv_status gsv_ranks_open(gsv_ranks **ranks)
 
 /* --- Agreeing ----------------------------------------------------------- */
 
-/* What a rank comes with: its own number where it has failed. */
+/* What a rank brings to a meeting; its own number if it has failed. */
 enum { CLOSING, RUNNING };
 
-struct news {
+struct report {
     int status;
     char text[1024];
 };
@@ -97,15 +98,16 @@ struct news {
  * all ranks, so that this is not a failure of them, and nobody tries others. */
 static int hear(gsv_ranks *r, size_t from, int status)
 {
-    struct news news = {status == GSV_NUMERICAL ? GSV_NO_MEMORY : status, ""};
+    struct report report = {status == GSV_NUMERICAL ? GSV_NO_MEMORY : status,
+                            ""};
     r->failed = true;
     if (from == r->rank)
-        strncat(news.text, gsv_last_error(), sizeof news.text - 1);
-    r->ops->broadcast(r->self, from, sizeof news, &news);
-    return status
-               ? status
-               : fail((enum gsv_status)news.status, "rank %zu of %zu: %s", from,
-                      r->count, news.text[0] ? news.text : "it has failed");
+        strncat(report.text, gsv_last_error(), sizeof report.text - 1);
+    r->ops->broadcast(r->self, from, sizeof report, &report);
+    return status ? status
+                  : fail((enum gsv_status)report.status, "rank %zu of %zu: %s",
+                         from, r->count,
+                         report.text[0] ? report.text : "it has failed");
 }
 
 static int agree(gsv_ranks *r, size_t stage, int status)
@@ -116,28 +118,29 @@ static int agree(gsv_ranks *r, size_t stage, int status)
     if (least < r->count) return hear(r, least, status);
     if (least - r->count == stage) return 0;
     r->failed = true;
-    return fail(GSV_BAD_INPUT, "a rank has ended while others are at work: "
-                               "all of them must do the same");
+    return fail(GSV_BAD_INPUT, "a rank has ended while others are still "
+                               "working: all ranks must make the same calls");
 }
 
 int comm_meet(gsv_ranks *r)
 {
     if (r && r->failed)
-        return fail(GSV_BAD_INPUT, "the ranks have failed before");
+        return fail(GSV_BAD_INPUT,
+                    "the ranks cannot be used: one of them failed before");
     return agree(r, RUNNING, 0);
 }
 
 int comm_same(gsv_ranks *r, int status)
 {
     if (gsv_ranks_count(r) < 2) return status;
-    struct news news = {status, ""};
-    if (status) strncat(news.text, gsv_last_error(), sizeof news.text - 1);
+    struct report report = {status, ""};
+    if (status) strncat(report.text, gsv_last_error(), sizeof report.text - 1);
     int met = comm_meet(r);
     if (met) return met;
     size_t from = r->ops->least(r->self, status ? r->rank : r->count);
     if (from == r->count) return 0;
-    r->ops->broadcast(r->self, from, sizeof news, &news);
-    return fail((enum gsv_status)news.status, "%s", news.text);
+    r->ops->broadcast(r->self, from, sizeof report, &report);
+    return fail((enum gsv_status)report.status, "%s", report.text);
 }
 
 int comm_stop(gsv_ranks *r)

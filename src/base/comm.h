@@ -3,9 +3,10 @@
  * them (MPI: comm_mpi.c; threads in tests) gives the operations; one process
  * alone is NULL, and needs none.
  *
- * All ranks do the same in the same order, as everything they decide by is
- * either the same for all or agreed on here. One that fails alone, without
- * memory for example, says so where the others meet next: then all fail. */
+ * All ranks make the same calls in the same order: every decision depends on
+ * values that are the same on all ranks or are agreed on here. A rank that
+ * fails alone, for example without memory, reports it at the next meeting: then
+ * all ranks fail. */
 #ifndef BASE_COMM_H
 #define BASE_COMM_H
 
@@ -23,7 +24,7 @@ struct comm_ops {
     void (*broadcast)(void *self, size_t from, size_t bytes, void *data);
     void (*send)(void *self, size_t to, size_t bytes, const void *data);
     void (*receive)(void *self, size_t from, size_t bytes, void *data);
-    /* Bytes [first[r], first[r + 1]) of data are rank r's: now everybody's. */
+    /* Bytes [first[r], first[r + 1]) of data, which rank r has, to all. */
     void (*gather)(void *self, const size_t *first, void *data);
     /* The first rank on this one's machine. */
     size_t (*host)(void *self);
@@ -35,7 +36,7 @@ struct gsv_ranks {
     const struct comm_ops *ops;
     void *self;
     bool failed;   /* all know it */
-    void *module;  /* that the operations are in, or NULL */
+    void *module;  /* the library of the operations, or NULL */
     size_t *first; /* (count + 1) for gathering           */
 };
 
@@ -45,35 +46,35 @@ struct gsv_ranks {
 #define COMM_ENTRY "gsv_comm_mpi"
 typedef int comm_entry(struct gsv_ranks *ranks);
 
-/* Where ranks meet: fails on all of them where one has failed or ended. */
+/* A meeting of all ranks: fails on all of them if one has failed or ended. */
 int comm_meet(gsv_ranks *r);
 
-/* Where a rank's own share of some work can fail, and that need not end all:
- * the status of the first one that failed, with its sentence, to all. */
+/* A meeting after work that can fail on one rank without ending the job: the
+ * status of the first rank that failed, with its message, to all. */
 int comm_same(gsv_ranks *r, int status);
 
-/* Where work may have been stopped on some of them: then it is on all, with the
- * strongest reason, and fails with GSV_STOPPED. */
+/* A meeting after work that may have been stopped on some ranks: then it is
+ * stopped on all, with the strongest reason, and fails with GSV_STOPPED. */
 int comm_stop(gsv_ranks *r);
 
 /* The largest of all ranks' answers, to all. */
 int comm_most(gsv_ranks *r, unsigned *answer);
 
-/* Sends vectors of so many numbers. Alone: never called. */
+/* Vectors of n numbers. A single process never calls these. */
 void comm_send(gsv_ranks *r, size_t to, size_t n, const double *data);
 void comm_receive(gsv_ranks *r, size_t from, size_t n, double *data);
 
 /* Rank 0's numbers to all. */
 void comm_broadcast(gsv_ranks *r, size_t n, double *data);
 
-/* Of every rank the first one on the same machine: host is (count). */
+/* host (count): for every rank, the first rank on the same machine. */
 void comm_hosts(gsv_ranks *r, size_t *host);
 
-/* Elements of so many bytes: r->first[i] up to r->first[i + 1] are rank i's,
- * and are now everybody's. */
+/* Elements of so many bytes: rank i has those from r->first[i] up to
+ * r->first[i + 1], and all ranks get them. */
 void comm_gather(gsv_ranks *r, size_t size, void *data);
 
-/* The same, but they become the first rank's alone. */
+/* The same, but only the first rank gets them. */
 void comm_collect(gsv_ranks *r, size_t size, void *data);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/plain.h"
@@ -16,11 +14,8 @@ static _Thread_local enum gsv_status last;
 int fail(enum gsv_status status, const char *format, ...)
 {
     va_list args;
-    struct plain_locale l;
     va_start(args, format);
-    plain_begin(&l);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    plain_end(&l);
+    plain_format_list(sentence, sizeof sentence, format, args);
     va_end(args);
     last = status;
     return (int)status;
@@ -34,8 +29,8 @@ bool any_null(const char *function, const char *names, size_t n,
         size_t length = strcspn(names, ",");
         if (!pointer[i]) {
             fail(GSV_BAD_INPUT,
-                 "%s(): the argument '%.*s' is NULL, but is needed", function,
-                 (int)length, names);
+                 "%s(): the argument '%.*s' is NULL, but must be given",
+                 function, (int)length, names);
             return true;
         }
         names += length;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* One way to fail: a status for the caller, and one plain sentence for this
- * thread that gsv_last_error() returns. Nothing is printed, nothing exits. */
+/* One way to fail: a status for the caller, and a message for this thread that
+ * gsv_last_error() returns. Nothing is printed, nothing exits. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
 #include "girsanov.h"
 
-/* Leaves the sentence and returns the status, so that
+/* Stores the message and returns the status, so that
  *     if (!out) return fail(GSV_BAD_INPUT, "cannot open %s", path);
- * is the whole of it. */
+ * is all that a caller writes. */
 int fail(enum gsv_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The one word for instruction sets. A function marked FAST is compiled for
+/* Instruction sets. A function marked FAST is compiled for
  * x86-64-v3 (AVX2, FMA) and for the baseline; the loader picks one. Elsewhere
- * the word is empty and the same C compiles for the machine's own set. */
+ * FAST is empty and the same C compiles for the machine's own set. */
 #ifndef BASE_FAST_H
 #define BASE_FAST_H
 
@@ -12,8 +12,8 @@
 #define FAST
 #endif
 
-/* Small helpers that must vanish into the FAST function around them, or they
- * would run with the baseline's instructions. */
+/* Small helpers must be inlined into the FAST function around them; otherwise
+ * they would run with the instructions of the baseline. */
 #define INLINE static inline __attribute__((always_inline))
 
 /* Tells the CPU that a loop waits for another thread. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The cells of an axis are of six kinds. Inside, with values f0 to f3 at
+/* An axis has six types of cells. Inside, with values f0 to f3 at
  * -1, 0, 1, 2 and s between 0 and 1, the function is the cubic with the values
  * f1 and f2 and the slopes (f2 - f0)/2 and (f3 - f1)/2 at the ends. A cell at
  * the border lacks one of the nodes, for which the parabola through the three
- * others stands, f0 = 3 f1 - 3 f2 + f3. Behind the border it is the cubic with
+ * others stands, f0 = 3 f1 - 3 f2 + f3. Outside the border it is the cubic with
  * the border's value and slope at one end, and 0 and 0 at the other. */
 #include "base/grid.h"
 
 #include <math.h>
 
-enum kind { FADE_IN, LEFT, INSIDE, RIGHT, FADE_OUT, NOWHERE, KINDS };
+enum cell_type { FADE_IN, LEFT, INSIDE, RIGHT, FADE_OUT, NOWHERE, CELL_TYPES };
 
 /* [power of s][node] */
-static const struct grid_cell CELL[KINDS] = {
+static const struct grid_cell CELL[CELL_TYPES] = {
     [FADE_IN] = {{{0.0, 0.0, 0.0, 0.0},
                   {0.0, 0.0, 0.0, 0.0},
                   {4.5, -2.0, 0.5, 0.0},
@@ -36,14 +36,6 @@ static const struct grid_cell CELL[KINDS] = {
     [NOWHERE] = {{{0.0}}},
 };
 
-size_t grid_nodes(const struct grid *g)
-{
-    size_t n = 1;
-    for (size_t k = 0; k < g->axes; k++)
-        n *= g->nodes[k];
-    return n;
-}
-
 const struct grid_cell *grid_cell_at(size_t nodes, double u, size_t *first,
                                      double *s)
 {
@@ -51,7 +43,7 @@ const struct grid_cell *grid_cell_at(size_t nodes, double u, size_t *first,
     *first = 0;
     *s = isnan(u) ? u : 0.0;
     if (!(u >= -1.0 && u <= last + 1.0)) return &CELL[NOWHERE];
-    /* Behind the border by one. A u that is rounded up to a node leaves s a
+    /* Cell 0 is outside the border. A u that is rounded up to a node leaves s a
      * trifle below 0, where the cubics still hold. */
     size_t cell = (size_t)(u + 1.0);
     if (u == last) cell--; /* the border is inside */

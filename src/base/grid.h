@@ -22,8 +22,6 @@ struct grid {
     double low[GRID_AXES], high[GRID_AXES];
 };
 
-size_t grid_nodes(const struct grid *g);
-
 /* How the weights change within a cell: power[k] has the factors of s^k, for
  * four neighbouring nodes. */
 struct grid_cell {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* This thread's work, and whether it is its own or another's. */
+/* This thread's work, and whether it was lent by another thread. */
 static _Thread_local struct halt *current;
 static _Thread_local bool lent;
 
@@ -83,7 +83,7 @@ void halt_lend(struct halt *s)
 /* --- The caller's ----------------------------------------------------------
  */
 
-/* What a thread asks in all of its calls. */
+/* What a thread asks during all of its calls. */
 struct asked {
     struct halt halt;
     bool (*question)(void *user);

@@ -2,7 +2,6 @@
 #include "base/kernel.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Each takes q = distance / length; dq / dlog length = -q. */
 
@@ -40,16 +39,6 @@ static const struct {
 const char *kernel_name(enum kernel kernel)
 {
     return KERNEL[kernel].name;
-}
-
-bool kernel_named(const char *name, enum kernel *kernel)
-{
-    for (size_t i = 0; i < KERNELS; i++)
-        if (strcmp(name, KERNEL[i].name) == 0) {
-            *kernel = (enum kernel)i;
-            return true;
-        }
-    return false;
 }
 
 double kernel_slope_variance(enum kernel kernel)

@@ -9,14 +9,12 @@
 #ifndef BASE_KERNEL_H
 #define BASE_KERNEL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum kernel { KERNEL_RBF, KERNEL_MATERN32, KERNEL_MATERN52, KERNELS };
 
-/* Its name in a model, and the other way round: false when there is none. */
+/* Its name in a model. */
 const char *kernel_name(enum kernel kernel);
-bool kernel_named(const char *name, enum kernel *kernel);
 
 /* The correlation at a distance, and in *slope, unless that is NULL, its
  * derivative by the logarithm of the length. */

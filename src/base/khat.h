@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pareto k-hat: the shape of a generalised Pareto law fitted to the largest
  * weights (Zhang and Stephens 2009). Above its threshold the mean of the
- * weights is not to be trusted, however many paths seem to carry it. */
+ * weights cannot be trusted, whatever the effective sample size is. */
 #ifndef BASE_KHAT_H
 #define BASE_KHAT_H
 
@@ -13,7 +13,7 @@
 double khat(size_t K, const double *S, double *room);
 size_t khat_room(size_t K);
 
-/* Whether K weights have a tail to look at. */
+/* Whether K weights are enough for an estimate. */
 bool khat_tells(size_t K);
 
 /* What k-hat must stay below: min(1 - 1 / log10 K, 0.7). */

@@ -17,11 +17,6 @@ static size_t product_of(size_t n, const size_t *size)
     return all;
 }
 
-size_t kron_rows(const struct kron *k)
-{
-    return product_of(k->axes, k->rows);
-}
-
 size_t kron_columns(const struct kron *k)
 {
     return product_of(k->axes, k->columns);

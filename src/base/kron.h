@@ -16,8 +16,7 @@ struct kron {
     const double *factor[KRON_AXES]; /* (rows, columns) of each axis */
 };
 
-/* Rows and columns of A. */
-size_t kron_rows(const struct kron *k);
+/* The columns of A. */
 size_t kron_columns(const struct kron *k);
 
 /* How many numbers kron_product() needs as room. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes on a pool of threads. The pool is the one thing that a process keeps
  * between calls: starting a thread takes longer than a small iteration of
- * learning. Its threads sleep while there is nothing to do, after a moment in
- * which the next iteration mostly comes. A call posts a run; its own thread
- * works on it, and threads of the pool join it as they are free. With fewer of
- * them than asked for it takes longer and gives the same bits. */
+ * learning. Its threads wait actively for a moment, in which the next iteration
+ * usually begins, and then sleep. A call posts a run; its own thread works on
+ * it, and free threads of the pool join it. With fewer threads than requested a
+ * run takes longer and gives the same bits. */
 #define _GNU_SOURCE /* sched_getaffinity() */
 #include "base/lanes.h"
 
@@ -25,16 +25,16 @@ struct run {
     const struct lanes_job *job;
     struct halt *halt;          /* of the work that it is a part of */
     size_t count, most;         /* lanes; threads that may join */
-    atomic_size_t next, merged; /* lanes: to be taken; that were merged */
+    atomic_size_t next, merged; /* lanes: the next to run; merged so far */
     /* Under the pool's lock: */
     size_t joined;         /* threads so far     */
     atomic_size_t working; /* threads of the pool now */
     struct run *after;     /* in the pool's list   */
 };
 
-/* So long a thread looks for work before it sleeps: an iteration of learning
- * mostly follows the one before it sooner, and waking up takes longer than some
- * of them. */
+/* How long a thread waits actively before it sleeps. The next iteration of
+ * learning usually begins sooner, and waking up takes longer than some
+ * iterations. */
 enum { MOMENT = 50000 }; /* nanoseconds */
 
 static struct {
@@ -218,7 +218,7 @@ static void post(struct run *r)
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* Nobody joins any more; waits for those who have. */
+/* No thread can join any more; waits for those that have joined. */
 static void withdraw(struct run *r)
 {
     pthread_mutex_lock(&pool.lock);
@@ -247,7 +247,7 @@ int lanes_run(size_t count, size_t threads, const struct lanes_job *job)
                     .count = count,
                     .most = most,
                     .joined = 1};
-    halt_asked(); /* at least once: others may take all lanes */
+    halt_asked(); /* at least once: other threads may run all lanes */
     post(&r);
     work_on(&r, 0);
     withdraw(&r);
@@ -256,9 +256,8 @@ int lanes_run(size_t count, size_t threads, const struct lanes_job *job)
 
 /* --- Sizes ---------------------------------------------------------------- */
 
-/* What OpenMP's programs are told by this name holds here, too: job schedulers
- * set it. */
-static size_t threads_told(void)
+/* Job schedulers set this variable of OpenMP, so it is respected here. */
+static size_t threads_by_environment(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");
     long threads = text ? strtol(text, NULL, 10) : 0;
@@ -273,13 +272,13 @@ static size_t processors(void)
     return count > 0 ? (size_t)count : 1;
 }
 
-/* Every thread has memory of its own. No loop has more lanes than this that
- * would have something to do, and no result depends on the number. */
+/* Every thread has its own memory. No loop has work for more threads than this,
+ * and no result depends on the number. */
 enum { MOST_THREADS = 1024 };
 
 size_t lanes_threads(size_t wish)
 {
-    if (!wish) wish = threads_told();
+    if (!wish) wish = threads_by_environment();
     if (!wish) wish = processors();
     return wish < MOST_THREADS ? wish : MOST_THREADS;
 }

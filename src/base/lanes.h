@@ -9,20 +9,20 @@
 
 struct lanes_job {
     void *context;
-    /* Does lane's share with thread's own scratch memory. */
+    /* Does the work of a lane with the thread's own scratch memory. */
     void (*work)(void *context, size_t lane, size_t thread);
-    /* Adds what thread holds to the whole; called in the order of lanes,
+    /* Adds the sums of a thread to the total; called in the order of lanes,
      * one at a time. NULL when there is nothing to add. */
     void (*merge)(void *context, size_t lane, size_t thread);
 };
 
-/* The number of threads that a wish stands for; 0 wishes for all. At most
- * 1024. */
+/* The number of threads to use where so many are requested: 0 stands for all
+ * processors. At most 1024. */
 size_t lanes_threads(size_t wish);
 
-/* Runs every lane below count on so many threads. Where it is told to stop
- * (halt.h), lanes that have not begun do nothing, but are merged, and it fails
- * with GSV_STOPPED. */
+/* Runs every lane below count on so many threads. If the work is
+ * stopped (halt.h), lanes that have not begun do nothing, but are merged, and
+ * it fails with GSV_STOPPED. */
 int lanes_run(size_t count, size_t threads, const struct lanes_job *job);
 
 /* The first item of a lane when n items are shared by count lanes; the lane

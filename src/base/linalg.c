@@ -32,18 +32,32 @@ void dsyev_(const char *job, const char *half, const int *n, double *A,
 
 enum { FEW = 4, SMALL = 16, MEDIUM = 40 };
 
-/* OpenBLAS without threads of its own keeps its buffers without locks: two
- * threads in it at once would spoil each other's numbers. */
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+/* An OpenBLAS that was built without threads has no locks around its buffers:
+ * two threads that call it at the same time corrupt each other's results. */
+static pthread_mutex_t blas_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void blas_begin(void)
+static void lock_blas(void)
 {
-    pthread_mutex_lock(&one_at_a_time);
+    pthread_mutex_lock(&blas_lock);
 }
 
 static void blas_end(void)
 {
-    pthread_mutex_unlock(&one_at_a_time);
+    pthread_mutex_unlock(&blas_lock);
+}
+
+/* A fork waits until no thread is inside BLAS. The child would otherwise have a
+ * copy of a locked mutex, and no thread that unlocks it. */
+static void prepare_forks(void)
+{
+    pthread_atfork(lock_blas, blas_end, blas_end);
+}
+
+static void blas_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_forks);
+    lock_blas();
 }
 
 FAST bool all_finite(size_t n, const double *x)
@@ -258,14 +272,6 @@ double linalg_lu_logdet(size_t n, const double *LU)
     for (size_t i = 0; i < n; i++)
         sum += log(fabs(LU[i * n + i]));
     return sum;
-}
-
-double linalg_lu_sign(size_t n, const double *LU, const int *pivot)
-{
-    double sign = 1;
-    for (size_t i = 0; i < n; i++)
-        if ((LU[i * n + i] < 0) != (pivot[i] != (int)i + 1)) sign = -sign;
-    return sign;
 }
 
 /* --- Cholesky ------------------------------------------------------------ */

@@ -16,7 +16,7 @@ void linalg_product(size_t n, size_t k, size_t m, const double *A,
                     bool A_transposed, const double *B, bool B_transposed,
                     double *C);
 
-/* A becomes its own triangular factors, for the three functions below; pivot
+/* A becomes its own triangular factors, for the two functions below; pivot
  * has n entries. False when A is singular or not finite. */
 bool linalg_lu(size_t n, double *A, int *pivot);
 
@@ -26,9 +26,6 @@ void linalg_lu_solve(size_t n, size_t m, const double *LU, const int *pivot,
 
 /* log |det A| from the factors of linalg_lu(). */
 double linalg_lu_logdet(size_t n, const double *LU);
-
-/* The sign of det A, 1 or -1, from the factors of linalg_lu(). */
-double linalg_lu_sign(size_t n, const double *LU, const int *pivot);
 
 /* A = L L' in place, zeros above the diagonal; reads the lower half of A.
  * False when A is not positive definite. */

@@ -25,7 +25,7 @@ size_t mem_asked(void)
 static void *no_memory(size_t count, size_t size)
 {
     return fail_null(GSV_NO_MEMORY,
-                     "out of memory: %zu elements of %zu bytes were asked for",
+                     "out of memory: %zu elements of %zu bytes were requested",
                      count, size);
 }
 
@@ -36,7 +36,7 @@ void *mem_new(size_t count, size_t size)
         return no_memory(count, size);
     /* From calloc, whose large blocks the system hands out as zeros when they
      * are first touched: by the thread that works on them, not by this one.
-     * What calloc gave stands right before the block. */
+     * The pointer of calloc stands right before the block. */
     size_t bytes = count * size + ALIGN + sizeof(void *);
     char *raw = calloc(bytes, 1);
     if (!raw) return no_memory(count, size);

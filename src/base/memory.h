@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* count * size zeroed bytes, yours; NULL with a sentence when there are none.
- * A count of 0 gives a block that may be freed but not used. */
+/* count * size zeroed bytes, yours; NULL with a message when there is no
+ * memory. A count of 0 gives a block that may be freed but not used. */
 void *mem_new(size_t count, size_t size);
 
 /* A block with room for count elements that keeps what fits of the old one,
@@ -25,7 +25,7 @@ char *mem_substring(const char *s, size_t n);
  * 0 switches it off. Only tests call it. */
 void mem_fail_at(size_t n);
 
-/* Bytes that this thread has asked for so far. Only tests call it. */
+/* Bytes that this thread has requested so far. Only tests call it. */
 size_t mem_asked(void);
 
 #define NEW(type, count) ((type *)mem_new((count), sizeof(type)))
@@ -40,16 +40,16 @@ struct arena {
 int arena_init(struct arena *a, size_t bytes);
 void arena_free(struct arena *a);
 
-/* What count doubles take of an arena. */
+/* The bytes of an arena that count doubles need. */
 size_t arena_size(size_t count);
 
-/* An array that is to lie in an arena. */
+/* An array in an arena. */
 struct arena_part {
     double **array;
     size_t count;
 };
 
-/* An arena of the right size, with all of its parts taken. */
+/* An arena of the right size, with memory for all of its parts. */
 int arena_lay(struct arena *a, size_t parts, const struct arena_part *part);
 
 /* The next count doubles. The arena must have been made large enough. */

@@ -21,8 +21,8 @@ static const char *folder(void)
 static int refuse(size_t bytes, int error)
 {
     return fail(GSV_BAD_INPUT,
-                "%s: no file of %zu bytes can be made there (%s); give a "
-                "folder that has room as TMPDIR",
+                "%s: a file of %zu bytes cannot be created there (%s); set "
+                "TMPDIR to a folder with enough space",
                 folder(), bytes, strerror(error));
 }
 

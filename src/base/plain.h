@@ -6,6 +6,7 @@
 #define BASE_PLAIN_H
 
 #include <locale.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -18,9 +19,11 @@ struct plain_locale {
 void plain_begin(struct plain_locale *l);
 void plain_end(struct plain_locale *l);
 
-/* snprintf() and fprintf() in the C locale. */
+/* snprintf(), vsnprintf() and fprintf() in the C locale. */
 int plain_format(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+int plain_format_list(char *text, size_t size, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 int plain_print(FILE *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

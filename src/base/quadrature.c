@@ -20,7 +20,7 @@ static double legendre(int n, double x, double *slope)
     return p;
 }
 
-/* Zeros of P_n by Newton's steps. */
+/* Zeros of P_n by Newton steps. */
 void quadrature_interval(size_t n, double *point, double *weight)
 {
     for (int i = 0; i < (int)n; i++) {
@@ -40,7 +40,8 @@ void quadrature_interval(size_t n, double *point, double *weight)
 
 enum { FEW = 3 };
 
-/* Hermite's rules of 3 and 4 points: z = +-sqrt(3 +- sqrt(6)) of the latter. */
+/* Gauss-Hermite rules of 3 and of 4 points; the latter has
+ * z = +-sqrt(3 +- sqrt(6)). */
 static const double THREE[2][3] = {
     {-1.7320508075688773, 0.0, 1.7320508075688773},
     {1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0}};
@@ -63,11 +64,6 @@ size_t quadrature_normal_count(size_t d)
     for (size_t i = 0; i < d; i++)
         count *= RULE[d].nodes;
     return count;
-}
-
-int quadrature_normal_degree(size_t d)
-{
-    return d > FEW ? 3 : 2 * (int)RULE[d].nodes - 1;
 }
 
 static void on_axes(size_t d, double *z, double *weight)

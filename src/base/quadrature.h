@@ -5,16 +5,15 @@
 
 #include <stddef.h>
 
-/* Gauss and Legendre's n points on (0, 1), rising, and their weights: exact for
- * polynomials up to degree 2 n - 1. */
+/* The n Gauss-Legendre points on (0, 1), in rising order, and their weights:
+ * exact for polynomials up to degree 2 n - 1. */
 void quadrature_interval(size_t n, double *point, double *weight);
 
 /* Points z (d, count) with weights (count) for means over N(0, I) in d
- * dimensions; all weights are positive. Exact for polynomials up to the degree:
- * 7 in one and two dimensions, 5 in three (products of Gauss and Hermite's),
- * 3 in more (on the axes, two a dimension). */
+ * dimensions; all weights are positive. Exact for polynomials up to degree 7 in
+ * one and two dimensions, 5 in three (products of Gauss-Hermite rules), and 3
+ * in more dimensions (two points on each axis). */
 size_t quadrature_normal_count(size_t d);
-int quadrature_normal_degree(size_t d);
 void quadrature_normal(size_t d, double *z, double *weight);
 
 #endif

@@ -107,7 +107,7 @@ INLINE float radius(uint32_t a)
 
 /* r (cos, sin)(2 pi b 2^-32): the nearest quarter turn is taken off in whole
  * numbers, the rest lies within pi / 4. */
-INLINE void turn(float r, uint32_t b, float *z, float *z1)
+INLINE void rotate(float r, uint32_t b, float *z, float *z1)
 {
     const uint32_t sign = 0x80000000, eighth = 0x20000000;
     uint32_t y = b + eighth;
@@ -149,7 +149,7 @@ static FAST void draw_normals(const struct chunk *c, double *z)
             r[i] = radius(w[j][i]);
 #pragma omp simd
         for (size_t i = 0; i < c->n; i++)
-            turn(r[i], w[j + 1][i], &v[j][i], &v[j + 1][i]);
+            rotate(r[i], w[j + 1][i], &v[j][i], &v[j + 1][i]);
     }
     for (const struct part *p = c->part; p < c->part + c->parts; p++) {
         const size_t run = p->run;

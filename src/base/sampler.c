@@ -210,15 +210,15 @@ double sampler_binomial(struct sampler *s, double n, double p)
     return fmin(n, invert(s, exp(n * log1p(-p)), n * odds, odds));
 }
 
-/* One kind after the other: of what is left, its share among the kinds that
- * are left. */
-void sampler_multinomial(struct sampler *s, double n, size_t kinds,
+/* One category at a time: of the remaining count, its share among the remaining
+ * categories. */
+void sampler_multinomial(struct sampler *s, double n, size_t categories,
                          const double *p, size_t p_stride, double *count,
                          size_t count_stride)
 {
-    for (size_t i = 0; i < kinds; i++) {
+    for (size_t i = 0; i < categories; i++) {
         double own = p[i * p_stride], rest = 0.0;
-        for (size_t j = i + 1; j < kinds; j++)
+        for (size_t j = i + 1; j < categories; j++)
             rest += p[j * p_stride];
         double k = rest > 0.0 ? sampler_binomial(s, n, own / (own + rest)) : n;
         count[i * count_stride] = k;

@@ -39,9 +39,9 @@ double sampler_negbin(struct sampler *s, double mean, double size);
 /* n is a whole number. */
 double sampler_binomial(struct sampler *s, double n, double p);
 
-/* n in all over some kinds, with probabilities that are proportional to p;
+/* n draws over some categories, with probabilities that are proportional to p;
  * entries of both are strided. */
-void sampler_multinomial(struct sampler *s, double n, size_t kinds,
+void sampler_multinomial(struct sampler *s, double n, size_t categories,
                          const double *p, size_t p_stride, double *count,
                          size_t count_stride);
 

@@ -29,7 +29,6 @@
 #include "base/sobol_table.h"
 
 enum {
-    DIMENSIONS = sizeof SOBOL_TABLE / sizeof *SOBOL_TABLE,
     BITS = 32,
     BLOCK = 64, /* points made together; they share their high digits */
     LOW = 6,    /* BLOCK = 2^LOW                                      */
@@ -58,27 +57,20 @@ struct chunk {
     double *z;
 };
 
-size_t sobol_dimensions(void)
-{
-    return DIMENSIONS;
-}
-
 /* v[j][r] = direction number j of coordinate r of the stock. */
 static void directions(const struct stock *c, uint32_t v[][AHEAD])
 {
-    size_t s = 0; /* the degree, which grows along the table */
     for (size_t r = 0; r < c->rows; r++) {
-        const struct sobol_dimension *d = &SOBOL_TABLE[c->row + r];
-        while (d->polynomial >> (s + 1))
-            s++;
+        size_t s;
+        const uint16_t *row = sobol_row(c->row + r, &s);
         const size_t given = s < c->n ? s : c->n;
         for (size_t j = 0; j < given; j++)
-            v[j][r] = (uint32_t)d->m[j] << (BITS - 1 - j);
+            v[j][r] = (uint32_t)row[1 + j] << (BITS - 1 - j);
         for (size_t j = given; j < c->n; j++) {
-            /* of degree 0 is van der Corput's sequence: one digit each */
+            /* degree 0 is the van der Corput sequence: one digit each */
             v[j][r] = s ? v[j - s][r] >> s : UINT32_C(1) << (BITS - 1 - j);
             for (size_t i = 1; i <= s; i++)
-                if (d->polynomial >> (s - i) & 1) v[j][r] ^= v[j - i][r];
+                if (row[0] >> (s - i) & 1) v[j][r] ^= v[j - i][r];
         }
     }
 }
@@ -218,8 +210,9 @@ static void generate(const struct random_key *key, const struct range *a,
 /* How many of the rows [row, row + rows) the table has. */
 static size_t within(uint64_t row, size_t rows)
 {
-    if (row >= DIMENSIONS) return 0;
-    return rows < DIMENSIONS - row ? rows : (size_t)(DIMENSIONS - row);
+    if (row >= SOBOL_DIMENSIONS) return 0;
+    const size_t left = (size_t)(SOBOL_DIMENSIONS - row);
+    return rows < left ? rows : left;
 }
 
 void sobol_normals(const struct random_key *key, uint64_t row, size_t rows,

@@ -12,13 +12,10 @@
 
 #include "base/random.h"
 
-/* The number of coordinates that the table reaches; rows beyond it come from
- * random_normals. */
-size_t sobol_dimensions(void);
-
 /* z[(r - row) * paths + (k - path)] = coordinate r of point k, scrambled by
  * the key, as a standard normal number, for r in [row, row + rows) and k in
- * [path, path + paths), k < 2^32. */
+ * [path, path + paths), k < 2^32. Rows from SOBOL_DIMENSIONS (sobol_table.h)
+ * on are those of random_normals(). */
 void sobol_normals(const struct random_key *key, uint64_t row, size_t rows,
                    uint64_t path, size_t paths, double *z);
 

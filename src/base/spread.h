@@ -21,10 +21,10 @@ struct spread {
     gsv_ranks *ranks; /* NULL: alone */
     size_t lanes, threads;
     void *context;
-    /* Does lane's share with thread's own scratch memory. */
+    /* Does the work of a lane with the thread's own scratch memory. */
     void (*work)(void *context, size_t lane, size_t thread);
-    /* What is summed: n numbers, of which a thread has its own. These become 0
-     * when they are taken. Nothing where n is 0. */
+    /* The sum of n numbers: part() has those of a thread, which are set to 0
+     * after they are added. No sum if n is 0. */
     size_t n;
     double *(*part)(void *context, size_t thread);
     double *sum; /* (spread_slots(), n): the first n are the sum */
@@ -32,14 +32,14 @@ struct spread {
     const struct spread_share *share;
 };
 
-/* How many vectors a sum over so many lanes takes. */
+/* How many vectors a sum over so many lanes needs. */
 size_t spread_slots(size_t lanes, const gsv_ranks *ranks);
 
-/* Runs every lane on one of the ranks; afterwards all of them have the sum and
- * the shares. Fails where a rank has failed, or was stopped. */
+/* Runs every lane on one of the ranks; afterwards all ranks have the sum and
+ * the shares. Fails if a rank has failed or was stopped. */
 int spread_run(const struct spread *s);
 
-/* The shares alone, of what was run before: to all, or to the first rank. */
+/* Only the shares of an earlier run: to all ranks, or to the first one. */
 int spread_gather(const struct spread *s);
 int spread_collect(const struct spread *s);
 

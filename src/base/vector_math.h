@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The C library's own vector versions of its functions (libmvec, at most 4
  * units in the last place off) for loops that GCC vectorises. The library
- * offers them under -ffast-math only, which we do not want for the rest of the
- * code; the attribute asks for them alone. Where they are not to be had, the
- * same loops call the scalar functions. */
+ * offers them under -ffast-math only, which the rest of the code must not
+ * have; the attribute selects only these functions. Where they do not exist,
+ * the same loops call the scalar functions. */
 #ifndef BASE_VECTOR_MATH_H
 #define BASE_VECTOR_MATH_H
 

@@ -55,7 +55,7 @@ static void free_page(struct builder_page *p)
     *p = (struct builder_page){0};
 }
 
-/* Rows are whole cache lines, so that cells are aligned behind them. */
+/* Rows are whole cache lines, so that cells are aligned after them. */
 static int page_in_file(struct builder_page *p, size_t rows, size_t columns)
 {
     size_t row = rows * sizeof *p->row;
@@ -149,7 +149,7 @@ static int check_time(const struct series_builder *b,
     const struct builder_track *t = &b->track[row->track];
     if (!isfinite(time)) {
         struct place here = place_of(b, row->line, t->rows + 1);
-        return fail(GSV_BAD_INPUT, "%sthe time %s%s is %s; give every row one",
+        return fail(GSV_BAD_INPUT, "%sthe time %s%s is %s; every row needs one",
                     here.prefix, here.row, series_of(b, row->track).text,
                     isnan(time) ? "missing" : "infinite");
     }

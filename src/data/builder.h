@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The one way in which a gsv_series comes about: rows are added in any order
- * of the tracks, checked here, and put one track below the other at the end. */
+/* Makes every gsv_series: rows are added in any order of the tracks, checked
+ * here, and sorted by track at the end. */
 #ifndef DATA_BUILDER_H
 #define DATA_BUILDER_H
 
@@ -13,8 +13,8 @@ struct builder_row {
     size_t line, track;
 };
 
-/* Rows are kept in pages, which are given back one by one while the series is
- * made: large files would not fit twice. */
+/* Rows are kept in pages, which are freed one by one while the series is made:
+ * a large file would not fit in memory twice. */
 struct builder_page {
     struct builder_row *row;
     double *cell;      /* (rows of a page, columns)     */
@@ -25,8 +25,8 @@ struct builder_track {
     size_t rows, last; /* those with a time; last: index of the newest */
 };
 
-/* Zero-initialised it may be freed. The first block is set by the maker
- * before rows are added, and only sharpens the messages. */
+/* Zero-initialised it may be freed. The caller sets the first block before rows
+ * are added. */
 struct series_builder {
     const char *source;
     const char *remedy; /* for times that do not increase           */
@@ -44,7 +44,7 @@ struct series_builder {
 int builder_names(struct series_builder *b, size_t columns,
                   const char *const *name);
 
-/* The track with this label, a new one if need be. */
+/* The track with this label; a new one if there is none. */
 int builder_label(struct series_builder *b, const char *label, size_t n,
                   size_t *track);
 
@@ -56,9 +56,9 @@ int builder_next(struct series_builder *b, size_t *track);
 int builder_add(struct series_builder *b, size_t track, double time,
                 const double *value, size_t line);
 
-/* The same in two steps, for times that are understood only further down:
- * rows are held, and get their times in the order in which they were added,
- * each of them once. */
+/* The same in two steps, for dates whose order of day and month is not known
+ * yet: rows are added without a time, and get it later, each once and in the
+ * order in which they were added. */
 int builder_hold(struct series_builder *b, size_t track, const double *value,
                  size_t line);
 int builder_time(struct series_builder *b, size_t row, double time);
@@ -71,7 +71,7 @@ int builder_look(struct series_builder *b, size_t track, double time,
 /* The series of all rows; the builder is left to be freed. */
 gsv_series *builder_finish(struct series_builder *b, const char *note);
 
-/* The series of rows that were looked at: time and value are borrowed. */
+/* The series of rows that were checked: time and value are borrowed. */
 gsv_series *builder_view(struct series_builder *b, const size_t *start,
                          const double *time, const double *value);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-uint64_t little_bits(const unsigned char *bytes, size_t n)
+uint64_t le_uint(const unsigned char *bytes, size_t n)
 {
     uint64_t bits = 0;
     while (n--)
@@ -11,28 +11,35 @@ uint64_t little_bits(const unsigned char *bytes, size_t n)
     return bits;
 }
 
-double little_f64(const unsigned char *bytes)
+static double load_f64(const unsigned char *bytes)
 {
-    uint64_t bits = little_bits(bytes, 8);
+    uint64_t bits = le_uint(bytes, 8);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-double little_f32(const unsigned char *bytes)
+static double load_f32(const unsigned char *bytes)
 {
-    uint32_t bits = (uint32_t)little_bits(bytes, 4);
+    uint32_t bits = (uint32_t)le_uint(bytes, 4);
     float x;
     memcpy(&x, &bits, sizeof x);
     return (double)x;
 }
 
-double little_i64(const unsigned char *bytes)
+static double load_i64(const unsigned char *bytes)
 {
-    return (double)(int64_t)little_bits(bytes, 8);
+    return (double)(int64_t)le_uint(bytes, 8);
 }
 
-double little_i32(const unsigned char *bytes)
+static double load_i32(const unsigned char *bytes)
 {
-    return (double)(int32_t)little_bits(bytes, 4);
+    return (double)(int32_t)le_uint(bytes, 4);
 }
+
+const struct number_type NUMBER_TYPE[NUMBER_TYPES] = {
+    {"f8", "F64", 8, load_f64},
+    {"f4", "F32", 4, load_f32},
+    {"i8", "I64", 8, load_i64},
+    {"i4", "I32", 4, load_i32},
+};

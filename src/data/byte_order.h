@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of binary files, least byte first. */
+/* Numbers of binary files, in little-endian order: least significant byte
+ * first. */
 #ifndef DATA_BYTE_ORDER_H
 #define DATA_BYTE_ORDER_H
 
@@ -7,11 +8,16 @@
 #include <stdint.h>
 
 /* The first n bytes, at most 8, as one number. */
-uint64_t little_bits(const unsigned char *bytes, size_t n);
+uint64_t le_uint(const unsigned char *bytes, size_t n);
 
-double little_f64(const unsigned char *bytes);
-double little_f32(const unsigned char *bytes);
-double little_i64(const unsigned char *bytes);
-double little_i32(const unsigned char *bytes);
+/* The types of numbers that can be read, and how one becomes a double. */
+struct number_type {
+    const char *npy, *safetensors; /* its names in these formats */
+    size_t size;                   /* bytes                      */
+    double (*load)(const unsigned char *bytes);
+};
+
+enum { NUMBER_TYPES = 4 };
+extern const struct number_type NUMBER_TYPE[NUMBER_TYPES];
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The header decides what becomes of every cell: the series' label, the time,
- * the value of a column, or nothing. Cells that are not wanted are never
- * parsed, so they may hold any text. */
+/* The header decides how each cell is used: as the label of a series, the time,
+ * the value of a column, or not at all. Cells that are not used are not parsed,
+ * so they may contain any text. */
 #include "data/csv.h"
 
 #include <math.h>
@@ -17,15 +17,15 @@
 
 #define NONE WORDS_NONE
 
-/* A cell that later ones are held against. */
+/* A cell that later cells are compared with. */
 struct witness {
     struct excerpt text;
     size_t line;
 };
 
-/* While it is open whether day or month comes first, rows are held with the
- * two times they may have. Only dates that are possible either way are: the
- * first other one settles it. */
+/* While it is not known whether the day or the month comes first, rows are kept
+ * with both possible times. The first date that is possible in one order only
+ * decides. */
 struct dates {
     bool here;             /* the first time is a date, not a number   */
     struct date form;      /* that first one; the others must be alike */
@@ -81,7 +81,7 @@ static int add_header_cell(struct csv *c, size_t i)
     return status;
 }
 
-/* A file that begins with its first row. */
+/* A file without a header begins with its first row. */
 static int check_header(const struct csv *c)
 {
     const struct cell *cell = c->record.cell;
@@ -93,12 +93,12 @@ static int check_header(const struct csv *c)
     if (c->remarks)
         return fail(GSV_BAD_INPUT,
                     "%s:%zu: the header is missing: the first line that does "
-                    "not begin with '#' has numbers alone; if the header is "
-                    "the line above, take its '#' away",
+                    "not begin with '#' contains only numbers; if the header "
+                    "is the line above, remove its '#'",
                     c->text.source, c->record.line);
     return fail(GSV_BAD_INPUT,
-                "%s:%zu: the header is missing: the first line has numbers "
-                "alone; put a line such as 'time,x' above it",
+                "%s:%zu: the header is missing: the first line contains only "
+                "numbers; add a line such as 'time,x' above it",
                 c->text.source, c->record.line);
 }
 
@@ -152,8 +152,8 @@ static int no_time(const struct csv *c)
         phrase_guess("time", c->header.count, const_names(&c->header)).text);
 }
 
-/* With both names there, the long one has the part and the short one is a
- * column like any other. */
+/* If both names exist, the long one is used, and the short one is an ordinary
+ * column. */
 static size_t find_either(const struct csv *c, const char *name,
                           const char *short_name, size_t taken)
 {
@@ -162,7 +162,7 @@ static size_t find_either(const struct csv *c, const char *name,
     return cell == taken ? NONE : cell;
 }
 
-/* The columns asked for have their parts before others are looked for. */
+/* Columns that the caller names are found before the default names. */
 static int find_parts(struct csv *c, const char *time, const char *series)
 {
     c->time = time ? find_cell(c, time) : NONE;
@@ -178,16 +178,15 @@ static int find_parts(struct csv *c, const char *time, const char *series)
     if (!series) c->series = find_either(c, "series", "id", c->time);
     if (c->time == NONE) return no_time(c);
     c->builder.time_cell = c->time + 1;
-    c->builder.remedy =
-        c->series == NONE
-            ? "times must increase, unless a column 'series' tells several "
-              "series apart"
-            : "times must increase within a series";
+    c->builder.remedy = c->series == NONE
+                            ? "times must increase, unless a column 'series' "
+                              "distinguishes several series"
+                            : "times must increase within a series";
     return 0;
 }
 
-/* A column 'time' or 'series' whose part another one has is passed over: in
- * a series these names are taken. */
+/* A column 'time' or 'series' is ignored if another column is used as the time
+ * or series: in a gsv_series these names are reserved. */
 static bool is_value(const struct csv *c, size_t i)
 {
     return i != c->time && i != c->series && *c->cell_name[i] &&
@@ -304,10 +303,10 @@ static int parse_cell(struct csv *c, size_t i, double *x)
     if (kind == NUMBER_FINITE) return 0;
     if (kind != NUMBER_MISSING) return bad_cell(c, i, kind);
     if (i != c->time) return 0;
-    return fail(GSV_BAD_INPUT,
-                "%s:%zu:%zu: column '%s': the time is missing; give every row "
-                "one",
-                c->text.source, c->record.line, i + 1, c->cell_name[i]);
+    return fail(
+        GSV_BAD_INPUT,
+        "%s:%zu:%zu: column '%s': the time is missing; every row needs one",
+        c->text.source, c->record.line, i + 1, c->cell_name[i]);
 }
 
 /* --- Dates -------------------------------------------------------------- */
@@ -339,7 +338,7 @@ static int unlike(const struct csv *c, const char *fault,
     return bad_date(c, &here, p.text);
 }
 
-/* The rows held get their times, and from now on every row at once. */
+/* Rows without a time get it now, and later rows at once. */
 static int settle(struct csv *c, enum date_order order)
 {
     struct dates *d = &c->dates;
@@ -423,7 +422,7 @@ static int read_time(struct csv *c, double time[static 2])
     return time_date(c, &date, time);
 }
 
-/* Gives the row just held its time, unless that is open. */
+/* Gives the last row its time, unless the order of dates is not known yet. */
 static int set_time(struct csv *c, const double time[static 2])
 {
     struct dates *d = &c->dates;
@@ -442,7 +441,7 @@ static int finish_dates(struct csv *c)
     if (d->form.separator == '.') return settle(c, DATE_DAY_FIRST);
     return bad_date(c, &d->first,
                     "may have the day or the month first, and no other date "
-                    "tells; write the dates as year-month-day, such as "
+                    "decides which; write the dates as year-month-day, such as "
                     "2005-01-31");
 }
 
@@ -458,8 +457,8 @@ static int find_track(struct csv *c, size_t *track)
     return c->builder.label.count ? 0 : builder_next(&c->builder, track);
 }
 
-/* A remark between the rows: the first cell may begin with '#' only where it
- * is a label or nobody looks at it. */
+/* A comment between the rows: the first cell may begin with '#' only if it is a
+ * label or is not used. */
 static bool is_remark(const struct csv *c)
 {
     const struct record *r = &c->record;
@@ -472,8 +471,8 @@ static int read_row(struct csv *c)
     const struct record *r = &c->record;
     if (is_remark(c))
         return fail(GSV_BAD_INPUT,
-                    "%s:%zu: the line begins with '#'; remarks are skipped "
-                    "above the header alone: take it away",
+                    "%s:%zu: the line begins with '#'; comments are allowed "
+                    "only above the header: remove it",
                     c->text.source, r->line);
     if (r->count != c->cells)
         return fail(GSV_BAD_INPUT,

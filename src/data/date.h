@@ -26,7 +26,8 @@ struct date {
 };
 
 /* Reads all n characters of s as 2005-01-03, 3.1.2005 or the like, with or
- * without 12:30, 12:30:15.25 and a zone behind it. s as for number_read(). */
+ * without 12:30, 12:30:15.25 and a time zone after it. s as for number_read().
+ */
 bool date_read(const char *s, size_t n, struct date *d);
 
 /* The time in days since 1970-01-01; false when there is no such day or time

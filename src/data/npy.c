@@ -23,8 +23,8 @@ struct npy {
     FILE *file;
     size_t left; /* bytes of the file that were not read yet    */
     char *header;
-    const struct dtype *dtype;
-    bool swapped; /* greatest byte first                         */
+    const struct number_type *dtype;
+    bool swapped; /* most significant byte first                 */
     bool fortran; /* first axis fastest                          */
     size_t axes, shape[MOST_AXES];
     unsigned char *raw;
@@ -34,19 +34,7 @@ struct npy {
 
 /* --- Numbers ------------------------------------------------------------ */
 
-struct dtype {
-    const char *descr;
-    size_t size;
-    double (*load)(const unsigned char *bytes); /* least byte first */
-};
-
-/* A '<' or '>' in front gives the order of the bytes. */
-static const struct dtype DTYPES[] = {{"f8", 8, little_f64},
-                                      {"f4", 4, little_f32},
-                                      {"i8", 8, little_i64},
-                                      {"i4", 4, little_i32}};
-
-/* Turns the bytes of every element around. */
+/* Reverses the bytes of every element. */
 static void swap_bytes(unsigned char *raw, size_t bytes, size_t size)
 {
     for (unsigned char *p = raw; p < raw + bytes; p += size)
@@ -86,15 +74,15 @@ static int read_start(struct npy *a, size_t *length)
     if (status) return status;
     if (memcmp(start, MAGIC, sizeof MAGIC) != 0)
         return fail(GSV_BAD_INPUT,
-                    "%s: this is no .npy file; save it with numpy.save",
+                    "%s: this is not a .npy file; save it with numpy.save",
                     a->path);
     if (start[6] < 1 || start[6] > 3)
         return fail(GSV_BAD_INPUT,
                     "%s: version %d.%d of the .npy format is unknown", a->path,
                     start[6], start[7]);
-    size_t wide = start[6] == 1 ? 0 : 2;
-    status = take_bytes(a, start + 10, wide);
-    *length = (size_t)little_bits(start + 8, 2 + wide);
+    size_t more = start[6] == 1 ? 0 : 2; /* bytes of the length */
+    status = take_bytes(a, start + 10, more);
+    *length = (size_t)le_uint(start + 8, 2 + more);
     return status;
 }
 
@@ -106,7 +94,7 @@ static int read_header(struct npy *a)
     if (length > LONGEST_HEADER || length > a->left)
         return fail(GSV_BAD_INPUT,
                     "%s: the .npy header of %zu bytes is too long, or the file "
-                    "is cut off",
+                    "is truncated",
                     a->path, length);
     a->header = mem_new(length + 1, 1);
     return a->header ? take_bytes(a, a->header, length) : GSV_NO_MEMORY;
@@ -164,7 +152,8 @@ static int bad_dtype(const struct npy *a, const char *descr, size_t n)
                 a->path, phrase_excerpt(descr, n).text);
 }
 
-/* '<f8' and the like; a list of fields or Python objects are no numbers. */
+/* '<f8' and the like, where '<' or '>' gives the byte order; a list of fields
+ * or Python objects are no numbers. */
 static int take_dtype(const char **p, struct npy *a)
 {
     if (take(p, "[")) return bad_dtype(a, *p - 1, strcspn(*p, "]") + 2);
@@ -176,8 +165,9 @@ static int take_dtype(const char **p, struct npy *a)
     a->swapped = descr[1] == '>';
     if (n != 3 || (descr[1] != '<' && descr[1] != '>'))
         return bad_dtype(a, descr, n + 2);
-    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
-        if (strncmp(descr + 2, DTYPES[i].descr, 2) == 0) a->dtype = &DTYPES[i];
+    for (size_t i = 0; i < NUMBER_TYPES; i++)
+        if (strncmp(descr + 2, NUMBER_TYPE[i].npy, 2) == 0)
+            a->dtype = &NUMBER_TYPE[i];
     return a->dtype ? 0 : bad_dtype(a, descr, n + 2);
 }
 
@@ -234,12 +224,12 @@ static int check_shape(const struct npy *a, size_t columns,
     if (!name && width < 2)
         return fail(GSV_BAD_INPUT,
                     "%s: the last axis is %zu long; it must hold the time and "
-                    "a value at least",
+                    "at least one value",
                     a->path, width);
     if (name && width != columns + 1)
         return fail(GSV_BAD_INPUT,
                     "%s: the last axis is %zu long, but the time and %zu "
-                    "column%s were asked for: %s",
+                    "column%s were requested: %s",
                     a->path, width, columns, columns == 1 ? "" : "s",
                     phrase_list(columns, name).text);
     return 0;
@@ -264,12 +254,12 @@ static int read_array(struct npy *a)
     for (size_t i = 0; i < a->axes; i++)
         absurd = __builtin_mul_overflow(bytes, a->shape[i], &bytes) || absurd;
     if (absurd)
-        return fail(GSV_BAD_INPUT, "%s: the shape in the header is absurd",
+        return fail(GSV_BAD_INPUT, "%s: the shape in the header is too large",
                     a->path);
     if (bytes != a->left)
         return fail(GSV_BAD_INPUT,
-                    "%s: the header tells of %zu bytes of numbers, but the "
-                    "file has %zu; was it cut off?",
+                    "%s: the header announces %zu bytes of numbers, but the "
+                    "file has %zu; was it truncated?",
                     a->path, bytes, a->left);
     int status = make_room(a, bytes);
     if (!status) status = take_bytes(a, a->raw, bytes);
@@ -328,11 +318,11 @@ gsv_series *npy_read(const struct series_request *wanted)
                                 .in_file = wanted->in_file}};
     gsv_series *s = NULL;
     if (wanted->time || wanted->series)
-        return fail_null(GSV_BAD_INPUT,
-                         "%s: there are no names in a .npy file, so no column "
-                         "of time or series can be named; the first is the "
-                         "time",
-                         wanted->path);
+        return fail_null(
+            GSV_BAD_INPUT,
+            "%s: a .npy file has no column names, so the columns of time and "
+            "series cannot be chosen; the first column is the time",
+            wanted->path);
     if (!read_all(&a, wanted->columns, wanted->name))
         s = builder_finish(&a.builder, "");
     builder_free(&a.builder);

@@ -35,7 +35,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Takes digits into d; place is 0 before the point and -1 behind it. */
+/* Takes digits into d; place is 0 before the point and -1 after it. */
 static const char *take_digits(const char *p, const char *end, int place,
                                struct decimal *d)
 {

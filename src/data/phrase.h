@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of sentences about somebody else's text, which may be long, binary or
- * misspelt. They are returned by value: phrase_excerpt(s, n).text is good for
- * the rest of the expression. */
+/* Parts of messages about a user's text, which may be long, binary or misspelt.
+ * They are returned by value: phrase_excerpt(s, n).text is good for the rest of
+ * the expression. */
 #ifndef DATA_PHRASE_H
 #define DATA_PHRASE_H
 

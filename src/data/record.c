@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A record is scanned in the buffer, up to the NUL behind it. When the NUL
+/* A record is scanned in the buffer, up to the NUL after it. When the NUL
  * comes first and more can be read, the scan starts afresh with more: this
  * happens once a buffer, and keeps the scan free of states. */
 #include "data/record.h"
@@ -49,7 +49,7 @@ static bool at_edge(const struct scan *s, const char *p)
     return *p == '\0' && !s->text->ended;
 }
 
-/* Moves behind the closing quote; the text's line ends are counted. */
+/* Moves past the closing quote; the text's line ends are counted. */
 static int scan_quoted(struct scan *s, struct cell *cell, size_t line,
                        size_t number)
 {

@@ -129,6 +129,13 @@ const char *tensors_text(const struct tensors *t, const char *key)
 /* The builders below return NULL when memory ran out: texts were checked. A
  * set or append of NULL fails, so that one look at the end is enough. */
 
+static json_t *made(json_t *json, int failed)
+{
+    if (!failed) return json;
+    json_decref(json);
+    return NULL;
+}
+
 static json_t *tensor_json(const struct tensor *x, size_t begin)
 {
     int failed = 0;
@@ -140,9 +147,7 @@ static json_t *tensor_json(const struct tensor *x, size_t begin)
     json_t *json =
         json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F64", "shape", shape,
                   "data_offsets", (json_int_t)begin, (json_int_t)end);
-    if (!failed) return json;
-    json_decref(json);
-    return NULL;
+    return made(json, failed);
 }
 
 static json_t *notes_json(const struct tensors *t)
@@ -152,9 +157,7 @@ static json_t *notes_json(const struct tensors *t)
     for (size_t i = 0; i < t->notes; i++)
         failed |= json_object_set_new(json, t->note[i].key,
                                       json_string(t->note[i].text));
-    if (!failed) return json;
-    json_decref(json);
-    return NULL;
+    return made(json, failed);
 }
 
 static json_t *header_json(const struct tensors *t)
@@ -168,9 +171,7 @@ static json_t *header_json(const struct tensors *t)
         failed |= json_object_set_new(json, x->name, tensor_json(x, begin));
         begin += x->count * sizeof *x->value;
     }
-    if (!failed) return json;
-    json_decref(json);
-    return NULL;
+    return made(json, failed);
 }
 
 struct content {
@@ -191,7 +192,7 @@ static int append(const char *text, size_t n, void *content)
     return c->failed ? -1 : 0;
 }
 
-/* Spaces behind the header let the numbers begin at a multiple of 8 bytes, so
+/* Spaces after the header let the numbers begin at a multiple of 8 bytes, so
  * that a program may map the file and use them in place. */
 static int make_header(struct content *c)
 {
@@ -235,19 +236,10 @@ int safetensors_write(const struct tensors *t, const char *path)
 
 /* --- Reading ------------------------------------------------------------ */
 
-static const struct dtype {
-    const char *name;
-    size_t size;
-    double (*load)(const unsigned char *bytes);
-} DTYPES[] = {{"F64", 8, little_f64},
-              {"F32", 4, little_f32},
-              {"I64", 8, little_i64},
-              {"I32", 4, little_i32}};
-
 /* What the header says of a tensor. */
 struct entry {
     const char *name; /* borrowed from the JSON          */
-    const struct dtype *dtype;
+    const struct number_type *dtype;
     size_t rank, shape[TENSOR_RANKS];
     size_t begin, end; /* bytes, from the header's end    */
     size_t place;      /* in the header                   */
@@ -266,7 +258,7 @@ struct reader {
 bool safetensors_begins(const unsigned char *bytes, size_t n)
 {
     if (n <= PREFIX || bytes[PREFIX] != '{') return false;
-    uint64_t length = little_bits(bytes, PREFIX);
+    uint64_t length = le_uint(bytes, PREFIX);
     return length >= strlen("{}") && length <= LONGEST_HEADER;
 }
 
@@ -279,7 +271,7 @@ static int parse(struct reader *r, const char *header, size_t length)
         return fail(GSV_NO_MEMORY, "out of memory for the header of %s",
                     r->path);
     return fail(GSV_BAD_INPUT,
-                "%s is not a fit: its header is no proper JSON at byte %d: %s",
+                "%s is not a fit: its header is not valid JSON at byte %d: %s",
                 r->path, error.position, phrase_name(error.text).text);
 }
 
@@ -297,7 +289,7 @@ static int read_header(struct reader *r)
                     "%s is not a fit: it does not begin as a safetensors file "
                     "with a header of at most %d MiB does",
                     r->path, LONGEST_HEADER >> 20);
-    size_t length = (size_t)little_bits(start, PREFIX);
+    size_t length = (size_t)le_uint(start, PREFIX);
     r->data = PREFIX + length;
     if (r->size < r->data)
         return fail(GSV_BAD_INPUT,
@@ -332,8 +324,9 @@ static int take_dtype(const struct reader *r, const json_t *info,
 {
     const char *name = json_string_value(json_object_get(info, "dtype"));
     if (!name) return bad_tensor(r, e->name, "has no dtype");
-    for (size_t i = 0; i < sizeof DTYPES / sizeof *DTYPES; i++)
-        if (strcmp(name, DTYPES[i].name) == 0) e->dtype = &DTYPES[i];
+    for (size_t i = 0; i < NUMBER_TYPES; i++)
+        if (strcmp(name, NUMBER_TYPE[i].safetensors) == 0)
+            e->dtype = &NUMBER_TYPE[i];
     if (e->dtype) return 0;
     return fail(GSV_BAD_INPUT,
                 "%s is not a fit: tensor '%s' has dtype %s, which cannot be "
@@ -357,8 +350,9 @@ static int take_shape(const struct reader *r, const json_t *info,
     for (size_t i = 0; i < e->rank; i++)
         if (!take_count(json_array_get(shape, i), &e->shape[i]) ||
             __builtin_mul_overflow(*bytes, e->shape[i], bytes))
-            return bad_tensor(r, e->name,
-                              "has an axis whose length is absurd or no count");
+            return bad_tensor(
+                r, e->name,
+                "has an axis whose length is too large or not a count");
     return 0;
 }
 
@@ -456,14 +450,14 @@ static int take_notes(const struct reader *r, struct tensors *t)
     json_t *text;
     json_t *notes = json_object_get(r->json, METADATA);
     if (notes && !json_is_object(notes))
-        return fail(GSV_BAD_INPUT, "%s is not a fit: its %s are no texts",
+        return fail(GSV_BAD_INPUT, "%s is not a fit: its %s are not texts",
                     r->path, METADATA);
     json_object_foreach(notes, key, text)
     {
         if (!json_is_string(text))
             return fail(GSV_BAD_INPUT,
-                        "%s is not a fit: '%s' in its %s is no text", r->path,
-                        phrase_name(key).text, METADATA);
+                        "%s is not a fit: '%s' in its %s is not a text",
+                        r->path, phrase_name(key).text, METADATA);
         int status = push_note(t, key, json_string_value(text));
         if (status) return status;
     }
@@ -472,7 +466,7 @@ static int take_notes(const struct reader *r, struct tensors *t)
 
 /* The numbers are read into the end of their room: changed into doubles from
  * the first to the last, none is overwritten before its turn. */
-static int read_values(const struct reader *r, const struct dtype *dtype,
+static int read_values(const struct reader *r, const struct number_type *dtype,
                        struct tensor *x)
 {
     size_t shift = x->count * (sizeof *x->value - dtype->size);

@@ -26,7 +26,7 @@ static int check_starts(size_t tracks, const size_t *start, size_t columns)
         if (start[t + 1] <= start[t])
             return fail(GSV_BAD_INPUT,
                         "data: track %zu starts at row %zu and ends at %zu; "
-                        "every track needs a row",
+                        "every track needs at least one row",
                         t + 1, start[t], start[t + 1]);
     if (columns > SIZE_MAX / sizeof(double) / start[tracks])
         return fail(GSV_BAD_INPUT,

@@ -16,14 +16,14 @@ struct series_request {
 
 gsv_series *series_read(const struct series_request *wanted);
 
-/* Whoever goes through all rows says for each that it is passed: of a series
- * in a file only few at a time stay in memory then. The same for all that were
- * looked at until now. */
+/* A loop over all rows calls series_passed() after each row, so that only few
+ * rows of a series in a file stay in memory. series_rest() releases all rows
+ * that were read until now. */
 void series_passed(const gsv_series *s, size_t row);
 void series_rest(const gsv_series *s);
 
-/* The struct is open: whether somebody has made one by hand, and left out what
- * is read. */
+/* The struct is public: fails if a caller has made one by hand, with arrays
+ * missing. */
 int series_check(const gsv_series *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A file is its head, then the arrays of the head, each in the size that the
- * head gives, then the texts one behind the other. */
+ * head gives, then the texts, one after another. */
 #include "data/series_file.h"
 
 #include <assert.h>

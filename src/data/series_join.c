@@ -10,7 +10,7 @@
 #include "data/series_join.h"
 
 /* a's column of each of b's, or SIZE_MAX; and a's track in b. */
-static size_t find_word(size_t n, char *const *word, const char *wanted)
+static size_t find_name(size_t n, char *const *word, const char *wanted)
 {
     for (size_t i = 0; i < n; i++)
         if (!strcmp(word[i], wanted)) return i;
@@ -56,7 +56,7 @@ static int join_track(struct join *j, size_t r, const gsv_series *b,
 {
     const gsv_series *a = j->a;
     const char *label = a->label[r];
-    size_t track, other = find_word(b->tracks, b->label, label);
+    size_t track, other = find_name(b->tracks, b->label, label);
     double end = -INFINITY;
     int status = builder_label(&j->builder, label, strlen(label), &track);
     if (other == SIZE_MAX && b->tracks == 1) other = 0;
@@ -77,7 +77,7 @@ gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b)
     size_t *column = NEW(size_t, a->columns);
     int status = column ? 0 : GSV_NO_MEMORY;
     for (size_t c = 0; !status && c < a->columns; c++)
-        column[c] = find_word(b->columns, b->name, a->name[c]);
+        column[c] = find_name(b->columns, b->name, a->name[c]);
     int made = join_init(&j, a);
     if (!status) status = made;
     for (size_t r = 0; !status && r < a->tracks; r++)

@@ -10,7 +10,7 @@
 
 enum { BUFFER = 1 << 18, LONGEST_LINE = 1 << 26 };
 
-/* Makes room behind the unread bytes: by moving them, or by doubling. */
+/* Makes room after the unread bytes: by moving them, or by doubling. */
 static int make_room(struct text *t)
 {
     if (t->begin) {
@@ -43,13 +43,14 @@ int text_more(struct text *t)
     if (ferror(t->file))
         return fail(GSV_BAD_INPUT, "cannot read %s: %s", t->source,
                     strerror(errno));
-    const struct kind *kind = t->line == 1 && !t->end ? kind_of(at, got) : NULL;
-    if (kind)
-        return fail(GSV_BAD_INPUT, "%s is %s; %s", t->source, kind->what,
-                    kind->remedy);
+    const struct file_type *type =
+        t->line == 1 && !t->end ? file_type_of(at, got) : NULL;
+    if (type)
+        return fail(GSV_BAD_INPUT, "%s is %s; %s", t->source, type->what,
+                    type->remedy);
     if (memchr(at, '\0', got))
         return fail(GSV_BAD_INPUT,
-                    "%s: there is a zero byte in it, so it is no UTF-8 text; "
+                    "%s: it contains a zero byte, so it is not UTF-8 text; "
                     "save it as a plain CSV file",
                     t->source);
     t->end += got;

@@ -22,7 +22,7 @@ struct text {
  * byte order mark. The path is borrowed. */
 int text_open(struct text *t, const char *path);
 
-/* Reads on behind the unread bytes, which may move. */
+/* Reads more bytes after the unread ones, which may move. */
 int text_more(struct text *t);
 
 /* Moves over blank lines and lines that begin with '#', up to the first other

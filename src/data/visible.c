@@ -7,34 +7,41 @@
 #include "base/error.h"
 
 /* UTF-8 by its first byte: how long a character is, and what its second byte
- * may be, so that none is longer than need be, a surrogate or above U+10FFFF.
- * The first row also leaves out U+0080 to U+009F, control characters of a
- * terminal. */
+ * may be. No character is longer than necessary, a surrogate or above U+10FFFF.
+ */
 static const struct {
     unsigned char from, to;  /* the first byte  */
     unsigned char low, high; /* the second byte */
     size_t length;
 } FORMS[] = {
-    {0xc2, 0xc2, 0xa0, 0xbf, 2}, {0xc3, 0xdf, 0x80, 0xbf, 2},
-    {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-    {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4},
-    {0xf4, 0xf4, 0x80, 0x8f, 4},
+    {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+    {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+    {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+    {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
 };
 
-/* The length of the UTF-8 character at s, or 0 when it is none that prints. */
-static size_t printable(const unsigned char *s, size_t n)
+size_t utf8_length(const char *s, size_t n)
 {
-    if (s[0] < 0x80) return s[0] >= ' ' && s[0] != 0x7f;
+    const unsigned char *u = (const unsigned char *)s;
+    if (u[0] < 0x80) return u[0] != 0;
     for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
-        if (s[0] < FORMS[i].from || s[0] > FORMS[i].to) continue;
+        if (u[0] < FORMS[i].from || u[0] > FORMS[i].to) continue;
         size_t length = FORMS[i].length;
-        if (length > n || s[1] < FORMS[i].low || s[1] > FORMS[i].high) return 0;
+        if (length > n || u[1] < FORMS[i].low || u[1] > FORMS[i].high) return 0;
         for (size_t k = 2; k < length; k++)
-            if ((s[k] & 0xc0) != 0x80) return 0;
+            if ((u[k] & 0xc0) != 0x80) return 0;
         return length;
     }
     return 0;
+}
+
+/* U+0080 to U+009F are control characters of a terminal, too. */
+size_t printable_length(const char *s, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t length = utf8_length(s, n);
+    if (u[0] < ' ' || u[0] == 0x7f) return 0;
+    return length == 2 && u[0] == 0xc2 && u[1] < 0xa0 ? 0 : length;
 }
 
 static void escape(unsigned char c, char shown[GSV_VISIBLE])
@@ -50,7 +57,7 @@ static void escape(unsigned char c, char shown[GSV_VISIBLE])
 
 size_t visible_character(const char *text, size_t n, char shown[GSV_VISIBLE])
 {
-    size_t length = printable((const unsigned char *)text, n);
+    size_t length = printable_length(text, n);
     if (!length) {
         escape((unsigned char)*text, shown);
         return 1;

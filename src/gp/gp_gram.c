@@ -132,7 +132,7 @@ static void contract(const struct gram *g, size_t axis, size_t j,
     }
 }
 
-/* All rows whose place has these columns along the axes behind this one.
+/* All rows whose place has these columns along the axes after this one.
  * Columns fall in size, so that the first one dropped is the last to look at:
  * those in front of it on the other axes are dropped with it. */
 static void descend(const struct gram *g, size_t axis, size_t place,

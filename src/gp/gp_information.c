@@ -189,7 +189,7 @@ static size_t band_end(size_t x, size_t n)
 }
 
 /* y += H x on the axes from this one on; `inner` nodes, `block` entries of the
- * stencil lie behind one of its nodes. */
+ * stencil belong to one of its nodes. */
 static void spread(const struct gp_information *h, size_t axis, size_t inner,
                    size_t block, const double *H, const double *x, double *y)
 {

@@ -46,7 +46,7 @@ int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root,
     if (n > MOST_DIRECTIONS)
         return fail(GSV_BAD_INPUT,
                     "a Gaussian process on %zu nodes has %zu directions that "
-                    "matter, and at most %d can be learned: take fewer nodes, "
+                    "matter, but at most %d can be learned: use fewer nodes, "
                     "longer length-scales or the kernel rbf",
                     root->nodes, n, MOST_DIRECTIONS);
     const struct arena_part parts[] = {{&q->mean, n},
@@ -127,7 +127,7 @@ int gp_posterior_bend(struct gp_posterior *q, const struct gp_information *h)
         to_prior(q);
         return fail(GSV_NUMERICAL,
                     "the posterior of a Gaussian process cannot be computed: "
-                    "what the data say about its values is not finite");
+                    "the information matrix of the data is not finite");
     }
     for (size_t i = 0; i < n; i++)
         q->logdet += 2.0 * log(q->L[i * n + i]);
@@ -144,7 +144,7 @@ int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h)
 /* --- Draws -------------------------------------------------------------- */
 
 /* w (m, G + F) from columns (G + F, m). */
-static void turn(size_t rows, size_t m, const double *columns, double *w)
+static void transpose(size_t rows, size_t m, const double *columns, double *w)
 {
     for (size_t k = 0; k < m; k++)
         for (size_t i = 0; i < rows; i++)
@@ -164,7 +164,7 @@ void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
             for (size_t k = 0; k < m; k++)
                 u[j * m + k] += q->mean[j];
         gp_root_product(r, m, u, columns, u + r->rank * BLOCK);
-        turn(r->numbers, m, columns, w + done * r->numbers);
+        transpose(r->numbers, m, columns, w + done * r->numbers);
     }
 }
 
@@ -231,22 +231,4 @@ void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
             sd[done + k] = sqrt(variance[k]);
         }
     }
-}
-
-int gp_posterior_covariance(struct gp_posterior *q,
-                            const struct gp_points *points, double *C)
-{
-    size_t n = q->root->rank, count = points->count;
-    double *all = NEW(double, n *count); /* (count, rank) */
-    if (!all) return GSV_NO_MEMORY;
-    double *u = q->room + q->root->numbers * BLOCK;
-    for (size_t done = 0; done < count; done += BLOCK) {
-        size_t m = count - done < BLOCK ? count - done : BLOCK;
-        whiten(q, points, done, m, u);
-        linalg_lower_solve(n, m, q->L, false, u);
-        turn(n, m, u, all + done * n);
-    }
-    linalg_product(count, n, count, all, false, all, true, C);
-    mem_free(all);
-    return 0;
 }

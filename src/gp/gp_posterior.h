@@ -10,7 +10,7 @@
  *
  *     E = log-likelihood at the mean - |m|^2 / 2 - log det B / 2,
  *
- * Laplace's evidence: the expected log-likelihood's -tr(H R S R') / 2 and the
+ * the Laplace evidence: the expected log-likelihood's -tr(H R S R') / 2 and the
  * traces of KL(q || prior) cancel. B is dense in the kept directions. */
 #ifndef GP_GP_POSTERIOR_H
 #define GP_GP_POSTERIOR_H
@@ -38,7 +38,7 @@ int gp_posterior_init(struct gp_posterior *q, const struct gp_root *root,
                       bool inverse);
 void gp_posterior_free(struct gp_posterior *q);
 
-/* The posterior given H and its pull: one step of Gauss and Newton. To damp
+/* The posterior given H and its pull: one Gauss-Newton step. To damp
  * steps, blend the information, not the result. A failure leaves the prior. */
 int gp_posterior_update(struct gp_posterior *q, const struct gp_information *h);
 
@@ -67,7 +67,7 @@ void gp_posterior_gradient(struct gp_posterior *q,
 double gp_posterior_trace(struct gp_posterior *q,
                           const struct gp_information *D);
 
-/* w (count, G + F) drawn from q: path `first` and those behind it. */
+/* w (count, G + F) drawn from q: path `first` and those after it. */
 void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
                        uint64_t first, size_t count, double *w);
 
@@ -77,9 +77,5 @@ void gp_posterior_draw(struct gp_posterior *q, const struct random_key *key,
  * grid, where weights fade, all of it) is in sd as if no data had been seen. */
 void gp_posterior_at(struct gp_posterior *q, const struct gp_points *points,
                      const double *prior, double *mean, double *sd);
-
-/* C (count, count): the covariance of what nodes and features carry. */
-int gp_posterior_covariance(struct gp_posterior *q,
-                            const struct gp_points *points, double *C);
 
 #endif

@@ -22,18 +22,18 @@ static const double FLAT = 1e-10;
 
 /* Room for one axis of n nodes. */
 struct axis {
-    double *Q;          /* (n, n) eigenvectors, a row each, rising */
-    double *dK;         /* (n, n)                                  */
-    double *value;      /* (n)                                     */
-    double *turned, *C; /* (n, n)                                  */
-    double *room;       /* (64, n)                                 */
+    double *Q;           /* (n, n) eigenvectors, a row each, rising */
+    double *dK;          /* (n, n)                                  */
+    double *value;       /* (n)                                     */
+    double *product, *C; /* (n, n)                                  */
+    double *room;        /* (64, n)                                 */
     struct arena arena;
 };
 
 static int axis_init(struct axis *a, size_t n)
 {
     const struct arena_part parts[] = {{&a->Q, n * n}, {&a->dK, n * n},
-                                       {&a->value, n}, {&a->turned, n * n},
+                                       {&a->value, n}, {&a->product, n * n},
                                        {&a->C, n * n}, {&a->room, 64 * n}};
     return arena_lay(&a->arena, sizeof parts / sizeof *parts, parts);
 }
@@ -48,8 +48,8 @@ static size_t axis_rank(const struct axis *a, size_t n)
 
 static void axis_slope(const struct axis *a, size_t n, size_t k, double *dR)
 {
-    linalg_product(n, n, n, a->Q, false, a->dK, false, a->turned);
-    linalg_product(n, n, n, a->turned, false, a->Q, true, a->C);
+    linalg_product(n, n, n, a->Q, false, a->dK, false, a->product);
+    linalg_product(n, n, n, a->product, false, a->Q, true, a->C);
     for (size_t j = 0; j < k; j++) {
         size_t at = n - 1 - j;
         double scale = 1.0 / sqrt(a->value[at]);

@@ -7,8 +7,8 @@
  * and w = (v, c) = R (u, e) with (u, e) ~ N(0, I) a priori. R comes from the
  * eigenvectors of each K_i: of their products only those are kept that carry
  * more than a 1e-10th of what the largest one does. For smooth kernels this
- * is a small part of them: everything behind it takes the cube of their number
- * in time, and nothing is divided by what is almost 0. Cholesky's factors would
+ * is a small part of them: all later steps take the cube of their number
+ * in time, and nothing is divided by what is almost 0. Cholesky factors would
  * keep all, and need a jitter. */
 #ifndef GP_GP_ROOT_H
 #define GP_GP_ROOT_H

@@ -32,20 +32,23 @@ static void join(struct uses *u, node n, size_t e, node in, size_t i)
 /* What element e of n is made of: join_... as the rows of op_list.h say. */
 #define JOIN(NAME) static void join_##NAME(struct uses *u, node n, size_t e)
 #define INPUT(i) graph_input(u->g, n, i)
+#define INFO (*graph_info(u->g, n))
 
-JOIN(first)
-{
-    join(u, n, e, INPUT(0), 0);
-}
+/* Of one element of the first input. */
+#define JOIN_AT(NAME, AT)                                                      \
+    JOIN(NAME)                                                                 \
+    {                                                                          \
+        join(u, n, e, INPUT(0), AT);                                           \
+    }
 
-JOIN(slice)
-{
-    join(u, n, e, INPUT(0), graph_info(u->g, n)->offset + e);
-}
+JOIN_AT(first, 0)
+JOIN_AT(slice, INFO.offset + e)
+JOIN_AT(transpose, e % INFO.columns * INFO.rows + e / INFO.columns)
+JOIN_AT(gather, (size_t)graph_info(u->g, INPUT(1))->data[e])
 
 JOIN(pad)
 {
-    size_t first = graph_info(u->g, n)->offset;
+    size_t first = INFO.offset;
     if (e >= first && e < first + graph_size(u->g, INPUT(0)))
         join(u, n, e, INPUT(0), e - first);
 }
@@ -58,17 +61,6 @@ JOIN(stack)
     join(u, n, e, INPUT(i), at);
 }
 
-JOIN(transpose)
-{
-    const struct node_info *i = graph_info(u->g, n);
-    join(u, n, e, INPUT(0), e % i->columns * i->rows + e / i->columns);
-}
-
-JOIN(gather)
-{
-    join(u, n, e, INPUT(0), (size_t)graph_info(u->g, INPUT(1))->data[e]);
-}
-
 JOIN(scatter)
 {
     const double *to = graph_info(u->g, INPUT(1))->data;
@@ -79,7 +71,7 @@ JOIN(scatter)
 JOIN(product)
 {
     size_t inner = graph_info(u->g, INPUT(0))->columns;
-    size_t columns = graph_info(u->g, n)->columns;
+    size_t columns = INFO.columns;
     for (size_t k = 0; k < inner; k++) {
         join(u, n, e, INPUT(0), e / columns * inner + k);
         join(u, n, e, INPUT(1), k * columns + e % columns);
@@ -88,14 +80,14 @@ JOIN(product)
 
 JOIN(all)
 {
-    for (size_t i = 0; i < graph_info(u->g, n)->inputs; i++)
+    for (size_t i = 0; i < INFO.inputs; i++)
         for (size_t k = 0; k < graph_size(u->g, INPUT(i)); k++)
             join(u, n, e, INPUT(i), k);
 }
 
 JOIN(elements)
 {
-    for (size_t i = 0; i < graph_info(u->g, n)->inputs; i++)
+    for (size_t i = 0; i < INFO.inputs; i++)
         join(u, n, e, INPUT(i), graph_size(u->g, INPUT(i)) == 1 ? 0 : e);
 }
 

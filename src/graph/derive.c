@@ -165,60 +165,30 @@ static node moved(struct graph *g, node n, size_t i, const node *dot)
     return dot[graph_input(g, n, i)];
 }
 
-static node fill_dot(struct graph *g, node n, const node *dot)
-{
-    return shaped(g, moved(g, n, 0, dot), n);
-}
+/* How n moves when its first input moves by x_dot; i: about n. */
+#define DOT(NAME, ...)                                                         \
+    static node NAME##_dot(struct graph *g, node n, const node *dot)           \
+    {                                                                          \
+        node x_dot = moved(g, n, 0, dot);                                      \
+        struct node_info i = *graph_info(g, n);                                \
+        (void)i;                                                               \
+        return __VA_ARGS__;                                                    \
+    }
 
-static node sum_dot(struct graph *g, node n, const node *dot)
-{
-    return graph_sum(g, moved(g, n, 0, dot));
-}
-
-static node softmax_dot(struct graph *g, node n, const node *dot)
-{
-    return weighted_rest(g, n, moved(g, n, 0, dot));
-}
-
-static node slice_dot(struct graph *g, node n, const node *dot)
-{
-    struct node_info i = *graph_info(g, n);
-    return graph_slice(g, moved(g, n, 0, dot), i.offset, i.rows, i.columns);
-}
-
-static node pad_dot(struct graph *g, node n, const node *dot)
-{
-    struct node_info i = *graph_info(g, n);
-    return graph_pad(g, moved(g, n, 0, dot), i.offset, i.rows, i.columns);
-}
-
-static node transpose_dot(struct graph *g, node n, const node *dot)
-{
-    return graph_transpose(g, moved(g, n, 0, dot));
-}
-
-static node gather_dot(struct graph *g, node n, const node *dot)
-{
-    struct node_info i = *graph_info(g, n);
-    return graph_gather(g, moved(g, n, 0, dot), graph_input(g, n, 1), i.rows,
-                        i.columns);
-}
-
-static node scatter_dot(struct graph *g, node n, const node *dot)
-{
-    struct node_info i = *graph_info(g, n);
-    return graph_scatter(g, moved(g, n, 0, dot), graph_input(g, n, 1), i.rows,
-                         i.columns);
-}
+DOT(fill, shaped(g, x_dot, n))
+DOT(sum, graph_sum(g, x_dot))
+DOT(softmax, weighted_rest(g, n, x_dot))
+DOT(slice, graph_slice(g, x_dot, i.offset, i.rows, i.columns))
+DOT(pad, graph_pad(g, x_dot, i.offset, i.rows, i.columns))
+DOT(transpose, graph_transpose(g, x_dot))
+DOT(gather, graph_gather(g, x_dot, graph_input(g, n, 1), i.rows, i.columns))
+DOT(scatter, graph_scatter(g, x_dot, graph_input(g, n, 1), i.rows, i.columns))
 
 static node stack_dot(struct graph *g, node n, const node *dot)
 {
     struct node_info info = *graph_info(g, n);
-    node *part = NEW(node, info.inputs);
-    if (!part) {
-        g->failed = true;
-        return 0;
-    }
+    node *part = GRAPH_NEW(g, node, info.inputs);
+    if (!part) return 0;
     for (size_t i = 0; i < info.inputs; i++) {
         node in = graph_input(g, n, i);
         part[i] = shaped(g, dot[in], in);
@@ -272,7 +242,8 @@ static node gp_dot(struct graph *g, node n, const node *dot)
     return shaped(g, sum, n);
 }
 
-/* A callback has numbers alone for derivatives: nobody may ask for others. */
+/* A callback has derivatives in numbers only, and networks are opened before:
+ * no caller gets here. */
 static node call_dot(struct graph *g, node n, const node *dot)
 {
     (void)n, (void)dot;
@@ -280,11 +251,7 @@ static node call_dot(struct graph *g, node n, const node *dot)
     return num(g, NAN);
 }
 
-/* Networks are opened before. */
-static node network_dot(struct graph *g, node n, const node *dot)
-{
-    return call_dot(g, n, dot);
-}
+#define network_dot call_dot
 
 static node elementwise_dot(struct graph *g, node n, const node *dot)
 {
@@ -312,11 +279,8 @@ static node node_dot(struct graph *g, node n, const node *dot)
 /* dot has what the leaves move by, and room for all nodes up to a. */
 static node forward_mode(struct graph *g, node a, node *dot)
 {
-    bool *wanted = NEW(bool, a + 1);
-    if (!wanted) {
-        g->failed = true;
-        return 0;
-    }
+    bool *wanted = GRAPH_NEW(g, bool, a + 1);
+    if (!wanted) return 0;
     graph_parts(g, a, wanted);
     for (node n = 0; n <= a && !g->failed; n++) {
         struct node_info info = *graph_info(g, n);
@@ -329,17 +293,10 @@ static node forward_mode(struct graph *g, node a, node *dot)
     return g->failed ? 0 : shaped(g, dot[a], a);
 }
 
-static node *new_dots(struct graph *g, node a)
-{
-    node *dot = g->failed ? NULL : NEW(node, a + 1);
-    if (!dot) g->failed = true;
-    return dot;
-}
-
 node graph_time_derivative(struct graph *g, node a)
 {
     a = graph_open_nets(g, a);
-    node *dot = new_dots(g, a);
+    node *dot = g->failed ? NULL : GRAPH_NEW(g, node, a + 1);
     if (!dot) return 0;
     for (node n = 0; n <= a; n++) {
         struct node_info info = *graph_info(g, n);
@@ -355,7 +312,7 @@ node graph_time_derivative(struct graph *g, node a)
 node graph_directional(struct graph *g, node a, node leaf, node along)
 {
     a = graph_open_nets(g, a);
-    node *dot = new_dots(g, a);
+    node *dot = g->failed ? NULL : GRAPH_NEW(g, node, a + 1);
     if (!dot) return 0;
     if (leaf <= a) dot[leaf] = shaped(g, along, leaf);
     node result = forward_mode(g, a, dot);
@@ -369,67 +326,29 @@ node graph_directional(struct graph *g, node a, node leaf, node along)
 #define BAR(NAME)                                                              \
     static node NAME##_bar(struct graph *g, node n, size_t i, size_t offset,   \
                            node bar)
-#define UNUSED (void)n, (void)i, (void)offset
-#define INPUT_INFO (*graph_info(g, graph_input(g, n, i)))
 
-BAR(fill)
-{
-    UNUSED;
-    return graph_sum(g, bar);
-}
+/* from: about the input. */
+#define BAR_IS(NAME, ...)                                                      \
+    BAR(NAME)                                                                  \
+    {                                                                          \
+        struct node_info from = *graph_info(g, graph_input(g, n, i));          \
+        (void)from, (void)offset;                                              \
+        return __VA_ARGS__;                                                    \
+    }
 
-BAR(sum)
-{
-    UNUSED;
-    return graph_fill(g, bar, INPUT_INFO.rows, INPUT_INFO.columns);
-}
-
-BAR(softmax)
-{
-    UNUSED;
-    return weighted_rest(g, n, bar);
-}
-
-BAR(slice)
-{
-    UNUSED;
-    struct node_info from = INPUT_INFO;
-    return graph_pad(g, bar, graph_info(g, n)->offset, from.rows, from.columns);
-}
-
-BAR(pad)
-{
-    UNUSED;
-    struct node_info from = INPUT_INFO;
-    return graph_slice(g, bar, graph_info(g, n)->offset, from.rows,
-                       from.columns);
-}
-
-BAR(stack)
-{
-    struct node_info from = INPUT_INFO;
-    return graph_slice(g, bar, offset, from.rows, from.columns);
-}
-
-BAR(transpose)
-{
-    UNUSED;
-    return graph_transpose(g, bar);
-}
-
-BAR(gather)
-{
-    UNUSED;
-    struct node_info from = INPUT_INFO;
-    return graph_scatter(g, bar, graph_input(g, n, 1), from.rows, from.columns);
-}
-
-BAR(scatter)
-{
-    UNUSED;
-    struct node_info from = INPUT_INFO;
-    return graph_gather(g, bar, graph_input(g, n, 1), from.rows, from.columns);
-}
+BAR_IS(fill, graph_sum(g, bar))
+BAR_IS(sum, graph_fill(g, bar, from.rows, from.columns))
+BAR_IS(softmax, weighted_rest(g, n, bar))
+BAR_IS(slice,
+       graph_pad(g, bar, graph_info(g, n)->offset, from.rows, from.columns))
+BAR_IS(pad,
+       graph_slice(g, bar, graph_info(g, n)->offset, from.rows, from.columns))
+BAR_IS(stack, graph_slice(g, bar, offset, from.rows, from.columns))
+BAR_IS(transpose, graph_transpose(g, bar))
+BAR_IS(gather,
+       graph_scatter(g, bar, graph_input(g, n, 1), from.rows, from.columns))
+BAR_IS(scatter,
+       graph_gather(g, bar, graph_input(g, n, 1), from.rows, from.columns))
 
 BAR(matmul)
 {
@@ -448,16 +367,13 @@ BAR(solve)
     return f(g, OP_NEG, graph_matmul(g, lambda, graph_transpose(g, n)));
 }
 
-BAR(logdet)
-{
-    (void)offset;
-    return mul(g, bar, graph_transpose(g, inverse(g, graph_input(g, n, i))));
-}
+BAR_IS(logdet,
+       mul(g, bar, graph_transpose(g, inverse(g, graph_input(g, n, i)))))
 
 /* L'^-1 half(L' L_bar) L^-1, symmetrised. */
 BAR(cholesky)
 {
-    UNUSED;
+    (void)i, (void)offset;
     node inv = inverse(g, n);
     node inner = graph_matmul(g, graph_transpose(g, n), bar);
     inner = mul(g, graph_diagonal(g, graph_info(g, n)->rows, 1.0, 0.5), inner);
@@ -479,15 +395,10 @@ BAR(gp)
 
 BAR(call)
 {
-    UNUSED;
-    (void)bar;
+    (void)i, (void)offset, (void)bar;
     return call_dot(g, n, NULL);
 }
-
-BAR(network)
-{
-    return call_bar(g, n, i, offset, bar);
-}
+#define network_bar call_bar
 
 static node (*const INPUT_BAR[OPS])(struct graph *g, node n, size_t i,
                                     size_t offset, node bar) = {

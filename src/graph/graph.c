@@ -47,6 +47,13 @@ void graph_free(struct graph *g)
     mem_free(g);
 }
 
+void *graph_memory(struct graph *g, size_t count, size_t size)
+{
+    void *block = mem_new(count, size);
+    if (!block) g->failed = true;
+    return block;
+}
+
 /* A copy of n elements with room for capacity of them. */
 static void *copied(const void *from, size_t n, size_t capacity, size_t size)
 {

@@ -94,6 +94,11 @@ struct graph {
 struct graph *graph_new(void);
 void graph_free(struct graph *g);
 
+/* mem_new() for work on a graph, which fails where there is no memory. */
+void *graph_memory(struct graph *g, size_t count, size_t size);
+#define GRAPH_NEW(g, type, count)                                              \
+    ((type *)graph_memory((g), (count), sizeof(type)))
+
 /* A graph with the same nodes that can grow on its own; it borrows the
  * constants and networks of the first one. */
 struct graph *graph_copy(const struct graph *g);
@@ -122,6 +127,8 @@ node graph_pad(struct graph *g, node a, size_t offset, size_t rows,
                size_t columns);
 node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
                  size_t columns);
+/* All elements of n nodes below each other; 0 for none. */
+node graph_below(struct graph *g, size_t n, const node *a);
 node graph_transpose(struct graph *g, node a);
 /* The elements of a whose numbers are in `index`, a constant; and the reverse,
  * zeros to which element k of a is added at index[k]. */

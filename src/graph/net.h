@@ -20,36 +20,43 @@ struct net {
     size_t layers;       /* products: widths.. + 1                        */
     const size_t *width; /* (layers + 1): inputs, hidden ..., outputs     */
     enum activation act;
-    bool wide; /* double inside instead of float32              */
+    bool in_double;
 };
 
 size_t net_parameters(const struct net *net);
 
-/* Bytes of the weights as the kernels want them, made once for a theta. */
-size_t net_packed_size(const struct net *net);
-void net_pack(const struct net *net, const double *theta, void *packed);
+/* The operations for one type of number: net_float.c and net_double.c fill a
+ * table each from the same source, net_pass.h. The caller gives 64-byte aligned
+ * memory; nothing is allocated here. */
+struct net_kernel {
+    /* Bytes of the weights in the order of the kernels; made once per theta. */
+    size_t (*packed_size)(const struct net *net);
+    void (*pack)(const struct net *net, const double *theta, void *packed);
 
-/* Bytes of what forward keeps of P points for vjp and jvp. 64-byte aligned
- * memory is given by the caller; nothing is allocated here. */
-size_t net_scratch_size(const struct net *net, size_t P);
+    /* Bytes that forward keeps of P points for vjp and jvp. */
+    size_t (*scratch_size)(const struct net *net, size_t P);
 
-void net_forward(const struct net *net, const void *packed, size_t P,
-                 const double *x, /* (inputs, P)  */
-                 double *y,       /* (outputs, P) */
-                 void *scratch);
+    void (*forward)(const struct net *net, const void *packed, size_t P,
+                    const double *x, /* (inputs, P)  */
+                    double *y,       /* (outputs, P) */
+                    void *scratch);
 
-/* After net_forward with the same scratch. x_bar or theta_bar may be NULL. */
-void net_vjp(const struct net *net, const void *packed, size_t P,
-             const double *y_bar, /* (outputs, P)        */
-             double *x_bar,       /* (inputs, P), +=     */
-             double *theta_bar,   /* (net_parameters) += */
-             void *scratch);
+    /* After forward with the same scratch. x_bar or theta_bar may be NULL. */
+    void (*vjp)(const struct net *net, const void *packed, size_t P,
+                const double *y_bar, /* (outputs, P)        */
+                double *x_bar,       /* (inputs, P), +=     */
+                double *theta_bar,   /* (net_parameters) += */
+                void *scratch);
 
-/* After net_forward with the same scratch: y_dot = (dy/dx) x_dot. Several
- * calls may follow one forward; what vjp needs of the scratch is kept. */
-void net_jvp(const struct net *net, const void *packed, size_t P,
-             const double *x_dot, /* (inputs, P)  */
-             double *y_dot,       /* (outputs, P) */
-             void *scratch);
+    /* After forward with the same scratch: y_dot = (dy/dx) x_dot. Several calls
+     * may follow one forward; the scratch stays valid for vjp. */
+    void (*jvp)(const struct net *net, const void *packed, size_t P,
+                const double *x_dot, /* (inputs, P)  */
+                double *y_dot,       /* (outputs, P) */
+                void *scratch);
+};
+
+extern const struct net_kernel net_float, net_double;
+const struct net_kernel *net_kernel(const struct net *net);
 
 #endif

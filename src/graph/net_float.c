@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fast.h"
-#include "graph/net_kernel.h"
+#include "graph/net.h"
 
 #define REAL float
 #define KIND(name) name##_float

@@ -2,11 +2,11 @@
 /* The gradient of one layer's weights over a block of panels:
  * G[r][t] += sum over points p of a[r][p] b[t][p], and of its biases.
  *
- * Here the lanes are features, not points, so b is turned to (points, t) a few
- * vectors at a time; a is broadcast. G stays in float32 or double as the rest,
- * and is added to the caller's doubles once per call. */
+ * Here the lanes are features, not points, so b is transposed to (points, t) a
+ * few vectors at a time; a is broadcast. G stays in float32 or double as the
+ * rest, and is added to the caller's doubles once per call. */
 
-enum { BLOCK = 4 };           /* panels, so that the turned b stays in L1 */
+enum { BLOCK = 4 };           /* panels, so that the transposed b stays in L1 */
 enum { GROUP = 3, BAND = 4 }; /* rows and vectors of sums in registers  */
 
 struct block {
@@ -22,7 +22,8 @@ struct side {
 
 /* to[j][i] = from[i][j] for a square of LANES; ld and to_ld are the lengths
  * of rows. */
-INLINE void turn_square(const REAL *from, size_t ld, REAL *to, size_t to_ld)
+INLINE void transpose_square(const REAL *from, size_t ld, REAL *to,
+                             size_t to_ld)
 {
     vec m[LANES];
     for (size_t i = 0; i < LANES; i++)
@@ -32,27 +33,27 @@ INLINE void turn_square(const REAL *from, size_t ld, REAL *to, size_t to_ld)
         *(vec *)(to + i * to_ld) = m[i];
 }
 
-/* turned[p][i] = b[first + i][p] for i < width. Rows beyond the last feature
- * are whatever follows; their lanes of G are never read. */
-INLINE void turn(const struct block *block, const struct side *b, size_t first,
-                 size_t width, REAL *turned)
+/* transposed[p][i] = b[first + i][p] for i < width. Rows beyond the last
+ * feature are whatever follows; their lanes of G are never read. */
+INLINE void transpose_side(const struct block *block, const struct side *b,
+                           size_t first, size_t width, REAL *transposed)
 {
     for (size_t q = 0; q < block->panels; q++) {
         size_t n = block->points[q];
         const REAL *from = b->panel + q * b->stride + first * n;
-        for (size_t p = 0; p < n; p += LANES, turned += LANES * width)
+        for (size_t p = 0; p < n; p += LANES, transposed += LANES * width)
             for (size_t i = 0; i < width; i += LANES)
-                turn_square(from + i * n + p, n, turned + i, width);
+                transpose_square(from + i * n + p, n, transposed + i, width);
     }
 }
 
 /* GROUP rows by n vectors of G; n is a constant where this is called. */
 INLINE void outer_tile(int n, const struct block *block, const struct side *a,
-                       size_t row, const REAL *turned, bool add, REAL *G,
+                       size_t row, const REAL *transposed, bool add, REAL *G,
                        size_t ld)
 {
     vec s[GROUP][BAND];
-    const vec *b = (const vec *)turned;
+    const vec *b = (const vec *)transposed;
 #pragma GCC unroll 3
     for (size_t r = 0; r < GROUP; r++)
 #pragma GCC unroll 4
@@ -78,19 +79,20 @@ INLINE void outer_tile(int n, const struct block *block, const struct side *a,
 /* G is (a features rounded up to GROUP, ld). add is false in the first block:
  * what G holds is then from another call. */
 FAST static void outer(const struct block *block, const struct side *a,
-                       const struct side *b, bool add, REAL *turned, REAL *G)
+                       const struct side *b, bool add, REAL *transposed,
+                       REAL *G)
 {
     size_t vectors = (b->features + LANES - 1) / LANES, ld = vectors * LANES;
     for (size_t v = 0, n; v < vectors; v += n) {
         n = vectors - v;
         n = n == BAND + 1 ? 3 : n > BAND ? BAND : n; /* 5 is 3 + 2, not 4 + 1 */
-        turn(block, b, v * LANES, n * LANES, turned);
+        transpose_side(block, b, v * LANES, n * LANES, transposed);
         for (size_t r = 0; r < a->features; r += GROUP) {
             REAL *g = G + r * ld + v * LANES;
-            if (n == 4) outer_tile(4, block, a, r, turned, add, g, ld);
-            else if (n == 3) outer_tile(3, block, a, r, turned, add, g, ld);
-            else if (n == 2) outer_tile(2, block, a, r, turned, add, g, ld);
-            else outer_tile(1, block, a, r, turned, add, g, ld);
+            if (n == 4) outer_tile(4, block, a, r, transposed, add, g, ld);
+            else if (n == 3) outer_tile(3, block, a, r, transposed, add, g, ld);
+            else if (n == 2) outer_tile(2, block, a, r, transposed, add, g, ld);
+            else outer_tile(1, block, a, r, transposed, add, g, ld);
         }
     }
 }
@@ -133,23 +135,23 @@ FAST static void add_rows(size_t rows, size_t lanes, const REAL *G, double *to)
         add_row(lanes, G + r * round_up(lanes, LANES), to + r * lanes);
 }
 
-/* The same when G is (columns, rows): LANES rows at a time are turned into
+/* The same when G is (columns, rows): LANES rows at a time are transposed into
  * spare, (LANES, columns rounded up). Rows of G past the last are not there
  * to be read, so the last one is read again. */
 FAST static void add_columns(size_t rows, size_t columns, const REAL *G,
                              REAL *spare, double *to)
 {
-    size_t ld = round_up(rows, LANES), wide = round_up(columns, LANES);
+    size_t ld = round_up(rows, LANES), row = round_up(columns, LANES);
     for (size_t r = 0; r < rows; r += LANES) {
-        for (size_t c = 0; c < wide; c += LANES) {
+        for (size_t c = 0; c < row; c += LANES) {
             vec m[LANES];
             for (size_t i = 0; i < LANES; i++)
                 m[i] = *(const vec *)(G + least(c + i, columns - 1) * ld + r);
             transpose(m);
             for (size_t i = 0; i < LANES; i++)
-                *(vec *)(spare + i * wide + c) = m[i];
+                *(vec *)(spare + i * row + c) = m[i];
         }
         for (size_t i = r; i < least(r + LANES, rows); i++)
-            add_row(columns, spare + (i - r) * wide, to + i * columns);
+            add_row(columns, spare + (i - r) * row, to + i * columns);
     }
 }

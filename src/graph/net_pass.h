@@ -25,9 +25,9 @@ static const enum finish slope[ACTIVATIONS] = {[ACT_RELU] = RELU_SLOPE,
 
 /* Where a layer's numbers stand in the packed ones. */
 struct place {
-    size_t weight; /* (out / ROWS rounded up, in, ROWS)         */
-    size_t bias;   /* (out rounded up)                          */
-    size_t turned; /* (in / ROWS rounded up, out, ROWS), for W' */
+    size_t weight;     /* (out / ROWS rounded up, in, ROWS)         */
+    size_t bias;       /* (out rounded up)                          */
+    size_t transposed; /* (in / ROWS rounded up, out, ROWS), for W' */
 };
 
 static struct place place_of(const struct net *net, size_t l)
@@ -59,12 +59,12 @@ static void pack(const struct net *net, const double *theta, void *packed)
         size_t in = net->width[l], out = net->width[l + 1];
         struct place at = place_of(net, l);
         REAL *W = (REAL *)packed + at.weight, *b = (REAL *)packed + at.bias;
-        REAL *turned = (REAL *)packed + at.turned;
+        REAL *transposed = (REAL *)packed + at.transposed;
         for (size_t o = 0; o < out; o++, theta += in)
             for (size_t i = 0; i < in; i++) {
                 REAL w = (REAL)theta[i];
                 W[(o / ROWS * in + i) * ROWS + o % ROWS] = w;
-                turned[(i / ROWS * out + o) * ROWS + i % ROWS] = w;
+                transposed[(i / ROWS * out + o) * ROWS + i % ROWS] = w;
             }
         for (size_t o = 0; o < out; o++)
             b[o] = (REAL)*theta++;
@@ -74,7 +74,7 @@ static void pack(const struct net *net, const double *theta, void *packed)
 /* ---- Scratch -------------------------------------------------------- */
 
 /* A layer's gradient has its lanes along the side that wastes fewer; between
- * equals along the shorter one, which is the one that has to be turned. */
+ * equals along the shorter one, which is the one that has to be transposed. */
 static bool lanes_are_outputs(size_t in, size_t out)
 {
     return in * round_up(out, LANES) + 4 * out <
@@ -83,8 +83,8 @@ static bool lanes_are_outputs(size_t in, size_t out)
 
 static size_t gradient_size(size_t in, size_t out)
 {
-    bool turned = lanes_are_outputs(in, out);
-    size_t rows = turned ? in : out, lanes = turned ? out : in;
+    bool transposed = lanes_are_outputs(in, out);
+    size_t rows = transposed ? in : out, lanes = transposed ? out : in;
     return round_up(rows, GROUP) * round_up(lanes, LANES) + out * LANES;
 }
 
@@ -100,7 +100,7 @@ static size_t kept_rows(const struct net *net, size_t l)
 struct room {
     size_t record; /* of a panel's kept rows  */
     size_t panel;  /* of a panel of one layer */
-    size_t here, there, turned, gradient, end;
+    size_t here, there, transposed, gradient, end;
 };
 
 enum { PANEL_POINTS = TILE * LANES };
@@ -125,8 +125,8 @@ static struct room room_of(const struct net *net, size_t P)
     m.panel = (round_up(widest, ROWS) + LANES) * PANEL_POINTS;
     m.here = panels_of(P) * m.record;
     m.there = m.here + BLOCK * m.panel;
-    m.turned = m.there + BLOCK * m.panel;
-    m.gradient = m.turned + BLOCK * PANEL_POINTS * BAND * LANES;
+    m.transposed = m.there + BLOCK * m.panel;
+    m.gradient = m.transposed + BLOCK * PANEL_POINTS * BAND * LANES;
     m.end = m.gradient + gradient;
     return m;
 }
@@ -217,13 +217,13 @@ static void forward(const struct net *net, const void *packed, size_t P,
 /* W_bar_l and b_bar_l over a block, into the scratch's gradient. */
 static void layer_gradient(const struct net *net, const struct block *block,
                            const struct side *a, const struct side *z_bar,
-                           size_t l, bool add, REAL *turned, REAL *gradient)
+                           size_t l, bool add, REAL *transposed, REAL *gradient)
 {
     for (size_t i = 0; i < l; i++)
         gradient += gradient_size(net->width[i], net->width[i + 1]);
     if (lanes_are_outputs(a->features, z_bar->features))
-        outer(block, a, z_bar, add, turned, gradient);
-    else outer(block, z_bar, a, add, turned, gradient);
+        outer(block, a, z_bar, add, transposed, gradient);
+    else outer(block, z_bar, a, add, transposed, gradient);
     REAL *bias = gradient + gradient_size(a->features, z_bar->features) -
                  z_bar->features * LANES;
     row_sums(block, z_bar, add, bias);
@@ -238,7 +238,7 @@ static void layer_back(const struct net *net, const void *packed,
         struct product p = {
             .rows = net->width[l],
             .depth = net->width[l + 1],
-            .weight = (const REAL *)packed + place_of(net, l).turned,
+            .weight = (const REAL *)packed + place_of(net, l).transposed,
             .x = z_bar + q * m->panel,
             .y = to + q * m->panel,
             .kept = l ? slope_at(net, record + q * m->record, l) : NULL,
@@ -277,8 +277,8 @@ static REAL *block_vjp(const struct net *net, const void *packed,
         struct side a = {kept_at(net, record, l), m->record, net->width[l]};
         struct side bar = {z_bar, m->panel, net->width[l + 1]};
         if (want_theta)
-            layer_gradient(net, block, &a, &bar, l, add, scratch + m->turned,
-                           scratch + m->gradient);
+            layer_gradient(net, block, &a, &bar, l, add,
+                           scratch + m->transposed, scratch + m->gradient);
         if (l == 0 && !want_x) break;
         layer_back(net, packed, block, m, record, l, z_bar, next);
         REAL *swap = z_bar;

@@ -3,7 +3,7 @@
  * including file names: REAL, its bits, and the constants below. No guard and
  * no includes on purpose: net_float.c and net_double.c each compile it once.
  *
- * Wanted before: REAL, KIND(name), BITS (unsigned, as wide as REAL),
+ * To be defined before: REAL, KIND(name), BITS (unsigned, as wide as REAL),
  * FRACTION_BITS, ROUNDER, EXP_LEAST, LOG2_E, LN2_HIGH, LN2_LOW, EXP_Q[],
  * LOG_Q[].
  *

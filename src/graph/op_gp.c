@@ -331,8 +331,9 @@ FAST void gp_vjp(const struct apply *a)
 
 /* The rows' and features' weights along x_dot take the place of those by the
  * first axis. */
-INLINE void turn(const struct plan *p, size_t axes, const double *x_dot,
-                 size_t stride, struct around *at)
+INLINE void along_direction(const struct plan *p, size_t axes,
+                            const double *x_dot, size_t stride,
+                            struct around *at)
 {
     size_t end = axes - 1;
     for (size_t r = 0; r < rows_of(axes); r++) {
@@ -358,7 +359,7 @@ INLINE void jvp_points(const struct apply *a, const struct plan *p, size_t axes)
     for (size_t j = 0; j < P; j++) {
         const double *value = values_of(a, j), *weight = weights_of(a, p, j);
         look_around(p, axes, a->in[0].value + j, P, true, &at);
-        turn(p, axes, a->in[0].dot + j, P, &at);
+        along_direction(p, axes, a->in[0].dot + j, P, &at);
         for (size_t i = 0; i < p->h->outputs; i++) {
             const double *v = value + i * p->nodes;
             double still[4] = {0.0}, moved[4] = {0.0};

@@ -24,13 +24,27 @@ FAST static void sum_to(size_t n, const double *x, double *y)
     *y += sum;
 }
 
+/* Forward and jvp of an operation that is linear in its first input: both are
+ * NAME_rows(a, x, y), which writes the rows y from the rows x. */
+#define LINEAR(NAME)                                                           \
+    void NAME##_forward(const struct apply *a)                                 \
+    {                                                                          \
+        NAME##_rows(a, a->in[0].value, a->out.value);                          \
+    }                                                                          \
+    void NAME##_jvp(const struct apply *a)                                     \
+    {                                                                          \
+        NAME##_rows(a, a->in[0].dot, a->out.dot);                              \
+    }
+
 /* --- fill: a scalar in every element ------------------------------------ */
 
-void fill_forward(const struct apply *a)
+static void fill_rows(const struct apply *a, const double *x, double *y)
 {
     for (size_t r = 0; r < a->out.size; r++)
-        memcpy(a->out.value + r * a->P, a->in[0].value, a->P * sizeof(double));
+        memcpy(y + r * a->P, x, a->P * sizeof *y);
 }
+
+LINEAR(fill)
 
 void fill_vjp(const struct apply *a)
 {
@@ -39,36 +53,22 @@ void fill_vjp(const struct apply *a)
         add(a->P, a->out.bar + r * a->P, a->in[0].bar);
 }
 
-void fill_jvp(const struct apply *a)
-{
-    for (size_t r = 0; r < a->out.size; r++)
-        memcpy(a->out.dot + r * a->P, a->in[0].dot, a->P * sizeof(double));
-}
-
 /* --- sum of all elements ------------------------------------------------ */
 
-static void sum_rows(size_t rows, size_t P, const double *x, double *y)
+static void sum_rows(const struct apply *a, const double *x, double *y)
 {
-    memset(y, 0, P * sizeof *y);
-    for (size_t r = 0; r < rows; r++)
-        add(P, x + r * P, y);
+    memset(y, 0, a->P * sizeof *y);
+    for (size_t r = 0; r < a->in[0].size; r++)
+        add(a->P, x + r * a->P, y);
 }
 
-void sum_forward(const struct apply *a)
-{
-    sum_rows(a->in[0].size, a->P, a->in[0].value, a->out.value);
-}
+LINEAR(sum)
 
 void sum_vjp(const struct apply *a)
 {
     if (!a->in[0].bar) return;
     for (size_t r = 0; r < a->in[0].size; r++)
         add(a->P, a->out.bar, a->in[0].bar + r * a->P);
-}
-
-void sum_jvp(const struct apply *a)
-{
-    sum_rows(a->in[0].size, a->P, a->in[0].dot, a->out.dot);
 }
 
 /* --- softmax: y_r = exp(x_r) / sum_s exp(x_s) --------------------------- */
@@ -125,21 +125,13 @@ static void pad_rows(const struct apply *a, const double *x, double *y)
     memcpy(y + a->info->offset * P, x, a->in[0].size * P * sizeof *y);
 }
 
-void pad_forward(const struct apply *a)
-{
-    pad_rows(a, a->in[0].value, a->out.value);
-}
+LINEAR(pad)
 
 void pad_vjp(const struct apply *a)
 {
     if (a->in[0].bar)
         add(a->in[0].size * a->P, a->out.bar + a->info->offset * a->P,
             a->in[0].bar);
-}
-
-void pad_jvp(const struct apply *a)
-{
-    pad_rows(a, a->in[0].dot, a->out.dot);
 }
 
 /* --- stack: inputs below each other; a uniform one goes to all points ---- */
@@ -186,14 +178,15 @@ void stack_jvp(const struct apply *a)
 
 /* --- transpose ---------------------------------------------------------- */
 
-void transpose_forward(const struct apply *a)
+static void transpose_rows(const struct apply *a, const double *x, double *y)
 {
     for (size_t r = 0; r < a->rows; r++)
         for (size_t c = 0; c < a->columns; c++)
-            memcpy(a->out.value + (c * a->rows + r) * a->P,
-                   a->in[0].value + (r * a->columns + c) * a->P,
-                   a->P * sizeof(double));
+            memcpy(y + (c * a->rows + r) * a->P,
+                   x + (r * a->columns + c) * a->P, a->P * sizeof *y);
 }
+
+LINEAR(transpose)
 
 void transpose_vjp(const struct apply *a)
 {
@@ -204,15 +197,6 @@ void transpose_vjp(const struct apply *a)
                 a->in[0].bar + (r * a->columns + c) * a->P);
 }
 
-void transpose_jvp(const struct apply *a)
-{
-    for (size_t r = 0; r < a->rows; r++)
-        for (size_t c = 0; c < a->columns; c++)
-            memcpy(a->out.dot + (c * a->rows + r) * a->P,
-                   a->in[0].dot + (r * a->columns + c) * a->P,
-                   a->P * sizeof(double));
-}
-
 /* --- gather and scatter: y_k = x[index k], and y[index k] += x_k --------- */
 
 static size_t place(const struct apply *a, size_t k)
@@ -220,12 +204,13 @@ static size_t place(const struct apply *a, size_t k)
     return (size_t)a->in[1].value[k] * a->P;
 }
 
-void gather_forward(const struct apply *a)
+static void gather_rows(const struct apply *a, const double *x, double *y)
 {
     for (size_t k = 0; k < a->out.size; k++)
-        memcpy(a->out.value + k * a->P, a->in[0].value + place(a, k),
-               a->P * sizeof(double));
+        memcpy(y + k * a->P, x + place(a, k), a->P * sizeof *y);
 }
+
+LINEAR(gather)
 
 void gather_vjp(const struct apply *a)
 {
@@ -233,32 +218,17 @@ void gather_vjp(const struct apply *a)
         add(a->P, a->out.bar + k * a->P, a->in[0].bar + place(a, k));
 }
 
-void gather_jvp(const struct apply *a)
-{
-    for (size_t k = 0; k < a->out.size; k++)
-        memcpy(a->out.dot + k * a->P, a->in[0].dot + place(a, k),
-               a->P * sizeof(double));
-}
-
-static void scatter(const struct apply *a, const double *x, double *y)
+static void scatter_rows(const struct apply *a, const double *x, double *y)
 {
     memset(y, 0, a->out.size * a->P * sizeof *y);
     for (size_t k = 0; k < a->in[0].size; k++)
         add(a->P, x + k * a->P, y + place(a, k));
 }
 
-void scatter_forward(const struct apply *a)
-{
-    scatter(a, a->in[0].value, a->out.value);
-}
+LINEAR(scatter)
 
 void scatter_vjp(const struct apply *a)
 {
     for (size_t k = 0; a->in[0].bar && k < a->in[0].size; k++)
         add(a->P, a->out.bar + place(a, k), a->in[0].bar + k * a->P);
-}
-
-void scatter_jvp(const struct apply *a)
-{
-    scatter(a, a->in[0].dot, a->out.dot);
 }

@@ -58,6 +58,16 @@ static struct solving solving(const struct apply *a)
                             .pivot = (int *)(s + 2 * n * n + 2 * n * m)};
 }
 
+/* b becomes A^-1 b, or A'^-1 b, for the matrix A in lu; or NaN. */
+static void solve_at(const struct apply *a, const struct solving *s,
+                     bool transposed)
+{
+    size_t n = a->rows, m = a->info->columns;
+    if (linalg_lu(n, s->lu, s->pivot))
+        linalg_lu_solve(n, m, s->lu, s->pivot, transposed, s->b);
+    else fill_nan(n * m, s->b);
+}
+
 size_t solve_scratch(const struct apply *a)
 {
     size_t n = a->rows, m = a->info->columns;
@@ -71,9 +81,7 @@ void solve_forward(const struct apply *a)
     for (size_t i = 0; i < a->P; i++) {
         gather(&a->in[0], a->P, i, a->in[0].value, s.lu);
         gather(&a->in[1], a->P, i, a->in[1].value, s.b);
-        if (linalg_lu(n, s.lu, s.pivot))
-            linalg_lu_solve(n, m, s.lu, s.pivot, false, s.b);
-        else fill_nan(n * m, s.b);
+        solve_at(a, &s, false);
         scatter(n * m, a->P, i, s.b, a->out.value);
     }
 }
@@ -87,9 +95,7 @@ void solve_vjp(const struct apply *a)
         gather(&a->in[0], a->P, i, a->in[0].value, s.lu);
         gather(&a->out, a->P, i, a->out.value, s.y);
         gather(&a->out, a->P, i, a->out.bar, s.b);
-        if (linalg_lu(n, s.lu, s.pivot))
-            linalg_lu_solve(n, m, s.lu, s.pivot, true, s.b);
-        else fill_nan(n * m, s.b);
+        solve_at(a, &s, true);
         if (a->in[1].bar) scatter_add(&a->in[1], a->P, i, s.b, a->in[1].bar);
         if (!a->in[0].bar) continue;
         linalg_product(n, m, n, s.b, false, s.y, true, s.work);
@@ -116,9 +122,7 @@ void solve_jvp(const struct apply *a)
         for (size_t e = 0; e < n * m; e++)
             s.b[e] = s.y[e] - s.b[e];
         gather(&a->in[0], a->P, i, a->in[0].value, s.lu);
-        if (linalg_lu(n, s.lu, s.pivot))
-            linalg_lu_solve(n, m, s.lu, s.pivot, false, s.b);
-        else fill_nan(n * m, s.b);
+        solve_at(a, &s, false);
         scatter(n * m, a->P, i, s.b, a->out.dot);
     }
 }

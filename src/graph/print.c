@@ -65,40 +65,21 @@ static struct sum state_element(struct printer *p, size_t e)
 /* Element e of a as text_... of op_list.h has it. */
 #define TEXT(NAME)                                                             \
     static struct sum text_##NAME(struct printer *p, node a, size_t e)
+#define TEXT_IS(NAME, ...)                                                     \
+    TEXT(NAME)                                                                 \
+    {                                                                          \
+        (void)a, (void)e;                                                      \
+        return __VA_ARGS__;                                                    \
+    }
 #define INFO (*graph_info(p->g, a))
+#define FIRST graph_input(p->g, a, 0)
 
-TEXT(constant)
-{
-    return sum_number(&p->pen, INFO.data[e]);
-}
-
-TEXT(param)
-{
-    return parameter(p, INFO.offset + e);
-}
-
-TEXT(state)
-{
-    (void)a;
-    return state_element(p, e);
-}
-
-TEXT(time)
-{
-    (void)a, (void)e;
-    return name(p, "t");
-}
-
-TEXT(input)
-{
-    (void)e;
-    return listed(p, p->names->input, INFO.offset, "u");
-}
-
-TEXT(slope)
-{
-    return sum_function(&p->pen, "slope", text_input(p, a, e));
-}
+TEXT_IS(constant, sum_number(&p->pen, INFO.data[e]))
+TEXT_IS(param, parameter(p, INFO.offset + e))
+TEXT_IS(state, state_element(p, e))
+TEXT_IS(time, name(p, "t"))
+TEXT_IS(input, listed(p, p->names->input, INFO.offset, "u"))
+TEXT_IS(slope, sum_function(&p->pen, "slope", text_input(p, a, e)))
 
 /* --- Functions of several numbers --------------------------------------- */
 
@@ -210,15 +191,8 @@ static struct sum dot_product(struct printer *p, node a, size_t e, bool inverse)
     return total;
 }
 
-TEXT(product)
-{
-    return dot_product(p, a, e, false);
-}
-
-TEXT(solution)
-{
-    return dot_product(p, a, e, true);
-}
+TEXT_IS(product, dot_product(p, a, e, false))
+TEXT_IS(solution, dot_product(p, a, e, true))
 
 TEXT(total)
 {
@@ -232,16 +206,10 @@ TEXT(total)
     return sum;
 }
 
-TEXT(first)
-{
-    (void)e;
-    return formula(p, graph_input(p->g, a, 0), 0);
-}
-
-TEXT(slice)
-{
-    return formula(p, graph_input(p->g, a, 0), INFO.offset + e);
-}
+TEXT_IS(first, formula(p, FIRST, 0))
+TEXT_IS(slice, formula(p, FIRST, INFO.offset + e))
+TEXT_IS(transpose,
+        formula(p, FIRST, e % INFO.columns * INFO.rows + e / INFO.columns))
 
 TEXT(pad)
 {
@@ -257,12 +225,6 @@ TEXT(stack)
     while (e >= graph_size(p->g, graph_input(p->g, a, i)))
         e -= graph_size(p->g, graph_input(p->g, a, i++));
     return formula(p, graph_input(p->g, a, i), e);
-}
-
-TEXT(transpose)
-{
-    return formula(p, graph_input(p->g, a, 0),
-                   e % INFO.columns * INFO.rows + e / INFO.columns);
 }
 
 TEXT(gather)
@@ -307,15 +269,12 @@ TEXT(neg)
     return sum_multiply(&p->pen, sum_number(&p->pen, -1.0), x);
 }
 
-TEXT(root)
-{
-    return sum_power(&p->pen, input(p, a, 0, e), 0.5);
-}
-
-TEXT(same)
-{
-    return input(p, a, 0, e);
-}
+TEXT_IS(root, sum_power(&p->pen, input(p, a, 0, e), 0.5))
+TEXT_IS(same, input(p, a, 0, e))
+TEXT_IS(guard, input(p, a, 1, e))
+TEXT_IS(difference,
+        sum_add(&p->pen, input(p, a, 0, e), -1.0, input(p, a, 1, e)))
+TEXT_IS(times, sum_multiply(&p->pen, input(p, a, 0, e), input(p, a, 1, e)))
 
 static const char *const SIGN[OPS] = {[OP_GREATER] = ">",
                                       [OP_AT_MOST] = "<=",
@@ -349,15 +308,7 @@ static struct sum where(struct printer *p, node condition, node b, node c,
                     LEVEL_ATOM);
 }
 
-TEXT(pick)
-{
-    return where(p, graph_input(p->g, a, 0), graph_input(p->g, a, 1), 0, e);
-}
-
-TEXT(guard)
-{
-    return input(p, a, 1, e);
-}
+TEXT_IS(pick, where(p, FIRST, graph_input(p->g, a, 1), 0, e))
 
 /* Whether a and b are picked where a condition holds and where it does not. */
 static bool is_choice(const struct graph *g, node a, node b)
@@ -379,16 +330,6 @@ TEXT(sum)
     return sum_add(&p->pen, input(p, a, 0, e), 1.0, input(p, a, 1, e));
 }
 
-TEXT(difference)
-{
-    return sum_add(&p->pen, input(p, a, 0, e), -1.0, input(p, a, 1, e));
-}
-
-TEXT(times)
-{
-    return sum_multiply(&p->pen, input(p, a, 0, e), input(p, a, 1, e));
-}
-
 TEXT(quotient)
 {
     struct sum y = input(p, a, 1, e);
@@ -405,10 +346,7 @@ static struct sum power(struct printer *p, struct sum x, struct sum y)
     return sum_name(&p->pen, text, LEVEL_POWER);
 }
 
-TEXT(power)
-{
-    return power(p, input(p, a, 0, e), input(p, a, 1, e));
-}
+TEXT_IS(power, power(p, input(p, a, 0, e), input(p, a, 1, e)))
 
 /* expm1(q log u)/q as (u^q - 1)/q. */
 TEXT(ratio)
@@ -441,15 +379,8 @@ static struct sum square_ratio(struct printer *p, const char *name, node a,
     return sum_multiply(pen, whole, sum_power(pen, k, -1.0));
 }
 
-TEXT(sinh_ratio)
-{
-    return square_ratio(p, "sinh", a, e);
-}
-
-TEXT(atanh_ratio)
-{
-    return square_ratio(p, "atanh", a, e);
-}
+TEXT_IS(sinh_ratio, square_ratio(p, "sinh", a, e))
+TEXT_IS(atanh_ratio, square_ratio(p, "atanh", a, e))
 
 static struct sum (*const WRITTEN[OPS])(struct printer *p, node a, size_t e) = {
 #define LEAF_TEXT(ID, NAME, ...) [OP_##ID] = text_##NAME,
@@ -491,11 +422,6 @@ char *graph_element_text(const struct graph *g, node a, size_t element,
     struct printer p = printer_of(g, names);
     struct sum s = formula(&p, a, element);
     return cut(&p, sum_text(&p.pen, s));
-}
-
-char *graph_text(const struct graph *g, node a, const struct graph_names *names)
-{
-    return graph_element_text(g, a, 0, names);
 }
 
 char *graph_condition_text(const struct graph *g, node a, size_t element,

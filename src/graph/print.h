@@ -30,10 +30,6 @@ struct graph_names {
 char *graph_element_text(const struct graph *g, node a, size_t element,
                          const struct graph_names *names);
 
-/* The same of a node with one element. */
-char *graph_text(const struct graph *g, node a,
-                 const struct graph_names *names);
-
 /* The condition that an element is above 0: "x > 0", "x < 1". */
 char *graph_condition_text(const struct graph *g, node a, size_t element,
                            const struct graph_names *names);

@@ -12,7 +12,7 @@
  * others in the rows from `row` on of the workspace, P numbers each. */
 struct slot {
     bool wanted, by_parameter, by_state;
-    bool moving; /* some output moves with it: not behind a stop */
+    bool moving; /* some output moves with it: not only through a stop */
     size_t row;
     size_t packed; /* offset of packed weights, bytes               */
 };
@@ -28,7 +28,7 @@ struct program {
     size_t rows;                 /* of a workspace                */
     size_t packed;               /* bytes                         */
     size_t most_inputs;
-    struct net *net; /* as in the graph, wide or not */
+    struct net *net; /* as in the graph, in double or not */
 };
 
 static size_t round_up(size_t bytes)
@@ -89,8 +89,9 @@ static void lay_out(struct program *p)
         *end += graph_size(g, n);
         if (info->inputs > p->most_inputs) p->most_inputs = info->inputs;
         if (info->op == OP_NET) {
+            const struct net *net = &p->net[info->offset];
             s->packed = p->packed;
-            p->packed += round_up(net_packed_size(&p->net[info->offset]));
+            p->packed += round_up(net_kernel(net)->packed_size(net));
         }
     }
     for (size_t i = 0; i < p->outputs; i++) {
@@ -102,7 +103,8 @@ static void lay_out(struct program *p)
 }
 
 struct program *program_new(const struct graph *g, size_t outputs,
-                            const node *output, size_t parameters, bool wide)
+                            const node *output, size_t parameters,
+                            bool in_double)
 {
     struct program *p = NEW(struct program, 1);
     if (!p) return NULL;
@@ -122,7 +124,7 @@ struct program *program_new(const struct graph *g, size_t outputs,
     memcpy(p->output, output, outputs * sizeof *output);
     for (size_t i = 0; i < g->nets; i++) {
         p->net[i] = g->net[i];
-        p->net[i].wide = wide;
+        p->net[i].in_double = in_double;
     }
     mark(p);
     lay_out(p);
@@ -258,38 +260,19 @@ struct run {
 };
 
 /* Where the numbers of a leaf begin, from its offset on. */
-static const double *constant_at(const struct run *r, const struct node_info *i)
-{
-    (void)r;
-    return i->data;
-}
-
-static const double *param_at(const struct run *r, const struct node_info *i)
-{
-    return r->uniforms->value + i->offset;
-}
-
-static const double *state_at(const struct run *r, const struct node_info *i)
-{
-    (void)i;
-    return r->in->state;
-}
-
-static const double *time_at(const struct run *r, const struct node_info *i)
-{
-    (void)i;
-    return r->in->time;
-}
-
-static const double *input_at(const struct run *r, const struct node_info *i)
-{
-    return r->in->input + i->offset * r->P;
-}
-
-static const double *slope_at(const struct run *r, const struct node_info *i)
-{
-    return r->in->slope + i->offset * r->P;
-}
+#define LEAF_AT(NAME, AT)                                                      \
+    static const double *NAME##_at(const struct run *r,                        \
+                                   const struct node_info *i)                  \
+    {                                                                          \
+        (void)r, (void)i;                                                      \
+        return AT;                                                             \
+    }
+LEAF_AT(constant, i->data)
+LEAF_AT(param, r->uniforms->value + i->offset)
+LEAF_AT(state, r->in->state)
+LEAF_AT(time, r->in->time)
+LEAF_AT(input, r->in->input + i->offset * r->P)
+LEAF_AT(slope, r->in->slope + i->offset * r->P)
 
 static struct operand leaf(const struct run *r, node n)
 {
@@ -401,9 +384,9 @@ void program_prepare(const struct program *p, const double *parameters,
         const struct node_info *info = &p->graph->info[n];
         if (!p->slot[n].wanted || info->op != OP_NET) continue;
         node weights = graph_input(p->graph, n, 1);
-        net_pack(&p->net[info->offset],
-                 u->value + p->graph->info[weights].offset,
-                 (char *)u->packed + p->slot[n].packed);
+        const struct net *net = &p->net[info->offset];
+        net_kernel(net)->pack(net, u->value + p->graph->info[weights].offset,
+                              (char *)u->packed + p->slot[n].packed);
     }
     struct run r = {.program = p, .uniforms = u, .P = 1};
     forward(&r, u->operand, u->scratch, 1, true);

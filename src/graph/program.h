@@ -45,9 +45,10 @@ struct points {
     size_t own_first, own_stride;
 };
 
-/* The graph is borrowed. wide: networks in double. */
+/* The graph is borrowed. in_double: its networks are. */
 struct program *program_new(const struct graph *g, size_t outputs,
-                            const node *output, size_t parameters, bool wide);
+                            const node *output, size_t parameters,
+                            bool in_double);
 void program_free(struct program *p);
 
 bool program_uses(const struct program *p, enum op leaf);

@@ -242,6 +242,14 @@ node graph_stack(struct graph *g, size_t n, const node *a, size_t rows,
     return plain(g, OP_STACK, n, a, rows, columns);
 }
 
+node graph_below(struct graph *g, size_t n, const node *a)
+{
+    size_t rows = 0;
+    for (size_t i = 0; !g->failed && i < n; i++)
+        rows += graph_size(g, a[i]);
+    return n ? graph_stack(g, n, a, rows, 1) : 0;
+}
+
 node graph_transpose(struct graph *g, node a)
 {
     if (g->failed) return 0;
@@ -262,11 +270,8 @@ static bool is_run(const double *index, size_t n)
 
 static node gathered(struct graph *g, node a, const double *index, size_t n)
 {
-    double *data = NEW(double, n);
-    if (!data) {
-        g->failed = true;
-        return 0;
-    }
+    double *data = GRAPH_NEW(g, double, n);
+    if (!data) return 0;
     for (size_t k = 0; k < n; k++)
         data[k] = g->info[a].data[(size_t)index[k]];
     node made = graph_constant(g, n, 1, data);
@@ -390,11 +395,8 @@ node graph_cholesky(struct graph *g, node a)
 node graph_diagonal(struct graph *g, size_t n, double below, double on)
 {
     if (g->failed) return 0;
-    double *data = NEW(double, n *n);
-    if (!data) {
-        g->failed = true;
-        return 0;
-    }
+    double *data = GRAPH_NEW(g, double, n *n);
+    if (!data) return 0;
     for (size_t r = 0; r < n; r++)
         for (size_t c = 0; c <= r; c++)
             data[r * n + c] = c == r ? on : below;
@@ -413,11 +415,8 @@ node graph_identity(struct graph *g, size_t n)
 static node rebuild(struct graph *g, node n, const node *image)
 {
     struct node_info info = g->info[n];
-    node *input = NEW(node, info.inputs);
-    if (!input) {
-        g->failed = true;
-        return 0;
-    }
+    node *input = GRAPH_NEW(g, node, info.inputs);
+    if (!input) return 0;
     for (size_t i = 0; i < info.inputs; i++)
         input[i] = image[graph_input(g, n, i)];
     node made = make_node(g, info, input);

@@ -28,10 +28,7 @@ static int declare_input(struct builder *b, const struct statement *s)
     spec->input[spec->inputs] =
         (struct input_spec){name, s->declared.place, s->hold};
     node value = graph_leaf(spec->graph, OP_INPUT, spec->inputs++, 1, 1);
-    return scope_add(b, (struct symbol){.name = s->declared.name,
-                                        .kind = SYMBOL_INPUT,
-                                        .place = s->declared.place,
-                                        .value = value});
+    return scope_declare(b, &s->declared, SYMBOL_INPUT, value);
 }
 
 /* --- Values: a number for all elements, or a list row by row ------------ */
@@ -63,10 +60,11 @@ static int read_values(struct builder *b, const struct statement *s,
         return status;
     }
     if (!d->rank)
-        return complain(b->source, expr_span(s->value),
-                        "'%s' is one number, but has a list; write '%s[%zu]' "
-                        "for a vector",
-                        d->name, d->name, s->value->kids);
+        return complain(
+            b->source, expr_span(s->value),
+            "'%s' is one number, but its value is a list; write '%s[%zu]' "
+            "for a vector",
+            d->name, d->name, s->value->kids);
     int status = list_values(b, s, s->value, &given, value);
     if (status || given == wanted) return status;
     return complain(b->source, expr_span(s->value),
@@ -85,7 +83,7 @@ static int read_bounds(struct builder *b, const struct statement *s,
     if (!status && s->high) status = evaluate_number(b, s->high, &p->high);
     if (!status && !(p->low < p->high))
         status = complain(b->source, s->bound_place,
-                          "the bounds of '%s' leave no room: %g is not below "
+                          "the bounds of '%s' are empty: %g is not less than "
                           "%g",
                           s->declared.name, p->low, p->high);
     return status;
@@ -133,9 +131,9 @@ static int check_lower(struct builder *b, const struct statement *s)
                         "'lower' is for a square matrix, such as '%s[2,2]'",
                         d->name);
     if (s->bound != BOUND_NONE)
-        return complain(b->source, s->bound_place,
-                        "a lower matrix takes no bounds: its diagonal is "
-                        "kept positive by itself");
+        return complain(
+            b->source, s->bound_place,
+            "a lower matrix takes no bounds: its diagonal is always positive");
     return 0;
 }
 
@@ -148,7 +146,7 @@ int check_numbers(const struct builder *b, struct place place, double more)
     double all = (double)b->spec->parameters + (double)b->constants + more;
     if (all <= MOST_NUMBERS) return 0;
     return complain(b->source, place,
-                    "with this one the model has %.0f numbers in its "
+                    "with this declaration the model has %.0f numbers in its "
                     "parameters and constants; it can have at most %.0f",
                     all, MOST_NUMBERS);
 }
@@ -206,11 +204,7 @@ static int declare_param(struct builder *b, const struct statement *s)
     if (status) return status;
     node value =
         graph_leaf(b->spec->graph, OP_PARAM, p->offset, d->rows, d->columns);
-    return scope_add(b, (struct symbol){.name = d->name,
-                                        .kind = SYMBOL_PARAM,
-                                        .place = d->place,
-                                        .value = value,
-                                        .rank = d->rank});
+    return scope_declare(b, d, SYMBOL_PARAM, value);
 }
 
 /* --- const and let ------------------------------------------------------ */
@@ -229,11 +223,7 @@ static int declare_constant(struct builder *b, const struct statement *s)
         made = graph_constant(b->spec->graph, d->rows, d->columns, value);
     mem_free(value);
     if (status) return status;
-    return scope_add(b, (struct symbol){.name = d->name,
-                                        .kind = SYMBOL_CONSTANT,
-                                        .place = d->place,
-                                        .value = made,
-                                        .rank = d->rank});
+    return scope_declare(b, d, SYMBOL_CONSTANT, made);
 }
 
 static int declare_let(struct builder *b, const struct statement *s)
@@ -256,11 +246,7 @@ static int declare_let(struct builder *b, const struct statement *s)
                         "'%s' has %zu elements, but this is %s", d->name,
                         d->rows * d->columns, shape_text(g, value, text));
     if (d->rank) value = graph_slice(g, value, 0, d->rows, d->columns);
-    return scope_add(b, (struct symbol){.name = d->name,
-                                        .kind = SYMBOL_LET,
-                                        .place = d->place,
-                                        .value = value,
-                                        .rank = d->rank});
+    return scope_declare(b, d, SYMBOL_LET, value);
 }
 
 /* --- net ---------------------------------------------------------------- */
@@ -280,8 +266,8 @@ static int find_activation(struct builder *b, const struct statement *s,
     const char *near =
         gsv_suggestion(s->activation, ACTIVATIONS, activation_name);
     return complain(b->source, s->activation_place,
-                    "unknown activation '%s'; %s%s%srelu, tanh, softplus and "
-                    "silu are known",
+                    "unknown activation '%s'; %s%s%sthe activations are relu, "
+                    "tanh, softplus and silu",
                     s->activation, near ? "did you mean '" : "",
                     near ? near : "", near ? "'? " : "");
 }
@@ -401,19 +387,12 @@ int note_net(struct spec *spec, struct net_spec net)
 int read_arguments(struct builder *b, const struct statement *s, node *stacked)
 {
     struct graph *g = b->spec->graph;
-    size_t inputs = 0;
     int status = 0;
     node *a = NEW(node, s->arguments);
     if (!a) return GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < s->arguments; i++) {
+    for (size_t i = 0; !status && i < s->arguments; i++)
         status = evaluate(b, s->argument[i], &a[i]);
-        if (!status) inputs += graph_size(g, a[i]);
-    }
-    if (!status && !inputs)
-        status = complain(b->source, s->declared.place,
-                          "the %s '%s' has no arguments",
-                          s->kind == NET ? "network" : "gp", s->declared.name);
-    if (!status) *stacked = graph_stack(g, s->arguments, a, inputs, 1);
+    if (!status) *stacked = graph_below(g, s->arguments, a);
     mem_free(a);
     return status ? status : g->failed ? GSV_NO_MEMORY : 0;
 }

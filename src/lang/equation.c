@@ -40,10 +40,10 @@ static int form_add_term(struct builder *b, const struct expr *e,
         if (old->matrix != t.matrix ||
             (t.matrix && graph_info(g, old->coefficient)->columns !=
                              graph_info(g, t.coefficient)->columns))
-            return complain(b->source, t.place,
-                            "this noise stands here with a matrix and without, "
-                            "or with matrices of different widths; join them "
-                            "in one matrix");
+            return complain(
+                b->source, t.place,
+                "this noise appears with a matrix and without one, or with "
+                "matrices of different widths; combine them in one matrix");
         old->coefficient = term_whole(g, old);
         old->row_factor = 0;
         return combine(b, e, '+', old->coefficient, term_whole(g, &t),
@@ -164,9 +164,9 @@ static int form_scale(struct builder *b, const struct expr *e, char op, node by,
     for (size_t i = 0; !status && i < f->terms; i++) {
         struct term *t = &f->term[i];
         if (graph_info(g, by)->columns > 1)
-            return complain(b->source, t->place,
-                            "a matrix goes before a noise with '@': write "
-                            "'L @ dW'");
+            return complain(
+                b->source, t->place,
+                "write a matrix before a noise with '@', as in 'L @ dW'");
         status = scale_term(b, e, op, by, t);
         t->bare = false;
     }
@@ -179,11 +179,12 @@ static int form_matrix(struct builder *b, const struct expr *e, node by,
 {
     if (f->drift)
         return complain(b->source, expr_span(e),
-                        "'@' goes before a noise, as in 'L @ dW'; write the "
-                        "drift as '(A @ x)*dt'");
+                        "here '@' multiplies a matrix and a noise, as in 'L @ "
+                        "dW'; write the drift as '(A @ x)*dt'");
     if (f->terms != 1 || !f->term[0].bare || f->term[0].noise)
         return complain(b->source, expr_span(e),
-                        "'@' takes a matrix and dW alone, as in 's*(L @ dW)'");
+                        "'@' needs a matrix before it and dW alone after it, "
+                        "as in 's*(L @ dW)'");
     f->term[0].coefficient = by;
     f->term[0].matrix = true;
     f->term[0].bare = false;
@@ -201,11 +202,12 @@ static int form_of_product(struct builder *b, const struct expr *e,
                         "a term has one dt or one dW as a factor, not a "
                         "product of two");
     if (!left && e->op == '/')
-        return complain(b->source, expr_span(e),
-                        "dt and dW cannot be divided by; write 'A*dt + B*dW'");
+        return complain(
+            b->source, expr_span(e),
+            "an expression cannot be divided by dt or dW; write 'A*dt + B*dW'");
     if (left && e->op == '@')
         return complain(b->source, expr_span(e),
-                        "the matrix stands before the noise: 'L @ dW'");
+                        "write the matrix before the noise, as in 'L @ dW'");
     int status = evaluate(b, without, &by);
     if (!status) status = form_of(b, with, f);
     if (status) return status;
@@ -222,7 +224,7 @@ static int form_of_binary(struct builder *b, const struct expr *e,
 {
     if (e->op == '^')
         return complain(b->source, expr_span(e),
-                        "dt and dW stand as factors, never in a power");
+                        "dt and dW can only be factors, not parts of a power");
     if (e->op != '+' && e->op != '-') return form_of_product(b, e, f);
     struct form right = {0};
     int status = form_of(b, e->kid[0], f);
@@ -255,8 +257,8 @@ static int form_of(struct builder *b, const struct expr *e, struct form *f)
     case EXPR_LIST: break;
     }
     return complain(b->source, expr_span(e),
-                    "dt and dW stand as factors of a term, never inside of "
-                    "a function, an index or a list");
+                    "dt and dW can only be factors of a term, not parts of a "
+                    "function, an index or a list");
 }
 
 /* --- One equation ------------------------------------------------------- */

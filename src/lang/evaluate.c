@@ -101,9 +101,9 @@ int combine(struct builder *b, const struct expr *e, char op, node x, node y,
 
 static int not_constant(struct builder *b, const struct expr *e)
 {
-    return complain(b->source, expr_span(e),
-                    "this must be one number that is known beforehand; "
-                    "use numbers and constants only");
+    return complain(
+        b->source, expr_span(e),
+        "this must be one constant number; use numbers and constants only");
 }
 
 /* A column's name outside of the map that it belongs to. */
@@ -142,7 +142,7 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
     }
     if (!strcmp(e->name, "dt") || noise_of(e->name, &k))
         return complain(b->source, e->place,
-                        "'%s' cannot stand here: an equation is a sum of "
+                        "'%s' cannot be used here: an equation is a sum of "
                         "terms that are each multiplied by one dt or dW",
                         e->name);
     if (is_function(e->name))
@@ -191,7 +191,7 @@ static int call_dot(struct builder *b, const struct expr *e, enum op op,
     return 0;
 }
 
-/* The leaf behind what a gradient is taken by, and where it begins there. */
+/* The leaf that `by` is or is a slice of, and where the slice begins. */
 static int gradient_leaf(struct builder *b, const struct expr *e, node by,
                          node *leaf, size_t *offset)
 {
@@ -205,8 +205,8 @@ static int gradient_leaf(struct builder *b, const struct expr *e, node by,
     enum op op = graph_info(g, *leaf)->op;
     if (op == OP_STATE || op == OP_TIME || op == OP_INPUT) return 0;
     return complain(b->source, expr_span(e),
-                    "grad(H, p) takes the derivative by a state, an input or "
-                    "t, and this is none of them");
+                    "grad(H, p) needs a state, an input or t as p, and this is "
+                    "none of them");
 }
 
 /* The derivative of element i of a by the leaf. That by t is the derivative in
@@ -233,8 +233,8 @@ static int call_grad(struct builder *b, const struct expr *e, enum op op,
     struct node_info by = *graph_info(g, a[1]), of = *graph_info(g, a[0]);
     if (n > 1 && by.rows > 1)
         return complain(b->source, expr_span(e),
-                        "grad(H, p) of %zu elements by %zu is a matrix; take "
-                        "one element of either",
+                        "grad(H, p) of %zu elements with respect to %zu would "
+                        "be a matrix; use one element of H or of p",
                         n, by.rows);
     node *part = NEW(node, n);
     if (!part) return GSV_NO_MEMORY;
@@ -412,17 +412,13 @@ int evaluate_call(struct builder *b, const struct expr *e, node *result)
 
 static int evaluate_list(struct builder *b, const struct expr *e, node *result)
 {
-    struct graph *g = b->spec->graph;
-    size_t rows = 0;
     node *a = NEW(node, e->kids);
     int status = a ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < e->kids; i++) {
+    for (size_t i = 0; !status && i < e->kids; i++)
         status = evaluate(b, e->kid[i], &a[i]);
-        if (!status) rows += graph_size(g, a[i]);
-    }
     if (!status && !e->kids)
         status = complain(b->source, e->place, "the list is empty");
-    if (!status) *result = graph_stack(g, e->kids, a, rows, 1);
+    if (!status) *result = graph_below(b->spec->graph, e->kids, a);
     mem_free(a);
     return status;
 }

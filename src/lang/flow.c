@@ -159,7 +159,7 @@ static int check_flow(struct builder *b, const struct expr *e)
                  !strcmp(e->kid[1]->name, "t");
     if (e->kids > 1 && !timed)
         return complain(b->source, expr_span(e->kid[1]),
-                        "a flow is a function of a column and, if you like, of "
+                        "a flow is a function of a column and optionally of "
                         "time; write 'flow(x)' or 'flow(x, t)'");
     if (e->layers > MOST_LAYERS)
         return complain(b->source, e->place, "a flow has at most %d layers",
@@ -185,8 +185,9 @@ int declare_flow(struct builder *b, const struct statement *s)
     size_t n = find_flows(b, s->value, &e);
     if (!n) return 0;
     if (n > 1)
-        return complain(b->source, e->place,
-                        "a map has one flow at most; give it more layers");
+        return complain(
+            b->source, e->place,
+            "a map can have only one flow; give that flow more layers");
     int status = check_flow(b, e);
     if (status) return status;
     struct flow w = {.call = e,
@@ -357,14 +358,16 @@ static int find_flow(struct builder *b, const struct expr *e,
     for (size_t i = 0; i < b->flows; i++)
         if (b->flow[i].call == e) *found = &b->flow[i];
     if (!*found)
-        return complain(b->source, e->place,
-                        "a flow stands in the map of a state only: 'state z = "
-                        "flow(x)'");
+        return complain(
+            b->source, e->place,
+            "a flow can be used only in the map of a state, as in 'state z = "
+            "flow(x)'");
     int status = evaluate(b, e->kid[0], x);
     if (status) return status;
     if (!graph_depends(g, *x, OP_STATE))
-        return complain(b->source, expr_span(e),
-                        "the column is not in this flow; write 'flow(x)'");
+        return complain(
+            b->source, expr_span(e),
+            "this flow does not contain the column; write 'flow(x)'");
     if (graph_size(g, *x) != (*found)->size)
         return complain(b->source, expr_span(e),
                         "the state has %zu elements, but the flow is given %s",

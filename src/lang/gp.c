@@ -26,9 +26,9 @@ static int find_name(struct builder *b, const char *what, const char *name,
         }
     const char *near = gsv_suggestion(name, n, known);
     return complain(b->source, place,
-                    "unknown %s '%s'; %s%s%s%s, %s and %s are known", what,
+                    "unknown %s '%s'; %s%s%sthe %ss are %s, %s and %s", what,
                     name, near ? "did you mean '" : "", near ? near : "",
-                    near ? "'? " : "", known[0], known[1], known[2]);
+                    near ? "'? " : "", what, known[0], known[1], known[2]);
 }
 
 /* --- The grid ------------------------------------------------------------ */

@@ -149,8 +149,8 @@ static int need_number(struct builder *b, const struct expr *e, node a)
     char text[48];
     if (graph_size(b->spec->graph, a) == 1) return 0;
     return complain(b->source, expr_span(e),
-                    "with the index '%s' this is to be one number, but it is "
-                    "%s; take an element of it, such as '[%s]'",
+                    "with the index '%s' this must be one number, but it is "
+                    "%s; use an element of it, such as '[%s]'",
                     b->space->name[b->space->indices - 1],
                     shape_text(b->spec->graph, a, text),
                     b->space->name[b->space->indices - 1]);
@@ -276,9 +276,10 @@ static int read_bounds(struct builder *b, const struct expr *e, double *low,
     if (status) return status;
     for (int i = 0; i < 2; i++)
         if ((i ? high : *low) != floor(i ? high : *low))
-            return complain(b->source, expr_span(e->kid[i]),
-                            "an index runs over whole numbers, and %g is none",
-                            i ? high : *low);
+            return complain(
+                b->source, expr_span(e->kid[i]),
+                "an index runs over whole numbers, but %g is not one",
+                i ? high : *low);
     struct place both = expr_span(e->kid[0]), last = expr_span(e->kid[1]);
     if (last.line == both.line)
         both.length = last.column + last.length - both.column;
@@ -288,10 +289,10 @@ static int read_bounds(struct builder *b, const struct expr *e, double *low,
                         index_text(b, text), high, *low);
     double outer = b->space ? (double)b->space->points : 1.0;
     if ((high - *low + 1.0) * outer > MOST_POINTS)
-        return complain(b->source, both,
-                        "sums within each other have at most %d terms, and "
-                        "these have %.0f",
-                        MOST_POINTS, (high - *low + 1.0) * outer);
+        return complain(
+            b->source, both,
+            "nested sums can have at most %d terms, but these have %.0f",
+            MOST_POINTS, (high - *low + 1.0) * outer);
     *n = (size_t)(high - *low) + 1;
     return 0;
 }
@@ -330,8 +331,8 @@ int evaluate_each(struct builder *b, const struct expr *e, node *result)
         return one_by_one(b, e, result);
     int status = check_name(b, e->name, e->place);
     if (!status && outer && outer->indices == MOST_INDICES)
-        status = complain(b->source, e->place, "at most %d indices run at once",
-                          MOST_INDICES);
+        status = complain(b->source, e->place,
+                          "at most %d indices can be nested", MOST_INDICES);
     if (!status) status = read_bounds(b, e, &low, &n);
     if (!status) status = space_extend(outer, e->name, low, n, &s);
     if (status) return status;

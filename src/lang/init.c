@@ -78,7 +78,7 @@ static int read_init(struct builder *b, const struct statement *s,
     int status = find_state(b, s, &state);
     if (!status && f->given[state->offset])
         status = complain(b->source, s->declared.place,
-                          "'%s' has two inits; leave one of them out",
+                          "'%s' has two inits; remove one of them",
                           s->declared.name);
     if (!status) status = check_call(b, s->value);
     for (size_t i = 0; !status && i < 2; i++)

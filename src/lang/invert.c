@@ -93,7 +93,7 @@ static int no_inverse(struct builder *b, const struct expr *e)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s ",
                  OP_TABLE[INVERSE[i].op].name);
     return complain(b->source, expr_span(e),
-                    "no inverse is known for this; a map is made of + - * / ^ "
+                    "no inverse is known for this; a map can contain + - * / ^ "
                     "@ and %sflow",
                     known);
 }
@@ -245,8 +245,8 @@ static int check_size(struct builder *b, const struct expr *e, node x,
     int status = evaluate(b, e, &whole);
     if (status) return status;
     return complain(b->source, expr_span(e),
-                    "this makes %s of %s, and has no inverse",
-                    shape_text(g, whole, to), shape_text(g, x, from));
+                    "this maps %s to %s and has no inverse",
+                    shape_text(g, x, from), shape_text(g, whole, to));
 }
 
 /* Two operands, of which one has the column: operators, and pow(x, p). */

@@ -21,22 +21,14 @@ struct search {
     struct lamperti *found;
 };
 
-node conditions(struct graph *g, size_t n, const node *margin)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < n; i++)
-        rows += graph_size(g, margin[i]);
-    return n ? graph_stack(g, n, margin, rows, 1) : 0;
-}
-
 static void domain_is(struct search *s, size_t n, const node *margin)
 {
-    s->found->domain = conditions(s->g, n, margin);
+    s->found->domain = graph_below(s->g, n, margin);
 }
 
 static void range_is(struct search *s, size_t n, const node *margin)
 {
-    s->found->range = conditions(s->g, n, margin);
+    s->found->range = graph_below(s->g, n, margin);
 }
 
 /* The inverse from u = a + b z. */

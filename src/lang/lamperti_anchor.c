@@ -66,7 +66,7 @@ static void range_is(struct anchored *a, node margin, node y)
     struct graph *g = a->g;
     node turn = mul(g, y, mul(g, a->state, a->state));
     node both[2] = {margin, add(g, num(g, PI_SQUARED), turn)};
-    a->found->range = conditions(g, 2, both);
+    a->found->range = graph_below(g, 2, both);
     a->found->curved = true;
 }
 
@@ -82,7 +82,7 @@ static node sheet(struct anchored *a)
 
 static void quadratic_domain(struct anchored *a, node M)
 {
-    a->found->domain = conditions(a->g, 2, (node[2]){a->Q, M});
+    a->found->domain = graph_below(a->g, 2, (node[2]){a->Q, M});
 }
 
 static void take_root(struct anchored *a)
@@ -132,11 +132,11 @@ static void take_power(struct anchored *a, node power_of)
         a->found->stretch = mul(g, scale, ratio(g, OP_EXPM1_RATIO, L, rate));
         back = ratio(g, OP_LOG1P_RATIO, w, rate);
         node margin = add(g, num(g, 1.0), mul(g, rate, w));
-        a->found->range = conditions(g, 1, &margin);
+        a->found->range = graph_below(g, 1, &margin);
         a->found->curved = true; /* of no slope at b = 0 */
     }
     inverse_is(a, mul(g, a->q, ratio(g, OP_EXPM1_RATIO, back, a->b)));
-    a->found->domain = conditions(g, 1, &a->Q);
+    a->found->domain = graph_below(g, 1, &a->Q);
 }
 
 /* --- Where the anchor is ------------------------------------------------- */

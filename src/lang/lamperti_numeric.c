@@ -12,7 +12,7 @@
  *
  *     z += h s + h^2 s s' / 2 + h^3 (s (s s')') / 6,   h = u - U(z).
  *
- * All but the last step is behind a stop: there h is 0, and the step's first
+ * All but the last step are inside a stop: there h is 0, and the step's first
  * three derivatives, by u and by parameters, are those of the inverse.
  *
  * Measured within 30 of the origin, relative to 1 + |U|, against 48 points:
@@ -50,11 +50,8 @@ static node stop(struct graph *g, node a)
 static node sums(struct graph *g, const struct ruler *r, node I)
 {
     size_t n = r->intervals, c = r->origin;
-    double *matrix = NEW(double, n *n);
-    if (!matrix) {
-        g->failed = true;
-        return 0;
-    }
+    double *matrix = GRAPH_NEW(g, double, n *n);
+    if (!matrix) return 0;
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             matrix[j * n + i] = j < i && i < c    ? -1.0
@@ -69,11 +66,8 @@ static node sums(struct graph *g, const struct ruler *r, node I)
 static node mask(struct graph *g, const struct ruler *r, bool above)
 {
     size_t n = r->intervals;
-    double *one = NEW(double, n);
-    if (!one) {
-        g->failed = true;
-        return 0;
-    }
+    double *one = GRAPH_NEW(g, double, n);
+    if (!one) return 0;
     for (size_t j = 0; j < n; j++)
         one[j] = (j >= r->origin) == above;
     node made = graph_constant(g, n, 1, one);
@@ -267,20 +261,17 @@ static bool make_rows(struct spec *spec, const struct product *p, node shape,
     }
     found->stretch = graph_stack(g, rows, part, rows, 1);
     found->unstretch = graph_stack(g, rows, part + rows, rows, 1);
-    found->range = conditions(g, ranges, part + 2 * rows);
+    found->range = graph_below(g, ranges, part + 2 * rows);
     found->domain =
-        conditions(g, margins.affine + margins.others, margins.margin);
+        graph_below(g, margins.affine + margins.others, margins.margin);
     return !g->failed;
 }
 
 bool lamperti_numeric(struct spec *spec, const struct product *p, node shape,
                       struct lamperti *found)
 {
-    node *part = NEW(node, 4 * graph_info(p->g, p->state)->rows);
-    if (!part) {
-        p->g->failed = true;
-        return false;
-    }
+    node *part = GRAPH_NEW(p->g, node, 4 * graph_info(p->g, p->state)->rows);
+    if (!part) return false;
     bool made = make_rows(spec, p, shape, part, found);
     mem_free(part);
     return made;

@@ -41,9 +41,6 @@ int sign_of(const struct spec *spec, const struct graph *g, node n);
  * shape of the points. */
 node at_points(struct graph *g, node n, node state, size_t row, node points);
 
-/* Margins below each other; 0 for none. */
-node conditions(struct graph *g, size_t n, const node *margin);
-
 /* A node without the state at the parameters' starts and t = 0, to out (size).
  */
 bool at_start(const struct spec *spec, node n, double *out);

@@ -138,9 +138,8 @@ bool find_margins(const struct product *p, node shape, struct margins *m)
     for (size_t i = 0; i < p->factors; i++)
         if (polynomial_of(g, p->base[i], p->state, &u) && !u.c)
             take_margin(m, p->base[i]);
-    bool *wanted = NEW(bool, shape + 1);
-    if (!wanted) g->failed = true;
-    else wanted[shape] = true;
+    bool *wanted = GRAPH_NEW(g, bool, shape + 1);
+    if (wanted) wanted[shape] = true;
     for (node i = shape + 1; wanted && i-- > 0;) {
         if (!wanted[i] || i == p->state) continue;
         look_inside(p, i, m);

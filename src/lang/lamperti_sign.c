@@ -85,56 +85,21 @@ static struct interval of_unary(enum op op, struct interval x)
 }
 
 /* Of two numbers: of_... as the rows of op_list.h say. */
-#define OF(NAME)                                                               \
-    static struct interval of_##NAME(struct interval x, struct interval y)
+#define OF(NAME, ...)                                                          \
+    static struct interval of_##NAME(struct interval x, struct interval y) {   \
+        (void)x, (void)y;                                                      \
+        return __VA_ARGS__;                                                    \
+    }
 
-OF(sum)
-{
-    return interval(x.low + y.low, x.high + y.high);
-}
-
-OF(difference)
-{
-    return interval(x.low - y.high, x.high - y.low);
-}
-
-OF(times)
-{
-    return times(x, y);
-}
-
-OF(quotient)
-{
-    return times(x, inverse(y));
-}
-
-OF(min)
-{
-    return interval(fmin(x.low, y.low), fmin(x.high, y.high));
-}
-
-OF(max)
-{
-    return interval(fmax(x.low, y.low), fmax(x.high, y.high));
-}
-
-OF(positive)
-{
-    (void)x, (void)y;
-    return (struct interval){0.0, INFINITY};
-}
-
-OF(share)
-{
-    (void)x, (void)y;
-    return (struct interval){0.0, 1.0};
-}
-
-OF(any)
-{
-    (void)x, (void)y;
-    return ANY;
-}
+OF(sum, interval(x.low + y.low, x.high + y.high))
+OF(difference, interval(x.low - y.high, x.high - y.low))
+OF(times, times(x, y))
+OF(quotient, times(x, inverse(y)))
+OF(min, interval(fmin(x.low, y.low), fmin(x.high, y.high)))
+OF(max, interval(fmax(x.low, y.low), fmax(x.high, y.high)))
+OF(positive, interval(0.0, INFINITY))
+OF(share, interval(0.0, 1.0))
+OF(any, ANY)
 
 static struct interval (*const OF_BINARY[OPS])(struct interval x,
                                                struct interval y) = {

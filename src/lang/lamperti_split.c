@@ -299,9 +299,8 @@ static void collect(struct product *p, node n, node e)
 
 bool noise_jumps(struct graph *g, node n)
 {
-    bool *part = NEW(bool, n + 1), found = false;
-    if (!part) g->failed = true;
-    else graph_parts(g, n, part);
+    bool *part = GRAPH_NEW(g, bool, n + 1), found = false;
+    if (part) graph_parts(g, n, part);
     for (node i = 0; part && !found && i <= n; i++) {
         enum op op = graph_info(g, i)->op;
         found = part[i] && !graph_info(g, i)->uniform &&
@@ -315,9 +314,8 @@ bool noise_jumps(struct graph *g, node n)
 /* Whether every node between n and the state works by elements. */
 static bool is_elementwise(struct graph *g, node n, node state)
 {
-    bool *wanted = NEW(bool, n + 1), good = wanted != NULL;
-    if (!wanted) g->failed = true;
-    else wanted[n] = true;
+    bool *wanted = GRAPH_NEW(g, bool, n + 1), good = wanted != NULL;
+    if (wanted) wanted[n] = true;
     for (node i = n + 1; good && i-- > 0;) {
         enum op op = graph_info(g, i)->op;
         if (!wanted[i] || i == state || !of_state(g, i)) continue;

@@ -14,7 +14,7 @@
 size_t law_find(const char *name)
 {
     size_t law = 0;
-    while (law < LAWS && strcmp(LAW_TABLE[law].name, name))
+    while (law < LAW_COUNT && strcmp(LAW_TABLE[law].name, name))
         law++;
     return law;
 }
@@ -192,108 +192,30 @@ static bool is_width(double s)
     return s >= 0.0 && isfinite(s);
 }
 
-static bool normal_lawful(const double *a)
-{
-    return isfinite(a[0]) && is_width(a[1]);
-}
+/* Whether the law has the arguments a, and a draw from it. */
+#define LAW(NAME, LAWFUL, DRAW)                                                \
+    static bool NAME##_lawful(const double *a)                                 \
+    {                                                                          \
+        return LAWFUL;                                                         \
+    }                                                                          \
+    static double NAME##_draw(struct sampler *s, const double *a)              \
+    {                                                                          \
+        return DRAW;                                                           \
+    }
 
-static double normal_draw(struct sampler *s, const double *a)
-{
-    return a[0] + a[1] * sampler_normal(s);
-}
-
-static bool student_lawful(const double *a)
-{
-    return normal_lawful(a) && a[2] > 0.0;
-}
-
-static double student_draw(struct sampler *s, const double *a)
-{
-    return a[0] + a[1] * sampler_student(s, a[2]);
-}
-
-static bool poisson_lawful(const double *a)
-{
-    return is_width(a[0]);
-}
-
-static double poisson_draw(struct sampler *s, const double *a)
-{
-    return sampler_poisson(s, a[0]);
-}
-
-static bool negbin_lawful(const double *a)
-{
-    return is_width(a[0]) && a[1] > 0.0 && isfinite(a[1]);
-}
-
-static double negbin_draw(struct sampler *s, const double *a)
-{
-    return sampler_negbin(s, a[0], a[1]);
-}
-
-static bool binomial_lawful(const double *a)
-{
-    return law_allows(RANGE_WHOLE, a[0]) && a[1] >= 0.0 && a[1] <= 1.0;
-}
-
-static double binomial_draw(struct sampler *s, const double *a)
-{
-    return sampler_binomial(s, a[0], a[1]);
-}
+LAW(normal, isfinite(a[0]) && is_width(a[1]), a[0] + a[1] * sampler_normal(s))
+LAW(student, normal_lawful(a) && a[2] > 0.0,
+    a[0] + a[1] * sampler_student(s, a[2]))
+LAW(poisson, is_width(a[0]), sampler_poisson(s, a[0]))
+LAW(negbin, is_width(a[0]) && a[1] > 0.0 && isfinite(a[1]),
+    sampler_negbin(s, a[0], a[1]))
+LAW(binomial, law_allows(RANGE_WHOLE, a[0]) && a[1] >= 0.0 && a[1] <= 1.0,
+    sampler_binomial(s, a[0], a[1]))
 
 /* --- The table ------------------------------------------------------------ */
 
-#define FUNCTIONS(NAME)                                                        \
+#define DRAWN(NAME)                                                            \
     .density = NAME##_density, .draw = NAME##_draw, .lawful = NAME##_lawful
+#define LAW_ROW(ID, NAME, ...) [LAW_##ID] = {#NAME, __VA_ARGS__},
 
-const struct law_row LAW_TABLE[LAWS] = {
-    [LAW_NORMAL] = {"normal",
-                    2,
-                    {{"mean", RANGE_ANY},
-                     {"standard deviation", RANGE_POSITIVE}},
-                    .centred = true,
-                    .link = LINK_MEAN,
-                    FUNCTIONS(normal)},
-    [LAW_STUDENT] = {"student",
-                     3,
-                     {{"location", RANGE_ANY},
-                      {"scale", RANGE_POSITIVE},
-                      {"degrees of freedom", RANGE_POSITIVE}},
-                     .centred = true,
-                     FUNCTIONS(student)},
-    [LAW_POISSON] = {"poisson",
-                     1,
-                     {{"mean", RANGE_POSITIVE}},
-                     .counts = true,
-                     .link = LINK_LOG,
-                     FUNCTIONS(poisson)},
-    [LAW_NEGBIN] = {"negbin",
-                    2,
-                    {{"mean", RANGE_POSITIVE}, {"size", RANGE_POSITIVE}},
-                    .counts = true,
-                    FUNCTIONS(negbin)},
-    [LAW_BINOMIAL] = {"binomial",
-                      2,
-                      {{"number of trials", RANGE_WHOLE},
-                       {"probability", RANGE_PROBABILITY}},
-                      .counts = true,
-                      .trials = true,
-                      .link = LINK_ODDS,
-                      FUNCTIONS(binomial)},
-    [LAW_MULTINOMIAL] = {"multinomial",
-                         1,
-                         {{"probabilities", RANGE_PROBABILITY}},
-                         .counts = true,
-                         .together = true,
-                         .link = LINK_SHARES,
-                         .density = multinomial_density},
-    [LAW_POISSON_PROCESS] = {"poisson_process",
-                             1,
-                             {{"rate", RANGE_POSITIVE}},
-                             .counts = true,
-                             .integrated = true,
-                             .density = poisson_process_density,
-                             .draw = poisson_draw,
-                             .lawful = poisson_lawful},
-};
+const struct law_row LAW_TABLE[LAW_COUNT] = {LAW_ROWS(LAW_ROW)};

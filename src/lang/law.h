@@ -6,8 +6,6 @@
 #include "base/sampler.h"
 #include "lang/spec.h"
 
-enum { LAWS = LAW_POISSON_PROCESS + 1 };
-
 /* What an argument may be; of numbers in the text this is checked. */
 enum law_range { RANGE_ANY, RANGE_POSITIVE, RANGE_PROBABILITY, RANGE_WHOLE };
 
@@ -42,9 +40,9 @@ struct law_row {
     bool (*lawful)(const double *a);
 };
 
-extern const struct law_row LAW_TABLE[LAWS];
+extern const struct law_row LAW_TABLE[LAW_COUNT];
 
-/* The law of this name, or LAWS. */
+/* The law of this name, or LAW_COUNT. */
 size_t law_find(const char *name);
 
 /* Whether a value is in the range. */

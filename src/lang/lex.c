@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/visible.h"
 #include "lang/message.h"
 
-/* What people write by habit, and what to write here. A longer text stands
- * before one that it begins with. */
+/* What people write by habit, and what to write instead. A longer text comes
+ * before its own beginning. */
 static const struct {
     const char *text, *remedy;
 } WRONG[] = {
@@ -23,11 +24,11 @@ static const struct {
     {"%", "a comment begins with '#', and the operators are + - * / ^ @"},
     {"|", "an absolute value is written abs(x)"},
     {"!", "the operators are + - * / ^ @"},
-    {";", "write one statement a line, without ';'"},
+    {";", "write one statement per line, without ';'"},
     {"{", "write '(' and ')'"},
     {"}", "write '(' and ')'"},
     {"'", "for a derivative write 'dx = ...*dt + ...*dW'"},
-    {"\"", "names and words stand without quotes"},
+    {"\"", "write names and words without quotes"},
     {"\u2019", "for a derivative write 'dx = ...*dt + ...*dW'"},
     {"\u2032", "for a derivative write 'dx = ...*dt + ...*dW'"},
     {"\u2192", "an arrow is written '->'"},
@@ -44,7 +45,7 @@ static const struct {
     {"\u2265", "write '>='"},
     {"\u2264", "write '<='"},
     {"\u2202", "a derivative is written grad(f, x)"},
-    {"\u00A0", "a blank is an ordinary space"},
+    {"\u00A0", "use an ordinary space"},
 };
 
 static const struct {
@@ -112,7 +113,7 @@ static size_t digits(const char *s)
 }
 
 /* Bytes of the number at s, which starts with a digit, or with a point and a
- * digit. An 'e' without digits behind it is the next name's. */
+ * digit. An 'e' without digits after it belongs to the next name. */
 static size_t number_length(const char *s)
 {
     size_t n = digits(s);
@@ -155,7 +156,7 @@ static void classify_symbol(struct token *t)
     bool known = strchr("()[]+-*/^@=,:~<>", *s) != NULL;
     t->kind = known ? TOKEN_SYMBOL : TOKEN_BAD;
     t->symbol = *s;
-    t->length = known ? 1 : character_length(s);
+    t->length = known ? 1 : utf8_length(s, 4);
     for (size_t i = 0; i < sizeof PAIR / sizeof *PAIR; i++)
         if (begins(s, PAIR[i].text)) {
             t->symbol = PAIR[i].symbol;
@@ -218,10 +219,11 @@ int lex_complain(const struct source *source, const struct token *bad)
                             WRONG[i].text, WRONG[i].remedy);
     for (size_t i = 0; i < GREEKS; i++)
         if (begins(s, GREEK[i].letter))
-            return complain(source, bad->place,
-                            "names have plain letters; write '%s' for '%s'",
-                            GREEK[i].name, GREEK[i].letter);
-    if (!character_length(s) || (unsigned char)*s < 0x20 || *s == 0x7F)
+            return complain(
+                source, bad->place,
+                "names consist of plain letters; write '%s' instead of '%s'",
+                GREEK[i].name, GREEK[i].letter);
+    if (!utf8_length(s, 4) || (unsigned char)*s < 0x20 || *s == 0x7F)
         return complain(source, bad->place,
                         "the byte 0x%02X is not part of the language; the text "
                         "must be plain UTF-8",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A model's text as tokens, one at a time. A lexer is a plain value: a copy of
- * it looks ahead. It owns nothing and cannot fail; what is no token comes as
- * TOKEN_BAD, and lex_complain() says why. */
+ * it looks ahead. It owns nothing and cannot fail; text that is no token is
+ * returned as TOKEN_BAD, and lex_complain() says why. */
 #ifndef LANG_LEX_H
 #define LANG_LEX_H
 
@@ -37,8 +37,8 @@ struct lexer {
 
 struct lexer lex_start(const struct source *source);
 
-/* The next token. Numbers are read by strtod(): the caller sees to it that the
- * thread's locale is "C". */
+/* The next token. Numbers are read by strtod(): the caller must set the
+ * thread's locale to "C". */
 struct token lex_next(struct lexer *lexer);
 
 /* Says what is wrong with a TOKEN_BAD, and what would be right. */

@@ -1,46 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages about a model's text: the sentence, the line it speaks of, a caret
- * under the culprit; and the word that a misspelt one stands for. */
+/* Messages about a model's text: the sentence, the line, and a caret under the
+ * wrong part. */
 #include "lang/message.h"
 
-#include <ctype.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/plain.h"
+#include "data/visible.h"
 
 enum {
     LONGEST_LINE = 120, /* a longer one is shown in part              */
     WINDOW = 100,       /* bytes of such a line that are shown        */
-    BEFORE = 40,        /* of these, so many stand before the culprit */
-
+    BEFORE = 40         /* of these, so many stand before the caret */
 };
-
-size_t character_length(const char *s)
-{
-    static const struct {
-        unsigned char mask, lead;
-        unsigned long least;
-    } FORM[] = {{0x80, 0x00, 1},
-                {0xE0, 0xC0, 0x80},
-                {0xF0, 0xE0, 0x800},
-                {0xF8, 0xF0, 0x10000}};
-    const unsigned char *u = (const unsigned char *)s;
-    for (size_t n = 0; n < 4; n++) {
-        if ((u[0] & FORM[n].mask) != FORM[n].lead) continue;
-        unsigned long code = u[0] & (unsigned char)~FORM[n].mask;
-        for (size_t i = 1; i <= n; i++) {
-            if ((u[i] & 0xC0) != 0x80) return 0;
-            code = code << 6 | (u[i] & 0x3F);
-        }
-        bool surrogate = code >= 0xD800 && code < 0xE000;
-        bool fits = code >= FORM[n].least && code <= 0x10FFFF;
-        return fits && !surrogate ? n + 1 : 0;
-    }
-    return 0;
-}
 
 const char *text_start(const char *text)
 {
@@ -111,12 +85,10 @@ static void draw(struct picture *out, const char *character, size_t bytes,
  * UTF-8, is shown as '?'. Returns the bytes it took. */
 static size_t draw_character(struct picture *out, const char *s, char mark)
 {
-    size_t bytes = character_length(s);
-    unsigned char lead = (unsigned char)s[0];
-    bool control = (lead < 0x20 && lead != '\t') || lead == 0x7F ||
-                   (lead == 0xC2 && (unsigned char)s[1] < 0xA0);
-    if (!bytes || control) draw(out, "?", 1, mark);
-    else draw(out, s, bytes, mark == ' ' && lead == '\t' ? '\t' : mark);
+    size_t bytes = utf8_length(s, 4);
+    bool tab = *s == '\t';
+    if (!tab && !printable_length(s, 4)) draw(out, "?", 1, mark);
+    else draw(out, s, bytes, mark == ' ' && tab ? '\t' : mark);
     return bytes ? bytes : 1;
 }
 
@@ -145,11 +117,8 @@ int complain(const struct source *source, struct place place,
 {
     char sentence[1024];
     va_list args;
-    struct plain_locale l;
     va_start(args, format);
-    plain_begin(&l);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    plain_end(&l);
+    plain_format_list(sentence, sizeof sentence, format, args);
     va_end(args);
     struct picture picture = {0};
     draw_line(&picture, find_line(source->text, place.line), place);

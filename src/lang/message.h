@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A mistake in a model, said so that it can be mended: file, line, column, the
- * line itself, a caret under the culprit, and the remedy.
+/* Messages about mistakes in a model: file, line, column, the line itself, a
+ * caret under the wrong part, and what to write instead.
  *
  *     lorenz.sde:4:9: unknown name 'sgima'; did you mean 'sigma'?
  *         dx = s*(y - x)*dt + sgima*dW
@@ -14,9 +14,6 @@
 /* Fails with GSV_BAD_INPUT and returns it. The format is the sentence alone. */
 int complain(const struct source *source, struct place place,
              const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Bytes of the UTF-8 character at s, 1 to 4, or 0 when it is not one. */
-size_t character_length(const char *s);
 
 /* The text without its byte order mark, where it has one: columns of the first
  * line are counted from here. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* obs lines: VALUE ~ law(arguments). The states that an argument is made of
  * are latent; the values are columns of the data, and inputs of the graph
- * behind the model's own. */
+ * after the model's own. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,17 +24,17 @@ struct line {
 
 static int find_law(struct builder *b, struct line *l)
 {
-    const char *name[LAWS];
+    const char *name[LAW_COUNT];
     char known[200] = "";
     size_t law = law_find(l->call->name);
     l->law = (enum law)law;
-    if (law < LAWS) return 0;
-    for (size_t i = 0; i < LAWS; i++) {
+    if (law < LAW_COUNT) return 0;
+    for (size_t i = 0; i < LAW_COUNT; i++) {
         name[i] = LAW_TABLE[i].name;
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
                  i ? " " : "", name[i]);
     }
-    const char *near = gsv_suggestion(l->call->name, LAWS, name);
+    const char *near = gsv_suggestion(l->call->name, LAW_COUNT, name);
     if (near)
         return complain(b->source, l->call->place,
                         "unknown law '%s'; did you mean '%s'?", l->call->name,
@@ -137,8 +137,8 @@ static int find_trials(struct builder *b, struct line *l)
     if (status) return status;
     if (d->rank && d->rows != l->name->rows)
         return complain(b->source, expr_span(e),
-                        "'%s' has %zu %s, so its trials are as many columns, "
-                        "or one for all of them",
+                        "'%s' has %zu %s, so its trials must be as many "
+                        "columns, or one column for all of them",
                         l->name->name, l->name->rows,
                         l->name->rows == 1 ? "column" : "columns");
     if (!strcmp(d->name, l->name->name) ||
@@ -198,7 +198,7 @@ static int evaluate_arguments(struct builder *b, struct line *l)
     if (!status) status = find_trials(b, l);
     if (!status && LAW_TABLE[l->law].together && l->name->rows < 2)
         status = complain(b->source, l->name->place,
-                          "'%s' counts in two or more columns; write "
+                          "'%s' needs two or more columns; write "
                           "'%s[3]' for '%s1' to '%s3'",
                           LAW_TABLE[l->law].name, l->name->name, l->name->name,
                           l->name->name);
@@ -224,11 +224,11 @@ int make_latent(struct builder *b, size_t state, struct place place)
         if (s->kind != SYMBOL_STATE || !s->column || state < s->offset ||
             state >= s->offset + graph_size(b->spec->graph, s->value))
             continue;
-        return complain(b->source, place,
-                        "the state '%s' is a function of the column '%s', so "
-                        "it is known exactly; a state that is not is declared "
-                        "by 'state %s' alone",
-                        s->name, s->column, s->name);
+        return complain(
+            b->source, place,
+            "the state '%s' is a function of the column '%s', so "
+            "it is known exactly; declare a hidden state by 'state %s' alone",
+            s->name, s->column, s->name);
     }
     if (!spec_is_latent(b->spec)) b->spec->latent_place = place;
     b->spec->latent[state] = true;
@@ -260,8 +260,8 @@ static int mark_all(struct builder *b, const struct line *l)
         status = mark(b, l->call->kid[i], l->argument[i], &any);
     if (status || any) return status;
     return complain(b->source, expr_span(l->call),
-                    "this does not depend on a state, so '%s' tells nothing "
-                    "about them",
+                    "this does not depend on any state, so '%s' gives no "
+                    "information about the states",
                     l->name->name);
 }
 
@@ -312,7 +312,7 @@ static int observe(struct builder *b, const struct statement *s)
     return status;
 }
 
-/* Only now is it known where the integrals stand, behind all values. */
+/* The integrals stand after all values, whose number is known only now. */
 static int add_densities(struct spec *spec)
 {
     for (size_t i = 0; i < spec->observations; i++) {

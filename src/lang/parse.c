@@ -13,8 +13,8 @@ enum { LONGEST_TEXT = 16 << 20 };
 /* What a size of an array, or a width of a net, may be; and their product. */
 static const double LARGEST_SIZE = 1e6, MOST_ELEMENTS = 1e8;
 
-/* A kind of statement: WORD NAME[shape] rest, with several of them, behind
- * commas, where that is allowed. */
+/* A kind of statement: WORD NAME[shape] rest, with several of them,
+ * separated by commas, where that is allowed. */
 struct rule {
     const char *word;
     enum statement_kind kind;
@@ -66,7 +66,7 @@ int parse_size(struct parser *p, size_t *size)
     bool good = p->token.kind == TOKEN_NUMBER && n >= 1 && n <= LARGEST_SIZE &&
                 n == (double)(size_t)n;
     if (!good)
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        return refuse(p, parse_here(p),
                       "a whole number from 1 to %.0f is expected here",
                       LARGEST_SIZE);
     *size = (size_t)n;
@@ -122,7 +122,7 @@ static int parse_declared(struct parser *p, const struct rule *rule,
     bool function = rule->kind == NET || rule->kind == GP;
     if (parse_at(p, '(') && !function)
         return refuse(p, p->token.place,
-                      "no '(' follows the name here; write '%s %.*s'",
+                      "'(' is not expected after the name; write '%s %.*s'",
                       rule->word, SHOWN, d->name);
     return function ? 0 : parse_shape(p, d);
 }
@@ -133,7 +133,7 @@ static int parse_value(struct parser *p, struct statement *s)
     return s->value ? 0 : GSV_BAD_INPUT;
 }
 
-/* The symbol that must follow a name, and the value behind it. */
+/* The symbol that must follow a name, and the value after it. */
 static int need_value(struct parser *p, const struct rule *rule,
                       struct statement *s, char symbol)
 {
@@ -142,9 +142,8 @@ static int need_value(struct parser *p, const struct rule *rule,
     if (t->kind == TOKEN_SYMBOL && strchr("=~:", t->symbol))
         return refuse(p, t->place, "write '%c' instead of '%c'", symbol,
                       t->symbol);
-    return refuse(p, parse_ended(p) ? parse_gap(p) : t->place,
-                  "'%c' is missing; write '%s %.*s %c ...'", symbol, rule->word,
-                  SHOWN, s->declared.name, symbol);
+    return refuse(p, parse_here(p), "'%c' is missing; write '%s %.*s %c ...'",
+                  symbol, rule->word, SHOWN, s->declared.name, symbol);
 }
 
 static int state_rest(struct parser *p, const struct rule *rule,
@@ -192,13 +191,13 @@ static int parse_between(struct parser *p, struct statement *s)
 {
     struct token open = p->token;
     if (!parse_take(p, '('))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : open.place,
-                      "bounds stand in round brackets; write 'in (low, high)'");
+        return refuse(p, parse_here(p),
+                      "write bounds in round brackets: 'in (low, high)'");
     s->low = parse_expr(p);
     if (!s->low) return GSV_BAD_INPUT;
     if (!parse_take(p, ','))
         return refuse(p, parse_gap(p),
-                      "there are two bounds, with ',' between them; write 'in "
+                      "two bounds are needed, with ',' between them; write 'in "
                       "(low, high)'");
     s->high = parse_expr(p);
     return s->high ? parse_close(p, &open) : GSV_BAD_INPUT;
@@ -214,7 +213,8 @@ static int parse_bound(struct parser *p, struct statement *s)
     }
     if (!parse_at_comparison(p)) return 0;
     if (p->token.length > 1)
-        return refuse(p, p->token.place, "write '%c': a bound is never reached",
+        return refuse(p, p->token.place,
+                      "write '%c': a value is never equal to its bound",
                       *p->token.text);
     bool above = parse_at(p, '>');
     s->bound = above ? BOUND_ABOVE : BOUND_BELOW;
@@ -224,7 +224,7 @@ static int parse_bound(struct parser *p, struct statement *s)
     return *limit ? 0 : GSV_BAD_INPUT;
 }
 
-/* What people write behind a param that does not belong there. */
+/* Mistakes that people make after a param. */
 static int check_param(struct parser *p, const struct statement *s)
 {
     static const char *const WORD[] = {"lower", "in"};
@@ -234,7 +234,7 @@ static int check_param(struct parser *p, const struct statement *s)
                       s->declared.name, SHOW(b));
     if (s->bound && parse_at(p, '='))
         return refuse(p, b->place,
-                      "the value stands before the bound; write 'a = 1 > 0'");
+                      "write the value before the bound, as in 'a = 1 > 0'");
     if (s->bound && (parse_at_comparison(p) || parse_at_word(p, "in")))
         return refuse(p, b->place,
                       "a param has one bound; write 'in (low, high)' for two");
@@ -267,14 +267,14 @@ static int param_rest(struct parser *p, const struct rule *rule,
     return check_param(p, s);
 }
 
-/* (args) -> outputs */
+/* (args) -> outputs : and then what the hint says. */
 static int parse_signature(struct parser *p, const struct rule *rule,
-                           struct statement *s)
+                           struct statement *s, const char *hint)
 {
     struct token open = p->token;
     struct list list = {0};
     if (!parse_take(p, '('))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : open.place,
+        return refuse(p, parse_here(p),
                       "the arguments are missing; write '%s %.*s(x) -> 1 : "
                       "...'",
                       rule->word, SHOWN, s->declared.name);
@@ -287,33 +287,22 @@ static int parse_signature(struct parser *p, const struct rule *rule,
                       "a %s has at least one argument; write '%.*s(x)'",
                       rule->word, SHOWN, s->declared.name);
     if (!parse_take(p, ARROW))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        return refuse(p, parse_here(p),
                       "'->' is missing; write '%s %.*s(...) -> 1 : ...' with "
                       "the number of outputs",
                       rule->word, SHOWN, s->declared.name);
-    return parse_size(p, &s->outputs);
-}
-
-static int parse_activation(struct parser *p, struct statement *s)
-{
-    bool given = p->token.kind == TOKEN_NAME;
-    s->activation_place = given ? p->token.place : parse_gap(p);
-    s->activation =
-        mem_substring(given ? p->token.text : "", given ? p->token.length : 0);
-    if (!s->activation) return GSV_NO_MEMORY;
-    if (given) parse_next(p);
-    return 0;
+    status = parse_size(p, &s->outputs);
+    if (status || parse_take(p, ':')) return status;
+    return refuse(p, parse_here(p), "':' is missing; write %s", hint);
 }
 
 static int net_rest(struct parser *p, const struct rule *rule,
                     struct statement *s)
 {
-    int status = parse_signature(p, rule, s);
+    int status = parse_signature(p, rule, s,
+                                 "': 32 32 silu' with the widths of the "
+                                 "layers, or ':' alone for a linear net");
     if (status) return status;
-    if (!parse_take(p, ':'))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
-                      "':' is missing; write ': 32 32 silu' with the widths of "
-                      "the layers, or ':' alone for a linear net");
     size_t capacity = 0;
     while (p->token.kind == TOKEN_NUMBER) {
         if (MEM_ROOM(s->width, s->widths, capacity)) return GSV_NO_MEMORY;
@@ -324,22 +313,18 @@ static int net_rest(struct parser *p, const struct rule *rule,
     if (parse_at(p, ','))
         return refuse(p, p->token.place,
                       "widths are separated by blanks; write '32 32'");
-    return parse_activation(p, s);
+    return parse_name(p, &s->activation, &s->activation_place);
 }
 
 static int gp_rest(struct parser *p, const struct rule *rule,
                    struct statement *s)
 {
-    int status = parse_signature(p, rule, s);
-    if (status) return status;
-    if (!parse_take(p, ':'))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
-                      "':' is missing; write ': grid 32 rbf' with the nodes of "
-                      "the grid and a kernel");
-    return parse_gp(p, s);
+    int status = parse_signature(
+        p, rule, s, "': grid 32 rbf' with the nodes of the grid and a kernel");
+    return status ? status : parse_gp(p, s);
 }
 
-/* A name behind a state or an input, where no name may stand. */
+/* A name after a state or an input, where no name is allowed. */
 static int missing_comma(struct parser *p, const struct statement *s)
 {
     static const char *const HOLD[] = {"hold"};

@@ -12,7 +12,7 @@
 struct parser {
     const struct source *source;
     struct lexer lexer;
-    struct token token;  /* the one to look at              */
+    struct token token;  /* the current one                 */
     struct token before; /* the one that was accepted last  */
     size_t nesting;
     struct ast *ast; /* what was parsed so far */
@@ -24,8 +24,8 @@ struct list {
     size_t count, capacity;
 };
 
-/* Says what is wrong at a place and returns GSV_BAD_INPUT. Where the text has
- * no token at all, that is the culprit, whatever was expected there. */
+/* Says what is wrong at a place and returns GSV_BAD_INPUT. If the text has no
+ * valid token there, the message is about that instead. */
 #define refuse(p, place, ...)                                                  \
     ((p)->token.kind == TOKEN_BAD                                              \
          ? lex_complain((p)->source, &(p)->token)                              \
@@ -44,8 +44,8 @@ bool parse_at_word(const struct parser *p, const char *word);
 /* Whether the symbol was there; then it is passed. */
 bool parse_take(struct parser *p, char symbol);
 
-/* Whether no token is left on the line. A TOKEN_BAD counts as such: no one may
- * pass it, and refuse() speaks of it whatever it is asked to say. */
+/* Whether no token is left on the line. A TOKEN_BAD counts as the end: refuse()
+ * reports it in any case. */
 bool parse_at_end(const struct parser *p);
 
 /* The same, but within brackets too, where the token may be on the next line.
@@ -55,12 +55,18 @@ bool parse_ended(const struct parser *p);
 /* Where something is missing: right after the last token. */
 struct place parse_gap(const struct parser *p);
 
+/* There, or the token that stands in its place. */
+struct place parse_here(const struct parser *p);
+
+/* A name and its place, or "" where there is none. */
+int parse_name(struct parser *p, char **name, struct place *place);
+
 struct expr *parse_expr(struct parser *p);
 
 /* The same, or a comparison of two: what stands in brackets. */
 struct expr *parse_condition(struct parser *p);
 
-/* The token behind the one to look at. */
+/* The token after the current one. */
 struct token parse_ahead(const struct parser *p);
 
 bool parse_at_comparison(const struct parser *p);
@@ -78,10 +84,10 @@ int parse_size(struct parser *p, size_t *size);
 /* What follows the colon of a gp. */
 int parse_gp(struct parser *p, struct statement *s);
 
-/* Says why the token cannot stand behind the expression before it. */
+/* Says why the token cannot follow the expression before it. */
 int parse_stray(struct parser *p);
 
-/* Whether the comma stands in a number such as 0,5; then it was said. */
+/* Whether the comma is in a number such as 0,5; then it has complained. */
 bool parse_decimal_comma(struct parser *p, const struct token *comma);
 
 #endif

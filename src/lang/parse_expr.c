@@ -85,6 +85,21 @@ struct place parse_gap(const struct parser *p)
     return place;
 }
 
+struct place parse_here(const struct parser *p)
+{
+    return parse_ended(p) ? parse_gap(p) : p->token.place;
+}
+
+int parse_name(struct parser *p, char **name, struct place *place)
+{
+    bool given = p->token.kind == TOKEN_NAME;
+    *place = given ? p->token.place : parse_gap(p);
+    *name = mem_substring(p->token.text, given ? p->token.length : 0);
+    if (!*name) return GSV_NO_MEMORY;
+    if (given) parse_next(p);
+    return 0;
+}
+
 void list_free(struct list *list)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -181,7 +196,7 @@ int parse_close(struct parser *p, const struct token *open)
     if (parse_take(p, close)) return 0;
     const struct token *t = &p->token;
     if (parse_at(p, ')') || parse_at(p, ']'))
-        return refuse(p, t->place, "'%c' closes a '%c' here; write '%c'",
+        return refuse(p, t->place, "'%c' cannot close a '%c'; write '%c'",
                       t->symbol, open->symbol, close);
     if (parse_at(p, ',') && parse_decimal_comma(p, t)) return GSV_BAD_INPUT;
     if (parse_at(p, ','))
@@ -211,7 +226,7 @@ static int parse_layers(struct parser *p, size_t size[2])
     int status = parse_size(p, &size[0]);
     if (status) return status;
     if (!parse_at_word(p, "layers") && !parse_at_word(p, "layer"))
-        return refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        return refuse(p, parse_here(p),
                       "'layers' is missing; write ': 4 layers 32' with the "
                       "number of layers and the width of their networks");
     parse_next(p);
@@ -278,13 +293,13 @@ static struct expr *parse_each(struct parser *p, const struct token *open)
     parse_next(p);
     kid[0] = parse_expr(p);
     if (kid[0] && !parse_take(p, ':'))
-        (void)refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        (void)refuse(p, parse_here(p),
                      "':' is missing; write 'sum(%.*s in 1:10, ...)' with the "
                      "first and the last number",
                      SHOW(&name));
     else if (kid[0]) kid[1] = parse_expr(p);
     if (kid[1] && !parse_take(p, ','))
-        (void)refuse(p, parse_ended(p) ? parse_gap(p) : p->token.place,
+        (void)refuse(p, parse_here(p),
                      "',' is missing; write 'sum(%.*s in 1:10, ...)' with what "
                      "is summed",
                      SHOW(&name));
@@ -486,8 +501,7 @@ struct expr *parse_condition(struct parser *p)
     e = join(p, EXPR_BINARY, &at, 2, kid);
     if (!e || !parse_at_comparison(p)) return e;
     (void)refuse(p, p->token.place,
-                 "comparisons do not follow each other; for both of them "
-                 "write '(a < x)*(x < b)'");
+                 "comparisons cannot be chained; write '(a < x)*(x < b)'");
     expr_free(e);
     return NULL;
 }
@@ -543,7 +557,7 @@ int parse_stray(struct parser *p)
     if (parse_at(p, ',') && parse_decimal_comma(p, b)) return GSV_BAD_INPUT;
     if (parse_at_comparison(p))
         return refuse(p, b->place,
-                      "a comparison stands in brackets, as in '(x %.*s 0)' or "
+                      "write a comparison in brackets, as in '(x %.*s 0)' or "
                       "'where(x %.*s 0, 1, 2)'",
                       SHOW(b), SHOW(b));
     return refuse(p, b->place,

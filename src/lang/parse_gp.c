@@ -7,19 +7,13 @@
 #include "base/memory.h"
 #include "lang/parse.h"
 
-/* Where something is missing, or what stands in its place. */
-static struct place here(const struct parser *p)
-{
-    return parse_ended(p) ? parse_gap(p) : p->token.place;
-}
-
 /* The first number must be there: grid 32 32 */
 static int parse_nodes(struct parser *p, struct statement *s)
 {
     size_t capacity = 0;
     s->grid_place = p->token.place;
     if (!parse_at_word(p, "grid"))
-        return refuse(p, here(p),
+        return refuse(p, parse_here(p),
                       "'grid' is missing; write ': grid 32 rbf' with the nodes "
                       "along each argument, or one number for all");
     parse_next(p);
@@ -41,7 +35,7 @@ static int parse_box(struct parser *p, struct statement *s, size_t *capacity)
     struct token open = p->token;
     struct list list = {0};
     if (!parse_take(p, '['))
-        return refuse(p, here(p),
+        return refuse(p, parse_here(p),
                       "an interval is missing; write 'over [-3, 3]', with one "
                       "for each argument or one for all");
     int status = parse_list(p, &open, &list);
@@ -69,32 +63,21 @@ static int parse_over(struct parser *p, struct statement *s)
     return 0;
 }
 
-static int take_name(struct parser *p, char **name, struct place *place)
-{
-    bool given = p->token.kind == TOKEN_NAME;
-    *place = given ? p->token.place : parse_gap(p);
-    *name =
-        mem_substring(given ? p->token.text : "", given ? p->token.length : 0);
-    if (!*name) return GSV_NO_MEMORY;
-    if (given) parse_next(p);
-    return 0;
-}
-
 int parse_gp(struct parser *p, struct statement *s)
 {
     int status = parse_nodes(p, s);
     if (!status) status = parse_over(p, s);
     if (status) return status;
     if (p->token.kind != TOKEN_NAME)
-        return refuse(p, here(p),
+        return refuse(p, parse_here(p),
                       "the kernel is missing; write rbf, matern32 or matern52");
-    status = take_name(p, &s->activation, &s->activation_place);
+    status = parse_name(p, &s->activation, &s->activation_place);
     if (!status && parse_take(p, '+')) {
         if (p->token.kind != TOKEN_NAME)
-            return refuse(p, here(p),
+            return refuse(p, parse_here(p),
                           "after '+' a polynomial is expected; write linear, "
                           "quadratic or cubic");
-        status = take_name(p, &s->polynomial, &s->polynomial_place);
+        status = parse_name(p, &s->polynomial, &s->polynomial_place);
     }
     if (status || !parse_at_word(p, "map")) return status;
     s->map = true;

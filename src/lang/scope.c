@@ -64,6 +64,16 @@ int scope_add(struct builder *b, struct symbol symbol)
     return 0;
 }
 
+int scope_declare(struct builder *b, const struct declared *d,
+                  enum symbol_kind kind, node value)
+{
+    return scope_add(b, (struct symbol){.name = d->name,
+                                        .kind = kind,
+                                        .place = d->place,
+                                        .value = value,
+                                        .rank = d->rank});
+}
+
 const char *scope_hint(const struct builder *b, const char *name, char *room,
                        size_t size)
 {
@@ -121,11 +131,11 @@ int scope_unknown(const struct builder *b, const struct expr *e,
                             "'%s' is used in its own definition", e->name);
         if (is_before(s->declared.place, e->place))
             return complain(b->source, e->place,
-                            "'%s' cannot be used here: this needs numbers and "
-                            "constants only; declare it with 'const'",
+                            "'%s' cannot be used here: only numbers and "
+                            "constants are allowed; declare it with 'const'",
                             e->name);
         return complain(b->source, e->place,
-                        "'%s' is not known here yet: line %zu declares it; "
+                        "'%s' is not declared yet: line %zu declares it; "
                         "move that line up",
                         e->name, s->declared.place.line);
     }

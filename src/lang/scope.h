@@ -30,7 +30,7 @@ struct symbol {
     const char *column; /* of a state: what it is a function of, or NULL */
 };
 
-/* A learned map of a vector. Its numbers stand one behind the other in the
+/* A learned map of a vector. Its numbers stand one after another in the
  * vector of all parameters: see flow.c. */
 struct flow {
     const struct expr *call;
@@ -62,16 +62,19 @@ const struct symbol *scope_find(const struct builder *b, const char *name);
 /* Refuses a name that is taken or reserved. */
 int scope_check(const struct builder *b, const char *name, struct place place);
 
-/* Adds a name after this check. */
+/* Adds a name after this check: any, or that of a declaration. */
 int scope_add(struct builder *b, struct symbol symbol);
+int scope_declare(struct builder *b, const struct declared *d,
+                  enum symbol_kind kind, node value);
 
 /* What a misspelt name most likely is, as "; did you mean 'x'?" or "". The
  * text is written to room. */
 const char *scope_hint(const struct builder *b, const char *name, char *room,
                        size_t size);
 
-/* Complains that a name is not known here: misspelt, or declared below. what
- * is "name" or "function"; hint says what to do when no reason is found. */
+/* Complains that a name is not declared here: it is misspelt, or declared
+ * below. what is "name" or "function"; hint says what to do if no reason is
+ * found. */
 int scope_unknown(const struct builder *b, const struct expr *e,
                   const char *what, const char *hint);
 

@@ -8,6 +8,7 @@
 #include "base/kernel.h"
 #include "graph/graph.h"
 #include "lang/ast.h"
+#include "lang/law_list.h"
 
 #include "girsanov.h"
 
@@ -66,22 +67,18 @@ struct flow_spec {
     bool timed;
 };
 
-/* The laws of noisy observations, with their arguments. */
 enum law {
-    LAW_NORMAL,         /* mean, standard deviation                       */
-    LAW_STUDENT,        /* location, scale, degrees of freedom            */
-    LAW_POISSON,        /* mean                                           */
-    LAW_NEGBIN,         /* mean, size: the variance is mean + mean^2/size */
-    LAW_BINOMIAL,       /* number of trials, probability                  */
-    LAW_MULTINOMIAL,    /* probabilities, a vector; of counts in columns  */
-    LAW_POISSON_PROCESS /* rate, integrated since the row before          */
+#define LAW_MEMBER(ID, ...) LAW_##ID,
+    LAW_ROWS(LAW_MEMBER)
+#undef LAW_MEMBER
+        LAW_COUNT
 };
 
 enum { LAW_ARGUMENTS = 3 };
 
-/* obs VALUE ~ law(...): the values stand in the graph as inputs behind the
- * model's own, so that the log density is an expression like others. A cell
- * that is missing takes its whole obs out of a row. */
+/* obs VALUE ~ law(...): the values stand in the graph as inputs after the
+ * model's own, so that the log density is an expression like others. A missing
+ * cell removes its whole obs from that row. */
 struct obs_spec {
     enum law law;
     size_t value, values; /* its columns: spec->value_column[value ...]      */
@@ -178,7 +175,7 @@ struct spec {
  *
  *     f(x) = output_mean + output_scale net((x - input_mean) / input_scale):
  *
- * in this order, right behind its weights. */
+ * in this order, right after its weights. */
 size_t net_scales(const struct graph *g, size_t net);
 
 /* The parameter that a number of the vector of all parameters belongs to. */

@@ -29,8 +29,8 @@ int column_is_ordinary(struct builder *b, const struct declared *d)
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
         if (is_column_of(d, OWN[i]))
             return complain(b->source, d->place,
-                            "'%s' names a column of its own in data files; "
-                            "choose another name",
+                            "'%s' is the name of a special column of data "
+                            "files; choose another name",
                             d->name);
     return 0;
 }
@@ -167,8 +167,8 @@ static int find_column(struct builder *b, const struct statement *s,
     if (name->kind == EXPR_NAME && is_free(b, name->name)) {
         if (c->name && !strcmp(c->name, name->name))
             return complain(b->source, name->place,
-                            "'%s' stands in this map twice; an inverse is "
-                            "found where it stands once, as in '(%s + 1)^2'",
+                            "'%s' appears twice in this map; an inverse can be "
+                            "found only if it appears once, as in '(%s + 1)^2'",
                             c->name, c->name);
         if (c->name) return two_columns(b, s, name, c);
         *c = (struct declared){name->name, name->place, 0, 1, 1};
@@ -204,8 +204,8 @@ static int read_column(struct builder *b, const struct statement *s,
     int status = find_column(b, s, s->value, c);
     if (!status && !c->name)
         status = complain(b->source, expr_span(s->value),
-                          "the map of '%s' has no column of the data in it; "
-                          "write for instance 'state %s = log(x)'",
+                          "the map of '%s' contains no column of the data; "
+                          "write, for instance, 'state %s = log(x)'",
                           s->declared.name, s->declared.name);
     return status ? status : check_size(b, &s->declared, c);
 }
@@ -286,8 +286,8 @@ static int declare_lets(struct builder *b, const struct expr *map)
         status = is_fixed(b, s->value)
                      ? declare(b, s)
                      : complain(b->source, s->declared.place,
-                                "'%s' stands in the map of a state, so it is "
-                                "made of numbers, parameters and t alone",
+                                "'%s' is used in the map of a state, so it can "
+                                "contain only numbers, parameters and t",
                                 s->declared.name);
     }
     mem_free(needed);
@@ -321,15 +321,6 @@ static int build_map(struct builder *b, const struct statement *s,
     return status;
 }
 
-/* Conditions below each other; 0 for none. */
-static node join_conditions(struct graph *g, const struct state_map *m)
-{
-    size_t rows = 0;
-    for (size_t i = 0; i < m->conditions; i++)
-        rows += graph_size(g, m->condition[i]);
-    return rows ? graph_stack(g, m->conditions, m->condition, rows, 1) : 0;
-}
-
 static int build_all(struct builder *b, node *forward, node *inverse)
 {
     struct spec *spec = b->spec;
@@ -353,7 +344,7 @@ static int build_all(struct builder *b, node *forward, node *inverse)
         spec->data_of_state =
             mapped ? graph_stack(g, n, inverse, spec->dim, 1) : leaf;
         spec->map_log_jacobian = m.log_slope;
-        spec->map_domain = join_conditions(g, &m);
+        spec->map_domain = graph_below(g, m.conditions, m.condition);
     }
     mem_free(m.condition);
     return status;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/build.h"
 #include "lang/equation.h"
 #include "lang/lamperti.h"
 
@@ -31,7 +32,7 @@ static int find_equation(struct builder *b, const struct statement *s,
                         scope_hint(b, s->declared.name, hint, sizeof hint));
     if (state->equation)
         return complain(b->source, s->declared.place,
-                        "'%s' has two equations; join them in one",
+                        "'%s' has two equations; combine them in one",
                         s->declared.name);
     state->equation = true;
     y->equation[y->equations++] =
@@ -164,30 +165,17 @@ static int gather(struct builder *b, const struct system *y,
     return 0;
 }
 
-static node drift_of(const struct equation *q)
-{
-    return q->form.drift;
-}
-
-static node noise_factor_of(const struct equation *q)
-{
-    return q->form.term[0].coefficient;
-}
-
-static node shape_of(const struct equation *q)
-{
-    return q->shape;
-}
-
-static node stretch_of(const struct equation *q)
-{
-    return q->map.stretch;
-}
-
-static node unstretch_of(const struct equation *q)
-{
-    return q->map.unstretch;
-}
+/* One vector of an equation, for gather(). */
+#define PART(NAME, NODE)                                                       \
+    static node NAME##_of(const struct equation *q)                            \
+    {                                                                          \
+        return NODE;                                                           \
+    }
+PART(drift, q->form.drift)
+PART(noise_factor, q->form.term[0].coefficient)
+PART(shape, q->shape)
+PART(stretch, q->map.stretch)
+PART(unstretch, q->map.unstretch)
 
 /* --- The factors of noises ---------------------------------------------- */
 
@@ -229,18 +217,16 @@ static int find_others(const struct spec *spec, node factor, size_t own,
 /* Whether it is made of a network or gp of the state. */
 static int find_function(const struct graph *g, node a, bool *has)
 {
-    bool *wanted = NEW(bool, a + 1);
-    if (!wanted) return GSV_NO_MEMORY;
-    wanted[a] = true;
+    bool *part = NEW(bool, a + 1);
+    if (!part) return GSV_NO_MEMORY;
+    graph_parts(g, a, part);
     *has = false;
-    for (node n = a + 1; n-- > 0;) {
-        const struct node_info *info = graph_info(g, n);
-        if (!wanted[n] || !graph_depends(g, n, OP_STATE)) continue;
-        if (info->op == OP_NET || info->op == OP_GP) *has = true;
-        for (size_t i = 0; i < info->inputs; i++)
-            wanted[graph_input(g, n, i)] = true;
+    for (node n = 0; n <= a; n++) {
+        enum op op = graph_info(g, n)->op;
+        if (part[n] && graph_depends(g, n, OP_STATE))
+            *has = *has || op == OP_NET || op == OP_GP;
     }
-    mem_free(wanted);
+    mem_free(part);
     return 0;
 }
 
@@ -306,22 +292,19 @@ static bool take_shape(struct builder *b, struct equation *q)
     return false;
 }
 
-/* Conditions below each other; 0 for none. */
+/* All domains or ranges below each other. */
 static int join_conditions(struct builder *b, const struct system *y,
                            bool range, node *result)
 {
-    struct graph *g = b->spec->graph;
     node *part = NEW(node, y->equations);
-    size_t n = 0, rows = 0;
+    size_t n = 0;
     if (!part) return GSV_NO_MEMORY;
     for (size_t i = 0; i < y->equations; i++) {
         const struct lamperti *map = &y->equation[i].map;
         node condition = range ? map->range : map->domain;
-        if (!condition) continue;
-        part[n++] = condition;
-        rows += graph_size(g, condition);
+        if (condition) part[n++] = condition;
     }
-    *result = n ? graph_stack(g, n, part, rows, 1) : 0;
+    *result = graph_below(b->spec->graph, n, part);
     mem_free(part);
     return 0;
 }

@@ -211,10 +211,10 @@ static gsv_model *parse_file(FILE *in, const char *path, size_t n,
 {
     if (safetensors_begins((const unsigned char *)text, n))
         return read_fit(in, path, n, text);
-    const struct kind *kind = kind_of(text, n);
-    if (kind)
+    const struct file_type *type = file_type_of(text, n);
+    if (type)
         return fail_null(GSV_BAD_INPUT, "%s is %s, not a model's text", path,
-                         kind->what);
+                         type->what);
     if (n > LONGEST_FILE)
         return fail_null(GSV_BAD_INPUT,
                          "%s is larger than 1 MiB: it is not a model", path);

@@ -23,6 +23,14 @@ static void place(const struct grid *g, size_t i, double *x)
                                (double)(g->nodes[k] - 1);
 }
 
+static size_t grid_nodes(const struct grid *g)
+{
+    size_t n = 1;
+    for (size_t k = 0; k < g->axes; k++)
+        n *= g->nodes[k];
+    return n;
+}
+
 static void fill(const struct grid *g, double (*f)(const double *x),
                  double *value)
 {

@@ -65,24 +65,12 @@ static void kernel__matrix_has_all_pairs(void **state)
     }
 }
 
-static void kernel__is_found_by_its_name(void **state)
-{
-    (void)state;
-    enum kernel found;
-    for (enum kernel k = 0; k < KERNELS; k++) {
-        assert_true(kernel_named(kernel_name(k), &found));
-        assert_int_equal(found, k);
-    }
-    assert_false(kernel_named("matern", &found));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernel__has_its_values),
         cmocka_unit_test(kernel__slope_is_by_log_length),
         cmocka_unit_test(kernel__matrix_has_all_pairs),
-        cmocka_unit_test(kernel__is_found_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,9 @@ static double entry(const struct kron *k, size_t i, size_t j)
 
 static void check(const struct kron *k, bool transposed, size_t m)
 {
-    size_t rows = kron_rows(k), columns = kron_columns(k);
+    size_t rows = 1, columns = kron_columns(k);
+    for (size_t i = 0; i < k->axes; i++)
+        rows *= k->rows[i];
     size_t in = transposed ? rows : columns, out = transposed ? columns : rows;
     double *X = normals(in * m, 10), *Y = NEW(double, out *m);
     double *room = NEW(double, kron_room(k, m));

@@ -352,7 +352,8 @@ static void ranks__say_when_one_ends_before_the_others(void **state)
     struct asked a = {.text = WELL, .series = s, .options = default_options()};
     ranks_act(2, leave_or_work, &a);
     assert_int_equal(a.status[0], GSV_BAD_INPUT);
-    assert_non_null(strstr(a.sentence[0], "all of them must do the same"));
+    assert_non_null(
+        strstr(a.sentence[0], "all ranks must make the same calls"));
     gsv_series_free(s);
 }
 
@@ -392,9 +393,9 @@ static void learn(gsv_ranks *r, void *user)
         o.progress = stop_here;
         o.user = &l->stop_at;
     }
-    if (rank + 1 == count) clock_leap_at(l->late_at, 1e6);
+    if (rank + 1 == count) clock_skip_at(l->late_at, 1e6);
     l->status[rank] = gsv_fit(m, l->series, &o);
-    clock_leap_at(0, 0.0);
+    clock_skip_at(0, 0.0);
     if (!l->status[rank]) {
         const gsv_record *record = gsv_model_record(m);
         l->ended[rank] = record->ended;

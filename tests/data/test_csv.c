@@ -349,8 +349,8 @@ static void csv__is_deaf_to_the_locale(void **state)
 #define FINITE                                                                 \
     "; write a finite number, or leave the cell empty when it is missing"
 #define APART                                                                  \
-    "; times must increase, unless a column 'series' tells several series "    \
-    "apart"
+    "; times must increase, unless a column 'series' distinguishes several "   \
+    "series"
 #define NO_TIME                                                                \
     ":1: the header has no column 'time' or 't'; name the column of time "     \
     "(--time NAME); columns found: "
@@ -369,8 +369,8 @@ static const struct {
     {"blank.csv", ": the file is empty; it needs a header such as 'time,x' "
                   "and rows below it"},
     {"header-only.csv", ": there are no rows below the header"},
-    {"no-header.csv", ":1: the header is missing: the first line has numbers "
-                      "alone; put a line such as 'time,x' above it"},
+    {"no-header.csv", ":1: the header is missing: the first line contains only "
+                      "numbers; add a line such as 'time,x' above it"},
     {"no-time.csv", NO_TIME "Time, x, y; did you mean 'Time'?"},
     {"spaces.csv", NO_TIME "time x y"},
     {"many-columns.csv", NO_TIME "a, b, c, d, e, f, g, h ... (2 more)"},
@@ -406,7 +406,7 @@ static const struct {
     {"date-number.csv", ":3:1: column 'time': '12787' is not a date like "
                         "'2005-01-03' on line 2" ONE_WAY},
     {"date-missing.csv",
-     ":3:1: column 'time': the time is missing; give every row one"},
+     ":3:1: column 'time': the time is missing; every row needs one"},
     {"date-infinite.csv", ":3:1: column 'time': 'inf' is not a date like "
                           "'2005-01-03' on line 2" ONE_WAY},
     {"date-separators.csv", ":3:1: column 'time': '2005/01/04' is not a date "
@@ -415,7 +415,8 @@ static const struct {
                            "like '2005-01-03' on line 2" ONE_WAY},
     {"date-open.csv",
      ":2:2: column 'time': '03/01/2005' may have the day or the month first, "
-     "and no other date tells; write the dates as year-month-day, such as "
+     "and no other date decides which; write the dates as year-month-day, such "
+     "as "
      "2005-01-31"},
     {"date-both-orders.csv",
      ":5:1: column 'time': '01/14/2005' has the month first, but the day is "
@@ -444,7 +445,7 @@ static const struct {
      ":4:2: duplicate time 2005-01-03 12:30 on line 4, as on line 2 of series "
      "'a'; times must increase within a series"},
     {"missing-time.csv",
-     ":3:1: column 'time': the time is missing; give every row one"},
+     ":3:1: column 'time': the time is missing; every row needs one"},
     {"backwards.csv",
      ":4:1: time 2.5 on line 4 is not after 3 on line 3" APART},
     {"duplicate-time.csv",
@@ -459,15 +460,15 @@ static const struct {
     {"after-quote.csv", ":2:1: there is text after the closing quote; write a "
                         "quote inside a cell twice"},
     {"multi-line.csv", ":4:3: column 'x': 'z' is not a number" REMEDY},
-    {"zero-byte.csv", ": there is a zero byte in it, so it is no UTF-8 text; "
+    {"zero-byte.csv", ": it contains a zero byte, so it is not UTF-8 text; "
                       "save it as a plain CSV file"},
     {"utf16.csv", " is a text in UTF-16; save it as a plain CSV file in "
                   "UTF-8"},
-    {"remark.csv", ":4: the line begins with '#'; remarks are skipped above "
-                   "the header alone: take it away"},
+    {"remark.csv", ":4: the line begins with '#'; comments are allowed only "
+                   "above the header: remove it"},
     {"remark-for-header.csv",
      ":2: the header is missing: the first line that does not begin with '#' "
-     "has numbers alone; if the header is the line above, take its '#' away"},
+     "contains only numbers; if the header is the line above, remove its '#'"},
     {"newest-first.csv", ":3:1: time 2 on line 3 is not after 3 on line 2" APART
                          "; sort the rows by time, the oldest first"},
     {"decimal-comma-time.csv", ":3:1: column 'time': '0,5' is not a number; "
@@ -662,12 +663,14 @@ static void csv__lists_and_guesses_a_wanted_time_or_series(void **state)
     expect_error(read_named("time,x\n0,1\n", NULL, "time"),
                  "data.csv:1: the header has no column 'time' or 't'; name the "
                  "column of time (--time NAME); columns found: time, x");
-    expect_error(gsv_series_read_named("x.npy", "Date", NULL, 0, NULL),
-                 "x.npy: there are no names in a .npy file, so no column of "
-                 "time or series can be named; the first is the time");
-    expect_error(gsv_series_read_named("x.npy", NULL, "id", 0, NULL),
-                 "x.npy: there are no names in a .npy file, so no column of "
-                 "time or series can be named; the first is the time");
+    expect_error(
+        gsv_series_read_named("x.npy", "Date", NULL, 0, NULL),
+        "x.npy: a .npy file has no column names, so the columns of time and "
+        "series cannot be chosen; the first column is the time");
+    expect_error(
+        gsv_series_read_named("x.npy", NULL, "id", 0, NULL),
+        "x.npy: a .npy file has no column names, so the columns of time and "
+        "series cannot be chosen; the first column is the time");
 }
 
 static void csv__says_why_a_file_cannot_be_read(void **state)

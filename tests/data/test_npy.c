@@ -189,20 +189,21 @@ static void npy__says_what_is_wrong_with_a_header(void **state)
         {F8("(1, 1, 2, 2)"), "the array has 4 axes" AXES},
         {F8("(0, 4)"), "the array has no rows"},
         {F8("(0, 2, 2)"), "the array has no rows"},
-        {F8("(4, 1)"), "the last axis is 1 long; it must hold the time and a "
-                       "value at least"},
-        {F8("(4, 0)"), "the last axis is 0 long; it must hold the time and a "
-                       "value at least"},
-        {F8("(3, 2)"), "the header tells of 48 bytes of numbers, but the file "
-                       "has 32; was it cut off?"},
-        {F8("(1, 2)"), "the header tells of 16 bytes of numbers, but the file "
-                       "has 32; was it cut off?"},
+        {F8("(4, 1)"), "the last axis is 1 long; it must hold the time and at "
+                       "least one value"},
+        {F8("(4, 0)"), "the last axis is 0 long; it must hold the time and at "
+                       "least one value"},
+        {F8("(3, 2)"), "the header announces 48 bytes of numbers, but the file "
+                       "has 32; was it truncated?"},
+        {F8("(1, 2)"), "the header announces 16 bytes of numbers, but the file "
+                       "has 32; was it truncated?"},
         {F8("(1000000000000, 2)"),
-         "the header tells of 16000000000000 bytes of numbers, but the file "
-         "has 32; was it cut off?"},
-        {F8("(4294967296, 4294967296)"), "the shape in the header is absurd"},
+         "the header announces 16000000000000 bytes of numbers, but the file "
+         "has 32; was it truncated?"},
+        {F8("(4294967296, 4294967296)"),
+         "the shape in the header is too large"},
         {F8("(1, 99999999999999999999999)"),
-         "the shape in the header is absurd"},
+         "the shape in the header is too large"},
         {F8("(-2, 2)"), "the .npy header is damaged near '-2, 2), }\\n'"},
         {F8("(2 2)"), "the .npy header is damaged near '2), }\\n'"},
         {TYPE("'|O'"), "numbers of type '|O'" AS_F8},
@@ -240,18 +241,18 @@ static void npy__says_what_is_wrong_with_a_file(void **state)
                  "data.npy: 0 bytes are too few for a .npy file");
     put_bytes("time,x\n0,1\n1,2\n", 15);
     expect_error(gsv_series_read(FILE_NAME, 0, NULL),
-                 "data.npy: this is no .npy file; save it with numpy.save");
+                 "data.npy: this is not a .npy file; save it with numpy.save");
     put_bytes("\x93NUMPY\x07\x02zzzzzzzz", 16);
     expect_error(gsv_series_read(FILE_NAME, 0, NULL),
                  "data.npy: version 7.2 of the .npy format is unknown");
     put_bytes("\x93NUMPY\x01\0\xff\0zz", 12);
     expect_error(gsv_series_read(FILE_NAME, 0, NULL),
                  "data.npy: the .npy header of 255 bytes is too long, or the "
-                 "file is cut off");
+                 "file is truncated");
     put_bytes("\x93NUMPY\x02\0\xff\xff\xff\xffzz", 14);
     expect_error(gsv_series_read(FILE_NAME, 0, NULL),
                  "data.npy: the .npy header of 4294967295 bytes is too long, "
-                 "or the file is cut off");
+                 "or the file is truncated");
     expect_error(gsv_series_read("nowhere.npy", 0, NULL),
                  "cannot open nowhere.npy: No such file or directory");
     assert_int_equal(mkdir("folder.npy", 0777), 0);
@@ -268,7 +269,7 @@ static void npy__names_both_counts_of_columns(void **state)
     const char *const name[] = {"a", "b"};
     expect_error(gsv_series_read(FILE_NAME, 2, name),
                  "data.npy: the last axis is 2 long, but the time and 2 "
-                 "columns were asked for: a, b");
+                 "columns were requested: a, b");
 }
 
 static void npy__names_the_rows_of_bad_times(void **state)
@@ -284,7 +285,7 @@ static void npy__names_the_rows_of_bad_times(void **state)
                  "'2'; times must increase within a track");
     const double hole[] = {0, 1, NAN, 1};
     expect_error(read_made(F8("(2, 2)"), 4, hole),
-                 "data.npy: the time in row 2 is missing; give every row one");
+                 "data.npy: the time in row 2 is missing; every row needs one");
     const double endless[] = {0, INFINITY, 1, 1};
     expect_error(read_made(F8("(2, 2)"), 4, endless),
                  "data.npy: column 'x1' is infinite in row 1; a missing value "

@@ -293,7 +293,7 @@ static void read__takes_empty_tensors_anywhere(void **state)
     "{\"a\":{" DTYPE SHAPE "\"data_offsets\":" first "},"                      \
     "\"b\":{" DTYPE SHAPE "\"data_offsets\":" second "}}"
 #define NO_OFFSETS "tensor 'a' has no data_offsets [begin, end]"
-#define ABSURD "tensor 'a' has an axis whose length is absurd or no count"
+#define ABSURD "tensor 'a' has an axis whose length is too large or not a count"
 #define EVERY_BYTE "; every byte must belong to one tensor"
 
 /* There are 16 bytes of data behind every header. */
@@ -363,11 +363,11 @@ static const struct {
      "the file is truncated: it has 102 bytes, but its header describes "
      "8000000000086; copy it again"},
     {"{\"__metadata__\":[],\"a\":{" DTYPE SHAPE OFFSETS "}}",
-     "its __metadata__ are no texts"},
+     "its __metadata__ are not texts"},
     {"{\"__metadata__\":\"x\",\"a\":{" DTYPE SHAPE OFFSETS "}}",
-     "its __metadata__ are no texts"},
+     "its __metadata__ are not texts"},
     {"{\"__metadata__\":{\"k\":\"v\",\"n\":1},\"a\":{" DTYPE SHAPE OFFSETS "}}",
-     "'n' in its __metadata__ is no text"},
+     "'n' in its __metadata__ is not a text"},
 };
 
 static void read__says_what_is_wrong_with_a_header(void **state)
@@ -391,7 +391,7 @@ static void read__says_what_is_wrong_with_a_header(void **state)
 static void expect_not_json(const char *header, const char *words)
 {
     static const char BEGIN[] =
-        "a.fit is not a fit: its header is no proper JSON at byte ";
+        "a.fit is not a fit: its header is not valid JSON at byte ";
     struct tensors t;
     assert_int_equal(read_made(&t, header, NULL, 0), GSV_BAD_INPUT);
     assert_int_equal(strncmp(gsv_last_error(), BEGIN, strlen(BEGIN)), 0);

@@ -157,11 +157,10 @@ static void series__names_the_row_that_is_wrong(void **state)
                  {{0, 1, NAN},
                   0,
                   "data: the time in row 2 of series '2' is missing; "
-                  "give every row one"},
+                  "every row needs one"},
                  {{INFINITY, 1, 2},
                   0,
-                  "data: the time in row 1 is infinite; give "
-                  "every row one"},
+                  "data: the time in row 1 is infinite; every row needs one"},
                  {{0, 1, 2},
                   -INFINITY,
                   "data: column 'x1' is infinite in row 2 of "
@@ -185,7 +184,7 @@ static void series__refuses_bad_tracks_and_names(void **state)
                  "data: the first track starts at row 1, not at 0");
     expect_error(gsv_series_new(3, hole, 1, NULL, TIME, value),
                  "data: track 2 starts at row 2 and ends at 2; every track "
-                 "needs a row");
+                 "needs at least one row");
     const size_t one[] = {0, 2};
     const char *const twice[] = {"a", "a"}, *const none[] = {"a", ""},
                       *const taken[] = {"a", "series"};
@@ -246,7 +245,7 @@ static void view__checks_what_a_copy_checks(void **state)
                  "data: column 'x1' is infinite in row 1 of series 'b'; a "
                  "missing value is NaN");
     expect_error(gsv_series_view(2, START, NULL, 1, NULL, nan, value),
-                 "data: the time in row 2 is missing; give every row one");
+                 "data: the time in row 2 is missing; every row needs one");
 }
 
 static void series__survives_every_failed_allocation(void **state)

@@ -202,7 +202,7 @@ static void series__needs_a_folder_with_room(void **state)
     write_csv(10);
     setenv("TMPDIR", "/dev/null/rows", 1);
     assert_all_say(&(struct reading){.path = CSV},
-                   "give a folder that has room as TMPDIR");
+                   "set TMPDIR to a folder with enough space");
     if (folder) setenv("TMPDIR", folder, 1);
     else unsetenv("TMPDIR");
     mem_free(folder);

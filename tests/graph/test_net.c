@@ -71,9 +71,9 @@ static bool intact(const unsigned char *block, size_t bytes)
 }
 
 static struct problem problem_new(const struct shape *shape,
-                                  enum activation act, bool wide, size_t P)
+                                  enum activation act, bool in_double, size_t P)
 {
-    struct problem p = {.net = {shape->layers, shape->width, act, wide}};
+    struct problem p = {.net = {shape->layers, shape->width, act, in_double}};
     random_state = 1 + P;
     p.P = P;
     p.in = shape->width[0];
@@ -87,9 +87,9 @@ static struct problem problem_new(const struct shape *shape,
     p.y_dot = draw(p.out * P, 1);
     p.x_bar = NEW(double, p.in *P);
     p.theta_bar = NEW(double, p.params);
-    p.packed = guarded(net_packed_size(&p.net));
-    p.scratch = guarded(net_scratch_size(&p.net, P));
-    net_pack(&p.net, p.theta, p.packed);
+    p.packed = guarded(net_kernel(&p.net)->packed_size(&p.net));
+    p.scratch = guarded(net_kernel(&p.net)->scratch_size(&p.net, P));
+    net_kernel(&p.net)->pack(&p.net, p.theta, p.packed);
     return p;
 }
 
@@ -106,10 +106,12 @@ static void problem_free(struct problem *p)
 /* Forward, jvp, vjp: everything that is wanted. */
 static void run(struct problem *p)
 {
-    net_forward(&p->net, p->packed, p->P, p->x, p->y, p->scratch);
-    net_jvp(&p->net, p->packed, p->P, p->x_dot, p->y_dot, p->scratch);
-    net_vjp(&p->net, p->packed, p->P, p->y_bar, p->x_bar, p->theta_bar,
-            p->scratch);
+    net_kernel(&p->net)->forward(&p->net, p->packed, p->P, p->x, p->y,
+                                 p->scratch);
+    net_kernel(&p->net)->jvp(&p->net, p->packed, p->P, p->x_dot, p->y_dot,
+                             p->scratch);
+    net_kernel(&p->net)->vjp(&p->net, p->packed, p->P, p->y_bar, p->x_bar,
+                             p->theta_bar, p->scratch);
 }
 
 typedef void check(const struct shape *shape, enum activation act, size_t P);
@@ -240,9 +242,9 @@ static void naive(const struct problem *p, double *y, double *x_bar,
 }
 
 static void compare_with_naive(const struct shape *shape, enum activation act,
-                               size_t P, bool wide, double tolerance)
+                               size_t P, bool in_double, double tolerance)
 {
-    struct problem p = problem_new(shape, act, wide, P);
+    struct problem p = problem_new(shape, act, in_double, P);
     double *y = NEW(double, p.out *P), *x_bar = NEW(double, p.in *P);
     double *theta_bar = NEW(double, p.params);
     run(&p);
@@ -286,8 +288,9 @@ static void net__in_float_is_close_to_the_naive_network(void **state)
 static double objective(struct problem *p)
 {
     double sum = 0;
-    net_pack(&p->net, p->theta, p->packed);
-    net_forward(&p->net, p->packed, p->P, p->x, p->y, p->scratch);
+    net_kernel(&p->net)->pack(&p->net, p->theta, p->packed);
+    net_kernel(&p->net)->forward(&p->net, p->packed, p->P, p->x, p->y,
+                                 p->scratch);
     for (size_t i = 0; i < p->out * p->P; i++)
         sum += p->y_bar[i] * p->y[i];
     return sum;
@@ -339,14 +342,14 @@ static double dot(const double *a, const double *b, size_t n)
 static void jvp_is_adjoint(const struct shape *shape, enum activation act,
                            size_t P)
 {
-    for (int wide = 0; wide < 2; wide++) {
-        struct problem p = problem_new(shape, act, wide, P);
+    for (int in_double = 0; in_double < 2; in_double++) {
+        struct problem p = problem_new(shape, act, in_double, P);
         run(&p);
         double norm = sqrt(dot(p.y_bar, p.y_bar, p.out * P) *
                            dot(p.y_dot, p.y_dot, p.out * P));
         assert_near(dot(p.y_bar, p.y_dot, p.out * P),
                     dot(p.x_bar, p.x_dot, p.in * P),
-                    (wide ? 1e-13 : 1e-5) * norm);
+                    (in_double ? 1e-13 : 1e-5) * norm);
         problem_free(&p);
     }
 }
@@ -368,8 +371,9 @@ static void same_bits(const struct shape *shape, enum activation act, size_t P)
     run(&q);
     memset(q.x_bar, 0, p.in * P * sizeof(double));
     memset(q.theta_bar, 0, p.params * sizeof(double));
-    net_forward(&q.net, q.packed, P, q.x, q.y, q.scratch);
-    net_vjp(&q.net, q.packed, P, q.y_bar, q.x_bar, q.theta_bar, q.scratch);
+    net_kernel(&q.net)->forward(&q.net, q.packed, P, q.x, q.y, q.scratch);
+    net_kernel(&q.net)->vjp(&q.net, q.packed, P, q.y_bar, q.x_bar, q.theta_bar,
+                            q.scratch);
     run(&p);
     assert_memory_equal(p.y, q.y, p.out * P * sizeof(double));
     assert_memory_equal(p.y_dot, q.y_dot, p.out * P * sizeof(double));
@@ -388,11 +392,12 @@ static void net__gives_the_same_bits_again(void **state)
 static void stays_inside(const struct shape *shape, enum activation act,
                          size_t P)
 {
-    for (int wide = 0; wide < 2; wide++) {
-        struct problem p = problem_new(shape, act, wide, P);
+    for (int in_double = 0; in_double < 2; in_double++) {
+        struct problem p = problem_new(shape, act, in_double, P);
         run(&p);
-        assert_true(intact(p.scratch, net_scratch_size(&p.net, P)));
-        assert_true(intact(p.packed, net_packed_size(&p.net)));
+        assert_true(
+            intact(p.scratch, net_kernel(&p.net)->scratch_size(&p.net, P)));
+        assert_true(intact(p.packed, net_kernel(&p.net)->packed_size(&p.net)));
         problem_free(&p);
     }
 }
@@ -409,7 +414,8 @@ static void net_vjp__adds_to_what_is_there(void **state)
     struct problem p = problem_new(&SHAPES[5], ACT_TANH, true, 65);
     run(&p);
     double x_bar = p.x_bar[70], theta_bar = p.theta_bar[200];
-    net_vjp(&p.net, p.packed, p.P, p.y_bar, p.x_bar, p.theta_bar, p.scratch);
+    net_kernel(&p.net)->vjp(&p.net, p.packed, p.P, p.y_bar, p.x_bar,
+                            p.theta_bar, p.scratch);
     assert_near(p.x_bar[70], 2 * x_bar, 1e-15);
     assert_near(p.theta_bar[200], 2 * theta_bar, 1e-13);
     problem_free(&p);
@@ -421,9 +427,11 @@ static void net_vjp__leaves_out_what_is_not_wanted(void **state)
     struct problem p = problem_new(&SHAPES[5], ACT_SILU, false, 65);
     struct problem q = problem_new(&SHAPES[5], ACT_SILU, false, 65);
     run(&p);
-    net_forward(&q.net, q.packed, q.P, q.x, q.y, q.scratch);
-    net_vjp(&q.net, q.packed, q.P, q.y_bar, q.x_bar, NULL, q.scratch);
-    net_vjp(&q.net, q.packed, q.P, q.y_bar, NULL, q.theta_bar, q.scratch);
+    net_kernel(&q.net)->forward(&q.net, q.packed, q.P, q.x, q.y, q.scratch);
+    net_kernel(&q.net)->vjp(&q.net, q.packed, q.P, q.y_bar, q.x_bar, NULL,
+                            q.scratch);
+    net_kernel(&q.net)->vjp(&q.net, q.packed, q.P, q.y_bar, NULL, q.theta_bar,
+                            q.scratch);
     assert_memory_equal(p.x_bar, q.x_bar, p.in * p.P * sizeof(double));
     assert_memory_equal(p.theta_bar, q.theta_bar, p.params * sizeof(double));
     problem_free(&p);
@@ -439,8 +447,8 @@ static void net__takes_wide_layers(void **state)
     struct problem q = problem_new(&shape, ACT_SILU, true, 30);
     for (size_t i = 0; i < p.params; i++)
         p.theta[i] = q.theta[i] = p.theta[i] / 16;
-    net_pack(&p.net, p.theta, p.packed);
-    net_pack(&q.net, q.theta, q.packed);
+    net_kernel(&p.net)->pack(&p.net, p.theta, p.packed);
+    net_kernel(&q.net)->pack(&q.net, q.theta, q.packed);
     run(&p);
     run(&q);
     assert_close(p.y, q.y, p.out * p.P, 1e-5);
@@ -454,8 +462,8 @@ static void net__takes_wide_layers(void **state)
  * no other point. */
 static void nan_passes(const struct shape *shape, enum activation act, size_t P)
 {
-    for (int wide = 0; wide < 2; wide++) {
-        struct problem p = problem_new(shape, act, wide, P);
+    for (int in_double = 0; in_double < 2; in_double++) {
+        struct problem p = problem_new(shape, act, in_double, P);
         size_t bad = P / 2;
         p.x[bad] = NAN;
         run(&p);
@@ -477,11 +485,11 @@ static void net__lets_nan_through(void **state)
 static const struct shape ONE = {2, {1, 1, 1}};
 
 /* y = act(x), y_dot = act'(x). */
-static struct problem single(enum activation act, bool wide, size_t P)
+static struct problem single(enum activation act, bool in_double, size_t P)
 {
-    struct problem p = problem_new(&ONE, act, wide, P);
+    struct problem p = problem_new(&ONE, act, in_double, P);
     const double identity[] = {1, 0, 1, 0};
-    net_pack(&p.net, identity, p.packed);
+    net_kernel(&p.net)->pack(&p.net, identity, p.packed);
     for (size_t i = 0; i < P; i++)
         p.x_dot[i] = 1;
     return p;
@@ -491,17 +499,20 @@ enum { SWEEP = 2048 };
 
 /* Every binade from the least float on, both signs, and around 0..100 finely.
  */
-static void sweep(enum activation act, bool wide, double relative, double tiny)
+static void sweep(enum activation act, bool in_double, double relative,
+                  double tiny)
 {
-    struct problem p = single(act, wide, SWEEP);
+    struct problem p = single(act, in_double, SWEEP);
     for (int e = -126; e < 127 + 2 * 100; e++) {
         for (size_t i = 0; i < SWEEP; i++) {
             double u = fabs(uniform()), sign = uniform() < 0 ? -1 : 1;
             double x = e < 127 ? ldexp(1 + u, e) : (e - 127 + u) / 2;
-            p.x[i] = sign * (wide ? x : (double)(float)x);
+            p.x[i] = sign * (in_double ? x : (double)(float)x);
         }
-        net_forward(&p.net, p.packed, SWEEP, p.x, p.y, p.scratch);
-        net_jvp(&p.net, p.packed, SWEEP, p.x_dot, p.y_dot, p.scratch);
+        net_kernel(&p.net)->forward(&p.net, p.packed, SWEEP, p.x, p.y,
+                                    p.scratch);
+        net_kernel(&p.net)->jvp(&p.net, p.packed, SWEEP, p.x_dot, p.y_dot,
+                                p.scratch);
         for (size_t i = 0; i < SWEEP; i++) {
             double y = (double)activation(act, p.x[i]);
             double dy = (double)slope(act, p.x[i]);
@@ -535,9 +546,9 @@ static void activation__is_finite_at_huge_arguments(void **state)
 {
     (void)state;
     for (int act = 0; act < ACTIVATIONS; act++)
-        for (int wide = 0; wide < 2; wide++) {
-            const double huge = wide ? DBL_MAX : (double)FLT_MAX;
-            struct problem p = single((enum activation)act, wide, 2);
+        for (int in_double = 0; in_double < 2; in_double++) {
+            const double huge = in_double ? DBL_MAX : (double)FLT_MAX;
+            struct problem p = single((enum activation)act, in_double, 2);
             p.x[0] = huge;
             p.x[1] = -huge;
             run(&p);

@@ -32,7 +32,7 @@ static void expect_text(const char *drift, const char *wanted)
     gsv_model *m = with(drift);
     const struct spec *s = m->spec;
     struct graph_names names = spec_names(s, m->column, m->column + s->dim);
-    char *text = graph_text(s->graph, s->drift, &names);
+    char *text = graph_element_text(s->graph, s->drift, 0, &names);
     assert_non_null(text);
     assert_string_equal(text, wanted);
     mem_free(text);
@@ -108,7 +108,7 @@ static void text__speaks_of_inverse_matrices(void **state)
     char *text = graph_element_text(g, graph_solve(g, A, x), 1, &names);
     assert_string_equal(text, "inv(A)[2,1]*x + inv(A)[2,2]*y");
     mem_free(text);
-    text = graph_text(g, graph_logdet(g, A), &names);
+    text = graph_element_text(g, graph_logdet(g, A), 0, &names);
     assert_string_equal(text, "logdet(A)");
     mem_free(text);
     names.matrix = m->spec->sigma;
@@ -132,7 +132,8 @@ static void text__has_the_fewest_digits_that_suffice(void **state)
                   {-1e-30, "-1e-30"}, {0.0, "0"},
                   {1e6, "1e+06"}};
     for (size_t i = 0; i < COUNT(number); i++) {
-        char *text = graph_text(g, graph_number(g, number[i].value), &names);
+        char *text =
+            graph_element_text(g, graph_number(g, number[i].value), 0, &names);
         assert_string_equal(text, number[i].text);
         assert_true(strtod(text, NULL) == number[i].value);
         mem_free(text);
@@ -150,7 +151,7 @@ static void text__ends_where_it_becomes_too_long(void **state)
     for (size_t i = 0; i < 60; i++)
         a = graph_binary(g, OP_ADD, graph_unary(g, OP_SIN, a),
                          graph_unary(g, OP_COS, a));
-    char *text = graph_text(g, a, &names);
+    char *text = graph_element_text(g, a, 0, &names);
     assert_int_equal(strlen(text) <= 200, 1);
     assert_non_null(strstr(text, "..."));
     mem_free(text);
@@ -186,7 +187,7 @@ static void text__survives_every_failed_allocation(void **state)
     size_t n = 0;
     while (!text) {
         mem_fail_at(++n);
-        text = graph_text(m->spec->graph, m->spec->drift, &names);
+        text = graph_element_text(m->spec->graph, m->spec->drift, 0, &names);
         mem_fail_at(0);
         if (!text) assert_int_equal(gsv_last_status(), GSV_NO_MEMORY);
         assert_true(n < 1000);

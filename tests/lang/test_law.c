@@ -356,7 +356,7 @@ static void rows__are_whole(void **state)
 {
     (void)state;
     static const double A[LAW_ARGUMENTS] = {3.0, 0.5, 4.0};
-    for (size_t i = 0; i < LAWS; i++) {
+    for (size_t i = 0; i < LAW_COUNT; i++) {
         const struct law_row *row = &LAW_TABLE[i];
         assert_true(law_find(row->name) == i);
         assert_true(row->arguments >= 1 && row->arguments <= LAW_ARGUMENTS);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "data/visible.h"
 #include "girsanov.h"
 #include "lang/ast.h"
 #include "lang/message.h"
@@ -45,7 +46,7 @@ static const struct {
     {"param c[3 = 1", "1:8: this '[' is never closed; add a ']'\n"
                       "    param c[3 = 1\n"
                       "           ^"},
-    {"dx = f(2]", "1:9: ']' closes a '(' here; write ')'\n"
+    {"dx = f(2]", "1:9: ']' cannot close a '('; write ')'\n"
                   "    dx = f(2]\n"
                   "            ^"},
     {"dx = a)*dt", "1:7: this ')' closes nothing; remove it\n"
@@ -224,7 +225,7 @@ static const struct {
     {"state x y", "1:9: names are separated by ','; write ', y'\n"
                   "    state x y\n"
                   "            ^"},
-    {"state X(t)", "1:8: no '(' follows the name here; write 'state X'\n"
+    {"state X(t)", "1:8: '(' is not expected after the name; write 'state X'\n"
                    "    state X(t)\n"
                    "           ^"},
     {"state x[0]", "1:9: a whole number from 1 to 1000000 is expected here\n"
@@ -253,30 +254,32 @@ static const struct {
     {"param s = 1, 2", "1:14: after ',' a name is expected, not '2'\n"
                        "    param s = 1, 2\n"
                        "                 ^"},
-    {"param s = 1 >= 0", "1:13: write '>': a bound is never reached\n"
-                         "    param s = 1 >= 0\n"
-                         "                ^~"},
-    {"param s = 1 <= 0", "1:13: write '<': a bound is never reached\n"
-                         "    param s = 1 <= 0\n"
-                         "                ^~"},
+    {"param s = 1 >= 0",
+     "1:13: write '>': a value is never equal to its bound\n"
+     "    param s = 1 >= 0\n"
+     "                ^~"},
+    {"param s = 1 <= 0",
+     "1:13: write '<': a value is never equal to its bound\n"
+     "    param s = 1 <= 0\n"
+     "                ^~"},
     {"param s = 1 in [0, 1]",
-     "1:16: bounds stand in round brackets; write 'in (low, high)'\n"
+     "1:16: write bounds in round brackets: 'in (low, high)'\n"
      "    param s = 1 in [0, 1]\n"
      "                   ^"},
     {"param s = 1 in 0, 1",
-     "1:16: bounds stand in round brackets; write 'in (low, high)'\n"
+     "1:16: write bounds in round brackets: 'in (low, high)'\n"
      "    param s = 1 in 0, 1\n"
      "                   ^"},
-    {"param s = 1 in (0)", "1:18: there are two bounds, with ',' between them; "
-                           "write 'in (low, high)'\n"
+    {"param s = 1 in (0)", "1:18: two bounds are needed, with ',' between "
+                           "them; write 'in (low, high)'\n"
                            "    param s = 1 in (0)\n"
                            "                     ^"},
-    {"param s = 1 in (0 1)", "1:18: there are two bounds, with ',' between "
+    {"param s = 1 in (0 1)", "1:18: two bounds are needed, with ',' between "
                              "them; write 'in (low, high)'\n"
                              "    param s = 1 in (0 1)\n"
                              "                     ^"},
     {"param s > 0 = 1",
-     "1:13: the value stands before the bound; write 'a = 1 > 0'\n"
+     "1:13: write the value before the bound, as in 'a = 1 > 0'\n"
      "    param s > 0 = 1\n"
      "                ^"},
     {"param s = 1 > 0 < 2",
@@ -375,10 +378,10 @@ static const struct {
      "    param gr\xC3\xB6\xC3\x9F"
      "e = 1\n"
      "            ^"},
-    {"param \xCF\x83 = 1",
-     "1:7: names have plain letters; write 'sigma' for '\xCF\x83'\n"
-     "    param \xCF\x83 = 1\n"
-     "          ^"},
+    {"param \xCF\x83 = 1", "1:7: names consist of plain letters; write 'sigma' "
+                           "instead of '\xCF\x83'\n"
+                           "    param \xCF\x83 = 1\n"
+                           "          ^"},
     {"dx = a \xE2\x88\x92 b",
      "1:8: '\xE2\x88\x92' is not part of the language; a minus is written '-'\n"
      "    dx = a \xE2\x88\x92 b\n"
@@ -392,7 +395,7 @@ static const struct {
                       "    dx = ?[31m\n"
                       "         ^"},
     {"state x; state y", "1:8: ';' is not part of the language; write one "
-                         "statement a line, without ';'\n"
+                         "statement per line, without ';'\n"
                          "    state x; state y\n"
                          "           ^"},
 };
@@ -470,7 +473,7 @@ static void message__cuts_no_character_in_two(void **unused)
         struct place place = {1, at / 3 * 3 + 1, 3};
         (void)complain(&source, place, "why");
         for (const char *s = gsv_last_error(); *s;) {
-            size_t n = character_length(s);
+            size_t n = utf8_length(s, 4);
             assert_in_range(n, 1, 4);
             assert_int_not_equal(*s, '?');
             s += n;
@@ -511,7 +514,7 @@ static void character__is_utf8_or_nothing(void **unused)
                 {"\xF4\x90\x80\x80", 0},
                 {"\xFF", 0}};
     for (size_t i = 0; i < COUNT(CASE); i++)
-        assert_int_equal(character_length(CASE[i].text), CASE[i].length);
+        assert_int_equal(utf8_length(CASE[i].text, 4), CASE[i].length);
 }
 
 static void suggestion__finds_what_was_meant(void **unused)

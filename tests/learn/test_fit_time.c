@@ -12,9 +12,9 @@ static const gsv_record *fit_until(gsv_model *m, const gsv_series *s,
                                    gsv_fit_options o, size_t n)
 {
     o.time_limit = LIMIT;
-    clock_leap_at(n, LEAP);
+    clock_skip_at(n, LEAP);
     const gsv_record *r = fit_must(m, s, &o);
-    clock_leap_at(0, 0.0);
+    clock_skip_at(0, 0.0);
     return r;
 }
 

@@ -80,8 +80,8 @@ static void series__sizes_are_checked(void **state)
         const char *says;
     } CASES[] = {
         {0, good, 1, "no tracks"},
-        {1, empty, 1, "every track needs a row"},
-        {2, back, 1, "every track needs a row"},
+        {1, empty, 1, "every track needs at least one row"},
+        {2, back, 1, "every track needs at least one row"},
         {1, late, 1, "not at 0"},
         {1, good, SIZE_MAX, "more than fit into memory"},
         {1, good, SIZE_MAX / 16 + 1, "more than fit into memory"},
