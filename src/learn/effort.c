@@ -11,7 +11,32 @@
 #include "base/linalg.h"
 #include "learn/learner.h"
 
-enum { MOST_LNA = 8, SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
+enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
+
+/* Matrices of many dimensions in every step are too dear for a network. The
+ * error of the Euler scheme may fall by no more than a half when the steps do,
+ * which takes a smaller share. */
+static const struct recipe UNIT = {.one_step = GSV_REFERENCE_LINEAR,
+                                   .euler = GSV_REFERENCE_BROWNIAN,
+                                   .sampled = GSV_REFERENCE_LNA,
+                                   .one_step_form = GSV_FORM_MIDPOINT,
+                                   .euler_form = GSV_FORM_ITO,
+                                   .by_value = true,
+                                   .share = 1.0,
+                                   .most_dims = 8};
+static const struct recipe NO_MAP = {.one_step = GSV_REFERENCE_MODIFIED,
+                                     .euler = GSV_REFERENCE_MODIFIED,
+                                     .sampled = GSV_REFERENCE_MODIFIED,
+                                     .one_step_form = GSV_FORM_EULER,
+                                     .euler_form = GSV_FORM_EULER,
+                                     .one_form = true,
+                                     .share = 0.5,
+                                     .most_dims = SIZE_MAX};
+
+const struct recipe *recipe_choose(const gsv_model *m)
+{
+    return m->bridged ? &NO_MAP : &UNIT;
+}
 
 static bool chosen_by_user(const gsv_options *o)
 {
@@ -45,7 +70,7 @@ void effort_plan(struct learner *l)
         l->chosen = true;
         return;
     }
-    if (spec_is_latent(l->m->spec)) {
+    if (!learner_has_groups(l)) {
         plan_for_latent(l, &o);
         return;
     }
@@ -59,18 +84,14 @@ void effort_plan(struct learner *l)
     }
     l->stages = 2;
     l->stage[0] = l->stage[1] = o;
-    bool bridged = l->m->bridged;
     l->stage[0].paths = l->stage[0].steps = 1;
-    l->stage[0].reference =
-        bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LINEAR;
-    l->stage[0].form = bridged ? GSV_FORM_EULER : GSV_FORM_MIDPOINT;
+    l->stage[0].reference = l->recipe->one_step;
+    l->stage[0].form = l->recipe->one_step_form;
     if (l->m->spec->gps) match_first(&l->stage[0]);
-    l->stage[1].reference =
-        bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LNA;
+    l->stage[1].reference = l->recipe->sampled;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;
-    /* Matrices of many dimensions in every step are too dear for a network. */
-    if (adam && !bridged && l->m->spec->dim > MOST_LNA) l->stages = 1;
+    if (adam && l->m->spec->dim > l->recipe->most_dims) l->stages = 1;
 }
 
 /* --- By value ----------------------------------------------------------- */
@@ -94,8 +115,8 @@ static int look(struct learner *l, const double *theta, size_t M,
     o.paths = PROBE_PATHS;
     o.steps = M;
     o.gradient = false;
-    /* Of latent states it is no sample: all stops hang together. */
-    int status = spec_is_latent(l->m->spec) ? learner_go_on(l) : 0;
+    /* Without groups it is no sample, and takes as long as all data do. */
+    int status = learner_has_groups(l) ? 0 : learner_go_on(l);
     if (status) return status;
     const struct task task = {
         .series = l->s, .options = &o, .most = n, .by_group = true};
@@ -175,7 +196,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 
 bool learner_by_value(const struct learner *l, size_t numbers)
 {
-    return numbers <= MOST_BY_VALUE && !l->m->bridged;
+    return numbers <= MOST_BY_VALUE && l->recipe->by_value;
 }
 
 /* Of all gaps, unless the time is over. */
@@ -366,7 +387,7 @@ static int search_effort(struct learner *l, struct search *s)
     enum gsv_form form = GSV_FORM_MIDPOINT;
     if (!status && p.left > 0.5) form = GSV_FORM_ITO;
     if (!status && p.by_model) form = GSV_FORM_AUTO;
-    if (l->m->bridged) form = GSV_FORM_EULER;
+    if (l->recipe->one_form) form = l->recipe->euler_form;
     usual.form = form;
     usual.paths = 64;
     usual.steps = MOST_STEPS;
@@ -379,10 +400,9 @@ int effort_by_score(struct learner *l, const double *theta, double share)
     size_t n = l->n;
     double *room = NEW(double, n *(n + 6));
     if (!room) return GSV_NO_MEMORY;
-    /* Euler's error may fall by no more than a half when the steps do. */
     struct search s = {.l = l,
                        .theta = room + 4 * n,
-                       .share = l->m->bridged ? 0.5 * share : share,
+                       .share = l->recipe->share * share,
                        .deviation = room,
                        .here = room + n,
                        .again = room + 2 * n,

@@ -106,7 +106,7 @@ enum { MANY_GAPS = 200000, SAMPLE_GAPS = 100000 };
 static size_t sample_size(const struct learner *l, const gsv_options *o,
                           size_t groups)
 {
-    bool apart = !o->joint && !spec_is_latent(l->m->spec);
+    bool apart = !o->joint && learner_has_groups(l);
     bool many = l->o->estimate == GSV_ESTIMATE_AUTO && groups > MANY_GAPS;
     size_t window = estimate_window(o, groups);
     if (!apart || !many) return groups;
@@ -261,7 +261,7 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
         line, sizeof line,
         "%zu of %zu %s are not to be trusted; 'girsanov diagnose' names "
         "them and says what to do\n",
-        r->flagged, all, spec_is_latent(l->m->spec) ? "rows" : "gaps");
+        r->flagged, all, learner_has_groups(l) ? "gaps" : "rows");
     return fit_record_warn(r, line);
 }
 

@@ -83,12 +83,11 @@ static int check_objective(const struct learner *l, const gsv_fit_options *o)
                     "reference, form, joint, richardson and delta are the "
                     "likelihood's: a mean squared error takes paths, steps, "
                     "step and scheme");
-    if (spec_is_latent(l->m->spec))
-        return fail(GSV_BAD_INPUT,
-                    "a mean squared error needs states that are observed "
-                    "themselves, but this model observes them with noise; use "
-                    "the objective likelihood");
-    return 0;
+    const struct task task = {.model = l->m,
+                              .options = e,
+                              .objective = o->objective,
+                              .scheme = o->scheme};
+    return l->method->accept(l->method, &task);
 }
 
 /* Adam's usual numbers, where nothing else was asked for. */

@@ -17,7 +17,7 @@ static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
     *groups = 1;
-    if (spec_is_latent(l->m->spec)) return 0; /* all stops hang together */
+    if (!learner_has_groups(l)) return 0;
     int status = gaps_find(&g, l->m, l->s);
     if (status) return status;
     bool tracks = l->o->estimator.joint || learner_integrates(l);
@@ -64,6 +64,9 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     l->began = l->saved = clock_seconds();
     set_due(l, o);
     halt_begin(&l->halt, ask, l);
+    l->recipe = recipe_choose(l->m);
+    l->method = estimator_choose(&(struct task){
+        .model = l->m, .options = &o->estimator, .objective = o->objective});
     int status = fit_options_check(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
@@ -131,6 +134,11 @@ void learner_result(const struct learner *l, double *to)
 bool learner_integrates(const struct learner *l)
 {
     return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD && !learner_matches(l);
+}
+
+bool learner_has_groups(const struct learner *l)
+{
+    return l->method->chooses;
 }
 
 int learner_objective(const struct learner *l, struct objective *o,

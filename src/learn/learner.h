@@ -44,6 +44,8 @@ struct learner {
     gsv_model *m;
     const gsv_series *s;
     const gsv_fit_options *o;
+    const struct method *method; /* the estimator, as the options name it */
+    const struct recipe *recipe; /* what the stages ask it for            */
     enum gsv_optimizer optimizer;
     gsv_options stage[STAGES]; /* the estimator of each */
     size_t stages;
@@ -132,6 +134,10 @@ int learner_objective(const struct learner *l, struct objective *o,
 /* Whether it is a mean squared error. */
 bool learner_integrates(const struct learner *l);
 
+/* Whether the data fall into groups of gaps that are independent given the
+ * model; rows of hidden states are not. */
+bool learner_has_groups(const struct learner *l);
+
 /* --- fit_options.c -------------------------------------------------------- */
 
 /* Whether they go together and with the model, whose optimiser is chosen; then
@@ -164,6 +170,19 @@ int learn_evidence(struct learner *l);
 int evidence_conclude(struct learner *l, double *theta);
 
 /* --- effort.c ------------------------------------------------------------ */
+
+/* What stages use, by whether a map takes the model to unit diffusion. */
+struct recipe {
+    enum gsv_reference one_step, euler, sampled; /* one step, one left sum,
+                                                    several paths         */
+    enum gsv_form one_step_form, euler_form;
+    bool one_form;    /* there is no form but euler_form               */
+    bool by_value;    /* differences of few numbers are of the value   */
+    double share;     /* of the deviation that effort_by_score() keeps */
+    size_t most_dims; /* of sampled bridges, with adam                 */
+};
+
+const struct recipe *recipe_choose(const gsv_model *m);
 
 /* Fills the stages from the options. */
 void effort_plan(struct learner *l);

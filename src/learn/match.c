@@ -38,7 +38,7 @@ static int check_steps(const struct learner *l, const gsv_options *e)
         return fail(GSV_BAD_INPUT, "gradient-matching takes every gap in one "
                                    "step: leave steps and step out");
     }
-    if (l->m->bridged)
+    if (l->recipe->one_form)
         return refuse_noise(l->m, "em-linear needs one: use "
                                   "gradient-matching or the likelihood");
     return 0;
@@ -60,7 +60,7 @@ int match_check(const struct learner *l, const gsv_fit_options *o)
                     "paths, reference, form, joint, richardson and delta are "
                     "the likelihood's: gradient-matching takes none of them, "
                     "em-linear takes steps, the times in a gap");
-    if (spec_is_latent(l->m->spec))
+    if (!learner_has_groups(l))
         return fail(GSV_BAD_INPUT,
                     "gradient-matching and em-linear need states that are "
                     "observed themselves, but this model observes them with "
@@ -70,7 +70,6 @@ int match_check(const struct learner *l, const gsv_fit_options *o)
 
 void match_plan(struct learner *l, gsv_options *o)
 {
-    bool bridged = l->m->bridged;
     o->paths = 1;
     if (learner_alternates(l)) {
         o->reference = GSV_REFERENCE_LINEAR;
@@ -79,8 +78,8 @@ void match_plan(struct learner *l, gsv_options *o)
         return;
     }
     o->steps = 1;
-    o->reference = bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_BROWNIAN;
-    o->form = bridged ? GSV_FORM_EULER : GSV_FORM_ITO;
+    o->reference = l->recipe->euler;
+    o->form = l->recipe->euler_form;
 }
 
 void match_first(gsv_options *o)

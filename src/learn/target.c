@@ -46,7 +46,7 @@ static bool is_small(const struct learner *l, const gsv_options *o)
 {
     double pairs = (double)(o->points * o->points * l->s->rows);
     double paths = (double)(o->paths * l->split.trains);
-    double each = spec_is_latent(l->m->spec) ? pairs : paths;
+    double each = learner_has_groups(l) ? paths : pairs;
     return !(o->step > 0.0) && each * (double)o->steps < FEWEST_FOR_THREADS;
 }
 

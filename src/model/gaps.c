@@ -34,6 +34,23 @@ double gaps_state(const struct gaps *g, size_t i, size_t row)
     return row == NO_ROW || g->spec->latent[i] ? NAN : cell(g, i, row);
 }
 
+bool gaps_are_observed(const struct gaps *g, size_t row)
+{
+    for (size_t i = 0; i < g->spec->dim; i++)
+        if (!isnan(gaps_state(g, i, row))) return true;
+    for (size_t i = 0; i < g->spec->values; i++)
+        if (!isnan(gaps_value(g, i, row))) return true;
+    return false;
+}
+
+bool gaps_are_known(const struct gaps *g, size_t row)
+{
+    if (spec_is_latent(g->spec)) return gaps_are_observed(g, row);
+    for (size_t i = 0; i < g->spec->dim; i++)
+        if (isnan(gaps_state(g, i, row))) return false;
+    return true;
+}
+
 bool gaps_have_events(const struct gaps *g, size_t row)
 {
     const struct spec *spec = g->spec;

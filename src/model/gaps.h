@@ -72,6 +72,11 @@ double gaps_state(const struct gaps *g, size_t i, size_t row);
 /* Value number i of the observations in a row: NaN where it is missing. */
 double gaps_value(const struct gaps *g, size_t i, size_t row);
 
+/* Whether anything was observed in a row; and whether a row says where the
+ * states are: all of them, or where some are latent, anything. */
+bool gaps_are_observed(const struct gaps *g, size_t row);
+bool gaps_are_known(const struct gaps *g, size_t row);
+
 /* Whether events since the row before were counted in a row, and whether they
  * were in the next one of its track: then it is where they begin to count,
  * whatever was observed in it. */

@@ -65,8 +65,9 @@ int stops_fill(const struct stops *s, const double *increment,
 
 /* --- rows.c --------------------------------------------------------------- */
 
-/* The head of every estimator here: what a method of rows (model/method.h) has to
- * know. increment (stops): what a stop adds to log p(data) in the last run. */
+/* The head of every estimator here: what a method of rows (model/method.h) has
+ * to know. increment (stops): what a stop adds to log p(data) in the last run.
+ */
 #define ROWS_HEAD                                                              \
     const struct method *method;                                               \
     const gsv_model *model;                                                    \

@@ -498,7 +498,8 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
         load(s, c, iteration);
         forward(s, c, ALL, s->a, s->keep, NULL);
         backward(s, c);
-        if (s->looker.look) status = s->looker.look(s->looker.user, s, c);
+        if (s->observer.observe)
+            status = s->observer.observe(s->observer.user, s, c);
         if (!status && gradient) add_gradient(s);
     }
     if (status || !gradient) return status;
@@ -521,54 +522,47 @@ static int scan_fill(const struct scan *s, gsv_result *r)
                       r);
 }
 
-int scan_run(struct scan *s, const double *guide, uint32_t iteration,
-             double *gradient)
+int scan_prepare(struct scan *s, const double *guide)
 {
     s->loaded = s->chunks;
     int status = support_prepare(&s->support, guide);
     if (status) return status;
     jumps_prepare(&s->jumps);
     rates_prepare(&s->rates);
+    return 0;
+}
+
+void scan_forward(struct scan *s, size_t chunk, uint32_t iteration)
+{
+    load(s, chunk, iteration);
+    forward(s, chunk, ALL, s->a, s->keep, s->increment);
+}
+
+int scan_close(struct scan *s)
+{
+    take_differences(s);
+    return stops_check(&s->stops, s->increment);
+}
+
+int scan_run(struct scan *s, const double *guide, uint32_t iteration,
+             double *gradient)
+{
+    int status = scan_prepare(s, guide);
+    if (status) return status;
     for (size_t c = 0; c < s->chunks; c++) {
-        load(s, c, iteration);
-        forward(s, c, ALL, s->a, s->keep, s->increment);
+        scan_forward(s, c, iteration);
         forward(s, c, EVEN, s->half, s->keep_half, s->error);
         if (s->value_alone) continue;
         forward(s, c, ODD, s->second, s->keep_second, s->other);
         forward(s, c, FOURTH, s->quarter, s->keep_quarter, s->rough);
     }
-    take_differences(s);
-    status = stops_check(&s->stops, s->increment);
-    if (status) return status;
-    if (s->value_alone) return 0;
+    status = scan_close(s);
+    if (status || s->value_alone) return status;
     for (size_t r = 0; r < s->stops.gaps.series->tracks; r++)
         s->left[r] = find_left(s, r);
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return run_backward(s, iteration, gradient);
-}
-
-/* By how much deviations are wider than the smoother's: filtered laws are. */
-static const double WIDER = 1.5;
-
-int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
-                 void *user)
-{
-    s->loaded = s->chunks;
-    int status = support_prepare(&s->support, NULL);
-    if (status) return status;
-    support_widen(&s->support, WIDER);
-    jumps_prepare(&s->jumps);
-    rates_prepare(&s->rates);
-    for (size_t c = 0; !status && c < s->chunks; c++) {
-        size_t first = scan_first(s, c), end = scan_first(s, c + 1);
-        load(s, c, iteration);
-        forward(s, c, ALL, s->a, s->keep, s->increment);
-        status = visit(user, s, first, end, s->at + (first - low_of(s, c)));
-    }
-    if (status) return status;
-    take_differences(s);
-    return stops_check(&s->stops, s->increment);
 }
 
 /* --- The method ----------------------------------------------------------- */
@@ -621,4 +615,6 @@ const struct method METHOD_SCAN = {.name = "scan",
                                    .run = method_run,
                                    .fill = fill_steps,
                                    .slots = rows_slots,
-                                   .units = rows_units};
+                                   .units = rows_units,
+                                   .filter = scan_filter,
+                                   .paths = scan_paths};

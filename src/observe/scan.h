@@ -28,16 +28,15 @@ enum { SCAN_POINTS = 32, SCAN_POINTS_MORE = 64, SCAN_MOST = 1024 };
 
 struct scan;
 
-/* Somebody who wants to see points and weights: told of every chunk from the
- * last to the first in the pass backward. */
-struct scan_looker {
+/* Called with every chunk of the pass backward, from the last to the first. */
+struct scan_observer {
     void *user;
-    int (*look)(void *user, const struct scan *s, size_t chunk);
+    int (*observe)(void *user, const struct scan *s, size_t chunk);
 };
 
 struct scan {
     ROWS_FIRST; /* stops also between rows: see stops_divide() */
-    struct scan_looker looker;
+    struct scan_observer observer;
     bool value_alone; /* no gradients, and no effective numbers of points */
     struct support support;
     struct jumps jumps;
@@ -87,19 +86,19 @@ void scan_free(struct scan *s);
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,
              double *gradient);
 
-/* The pass forward alone, for the law of the state at each stop given what was
- * observed up to it: points x^j with weights proportional to exp(a_j). visit()
- * is told of the stops [first, end), whose points begin at at[]: a and
- * support.x are there until it returns. Points are drawn from a law that is
- * wider than that of a likelihood's: what comes after a stop narrows that one
- * down, but not what is asked for here. */
-typedef int (*scan_visit)(void *user, const struct scan *s, size_t first,
-                          size_t end, const size_t *at);
-int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
-                 void *user);
+/* The parts of a run: laws and programs at the model's values; log a of a
+ * chunk's points, chunks in their order; what each stop adds, checked. */
+int scan_prepare(struct scan *s, const double *guide);
+void scan_forward(struct scan *s, size_t chunk, uint32_t iteration);
+int scan_close(struct scan *s);
 
 /* The stops of a chunk are [scan_first(chunk), scan_first(chunk + 1)); points
  * at hand begin with the stop before them. */
 size_t scan_first(const struct scan *s, size_t chunk);
+
+/* --- scan_states.c: see model/states.h ------------------------------------ */
+
+int scan_filter(const struct task *t, const struct filter_visitor *v);
+int scan_paths(const struct task *t, const struct path_visitor *v);
 
 #endif

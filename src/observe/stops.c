@@ -6,17 +6,6 @@
 
 static const double MOST_STOPS = 1e8;
 
-/* Whether anything was observed in a row. */
-static bool is_observed(const struct stops *s, size_t row)
-{
-    const struct spec *spec = s->gaps.spec;
-    for (size_t i = 0; i < spec->dim; i++)
-        if (!isnan(gaps_state(&s->gaps, i, row))) return true;
-    for (size_t k = 0; k < spec->values; k++)
-        if (!isnan(gaps_value(&s->gaps, k, row))) return true;
-    return false;
-}
-
 /* What a stop is for. */
 enum { NONE, ROW, BETWEEN };
 
@@ -28,7 +17,8 @@ static int purpose_of(const struct stops *s, const gsv_model *m, size_t track,
                       size_t row, bool begun)
 {
     const struct spec *spec = m->spec;
-    if (is_observed(s, row) || gaps_lead_to_events(&s->gaps, track, row))
+    if (gaps_are_observed(&s->gaps, row) ||
+        gaps_lead_to_events(&s->gaps, track, row))
         return ROW;
     if (!begun) return spec_latent(spec) == spec->dim ? BETWEEN : NONE;
     return s->turning && gaps_input_turns(&s->gaps, track, row) ? BETWEEN

@@ -143,7 +143,7 @@ static struct block block_of(struct forecast *f, size_t lane, size_t thread)
                       .draws = left < BLOCK ? left : BLOCK};
     b.seed = mix(f->o.seed, b.origin->number);
     b.w->stepper.P = (b.draws + VECTOR - 1) / VECTOR * VECTOR;
-    b.w->stepper.track = b.origin->track;
+    b.w->stepper.track = b.origin->from.track;
     if (f->o.ensemble && f->o.ensemble->rows)
         ensemble_lend(f->o.ensemble,
                       (f->o.function + first) % f->o.ensemble->rows,
@@ -151,7 +151,7 @@ static struct block block_of(struct forecast *f, size_t lane, size_t thread)
     return b;
 }
 
-static double weight_of(const struct origin *o, size_t point, double most)
+static double weight_of(const struct state_law *o, size_t point, double most)
 {
     return o->log_weight ? exp(o->log_weight[point] - most) : 1.0;
 }
@@ -159,7 +159,7 @@ static double weight_of(const struct origin *o, size_t point, double most)
 /* Draw i stands at the share (i + v) / draws of the weights. */
 static void place_draws(struct block *b)
 {
-    const struct origin *o = b->origin;
+    const struct state_law *o = &b->origin->from;
     struct stepper *s = &b->w->stepper;
     const struct random_key key = {.seed = b->seed, .purpose = RANDOM_START};
     double v, most = -INFINITY, sum = 0.0, passed;
@@ -205,11 +205,11 @@ static bool start(struct block *b)
     struct stepper *s = &b->w->stepper;
     bool inside = true;
     place_draws(b);
-    if (b->f->field.state_noise) stepper_enter(s, b->origin->time);
+    if (b->f->field.state_noise) stepper_enter(s, b->origin->from.time);
     for (size_t p = 0; b->f->field.state_noise && p < b->draws; p++)
         inside = inside && s->arrived[p];
     return inside && draws_are_finite(b, s->x) ? true
-                                               : lose(b, b->origin->time);
+                                               : lose(b, b->origin->from.time);
 }
 
 /* The numbers of the next step, (2 noises, P): dW, then zeta. */
@@ -276,7 +276,7 @@ static bool walk(struct block *b, double from, double to)
     const struct forecast *f = b->f;
     size_t row;
     emission_begin(&b->w->emission, b->w->stepper.P);
-    for (; (row = gaps_next_turn(&f->field.inputs, b->origin->track, from,
+    for (; (row = gaps_next_turn(&f->field.inputs, b->origin->from.track, from,
                                  to)) != NO_ROW;
          from = f->series->time[row])
         if (!walk_piece(b, from, f->series->time[row])) return false;
@@ -312,7 +312,7 @@ static bool keep_values(struct block *b, size_t k)
                                      .rows = rows,
                                      .total = b->w->total,
                                      .value = b->value + f->d * rows};
-    emitter_totals(&f->emitter, f->series, b->origin->track, row.time,
+    emitter_totals(&f->emitter, f->series, b->origin->from.track, row.time,
                    b->w->total);
     if (emission_draw(&b->w->emission, &b->w->stepper, &row, &lost, &obs))
         return true;
@@ -326,7 +326,7 @@ static void run_block(void *context, size_t lane, size_t thread)
     struct block b = block_of(context, lane, thread);
     bool alive = !b.origin->times || start(&b);
     for (size_t k = 1; alive && k <= b.origin->times; k++) {
-        double from = k > 1 ? b.origin->at[k - 2] : b.origin->time;
+        double from = k > 1 ? b.origin->at[k - 2] : b.origin->from.time;
         alive = walk(&b, from, b.origin->at[k - 1]) && keep_states(&b, k) &&
                 keep_values(&b, k);
     }
@@ -346,17 +346,17 @@ static int check(const struct forecast *f, size_t lane)
                     "%g of a forecast of series '%s': check its formula and "
                     "the parameters",
                     emitter_name(&f->emitter, l->obs), l->time,
-                    f->series->label[o->track]);
-    if (l->time <= o->time)
+                    f->series->label[o->from.track]);
+    if (l->time <= o->from.time)
         return fail(GSV_BAD_INPUT,
                     "series '%s' is outside of the model's domain at time %g, "
                     "so nothing can be forecast from there",
-                    f->series->label[o->track], o->time);
+                    f->series->label[o->from.track], o->from.time);
     return fail(GSV_NUMERICAL,
                 "a forecast of series '%s' from time %g leaves the finite "
                 "numbers at time %g: give a smaller --step, or check the "
                 "model's formula and its parameters",
-                f->series->label[o->track], o->time, l->time);
+                f->series->label[o->from.track], o->from.time, l->time);
 }
 
 int forecast_run(struct forecast *f, size_t n, const struct origin *origin,

@@ -6,21 +6,18 @@
 #ifndef PREDICT_FORECAST_H
 #define PREDICT_FORECAST_H
 
+#include "model/states.h"
 #include "simulate/emit.h"
 #include "simulate/ensemble.h"
 #include "simulate/guard.h"
 #include "simulate/scheme.h"
 
-/* Where draws begin, and when they are looked at. */
+/* Where draws begin, and the times at which they are kept. */
 struct origin {
-    size_t track, row; /* the last row that is known           */
-    double time;
-    size_t points, stride;
-    const double *x;          /* (dim, stride) in the data's coordinates     */
-    const double *log_weight; /* (points), or NULL where all are equal       */
+    struct state_law from; /* the last row that is known            */
     size_t times;
-    const double *at; /* (times) rising, after time                          */
-    uint64_t number;  /* random numbers hang on it                           */
+    const double *at; /* (times) increasing, after the row's time      */
+    uint64_t number;  /* the random numbers are a function of it       */
 };
 
 struct forecast_options {

@@ -60,7 +60,7 @@ static size_t steps_for(size_t steps, size_t between)
     return (steps + parts - 1) / parts * parts;
 }
 
-static int check_options(const gsv_paths_options *o, bool latent)
+static int check_options(const struct paths *p, const gsv_paths_options *o)
 {
     for (size_t q = 0; q < o->quantiles; q++)
         if (!(o->quantile[q] > 0.0 && o->quantile[q] < 1.0))
@@ -72,10 +72,11 @@ static int check_options(const gsv_paths_options *o, bool latent)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
-    if (latent && o->estimator.observe != GSV_OBSERVE_AUTO &&
-        o->estimator.observe != GSV_OBSERVE_SCAN)
-        return fail(GSV_BAD_INPUT, "paths of latent states are drawn by the "
-                                   "scan; take --observe scan");
+    if (!p->method->paths && !p->method->chooses)
+        return fail(GSV_BAD_INPUT,
+                    "the estimator %s draws no paths of latent states; use "
+                    "--observe scan",
+                    p->method->name);
     return 0;
 }
 
@@ -407,17 +408,19 @@ int gsv_paths(const gsv_model *m, const gsv_series *s,
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_smoothed){0};
     if (paths_rules(o) || series_check(s)) return GSV_BAD_INPUT;
-    bool latent = spec_is_latent(m->spec);
+    const struct method *method = filter_method(m, &o->estimator);
+    bool latent = !method->chooses;
     gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};
     struct paths p = {.model = m,
                       .series = s,
                       .options = &full,
+                      .method = method,
                       .d = m->spec->dim,
                       .out = &out};
     p.sample =
         full.estimator.paths > o->draws ? full.estimator.paths : o->draws;
-    int status = check_options(&full, latent);
+    int status = check_options(&p, &full);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
     if (!status) status = make_out(&p);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths of the states given all data. Where states are observed exactly, gaps
  * are independent given their ends: each has K bridges with weights. Where they
- * are latent, the scan's points are drawn backward,
- *
- *     j_N ~ a_N(j),   i ~ a_(n-1)(i) p(x_n^j | x_(n-1)^i),
- *
- * and of a few bridges between two of them one is taken by its weight. What is
- * asked for at a stop itself comes from the posterior weights of its points. */
+ * are latent, the estimator's points are drawn backward (model/states.h), and
+ * of a few bridges between two of them one is drawn by its weight. What is
+ * reported at a stop itself comes from the posterior weights of its points. */
 #ifndef PREDICT_PATHS_H
 #define PREDICT_PATHS_H
 
-#include "observe/scan.h"
+#include "observe/observe.h"
+#include "predict/filter.h"
 
 /* A number and its weight, to be sorted. */
 struct ranked {
@@ -37,7 +35,8 @@ struct paths {
     const gsv_model *model;
     const gsv_series *series;
     const gsv_paths_options *options;
-    gsv_options bridge; /* of the bridges                          */
+    gsv_options bridge;          /* of the bridges                          */
+    const struct method *method; /* its paths are NULL: states are observed */
     size_t d, K;
     enum random_purpose purpose; /* of the bridges */
     size_t sample; /* paths that are drawn of latent states         */
@@ -56,10 +55,11 @@ struct paths {
     size_t stop;          /* whose gap is walked                  */
     double *chosen;       /* (most, d, sample) places of the paths */
     size_t *now, *before; /* (sample) points of the paths         */
-    double *term;         /* (SCAN_MOST)                          */
+    size_t points;        /* room of a stop's points, so far      */
+    double *term;         /* (points)                             */
     double *uniform;      /* (sample)                             */
     double *equal;        /* (sample) weights                     */
-    struct ranked *room;  /* (sample or SCAN_MOST)                */
+    struct ranked *room;  /* (sample or points)                   */
     gsv_smoothed *out;
 };
 

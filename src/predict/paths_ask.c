@@ -226,7 +226,7 @@ int paths_ask(struct paths *p)
     l.count = 0;
     if (!l.time || !l.track) return GSV_NO_MEMORY;
     list_all(&l);
-    if (!spec_is_latent(p->model->spec)) return 0;
+    if (!p->method->paths) return 0;
     status = jumps_divide(p->model, &p->stops, &p->options->estimator);
     return status ? status : spread(p);
 }

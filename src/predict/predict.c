@@ -241,7 +241,7 @@ static void look_at(void *context, size_t lane, size_t thread)
     struct verdict *v = &p->verdict[lane];
     *v = (struct verdict){0};
     if (k >= o->times) return;
-    size_t row = p->first ? p->first[o->track] + k : 0;
+    size_t row = p->first ? p->first[o->from.track] + k : 0;
     if (p->store) {
         forecast_take(&p->forecast, p->value, i, p->column[c], k,
                       p->store + (row * columns + c) * p->out->draws +
@@ -310,8 +310,9 @@ static size_t place_of(const struct filter_rows *f, size_t track, size_t row)
 
 static bool wants_rolling(struct predictor *p, size_t i, struct origin *o)
 {
-    size_t place = place_of(&p->rows, o->track, o->row);
-    size_t last = p->rows.first[o->track + 1], *row = p->ahead + i * p->times;
+    size_t place = place_of(&p->rows, o->from.track, o->from.row);
+    size_t last = p->rows.first[o->from.track + 1],
+           *row = p->ahead + i * p->times;
     double *at = p->at + i * p->times;
     o->at = at;
     o->times = 0;
@@ -320,27 +321,27 @@ static bool wants_rolling(struct predictor *p, size_t i, struct origin *o)
         at[k - 1] = p->all->time[row[k - 1]];
         o->times++;
     }
-    return o->times && (!p->o->until || at[0] > p->o->until[o->track]);
+    return o->times && (!p->o->until || at[0] > p->o->until[o->from.track]);
 }
 
 static bool wants_end(const struct predictor *p, struct origin *o)
 {
     const struct filter_rows *f = &p->end;
-    if (f->row[f->first[o->track + 1] - 1] != o->row) return false;
-    o->at = p->out->time + p->first[o->track];
-    o->times = p->first[o->track + 1] - p->first[o->track];
+    if (f->row[f->first[o->from.track + 1] - 1] != o->from.row) return false;
+    o->at = p->out->time + p->first[o->from.track];
+    o->times = p->first[o->from.track + 1] - p->first[o->from.track];
     return o->times > 0;
 }
 
-static int visit(void *user, size_t n, struct origin *origin)
+static int visit(void *user, size_t n, const struct state_law *law)
 {
     struct predictor *p = user;
     size_t taken = 0;
     int status = 0;
     for (size_t i = 0; !status && i < n; i++) {
         struct origin *o = &p->origin[taken];
-        *o = origin[i];
-        o->number = o->number * VALUE_SETS + p->set;
+        *o = (struct origin){.from = law[i],
+                             .number = law[i].row * VALUE_SETS + p->set};
         if (is_rolling(p) ? !wants_rolling(p, taken, o) : !wants_end(p, o))
             continue;
         if (++taken < p->batch) continue;
@@ -378,7 +379,8 @@ static int run_filter(struct predictor *p, const gsv_model *m)
             !p->scratch)
             status = GSV_NO_MEMORY;
     }
-    if (!status) status = filter_run(m, s, &e, visit, p);
+    if (!status)
+        status = filter_run(m, s, &e, &(struct filter_visitor){p, visit});
     void *all[] = {p->value, p->origin, p->verdict,
                    p->at,    p->ahead,  p->scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

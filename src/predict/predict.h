@@ -5,6 +5,7 @@
 #define PREDICT_PREDICT_H
 
 #include "predict/filter.h"
+#include "predict/forecast.h"
 
 /* Refuses options that cannot be, with a sentence about the first of them. */
 int predict_check(const gsv_predict_options *o);

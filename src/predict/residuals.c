@@ -92,8 +92,8 @@ static int run_batch(struct residuals *r, size_t n)
     return 0;
 }
 
-/* Origins come in the order of rows; the last of a track has no row ahead. */
-static int visit(void *user, size_t n, struct origin *origin)
+/* Laws come in the order of rows; the last row of a track has none ahead. */
+static int visit(void *user, size_t n, const struct state_law *law)
 {
     struct residuals *r = user;
     const struct filter_rows *f = &r->rows;
@@ -101,12 +101,12 @@ static int visit(void *user, size_t n, struct origin *origin)
     int status = 0;
     for (size_t i = 0; !status && i < n; i++) {
         struct origin *o = &r->origin[taken];
-        if (f->row[f->first[origin[i].track + 1] - 1] == origin[i].row)
-            continue;
-        *o = origin[i];
+        if (f->row[f->first[law[i].track + 1] - 1] == law[i].row) continue;
         r->at[taken] = r->gaps.series->time[r->out->row[r->done + taken]];
-        o->at = &r->at[taken];
-        o->times = 1;
+        *o = (struct origin){.from = law[i],
+                             .times = 1,
+                             .at = &r->at[taken],
+                             .number = law[i].row};
         if (++taken < r->batch) continue;
         status = run_batch(r, taken);
         taken = 0;
@@ -131,7 +131,9 @@ static int simulate(struct residuals *r)
         if (!r->origin || !r->at || !r->value || !r->scratch)
             status = GSV_NO_MEMORY;
     }
-    if (!status) status = filter_run(r->model, r->gaps.series, &e, visit, r);
+    if (!status)
+        status = filter_run(r->model, r->gaps.series, &e,
+                            &(struct filter_visitor){r, visit});
     forecast_free(&r->forecast);
     mem_free(r->origin);
     mem_free(r->at);

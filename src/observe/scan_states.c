@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* What the scan says about the states: filtered laws from its pass forward,
+ * points for paths from its pass backward. */
+#include <math.h>
+
+#include "base/error.h"
+#include "model/states.h"
+#include "observe/scan.h"
+
+/* --- Given the data so far ------------------------------------------------ */
+
+/* Points of a stop where the options do not say: more than a likelihood needs,
+ * since each row's law is used by itself. */
+enum { FILTER_POINTS = 64 };
+
+/* Filtered laws are wider than the smoother's, from which points are drawn:
+ * later data narrow that one, but not these. */
+static const double WIDER = 1.5;
+
+static int visit_chunk(const struct scan *s, size_t chunk,
+                       struct state_law *law, const struct filter_visitor *v)
+{
+    size_t first = scan_first(s, chunk), end = scan_first(s, chunk + 1);
+    const size_t *at = s->at + (first > 0);
+    size_t count = 0;
+    for (size_t n = first; n < end; n++, at++) {
+        const struct stop *stop = &s->stops.stop[n];
+        if (stop->row != NO_ROW)
+            law[count++] =
+                (struct state_law){.track = stop->track,
+                                   .row = stop->row,
+                                   .time = stop->time,
+                                   .points = at[1] - at[0],
+                                   .stride = s->at[end - first + (first > 0)],
+                                   .x = s->support.x + at[0],
+                                   .log_weight = s->a + at[0]};
+        if (!isfinite(s->increment[n]))
+            return fail(GSV_NUMERICAL,
+                        "no support point explains what was observed at time "
+                        "%g of series '%s'; check the model's formula, its "
+                        "parameters and the data",
+                        stop->time, s->stops.gaps.series->label[stop->track]);
+    }
+    return count ? v->visit(v->user, count, law) : 0;
+}
+
+static int pass_forward(struct scan *s, const struct filter_visitor *v)
+{
+    struct state_law *law = NEW(struct state_law, s->chunk);
+    int status = law ? scan_prepare(s, NULL) : GSV_NO_MEMORY;
+    if (!status) support_widen(&s->support, WIDER);
+    for (size_t c = 0; !status && c < s->chunks; c++) {
+        scan_forward(s, c, s->options.iteration);
+        status = visit_chunk(s, c, law, v);
+    }
+    mem_free(law);
+    return status ? status : scan_close(s);
+}
+
+int scan_filter(const struct task *t, const struct filter_visitor *v)
+{
+    struct scan scan;
+    gsv_options o = *t->options;
+    if (!o.points) o.points = FILTER_POINTS;
+    o.gradient = false;
+    int status = scan_init(&scan, t->model, t->series, &o);
+    if (!status) status = pass_forward(&scan, v);
+    scan_free(&scan);
+    return status;
+}
+
+/* --- Given all data ------------------------------------------------------- */
+
+/* a(i) p(x^j | x^i). */
+static void backward(const struct path_stop *at, size_t j, double *log_weight)
+{
+    const struct scan *s = at->machine;
+    const double *log_p = s->log_p + at->pairs;
+    for (size_t i = 0; i < at->before; i++)
+        log_weight[i] = s->a[at->origin + i] + log_p[i * at->points + j];
+}
+
+static int visit_stops(void *user, const struct scan *s, size_t chunk)
+{
+    const struct path_visitor *v = user;
+    size_t first = scan_first(s, chunk), end = scan_first(s, chunk + 1);
+    const size_t *at = s->at + (first > 0);
+    int status = 0;
+    for (size_t n = end; !status && n-- > first;) {
+        const size_t *here = at + (n - first);
+        bool begins = stop_is_first(&s->stops, n);
+        const struct path_stop stop = {.stop = n,
+                                       .points = here[1] - here[0],
+                                       .first = here[0],
+                                       .before =
+                                           begins ? 0 : here[0] - here[-1],
+                                       .origin = begins ? 0 : here[-1],
+                                       .x = s->support.x,
+                                       .stride = at[end - first],
+                                       .weight = s->posterior + here[0],
+                                       .ess = s->ess[n],
+                                       .backward = backward,
+                                       .machine = s,
+                                       .pairs = s->pair[n - first]};
+        status = v->visit(v->user, &stop);
+    }
+    return status;
+}
+
+int scan_paths(const struct task *t, const struct path_visitor *v)
+{
+    struct scan scan;
+    struct path_visitor visitor = *v;
+    gsv_options o = *t->options;
+    o.gradient = false;
+    int status = scan_init(&scan, t->model, t->series, &o);
+    scan.observer = (struct scan_observer){&visitor, visit_stops};
+    if (!status) status = scan_run(&scan, NULL, o.iteration, NULL);
+    scan_free(&scan);
+    return status;
+}
