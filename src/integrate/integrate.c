@@ -162,14 +162,8 @@ void integrator_free(struct integrator *i)
 {
     for (size_t t = 0; i->walker && t < i->threads; t++)
         walker_free(&i->walker[t]);
-    mem_free(i->walker);
-    mem_free(i->uniform_bar);
-    mem_free(i->loss);
-    mem_free(i->part);
-    mem_free(i->item);
-    mem_free(i->order);
-    mem_free(i->course);
-    mem_free(i->step);
+    MEM_FREE(i->walker, i->uniform_bar, i->loss, i->part, i->item, i->order,
+             i->course, i->step);
     rhs_free(&i->there);
     rhs_free(&i->own);
     gaps_free(&i->gaps);

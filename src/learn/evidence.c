@@ -34,8 +34,7 @@ static void belief_free(struct belief *b)
 {
     gp_posterior_free(&b->q);
     gp_information_free(&b->h);
-    mem_free(b->factor);
-    mem_free(b->before);
+    MEM_FREE(b->factor, b->before);
     *b = (struct belief){0};
 }
 
@@ -175,13 +174,7 @@ void evidence_free(struct evidence *e)
     if (e->l) objective_free(&e->all);
     gp_sites_free(&e->sites);
     gp_sites_free(&e->path);
-    mem_free(e->f);
-    mem_free(e->dh);
-    mem_free(e->place);
-    mem_free(e->theta);
-    mem_free(e->gradient);
-    mem_free(e->good);
-    mem_free(e->kept);
+    MEM_FREE(e->f, e->dh, e->place, e->theta, e->gradient, e->good, e->kept);
     *e = (struct evidence){0};
 }
 

@@ -14,8 +14,7 @@
 #include "model/fit_record.h"
 #include "model/theta.h"
 
-/* --- Memory ----------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 static int chain_init(const struct gibbs *g, struct chain *c)
 {
@@ -27,9 +26,7 @@ static int chain_init(const struct gibbs *g, struct chain *c)
 
 static void chain_free(struct chain *c)
 {
-    mem_free(c->theta);
-    mem_free(c->turn);
-    mem_free(c->unit);
+    MEM_FREE(c->theta, c->turn, c->unit);
 }
 
 static int gibbs_init(struct gibbs *g, struct learner *l, const gsv_options *o)
@@ -73,20 +70,11 @@ static void gibbs_free(struct gibbs *g)
     chain_free(&g->trial);
     target_free(&g->target);
     draws_free(g->draws);
-    mem_free(g->chain);
-    mem_free(g->place);
-    mem_free(g->warm);
-    mem_free(g->z);
-    mem_free(g->y);
-    mem_free(g->u);
-    mem_free(g->kept);
-    mem_free(g->proposal.mean);
-    mem_free(g->proposal.C);
-    mem_free(g->proposal.root);
+    MEM_FREE(g->chain, g->place, g->warm, g->z, g->y, g->u, g->kept,
+             g->proposal.mean, g->proposal.C, g->proposal.root);
 }
 
-/* --- The first proposal -----------------------------------------------------
- */
+/* --- The first proposal --------------------------------------------------- */
 
 /* Where V[i] stands among the free numbers. */
 static size_t find_place(const struct gibbs *g, size_t place)
@@ -121,8 +109,7 @@ static int first_proposal(struct gibbs *g, const double *mode)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-/* --- Starts -----------------------------------------------------------------
- */
+/* --- Starts --------------------------------------------------------------- */
 
 enum { TRIES = 50 };
 
@@ -200,8 +187,7 @@ static int start_chains(struct gibbs *g, const double *mode)
     return status;
 }
 
-/* --- Warm-up ----------------------------------------------------------------
- */
+/* --- Warm-up -------------------------------------------------------------- */
 
 /* Shares of successes that random walks work best with (Roberts and
  * Rosenthal), and below which the other moves are of no use. */
@@ -254,8 +240,7 @@ static void warm_up(struct gibbs *g, const struct counts *last,
             learn(g, (q - 1) * warmup / QUARTERS, iteration);
 }
 
-/* --- Draws ------------------------------------------------------------------
- */
+/* --- Draws ---------------------------------------------------------------- */
 
 static void keep_draws(struct gibbs *g, size_t draw)
 {
@@ -318,8 +303,7 @@ static int run(struct gibbs *g)
     return status ? status : l->failed;
 }
 
-/* --- All of it --------------------------------------------------------------
- */
+/* --- All of it ------------------------------------------------------------ */
 
 /* Fine enough without extrapolation. */
 static const double SHARE = 0.1;

@@ -63,8 +63,7 @@ int target_at(struct target *t, const double *theta, const uint32_t *turn,
 /* The sum of units; -INFINITY where it is not finite. */
 double target_sum(const struct target *t, const double *unit);
 
-/* --- gibbs_move.c ----------------------------------------------------------
- */
+/* --- gibbs_move.c --------------------------------------------------------- */
 
 /* Laws of proposals over the free numbers, (free) and (free, free). */
 struct proposal {
@@ -118,15 +117,13 @@ void proposal_learn(struct gibbs *g, size_t count, const double *row,
 /* root from C; deviations alone where that is no covariance. */
 void proposal_factor(struct proposal *p);
 
-/* --- gibbs.c ---------------------------------------------------------------
- */
+/* --- gibbs.c -------------------------------------------------------------- */
 
 /* After the maximum has been found: chains, draws and record. The model has
  * the posterior means then. */
 int gibbs(struct learner *l, const double *mode);
 
-/* --- posterior.c ------------------------------------------------------------
- */
+/* --- posterior.c ---------------------------------------------------------- */
 
 /* Draws to the record: means to the model's values, then all the rest. */
 int posterior_values(struct learner *l, const gsv_draws *d);

@@ -23,8 +23,7 @@ static void count(struct gibbs *g, enum move move, bool kept)
     if (kept) g->counts.kept[move] += 1.0;
 }
 
-/* --- Paths -----------------------------------------------------------------
- */
+/* --- Paths ---------------------------------------------------------------- */
 
 /* Numbers that no slot of this chain has ever had, for one block of every
  * unit. */
@@ -60,8 +59,7 @@ static int move_paths(struct gibbs *g, size_t chain, uint32_t iteration,
     return 0;
 }
 
-/* --- Parameters ------------------------------------------------------------
- */
+/* --- Parameters ----------------------------------------------------------- */
 
 /* y = the walk's or the jump's step: root z. */
 static void multiply(const struct proposal *p, double by, const double *z,
@@ -160,8 +158,7 @@ int gibbs_move(struct gibbs *g, size_t chain, uint32_t iteration)
     return status;
 }
 
-/* --- Learning --------------------------------------------------------------
- */
+/* --- Learning ------------------------------------------------------------- */
 
 void proposal_factor(struct proposal *p)
 {

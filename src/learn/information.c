@@ -479,18 +479,6 @@ void information_free(struct information *a)
     evidence_free(&a->evidence);
     if (a->words) fclose(a->words);
     free(a->text);
-    mem_free(a->place);
-    mem_free(a->theta);
-    mem_free(a->one);
-    mem_free(a->up);
-    mem_free(a->down);
-    mem_free(a->I);
-    mem_free(a->V);
-    mem_free(a->room);
-    mem_free(a->lost);
-    mem_free(a->flat);
-    mem_free(a->bound);
-    mem_free(a->slope);
-    mem_free(a->ups);
-    mem_free(a->downs);
+    MEM_FREE(a->place, a->theta, a->one, a->up, a->down, a->I, a->V, a->room,
+             a->lost, a->flat, a->bound, a->slope, a->ups, a->downs);
 }

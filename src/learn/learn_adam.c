@@ -254,8 +254,6 @@ int learn_adam(struct learner *l)
     if (!status) status = climb(&c);
     objective_free(&c.batch);
     objective_free(&c.held);
-    mem_free(c.gradient);
-    mem_free(c.average);
-    mem_free(c.undo);
+    MEM_FREE(c.gradient, c.average, c.undo);
     return status;
 }

@@ -241,8 +241,7 @@ int learn_evidence(struct learner *l)
         l->limit = c.e.limit;
         evidence_free(&c.e);
     }
-    mem_free(c.x);
-    mem_free(c.z);
+    MEM_FREE(c.x, c.z);
     return status;
 }
 

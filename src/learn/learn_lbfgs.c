@@ -235,9 +235,6 @@ int learn_lbfgs(struct learner *l)
     l->ended = GSV_ENDED_CONVERGED;
     if (r.theta && r.gradient && r.x && r.place)
         status = r.free ? run_stages(&r) : 0;
-    mem_free(r.theta);
-    mem_free(r.gradient);
-    mem_free(r.x);
-    mem_free(r.place);
+    MEM_FREE(r.theta, r.gradient, r.x, r.place);
     return status;
 }

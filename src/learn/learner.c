@@ -95,17 +95,8 @@ void learner_free(struct learner *l)
     halt_end(&l->halt);
     split_free(&l->split);
     adam_free(&l->adam);
-    mem_free(l->fixed);
-    mem_free(l->value);
-    mem_free(l->weight);
-    mem_free(l->unit);
-    mem_free(l->theta);
-    mem_free(l->safe);
-    mem_free(l->best);
-    mem_free(l->champion);
-    mem_free(l->first);
-    mem_free(l->move);
-    mem_free(l->terms);
+    MEM_FREE(l->fixed, l->value, l->weight, l->unit, l->theta, l->safe, l->best,
+             l->champion, l->first, l->move, l->terms);
 }
 
 /* --- What it is at ------------------------------------------------------- */

@@ -30,8 +30,7 @@ int objective_init_loglik(struct objective *o, gsv_model *m,
 void objective_free(struct objective *o)
 {
     estimator_free(&o->estimator);
-    mem_free(o->value_bar);
-    mem_free(o->guide);
+    MEM_FREE(o->value_bar, o->guide);
     *o = (struct objective){0};
 }
 

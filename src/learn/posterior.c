@@ -65,8 +65,7 @@ static void note_correlations(const gsv_draws *d, gsv_record *r)
                     : correlation(all, d->value + i * all, d->value + j * all);
 }
 
-/* --- Words -----------------------------------------------------------------
- */
+/* --- Words ---------------------------------------------------------------- */
 
 static const double LARGEST_RHAT = 1.01;
 enum { FEWEST_A_CHAIN = 100 };

@@ -128,8 +128,7 @@ int prior_init(struct prior *p, const struct learner *l)
 
 void prior_free(struct prior *p)
 {
-    mem_free(p->of);
-    mem_free(p->slope);
+    MEM_FREE(p->of, p->slope);
     *p = (struct prior){0};
 }
 

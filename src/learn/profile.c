@@ -81,7 +81,6 @@ int gsv_profile(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     m->record = record;
     m->state = state;
     if (kept) memcpy(m->value, kept, values * sizeof *kept);
-    mem_free(kept);
-    mem_free(fix);
+    MEM_FREE(kept, fix);
     return status;
 }

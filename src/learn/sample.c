@@ -56,10 +56,6 @@ int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,
 void sample_free(struct sample *a)
 {
     gaps_free(&a->gaps);
-    mem_free(a->gap);
-    mem_free(a->state);
-    mem_free(a->time);
-    mem_free(a->input);
-    mem_free(a->slope);
+    MEM_FREE(a->gap, a->state, a->time, a->input, a->slope);
     *a = (struct sample){0};
 }

@@ -169,13 +169,8 @@ static void variation_free(struct variation *v)
     uniforms_free(&v->uniforms);
     workspace_free(&v->workspace);
     program_free(v->map);
-    mem_free(v->theta);
-    mem_free(v->theta_bar);
-    mem_free(v->place);
-    mem_free(v->bar);
-    mem_free(v->y_bar);
-    mem_free(v->jacobian_bar);
-    mem_free(v->group);
+    MEM_FREE(v->theta, v->theta_bar, v->place, v->bar, v->y_bar,
+             v->jacobian_bar, v->group);
     objective_free(&v->euler);
 }
 
@@ -216,8 +211,7 @@ static int maximise_noise(struct variation *v)
         }
         if (status == GSV_NUMERICAL) status = 0;
     }
-    mem_free(x);
-    mem_free(kept);
+    MEM_FREE(x, kept);
     return status;
 }
 

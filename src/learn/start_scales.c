@@ -234,8 +234,7 @@ static int scale_all_outputs(struct scaling *z)
         memcpy(to, mean + at, out * sizeof *to);
         memcpy(to + out, scale + at, out * sizeof *to);
     }
-    mem_free(mean);
-    mem_free(scale);
+    MEM_FREE(mean, scale);
     return status;
 }
 
@@ -272,8 +271,7 @@ static int find_states(struct scaling *z)
     if (!status) status = model_evaluate(z->m, map, &a->ends, false, z->state);
     z->ends = a->ends;
     z->ends.state = z->state;
-    mem_free(x);
-    mem_free(time);
+    MEM_FREE(x, time);
     return status;
 }
 
@@ -316,13 +314,7 @@ int start_scales(gsv_model *m, const gsv_series *s)
         if (!status && pass == 0) status = scale_all_outputs(&z);
     }
     sample_free(&z.sample);
-    mem_free(z.state);
-    mem_free(z.after);
-    mem_free(z.drift);
-    mem_free(z.moved);
-    mem_free(z.net);
-    mem_free(z.rate);
-    mem_free(z.scaled);
+    MEM_FREE(z.state, z.after, z.drift, z.moved, z.net, z.rate, z.scaled);
     return status;
 }
 

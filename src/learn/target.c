@@ -4,8 +4,7 @@
 #include "base/error.h"
 #include "learn/gibbs.h"
 
-/* --- Units -----------------------------------------------------------------
- */
+/* --- Units ---------------------------------------------------------------- */
 
 static int make_slots(struct target *t, size_t slots, size_t units)
 {
@@ -68,13 +67,10 @@ void target_free(struct target *t)
 {
     prior_free(&t->prior);
     objective_free(&t->all);
-    mem_free(t->unit);
-    mem_free(t->rank);
-    mem_free(t->size);
+    MEM_FREE(t->unit, t->rank, t->size);
 }
 
-/* --- The value -------------------------------------------------------------
- */
+/* --- The value ------------------------------------------------------------ */
 
 double target_sum(const struct target *t, const double *unit)
 {

@@ -53,9 +53,7 @@ static int make_sandwich(struct information *a)
         linalg_product(n, n, n, VJ, false, a->V, false, J);
         memcpy(a->V, J, n * n * sizeof *J);
     }
-    mem_free(S);
-    mem_free(J);
-    mem_free(VJ);
+    MEM_FREE(S, J, VJ);
     return status;
 }
 

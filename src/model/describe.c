@@ -106,8 +106,7 @@ static char free_letter(const gsv_model *m, const char *choice)
 
 static void letters_free(struct letters *l)
 {
-    mem_free(l->text);
-    mem_free(l->name);
+    MEM_FREE(l->text, l->name);
 }
 
 static int letters_init(struct letters *l, size_t n, char letter)
@@ -161,8 +160,7 @@ static int numerical_rows(FILE *out, const gsv_model *m,
             fprintf(out, "  %s%s = integral of d%s/((%s)*(%s))\n", left, number,
                     names->state[i], shape, sigma);
         bool failed = !shape || !sigma;
-        mem_free(shape);
-        mem_free(sigma);
+        MEM_FREE(shape, sigma);
         if (failed) return GSV_NO_MEMORY;
     }
     return rows_of(out, m, m->state_drift, names, "f~");
@@ -318,8 +316,7 @@ static int map(FILE *out, const gsv_model *m)
     return status;
 }
 
-/* --- Noisy observations ----------------------------------------------------
- */
+/* --- Noisy observations --------------------------------------------------- */
 
 /* A softmax is said once for all of its elements. */
 static int put_softmax(FILE *out, const struct graph *g, node a,
@@ -387,8 +384,7 @@ static int first_values(FILE *out, const gsv_model *m,
         if (mean && sd)
             fprintf(out, "  %s ~ normal(%s, %s)\n", m->column[i], mean, sd);
         bool failed = !mean || !sd;
-        mem_free(mean);
-        mem_free(sd);
+        MEM_FREE(mean, sd);
         if (failed) return GSV_NO_MEMORY;
     }
     return 0;

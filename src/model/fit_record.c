@@ -42,18 +42,8 @@ gsv_record *fit_record_new(const gsv_model *m)
 void fit_record_free(gsv_record *r)
 {
     if (!r) return;
-    mem_free(r->data);
-    mem_free(r->warning);
-    mem_free(r->lowest);
-    mem_free(r->highest);
-    mem_free(r->error_of);
-    mem_free(r->low);
-    mem_free(r->high);
-    mem_free(r->estimate);
-    mem_free(r->correlation);
-    mem_free(r->posterior);
-    mem_free(r->curve);
-    mem_free(r);
+    MEM_FREE(r->data, r->warning, r->lowest, r->highest, r->error_of, r->low,
+             r->high, r->estimate, r->correlation, r->posterior, r->curve, r);
 }
 
 int fit_record_correlate(gsv_record *r, size_t n, const size_t *value)
@@ -101,10 +91,7 @@ gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
 void draws_free(gsv_draws *d)
 {
     if (!d) return;
-    mem_free(d->place);
-    mem_free(d->value);
-    mem_free(d->lp);
-    mem_free(d);
+    MEM_FREE(d->place, d->value, d->lp, d);
 }
 
 int fit_record_warn(gsv_record *r, const char *lines)
@@ -398,8 +385,7 @@ static int take_text(const char *text, const char *path, gsv_record *r)
     if (!json_is_string(data)) bad = "data";
     if (!json_is_string(warning)) bad = "warning";
     if (!bad) {
-        mem_free(r->data);
-        mem_free(r->warning);
+        MEM_FREE(r->data, r->warning);
         r->data = mem_string(json_string_value(data));
         r->warning = mem_string(json_string_value(warning));
     }

@@ -391,11 +391,7 @@ int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 
 void gaps_free(struct gaps *g)
 {
-    mem_free(g->column);
-    mem_free(g->gap);
-    mem_free(g->first);
-    mem_free(g->to);
-    mem_free(g->begin);
+    MEM_FREE(g->column, g->gap, g->first, g->to, g->begin);
     *g = (struct gaps){0};
 }
 

@@ -211,9 +211,7 @@ int gsv_model_outside_at(const gsv_model *m, size_t n, const double *time,
         status = mark_outside(m, &in, gp, room, outside);
     for (size_t j = 0; j < n && !status; j++)
         *count += outside[j];
-    mem_free(room);
-    mem_free(still);
-    mem_free(outside);
+    MEM_FREE(room, still, outside);
     return status;
 }
 

@@ -81,10 +81,7 @@ int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t order,
 
 void gp_rows_free(struct gp_rows *r)
 {
-    mem_free(r->index);
-    mem_free(r->weight);
-    mem_free(r->feature);
-    mem_free(r->sum);
+    MEM_FREE(r->index, r->weight, r->feature, r->sum);
     *r = (struct gp_rows){0};
 }
 
@@ -271,8 +268,7 @@ void gp_sites_free(struct gp_sites *s)
         mem_free(part[i]);
     for (size_t gp = 0; s->orders && gp < s->m->spec->gps; gp++)
         gp_orders_free(&s->orders[gp]);
-    mem_free(s->orders);
-    mem_free(s->gap);
+    MEM_FREE(s->orders, s->gap);
     gaps_free(&s->gaps);
     *s = (struct gp_sites){0};
 }

@@ -174,13 +174,8 @@ void gsv_model_free(gsv_model *m)
 {
     if (!m) return;
     spec_free(m->spec);
-    mem_free(m->value);
-    mem_free(m->column);
-    mem_free(m->data);
-    mem_free(m->noise_input);
-    mem_free(m->noise_param);
-    mem_free(m->drift_param);
-    mem_free(m->text);
+    MEM_FREE(m->value, m->column, m->data, m->noise_input, m->noise_param,
+             m->drift_param, m->text);
     fit_record_free(m->record);
     draws_free(m->draws);
     tensors_free(&m->posterior);

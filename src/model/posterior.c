@@ -181,8 +181,7 @@ void gsv_functions_free(gsv_functions *q)
         gp_information_free(&q->f[i].h);
         gp_root_free(&q->f[i].root);
     }
-    mem_free(q->f);
-    mem_free(q);
+    MEM_FREE(q->f, q);
 }
 
 /* The points as a function sees them. */
@@ -398,7 +397,6 @@ int gsv_functions_draw(gsv_functions *q, gsv_model *m, uint64_t seed,
         functions_draw(q, seed, draw - at, 0, n, row, room);
         memcpy(m->value, row + at * n, n * sizeof *row);
     }
-    mem_free(room);
-    mem_free(row);
+    MEM_FREE(room, row);
     return whole ? 0 : GSV_NO_MEMORY;
 }

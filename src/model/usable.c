@@ -17,8 +17,7 @@
                     place, __VA_ARGS__)                                        \
          : fail(GSV_BAD_INPUT, __VA_ARGS__))
 
-/* --- The likelihood --------------------------------------------------------
- */
+/* --- The likelihood ------------------------------------------------------- */
 
 /* The laws of a row's latent states are dense matrices in a thread's own
  * memory. */
@@ -58,8 +57,7 @@ int gsv_check_likelihood(const gsv_model *m)
     return 0;
 }
 
-/* --- Learning ---------------------------------------------------------------
- */
+/* --- Learning ------------------------------------------------------------- */
 
 int gsv_check_fit(const gsv_model *m)
 {
@@ -81,8 +79,7 @@ int gsv_check_fit(const gsv_model *m)
     return 0;
 }
 
-/* --- What the likelihood does not depend on ---------------------------------
- */
+/* --- What the likelihood does not depend on ------------------------------- */
 
 /* Marks what an expression is made of; 0 is no expression. */
 static int mark(const gsv_model *m, node n, bool *input, bool *param)
@@ -152,8 +149,7 @@ static int write_unused(FILE *out, const gsv_model *m)
         if (!param[i] && kind_of(s, i))
             write_one(out, m, s->param[i].place, kind_of(s, i),
                       s->param[i].name);
-    mem_free(input);
-    mem_free(param);
+    MEM_FREE(input, param);
     return status;
 }
 

@@ -50,8 +50,7 @@ static size_t rows_of(const struct obs_spec *o)
     return link_of(o) == LINK_NONE ? 0 : 1;
 }
 
-/* --- Programs ----------------------------------------------------------------
- */
+/* --- Programs ------------------------------------------------------------- */
 
 static node log_node(struct graph *g, node a)
 {
@@ -143,17 +142,11 @@ void conjugate_free(struct joint *j)
     uniforms_free(&c->uniforms);
     program_free(c->link);
     if (c->graph) graph_free(c->graph);
-    mem_free(c->row);
-    mem_free(c->normal);
-    mem_free(c->usual);
-    mem_free(c->state);
-    mem_free(c->pivot);
+    MEM_FREE(c->row, c->normal, c->usual, c->state, c->pivot);
     arena_free(&c->arena);
 }
 
-/* --- Links at a stop
- * ----------------------------------------------------------
- */
+/* --- Links at a stop ------------------------------------------------------ */
 
 /* Output i of the link, element e, in the centre. */
 static double link_value(const struct joint *j, size_t i, size_t e)
@@ -206,9 +199,7 @@ static bool sees(const struct joint *j, size_t obs, size_t state)
     return false;
 }
 
-/* --- The laws
- * -----------------------------------------------------------------
- */
+/* --- The laws ------------------------------------------------------------- */
 
 /* The states that are not exact and that this obs alone sees, to state; or,
  * with all obs (k their number), those that no count sees. Returns their
@@ -352,9 +343,7 @@ int conjugate_prepare(struct joint *j, const double *values)
     return 0;
 }
 
-/* --- Points
- * -------------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* Of a binomial the second kind are the trials that missed. */
 static double count_of(const struct joint *j, size_t stop, size_t obs, size_t i)

@@ -21,8 +21,7 @@ static bool is_variational(const struct joint *j)
     return j->options.observe == GSV_OBSERVE_VARIATIONAL;
 }
 
-/* --- Setting up -------------------------------------------------------------
- */
+/* --- Setting up ----------------------------------------------------------- */
 
 static int make_memory(struct joint *j)
 {
@@ -118,8 +117,7 @@ void joint_free(struct joint *j)
     *j = (struct joint){0};
 }
 
-/* --- Points -----------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* A track is one point of a Sobol' sequence, whose coordinates go to its stops:
  * points of one sequence for every stop would be paired in the same order. */
@@ -182,8 +180,7 @@ static void draw(struct joint *j)
                   is_variational(j) ? NULL : j->conjugate.usual);
 }
 
-/* --- Pairs ------------------------------------------------------------------
- */
+/* --- Pairs ---------------------------------------------------------------- */
 
 /* Densities between neighbouring points of the chunk's draws to log_p; or, with
  * their weights given, the gradient to part. */
@@ -234,8 +231,7 @@ static int load(struct joint *j, size_t first, size_t end)
     return status;
 }
 
-/* --- Weights ----------------------------------------------------------------
- */
+/* --- Weights -------------------------------------------------------------- */
 
 /* log mean exp of log weights; and, unless NULL, their effective number. */
 static double log_mean(size_t K, const double *log_w, double *ess)
@@ -299,8 +295,7 @@ static int check(const struct joint *j, size_t first, size_t end)
     return 0;
 }
 
-/* --- One track --------------------------------------------------------------
- */
+/* --- One track ------------------------------------------------------------ */
 
 /* A track's weights, stop by stop; at last those of the whole. */
 static int weigh_track(struct joint *j, size_t first, size_t end)
@@ -384,8 +379,7 @@ int joint_run(struct joint *j, const double *guide, uint32_t iteration,
     return status;
 }
 
-/* --- The result -------------------------------------------------------------
- */
+/* --- The result ----------------------------------------------------------- */
 
 /* Of a log mean of K weights, by the delta method: Sobol' points are better. */
 static double variance_of(const struct joint *j, size_t stop)
@@ -461,8 +455,7 @@ int joint_fill(const struct joint *j, gsv_result *r)
     return 0;
 }
 
-/* --- The methods -----------------------------------------------------------
- */
+/* --- The methods ---------------------------------------------------------- */
 
 ROWS_FUNCTIONS(joint)
 

@@ -105,8 +105,7 @@ int joint_run(struct joint *j, const double *guide, uint32_t iteration,
               double *gradient);
 int joint_fill(const struct joint *j, gsv_result *r);
 
-/* --- For those who draw ----------------------------------------------------
- */
+/* --- For those who draw --------------------------------------------------- */
 
 /* Standard normals (latent states of the stop, K) of a stop to j->z; returns
  * the number of these states. */
@@ -119,8 +118,7 @@ void joint_log_normal(struct joint *j, size_t n, double log_root, size_t at);
 void joint_add(struct joint *j, size_t stop, const double *L, size_t n,
                size_t at, size_t P);
 
-/* --- conjugate.c -----------------------------------------------------------
- */
+/* --- conjugate.c ---------------------------------------------------------- */
 
 int conjugate_init(struct joint *j);
 void conjugate_free(struct joint *j);
@@ -129,8 +127,7 @@ int conjugate_prepare(struct joint *j, const double *values);
 /* Points of a stop from column `at` of P on, to u and log_q of the support. */
 void conjugate_draw(struct joint *j, size_t stop, size_t at, size_t P);
 
-/* --- variational.c ---------------------------------------------------------
- */
+/* --- variational.c -------------------------------------------------------- */
 
 int variational_init(struct joint *j);
 void variational_free(struct joint *j);

@@ -16,8 +16,7 @@ enum { MOST_CURVED = 8 };
 enum { DRIFT, SLOPE, CURVATURE };
 enum { MAPPED, LOG_DET };
 
-/* --- Programs --------------------------------------------------------------
- */
+/* --- Programs ------------------------------------------------------------- */
 
 /* Half the trace of the second derivative of every row, from the rows of A. */
 static node curvature(struct graph *g, size_t d, const node *row, node leaf)
@@ -146,8 +145,7 @@ int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o)
     return stops_divide(s, jumps_steps(o), o->step);
 }
 
-/* --- Memory ------------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 int jumper_init(struct jumper *w, const struct jumps *j, size_t most,
                 bool gradient)
@@ -218,8 +216,7 @@ static const double *pack(size_t d, size_t n, size_t ld, const double *from,
     return to;
 }
 
-/* --- T -----------------------------------------------------------------------
- */
+/* --- T -------------------------------------------------------------------- */
 
 void jumper_map(struct jumper *w, const struct moment *at, size_t n, size_t ld,
                 const double *x, double *y, double *log_det)
@@ -247,8 +244,7 @@ void jumper_map_vjp(struct jumper *w, const struct moment *at, size_t n,
     program_vjp(j->map, &j->map_uniforms, &w->map, &in, bar, NULL, w->map_bar);
 }
 
-/* --- Laws of steps -----------------------------------------------------------
- */
+/* --- Laws of steps -------------------------------------------------------- */
 
 /* Whether a point has a law: its drift and its slope are finite, and no more
  * than a stride of length h can take. */
@@ -393,8 +389,7 @@ void jumper_each(const struct jumper *w, size_t ld, const double *y1,
     }
 }
 
-/* --- Their gradient ----------------------------------------------------------
- */
+/* --- Their gradient ------------------------------------------------------- */
 
 struct law_bar {
     double *mu;          /* (d; I): sum of w v, v = Q^-1 (y1 - mu)  */

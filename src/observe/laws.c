@@ -9,8 +9,7 @@
 #include "base/linalg.h"
 #include "observe/observe.h"
 
-/* --- Setting up ------------------------------------------------------------
- */
+/* --- Setting up ----------------------------------------------------------- */
 
 static int make_memory(struct laws *l, bool linked)
 {
@@ -62,8 +61,7 @@ void laws_free(struct laws *l)
     *l = (struct laws){0};
 }
 
-/* --- Exact states ----------------------------------------------------------
- */
+/* --- Exact states --------------------------------------------------------- */
 
 double laws_state(const struct laws *l, size_t stop, size_t i)
 {
@@ -112,8 +110,7 @@ int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
     return 0;
 }
 
-/* --- Stretching ------------------------------------------------------------
- */
+/* --- Stretching ----------------------------------------------------------- */
 
 /* sigma (d, d) at a stop; before: as it was until then. */
 static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
@@ -194,8 +191,7 @@ static int stretch_stop(struct laws *l, size_t n)
     return stretch_gain(l, S, next, n);
 }
 
-/* --- The smoother ----------------------------------------------------------
- */
+/* --- The smoother --------------------------------------------------------- */
 
 struct track_data {
     double *time, *input, *middle, *slope, *value, *exact, *unused;

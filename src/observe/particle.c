@@ -16,8 +16,7 @@ struct rank {
     size_t index;
 };
 
-/* --- Setting up ------------------------------------------------------------
- */
+/* --- Setting up ----------------------------------------------------------- */
 
 static size_t power_of_two(size_t n)
 {
@@ -99,9 +98,7 @@ static void particle_free(struct particle *p)
     links_free(&p->links);
     support_free(&p->support);
     stops_free(&p->stops);
-    mem_free(p->parent);
-    mem_free(p->next);
-    mem_free(p->rank);
+    MEM_FREE(p->parent, p->next, p->rank);
     arena_free(&p->arena);
 }
 
@@ -115,8 +112,7 @@ static size_t *slot_parent(const struct particle *p, size_t stop)
     return p->parent + stop % p->slots * p->K;
 }
 
-/* --- Points ----------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* Which of the Sobol' points particle k gets: k with digits flipped at random,
  * each as the digits above it say. Without it, points of two stops with the
@@ -175,8 +171,7 @@ static void draw(struct particle *p, size_t stop, uint32_t iteration)
     memcpy(slot_x(p, stop), p->support.x, d * K * sizeof *p->x);
 }
 
-/* --- Densities -------------------------------------------------------------
- */
+/* --- Densities ------------------------------------------------------------ */
 
 /* Both ends of the steps that lead to a stop's particles, in y; returns their
  * length. The law of the steps is made ready. */
@@ -237,8 +232,7 @@ static void run_steps_vjp(struct particle *p, size_t stop, const double *weight)
                    p->log_det);
 }
 
-/* --- Weights ---------------------------------------------------------------
- */
+/* --- Weights -------------------------------------------------------------- */
 
 /* Shares of W psi, their effective number, and what the stop adds. */
 static void note(struct particle *p, size_t stop)
@@ -277,8 +271,7 @@ static void step_weights(struct particle *p, size_t stop)
     note(p, stop);
 }
 
-/* --- Resampling ------------------------------------------------------------
- */
+/* --- Resampling ----------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -342,8 +335,7 @@ static void go_on(struct particle *p, size_t stop, uint32_t iteration)
     p->log_z = p->before = 0.0;
 }
 
-/* --- Gradients -------------------------------------------------------------
- */
+/* --- Gradients ------------------------------------------------------------ */
 
 /* One stop's, with its particles' weights in line. */
 static void add_gradient(struct particle *p, size_t stop)
@@ -380,8 +372,7 @@ static void gradients(struct particle *p, size_t stop)
     }
 }
 
-/* --- Runs ------------------------------------------------------------------
- */
+/* --- Runs ----------------------------------------------------------------- */
 
 static void clear(struct particle *p, double *gradient)
 {

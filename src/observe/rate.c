@@ -12,8 +12,7 @@
 /* Points of a block, roughly: a pair has 2d of them. */
 enum { BLOCK = 2048 };
 
-/* --- The program -----------------------------------------------------------
- */
+/* --- The program ---------------------------------------------------------- */
 
 /* z over y: U^-1(sigma y). */
 static node state_of_unit(struct graph *g, const struct spec *spec)
@@ -83,8 +82,7 @@ void rates_gradient(const struct rates *r, double *bar, double *gradient)
         gradient[i] += bar[i];
 }
 
-/* --- Memory ------------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 int rater_init(struct rater *w, const struct rates *r, size_t most,
                bool gradient)
@@ -124,8 +122,7 @@ void rater_free(struct rater *w)
     *w = (struct rater){0};
 }
 
-/* --- Rates at points ---------------------------------------------------------
- */
+/* --- Rates at points ------------------------------------------------------ */
 
 /* When a rate is asked for: a held input that jumps at the right end has its
  * old value there. */
@@ -182,8 +179,7 @@ static double checked(double rate)
     return rate >= 0.0 && isfinite(rate) ? rate : NAN;
 }
 
-/* --- Ends of steps -----------------------------------------------------------
- */
+/* --- Ends of steps -------------------------------------------------------- */
 
 /* What a step's end number e is, 0 or 1. */
 static struct instant instant_of(const struct rater *w,
@@ -261,8 +257,7 @@ static void run_ends_vjp(struct rater *w, const struct rate_step *step,
                        all - first < most ? all - first : most, y_bar);
 }
 
-/* --- Pairs -------------------------------------------------------------------
- */
+/* --- Pairs ---------------------------------------------------------------- */
 
 static size_t pairs_of(const struct rate_step *step)
 {
@@ -349,8 +344,7 @@ static void integrate_vjp(struct rater *w, const struct rate_step *step,
         }
 }
 
-/* --- Counts ------------------------------------------------------------------
- */
+/* --- Counts --------------------------------------------------------------- */
 
 /* What was counted at the step's end; whether anything was. */
 static bool read_events(struct rater *w, const struct rate_step *step)

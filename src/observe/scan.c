@@ -40,8 +40,7 @@ static double log_sum(size_t n, const double *x)
     return most + log(sum);
 }
 
-/* --- Densities of a chunk
- * ------------------------------------------------------ */
+/* --- Densities of a chunk ------------------------------------------------- */
 
 /* The pairs that end in a stop. */
 static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
@@ -172,8 +171,7 @@ static void load(struct scan *s, size_t chunk, uint32_t iteration)
     s->loaded = chunk;
 }
 
-/* --- Forward
- * -------------------------------------------------------------------- */
+/* --- Forward -------------------------------------------------------------- */
 
 /* Some of a stop's points: every stride-th, from one on. Where there is but one
  * it is among them. */
@@ -322,8 +320,7 @@ static double find_left(const struct scan *s, size_t track)
     return fmax(left, 0.5 * least * rows);
 }
 
-/* --- Backward
- * -------------------------------------------------------------------- */
+/* --- Backward ------------------------------------------------------------- */
 
 /* The largest of log_p_j + ahead_j, and e_j = exp of them less that. */
 FAST static double exponentials(size_t J, const double *restrict log_p,
@@ -404,8 +401,7 @@ static void backward(struct scan *s, size_t chunk)
     if (first) memcpy(s->ahead, s->b, s->at[1] * sizeof *s->b);
 }
 
-/* --- The gradient
- * ------------------------------------------------------------- */
+/* --- The gradient --------------------------------------------------------- */
 
 /* jump_lane() backward. */
 static void jump_vjp_lane(void *context, size_t lane, size_t thread)
@@ -509,8 +505,7 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
     return 0;
 }
 
-/* --- The result
- * ------------------------------------------------------------------- */
+/* --- The result ----------------------------------------------------------- */
 
 static int scan_fill(const struct scan *s, gsv_result *r)
 {

@@ -108,13 +108,11 @@ void scan_free(struct scan *s)
         jumper_free(&s->jumper[i]);
     for (size_t i = 0; s->rater && i < s->threads; i++)
         rater_free(&s->rater[i]);
-    mem_free(s->jumper);
-    mem_free(s->rater);
+    MEM_FREE(s->jumper, s->rater);
     jumps_free(&s->jumps);
     rates_free(&s->rates);
     support_free(&s->support);
     stops_free(&s->stops);
     arena_free(&s->arena);
-    mem_free(s->at);
-    mem_free(s->pair);
+    MEM_FREE(s->at, s->pair);
 }

@@ -148,8 +148,7 @@ int stops_divide(struct stops *s, size_t steps, double longest)
 void stops_free(struct stops *s)
 {
     gaps_free(&s->gaps);
-    mem_free(s->stop);
-    mem_free(s->first);
+    MEM_FREE(s->stop, s->first);
     *s = (struct stops){0};
 }
 
@@ -192,8 +191,7 @@ size_t stops_longest(const struct stops *s)
     return most;
 }
 
-/* --- Results ---------------------------------------------------------------
- */
+/* --- Results -------------------------------------------------------------- */
 
 size_t stops_rows(const struct stops *s)
 {

@@ -29,8 +29,7 @@ static double width_of(size_t states)
 /* Outputs of weigh: before those of the observations. */
 enum { SLOPES, FIRST_STATE, OBSERVED };
 
-/* --- Expressions -----------------------------------------------------------
- */
+/* --- Expressions ---------------------------------------------------------- */
 
 /* log N(z; m, s) of the latent states, as the law of the first row. */
 static node first_density(struct graph *g, const struct spec *s, node state)
@@ -180,8 +179,7 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
     }
 }
 
-/* --- The laws ---------------------------------------------------------------
- */
+/* --- The laws ------------------------------------------------------------- */
 
 size_t support_points(const struct support *s, size_t stop)
 {
@@ -222,8 +220,7 @@ void support_widen(struct support *s, double factor)
     }
 }
 
-/* --- Points ------------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* u = mean + root z, z from Sobol' points, and log q of u. */
 static void draw_stop(struct support *s, size_t stop, uint32_t iteration,

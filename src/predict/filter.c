@@ -25,8 +25,7 @@ int filter_rows_init(struct filter_rows *f, const struct gaps *g)
 
 void filter_rows_free(struct filter_rows *f)
 {
-    mem_free(f->row);
-    mem_free(f->first);
+    MEM_FREE(f->row, f->first);
     *f = (struct filter_rows){0};
 }
 

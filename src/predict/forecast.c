@@ -83,11 +83,9 @@ void forecast_free(struct forecast *f)
         stepper_free(&f->worker[i].stepper);
         guard_free(&f->worker[i].guard);
         emission_free(&f->worker[i].emission);
-        mem_free(f->worker[i].z);
-        mem_free(f->worker[i].total);
+        MEM_FREE(f->worker[i].z, f->worker[i].total);
     }
-    mem_free(f->worker);
-    mem_free(f->loss);
+    MEM_FREE(f->worker, f->loss);
     emitter_free(&f->emitter);
     field_free(&f->field);
     *f = (struct forecast){0};
@@ -107,8 +105,7 @@ void forecast_take(const struct forecast *f, const double *value, size_t origin,
         draw[i] = from[i * times + time + 1];
 }
 
-/* --- A block of draws ------------------------------------------------------
- */
+/* --- A block of draws ----------------------------------------------------- */
 
 struct block {
     const struct forecast *f;
@@ -332,8 +329,7 @@ static void run_block(void *context, size_t lane, size_t thread)
     }
 }
 
-/* --- All of them ------------------------------------------------------------
- */
+/* --- All of them ---------------------------------------------------------- */
 
 static int check(const struct forecast *f, size_t lane)
 {

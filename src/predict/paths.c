@@ -39,19 +39,12 @@ gsv_paths_options gsv_paths_options_default(void)
 void gsv_smoothed_free(gsv_smoothed *s)
 {
     if (!s) return;
-    mem_free(s->track);
-    mem_free(s->time);
-    mem_free(s->mean);
-    mem_free(s->sd);
-    mem_free(s->probability);
-    mem_free(s->quantile);
-    mem_free(s->draw);
-    mem_free(s->seen);
+    MEM_FREE(s->track, s->time, s->mean, s->sd, s->probability, s->quantile,
+             s->draw, s->seen);
     *s = (gsv_smoothed){0};
 }
 
-/* --- Options ---------------------------------------------------------------
- */
+/* --- Options -------------------------------------------------------------- */
 
 /* Steps are a multiple of the parts that equidistant times cut a gap into. */
 static size_t steps_for(size_t steps, size_t between)
@@ -109,8 +102,7 @@ static void set_bridges(struct paths *p, bool latent)
     p->K = o->random == GSV_RANDOM_SOBOL ? power_of_two(paths) : paths;
 }
 
-/* --- Memory ----------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 static int make_out(struct paths *p)
 {
@@ -174,31 +166,15 @@ int paths_strands(struct paths *p, size_t count)
 
 static void strand_free(struct strand *w)
 {
-    mem_free(w->y);
-    mem_free(w->z);
-    mem_free(w->S);
-    mem_free(w->S2);
-    mem_free(w->room);
-    mem_free(w->order);
-    mem_free(w->pick);
+    MEM_FREE(w->y, w->z, w->S, w->S2, w->room, w->order, w->pick);
 }
 
 static void paths_free(struct paths *p)
 {
     for (size_t t = 0; p->strand && t < p->estimate.threads; t++)
         strand_free(&p->strand[t]);
-    mem_free(p->strand);
-    mem_free(p->lost);
-    mem_free(p->end);
-    mem_free(p->first);
-    mem_free(p->at_stop);
-    mem_free(p->chosen);
-    mem_free(p->now);
-    mem_free(p->before);
-    mem_free(p->term);
-    mem_free(p->uniform);
-    mem_free(p->equal);
-    mem_free(p->room);
+    MEM_FREE(p->strand, p->lost, p->end, p->first, p->at_stop, p->chosen,
+             p->now, p->before, p->term, p->uniform, p->equal, p->room);
     if (p->estimate.model) estimate_free(&p->estimate);
     stops_free(&p->stops);
 }
@@ -237,8 +213,7 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     return 0;
 }
 
-/* --- What was seen of the states -------------------------------------------
- */
+/* --- What was seen of the states ------------------------------------------ */
 
 static size_t column_of(const gsv_series *s, const char *name)
 {
@@ -280,8 +255,7 @@ static int find_seen(struct paths *p)
     return status;
 }
 
-/* --- States that are observed exactly --------------------------------------
- */
+/* --- States that are observed exactly ------------------------------------- */
 
 /* Which bridges the draws take: as often as their weights say, rounded up or
  * down, in an order that one gap does not tell another. */
@@ -384,8 +358,7 @@ static int paths_exact(struct paths *p)
     return status;
 }
 
-/* --- Both ------------------------------------------------------------------
- */
+/* --- Both ----------------------------------------------------------------- */
 
 /* Everything that the options leave open. */
 static gsv_paths_options complete(const gsv_paths_options *given, bool latent)

@@ -163,8 +163,7 @@ static int spread(struct paths *p)
 {
     size_t n = p->stops.count, row = 0;
     const gsv_smoothed *o = p->out;
-    mem_free(p->first);
-    mem_free(p->at_stop);
+    MEM_FREE(p->first, p->at_stop);
     p->first = NEW(size_t, n + 1);
     p->at_stop = NEW(bool, n);
     if (!p->first || !p->at_stop) return GSV_NO_MEMORY;

@@ -10,8 +10,7 @@
 #include "base/lanes.h"
 #include "predict/paths.h"
 
-/* --- Memory ----------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 static int make_memory(struct paths *p)
 {
@@ -31,16 +30,14 @@ static int make_memory(struct paths *p)
 static int make_room(struct paths *p, size_t points)
 {
     if (points <= p->points) return 0;
-    mem_free(p->term);
-    mem_free(p->room);
+    MEM_FREE(p->term, p->room);
     p->points = points;
     p->term = NEW(double, points);
     p->room = NEW(struct ranked, points > p->sample ? points : p->sample);
     return p->term && p->room ? 0 : GSV_NO_MEMORY;
 }
 
-/* --- From point to point ---------------------------------------------------
- */
+/* --- From point to point -------------------------------------------------- */
 
 static void draw_uniforms(struct paths *p, size_t stop, uint64_t row)
 {
@@ -69,8 +66,7 @@ static void step_back(struct paths *p, const struct path_stop *h)
     }
 }
 
-/* --- Rows ------------------------------------------------------------------
- */
+/* --- Rows ----------------------------------------------------------------- */
 
 static void take_stop(struct paths *p, const struct path_stop *h)
 {
@@ -161,8 +157,7 @@ static int see_stop(void *user, const struct path_stop *h)
     return done % ROUND && done < all ? 0 : paths_tell(p, done, all);
 }
 
-/* --- All -------------------------------------------------------------------
- */
+/* --- All ------------------------------------------------------------------ */
 
 static int make_bridges(struct paths *p)
 {

@@ -59,8 +59,7 @@ struct predictor {
     gsv_prediction *out;
 };
 
-/* --- Times -----------------------------------------------------------------
- */
+/* --- Times ---------------------------------------------------------------- */
 
 static bool is_rolling(const struct predictor *p)
 {
@@ -168,8 +167,7 @@ static bool inputs_end(const struct predictor *p)
     return false;
 }
 
-/* --- Yardstick -------------------------------------------------------------
- */
+/* --- Yardstick ------------------------------------------------------------ */
 
 /* The quantiles of a column's known values. */
 static int set_climate(struct predictor *p, size_t c)
@@ -192,8 +190,7 @@ static int set_climate(struct predictor *p, size_t c)
     return 0;
 }
 
-/* --- Draws looked at -------------------------------------------------------
- */
+/* --- Draws looked at ------------------------------------------------------ */
 
 struct look {
     struct predictor *p;
@@ -293,8 +290,7 @@ static int run_batch(struct predictor *p, size_t n)
     return 0;
 }
 
-/* --- Origins ---------------------------------------------------------------
- */
+/* --- Origins -------------------------------------------------------------- */
 
 /* The place of a row among the known ones of its track; all rows are listed. */
 static size_t place_of(const struct filter_rows *f, size_t track, size_t row)
@@ -393,8 +389,7 @@ static int run_filter(struct predictor *p, const gsv_model *m)
     return status;
 }
 
-/* --- Parameters that are drawn, too ----------------------------------------
- */
+/* --- Parameters that are drawn, too --------------------------------------- */
 
 static void describe_store(struct predictor *p)
 {
@@ -431,13 +426,11 @@ static int run_sets(struct predictor *p)
         status = run_filter(p, &m);
     }
     if (!status) describe_store(p);
-    mem_free(value);
-    mem_free(p->store);
+    MEM_FREE(value, p->store);
     return status;
 }
 
-/* --- The whole ---------------------------------------------------------------
- */
+/* --- The whole ------------------------------------------------------------ */
 
 static int make_columns(struct predictor *p)
 {
@@ -565,11 +558,7 @@ static void predictor_free(struct predictor *p)
     filter_rows_free(&p->rows);
     filter_rows_free(&p->end);
     gsv_series_free(p->cut);
-    mem_free(p->column);
-    mem_free(p->first);
-    mem_free(p->target);
-    mem_free(p->climate);
-    mem_free(p->climatic);
+    MEM_FREE(p->column, p->first, p->target, p->climate, p->climatic);
 }
 
 int gsv_predict(const gsv_model *m, const gsv_series *s,
@@ -596,14 +585,7 @@ int gsv_predict(const gsv_model *m, const gsv_series *s,
 void gsv_prediction_free(gsv_prediction *p)
 {
     if (!p) return;
-    mem_free(p->name);
-    mem_free(p->track);
-    mem_free(p->time);
-    mem_free(p->mean);
-    mem_free(p->sd);
-    mem_free(p->level);
-    mem_free(p->quantile);
-    mem_free(p->actual);
-    mem_free(p->score);
+    MEM_FREE(p->name, p->track, p->time, p->mean, p->sd, p->level, p->quantile,
+             p->actual, p->score);
     *p = (gsv_prediction){0};
 }

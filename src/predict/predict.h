@@ -32,8 +32,7 @@ gsv_options predict_estimator(const gsv_predict_options *o);
 struct forecast_options predict_forecast(const gsv_predict_options *o,
                                          size_t draws);
 
-/* --- predict_values.c -------------------------------------------------------
- */
+/* --- predict_values.c ----------------------------------------------------- */
 
 /* `count` draws (values) of all parameters, from the normal law of a fit's
  * estimates in coordinates without bounds. Yours; NULL after a failure. */

@@ -21,12 +21,7 @@ struct estimates {
 
 static void estimates_free(struct estimates *e)
 {
-    mem_free(e->at);
-    mem_free(e->place);
-    mem_free(e->theta);
-    mem_free(e->slope);
-    mem_free(e->L);
-    mem_free(e->z);
+    MEM_FREE(e->at, e->place, e->theta, e->slope, e->L, e->z);
 }
 
 static void set_covariance(struct estimates *e, const gsv_record *r)

@@ -32,8 +32,7 @@ struct residuals {
     gsv_residuals_result *out;
 };
 
-/* --- By simulation -----------------------------------------------------------
- */
+/* --- By simulation -------------------------------------------------------- */
 
 static double uniform(const struct residuals *r, size_t row, size_t c)
 {
@@ -135,15 +134,11 @@ static int simulate(struct residuals *r)
         status = filter_run(r->model, r->gaps.series, &e,
                             &(struct filter_visitor){r, visit});
     forecast_free(&r->forecast);
-    mem_free(r->origin);
-    mem_free(r->at);
-    mem_free(r->value);
-    mem_free(r->scratch);
+    MEM_FREE(r->origin, r->at, r->value, r->scratch);
     return status;
 }
 
-/* --- In closed form ----------------------------------------------------------
- */
+/* --- In closed form ------------------------------------------------------- */
 
 static int solve(struct residuals *r)
 {
@@ -169,8 +164,7 @@ static int solve(struct residuals *r)
     return status;
 }
 
-/* --- What they say -----------------------------------------------------------
- */
+/* --- What they say -------------------------------------------------------- */
 
 /* sum of (x_n - mean) (x_(n+lag) - mean) over neighbours of one track, over
  * the sum of squares. Missing rows leave a hole. */
@@ -231,8 +225,7 @@ static void describe(const gsv_residuals_result *out, gsv_residual *c,
     c->square_p = correlations(out, x, (double)n, c->square);
 }
 
-/* --- The whole ---------------------------------------------------------------
- */
+/* --- The whole ------------------------------------------------------------ */
 
 /* Columns that the data have. */
 static int make_columns(struct residuals *r)
@@ -313,11 +306,8 @@ void gsv_residuals_free(gsv_residuals_result *r)
 {
     if (!r) return;
     for (size_t c = 0; r->column && c < r->columns; c++) {
-        mem_free(r->column[c].u);
-        mem_free(r->column[c].z);
+        MEM_FREE(r->column[c].u, r->column[c].z);
     }
-    mem_free(r->column);
-    mem_free(r->track);
-    mem_free(r->row);
+    MEM_FREE(r->column, r->track, r->row);
     *r = (gsv_residuals_result){0};
 }

@@ -33,9 +33,7 @@ static int find_affine(const gsv_model *m, node what, double *M, double *v)
         for (size_t j = 0; j < d; j++)
             M[i * d + j] = out[i * P + j + 1] - v[i];
     }
-    mem_free(y);
-    mem_free(out);
-    mem_free(time);
+    MEM_FREE(y, out, time);
     return status;
 }
 

@@ -50,10 +50,7 @@ int guard_init(struct guard *g, const struct field *f, const struct scheme *s,
 
 void guard_free(struct guard *g)
 {
-    mem_free(g->number);
-    mem_free(g->active);
-    mem_free(g->inside);
-    mem_free(g->beyond);
+    MEM_FREE(g->number, g->active, g->inside, g->beyond);
     *g = (struct guard){0};
 }
 

@@ -205,11 +205,7 @@ static void simulation_free(struct simulation *s)
         emission_free(&s->worker[i].emission);
         mem_free(s->worker[i].z);
     }
-    mem_free(s->worker);
-    mem_free(s->loss);
-    mem_free(s->value);
-    mem_free(s->mean);
-    mem_free(s->deviation);
+    MEM_FREE(s->worker, s->loss, s->value, s->mean, s->deviation);
     ensemble_free(&s->ensemble);
     emitter_free(&s->emitter);
     field_free(&s->field);
@@ -551,9 +547,7 @@ static gsv_series *make_series(struct simulation *s)
         }
         series = gsv_series_new(tracks, start, columns, name, time, s->value);
     }
-    mem_free(start);
-    mem_free(time);
-    mem_free(name);
+    MEM_FREE(start, time, name);
     return series;
 }
 
