@@ -7,10 +7,7 @@
 #define PREDICT_FORECAST_H
 
 #include "model/states.h"
-#include "simulate/emit.h"
-#include "simulate/ensemble.h"
-#include "simulate/guard.h"
-#include "simulate/scheme.h"
+#include "simulate/tracks.h"
 
 /* Where draws begin, and the times at which they are kept. */
 struct origin {
@@ -30,11 +27,8 @@ struct forecast_options {
 };
 
 struct forecast_worker {
-    struct stepper stepper;
-    struct guard guard;
-    struct emission emission;
-    double *z;     /* (drawn steps, 2 noises, P) */
-    double *total; /* (observations) trials      */
+    struct tracks tracks;
+    double *total; /* (observations) trials */
 };
 
 /* What ended a draw before its time. */
@@ -49,7 +43,7 @@ struct forecast {
     struct forecast_options o;
     struct field field;
     struct emitter emitter;
-    size_t d, noises, drawn, columns, times, threads;
+    size_t d, columns, times, threads;
     double typical; /* gap of the data */
     struct forecast_worker *worker;
 
