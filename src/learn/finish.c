@@ -168,6 +168,16 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
     return status;
 }
 
+static void note_sums(const struct sums *s, gsv_record *r)
+{
+    r->loglik = s->loglik;
+    r->error = sqrt(s->variance);
+    r->discretisation = s->discretisation;
+    r->paths = s->paths;
+    r->steps = s->steps;
+    r->flagged = s->flagged;
+}
+
 static int note_likelihoods(struct learner *l, const double *theta,
                             gsv_record *r)
 {
@@ -182,14 +192,10 @@ static int note_likelihoods(struct learner *l, const double *theta,
     double k = (double)r->free;
     r->gaps = train.gaps;
     r->heldout_gaps = held.gaps;
-    r->loglik = train.loglik;
-    r->error = sqrt(train.variance);
-    r->discretisation = train.discretisation;
+    note_sums(&train, r);
     r->heldout = held.loglik;
-    r->paths = train.paths;
-    r->steps = train.steps;
     r->sampled = train.sampled;
-    r->flagged = train.flagged + held.flagged;
+    r->flagged += held.flagged;
     if (isfinite(l->evidence) || learner_matches(l) || r->sampled) return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
@@ -218,13 +224,9 @@ static int mean_objective(struct learner *l, const double *theta, double *mean)
  * objective, where that can be told: without noise it cannot. */
 static int note_errors(struct learner *l, const double *theta, gsv_record *r)
 {
-    gsv_options o = gsv_options_default();
+    gsv_options o = learner_usual(l);
     struct sums all = {.loglik = NAN, .variance = NAN};
     if (l->m->spec->nets) o.paths = FEWEST_PATHS;
-    o.seed = l->o->estimator.seed;
-    o.threads = l->o->estimator.threads;
-    o.ranks = l->o->estimator.ranks;
-    o.wide = l->o->estimator.wide;
     int status = mean_objective(l, theta, &r->mse);
     if (status) return status;
     r->mse = -r->mse;
@@ -232,12 +234,7 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     status = sum_up(l, &o, theta, 0, NULL, &all);
     if (status && status != GSV_NUMERICAL) return status;
     if (!status) r->gaps = all.gaps;
-    r->loglik = all.loglik;
-    r->error = sqrt(all.variance);
-    r->discretisation = all.discretisation;
-    r->paths = all.paths;
-    r->steps = all.steps;
-    r->flagged = all.flagged;
+    note_sums(&all, r);
     return 0;
 }
 
@@ -332,12 +329,6 @@ static enum gsv_errors errors_wanted(const struct learner *l)
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
-static int errors_now(struct learner *l, const double *theta, gsv_record *r)
-{
-    learner_phase(l, GSV_PHASE_ERRORS);
-    return uncertainty(l, theta, r);
-}
-
 int finish(struct learner *l, const double *theta, bool whole)
 {
     learner_set(l, theta);
@@ -361,7 +352,10 @@ int finish(struct learner *l, const double *theta, bool whole)
         r->errors = errors_wanted(l);
         if (r->errors == GSV_ERRORS_POSTERIOR)
             status = posterior_note(l, l->m->draws, r);
-        else if (r->errors != GSV_ERRORS_NONE) status = errors_now(l, theta, r);
+        else if (r->errors != GSV_ERRORS_NONE) {
+            learner_phase(l, GSV_PHASE_ERRORS);
+            status = uncertainty(l, theta, r);
+        }
     }
     learner_set(l, theta);
     r->seconds = learner_seconds(l);

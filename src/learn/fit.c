@@ -109,12 +109,8 @@ static int rank(struct learner *l, const double *theta, double *score)
     /* The same for all: a restart chooses its own paths and steps. */
     gsv_options o = l->stage[0];
     if (!l->chosen) {
-        o = gsv_options_default();
+        o = learner_usual(l);
         o.paths = 16;
-        o.seed = l->o->estimator.seed;
-        o.threads = l->o->estimator.threads;
-        o.ranks = l->o->estimator.ranks;
-        o.wide = l->o->estimator.wide;
     }
     struct objective at;
     struct score mean;

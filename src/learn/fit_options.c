@@ -22,14 +22,6 @@ gsv_fit_options gsv_fit_options_default(void)
                              .draws = 1000};
 }
 
-static int check_form(const gsv_fit_options *o)
-{
-    if (o->estimator.form == GSV_FORM_BOUND)
-        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
-                                   "it as the objective em-linear");
-    return 0;
-}
-
 /* Of the method: what belongs to the other one would be passed over. */
 static int check_method(const struct learner *l, const gsv_fit_options *o)
 {
@@ -126,8 +118,10 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
-    int status = check_form(o);
-    if (!status) status = check_objective(l, o);
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
+                                   "it as the objective em-linear");
+    int status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = gsv_check_fit(l->m);
     return status ? status : check_method(l, o);

@@ -429,22 +429,17 @@ static int prepare(struct information *a, const double *theta)
     a->by_value =
         a->by_evidence ? n <= MOST_EVIDENCE_VALUES : learner_by_value(l, n);
     o.gradient = !a->by_value;
-    a->slope = NEW(double, n);
-    a->ups = NEW(double, n);
-    a->downs = NEW(double, n);
-    a->theta = NEW(double, l->n);
-    a->one = NEW(double, 2 * l->n);
-    a->up = NEW(double, l->n);
-    a->down = NEW(double, l->n);
-    a->I = NEW(double, n *n);
-    a->V = NEW(double, n *n);
+    const struct arena_part part[] = {
+        {&a->slope, n},      {&a->ups, n},
+        {&a->downs, n},      {&a->theta, l->n},
+        {&a->one, 2 * l->n}, {&a->up, l->n},
+        {&a->down, l->n},    {&a->I, n * n},
+        {&a->V, n * n},      {&a->room, (n > 64 ? n : 64) * n + n}};
     a->lost = NEW(bool, n);
     a->flat = NEW(bool, n);
     a->bound = NEW(bool, n);
-    a->room = NEW(double, (n > 64 ? n : 64) * n + n);
-    if (!a->slope || !a->ups || !a->downs || !a->theta || !a->one || !a->up ||
-        !a->down || !a->I || !a->V || !a->room || !a->lost || !a->flat ||
-        !a->bound)
+    if (!a->lost || !a->flat || !a->bound ||
+        arena_lay(&a->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
     if (a->by_evidence) return 0;
@@ -479,6 +474,6 @@ void information_free(struct information *a)
     evidence_free(&a->evidence);
     if (a->words) fclose(a->words);
     free(a->text);
-    MEM_FREE(a->place, a->theta, a->one, a->up, a->down, a->I, a->V, a->room,
-             a->lost, a->flat, a->bound, a->slope, a->ups, a->downs);
+    MEM_FREE(a->place, a->lost, a->flat, a->bound);
+    arena_free(&a->arena);
 }

@@ -37,7 +37,8 @@ struct information {
     double *room;              /* (max(n, 64), n), (n)           */
     bool *lost;                /* (n) without a variance of their own */
     bool *flat, *bound;        /* (n) because of others, of a bound   */
-    char *text;                /* what is wrong with it, in lines */
+    struct arena arena;
+    char *text; /* what is wrong with it, in lines */
     size_t size;
     FILE *words; /* of text                        */
 };

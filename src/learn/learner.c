@@ -59,8 +59,9 @@ static enum halt_reason ask(void *context)
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
-    double **vector[] = {&l->unit,     &l->theta, &l->safe, &l->best,
-                         &l->champion, &l->first, &l->move};
+    const struct arena_part vector[] = {
+        {&l->unit, n},     {&l->theta, n}, {&l->safe, n}, {&l->best, n},
+        {&l->champion, n}, {&l->first, n}, {&l->move, n}};
     l->began = l->saved = clock_seconds();
     set_due(l, o);
     halt_begin(&l->halt, ask, l);
@@ -71,12 +72,11 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
     fit_options_fill(l, o);
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
-        if (!(*vector[i] = NEW(double, n))) return GSV_NO_MEMORY;
     l->fixed = NEW(bool, n);
     l->value = NEW(size_t, n);
     l->weight = NEW(bool, n);
-    if (!l->fixed || !l->value || !l->weight || adam_init(&l->adam, n))
+    if (!l->fixed || !l->value || !l->weight || adam_init(&l->adam, n) ||
+        arena_lay(&l->arena, sizeof vector / sizeof *vector, vector))
         return GSV_NO_MEMORY;
     theta_places(l->m, l->value);
     status = theta_select_all(l->m, o->fixed, o->fix, l->fixed);
@@ -95,8 +95,8 @@ void learner_free(struct learner *l)
     halt_end(&l->halt);
     split_free(&l->split);
     adam_free(&l->adam);
-    MEM_FREE(l->fixed, l->value, l->weight, l->unit, l->theta, l->safe, l->best,
-             l->champion, l->first, l->move, l->terms);
+    arena_free(&l->arena);
+    MEM_FREE(l->fixed, l->value, l->weight, l->terms);
 }
 
 /* --- What it is at ------------------------------------------------------- */
@@ -130,6 +130,16 @@ bool learner_integrates(const struct learner *l)
 bool learner_has_groups(const struct learner *l)
 {
     return l->method->chooses;
+}
+
+gsv_options learner_usual(const struct learner *l)
+{
+    gsv_options o = gsv_options_default();
+    o.seed = l->o->estimator.seed;
+    o.threads = l->o->estimator.threads;
+    o.ranks = l->o->estimator.ranks;
+    o.wide = l->o->estimator.wide;
+    return o;
 }
 
 int learner_objective(const struct learner *l, struct objective *o,

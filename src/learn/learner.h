@@ -66,6 +66,7 @@ struct learner {
     double *first;    /* (n) where the first restart began    */
     double *kept;     /* (values) before the fit: of fixed numbers */
     double *move;     /* (n) a step to difference by; 0: none known */
+    struct arena arena;
     struct adam adam;
     struct standing now;
     struct curve curve;
@@ -126,6 +127,9 @@ void learner_set(struct learner *l, const double *theta);
 
 /* The theta that a fit would end with now, to (n). */
 void learner_result(const struct learner *l, double *to);
+
+/* Default options of the likelihood, with the fit's seed and threads. */
+gsv_options learner_usual(const struct learner *l);
 
 /* The objective of the fit under an estimator, to be freed in any case. */
 int learner_objective(const struct learner *l, struct objective *o,

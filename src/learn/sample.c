@@ -43,11 +43,11 @@ int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,
     a->count = a->gaps.count < most ? a->gaps.count : most;
     size_t P = 2 * a->count, n = m->spec->inputs;
     a->gap = NEW(struct gap, a->count);
-    a->state = NEW(double, m->spec->dim *P);
-    a->time = NEW(double, P);
-    a->input = NEW(double, n *P);
-    a->slope = NEW(double, n *P);
-    if (!a->gap || !a->state || !a->time || !a->input || !a->slope)
+    const struct arena_part part[] = {{&a->state, m->spec->dim * P},
+                                      {&a->time, P},
+                                      {&a->input, n * P},
+                                      {&a->slope, n * P}};
+    if (!a->gap || arena_lay(&a->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     fill(a, n);
     return 0;
@@ -56,6 +56,7 @@ int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,
 void sample_free(struct sample *a)
 {
     gaps_free(&a->gaps);
-    MEM_FREE(a->gap, a->state, a->time, a->input, a->slope);
+    mem_free(a->gap);
+    arena_free(&a->arena);
     *a = (struct sample){0};
 }

@@ -37,6 +37,7 @@ struct scaling {
     double *net;        /* (most inputs or outputs, P)      */
     struct rates *rate; /* (d) */
     bool *scaled;       /* (nets): had its scales before     */
+    struct arena arena;
 };
 
 static double *scales(const struct scaling *z, size_t net)
@@ -287,15 +288,15 @@ static int scaling_init(struct scaling *z, gsv_model *m, const gsv_series *s)
         if (outputs_of(z, n) > widest) widest = outputs_of(z, n);
     }
     size_t P = z->sample.ends.P;
-    z->state = NEW(double, spec->dim *P);
-    z->after = NEW(double, spec->dim *P);
-    z->drift = NEW(double, spec->dim *P);
-    z->moved = NEW(double, spec->dim *P);
-    z->net = NEW(double, widest *P);
+    const struct arena_part part[] = {{&z->state, spec->dim * P},
+                                      {&z->after, spec->dim * P},
+                                      {&z->drift, spec->dim * P},
+                                      {&z->moved, spec->dim * P},
+                                      {&z->net, widest * P}};
     z->rate = NEW(struct rates, spec->dim);
     z->scaled = NEW(bool, spec->nets);
-    if (!z->state || !z->after || !z->drift || !z->moved || !z->net ||
-        !z->rate || !z->scaled)
+    if (!z->rate || !z->scaled ||
+        arena_lay(&z->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     for (size_t n = 0; n < spec->nets; n++)
         z->scaled[n] = spec->net[n].flow || has_scales(z, n);
@@ -314,7 +315,8 @@ int start_scales(gsv_model *m, const gsv_series *s)
         if (!status && pass == 0) status = scale_all_outputs(&z);
     }
     sample_free(&z.sample);
-    MEM_FREE(z.state, z.after, z.drift, z.moved, z.net, z.rate, z.scaled);
+    arena_free(&z.arena);
+    MEM_FREE(z.rate, z.scaled);
     return status;
 }
 

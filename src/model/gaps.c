@@ -167,6 +167,23 @@ void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
     }
 }
 
+struct points gaps_points(const struct gaps *g, size_t track, double moment,
+                          bool before, size_t P, const double *state,
+                          double *time, double *input, double *slope)
+{
+    size_t inputs = g->spec->inputs;
+    if (inputs) gap_inputs(g, track, moment, before, input, slope, P);
+    for (size_t k = 0; k < inputs; k++)
+        for (size_t p = 1; p < P; p++) {
+            input[k * P + p] = input[k * P];
+            slope[k * P + p] = slope[k * P];
+        }
+    for (size_t p = 0; p < P; p++)
+        time[p] = moment;
+    return (struct points){
+        .P = P, .state = state, .time = time, .input = input, .slope = slope};
+}
+
 static double slope_between(const struct gaps *g, size_t i, size_t a, size_t b)
 {
     const double *time = g->series->time;

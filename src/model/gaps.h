@@ -54,6 +54,12 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
 
+/* P points at one moment of a track, with this state: time (P), and where the
+ * model has inputs, input and slope (inputs, P), are filled in. */
+struct points gaps_points(const struct gaps *g, size_t track, double moment,
+                          bool before, size_t P, const double *state,
+                          double *time, double *input, double *slope);
+
 /* Whether an input turns in a row of a track: a held one has another value from
  * there on, a linear one another slope. */
 bool gaps_input_turns(const struct gaps *g, size_t track, size_t row);

@@ -20,16 +20,14 @@ struct rows {
     double *time;          /* (BLOCK)         */
     double *input, *slope; /* (inputs, BLOCK) */
     double *argument;      /* (axes, BLOCK)   */
+    struct arena arena;
 };
 
 enum { BLOCK = 4096 };
 
 static void rows_free(struct rows *r)
 {
-    double *part[] = {r->data,  r->state, r->time,
-                      r->input, r->slope, r->argument};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        mem_free(part[i]);
+    arena_free(&r->arena);
     gaps_free(&r->gaps);
 }
 
@@ -38,17 +36,13 @@ static int rows_init(struct rows *r, const gsv_model *m, const gsv_series *s,
 {
     size_t d = m->spec->dim, n = m->spec->inputs;
     *r = (struct rows){.m = m, .gp = gp, .axes = m->spec->graph->gp[gp].axes};
+    const struct arena_part part[] = {
+        {&r->data, d * BLOCK},  {&r->state, d * BLOCK},
+        {&r->time, BLOCK},      {&r->input, n * BLOCK},
+        {&r->slope, n * BLOCK}, {&r->argument, r->axes * BLOCK}};
     int status = gaps_init(&r->gaps, m, s);
-    if (status) return status;
-    r->data = NEW(double, d *BLOCK);
-    r->state = NEW(double, d *BLOCK);
-    r->time = NEW(double, BLOCK);
-    r->input = NEW(double, n *BLOCK);
-    r->slope = NEW(double, n *BLOCK);
-    r->argument = NEW(double, r->axes *BLOCK);
-    bool whole =
-        r->data && r->state && r->time && r->input && r->slope && r->argument;
-    return whole ? 0 : GSV_NO_MEMORY;
+    return status ? status
+                  : arena_lay(&r->arena, sizeof part / sizeof *part, part);
 }
 
 /* The arguments in P rows from `from` on, which are of one track. */

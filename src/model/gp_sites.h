@@ -22,6 +22,7 @@
 #ifndef MODEL_GP_SITES_H
 #define MODEL_GP_SITES_H
 
+#include "base/memory.h"
 #include "gp/gp_information.h"
 #include "model/gaps.h"
 #include "model/gp_orders.h"
@@ -70,6 +71,7 @@ struct gp_sites {
     double *argument; /* (gps, GRID_AXES, count)                          */
     double *sum;      /* (gps, count) of a row's weights                  */
     double *room;     /* (2 dim, count)                                   */
+    struct arena arena;
     struct gp_orders *orders; /* (gps) of unit diffusion's drift              */
 };
 

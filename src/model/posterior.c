@@ -189,30 +189,25 @@ struct seen {
     struct points in;
     double *state, *argument, *slope, *mean, *sd;
     double *still; /* (inputs, n) zeros: their slopes */
+    struct arena arena;
 };
 
 static int seen_init(struct seen *s, const gsv_model *m, struct points in)
 {
     size_t n = in.P, d = m->spec->dim;
-    *s = (struct seen){.in = in,
-                       .state = NEW(double, d *n),
-                       .argument = NEW(double, GRID_AXES *n),
-                       .slope = NEW(double, d *n),
-                       .mean = NEW(double, n),
-                       .sd = NEW(double, n),
-                       .still = NEW(double, m->spec->inputs *n)};
+    *s = (struct seen){.in = in};
+    const struct arena_part part[] = {
+        {&s->state, d * n}, {&s->argument, GRID_AXES * n},
+        {&s->slope, d * n}, {&s->mean, n},
+        {&s->sd, n},        {&s->still, m->spec->inputs * n}};
+    int status = arena_lay(&s->arena, sizeof part / sizeof *part, part);
     s->in.slope = s->still;
-    return s->state && s->argument && s->slope && s->mean && s->sd && s->still
-               ? 0
-               : GSV_NO_MEMORY;
+    return status;
 }
 
 static void seen_free(struct seen *s)
 {
-    double *part[] = {s->state, s->argument, s->slope,
-                      s->mean,  s->sd,       s->still};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        mem_free(part[i]);
+    arena_free(&s->arena);
 }
 
 /* variance (dim, n) += (d drift / dh)^2 var h. */

@@ -60,8 +60,7 @@ static int pair_options(const gsv_model *m, const gsv_options *o,
 {
     gsv_options p = *o;
     bool linear, exact;
-    int status = drift_is_linear(m, &linear);
-    if (!status) status = jumps_are_exact(m, &exact);
+    int status = jumps_are_exact(m, &linear, &exact);
     if (status) return status;
     p.paths = 1;
     if (!p.steps) p.steps = 8;
@@ -279,22 +278,6 @@ static size_t end_of_chunk(const struct joint *j, size_t first, size_t end)
     return end - first < j->chunk ? end : first + j->chunk;
 }
 
-static int check(const struct joint *j, size_t first, size_t end)
-{
-    const gsv_series *series = j->stops.gaps.series;
-    for (size_t n = first; n < end; n++) {
-        const struct stop *stop = &j->stops.stop[n];
-        if (isfinite(j->increment[n])) continue;
-        return fail(GSV_NUMERICAL,
-                    "the log-likelihood of series '%s' is %g at time %g: no "
-                    "draw explains what was observed up to there; check the "
-                    "model's formula, its parameters and the data, or take "
-                    "--observe scan",
-                    series->label[stop->track], j->increment[n], stop->time);
-    }
-    return 0;
-}
-
 /* --- One track ------------------------------------------------------------ */
 
 /* A track's weights, stop by stop; at last those of the whole. */
@@ -307,7 +290,9 @@ static int weigh_track(struct joint *j, size_t first, size_t end)
         if (!status) add_chunk(j);
         at = next;
     }
-    if (!status) status = check(j, first, end);
+    if (!status)
+        status = stops_check(&j->stops, first, end, j->increment,
+                             ", or use --observe scan");
     if (status) return status;
     double total = j->increment[end - 1] + log((double)j->K);
     for (size_t k = 0; k < j->K; k++)

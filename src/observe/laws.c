@@ -118,15 +118,9 @@ static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
     size_t d = l->d;
     const struct spec *spec = l->model->spec;
     const struct stop *here = &l->stops->stop[stop];
-    if (spec->inputs)
-        gap_inputs(&l->stops->gaps, here->track, here->time, before, l->input,
-                   l->slope, 1);
-    l->time[0] = here->time;
-    struct points in = {.P = 1,
-                        .state = l->state,
-                        .time = l->time,
-                        .input = l->input,
-                        .slope = l->slope};
+    struct points in =
+        gaps_points(&l->stops->gaps, here->track, here->time, before, 1,
+                    l->state, l->time, l->input, l->slope);
     program_forward(l->sigma, &l->uniforms, &l->space, &in);
     const double *sigma = program_output(l->sigma, &l->space, 1, 0);
     for (size_t i = 0; i < d * d; i++)
@@ -135,13 +129,15 @@ static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
                                   : 0.0;
 }
 
-/* mean = S mean, cov = S cov S'. */
+/* mean = S mean, unless it is NULL; cov = S cov S'. */
 static void stretch(struct laws *l, const double *S, double *mean, double *cov)
 {
     size_t d = l->d;
     double *T = l->small + 2 * d * d;
-    linalg_product(d, d, 1, S, false, mean, false, T);
-    memcpy(mean, T, d * sizeof *mean);
+    if (mean) {
+        linalg_product(d, d, 1, S, false, mean, false, T);
+        memcpy(mean, T, d * sizeof *mean);
+    }
     linalg_product(d, d, d, S, false, cov, false, T);
     linalg_product(d, d, d, T, false, S, true, cov);
 }
@@ -167,26 +163,16 @@ static int stretch_gain(struct laws *l, const double *S, double *S1,
     return 0;
 }
 
-/* rest = S rest S', without a mean. */
-static void stretch_rest(struct laws *l, const double *S, double *rest)
-{
-    size_t d = l->d;
-    double *T = l->small + 2 * d * d;
-    linalg_product(d, d, d, S, false, rest, false, T);
-    linalg_product(d, d, d, T, false, S, true, rest);
-}
-
 static int stretch_stop(struct laws *l, size_t n)
 {
     size_t d = l->d, dd = d * d;
     double *S = l->small, *next = S + dd;
-    bool last = n + 1 == l->stops->count || stop_is_first(l->stops, n + 1);
     sigma_of(l, n, false, S);
     stretch(l, S, l->mean + n * d, l->cov + n * dd);
     if (!l->gain) return 0;
     stretch(l, S, l->predicted_mean + n * d, l->predicted_cov + n * dd);
-    stretch_rest(l, S, l->rest + n * dd);
-    if (last) return 0;
+    stretch(l, S, NULL, l->rest + n * dd);
+    if (stop_is_last(l->stops, n)) return 0;
     sigma_of(l, n + 1, false, next);
     return stretch_gain(l, S, next, n);
 }

@@ -46,8 +46,10 @@ bool stop_is_last(const struct stops *s, size_t n);
  * poisson_process (rate.h). The stop before is then the row before. */
 bool stop_has_events(const struct stops *s, size_t n);
 
-/* Fails where what a stop adds to log p(data) is not finite. */
-int stops_check(const struct stops *s, const double *increment);
+/* Fails where what a stop of [first, end) adds to log p(data) is not finite.
+ * advice ends the message. */
+int stops_check(const struct stops *s, size_t first, size_t end,
+                const double *increment, const char *advice);
 
 /* The stops of the longest track. */
 size_t stops_longest(const struct stops *s);
@@ -62,6 +64,14 @@ size_t stops_rows(const struct stops *s);
 int stops_fill(const struct stops *s, const double *increment,
                const double *error, const double *ess, size_t most,
                const double *left, gsv_result *r);
+
+/* A time of a track that points share. before: as the end of a step, where a
+ * held input still has the value that it had until then. */
+struct moment {
+    size_t track;
+    double time;
+    bool before;
+};
 
 /* --- rows.c --------------------------------------------------------------- */
 

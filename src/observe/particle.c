@@ -165,8 +165,7 @@ static void draw(struct particle *p, size_t stop, uint32_t iteration)
         for (size_t k = 0; k < K; k++)
             p->from[i * K + k] = p->support.u[i * K + parent[k]];
     draw_normals(p, stop, iteration);
-    links_draw(&p->links, &p->links.before, stop, K, p->from, p->z,
-               p->support.u);
+    links_draw(&p->links, stop, K, p->from, p->z, p->support.u);
     support_place(&p->support, stop, stop + 1, NULL);
     memcpy(slot_x(p, stop), p->support.x, d * K * sizeof *p->x);
 }
@@ -410,7 +409,8 @@ static int particle_run(struct particle *p, const double *guide,
         go_on(p, n, iteration);
     }
     status = halt_status();
-    if (!status) status = stops_check(&p->stops, p->increment);
+    if (!status)
+        status = stops_check(&p->stops, 0, p->stops.count, p->increment, "");
     if (status || !gradient) return status;
     jumps_gradient(&p->jumps, p->jumper.drift_bar, p->jumper.map_bar, gradient);
     rates_gradient(&p->rates, p->rater.bar, gradient);

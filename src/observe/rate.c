@@ -124,35 +124,12 @@ void rater_free(struct rater *w)
 
 /* --- Rates at points ------------------------------------------------------ */
 
-/* When a rate is asked for: a held input that jumps at the right end has its
- * old value there. */
-struct instant {
-    size_t track;
-    double time;
-    bool before;
-};
-
 /* The block's first P states, at an instant. */
-static struct points points_at(struct rater *w, const struct instant *at,
+static struct points points_at(struct rater *w, const struct moment *at,
                                size_t P)
 {
-    const struct rates *r = w->rates;
-    size_t inputs = r->model->spec->inputs;
-    if (inputs)
-        gap_inputs(&r->stops->gaps, at->track, at->time, at->before, w->input,
-                   w->slope, P);
-    for (size_t k = 0; k < inputs; k++)
-        for (size_t p = 1; p < P; p++) {
-            w->input[k * P + p] = w->input[k * P];
-            w->slope[k * P + p] = w->slope[k * P];
-        }
-    for (size_t p = 0; p < P; p++)
-        w->time[p] = at->time;
-    return (struct points){.P = P,
-                           .state = w->state,
-                           .time = w->time,
-                           .input = w->input,
-                           .slope = w->slope};
+    return gaps_points(&w->rates->stops->gaps, at->track, at->time, at->before,
+                       P, w->state, w->time, w->input, w->slope);
 }
 
 /* All rates (count, P) of the block's points. */
@@ -182,11 +159,11 @@ static double checked(double rate)
 /* --- Ends of steps -------------------------------------------------------- */
 
 /* What a step's end number e is, 0 or 1. */
-static struct instant instant_of(const struct rater *w,
-                                 const struct rate_step *step, size_t e)
+static struct moment moment_of(const struct rater *w,
+                               const struct rate_step *step, size_t e)
 {
     const struct stop *stop = &w->rates->stops->stop[step->stop];
-    return (struct instant){stop->track, e ? stop->time : stop[-1].time, e};
+    return (struct moment){stop->track, e ? stop->time : stop[-1].time, e};
 }
 
 static double length_of(const struct rater *w, const struct rate_step *step)
@@ -199,7 +176,7 @@ static void run_ends(struct rater *w, const struct rate_step *step, size_t e)
 {
     size_t all = e ? step->J : step->I, most = 2 * w->rates->d * w->block;
     const double *y = e ? step->y1 : step->y0;
-    struct instant at = instant_of(w, step, e);
+    struct moment at = moment_of(w, step, e);
     for (size_t first = 0; first < all; first += most) {
         size_t P = all - first < most ? all - first : most;
         for (size_t i = 0; i < w->rates->d; i++)
@@ -236,7 +213,7 @@ static void block_ends_vjp(struct rater *w, const struct rate_step *step,
         for (size_t i = 0; i < d; i++)
             w->state[i * P + p] = y[i * ld + from];
     }
-    struct instant at = instant_of(w, step, e);
+    struct moment at = moment_of(w, step, e);
     struct points in = points_at(w, &at, P);
     run(w, &in);
     for (size_t k = 0; k < w->rates->count; k++)
@@ -295,7 +272,7 @@ static void put_middle(struct rater *w, const struct rate_step *step,
 static struct points points_in_middles(struct rater *w,
                                        const struct rate_step *step, size_t n)
 {
-    struct instant at = instant_of(w, step, 0);
+    struct moment at = moment_of(w, step, 0);
     at.time += 0.5 * length_of(w, step);
     return points_at(w, &at, 2 * w->rates->d * n);
 }

@@ -536,7 +536,7 @@ void scan_forward(struct scan *s, size_t chunk, uint32_t iteration)
 int scan_close(struct scan *s)
 {
     take_differences(s);
-    return stops_check(&s->stops, s->increment);
+    return stops_check(&s->stops, 0, s->stops.count, s->increment, "");
 }
 
 int scan_run(struct scan *s, const double *guide, uint32_t iteration,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the scan says about the states: filtered laws from its pass forward,
  * points for paths from its pass backward. */
-#include <math.h>
-
-#include "base/error.h"
 #include "model/states.h"
 #include "observe/scan.h"
 
@@ -34,14 +31,9 @@ static int visit_chunk(const struct scan *s, size_t chunk,
                                    .stride = s->at[end - first + (first > 0)],
                                    .x = s->support.x + at[0],
                                    .log_weight = s->a + at[0]};
-        if (!isfinite(s->increment[n]))
-            return fail(GSV_NUMERICAL,
-                        "no support point explains what was observed at time "
-                        "%g of series '%s'; check the model's formula, its "
-                        "parameters and the data",
-                        stop->time, s->stops.gaps.series->label[stop->track]);
     }
-    return count ? v->visit(v->user, count, law) : 0;
+    int status = stops_check(&s->stops, first, end, s->increment, "");
+    return status || !count ? status : v->visit(v->user, count, law);
 }
 
 static int pass_forward(struct scan *s, const struct filter_visitor *v)

@@ -221,20 +221,13 @@ static int make_room(struct smoother *s, size_t stops)
     if (stops <= at->capacity) return 0;
     arena_free(&at->arena);
     at->capacity = 0;
-    struct {
-        double **at;
-        size_t count;
-    } piece[] = {{&at->target, v},     {&at->trial, v}, {&at->move, v},
-                 {&at->Phi, m},        {&at->c, v},     {&at->Q, m},
-                 {&at->g, v},          {&at->H, m},     {&at->fixed, pin * v},
-                 {&at->sigma, pin * m}};
-    enum { PIECES = sizeof piece / sizeof *piece };
-    size_t bytes = 0;
-    for (size_t i = 0; i < PIECES; i++)
-        bytes += arena_size(piece[i].count);
-    if (arena_init(&at->arena, bytes)) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < PIECES; i++)
-        *piece[i].at = arena_take(&at->arena, piece[i].count);
+    const struct arena_part piece[] = {
+        {&at->target, v},     {&at->trial, v}, {&at->move, v},
+        {&at->Phi, m},        {&at->c, v},     {&at->Q, m},
+        {&at->g, v},          {&at->H, m},     {&at->fixed, pin * v},
+        {&at->sigma, pin * m}};
+    if (arena_lay(&at->arena, sizeof piece / sizeof *piece, piece))
+        return GSV_NO_MEMORY;
     at->capacity = stops;
     return 0;
 }

@@ -110,30 +110,20 @@ static int parts_init(struct smoother *s)
 static int memory_init(struct smoother *s)
 {
     size_t d = s->d, dd = d * d, P = SMOOTH_BLOCK;
-    struct {
-        double **at;
-        size_t count;
-    } piece[] = {{&s->state, d * P},
-                 {&s->time, P},
-                 {&s->input, s->columns * P},
-                 {&s->slope, s->inputs * P},
-                 {&s->dot, d * P},
-                 {&s->log_density, P},
-                 {&s->first_mean, d},
-                 {&s->first_cov, dd},
-                 {&s->mean, d},
-                 {&s->cov, dd},
-                 {&s->matrix, SMOOTH_MATRICES * dd},
-                 {&s->vector, SMOOTH_VECTORS * d},
-                 {&s->eigen_room, 64 * d}};
-    enum { PIECES = sizeof piece / sizeof *piece };
-    size_t bytes = 0;
-    for (size_t i = 0; i < PIECES; i++)
-        bytes += arena_size(piece[i].count);
-    if (arena_init(&s->arena, bytes)) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < PIECES; i++)
-        *piece[i].at = arena_take(&s->arena, piece[i].count);
-    return 0;
+    const struct arena_part piece[] = {{&s->state, d * P},
+                                       {&s->time, P},
+                                       {&s->input, s->columns * P},
+                                       {&s->slope, s->inputs * P},
+                                       {&s->dot, d * P},
+                                       {&s->log_density, P},
+                                       {&s->first_mean, d},
+                                       {&s->first_cov, dd},
+                                       {&s->mean, d},
+                                       {&s->cov, dd},
+                                       {&s->matrix, SMOOTH_MATRICES * dd},
+                                       {&s->vector, SMOOTH_VECTORS * d},
+                                       {&s->eigen_room, 64 * d}};
+    return arena_lay(&s->arena, sizeof piece / sizeof *piece, piece);
 }
 
 int smoother_init(struct smoother *s, const gsv_model *m)

@@ -167,17 +167,18 @@ bool stop_has_events(const struct stops *s, size_t n)
     return !stop_is_first(s, n) && gaps_have_events(&s->gaps, s->stop[n].row);
 }
 
-int stops_check(const struct stops *s, const double *increment)
+int stops_check(const struct stops *s, size_t first, size_t end,
+                const double *increment, const char *advice)
 {
-    for (size_t n = 0; n < s->count; n++) {
+    for (size_t n = first; n < end; n++) {
         const struct stop *stop = &s->stop[n];
         if (isfinite(increment[n])) continue;
         return fail(GSV_NUMERICAL,
                     "the log-likelihood of series '%s' is %g at time %g: no "
                     "support point explains what was observed there; check "
-                    "the model's formula, its parameters and the data",
+                    "the model's formula, its parameters and the data%s",
                     s->gaps.series->label[stop->track], increment[n],
-                    stop->time);
+                    stop->time, advice);
     }
     return 0;
 }

@@ -87,7 +87,7 @@ void variational_draw(struct joint *j, size_t stop, size_t at, size_t P)
         for (size_t k = 0; k < K; k++)
             around[i * K + k] =
                 u[i * P + at - K + k] - v->shift[(stop - 1) * d + i];
-    links_draw(&v->links, &v->links.before, stop, K, around, j->z, v->drawn);
+    links_draw(&v->links, stop, K, around, j->z, v->drawn);
     for (size_t i = 0; i < d; i++)
         for (size_t k = 0; k < K; k++)
             u[i * P + at + k] = v->drawn[i * K + k] + v->shift[stop * d + i];
