@@ -6,22 +6,15 @@
 #include "base/chain_stats.h"
 #include "base/memory.h"
 #include "base/plain.h"
+#include "base/sample_stats.h"
 #include "learn/gibbs.h"
 #include "model/fit_record.h"
-
-static double mean_of(size_t n, const double *x)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum / (double)n;
-}
 
 int posterior_values(struct learner *l, const gsv_draws *d)
 {
     size_t all = d->chains * d->draws;
     for (size_t i = 0; i < d->numbers; i++)
-        l->m->value[d->place[i]] = mean_of(all, d->value + i * all);
+        l->m->value[d->place[i]] = sample_mean(all, d->value + i * all);
     return 0;
 }
 
@@ -45,7 +38,8 @@ static void note_number(const struct chain_stats *c, size_t at, gsv_record *r)
 
 static double correlation(size_t n, const double *x, const double *y)
 {
-    double mx = mean_of(n, x), my = mean_of(n, y), xy = 0, xx = 0, yy = 0;
+    double mx = sample_mean(n, x), my = sample_mean(n, y), xy = 0, xx = 0,
+           yy = 0;
     for (size_t i = 0; i < n; i++) {
         xy += (x[i] - mx) * (y[i] - my);
         xx += (x[i] - mx) * (x[i] - mx);

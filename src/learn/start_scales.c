@@ -77,6 +77,20 @@ static bool usable(double scale)
     return isfinite(scale) && scale > 1e-300;
 }
 
+/* n rows of P numbers to their means and deviations. A constant gives nothing
+ * to scale by. */
+static void standardise(size_t n, size_t P, const double *x, double *mean,
+                        double *scale)
+{
+    for (size_t i = 0; i < n; i++) {
+        double at, deviation;
+        moments(P, x + i * P, &at, &deviation);
+        bool varies = usable(deviation) && deviation > 1e-12 * fabs(at);
+        if (isfinite(at)) mean[i] = at;
+        scale[i] = varies ? deviation : 1.0;
+    }
+}
+
 /* --- Inputs ------------------------------------------------------------- */
 
 static int scale_inputs(struct scaling *z, size_t net)
@@ -86,14 +100,7 @@ static int scale_inputs(struct scaling *z, size_t net)
     /* The argument itself, whatever the scales are. */
     node argument = z->m->spec->net[net].argument;
     int status = model_evaluate(z->m, argument, &z->ends, false, z->net);
-    for (size_t i = 0; !status && i < n; i++) {
-        double at, deviation;
-        moments(P, z->net + i * P, &at, &deviation);
-        /* A constant gives nothing to scale by. */
-        bool varies = usable(deviation) && deviation > 1e-12 * fabs(at);
-        if (isfinite(at)) mean[i] = at;
-        scale[i] = varies ? deviation : 1.0;
-    }
+    if (!status) standardise(n, P, z->net, mean, scale);
     return status;
 }
 
@@ -322,19 +329,13 @@ int start_scales(gsv_model *m, const gsv_series *s)
 
 /* --- Flows -------------------------------------------------------------- */
 
-/* n numbers at P points each to the n means and n scales behind each other,
- * unless something is there already. */
+/* n rows of P numbers to n means and the n scales after them, unless these are
+ * set already. */
 static void scale_rows(size_t n, size_t P, const double *x, double *mean)
 {
     for (size_t i = 0; i < n; i++)
         if (mean[i] != 0.0 || mean[n + i] != 1.0) return;
-    for (size_t i = 0; i < n; i++) {
-        double at, deviation;
-        moments(P, x + i * P, &at, &deviation);
-        if (isfinite(at)) mean[i] = at;
-        if (usable(deviation) && deviation > 1e-12 * fabs(at))
-            mean[n + i] = deviation;
-    }
+    standardise(n, P, x, mean, mean + n);
 }
 
 int start_flows(gsv_model *m, const gsv_series *s)

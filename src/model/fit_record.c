@@ -107,24 +107,7 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The tables --------------------------------------------------------- */
 
-/* What is LATER is not in files of before. Flags and what follows them are only
- * there where they are not false, or the first word. */
-enum kind {
-    COUNT,
-    LATER,
-    REAL,
-    LATER_REAL,
-    SEED,
-    OPTIMIZER,
-    ENDED,
-    ERRORS,
-    LATER_OBJECTIVE,
-    FLAG,
-    REFERENCE,
-    FORM,
-    RANDOM,
-    OBSERVE
-};
+enum kind { COUNT, REAL, SEED, FLAG, WORD };
 
 static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
                                          NULL};
@@ -142,49 +125,46 @@ static const char *const FORMS[] = {"auto",         "ito",   "midpoint",
 static const char *const RANDOMS[] = {"sobol", "iid", NULL};
 static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
                                         "conjugate", "variational", NULL};
-static const char *const *const WORDS[] = {
-    [OPTIMIZER] = OPTIMIZERS, [ENDED] = ENDS,
-    [ERRORS] = SOURCES,       [LATER_OBJECTIVE] = OBJECTIVES,
-    [REFERENCE] = REFERENCES, [FORM] = FORMS,
-    [RANDOM] = RANDOMS,       [OBSERVE] = OBSERVERS};
-
+/* later: older files do not have it. words: of a WORD, by its number. */
 struct field {
     const char *name;
     enum kind kind;
     size_t offset;
+    bool later;
+    const char *const *words;
 };
 
 #define AT(field) offsetof(gsv_record, field)
 static const struct field FIELDS[] = {
-    {"tracks", COUNT, AT(tracks)},
-    {"rows", COUNT, AT(rows)},
-    {"gaps", COUNT, AT(gaps)},
-    {"heldout_gaps", COUNT, AT(heldout_gaps)},
-    {"optimizer", OPTIMIZER, AT(optimizer)},
-    {"ended", ENDED, AT(ended)},
-    {"errors", ERRORS, AT(errors)},
-    {"iterations", COUNT, AT(iterations)},
-    {"restarts", COUNT, AT(restarts)},
-    {"seconds", REAL, AT(seconds)},
-    {"seed", SEED, AT(seed)},
-    {"loglik", REAL, AT(loglik)},
-    {"stderr", REAL, AT(error)},
-    {"discretisation", REAL, AT(discretisation)},
-    {"heldout", REAL, AT(heldout)},
-    {"evidence", LATER_REAL, AT(evidence)},
-    {"paths", COUNT, AT(paths)},
-    {"steps", COUNT, AT(steps)},
-    {"sampled", LATER, AT(sampled)},
-    {"flagged", COUNT, AT(flagged)},
-    {"free", COUNT, AT(free)},
-    {"aic", REAL, AT(aic)},
-    {"bic", REAL, AT(bic)},
-    {"chains", LATER, AT(chains)},
-    {"warmup", LATER, AT(warmup)},
-    {"draws", LATER, AT(draws)},
-    {"objective", LATER_OBJECTIVE, AT(objective)},
-    {"mse", LATER_REAL, AT(mse)},
-    {"objective_value", LATER_REAL, AT(value)},
+    {"tracks", COUNT, AT(tracks), false, NULL},
+    {"rows", COUNT, AT(rows), false, NULL},
+    {"gaps", COUNT, AT(gaps), false, NULL},
+    {"heldout_gaps", COUNT, AT(heldout_gaps), false, NULL},
+    {"optimizer", WORD, AT(optimizer), false, OPTIMIZERS},
+    {"ended", WORD, AT(ended), false, ENDS},
+    {"errors", WORD, AT(errors), false, SOURCES},
+    {"iterations", COUNT, AT(iterations), false, NULL},
+    {"restarts", COUNT, AT(restarts), false, NULL},
+    {"seconds", REAL, AT(seconds), false, NULL},
+    {"seed", SEED, AT(seed), false, NULL},
+    {"loglik", REAL, AT(loglik), false, NULL},
+    {"stderr", REAL, AT(error), false, NULL},
+    {"discretisation", REAL, AT(discretisation), false, NULL},
+    {"heldout", REAL, AT(heldout), false, NULL},
+    {"evidence", REAL, AT(evidence), true, NULL},
+    {"paths", COUNT, AT(paths), false, NULL},
+    {"steps", COUNT, AT(steps), false, NULL},
+    {"sampled", COUNT, AT(sampled), true, NULL},
+    {"flagged", COUNT, AT(flagged), false, NULL},
+    {"free", COUNT, AT(free), false, NULL},
+    {"aic", REAL, AT(aic), false, NULL},
+    {"bic", REAL, AT(bic), false, NULL},
+    {"chains", COUNT, AT(chains), true, NULL},
+    {"warmup", COUNT, AT(warmup), true, NULL},
+    {"draws", COUNT, AT(draws), true, NULL},
+    {"objective", WORD, AT(objective), true, OBJECTIVES},
+    {"mse", REAL, AT(mse), true, NULL},
+    {"objective_value", REAL, AT(value), true, NULL},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
@@ -192,93 +172,74 @@ enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 #undef AT
 #define AT(field) offsetof(gsv_options, field)
 static const struct field ASKED[] = {
-    {"paths", LATER, AT(paths)},
-    {"steps", LATER, AT(steps)},
-    {"step", LATER_REAL, AT(step)},
-    {"reference", REFERENCE, AT(reference)},
-    {"form", FORM, AT(form)},
-    {"random", RANDOM, AT(random)},
-    {"observe", OBSERVE, AT(observe)},
-    {"support", LATER, AT(points)},
-    {"richardson", FLAG, AT(richardson)},
-    {"delta", FLAG, AT(delta)},
-    {"joint", FLAG, AT(joint)},
-    {"double", FLAG, AT(wide)},
+    {"paths", COUNT, AT(paths), true, NULL},
+    {"steps", COUNT, AT(steps), true, NULL},
+    {"step", REAL, AT(step), true, NULL},
+    {"reference", WORD, AT(reference), true, REFERENCES},
+    {"form", WORD, AT(form), true, FORMS},
+    {"random", WORD, AT(random), true, RANDOMS},
+    {"observe", WORD, AT(observe), true, OBSERVERS},
+    {"support", COUNT, AT(points), true, NULL},
+    {"richardson", FLAG, AT(richardson), true, NULL},
+    {"delta", FLAG, AT(delta), true, NULL},
+    {"joint", FLAG, AT(joint), true, NULL},
+    {"double", FLAG, AT(wide), true, NULL},
 };
 enum { ASKED_COUNT = sizeof ASKED / sizeof *ASKED };
 
-static json_t *get_field(const void *from, enum kind kind)
+static json_t *get_field(const struct field *f, const void *owner)
 {
-    double real;
-    switch (kind) {
-    case COUNT:
-    case LATER: return json_integer((json_int_t) * (const size_t *)from);
+    const void *from = (const char *)owner + f->offset;
+    switch (f->kind) {
+    case COUNT: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
-    case REAL:
-    case LATER_REAL:
-        real = *(const double *)from;
-        return isfinite(real) ? json_real(real) : json_null();
-    case OPTIMIZER:
-    case ENDED:
-    case ERRORS:
-    case LATER_OBJECTIVE:
-    case REFERENCE:
-    case FORM:
-    case RANDOM:
-    case OBSERVE: break;
     case FLAG: return json_boolean(*(const bool *)from);
+    case WORD: return json_string(f->words[*(const int *)from]);
+    case REAL: break;
     }
-    return json_string(WORDS[kind][*(const int *)from]);
+    double real = *(const double *)from;
+    return isfinite(real) ? json_real(real) : json_null();
 }
 
-/* False where the JSON value is none of this kind. */
-static bool set_field(const json_t *json, enum kind kind, void *to)
+static bool set_word(const json_t *json, const char *const *words, int *to)
 {
-    switch (kind) {
-    case LATER:
-        if (!json) return true;
-        /* fall through */
+    for (int i = 0; json_is_string(json) && words[i]; i++)
+        if (!strcmp(json_string_value(json), words[i])) {
+            *to = i;
+            return true;
+        }
+    return false;
+}
+
+/* False where the JSON value does not fit the field. */
+static bool set_field(const struct field *f, const json_t *json, void *owner)
+{
+    void *to = (char *)owner + f->offset;
+    if (!json && f->later) {
+        if (f->kind == REAL) *(double *)to = NAN;
+        return true;
+    }
+    switch (f->kind) {
     case COUNT:
         *(size_t *)to = (size_t)json_integer_value(json);
         return json_is_integer(json) && json_integer_value(json) >= 0;
     case SEED:
         *(uint64_t *)to = (uint64_t)json_integer_value(json);
         return json_is_integer(json);
-    case LATER_REAL:
-        *(double *)to = NAN;
-        if (!json) return true;
-        /* fall through */
-    case REAL:
-        *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
-        return json_is_null(json) || json_is_number(json);
-    case OPTIMIZER:
-    case ENDED:
-    case ERRORS: break;
-    case FLAG:
-        *(bool *)to = json_is_true(json);
-        return !json || json_is_boolean(json);
-    case LATER_OBJECTIVE:
-    case REFERENCE:
-    case FORM:
-    case RANDOM:
-    case OBSERVE:
-        if (!json) return true;
-        break;
+    case FLAG: *(bool *)to = json_is_true(json); return json_is_boolean(json);
+    case WORD: return set_word(json, f->words, to);
+    case REAL: break;
     }
-    for (int i = 0; json_is_string(json) && WORDS[kind][i]; i++)
-        if (!strcmp(json_string_value(json), WORDS[kind][i])) {
-            *(int *)to = i;
-            return true;
-        }
-    return false;
+    *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
+    return json_is_null(json) || json_is_number(json);
 }
 
 /* Whether an option was left as it is. */
 static bool is_usual(const struct field *f, const gsv_options *o)
 {
     const void *at = (const char *)o + f->offset;
-    if (f->kind == LATER) return !*(const size_t *)at;
-    if (f->kind == LATER_REAL) return !(*(const double *)at > 0.0);
+    if (f->kind == COUNT) return !*(const size_t *)at;
+    if (f->kind == REAL) return !(*(const double *)at > 0.0);
     if (f->kind == FLAG) return !*(const bool *)at;
     return !*(const int *)at;
 }
@@ -290,9 +251,7 @@ static json_t *asked_json(const gsv_options *o)
     json_t *all = json_object();
     for (size_t i = 0; all && i < ASKED_COUNT; i++)
         if (!is_usual(&ASKED[i], o) &&
-            json_object_set_new(
-                all, ASKED[i].name,
-                get_field((const char *)o + ASKED[i].offset, ASKED[i].kind))) {
+            json_object_set_new(all, ASKED[i].name, get_field(&ASKED[i], o))) {
             json_decref(all);
             all = NULL;
         }
@@ -306,9 +265,8 @@ static int put_text(const gsv_record *r, struct tensors *t)
     int lost = !data || json_object_set_new(all, "data", json_string(data));
     mem_free(data);
     for (size_t i = 0; i < FIELD_COUNT; i++)
-        lost |= json_object_set_new(
-            all, FIELDS[i].name,
-            get_field((const char *)r + FIELDS[i].offset, FIELDS[i].kind));
+        lost |=
+            json_object_set_new(all, FIELDS[i].name, get_field(&FIELDS[i], r));
     lost |= json_object_set_new(all, "estimator", asked_json(&r->estimator));
     lost |= json_object_set_new(all, "warning", json_string(r->warning));
     char *text = lost ? NULL : json_dumps(all, JSON_REAL_PRECISION(17));
@@ -364,8 +322,7 @@ static const char *take_asked(const json_t *asked, gsv_options *o)
     if (!json_is_object(asked)) return "estimator";
     for (size_t i = 0; i < ASKED_COUNT; i++) {
         const json_t *one = json_object_get(asked, ASKED[i].name);
-        if (one && !set_field(one, ASKED[i].kind, (char *)o + ASKED[i].offset))
-            return ASKED[i].name;
+        if (one && !set_field(&ASKED[i], one, o)) return ASKED[i].name;
     }
     return o->step >= 0.0 ? NULL : "step";
 }
@@ -377,8 +334,7 @@ static int take_text(const char *text, const char *path, gsv_record *r)
     const json_t *warning = json_object_get(all, "warning");
     const char *bad = NULL;
     for (size_t i = 0; !bad && i < FIELD_COUNT; i++)
-        if (!set_field(json_object_get(all, FIELDS[i].name), FIELDS[i].kind,
-                       (char *)r + FIELDS[i].offset))
+        if (!set_field(&FIELDS[i], json_object_get(all, FIELDS[i].name), r))
             bad = FIELDS[i].name;
     if (!bad)
         bad = take_asked(json_object_get(all, "estimator"), &r->estimator);

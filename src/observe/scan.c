@@ -314,8 +314,8 @@ static double find_left(const struct scan *s, size_t track)
     double least = n < sizeof LEAST / sizeof *LEAST ? LEAST[n] : 0.5, sum, rows;
     if (s->stops.first[track] == last--) return 0.0;
     find_misses(s, track, &sum, &rows);
-    double miss = fmax(fabs(sum), fabs(s->total[track] - s->other[last]));
-    double before = fabs(s->total[track] - s->rough[last]);
+    double miss = fmax(fabs(sum), fabs(s->total[track] - s->odd[last]));
+    double before = fabs(s->total[track] - s->fourth[last]);
     double left = miss < before ? miss * fmax(miss / before, least) : miss;
     return fmax(left, 0.5 * least * rows);
 }
@@ -505,17 +505,7 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
     return 0;
 }
 
-/* --- The result ----------------------------------------------------------- */
-
-static int scan_fill(const struct scan *s, gsv_result *r)
-{
-    r->observe = GSV_OBSERVE_SCAN;
-    for (size_t n = 0; n < s->stops.count; n++)
-        r->drift_evaluations += support_points(&s->support, n);
-    r->paths = s->J;
-    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, s->left,
-                      r);
-}
+/* --- Runs ----------------------------------------------------------------- */
 
 int scan_prepare(struct scan *s, const double *guide)
 {
@@ -546,10 +536,10 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
     if (status) return status;
     for (size_t c = 0; c < s->chunks; c++) {
         scan_forward(s, c, iteration);
-        forward(s, c, EVEN, s->half, s->keep_half, s->error);
+        forward(s, c, EVEN, s->some, s->keep_even, s->error);
         if (s->value_alone) continue;
-        forward(s, c, ODD, s->second, s->keep_second, s->other);
-        forward(s, c, FOURTH, s->quarter, s->keep_quarter, s->rough);
+        forward(s, c, ODD, s->some, s->keep_odd, s->odd);
+        forward(s, c, FOURTH, s->some, s->keep_fourth, s->fourth);
     }
     status = scan_close(s);
     if (status || s->value_alone) return status;
@@ -559,57 +549,3 @@ int scan_run(struct scan *s, const double *guide, uint32_t iteration,
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return run_backward(s, iteration, gradient);
 }
-
-/* --- The method ----------------------------------------------------------- */
-
-/* What steps twice as long would say: less so many times the error of the steps
- * themselves. Where no step can be longer, as inputs turn so often, nothing is
- * said. */
-static int look_at_steps(const struct scan *s, const struct request *q,
-                         gsv_result *r)
-{
-    struct scan half;
-    gsv_options o = s->options;
-    double sum = 0.0;
-    if (r->steps < 2) return 0;
-    o.gradient = false;
-    o.steps = (jumps_steps(&s->options) + 1) / 2;
-    o.step *= 2.0;
-    int status = scan_init(&half, s->model, s->stops.gaps.series, &o);
-    bool coarser = !status && half.stops.count < s->stops.count;
-    if (coarser) status = scan_run(&half, q->guide, q->iteration, NULL);
-    for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
-        sum += half.increment[n];
-    scan_free(&half);
-    if (!status && coarser) r->discretisation = r->loglik - sum;
-    return status == GSV_NUMERICAL ? 0 : status;
-}
-
-ROWS_FUNCTIONS(scan)
-
-static int init_values(const struct method *row, void *machine,
-                       const struct task *t)
-{
-    int status = method_init(row, machine, t);
-    ((struct scan *)machine)->value_alone = t->values_alone;
-    return status;
-}
-
-static int fill_steps(void *machine, const struct request *q, bool list,
-                      gsv_result *r)
-{
-    int status = method_fill(machine, q, list, r);
-    return status || !list ? status : look_at_steps(machine, q, r);
-}
-
-const struct method METHOD_SCAN = {.name = "scan",
-                                   .size = sizeof(struct scan),
-                                   .accept = rows_accept,
-                                   .init = init_values,
-                                   .free = method_free,
-                                   .run = method_run,
-                                   .fill = fill_steps,
-                                   .slots = rows_slots,
-                                   .units = rows_units,
-                                   .filter = scan_filter,
-                                   .paths = scan_paths};

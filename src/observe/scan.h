@@ -44,31 +44,30 @@ struct scan {
     struct rates rates;
     struct rater *rater; /* (threads)                                     */
     size_t threads;
-    size_t J, chunk, chunks;  /* stops of a chunk, and their number          */
-    size_t loaded;            /* the chunk whose densities are at hand       */
-    size_t now;               /* the chunk that threads are at               */
-    size_t *at;               /* (chunk + 2) first points, from the stop
-                                 before the chunk on                         */
-    size_t *pair;             /* (chunk + 1) first pairs, of stop after stop */
-    double *y, *log_det;      /* (d, points), (points) of a chunk            */
-    double *y_end;            /* the same at the end of a step: y itself,
-                                 but where T jumps (model_map_jumps())       */
-    double *y_bar;            /* (2, d, points): of a step's end, its start  */
-    double *log_p;            /* (pairs), the later point the faster index   */
-    double *weight;           /* (pairs) in the gradient                     */
-    double *a, *b;            /* (points of a chunk) log a_n(j), log b_n(j)  */
-    double *half;             /* log a of every second point by themselves   */
-    double *second, *quarter; /* of the others, and of every fourth          */
-    double *posterior;        /* (points of a chunk)                         */
-    double *keep, *keep_half; /* (chunks, J) a, half at the last stop before */
-    double *keep_second, *keep_quarter; /* (chunks, J) the same              */
-    double *total;         /* (tracks) log p of a track                   */
-    double *ahead;         /* (J) log b of the stop before the next chunk */
-    double *ess;           /* (stops)                                     */
-    double *error;         /* (stops) increment less that of half the points */
-    double *other, *rough; /* (stops) sums up to each of the other half, and
-                              of a quarter; unless value_alone              */
-    double *left;          /* (tracks) what is still missed: see find_left() */
+    size_t J, chunk, chunks; /* stops of a chunk, and their number          */
+    size_t loaded;           /* the chunk whose densities are at hand       */
+    size_t now;              /* the chunk that threads are at               */
+    size_t *at;              /* (chunk + 2) first points, from the stop
+                                before the chunk on                         */
+    size_t *pair;            /* (chunk + 1) first pairs, of stop after stop */
+    double *y, *log_det;     /* (d, points), (points) of a chunk            */
+    double *y_end;           /* the same at the end of a step: y itself,
+                                but where T jumps (model_map_jumps())       */
+    double *y_bar;           /* (2, d, points): of a step's end, its start  */
+    double *log_p;           /* (pairs), the later point the faster index   */
+    double *weight;          /* (pairs) in the gradient                     */
+    double *a, *b;           /* (points of a chunk) log a_n(j), log b_n(j)  */
+    double *some;            /* log a of some points by themselves          */
+    double *posterior;       /* (points of a chunk)                         */
+    double *keep;            /* (chunks, J) a at the last stop before       */
+    double *keep_even, *keep_odd, *keep_fourth; /* the same of some points   */
+    double *total;        /* (tracks) log p of a track                   */
+    double *ahead;        /* (J) log b of the stop before the next chunk */
+    double *ess;          /* (stops)                                     */
+    double *error;        /* (stops) increment less that of half the points */
+    double *odd, *fourth; /* (stops) sums up to each of the other half, and
+                             of a quarter; unless value_alone              */
+    double *left;         /* (tracks) what is still missed: see find_left() */
     double *drift_bar, *map_bar; /* merged from the threads, in order       */
     double *rate_bar;
     struct arena arena;
@@ -96,7 +95,7 @@ int scan_close(struct scan *s);
  * at hand begin with the stop before them. */
 size_t scan_first(const struct scan *s, size_t chunk);
 
-/* --- scan_states.c: see model/states.h ------------------------------------ */
+/* --- scan_method.c: see model/states.h ------------------------------------ */
 
 int scan_filter(const struct task *t, const struct filter_visitor *v);
 int scan_paths(const struct task *t, const struct path_visitor *v);

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What the scan says about the states: filtered laws from its pass forward,
- * points for paths from its pass backward. */
+/* The scan as a method: its result, filtered laws from its pass forward, points
+ * for paths from its pass backward. */
 #include "model/states.h"
 #include "observe/scan.h"
+
+/* --- The result ----------------------------------------------------------- */
+
+static int scan_fill(const struct scan *s, gsv_result *r)
+{
+    r->observe = GSV_OBSERVE_SCAN;
+    for (size_t n = 0; n < s->stops.count; n++)
+        r->drift_evaluations += support_points(&s->support, n);
+    r->paths = s->J;
+    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, s->left,
+                      r);
+}
 
 /* --- Given the data so far ------------------------------------------------ */
 
@@ -111,3 +123,57 @@ int scan_paths(const struct task *t, const struct path_visitor *v)
     scan_free(&scan);
     return status;
 }
+
+/* --- The method ----------------------------------------------------------- */
+
+/* What steps twice as long would say: less so many times the error of the steps
+ * themselves. Where no step can be longer, as inputs turn so often, nothing is
+ * said. */
+static int look_at_steps(const struct scan *s, const struct request *q,
+                         gsv_result *r)
+{
+    struct scan half;
+    gsv_options o = s->options;
+    double sum = 0.0;
+    if (r->steps < 2) return 0;
+    o.gradient = false;
+    o.steps = (jumps_steps(&s->options) + 1) / 2;
+    o.step *= 2.0;
+    int status = scan_init(&half, s->model, s->stops.gaps.series, &o);
+    bool coarser = !status && half.stops.count < s->stops.count;
+    if (coarser) status = scan_run(&half, q->guide, q->iteration, NULL);
+    for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
+        sum += half.increment[n];
+    scan_free(&half);
+    if (!status && coarser) r->discretisation = r->loglik - sum;
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+ROWS_FUNCTIONS(scan)
+
+static int init_values(const struct method *row, void *machine,
+                       const struct task *t)
+{
+    int status = method_init(row, machine, t);
+    ((struct scan *)machine)->value_alone = t->values_alone;
+    return status;
+}
+
+static int fill_steps(void *machine, const struct request *q, bool list,
+                      gsv_result *r)
+{
+    int status = method_fill(machine, q, list, r);
+    return status || !list ? status : look_at_steps(machine, q, r);
+}
+
+const struct method METHOD_SCAN = {.name = "scan",
+                                   .size = sizeof(struct scan),
+                                   .accept = rows_accept,
+                                   .init = init_values,
+                                   .free = method_free,
+                                   .run = method_run,
+                                   .fill = fill_steps,
+                                   .slots = rows_slots,
+                                   .units = rows_units,
+                                   .filter = scan_filter,
+                                   .paths = scan_paths};
