@@ -84,7 +84,7 @@ static void reset(struct learner *l)
     effort_plan(l);
     memset(l->move, 0, l->n * sizeof *l->move);
     l->now = (struct standing){.restart = l->now.restart,
-                               .champion = l->now.champion,
+                               .best_score = l->now.best_score,
                                .seconds = l->now.seconds,
                                .total = l->now.total,
                                .factor = 1.0,
@@ -127,17 +127,17 @@ static int rank(struct learner *l, const double *theta, double *score)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-static int crown(struct learner *l)
+static int keep_best(struct learner *l)
 {
     double score;
     learner_result(l, l->theta);
     int status = l->o->restarts > 1 ? rank(l, l->theta, &score) : 0;
     if (status) return status;
     if (l->o->restarts > 1 && l->now.restart > 0.0 &&
-        !(score > l->now.champion))
+        !(score > l->now.best_score))
         return 0;
-    if (l->o->restarts > 1) l->now.champion = score;
-    memcpy(l->champion, l->theta, l->n * sizeof *l->champion);
+    if (l->o->restarts > 1) l->now.best_score = score;
+    memcpy(l->best_restart, l->theta, l->n * sizeof *l->best_restart);
     return 0;
 }
 
@@ -158,7 +158,7 @@ static int run_restarts(struct learner *l)
         if (status == GSV_NUMERICAL && l->now.restart > 0.0) continue;
         if (status) return status;
         if (can_go_on(l)) return 0;
-        status = crown(l);
+        status = keep_best(l);
         if (status == GSV_STOPPED) learner_rest(l);
         if (status) return learner_spared(l, status);
         l->now.total += l->now.iteration;
@@ -177,8 +177,8 @@ static int conclude_at(struct learner *l, double *theta)
 /* An unfinished fit ends with what it has; a finished one with its best. */
 static int conclude(struct learner *l)
 {
-    double *theta = l->champion;
-    learner_go_behind(l);
+    double *theta = l->best_restart;
+    learner_end_search(l);
     tensors_free(&l->m->state);
     if (!can_go_on(l)) return conclude_at(l, theta);
     theta = NEW(double, l->n);
@@ -237,7 +237,7 @@ static int run_fit(struct learner *l)
     status = run_restarts(l);
     if (status) return status;
     bool sampled = l->o->method == GSV_METHOD_GIBBS && !can_go_on(l);
-    return sampled ? gibbs(l, l->champion) : conclude(l);
+    return sampled ? gibbs(l, l->best_restart) : conclude(l);
 }
 
 /* The record of before comes back where nothing has come of the fit. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of a fit: defaults, what does not go together, and what is chosen
- * where nothing was asked for. */
+ * where the options leave it open. */
 #include <math.h>
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ gsv_fit_options gsv_fit_options_default(void)
                              .draws = 1000};
 }
 
-/* Of the method: what belongs to the other one would be passed over. */
+/* Options of the other method would be ignored: they are refused. */
 static int check_method(const struct learner *l, const gsv_fit_options *o)
 {
     if (o->method == GSV_METHOD_LIKELIHOOD) {
@@ -53,7 +53,7 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
-/* Of the objective: what a squared error has no use for. */
+/* Options that a squared error does not use. */
 static int check_objective(const struct learner *l, const gsv_fit_options *o)
 {
     const gsv_options *e = &o->estimator;
@@ -82,12 +82,12 @@ static int check_objective(const struct learner *l, const gsv_fit_options *o)
     return l->method->accept(l->method, &task);
 }
 
-/* Adam's usual numbers, where nothing else was asked for. */
+/* Defaults of Adam. */
 static const double RATE = 5e-3, HELDOUT = 0.05;
 enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
 enum { FEWEST_TO_HOLD = 100 };
 
-/* Models with a gp have an optimiser of their own, and it has no others. */
+/* Models with a gp have their own optimiser, which is for no other models. */
 static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 {
     const struct spec *s = l->m->spec;

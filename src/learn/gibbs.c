@@ -19,14 +19,14 @@
 static int chain_init(const struct gibbs *g, struct chain *c)
 {
     c->theta = NEW(double, g->l->n);
-    c->turn = NEW(uint32_t, g->target.slots);
+    c->stream = NEW(uint32_t, g->target.slots);
     c->unit = NEW(double, g->target.units);
-    return c->theta && c->turn && c->unit ? 0 : GSV_NO_MEMORY;
+    return c->theta && c->stream && c->unit ? 0 : GSV_NO_MEMORY;
 }
 
 static void chain_free(struct chain *c)
 {
-    MEM_FREE(c->theta, c->turn, c->unit);
+    MEM_FREE(c->theta, c->stream, c->unit);
 }
 
 static int gibbs_init(struct gibbs *g, struct learner *l, const gsv_options *o)
@@ -135,7 +135,7 @@ static int start_chain(struct gibbs *g, size_t chain, const double *mode,
     struct chain *c = &g->chain[chain];
     size_t n = g->n, slots = g->target.slots;
     for (size_t i = 0; i < slots; i++)
-        c->turn[i] = (uint32_t)(chain + 1);
+        c->stream[i] = (uint32_t)(chain + 1);
     for (size_t attempt = 0; attempt < TRIES; attempt++) {
         struct random_key key = {.seed = g->l->o->estimator.seed,
                                  .purpose = RANDOM_CHAIN,
@@ -151,7 +151,7 @@ static int start_chain(struct gibbs *g, size_t chain, const double *mode,
                     far * g->proposal.root[i * n + j] * g->z[j];
         obey_priors(g, c->theta, u);
         int status =
-            target_at(&g->target, c->theta, c->turn, c->unit, &c->level);
+            target_at(&g->target, c->theta, c->stream, c->unit, &c->level);
         if (status || isfinite(c->level.loglik + c->level.log.theta))
             return status;
     }
@@ -170,8 +170,8 @@ static int set_ceiling(struct gibbs *g, const double *mode)
     struct target *t = &g->target;
     struct level level;
     for (size_t i = 0; i < t->slots; i++)
-        g->trial.turn[i] = 0;
-    int status = target_at(t, mode, g->trial.turn, g->trial.unit, &level);
+        g->trial.stream[i] = 0;
+    int status = target_at(t, mode, g->trial.stream, g->trial.unit, &level);
     if (isfinite(level.loglik))
         t->ceiling = level.loglik + ABOVE + ABOVE_A_GAP * (double)t->slots;
     return status;
@@ -256,7 +256,7 @@ static void keep_draws(struct gibbs *g, size_t draw)
     }
 }
 
-/* What was asked for but not drawn goes: rows close up. */
+/* Draws that were not made are removed, so that the rows are contiguous. */
 static void shorten(gsv_draws *d, size_t draws)
 {
     size_t rows = d->numbers * d->chains;
@@ -343,7 +343,7 @@ int gibbs(struct learner *l, const double *mode)
     if (!theta) return GSV_NO_MEMORY;
     if (l->m->draws) gsv_theta_get(l->m, theta);
     else memcpy(theta, mode, l->n * sizeof *theta);
-    learner_go_behind(l);
+    learner_end_search(l);
     status = finish(l, theta, true);
     mem_free(theta);
     return status;

@@ -166,12 +166,12 @@ static int column_of(struct information *a, size_t j, double *column)
     return difference(a, j, step, column);
 }
 
-/* From differences of the gradient: n columns. Behind the search nobody asks
- * for the slope; of the evidence it is where the functions begin. */
+/* From differences of the gradient: n columns. After the search the slope is
+ * not needed; for the evidence it is where the functions start. */
 static int fill_by_score(struct information *a)
 {
     size_t n = a->n;
-    bool slope = !a->l->behind || a->by_evidence;
+    bool slope = !a->l->searched || a->by_evidence;
     int status = slope ? gradient_at(a, a->theta, a->up) : 0;
     for (size_t i = 0; slope && !status && i < n; i++)
         a->slope[i] = a->up[a->place[i]];
@@ -405,8 +405,8 @@ static int find_places(struct information *a)
     return 0;
 }
 
-/* Where the value jumps, the gradient is asked for instead. */
-static int look_for_jumps(struct information *a, gsv_options *o)
+/* Where the value has jumps, the gradient is used instead. */
+static int find_roughness(struct information *a, gsv_options *o)
 {
     double value;
     if (!a->all.estimator.method->rough) return 0;
@@ -448,7 +448,7 @@ static int prepare(struct information *a, const double *theta)
                               .most = l->split.trains,
                               .by_group = l->o->errors == GSV_ERRORS_SANDWICH};
     int status = objective_init(&a->all, l->m, &task);
-    return status ? status : look_for_jumps(a, &o);
+    return status ? status : find_roughness(a, &o);
 }
 
 int information_init(struct information *a, struct learner *l,
@@ -463,7 +463,7 @@ int information_init(struct information *a, struct learner *l,
     if (a->by_evidence)
         status = evidence_init(&a->evidence, l, &l->stage[l->stages - 1], theta,
                                INFINITY);
-    a->evidence.asks = true;
+    a->evidence.can_stop = true;
     if (!status) status = find_places(a);
     return status || !a->n ? status : prepare(a, theta);
 }

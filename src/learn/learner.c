@@ -60,8 +60,8 @@ int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
     const struct arena_part vector[] = {
-        {&l->unit, n},     {&l->theta, n}, {&l->safe, n}, {&l->best, n},
-        {&l->champion, n}, {&l->first, n}, {&l->move, n}};
+        {&l->unit, n},         {&l->theta, n}, {&l->safe, n}, {&l->best, n},
+        {&l->best_restart, n}, {&l->first, n}, {&l->move, n}};
     l->began = l->saved = clock_seconds();
     set_due(l, o);
     halt_begin(&l->halt, ask, l);
@@ -165,8 +165,8 @@ int learner_spared(const struct learner *l, int status)
     return status == GSV_STOPPED && learner_over(l) ? 0 : status;
 }
 
-/* Clocks differ between ranks, and signals come to one of them: so they agree
- * on it. */
+/* Clocks differ between ranks, and a signal reaches one of them: the ranks must
+ * agree. */
 int learner_go_on(struct learner *l)
 {
     if (!learner_over(l)) halt_asked();
@@ -178,9 +178,9 @@ void learner_phase(const struct learner *l, enum gsv_phase phase)
     if (l->o->phase) l->o->phase(l->o->user, phase);
 }
 
-void learner_go_behind(struct learner *l)
+void learner_end_search(struct learner *l)
 {
-    l->behind = true;
+    l->searched = true;
     halt_forget(&l->halt);
     set_due(l, l->o);
 }
@@ -192,8 +192,7 @@ void learner_rest(struct learner *l)
     if (why == HALT_BY_TIME) l->ended = GSV_ENDED_TIME;
 }
 
-/* Whether it ends here: because somebody said so, or because its time is over.
- */
+/* Whether it ends here, by the caller or by time. */
 static bool is_over(struct learner *l, bool stopped)
 {
     if (stopped) halt_tell(HALT_BY_CALLER);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What others learn a drift by, for comparison, where it is a regression:
+/* Objectives of other methods, for comparison, that are regressions:
  *
  *     gradient-matching  increments against f~ at their left ends; with sigma,
  *                        the likelihood of Euler's chain of one step a gap
  *     em-linear          the drift of linear bridges, linearised again and
  *                        again: the form bound, see bridge/bound.h
  *
- * Both are estimators that exist already, with a name: what is here is which,
- * and what does not go with them. */
+ * Both are existing estimators: this file says which, and refuses the options
+ * that do not go with them. */
 #include <math.h>
 
 #include "base/error.h"
 #include "learn/learner.h"
 
-/* Times a gap where the drift of its bridge is looked at: of 400 gaps of a
- * double well, as long as two of its relaxations, the sum is right to 3e-4. */
+/* Times in a gap at which the drift of its bridge is evaluated: of 400 gaps of
+ * a double well, as long as two of its relaxations, the sum is right to 3e-4.
+ */
 enum { TIMES = 6 };
 
 /* As many exact fifth powers will do where the likelihood follows. */
@@ -30,7 +31,7 @@ bool learner_alternates(const struct learner *l)
     return l->o->objective == GSV_OBJECTIVE_EM_LINEAR;
 }
 
-/* What only one of both takes. */
+/* Options that only one of the two accepts. */
 static int check_steps(const struct learner *l, const gsv_options *e)
 {
     if (!learner_alternates(l)) {

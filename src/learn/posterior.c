@@ -112,7 +112,7 @@ static int warn_of_steps(const struct learner *l, gsv_record *r)
     if (l->refused)
         plain_format(
             line, sizeof line,
-            "%zu proposals had likelihoods that cannot be: the steps are "
+            "%zu proposals had impossibly large likelihoods: the steps are "
             "too long for these parameters; take more --steps, or "
             "narrower priors\n",
             l->refused);

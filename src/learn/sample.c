@@ -5,13 +5,13 @@
 
 #include "base/memory.h"
 
-/* All of them; or by the golden ratio, which no period of the data or length of
- * a track goes along with. */
+/* All of them; or by the golden ratio, which matches no period of the data and
+ * no length of a track. */
 static size_t choice(const struct sample *a, size_t i)
 {
-    double turn = 0.6180339887498949 * (double)i;
+    double place = 0.6180339887498949 * (double)i;
     if (a->count == a->gaps.count) return i;
-    return (size_t)((turn - floor(turn)) * (double)a->gaps.count);
+    return (size_t)((place - floor(place)) * (double)a->gaps.count);
 }
 
 static void fill(struct sample *a, size_t inputs)

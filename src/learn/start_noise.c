@@ -5,7 +5,7 @@
  *     l = log |det dT/dx| - |y1 - y0|^2 / 2h + what T does not change,
  *
  * y = T(x) at both ends; its maximum over what the noise alone depends on.
- * Where there is no T (bridged), it is the density of one step of Euler's. */
+ * Where there is no T (bridged), it is the density of one Euler step. */
 #include <math.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static int at_euler(void *context, const double *x, double *value,
     return 0;
 }
 
-/* Numbers of the noise alone that nobody set. */
+/* Numbers on which only the noise depends, and that are not set. */
 static int find_free(struct variation *v, const bool *kept)
 {
     const gsv_model *m = v->m;

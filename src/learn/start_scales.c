@@ -135,7 +135,8 @@ static struct rates measure_rates(const struct scaling *z, size_t i)
     }
     double mean = sum / n, variance = squares / n - mean * mean;
     double common = pairs > 8.0 ? products / pairs - mean * mean : variance;
-    /* What is below the products' own noise cannot be told from it. */
+    /* A value below the noise of the products cannot be distinguished from 0.
+     */
     double drift = fmax(common, variance / sqrt(fmax(pairs, 1.0)));
     if (common > 0.25 * variance) drift = variance;
     return (struct rates){mean, sqrt(fmax(drift, 0.0))};

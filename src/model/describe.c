@@ -67,7 +67,7 @@ static void parameters(FILE *out, const gsv_model *m)
     }
 }
 
-static const char *noise_kind(const struct spec *s)
+static const char *noise_words(const struct spec *s)
 {
     const struct graph *g = s->graph;
     if (graph_depends(g, s->diffusion, OP_STATE)) return "depends on the state";
@@ -143,8 +143,8 @@ static int rows_of(FILE *out, const gsv_model *m, node what,
     return 0;
 }
 
-/* A map by quadrature, and f~ over the states: behind the map it would be a
- * table. The slope of sigma in time is left out of it. */
+/* A map by quadrature, and f~ over the states: over y it would be a table. The
+ * slope of sigma in time is left out. */
 static int numerical_rows(FILE *out, const gsv_model *m,
                           const struct graph_names *names, const char *left)
 {
@@ -221,7 +221,7 @@ static bool *positive_units(const gsv_model *m, const struct graph_names *names)
     return positive;
 }
 
-static const char *map_kind(const struct spec *s)
+static const char *map_words(const struct spec *s)
 {
     if (s->noise == NOISE_BRIDGED)
         return spec_is_latent(s)
@@ -234,10 +234,10 @@ static const char *map_kind(const struct spec *s)
 }
 
 /* A change of letters in "dy". */
-static void put_map_kind(FILE *out, const struct spec *s, char letter)
+static void put_map_words(FILE *out, const struct spec *s, char letter)
 {
     fprintf(out, "%-15s ", "map");
-    for (const char *c = map_kind(s); *c; c++)
+    for (const char *c = map_words(s); *c; c++)
         fputc(c[0] == 'y' && c[-1] == 'd' && c[1] == ' ' ? letter : *c, out);
     fputc('\n', out);
 }
@@ -283,7 +283,7 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
         fprintf(out, "%-15s of the data\n", "functions");
         status = rows_of(out, m, s->state_of_data, &over_x, state);
     }
-    put_map_kind(out, s, left[0]);
+    put_map_words(out, s, left[0]);
     bool closed = !m->bridged && !s->numerical;
     struct graph_names over_z =
         s->mapped ? spec_names(s, z->name, input) : over_x;
@@ -468,7 +468,7 @@ static int write_all(FILE *out, const gsv_model *m)
     if (s->inputs) names(out, "inputs", s->inputs, m->column + s->dim);
     int status = observations(out, m);
     fprintf(out, "%-15s %s, %s, %zu %s\n", "noise",
-            s->diagonal ? "diagonal" : "full matrix", noise_kind(s), s->noises,
+            s->diagonal ? "diagonal" : "full matrix", noise_words(s), s->noises,
             s->noises == 1 ? "source" : "sources");
     if (!status) status = map(out, m);
     networks(out, s->graph);

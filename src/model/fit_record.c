@@ -107,7 +107,7 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The tables --------------------------------------------------------- */
 
-enum kind { COUNT, REAL, SEED, FLAG, WORD };
+enum field_type { COUNT, REAL, SEED, FLAG, WORD };
 
 static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
                                          NULL};
@@ -128,7 +128,7 @@ static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
 /* later: older files do not have it. words: of a WORD, by its number. */
 struct field {
     const char *name;
-    enum kind kind;
+    enum field_type type;
     size_t offset;
     bool later;
     const char *const *words;
@@ -190,7 +190,7 @@ enum { ASKED_COUNT = sizeof ASKED / sizeof *ASKED };
 static json_t *get_field(const struct field *f, const void *owner)
 {
     const void *from = (const char *)owner + f->offset;
-    switch (f->kind) {
+    switch (f->type) {
     case COUNT: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
     case FLAG: return json_boolean(*(const bool *)from);
@@ -216,10 +216,10 @@ static bool set_field(const struct field *f, const json_t *json, void *owner)
 {
     void *to = (char *)owner + f->offset;
     if (!json && f->later) {
-        if (f->kind == REAL) *(double *)to = NAN;
+        if (f->type == REAL) *(double *)to = NAN;
         return true;
     }
-    switch (f->kind) {
+    switch (f->type) {
     case COUNT:
         *(size_t *)to = (size_t)json_integer_value(json);
         return json_is_integer(json) && json_integer_value(json) >= 0;
@@ -238,9 +238,9 @@ static bool set_field(const struct field *f, const json_t *json, void *owner)
 static bool is_usual(const struct field *f, const gsv_options *o)
 {
     const void *at = (const char *)o + f->offset;
-    if (f->kind == COUNT) return !*(const size_t *)at;
-    if (f->kind == REAL) return !(*(const double *)at > 0.0);
-    if (f->kind == FLAG) return !*(const bool *)at;
+    if (f->type == COUNT) return !*(const size_t *)at;
+    if (f->type == REAL) return !(*(const double *)at > 0.0);
+    if (f->type == FLAG) return !*(const bool *)at;
     return !*(const int *)at;
 }
 
@@ -292,7 +292,7 @@ static int put_correlation(const gsv_record *r, struct tensors *t)
     return status;
 }
 
-int fit_record_put(const gsv_record *r, struct tensors *t)
+int fit_record_write(const gsv_record *r, struct tensors *t)
 {
     size_t n = r->values;
     int status = put_text(r, t);
@@ -316,7 +316,7 @@ int fit_record_put(const gsv_record *r, struct tensors *t)
 /* --- In ----------------------------------------------------------------- */
 
 /* NULL, or the name of what is wrong. Files of before have none of it. */
-static const char *take_asked(const json_t *asked, gsv_options *o)
+static const char *read_asked(const json_t *asked, gsv_options *o)
 {
     if (!asked) return NULL;
     if (!json_is_object(asked)) return "estimator";
@@ -327,7 +327,7 @@ static const char *take_asked(const json_t *asked, gsv_options *o)
     return o->step >= 0.0 ? NULL : "step";
 }
 
-static int take_text(const char *text, const char *path, gsv_record *r)
+static int read_text(const char *text, const char *path, gsv_record *r)
 {
     json_t *all = json_loads(text, 0, NULL);
     const json_t *data = json_object_get(all, "data");
@@ -337,7 +337,7 @@ static int take_text(const char *text, const char *path, gsv_record *r)
         if (!set_field(&FIELDS[i], json_object_get(all, FIELDS[i].name), r))
             bad = FIELDS[i].name;
     if (!bad)
-        bad = take_asked(json_object_get(all, "estimator"), &r->estimator);
+        bad = read_asked(json_object_get(all, "estimator"), &r->estimator);
     if (!json_is_string(data)) bad = "data";
     if (!json_is_string(warning)) bad = "warning";
     if (!bad) {
@@ -354,7 +354,7 @@ static int take_text(const char *text, const char *path, gsv_record *r)
 }
 
 /* An array that may be absent. */
-static int take_array(const struct tensors *t, const char *name, size_t n,
+static int read_array(const struct tensors *t, const char *name, size_t n,
                       const char *path, double *to)
 {
     const struct tensor *from = tensors_find(t, name);
@@ -367,7 +367,7 @@ static int take_array(const struct tensors *t, const char *name, size_t n,
 }
 
 /* The only array whose size the file says. */
-static int take_curve(const struct tensors *t, const char *path, gsv_record *r)
+static int read_curve(const struct tensors *t, const char *path, gsv_record *r)
 {
     const struct tensor *from = tensors_find(t, "@curve");
     if (!from) return 0;
@@ -378,11 +378,11 @@ static int take_curve(const struct tensors *t, const char *path, gsv_record *r)
     r->curve = NEW(double, from->count);
     if (!r->curve) return GSV_NO_MEMORY;
     r->points = from->count / GSV_CURVES;
-    return take_array(t, "@curve", from->count, path, r->curve);
+    return read_array(t, "@curve", from->count, path, r->curve);
 }
 
 /* Their places are whole numbers below that of values. */
-static int take_correlation(const struct tensors *t, const char *path,
+static int read_correlation(const struct tensors *t, const char *path,
                             gsv_record *r)
 {
     const struct tensor *at = tensors_find(t, "@estimate");
@@ -402,12 +402,12 @@ static int take_correlation(const struct tensors *t, const char *path,
     }
     if (!status) status = fit_record_correlate(r, n, value);
     if (!status)
-        status = take_array(t, "@correlation", n * n, path, r->correlation);
+        status = read_array(t, "@correlation", n * n, path, r->correlation);
     mem_free(value);
     return status;
 }
 
-int fit_record_take(const gsv_model *m, const struct tensors *t,
+int fit_record_read(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **record)
 {
     const char *text = tensors_text(t, "fit");
@@ -416,18 +416,18 @@ int fit_record_take(const gsv_model *m, const struct tensors *t,
     gsv_record *r = fit_record_new(m);
     if (!r) return GSV_NO_MEMORY;
     size_t n = r->values;
-    int status = take_text(text, path, r);
-    if (!status) status = take_array(t, "@lowest", r->columns, path, r->lowest);
+    int status = read_text(text, path, r);
+    if (!status) status = read_array(t, "@lowest", r->columns, path, r->lowest);
     if (!status)
-        status = take_array(t, "@highest", r->columns, path, r->highest);
-    if (!status) status = take_curve(t, path, r);
-    if (!status) status = take_array(t, "@stderr", n, path, r->error_of);
-    if (!status) status = take_array(t, "@low", n, path, r->low);
-    if (!status) status = take_array(t, "@high", n, path, r->high);
-    if (!status) status = take_correlation(t, path, r);
+        status = read_array(t, "@highest", r->columns, path, r->highest);
+    if (!status) status = read_curve(t, path, r);
+    if (!status) status = read_array(t, "@stderr", n, path, r->error_of);
+    if (!status) status = read_array(t, "@low", n, path, r->low);
+    if (!status) status = read_array(t, "@high", n, path, r->high);
+    if (!status) status = read_correlation(t, path, r);
     if (!status && tensors_find(t, "@posterior")) {
         r->posterior = NEW(double, GSV_POSTERIORS *n);
-        status = r->posterior ? take_array(t, "@posterior", GSV_POSTERIORS * n,
+        status = r->posterior ? read_array(t, "@posterior", GSV_POSTERIORS * n,
                                            path, r->posterior)
                               : GSV_NO_MEMORY;
     }

@@ -87,8 +87,8 @@ static int check_inputs(const struct gaps *g)
     return 0;
 }
 
-/* The knots around a time: the last one at or before it (strictly before it
- * where asked for), and the first one after that. false where there is none. */
+/* The knots around a time: the last one at or before it (with before, strictly
+ * before it), and the first one after that. false where there is none. */
 static bool knot_left(const struct gaps *g, size_t i, size_t track, double time,
                       bool before, size_t *knot)
 {
@@ -191,7 +191,7 @@ static double slope_between(const struct gaps *g, size_t i, size_t a, size_t b)
 }
 
 /* Before the first knot and after the last an input is constant. */
-static bool turns(const struct gaps *g, size_t n, size_t track, size_t row)
+static bool changes(const struct gaps *g, size_t n, size_t track, size_t row)
 {
     const gsv_series *s = g->series;
     size_t i = g->spec->dim + n, a = row, b = 0;
@@ -203,15 +203,15 @@ static bool turns(const struct gaps *g, size_t n, size_t track, size_t row)
            (right ? slope_between(g, i, row, b) : 0.0);
 }
 
-bool gaps_input_turns(const struct gaps *g, size_t track, size_t row)
+bool gaps_input_changes(const struct gaps *g, size_t track, size_t row)
 {
     for (size_t n = 0; n < g->spec->inputs; n++)
-        if (turns(g, n, track, row)) return true;
+        if (changes(g, n, track, row)) return true;
     return false;
 }
 
-size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
-                      double before)
+size_t gaps_next_change(const struct gaps *g, size_t track, double after,
+                        double before)
 {
     const gsv_series *s = g->series;
     double close = rounding(s, track);
@@ -224,7 +224,7 @@ size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
     }
     end = s->start[track + 1];
     for (; row < end && s->time[row] < before - close; row++)
-        if (gaps_input_turns(g, track, row)) return row;
+        if (gaps_input_changes(g, track, row)) return row;
     return NO_ROW;
 }
 
@@ -253,7 +253,7 @@ static int complete(const struct gaps *g, size_t track, size_t row, bool *is)
 }
 
 /* A held input of the noise that changes between two observed rows makes T
- * jump inside of a gap, where no path knows of it. */
+ * jump inside of a gap, which the paths do not take into account. */
 static int check_jumps(const struct gaps *g, const struct gap *gap)
 {
     const gsv_series *s = g->series;

@@ -8,7 +8,7 @@
 
 struct gap {
     size_t track, from, to; /* rows of the series               */
-    size_t number;          /* among all: random numbers hang on it */
+    size_t number;          /* among all; keys the random numbers   */
     double start, length;   /* in time                          */
     double end;
     uint32_t turn; /* added to the iteration of its random numbers: 0, but
@@ -60,14 +60,14 @@ struct points gaps_points(const struct gaps *g, size_t track, double moment,
                           bool before, size_t P, const double *state,
                           double *time, double *input, double *slope);
 
-/* Whether an input turns in a row of a track: a held one has another value from
- * there on, a linear one another slope. */
-bool gaps_input_turns(const struct gaps *g, size_t track, size_t row);
+/* Whether an input changes in a row of a track: a held one has another value
+ * from there on, a linear one another slope. */
+bool gaps_input_changes(const struct gaps *g, size_t track, size_t row);
 
 /* The first row of a track after a time, and before another one, in which an
- * input turns, or NO_ROW. */
-size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
-                      double before);
+ * input changes, or NO_ROW. */
+size_t gaps_next_change(const struct gaps *g, size_t track, double after,
+                        double before);
 
 /* No row of the data: nothing was observed there. */
 #define NO_ROW SIZE_MAX

@@ -237,7 +237,7 @@ int gp_range(const gsv_model *m, const gsv_series *s, size_t gp, double *low,
         spec->param[spec_param_at(spec, spec->gp[gp].value)].name;
     return fail(GSV_BAD_INPUT,
                 "%s says nothing of the arguments of the gp '%.*s', so its "
-                "grid has no place; write one behind it, such as 'over "
+                "grid has no place; write one after it, such as 'over "
                 "[-3, 3]'",
                 s->source, (int)strcspn(name, "."), name);
 }

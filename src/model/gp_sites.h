@@ -40,7 +40,7 @@ struct gp_rows {
 };
 
 /* At arguments (axes, count): of the function, or where the order is not 0 of a
- * derivative, whose weights add up to nothing that is of use. */
+ * derivative; then the sum of the weights means nothing. */
 int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t order,
                  size_t count, const double *argument);
 void gp_rows_free(struct gp_rows *r);

@@ -67,9 +67,8 @@ void posterior_forget(gsv_model *m)
 static int damaged(const char *path, const char *name)
 {
     return fail(GSV_BAD_INPUT,
-                "%s is damaged: the tensor '%.100s' is not what its gp asks "
-                "for",
-                path, name);
+                "%s is damaged: the tensor '%.100s' does not fit its gp", path,
+                name);
 }
 
 /* Its numbers into an information of the right size. */
@@ -86,7 +85,7 @@ static int fill(struct gp_information *h, const struct tensor *t)
     return 0;
 }
 
-static int take_one(gsv_model *m, const struct tensors *t, size_t gp,
+static int read_one(gsv_model *m, const struct tensors *t, size_t gp,
                     size_t output, const char *path)
 {
     char name[NAME_ROOM];
@@ -102,12 +101,12 @@ static int take_one(gsv_model *m, const struct tensors *t, size_t gp,
     return status;
 }
 
-int posterior_take(gsv_model *m, const struct tensors *t, const char *path)
+int posterior_read(gsv_model *m, const struct tensors *t, const char *path)
 {
     int status = 0;
     for (size_t gp = 0; gp < m->spec->gps; gp++)
         for (size_t i = 0; i < m->spec->graph->gp[gp].outputs && !status; i++)
-            status = take_one(m, t, gp, i, path);
+            status = read_one(m, t, gp, i, path);
     return status;
 }
 
@@ -128,8 +127,7 @@ struct gsv_functions {
 
 bool gsv_model_has_posterior(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return false;
-    return m->posterior.count > 0;
+    return ANY_NULL(m) ? false : m->posterior.count > 0;
 }
 
 static int function_init(struct function *f, const gsv_model *m,

@@ -125,9 +125,9 @@ static void write_one(FILE *out, const gsv_model *m, struct place place,
             what, (int)strcspn(name, "."), name);
 }
 
-/* A network or gp is told by its first parameter; the others of it, and scales,
- * are passed over. */
-static const char *kind_of(const struct spec *s, size_t i)
+/* A network or gp is recognised by its first parameter; its other parameters
+ * and scales give NULL. */
+static const char *declared_as(const struct spec *s, size_t i)
 {
     const struct param_spec *p = &s->param[i];
     const char *dot = strchr(p->name, '.');
@@ -146,8 +146,8 @@ static int write_unused(FILE *out, const gsv_model *m)
         if (!input[i])
             write_one(out, m, s->input[i].place, "input", s->input[i].name);
     for (size_t i = 0; !status && i < s->params; i++)
-        if (!param[i] && kind_of(s, i))
-            write_one(out, m, s->param[i].place, kind_of(s, i),
+        if (!param[i] && declared_as(s, i))
+            write_one(out, m, s->param[i].place, declared_as(s, i),
                       s->param[i].name);
     MEM_FREE(input, param);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks one after the other: a pass over the chunks of a track gives its
- * weights, and where a gradient is wanted a second one uses them. A track of
- * one chunk is not drawn again. */
+/* One track at a time: a pass over the chunks of a track gives its weights, and
+ * for a gradient a second pass uses them. A track of one chunk is not drawn
+ * again. */
 #include "observe/joint.h"
 
 #include <math.h>
@@ -127,7 +127,7 @@ size_t joint_normals(struct joint *j, size_t stop)
     size_t row = (stop - j->stops.first[here->track]) * j->support.d;
     struct random_key key = {.seed = j->options.seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = j->iteration + here->turn,
+                             .iteration = j->iteration + here->stream,
                              .item = here->track};
     if (j->options.random == GSV_RANDOM_IID)
         random_normals(&key, row, n, 0, j->K, j->z);
@@ -176,7 +176,7 @@ static void draw(struct joint *j)
     for (size_t i = 0; i < d; i++)
         memcpy(j->edge + i * K, u + (i + 1) * P - K, K * sizeof *u);
     support_place(&j->support, j->low, j->end,
-                  is_variational(j) ? NULL : j->conjugate.usual);
+                  is_variational(j) ? NULL : j->conjugate.is_conjugate);
 }
 
 /* --- Pairs ---------------------------------------------------------------- */
@@ -336,20 +336,21 @@ static int use_track(struct joint *j, size_t first, size_t end, bool note,
     return status;
 }
 
-int joint_run(struct joint *j, const double *guide, uint32_t iteration,
+int joint_run(struct joint *j, const double *reference, uint32_t iteration,
               double *gradient)
 {
     const struct stops *s = &j->stops;
-    bool note = is_variational(j) && gradient && !guide;
+    bool note = is_variational(j) && gradient && !reference;
     j->iteration = iteration;
     j->end = 0;
-    int status = support_prepare(&j->support, guide);
+    int status = support_prepare(&j->support, reference);
     if (!status)
-        status = is_variational(j)
-                     ? variational_prepare(j, iteration)
-                     : conjugate_prepare(j, guide ? guide : j->model->value);
+        status =
+            is_variational(j)
+                ? variational_prepare(j, iteration)
+                : conjugate_prepare(j, reference ? reference : j->model->value);
     if (status) return status;
-    estimate_prepare(&j->pairs, guide);
+    estimate_prepare(&j->pairs, reference);
     if (gradient)
         memset(gradient, 0, j->model->spec->parameters * sizeof *gradient);
     for (size_t r = 0; !status && r < s->gaps.series->tracks; r++) {

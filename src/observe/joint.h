@@ -48,7 +48,7 @@ struct conjugate {
     double *log_map;    /* (stops) log |det map|     */
     double *trials;     /* (stops, observations) of binomials             */
     size_t *normal;     /* (stops) so many e are normal, the first ones   */
-    bool *usual;        /* (stops) whether q is conjugate there           */
+    bool *is_conjugate; /* (stops) whether q is conjugate there           */
     double *room;       /* (5, d, d)                                      */
     size_t *state;      /* (d) of which state a column is                 */
     int *pivot;         /* (d)                                            */
@@ -101,7 +101,7 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
 void joint_free(struct joint *j);
 
 /* As scan_run(), scan_fill(). */
-int joint_run(struct joint *j, const double *guide, uint32_t iteration,
+int joint_run(struct joint *j, const double *reference, uint32_t iteration,
               double *gradient);
 int joint_fill(const struct joint *j, gsv_result *r);
 

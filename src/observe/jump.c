@@ -40,7 +40,7 @@ static node curvature(struct graph *g, size_t d, const node *row, node leaf)
     return all;
 }
 
-static int make_drift(struct jumps *j, bool wide)
+static int make_drift(struct jumps *j, bool use_double)
 {
     const gsv_model *m = j->model;
     struct graph *g = j->graph;
@@ -58,13 +58,13 @@ static int make_drift(struct jumps *j, bool wide)
     mem_free(row);
     if (g->failed) return GSV_NO_MEMORY;
     j->drift = program_new(g, 1u + j->sloped + j->curved, output,
-                           m->spec->parameters, wide);
+                           m->spec->parameters, use_double);
     return j->drift ? uniforms_init(&j->drift_uniforms, j->drift)
                     : GSV_NO_MEMORY;
 }
 
 int jumps_init(struct jumps *j, const gsv_model *m, const struct gaps *gaps,
-               bool wide)
+               bool use_double)
 {
     *j = (struct jumps){.model = m,
                         .gaps = gaps,
@@ -72,9 +72,9 @@ int jumps_init(struct jumps *j, const gsv_model *m, const struct gaps *gaps,
                         .graph = graph_copy(m->spec->graph)};
     const node map[] = {m->unit_state, m->log_jacobian};
     if (!j->graph) return GSV_NO_MEMORY;
-    int status = make_drift(j, wide);
+    int status = make_drift(j, use_double);
     if (status) return status;
-    j->map = program_new(j->graph, 2, map, m->spec->parameters, wide);
+    j->map = program_new(j->graph, 2, map, m->spec->parameters, use_double);
     return j->map ? uniforms_init(&j->map_uniforms, j->map) : GSV_NO_MEMORY;
 }
 

@@ -27,9 +27,9 @@ struct jumps {
     struct uniforms drift_uniforms, map_uniforms;
 };
 
-/* gaps are borrowed. wide: networks in double. */
+/* gaps are borrowed. use_double: networks in double. */
 int jumps_init(struct jumps *j, const gsv_model *m, const struct gaps *gaps,
-               bool wide);
+               bool use_double);
 void jumps_free(struct jumps *j);
 
 /* At the model's present values. */
@@ -63,7 +63,7 @@ struct jumper {
     struct arena arena;
 };
 
-/* gradient: whether the bars are wanted. */
+/* gradient: whether the bars are needed. */
 int jumper_init(struct jumper *w, const struct jumps *j, size_t most,
                 bool gradient);
 void jumper_free(struct jumper *w);

@@ -36,14 +36,14 @@ static int make_memory(struct laws *l, bool linked)
 }
 
 int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
-              bool wide, bool linked)
+              bool use_double, bool linked)
 {
     const struct spec *spec = m->spec;
     *l = (struct laws){.model = m, .stops = stops, .d = spec->dim};
     int status = smoother_init(&l->smoother, m);
     if (status) return status;
     l->sigma =
-        program_new(spec->graph, 1, &spec->sigma, spec->parameters, wide);
+        program_new(spec->graph, 1, &spec->sigma, spec->parameters, use_double);
     if (!l->sigma || uniforms_init(&l->uniforms, l->sigma) ||
         workspace_init(&l->space, l->sigma, 1, false, false))
         return GSV_NO_MEMORY;

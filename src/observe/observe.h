@@ -2,7 +2,7 @@
 /* What all estimators with noisy observations share. A stop is a row in which
  * anything was observed, or after which events were counted; and, without a row
  * (NO_ROW), wherever else a point is needed: at the first time of a series,
- * where an input turns, and between them. At stops stand
+ * where an input changes, and between them. At stops are
  * points x, drawn from a density q that a linearised smoother gives (smooth.h),
  * and between the points of neighbouring stops densities are estimated by
  * bridges. The estimators differ in how they average: scan.h, particle.h,
@@ -18,14 +18,14 @@
 
 /* --- stops.c -------------------------------------------------------------- */
 
-/* All stops of all tracks, one after the other. */
+/* All stops of all tracks, track by track. */
 struct stops {
     struct gaps gaps; /* for inputs, states and values */
     struct stop *stop;
     size_t count, capacity;
-    size_t *first;  /* (tracks + 1) of each track */
-    double longest; /* gap in time               */
-    bool turning;   /* whether the states hang on inputs */
+    size_t *first;    /* (tracks + 1) of each track */
+    double longest;   /* gap in time               */
+    bool has_changes; /* the equation depends on inputs */
 };
 
 /* Fails where no track has two stops, or where a value is not one of its law.
@@ -104,7 +104,7 @@ const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
  */
 int rows_accept(const struct method *row, const struct task *t);
 struct slots rows_slots(const void *machine, size_t *unit);
-int rows_units(void *machine, const uint32_t *turn, double *unit);
+int rows_units(void *machine, const uint32_t *stream, double *unit);
 #define ROWS_METHOD                                                            \
     .accept = rows_accept, .slots = rows_slots, .units = rows_units,           \
     .init = method_init, .free = method_free, .run = method_run,               \
@@ -169,7 +169,7 @@ struct laws {
 
 /* linked: with the joint laws of neighbouring stops. */
 int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
-              bool wide, bool linked);
+              bool use_double, bool linked);
 void laws_free(struct laws *l);
 int laws_run(struct laws *l, const double *values);
 
@@ -206,8 +206,8 @@ struct support {
     struct program *weigh; /* over x: du/dx, the first state's log density, */
     /* every obs's, but 0 of what belongs to steps (rate.h) */
     struct uniforms place_uniforms, weigh_uniforms;
-    struct uniforms guide_uniforms; /* of weigh, for q      */
-    bool frozen;                    /* whether these differ */
+    struct uniforms reference_uniforms; /* of weigh, for q      */
+    bool frozen;                        /* whether these differ */
     struct workspace place_space, weigh_space;
     size_t capacity; /* points of a chunk */
     double *u, *x;   /* (d, capacity)     */
@@ -229,7 +229,7 @@ int support_init(struct support *s, const gsv_model *m,
 void support_free(struct support *s);
 
 /* Laws by the smoother at these values; then the model's own are prepared. */
-int support_prepare(struct support *s, const double *guide);
+int support_prepare(struct support *s, const double *reference);
 
 /* After it: makes the deviations of all laws so many times as large. */
 void support_widen(struct support *s, double factor);
@@ -253,7 +253,7 @@ size_t support_place(struct support *s, size_t first, size_t end,
 void support_recall(struct support *s, size_t stop, const double *x);
 
 /* P points across the law of a stop, its mean in the middle, as those of x;
- * until anything else is asked for. */
+ * valid until the next call. */
 struct points support_probe(struct support *s, size_t stop, size_t P);
 
 /* Whether all values of an obs are there at a stop, and belong to it alone. */

@@ -138,7 +138,8 @@ static void draw_normals(struct particle *p, size_t stop, uint32_t iteration)
     double *log_q = p->support.log_q, *z = p->line;
     struct random_key key = {.seed = p->options.seed,
                              .purpose = RANDOM_RESAMPLE,
-                             .iteration = iteration + p->stops.stop[stop].turn,
+                             .iteration =
+                                 iteration + p->stops.stop[stop].stream,
                              .item = stop};
     random_uniforms(&key, 1, 1, 0, K, p->flip);
     key.purpose = RANDOM_SUPPORT;
@@ -303,7 +304,8 @@ static void resample(struct particle *p, size_t stop, uint32_t iteration)
     double offset, sum = 0.0;
     struct random_key key = {.seed = p->options.seed,
                              .purpose = RANDOM_RESAMPLE,
-                             .iteration = iteration + p->stops.stop[stop].turn,
+                             .iteration =
+                                 iteration + p->stops.stop[stop].stream,
                              .item = stop};
     random_uniforms(&key, 0, 1, 0, 1, &offset);
     sort(p, stop);
@@ -392,10 +394,10 @@ static void clear(struct particle *p, double *gradient)
                rates_uniforms(&p->rates) * sizeof *p->rater.bar);
 }
 
-static int particle_run(struct particle *p, const double *guide,
+static int particle_run(struct particle *p, const double *reference,
                         uint32_t iteration, double *gradient)
 {
-    int status = support_prepare(&p->support, guide);
+    int status = support_prepare(&p->support, reference);
     if (!status) status = links_make(&p->links);
     if (status) return status;
     jumps_prepare(&p->jumps);

@@ -23,7 +23,7 @@ static node state_of_unit(struct graph *g, const struct spec *spec)
     return spec->unstretch ? graph_substitute(g, spec->unstretch, u) : u;
 }
 
-static int make_program(struct rates *r, bool wide)
+static int make_program(struct rates *r, bool use_double)
 {
     const struct spec *spec = r->model->spec;
     struct graph *g = r->graph = graph_copy(spec->graph);
@@ -40,19 +40,19 @@ static int make_program(struct rates *r, bool wide)
         all = graph_stack(g, r->count, rate, r->count, 1);
     }
     if (all && !g->failed)
-        r->program = program_new(g, 1, &all, spec->parameters, wide);
+        r->program = program_new(g, 1, &all, spec->parameters, use_double);
     mem_free(rate);
     return r->program ? uniforms_init(&r->uniforms, r->program) : GSV_NO_MEMORY;
 }
 
 int rates_init(struct rates *r, const gsv_model *m, const struct stops *stops,
-               bool wide)
+               bool use_double)
 {
     *r = (struct rates){.model = m,
                         .stops = stops,
                         .d = m->spec->dim,
                         .count = m->spec->integrals};
-    return r->count ? make_program(r, wide) : 0;
+    return r->count ? make_program(r, use_double) : 0;
 }
 
 void rates_free(struct rates *r)

@@ -270,7 +270,7 @@ static void forward(const struct scan *s, size_t chunk, struct subset of,
 }
 
 /* From the sums up to each stop to what each stop adds. */
-static void take_differences(struct scan *s)
+static void find_increments(struct scan *s)
 {
     for (size_t n = s->stops.count; n-- > 0;) {
         s->error[n] = s->increment[n] - s->error[n];
@@ -329,17 +329,17 @@ FAST static double exponentials(size_t J, const double *restrict log_p,
 {
     enum { SIDE = 8 };
     double side[SIDE], most = -DBL_MAX;
-    size_t whole = J / SIDE * SIDE;
+    size_t full = J / SIDE * SIDE;
     for (size_t k = 0; k < SIDE; k++)
         side[k] = -DBL_MAX;
-    for (size_t j = 0; j < whole; j += SIDE)
+    for (size_t j = 0; j < full; j += SIDE)
         for (size_t k = 0; k < SIDE; k++) {
             double term = log_p[j + k] + ahead[j + k];
             side[k] = term > side[k] ? term : side[k];
         }
     for (size_t k = 0; k < SIDE; k++)
         most = fmax(most, side[k]);
-    for (size_t j = whole; j < J; j++)
+    for (size_t j = full; j < J; j++)
         most = fmax(most, log_p[j] + ahead[j]);
 #pragma omp simd
     for (size_t j = 0; j < J; j++)
@@ -507,10 +507,10 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
 
 /* --- Runs ----------------------------------------------------------------- */
 
-int scan_prepare(struct scan *s, const double *guide)
+int scan_prepare(struct scan *s, const double *reference)
 {
     s->loaded = s->chunks;
-    int status = support_prepare(&s->support, guide);
+    int status = support_prepare(&s->support, reference);
     if (status) return status;
     jumps_prepare(&s->jumps);
     rates_prepare(&s->rates);
@@ -525,14 +525,14 @@ void scan_forward(struct scan *s, size_t chunk, uint32_t iteration)
 
 int scan_close(struct scan *s)
 {
-    take_differences(s);
+    find_increments(s);
     return stops_check(&s->stops, 0, s->stops.count, s->increment, "");
 }
 
-int scan_run(struct scan *s, const double *guide, uint32_t iteration,
+int scan_run(struct scan *s, const double *reference, uint32_t iteration,
              double *gradient)
 {
-    int status = scan_prepare(s, guide);
+    int status = scan_prepare(s, reference);
     if (status) return status;
     for (size_t c = 0; c < s->chunks; c++) {
         scan_forward(s, c, iteration);

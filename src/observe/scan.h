@@ -80,14 +80,14 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o);
 void scan_free(struct scan *s);
 
-/* At the model's present values; guide: values that points and references are
- * made from, or NULL for the same. gradient (values): set, or NULL. */
-int scan_run(struct scan *s, const double *guide, uint32_t iteration,
+/* At the model's present values; reference: values that points and references
+ * are made from, or NULL for the same. gradient (values): set, or NULL. */
+int scan_run(struct scan *s, const double *reference, uint32_t iteration,
              double *gradient);
 
 /* The parts of a run: laws and programs at the model's values; log a of a
  * chunk's points, chunks in their order; what each stop adds, checked. */
-int scan_prepare(struct scan *s, const double *guide);
+int scan_prepare(struct scan *s, const double *reference);
 void scan_forward(struct scan *s, size_t chunk, uint32_t iteration);
 int scan_close(struct scan *s);
 

@@ -149,7 +149,7 @@ static void set_trial(struct smoother *s, const struct smooth_track *track,
     confine(s, track, path);
 }
 
-static void take_trial(struct smoother *s, size_t stops, double *path)
+static void accept_trial(struct smoother *s, size_t stops, double *path)
 {
     memcpy(path, s->stop.trial, stops * s->d * sizeof *path);
 }
@@ -166,7 +166,7 @@ static double step_on(struct smoother *s, const struct smooth_track *track,
         double found = linearise(s, track, s->stop.trial);
         bool small = step * away < 1.0 && found > *J - 0.5 * SMOOTH_BAD;
         if (!small && !(found >= *J - slack)) continue;
-        take_trial(s, track->stops, law->mean);
+        accept_trial(s, track->stops, law->mean);
         *J = found;
         return step;
     }
@@ -189,7 +189,7 @@ static double begin(struct smoother *s, const struct smooth_track *track,
         confine(s, track, law->mean);
         J[1] = linearise(s, track, s->stop.trial);
     }
-    take_trial(s, track->stops, law->mean);
+    accept_trial(s, track->stops, law->mean);
     return J[1];
 }
 
@@ -209,7 +209,7 @@ static void pass_on(struct smoother *s, const struct smooth_track *track,
         if (s->passes == MOST_PASSES || step == 0.0) return;
     }
     set_trial(s, track, law->mean, 1.0);
-    take_trial(s, track->stops, law->mean);
+    accept_trial(s, track->stops, law->mean);
 }
 
 /* --- Runs ----------------------------------------------------------------- */

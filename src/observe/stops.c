@@ -21,8 +21,8 @@ static int purpose_of(const struct stops *s, const gsv_model *m, size_t track,
         gaps_lead_to_events(&s->gaps, track, row))
         return ROW;
     if (!begun) return spec_latent(spec) == spec->dim ? BETWEEN : NONE;
-    return s->turning && gaps_input_turns(&s->gaps, track, row) ? BETWEEN
-                                                                : NONE;
+    return s->has_changes && gaps_input_changes(&s->gaps, track, row) ? BETWEEN
+                                                                      : NONE;
 }
 
 /* What comes after the last row with an observation says nothing of any. */
@@ -66,7 +66,7 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
     if (status) return status;
     s->first = NEW(size_t, series->tracks + 1);
     if (!s->first) return GSV_NO_MEMORY;
-    s->turning = spec_is_latent(m->spec) && has_inputs(m);
+    s->has_changes = spec_is_latent(m->spec) && has_inputs(m);
     for (size_t r = 0; !status && r < series->tracks; r++)
         status = add_track(s, m, r);
     if (!status && !s->count)

@@ -80,7 +80,7 @@ size_t forecast_size(const struct forecast *f)
     return f->columns * f->o.draws * (f->times + 1);
 }
 
-void forecast_take(const struct forecast *f, const double *value, size_t origin,
+void forecast_copy(const struct forecast *f, const double *value, size_t origin,
                    size_t column, size_t time, double *draw)
 {
     size_t times = f->times + 1, rows = f->o.draws * times;
@@ -202,8 +202,8 @@ static bool walk(struct block *b, double from, double to)
     const struct forecast *f = b->f;
     size_t row;
     emission_begin(&b->w->emission, b->w->stepper.P);
-    for (; (row = gaps_next_turn(&f->field.inputs, b->origin->from.track, from,
-                                 to)) != NO_ROW;
+    for (; (row = gaps_next_change(&f->field.inputs, b->origin->from.track,
+                                   from, to)) != NO_ROW;
          from = f->series->time[row])
         if (!walk_piece(b, from, f->series->time[row])) return false;
     return walk_piece(b, from, to);
@@ -278,9 +278,9 @@ static int check(const struct forecast *f, size_t lane)
                     "so nothing can be forecast from there",
                     f->series->label[o->from.track], o->from.time);
     return fail(GSV_NUMERICAL,
-                "a forecast of series '%s' from time %g leaves the finite "
-                "numbers at time %g: give a smaller --step, or check the "
-                "model's formula and its parameters",
+                "a forecast of series '%s' from time %g is not finite at time "
+                "%g: give a smaller --step, or check the model's formula and "
+                "its parameters",
                 f->series->label[o->from.track], o->from.time, l->time);
 }
 

@@ -70,7 +70,7 @@ int forecast_run(struct forecast *f, size_t n, const struct origin *origin,
                  double *value);
 
 /* The draws (draws) of one column at one of the times. */
-void forecast_take(const struct forecast *f, const double *value, size_t origin,
+void forecast_copy(const struct forecast *f, const double *value, size_t origin,
                    size_t column, size_t time, double *draw);
 
 #endif

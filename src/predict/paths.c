@@ -20,7 +20,7 @@ enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 /* Bridges between two points of a latent path, of which one is taken. */
 enum { CHOICE = 8 };
 
-/* Gaps that are walked until progress is told. */
+/* Gaps between two reports of progress. */
 enum { ROUND = 256 };
 
 /* In an array; more would not be counted right. */
@@ -87,8 +87,8 @@ static void set_bridges(struct paths *p, bool latent)
     const gsv_options *o = &p->options->estimator;
     size_t steps = o->steps ? o->steps : STEPS;
     size_t paths = latent ? CHOICE : o->paths;
-    /* The likelihood's own bridges; those of latent paths must know nothing
-     * of the numbers that pairs of points were weighed by. */
+    /* The likelihood's own bridges; those of latent paths must be independent
+     * of the numbers by which pairs of points were weighted. */
     p->purpose = latent ? RANDOM_STRAND : RANDOM_BRIDGE;
     p->bridge = *o;
     p->bridge.joint = p->bridge.richardson = p->bridge.delta = false;
@@ -132,48 +132,48 @@ static int make_out(struct paths *p)
     return 0;
 }
 
-static int strand_init(struct paths *p, size_t thread)
+static int bridges_init(struct paths *p, size_t thread)
 {
-    struct strand *w = &p->strand[thread];
+    struct gap_bridges *w = &p->bridges[thread];
     size_t K = p->K, d = p->d, draws = p->options->draws;
-    *w = (struct strand){.paths = p,
-                         .estimate = &p->estimate,
-                         .scratch = &p->estimate.scratch[thread],
-                         .ess = INFINITY,
-                         .y = NEW(double, p->most *d *K),
-                         .z = NEW(double, d *K),
-                         .S = NEW(double, K),
-                         .S2 = NEW(double, K),
-                         .room = NEW(struct ranked, K),
-                         .order = NEW(size_t, draws),
-                         .pick = NEW(size_t, draws)};
+    *w = (struct gap_bridges){.paths = p,
+                              .estimate = &p->estimate,
+                              .scratch = &p->estimate.scratch[thread],
+                              .ess = INFINITY,
+                              .y = NEW(double, p->most *d *K),
+                              .z = NEW(double, d *K),
+                              .S = NEW(double, K),
+                              .S2 = NEW(double, K),
+                              .room = NEW(struct ranked, K),
+                              .order = NEW(size_t, draws),
+                              .pick = NEW(size_t, draws)};
     return w->y && w->z && w->S && w->S2 && w->room && w->order && w->pick
                ? 0
                : GSV_NO_MEMORY;
 }
 
-int paths_strands(struct paths *p, size_t count)
+int paths_make_bridges(struct paths *p, size_t count)
 {
     int status = 0;
     p->estimate.iteration = p->bridge.iteration;
-    p->strand = NEW(struct strand, p->estimate.threads);
+    p->bridges = NEW(struct gap_bridges, p->estimate.threads);
     p->lost = NEW(bool, count);
-    if (!p->strand || !p->lost) return GSV_NO_MEMORY;
+    if (!p->bridges || !p->lost) return GSV_NO_MEMORY;
     for (size_t t = 0; !status && t < p->estimate.threads; t++)
-        status = strand_init(p, t);
+        status = bridges_init(p, t);
     return status;
 }
 
-static void strand_free(struct strand *w)
+static void bridges_free(struct gap_bridges *w)
 {
     MEM_FREE(w->y, w->z, w->S, w->S2, w->room, w->order, w->pick);
 }
 
 static void paths_free(struct paths *p)
 {
-    for (size_t t = 0; p->strand && t < p->estimate.threads; t++)
-        strand_free(&p->strand[t]);
-    MEM_FREE(p->strand, p->lost, p->end, p->first, p->at_stop, p->chosen,
+    for (size_t t = 0; p->bridges && t < p->estimate.threads; t++)
+        bridges_free(&p->bridges[t]);
+    MEM_FREE(p->bridges, p->lost, p->end, p->first, p->at_stop, p->chosen,
              p->now, p->before, p->term, p->uniform, p->equal, p->room);
     if (p->estimate.model) estimate_free(&p->estimate);
     stops_free(&p->stops);
@@ -257,9 +257,9 @@ static int find_seen(struct paths *p)
 
 /* --- States that are observed exactly ------------------------------------- */
 
-/* Which bridges the draws take: as often as their weights say, rounded up or
- * down, in an order that one gap does not tell another. */
-static void pick_bridges(const struct paths *p, struct strand *w)
+/* Which bridges the draws use: as often as their weights say, rounded up or
+ * down, in an order that is independent between gaps. */
+static void pick_bridges(const struct paths *p, struct gap_bridges *w)
 {
     size_t n = p->options->draws;
     struct sampler s;
@@ -282,7 +282,8 @@ static void pick_bridges(const struct paths *p, struct strand *w)
     }
 }
 
-static void take_gap(const struct paths *p, struct strand *w, size_t row0)
+static void report_gap(const struct paths *p, struct gap_bridges *w,
+                       size_t row0)
 {
     size_t d = p->d, K = p->K;
     for (size_t r = 0; r < w->rows; r++)
@@ -300,7 +301,7 @@ static void take_gap(const struct paths *p, struct strand *w, size_t row0)
 static void walk_gaps(void *context, size_t lane, size_t thread)
 {
     struct paths *p = context;
-    struct strand *w = &p->strand[thread];
+    struct gap_bridges *w = &p->bridges[thread];
     size_t lanes = p->count < LANES ? p->count : LANES;
     size_t end = lanes_first(lane + 1, lanes, p->count);
     for (size_t g = lanes_first(lane, lanes, p->count);
@@ -308,14 +309,14 @@ static void walk_gaps(void *context, size_t lane, size_t thread)
         size_t stop = p->end[p->begin + g], rows = rows_inside(p, stop);
         size_t row = p->first[stop];
         if (!rows) continue;
-        if (strand_walk(w, p->begin + g, rows, p->out->time + row))
-            take_gap(p, w, row);
+        if (bridges_walk(w, p->begin + g, rows, p->out->time + row))
+            report_gap(p, w, row);
         else p->lost[g] = true;
     }
 }
 
-/* What was observed is as it was. */
-static void take_stop(const struct paths *p, size_t stop)
+/* At an observed row the path is the observation. */
+static void report_stop(const struct paths *p, size_t stop)
 {
     gsv_smoothed *out = p->out;
     size_t row = p->first[stop + 1] - 1, n = p->d * out->rows;
@@ -341,11 +342,11 @@ static int paths_exact(struct paths *p)
     size_t gaps = e->gaps.count, g = 0;
     p->out->paths = p->K;
     p->end = NEW(size_t, gaps);
-    status = p->end ? paths_strands(p, ROUND) : GSV_NO_MEMORY;
+    status = p->end ? paths_make_bridges(p, ROUND) : GSV_NO_MEMORY;
     if (status) return status;
     for (size_t n = 0; n < p->stops.count; n++) {
         if (!stop_is_first(&p->stops, n)) p->end[g++] = n;
-        if (p->at_stop[n]) take_stop(p, n);
+        if (p->at_stop[n]) report_stop(p, n);
     }
     for (g = 0; !status && g < gaps; g += ROUND) {
         size_t left = gaps - g;
@@ -354,7 +355,7 @@ static int paths_exact(struct paths *p)
     }
     p->out->ess_min = (double)p->K;
     for (size_t t = 0; t < e->threads; t++)
-        p->out->ess_min = fmin(p->out->ess_min, p->strand[t].ess);
+        p->out->ess_min = fmin(p->out->ess_min, p->bridges[t].ess);
     return status;
 }
 

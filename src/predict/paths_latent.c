@@ -68,7 +68,7 @@ static void step_back(struct paths *p, const struct path_stop *h)
 
 /* --- Rows ----------------------------------------------------------------- */
 
-static void take_stop(struct paths *p, const struct path_stop *h)
+static void report_stop(struct paths *p, const struct path_stop *h)
 {
     size_t row = p->first[h->stop + 1] - 1;
     for (size_t i = 0; i < p->d; i++) {
@@ -79,7 +79,7 @@ static void take_stop(struct paths *p, const struct path_stop *h)
     }
 }
 
-static void take_gap(struct paths *p, size_t rows, size_t row0)
+static void report_gap(struct paths *p, size_t rows, size_t row0)
 {
     size_t d = p->d, D = p->sample;
     for (size_t r = 0; r < rows; r++)
@@ -95,14 +95,14 @@ static void take_gap(struct paths *p, size_t rows, size_t row0)
 static void walk_pairs(void *context, size_t lane, size_t thread)
 {
     struct paths *p = context;
-    struct strand *w = &p->strand[thread];
+    struct gap_bridges *w = &p->bridges[thread];
     size_t lanes = p->count < LANES ? p->count : LANES, d = p->d;
     size_t end = lanes_first(lane + 1, lanes, p->count);
     size_t rows = rows_inside(p, p->stop);
     const double *time = p->out->time + p->first[p->stop];
     for (size_t n = lanes_first(lane, lanes, p->count);
          n < end && !halt_asked(); n++) {
-        p->lost[n] = !strand_walk(w, n, rows, time);
+        p->lost[n] = !bridges_walk(w, n, rows, time);
         if (p->lost[n]) continue;
         size_t k = pick_one(p->K, w->S, p->uniform[n]);
         for (size_t r = 0; r < rows * d; r++)
@@ -130,7 +130,7 @@ static int walk_gap(struct paths *p, const struct path_stop *h)
     p->stop = h->stop;
     draw_uniforms(p, h->stop, 2);
     status = paths_run(p, 0, p->sample, walk_pairs);
-    if (!status) take_gap(p, rows, p->first[h->stop]);
+    if (!status) report_gap(p, rows, p->first[h->stop]);
     return status;
 }
 
@@ -144,7 +144,7 @@ static int see_stop(void *user, const struct path_stop *h)
     size_t most = h->points > h->before ? h->points : h->before;
     if (make_room(p, most)) return GSV_NO_MEMORY;
     if (stop_is_last(&p->stops, h->stop)) start_track(p, h);
-    if (p->at_stop[h->stop]) take_stop(p, h);
+    if (p->at_stop[h->stop]) report_stop(p, h);
     if (h->points > 1) p->out->ess_min = fmin(p->out->ess_min, h->ess);
     if (!stop_is_first(&p->stops, h->stop)) {
         step_back(p, h);
@@ -164,7 +164,7 @@ static int make_bridges(struct paths *p)
     struct estimate *e = &p->estimate;
     int status = estimate_init_pairs(e, p->model, p->series, &p->bridge,
                                      p->sample, p->stops.longest);
-    if (!status) status = paths_strands(p, p->sample);
+    if (!status) status = paths_make_bridges(p, p->sample);
     if (!status) estimate_prepare(e, NULL);
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Forecasts and their scores. The filter (filter.h) tells of origins in
- * batches; those that are asked for get their times, their draws are made
- * (forecast.h), looked at column by column, and let go of: memory does not grow
- * with the rows, but for what is handed back. */
+/* Forecasts and their scores. The filter (filter.h) gives the laws of rows in
+ * batches. Origins get their times; their draws are made (forecast.h), scored
+ * column by column and released: apart from the result, memory does not grow
+ * with the rows. */
 #include "predict/predict.h"
 
 #include <math.h>
@@ -25,15 +25,15 @@ enum { LEVEL_COUNT = sizeof LEVELS / sizeof *LEVELS };
 
 /* What one column's draws say of one time. */
 struct verdict {
-    bool known, inside50, inside90;
+    bool is_observed, inside50, inside90;
     double crps, climatology;
 };
 
 struct predictor {
     const gsv_model *model;
     const gsv_series *all;
-    gsv_series *cut;         /* all up to until, or NULL: all is known */
-    const gsv_series *known; /* one of both                            */
+    gsv_series *cut;        /* all up to until, or NULL: all is known */
+    const gsv_series *past; /* one of both                            */
     const gsv_predict_options *o;
     struct gaps gaps; /* of all                                        */
     struct filter_rows rows, end; /* of all, of what is known          */
@@ -45,7 +45,7 @@ struct predictor {
     size_t *target;        /* (rows of the prediction) row of the data, or   */
                            /* SIZE_MAX                                       */
     size_t times;          /* at most, from one origin                       */
-    size_t batch;          /* origins that are looked at together            */
+    size_t batch;          /* origins of a batch                             */
     double *at;            /* (batch, times) rolling: times ahead            */
     size_t *ahead;         /* (batch, times) and rows                        */
     struct origin *origin; /* (batch)                                */
@@ -68,7 +68,7 @@ static bool is_rolling(const struct predictor *p)
 
 static double end_of(const struct predictor *p, size_t track)
 {
-    return p->known->time[p->end.row[p->end.first[track + 1] - 1]];
+    return p->past->time[p->end.row[p->end.first[track + 1] - 1]];
 }
 
 static int add_time(struct predictor *p, size_t *capacity, size_t track,
@@ -108,7 +108,7 @@ static int list_track(struct predictor *p, size_t track, size_t *capacity)
     const gsv_predict_options *o = p->o;
     const gsv_series *s = p->all;
     double end = end_of(p, track);
-    double begin = p->known->time[p->end.row[p->end.first[track]]];
+    double begin = p->past->time[p->end.row[p->end.first[track]]];
     double ahead = o->ahead > 0.0 ? o->ahead : 0.1 * (end - begin);
     bool rows = !o->times && !(o->ahead > 0.0) && o->until;
     int status = 0;
@@ -142,7 +142,7 @@ static int list_times(struct predictor *p)
     }
     if (!status && !p->out->rows)
         status = fail(GSV_BAD_INPUT,
-                      "%s: there is nothing to forecast: no time asked for, "
+                      "%s: there is nothing to forecast: no requested time, "
                       "and no row held out, comes after the end of a series",
                       p->all->source);
     return status;
@@ -190,19 +190,19 @@ static int set_climate(struct predictor *p, size_t c)
     return 0;
 }
 
-/* --- Draws looked at ------------------------------------------------------ */
+/* --- Scores of draws ------------------------------------------------------ */
 
-struct look {
+struct score_job {
     struct predictor *p;
     size_t n; /* origins */
 };
 
-/* Of sorted draws: what they say of a value, NaN where it is not known. */
+/* The scores of sorted draws for a value that may be NaN: not observed. */
 static struct verdict judge(const struct predictor *p, size_t c, size_t n,
                             const double *x, double actual)
 {
-    struct verdict v = {.known = !isnan(actual), .climatology = NAN};
-    if (!v.known) return v;
+    struct verdict v = {.is_observed = !isnan(actual), .climatology = NAN};
+    if (!v.is_observed) return v;
     v.crps = sample_crps(n, x, actual);
     if (p->climatic[c])
         v.climatology = sample_crps(CLIMATE, p->climate + c * CLIMATE, actual);
@@ -227,9 +227,9 @@ static void describe(struct predictor *p, size_t c, size_t row, size_t n,
             sample_quantile(n, x, out->level[q]);
 }
 
-static void look_at(void *context, size_t lane, size_t thread)
+static void score_lane(void *context, size_t lane, size_t thread)
 {
-    const struct look *l = context;
+    const struct score_job *l = context;
     struct predictor *p = l->p;
     size_t columns = p->out->columns, c = lane % columns;
     size_t k = lane / columns % p->times, i = lane / columns / p->times;
@@ -240,12 +240,12 @@ static void look_at(void *context, size_t lane, size_t thread)
     if (k >= o->times) return;
     size_t row = p->first ? p->first[o->from.track] + k : 0;
     if (p->store) {
-        forecast_take(&p->forecast, p->value, i, p->column[c], k,
+        forecast_copy(&p->forecast, p->value, i, p->column[c], k,
                       p->store + (row * columns + c) * p->out->draws +
                           p->set * p->draws);
         return;
     }
-    forecast_take(&p->forecast, p->value, i, p->column[c], k, x);
+    forecast_copy(&p->forecast, p->value, i, p->column[c], k, x);
     if (is_rolling(p)) {
         sample_sort(p->draws, x);
         *v = judge(
@@ -259,7 +259,7 @@ static void look_at(void *context, size_t lane, size_t thread)
 
 static void add_verdict(gsv_score *s, const struct verdict *v)
 {
-    if (!v->known) return;
+    if (!v->is_observed) return;
     s->rows++;
     s->crps += v->crps;
     s->climatology += v->climatology;
@@ -280,8 +280,8 @@ static int run_batch(struct predictor *p, size_t n)
     size_t columns = p->out->columns;
     int status = n ? forecast_run(&p->forecast, n, p->origin, p->value) : 0;
     if (status || !n) return status;
-    struct look l = {.p = p, .n = n};
-    struct lanes_job job = {.context = &l, .work = look_at};
+    struct score_job l = {.p = p, .n = n};
+    struct lanes_job job = {.context = &l, .work = score_lane};
     status = lanes_run(n * p->times * columns, p->forecast.threads, &job);
     if (status) return status;
     for (size_t i = 0; !p->store && i < n * p->times * columns; i++)
@@ -347,7 +347,7 @@ static int visit(void *user, size_t n, const struct state_law *law)
     return status ? status : run_batch(p, taken);
 }
 
-static size_t whole_blocks(size_t draws)
+static size_t round_to_blocks(size_t draws)
 {
     return (draws + FUNCTIONS_BLOCK - 1) / FUNCTIONS_BLOCK * FUNCTIONS_BLOCK;
 }
@@ -357,8 +357,8 @@ static int run_filter(struct predictor *p, const gsv_model *m)
     gsv_options e = predict_estimator(p->o);
     struct forecast_options f = predict_forecast(p->o, p->draws);
     f.ensemble = &p->ensemble;
-    f.function = p->set * whole_blocks(p->draws);
-    const gsv_series *s = is_rolling(p) ? p->all : p->known;
+    f.function = p->set * round_to_blocks(p->draws);
+    const gsv_series *s = is_rolling(p) ? p->all : p->past;
     int status = forecast_init(&p->forecast, m, p->all, &f, p->times);
     if (!status) {
         size_t size = forecast_size(&p->forecast);
@@ -516,9 +516,9 @@ static int predictor_init(struct predictor *p)
     if (o->until && !is_rolling(p)) {
         p->cut = series_until(p->all, o->until);
         if (!p->cut) return (int)gsv_last_status();
-        p->known = p->cut;
+        p->past = p->cut;
     }
-    status = gaps_init(&known, p->model, p->known);
+    status = gaps_init(&known, p->model, p->past);
     if (status) return status;
     status = filter_rows_init(&p->rows, &p->gaps);
     if (!status) status = filter_rows_init(&p->end, &known);
@@ -540,9 +540,9 @@ static int make_functions(struct predictor *p)
 {
     size_t sets = p->o->parameters ? VALUE_SETS : 1;
     size_t each = (p->draws + sets - 1) / sets;
-    int status =
-        ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
-                      sets * whole_blocks(each), lanes_threads(p->o->threads));
+    int status = ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
+                               sets * round_to_blocks(each),
+                               lanes_threads(p->o->threads));
     if (status) return status;
     int filled = ensemble_fill(&p->ensemble);
     if (filled) return filled;
@@ -566,8 +566,7 @@ int gsv_predict(const gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};
-    struct predictor p = {
-        .model = m, .all = s, .known = s, .o = o, .out = &out};
+    struct predictor p = {.model = m, .all = s, .past = s, .o = o, .out = &out};
     int status = predictor_init(&p);
     if (!status) {
         size_t places = is_rolling(&p) ? p.rows.count * p.times : p.times / 32;

@@ -19,7 +19,7 @@ int predict_check(const gsv_predict_options *o)
     if (status) return status;
     if (o->rolling && o->parameters)
         return fail(GSV_BAD_INPUT, "rolling forecasts are made at the "
-                                   "estimates; leave --parameters away");
+                                   "estimates; leave --parameters out");
     for (size_t i = 0; i < o->quantiles; i++)
         if (!(o->quantile[i] > 0.0 && o->quantile[i] < 1.0))
             return fail(GSV_BAD_INPUT,

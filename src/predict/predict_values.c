@@ -56,7 +56,7 @@ static int estimates_init(struct estimates *e, const gsv_model *m)
     set_covariance(e, r);
     if (linalg_cholesky(e->n, e->L)) return 0;
     return fail(GSV_NUMERICAL, "the covariance of the estimates is not "
-                               "positive; leave --parameters away");
+                               "positive; leave --parameters out");
 }
 
 static void draw(const gsv_model *m, struct estimates *e, size_t number,
@@ -79,10 +79,11 @@ double *predict_values(const gsv_model *m, size_t count, uint64_t seed)
     const gsv_record *r = m->record;
     struct estimates e;
     if (!r || !r->correlation)
-        return fail_null(GSV_BAD_INPUT,
-                         "parameters can be drawn from a fit that has standard "
-                         "errors alone; fit with --errors observed, or leave "
-                         "--parameters away");
+        return fail_null(
+            GSV_BAD_INPUT,
+            "parameters can be drawn only from a fit that has "
+            "standard errors; fit with --errors observed, or leave "
+            "--parameters out");
     size_t values = m->spec->parameters;
     double *value = NEW(double, count *values);
     int status = estimates_init(&e, m);

@@ -54,7 +54,7 @@ static void rank_row(void *context, size_t lane, size_t thread)
     gsv_residual *to = &r->out->column[c];
     to->u[n] = NAN;
     if (isnan(actual)) return;
-    forecast_take(&r->forecast, r->value, i, r->column[c], 0, x);
+    forecast_copy(&r->forecast, r->value, i, r->column[c], 0, x);
     to->u[n] = sample_rank(r->forecast.o.draws, x, actual, uniform(r, row, c));
 }
 

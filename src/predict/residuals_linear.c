@@ -77,7 +77,7 @@ static int set_gap(struct linear_law *l, double gap)
                           l->half + d * d, l->scratch))
         return 0;
     return fail(GSV_NUMERICAL,
-                "the states leave the finite numbers over a gap of %g; check "
+                "the law of the states after a gap of %g is not finite; check "
                 "the parameters",
                 gap);
 }

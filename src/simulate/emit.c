@@ -146,7 +146,7 @@ void emitter_totals(const struct emitter *e, const gsv_series *data,
     }
 }
 
-/* An obs comes behind that which draws its trials. */
+/* An obs comes after the one that draws its trials. */
 static int set_order(struct emitter *e)
 {
     const struct spec *s = e->spec;

@@ -21,7 +21,7 @@ enum { MOST_DRAWS = 1000 };
 enum loss_kind {
     LOST_NOTHING,
     LOST_START, /* began outside of the domain              */
-    LOST_TRACK, /* left the finite                          */
+    LOST_TRACK, /* is not finite                            */
     LOST_LAW    /* an observation's law has no such argument */
 };
 
@@ -301,7 +301,7 @@ static bool walk_gap(struct block *b, size_t k)
 }
 
 /* The states at time k, in the data's coordinates. A start that was given is
- * kept as it is. False where the map leaves the finite. */
+ * kept as it is. False where the map is not finite. */
 static bool keep_states(struct block *b, size_t k)
 {
     const struct simulation *s = b->s;
@@ -365,8 +365,8 @@ static void block_run(void *context, size_t block, size_t thread)
 }
 
 /* Milstein's step is wrong where noises do not commute. Looked at where the
- * first tracks start and somewhere around: what holds at several points that
- * nobody chose holds everywhere. */
+ * first tracks start and at random points around: what holds at several random
+ * points holds everywhere. */
 static int check_milstein(struct simulation *s)
 {
     const struct field *f = &s->field;
@@ -399,8 +399,8 @@ static int check_loss(const struct simulation *s, const struct loss *l)
                     l->track + 1);
     case LOST_TRACK:
         return fail(GSV_NUMERICAL,
-                    "track %zu leaves the finite numbers at time %g with "
-                    "steps of %g: give a smaller --step, or check the "
+                    "track %zu is not finite at time %g with steps of %g: "
+                    "give a smaller --step, or check the "
                     "model's formula and its parameters",
                     l->track + 1, l->time, s->step);
     case LOST_LAW:
