@@ -240,42 +240,33 @@ static int run_fit(struct learner *l)
     return sampled ? gibbs(l, l->best_restart) : conclude(l);
 }
 
-/* The record of before comes back where nothing has come of the fit. */
+/* Where the fit fails, the model gets its earlier record back. */
 int gsv_fit(gsv_model *m, const gsv_series *s, const gsv_fit_options *o)
 {
     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
     if (fit_rules(o) || series_check(s)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
-    gsv_record *record = m->record;
-    struct tensors state = m->state, posterior = m->posterior;
+    draws_free(m->draws);
+    m->draws = NULL;
+    gsv_model before = *m;
     struct learner l = {.m = m, .s = s, .o = &full};
-    l.refit = record != NULL;
+    l.refit = before.record != NULL;
     l.evidence = NAN;
     l.kept = NEW(double, values);
     if (!l.kept) return GSV_NO_MEMORY;
     memcpy(l.kept, m->value, values * sizeof *l.kept);
     m->record = NULL;
     m->state = m->posterior = (struct tensors){0};
-    draws_free(m->draws);
-    m->draws = NULL;
     int status = learner_init(&l, &full);
     if (!status) status = run_fit(&l);
-    if (status) {
-        memcpy(m->value, l.kept, values * sizeof *l.kept);
-        draws_free(m->draws);
-        m->draws = NULL;
-        fit_record_free(m->record);
-        tensors_free(&m->state);
-        tensors_free(&m->posterior);
-        m->record = record;
-        m->state = state;
-        m->posterior = posterior;
-    } else {
-        fit_record_free(record);
-        tensors_free(&state);
-        tensors_free(&posterior);
-    }
+    if (status) memcpy(m->value, l.kept, values * sizeof *l.kept);
+    if (status) draws_free(m->draws);
+    gsv_model *unused = status ? m : &before;
+    fit_record_free(unused->record);
+    tensors_free(&unused->state);
+    tensors_free(&unused->posterior);
+    if (status) *m = before;
     mem_free(l.kept);
     learner_free(&l);
     return status;

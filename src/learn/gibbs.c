@@ -328,7 +328,8 @@ static int sample(struct gibbs *g, const double *mode)
     if (status || !g->draws->draws) return status;
     l->m->draws = g->draws;
     g->draws = NULL;
-    return posterior_values(l, l->m->draws);
+    posterior_values(l, l->m->draws);
+    return 0;
 }
 
 int gibbs(struct learner *l, const double *mode)

@@ -126,7 +126,7 @@ int gibbs(struct learner *l, const double *mode);
 /* --- posterior.c ---------------------------------------------------------- */
 
 /* Draws to the record: means to the model's values, then all the rest. */
-int posterior_values(struct learner *l, const gsv_draws *d);
+void posterior_values(struct learner *l, const gsv_draws *d);
 int posterior_note(const struct learner *l, const gsv_draws *d, gsv_record *r);
 
 #endif

@@ -10,12 +10,11 @@
 #include "learn/gibbs.h"
 #include "model/fit_record.h"
 
-int posterior_values(struct learner *l, const gsv_draws *d)
+void posterior_values(struct learner *l, const gsv_draws *d)
 {
     size_t all = d->chains * d->draws;
     for (size_t i = 0; i < d->numbers; i++)
         l->m->value[d->place[i]] = sample_mean(all, d->value + i * all);
-    return 0;
 }
 
 static void note_number(const struct chain_stats *c, size_t at, gsv_record *r)

@@ -11,7 +11,8 @@
  * neighbouring gaps has the noise averaged away: where it is small against
  * their squares, it is what the drift's deviation is taken from.
  *
- * And scales of flows, which are those of the data themselves. */
+ * And scales of flows, which are those of the data themselves; and where grids
+ * are. */
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "base/memory.h"
 #include "learn/sample.h"
 #include "learn/start.h"
+#include "model/gp_rows.h"
 
 enum { SAMPLE = 256, FLOW_SAMPLE = 2048 };
 
@@ -358,4 +360,32 @@ int start_flows(gsv_model *m, const gsv_series *s)
     }
     sample_free(&a);
     return status;
+}
+
+/* --- Grids ---------------------------------------------------------------- */
+
+/* Grids of Gaussian-process functions that the text does not place are put over
+ * their arguments in the data, with a margin on both sides. */
+static const double MARGIN = 0.2;
+
+int start_grids(gsv_model *m, const gsv_series *s)
+{
+    for (size_t gp = 0; gp < m->spec->gps; gp++) {
+        double low[GRID_AXES], high[GRID_AXES];
+        size_t axes = m->spec->graph->gp[gp].axes;
+        if (gp_is_placed(m, gp)) continue;
+        int status = gp_range(m, s, gp, low, high);
+        if (status) return status;
+        for (size_t k = 0; k < axes; k++) {
+            double range = high[k] - low[k], middle = 0.5 * (high[k] + low[k]);
+            /* What is constant gives no range. */
+            double margin = range > 1e-12 * fabs(middle)
+                                ? MARGIN * range
+                                : fmax(1.0, fabs(middle));
+            low[k] -= margin;
+            high[k] += margin;
+        }
+        gp_place(m, gp, low, high);
+    }
+    return 0;
 }

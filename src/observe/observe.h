@@ -234,6 +234,9 @@ int support_prepare(struct support *s, const double *reference);
 /* After it: makes the deviations of all laws so many times as large. */
 void support_widen(struct support *s, double factor);
 
+/* The smallest power of two that is not below n: numbers of Sobol' points. */
+size_t power_of_two(size_t n);
+
 /* The number of points of a stop. */
 size_t support_points(const struct support *s, size_t stop);
 

@@ -18,14 +18,6 @@ struct rank {
 
 /* --- Setting up ----------------------------------------------------------- */
 
-static size_t power_of_two(size_t n)
-{
-    size_t K = 2;
-    while (K < n)
-        K *= 2;
-    return K;
-}
-
 /* Stops that are kept: the lag, both ends, and the stop before. */
 static size_t count_slots(const struct particle *p)
 {

@@ -182,6 +182,14 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
 
 /* --- The laws ------------------------------------------------------------- */
 
+size_t power_of_two(size_t n)
+{
+    size_t K = 1;
+    while (K < n)
+        K *= 2;
+    return K;
+}
+
 size_t support_points(const struct support *s, size_t stop)
 {
     bool one = !s->given && laws_exact(&s->laws, stop) == s->d;

@@ -14,6 +14,7 @@
 #include "base/sampler.h"
 #include "data/series.h"
 #include "lang/law.h"
+#include "predict/predict.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 
@@ -55,12 +56,8 @@ static size_t steps_for(size_t steps, size_t between)
 
 static int check_options(const struct paths *p, const gsv_paths_options *o)
 {
-    for (size_t q = 0; q < o->quantiles; q++)
-        if (!(o->quantile[q] > 0.0 && o->quantile[q] < 1.0))
-            return fail(GSV_BAD_INPUT,
-                        "the quantile %g is not between 0 and 1, which are "
-                        "excluded",
-                        o->quantile[q]);
+    int status = quantiles_check(o->quantiles, o->quantile);
+    if (status) return status;
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
@@ -71,14 +68,6 @@ static int check_options(const struct paths *p, const gsv_paths_options *o)
                     "--observe scan",
                     p->method->name);
     return 0;
-}
-
-static size_t power_of_two(size_t n)
-{
-    size_t K = 1;
-    while (K < n)
-        K *= 2;
-    return K;
 }
 
 /* The options of the bridges, and how many there are in a gap. */

@@ -1,20 +1,144 @@
 /* SPDX-License-Identifier: MIT */
 /* Residuals one row ahead: where a row stands in the law of that row given all
  * before it. By simulation from the law of the states at the row before, or,
- * where states are observed, drift is linear and noise additive, in closed form
- * (residuals_linear.c). A rank among N draws is uniform where the row is one
- * more draw, whatever N is. */
+ * where states are observed, drift is linear and noise additive, in closed
+ * form. A rank among N draws is uniform where the row is one more draw,
+ * whatever N is. */
 #include <math.h>
 #include <string.h>
 
 #include "base/comm.h"
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/linear.h"
 #include "base/random.h"
 #include "base/sample_stats.h"
 #include "data/series.h"
+#include "observe/jump.h"
 #include "predict/predict.h"
-#include "predict/residuals.h"
+
+/* --- The law in closed form ----------------------------------------------- */
+
+/* Of a row given the one before, without time and inputs. */
+struct linear_law {
+    bool is; /* whether the model has this law */
+    const gsv_model *model;
+    size_t d;
+    double gap;    /* of Phi, Gamma and Q */
+    double *A, *b; /* unit drift          */
+    double *S, *s; /* x = S y + s         */
+    double *Phi, *Gamma, *Q;
+    double *half, *scratch; /* (2, d, d), more     */
+    double *y, *mean;       /* (d)                 */
+    struct arena arena;
+};
+
+static int is_linear(const gsv_model *m, bool *linear)
+{
+    const struct spec *spec = m->spec;
+    const struct graph *g = spec->graph;
+    *linear = spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->calls &&
+              !spec_is_latent(spec) && !graph_moves(g, m->unit_drift) &&
+              !graph_moves(g, m->data_state);
+    return *linear ? drift_is_linear(m, linear) : 0;
+}
+
+/* What = M y + v, from its values at 0 and at the unit vectors. */
+static int find_affine(const gsv_model *m, node what, double *M, double *v)
+{
+    size_t d = m->spec->dim, P = d + 1;
+    double *y = NEW(double, d *P), *out = NEW(double, d *P);
+    double *time = NEW(double, P);
+    int status = y && out && time ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < d; i++)
+        y[i * P + i + 1] = 1.0;
+    const struct points in = {.P = P, .state = y, .time = time};
+    if (!status) status = model_evaluate(m, what, &in, true, out);
+    for (size_t i = 0; !status && i < d; i++) {
+        v[i] = out[i * P];
+        for (size_t j = 0; j < d; j++)
+            M[i * d + j] = out[i * P + j + 1] - v[i];
+    }
+    MEM_FREE(y, out, time);
+    return status;
+}
+
+static int linear_law_init(struct linear_law *l, const gsv_model *m)
+{
+    size_t d = m->spec->dim;
+    *l = (struct linear_law){.model = m, .d = d, .gap = NAN};
+    bool linear;
+    int status = is_linear(m, &linear);
+    if (status || !linear) return status;
+    const struct arena_part part[] = {{&l->A, d * d},
+                                      {&l->b, d},
+                                      {&l->S, d * d},
+                                      {&l->s, d},
+                                      {&l->Phi, d * d},
+                                      {&l->Gamma, d * d},
+                                      {&l->Q, d * d},
+                                      {&l->half, 2 * d * d},
+                                      {&l->scratch, linear_scratch(d)},
+                                      {&l->y, d},
+                                      {&l->mean, d}};
+    if (arena_lay(&l->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
+    status = find_affine(m, m->unit_drift, l->A, l->b);
+    if (!status) status = find_affine(m, m->data_state, l->S, l->s);
+    l->is = !status;
+    return status;
+}
+
+static void linear_law_free(struct linear_law *l)
+{
+    arena_free(&l->arena);
+}
+
+static int set_gap(struct linear_law *l, double gap)
+{
+    size_t d = l->d;
+    if (gap == l->gap) return 0;
+    l->gap = gap;
+    if (linear_transition(d, gap, l->A, l->Phi, l->Gamma, l->Q, l->half,
+                          l->half + d * d, l->scratch))
+        return 0;
+    return fail(GSV_NUMERICAL,
+                "the law of the states after a gap of %g is not finite; check "
+                "the parameters",
+                gap);
+}
+
+/* Mean and deviation (d) of each state by itself, a gap after x. */
+static int linear_law_at(struct linear_law *l, double gap, const double *x,
+                         double *mean, double *deviation)
+{
+    size_t d = l->d;
+    const double time = 0.0;
+    const struct points in = {.P = 1, .state = x, .time = &time};
+    int status = set_gap(l, gap);
+    if (!status)
+        status =
+            model_evaluate(l->model, l->model->unit_state, &in, true, l->y);
+    for (size_t i = 0; !status && i < d; i++) {
+        l->mean[i] = 0.0;
+        for (size_t j = 0; j < d; j++)
+            l->mean[i] +=
+                l->Phi[i * d + j] * l->y[j] + l->Gamma[i * d + j] * l->b[j];
+    }
+    for (size_t i = 0; !status && i < d; i++) {
+        double variance = 0.0;
+        mean[i] = l->s[i];
+        for (size_t j = 0; j < d; j++) {
+            mean[i] += l->S[i * d + j] * l->mean[j];
+            for (size_t k = 0; k < d; k++)
+                variance += l->S[i * d + j] * l->Q[j * d + k] * l->S[i * d + k];
+        }
+        deviation[i] = sqrt(variance);
+    }
+    return status;
+}
+
+/* --- All rows ------------------------------------------------------------- */
 
 struct residuals {
     const gsv_model *model;
