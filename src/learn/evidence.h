@@ -36,7 +36,7 @@ struct function {
     struct gp_root root;     /* of the kernel's present numbers   */
     struct belief data;      /* what E's B and the posterior are  */
     struct belief path;      /* what steps are taken by           */
-    struct belief *steps_by; /* one of both */
+    struct belief *steps_by; /* one of these two             */
     double *w, *s;           /* (G + F) and the gradient there    */
     double *m, *u;           /* (rank) w = R m; R' s - m          */
     double *m0, *u0;         /* (rank) before the last step       */
@@ -59,7 +59,7 @@ struct evidence {
     bool evaluated;           /* whether they are those of m          */
     double best, *best_theta; /* the largest E so far; (n) its theta  */
     double limit;             /* of doubt; 0: none yet                     */
-    bool can_stop;            /* whether to go on: E can be done without   */
+    bool can_stop;            /* E may be stopped before its end      */
 };
 
 /* Under an estimator; from theta (n) on. Must stay where it is. The estimate of

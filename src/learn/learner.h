@@ -101,9 +101,9 @@ double learner_seconds(const struct learner *l);
  * mean and its error. */
 bool learner_step(struct learner *l, const struct score *score, double rate);
 
-/* Before every estimate that can be done without: 0, or GSV_STOPPED where the
- * time is over, or where the caller says so; learner_over() tells which, and
- * all that ask afterwards get the same answer. Estimates ask while they run. */
+/* Before every estimate that may be skipped: 0, or GSV_STOPPED after the time
+ * limit or where the caller stops. learner_over() says which; later calls
+ * return the same. Estimates check it while they run. */
 int learner_go_on(struct learner *l);
 enum halt_reason learner_over(const struct learner *l);
 
@@ -119,7 +119,7 @@ void learner_phase(const struct learner *l, enum gsv_phase phase);
 /* The search is over: what comes after it has the time limit once more. */
 void learner_end_search(struct learner *l);
 
-/* Whether it is this rank that writes checkpoints, and there are any. */
+/* Whether this rank writes checkpoints. */
 bool learner_writes(const struct learner *l);
 
 /* Sets the model's values; fixed ones to the bit. */
@@ -156,7 +156,7 @@ void fit_options_fill(struct learner *l, gsv_fit_options *o);
 bool learner_matches(const struct learner *l);
 bool learner_alternates(const struct learner *l);
 
-/* Options that do not go with it; and those of its estimator. */
+/* Refuses options that it does not accept; sets those of its estimator. */
 int match_check(const struct learner *l, const gsv_fit_options *o);
 void match_plan(struct learner *l, gsv_options *o);
 
@@ -195,7 +195,7 @@ void effort_plan(struct learner *l);
 /* The second stage's paths and steps at theta: as many as the spread of the
  * weights and twice as many steps ask for, so that a gap's log-likelihood is
  * right to this accuracy; or the score to this share of its deviation, over
- * all gaps, which ends where the time does (l->over). */
+ * all gaps, which the time limit may stop. */
 int effort_by_value(struct learner *l, const double *theta, double accuracy);
 int effort_by_score(struct learner *l, const double *theta, double share);
 

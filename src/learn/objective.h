@@ -13,9 +13,8 @@ struct objective {
     struct estimator estimator;
     double *value_bar; /* (values) */
     size_t gaps;       /* of the last run, or rows */
-    double
-        *held; /* (values) that references are made from; NULL: the present */
-    size_t n;  /* of theta */
+    double *held;      /* (values) that references are made from, or NULL */
+    size_t n;          /* of theta */
 };
 
 /* For a task, whose options are copied. Must stay where it is: the estimator

@@ -25,12 +25,6 @@ struct rows {
 
 enum { BLOCK = 4096 };
 
-static void rows_free(struct rows *r)
-{
-    arena_free(&r->arena);
-    gaps_free(&r->gaps);
-}
-
 static int rows_init(struct rows *r, const gsv_model *m, const gsv_series *s,
                      size_t gp)
 {
@@ -91,7 +85,8 @@ static int each_argument(const gsv_model *m, const gsv_series *s, size_t gp,
                 if (finite) done(with, r.axes, x);
             }
         }
-    rows_free(&r);
+    arena_free(&r.arena);
+    gaps_free(&r.gaps);
     return status;
 }
 

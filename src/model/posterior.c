@@ -203,11 +203,6 @@ static int seen_init(struct seen *s, const gsv_model *m, struct points in)
     return status;
 }
 
-static void seen_free(struct seen *s)
-{
-    arena_free(&s->arena);
-}
-
 /* variance (dim, n) += (d drift / dh)^2 var h. */
 static int add_plain(struct function *f, const gsv_model *m, struct seen *s,
                      double *variance)
@@ -323,7 +318,7 @@ int gsv_functions_drift(gsv_functions *q, size_t n, const double *time,
         status = add_variance(&q->f[k], m, &s, sd);
     for (size_t i = 0; !status && i < m->spec->dim * n; i++)
         sd[i] = sqrt(sd[i]);
-    seen_free(&s);
+    arena_free(&s.arena);
     return status;
 }
 

@@ -30,7 +30,7 @@
 
 #include "observe/links.h"
 
-/* Draws of a track where the options do not say; and at most. */
+/* The default number of draws of a track, and the largest. */
 enum { JOINT_POINTS = 1024, JOINT_MOST = 1 << 16 };
 
 /* What the noise says of the states at a stop (conjugate.c): x = mean + map e
@@ -100,7 +100,7 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
                const gsv_options *o);
 void joint_free(struct joint *j);
 
-/* As scan_run(), scan_fill(). */
+/* As scan_run(). */
 int joint_run(struct joint *j, const double *reference, uint32_t iteration,
               double *gradient);
 int joint_fill(const struct joint *j, gsv_result *r);

@@ -346,12 +346,6 @@ FAST static void all_squares(size_t d, size_t I, const double *inverse,
     }
 }
 
-static double log_density(double norm, double square)
-{
-    double l = norm - 0.5 * square;
-    return isnan(l) ? -INFINITY : l;
-}
-
 void jumper_all(const struct jumper *w, size_t J, size_t ld, const double *y1,
                 double *log_p)
 {
@@ -369,7 +363,8 @@ void jumper_each(const struct jumper *w, size_t ld, const double *y1,
     for (size_t i = 0; i < w->I; i++) {
         squares(w->jumps->d, w->I, i, w->inverse, w->mu, 1, ld, y1 + i,
                 log_p + i);
-        log_p[i] = log_density(w->log_norm[i], log_p[i]);
+        double l = w->log_norm[i] - 0.5 * log_p[i];
+        log_p[i] = isnan(l) ? -INFINITY : l;
     }
 }
 

@@ -6,7 +6,7 @@
  * points x, drawn from a density q that a linearised smoother gives (smooth.h),
  * and between the points of neighbouring stops densities are estimated by
  * bridges. The estimators differ in how they average: scan.h, particle.h,
- * joint.h; observer.h has them all. */
+ * joint.h. */
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 
@@ -96,7 +96,7 @@ struct rows {
         };                                                                     \
     }
 
-/* Which row options ask for; by default, by the number of hidden states. */
+/* The row that the options name; by default, by the number of hidden states. */
 const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
 
 /* The fields of a row that are the same for all; machines begin with
@@ -140,9 +140,9 @@ int rows_units(void *machine, const uint32_t *stream, double *unit);
         return status ? status : NAME##_fill(machine, r);                      \
     }
 
-/* What a run came to: its status, unless a rank was stopped; of rows, what each
- * adds given those before it. Numbers of work that was stopped say nothing, not
- * even that they are wrong. */
+/* The status of a run, unless a rank was stopped, and its score: the mean of
+ * what each row adds given those before it. Results of stopped work mean
+ * nothing. */
 int rows_finish(const struct rows *r, int status, struct score *score);
 
 /* --- laws.c --------------------------------------------------------------- */
@@ -245,13 +245,13 @@ size_t support_points(const struct support *s, size_t stop);
 size_t support_draw(struct support *s, size_t first, size_t end,
                     uint32_t iteration);
 
-/* The rest of it, where u and its log density log_q are there: x, log_g, and
- * log_q as a density of x; returns the number of points. direct (stops of all
- * tracks), or NULL: where u is x already. */
+/* The same for given u with its log density log_q: x, log_g, and log_q as a
+ * density of x; returns the number of points. direct (stops of all tracks), or
+ * NULL: where u is x already. */
 size_t support_place(struct support *s, size_t first, size_t end,
                      const bool *direct);
 
-/* Takes points x (d, J) of one stop back that were placed before, for
+/* Loads points x (d, J) of one stop that were placed before, for
  * support_vjp(). */
 void support_recall(struct support *s, size_t stop, const double *x);
 

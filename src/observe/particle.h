@@ -28,7 +28,7 @@
 #include "observe/links.h"
 #include "observe/rate.h"
 
-/* Particles where the options do not say, and at most; stops that a gradient
+/* The default number of particles, and the largest; stops that a gradient
  * looks ahead. */
 enum { PARTICLES = 256, PARTICLES_MOST = 1 << 16, PARTICLE_LAG = 64 };
 

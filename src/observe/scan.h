@@ -22,8 +22,8 @@
 #include "observe/observe.h"
 #include "observe/rate.h"
 
-/* Points of a stop where the options do not say, with one latent state and with
- * more; and at most. */
+/* Default numbers of points of a stop, with one latent state and with more; and
+ * the largest number. */
 enum { SCAN_POINTS = 32, SCAN_POINTS_MORE = 64, SCAN_MOST = 1024 };
 
 struct scan;

@@ -77,17 +77,12 @@ static void make_chunks(struct scan *s)
     s->loaded = s->chunks;
 }
 
-static size_t usual_points(const gsv_model *m)
-{
-    return spec_latent(m->spec) > 1 ? SCAN_POINTS_MORE : SCAN_POINTS;
-}
-
 int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o)
 {
-    *s = (struct scan){.model = m,
-                       .options = *o,
-                       .J = o->points ? o->points : usual_points(m)};
+    size_t usual = spec_latent(m->spec) > 1 ? SCAN_POINTS_MORE : SCAN_POINTS;
+    *s = (struct scan){
+        .model = m, .options = *o, .J = o->points ? o->points : usual};
     if (s->J < 2 || s->J > SCAN_MOST)
         return fail(GSV_BAD_INPUT,
                     "%zu support points: a scan takes 2 to %d (--support)",

@@ -22,7 +22,7 @@
 struct stop {
     size_t track, row;
     double time;
-    uint32_t stream; /* as turn of a gap: added to the iteration of numbers */
+    uint32_t stream; /* added to the iteration of its random numbers */
 };
 
 /* What is known of a track. Rows of arrays are stops apart. */

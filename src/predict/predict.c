@@ -66,11 +66,6 @@ static bool is_rolling(const struct predictor *p)
     return p->o->rolling > 0;
 }
 
-static double end_of(const struct predictor *p, size_t track)
-{
-    return p->past->time[p->end.row[p->end.first[track + 1] - 1]];
-}
-
 static int add_time(struct predictor *p, size_t *capacity, size_t track,
                     double time, size_t row)
 {
@@ -107,7 +102,7 @@ static int list_track(struct predictor *p, size_t track, size_t *capacity)
 {
     const gsv_predict_options *o = p->o;
     const gsv_series *s = p->all;
-    double end = end_of(p, track);
+    double end = p->past->time[p->end.row[p->end.first[track + 1] - 1]];
     double begin = p->past->time[p->end.row[p->end.first[track]]];
     double ahead = o->ahead > 0.0 ? o->ahead : 0.1 * (end - begin);
     bool rows = !o->times && !(o->ahead > 0.0) && o->until;

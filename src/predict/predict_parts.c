@@ -107,11 +107,6 @@ struct estimates {
     double *z;             /* (n, 2) */
 };
 
-static void estimates_free(struct estimates *e)
-{
-    MEM_FREE(e->at, e->place, e->theta, e->slope, e->L, e->z);
-}
-
 static void set_covariance(struct estimates *e, const gsv_record *r)
 {
     for (size_t i = 0; i < e->n; i++)
@@ -177,7 +172,7 @@ double *predict_values(const gsv_model *m, size_t count, uint64_t seed)
     int status = estimates_init(&e, m);
     for (size_t g = 0; value && !status && g < count; g++)
         draw(m, &e, g, seed, value + g * values);
-    estimates_free(&e);
+    MEM_FREE(e.at, e.place, e.theta, e.slope, e.L, e.z);
     if (!status) return value;
     mem_free(value);
     return NULL;

@@ -89,11 +89,6 @@ static int linear_law_init(struct linear_law *l, const gsv_model *m)
     return status;
 }
 
-static void linear_law_free(struct linear_law *l)
-{
-    arena_free(&l->arena);
-}
-
 static int set_gap(struct linear_law *l, double gap)
 {
     size_t d = l->d;
@@ -417,7 +412,7 @@ int gsv_residuals(const gsv_model *m, const gsv_series *s,
     if (!status) status = linear_law_init(&r.linear, m);
     if (!status) status = r.linear.is ? solve(&r) : simulate(&r);
     if (!status) status = describe_all(&out);
-    linear_law_free(&r.linear);
+    arena_free(&r.linear.arena);
     filter_rows_free(&r.rows);
     gaps_free(&r.gaps);
     mem_free(r.column);
