@@ -191,7 +191,7 @@ static int maximise_noise(struct variation *v)
     double value;
     enum maximise_end end;
     struct maximise job = {.context = v,
-                           .at = v->m->bridged ? at_euler : at,
+                           .at = v->map ? at : at_euler,
                            .iterations = ITERATIONS,
                            .tolerance = 1e-3 * (double)v->sample.count};
     double *x = NEW(double, n), *kept = NEW(double, values);
