@@ -219,7 +219,7 @@ def check_rules(girsanov, path):
     assert run(*field).count("\n") == was.count("\n")
     refused = [
         (dict(more={"other": np.ones(2)}), "does not have"),
-        (dict(more={"s": np.ones(2)}), "has not the shape"),
+        (dict(more={"s": np.ones(2)}), "does not have the shape"),
         (dict(more={"s": np.array(-1.0)}), "is damaged: "),
         (dict(without="f.1.bias"), "is missing"),
         (dict(words={"format": "girsanov 2"}), "reads format 1"),

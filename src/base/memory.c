@@ -73,6 +73,12 @@ void mem_free(void *block)
     if (block) free(((void **)block)[-1]);
 }
 
+void mem_free_all(size_t n, void *const *block)
+{
+    for (size_t i = 0; i < n; i++)
+        mem_free(block[i]);
+}
+
 char *mem_substring(const char *s, size_t n)
 {
     char *copy = mem_new(n + 1, 1);

@@ -17,6 +17,12 @@ void *mem_grow(void *old, size_t old_count, size_t count, size_t size);
 
 void mem_free(void *block);
 
+/* Frees all of its arguments. */
+#define MEM_FREE(...)                                                          \
+    mem_free_all(sizeof((void *[]){__VA_ARGS__}) / sizeof(void *),             \
+                 (void *[]){__VA_ARGS__})
+void mem_free_all(size_t n, void *const *block);
+
 /* A copy of a string, or of its first n characters. */
 char *mem_string(const char *s);
 char *mem_substring(const char *s, size_t n);

@@ -110,11 +110,11 @@ static int rights_init(struct integrator *i)
     i->back = &i->there;
     if (i->o.by == BY_FORWARD && i->o.gradient)
         return rhs_init_lifted(&i->there, i->m, heun && moving);
-    int status = rhs_init(&i->there, i->m, heun && moving, i->o.wide);
+    int status = rhs_init(&i->there, i->m, heun && moving, i->o.use_double);
     i->heun_back = heun || moving;
     if (status || i->o.by != BY_ADJOINT || heun || !moving) return status;
     i->back = &i->own;
-    return rhs_init(&i->own, i->m, true, i->o.wide);
+    return rhs_init(&i->own, i->m, true, i->o.use_double);
 }
 
 static size_t block_points(const struct integrator *i, size_t groups)
@@ -162,14 +162,8 @@ void integrator_free(struct integrator *i)
 {
     for (size_t t = 0; i->walker && t < i->threads; t++)
         walker_free(&i->walker[t]);
-    mem_free(i->walker);
-    mem_free(i->uniform_bar);
-    mem_free(i->loss);
-    mem_free(i->part);
-    mem_free(i->item);
-    mem_free(i->order);
-    mem_free(i->course);
-    mem_free(i->step);
+    MEM_FREE(i->walker, i->uniform_bar, i->loss, i->part, i->item, i->order,
+             i->course, i->step);
     rhs_free(&i->there);
     rhs_free(&i->own);
     gaps_free(&i->gaps);
@@ -304,9 +298,9 @@ static int sum_losses(struct integrator *i)
         if (isfinite(i->loss[i->order[g]])) continue;
         size_t track = i->gaps.gap[c->first].track;
         return fail(GSV_NUMERICAL,
-                    "a path of series '%s' leaves the finite numbers on its "
-                    "way from the first observation: give a smaller --step, "
-                    "or other starting values",
+                    "a path of series '%s' reaches a value that is not finite "
+                    "after the first observation: give a smaller --step, or "
+                    "other starting values",
                     i->gaps.series->label[track]);
     }
     return 0;
@@ -319,9 +313,9 @@ static int bring_back(struct integrator *i, double *value_bar)
         value_bar[n] = i->uniform_bar[n];
         if (!isfinite(value_bar[n]))
             return fail(GSV_NUMERICAL,
-                        "the gradient of the mean squared error leaves the "
-                        "finite numbers: paths are too long, or steps too "
-                        "long, for this model");
+                        "the gradient of the mean squared error is not "
+                        "finite: the paths or the steps are too long for this "
+                        "model");
     }
     return 0;
 }

@@ -14,7 +14,7 @@
  *
  * beside the path, which keeps nothing but takes a path's work once more for
  * every parameter. The Brownian increments are functions of (seed, iteration,
- * track, step, path) and are made anew where they are asked for. */
+ * track, step, path) and are made again wherever they are needed. */
 #ifndef INTEGRATE_INTEGRATE_H
 #define INTEGRATE_INTEGRATE_H
 
@@ -33,7 +33,7 @@ struct integrate_options {
     enum gsv_scheme scheme; /* euler, or heun by Stratonovich's equations */
     enum sensitivity by;    /* the gradient                               */
     bool gradient;
-    bool wide; /* networks in double */
+    bool use_double; /* networks in double */
     uint64_t seed;
     size_t threads;   /* 0 for all       */
     gsv_ranks *ranks; /* NULL: one alone */
@@ -93,7 +93,7 @@ void integrator_free(struct integrator *i);
 
 /* The loss of every chosen group (NULL: of all) at the model's values, and
  * unless value_bar (values) is NULL the gradient of minus the sum of them.
- * Fails with GSV_NUMERICAL where a path leaves the finite. */
+ * Fails with GSV_NUMERICAL where a path is not finite. */
 int integrator_run(struct integrator *i, uint32_t iteration, size_t groups,
                    const size_t *group, double *value_bar);
 

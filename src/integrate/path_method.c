@@ -22,7 +22,7 @@ static int init(const struct method *row, void *machine, const struct task *t)
                                         .scheme = t->scheme,
                                         .by = *by,
                                         .gradient = e->gradient,
-                                        .wide = e->wide,
+                                        .use_double = e->wide,
                                         .seed = e->seed,
                                         .threads = e->threads,
                                         .ranks = e->ranks};

@@ -45,7 +45,7 @@ static node stratonovich_drift(struct graph *g, const gsv_model *m)
 /* --- The program --------------------------------------------------------- */
 
 static int start(struct rhs *r, const gsv_model *m, const node output[2],
-                 bool wide)
+                 bool use_double)
 {
     const struct graph *g = r->graph;
     *r = (struct rhs){.graph = r->graph,
@@ -55,7 +55,7 @@ static int start(struct rhs *r, const gsv_model *m, const node output[2],
                       .moved = graph_depends(g, output[1], OP_STATE) ||
                                graph_depends(g, output[1], OP_PARAM)};
     if (g->failed) return GSV_NO_MEMORY;
-    r->program = program_new(g, 2, output, m->spec->parameters, wide);
+    r->program = program_new(g, 2, output, m->spec->parameters, use_double);
     if (!r->program || uniforms_init(&r->uniforms, r->program))
         return GSV_NO_MEMORY;
     r->timed = program_uses(r->program, OP_TIME) ||
@@ -64,13 +64,14 @@ static int start(struct rhs *r, const gsv_model *m, const node output[2],
     return 0;
 }
 
-int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide)
+int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich,
+             bool use_double)
 {
     struct graph *g = graph_copy(m->spec->graph);
     *r = (struct rhs){.graph = g};
     if (!g) return GSV_NO_MEMORY;
     node f = stratonovich ? stratonovich_drift(g, m) : m->data_drift;
-    return start(r, m, (node[2]){f, m->data_diffusion}, wide);
+    return start(r, m, (node[2]){f, m->data_diffusion}, use_double);
 }
 
 /* What has parameters inside that are one for all points, or so many that a

@@ -20,7 +20,7 @@ struct rhs {
     size_t dim, noises;
     bool diagonal; /* g is (dim, 1), else (dim, noises)            */
     bool moved;    /* g depends on the state or on parameters      */
-    bool timed;    /* the program looks at the time or at inputs   */
+    bool timed;    /* the program depends on the time or on inputs */
 };
 
 /* A block of steps: where it is, and how far each point goes. */
@@ -33,7 +33,8 @@ struct pace {
 /* Whether the noise depends on the state. */
 bool noise_has_state(const gsv_model *m);
 
-int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich, bool wide);
+int rhs_init(struct rhs *r, const gsv_model *m, bool stratonovich,
+             bool use_double);
 
 /* The same, lifted. Fails where the model has more than formulas. */
 int rhs_init_lifted(struct rhs *r, const gsv_model *m, bool stratonovich);

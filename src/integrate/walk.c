@@ -221,29 +221,6 @@ FAST static void add(size_t n, const double *x, double c, const double *move,
 
 /* --- There --------------------------------------------------------------- */
 
-static void euler(struct walk *k, size_t j)
-{
-    struct walker *w = k->w;
-    struct pace s = pace_at(k, j, false, w->x);
-    rhs_move(&k->i->there, &w->one, &s, w->move);
-    add(k->dim * k->P, w->x, 1.0, w->move, w->x);
-}
-
-static void heun(struct walk *k, size_t j)
-{
-    struct walker *w = k->w;
-    size_t n = k->dim * k->P;
-    struct pace s = pace_at(k, j, false, w->x);
-    rhs_move(&k->i->there, &w->one, &s, w->move);
-    add(n, w->x, 1.0, w->move, w->stage);
-    s = pace_at(k, j, true, w->stage);
-    rhs_move(&k->i->there, &w->one, &s, w->last);
-    add(n, w->x, 0.5, w->move, w->x);
-    add(n, w->x, 0.5, w->last, w->x);
-}
-
-/* --- There with derivatives ---------------------------------------------- */
-
 /* J_move = phi_x J + phi_theta, where the program has just been; J_move may be
  * J. */
 static void move_derivatives(struct walk *k, const struct pace *s,
@@ -259,31 +236,33 @@ static void move_derivatives(struct walk *k, const struct pace *s,
     }
 }
 
-static void euler_ahead(struct walk *k, size_t j)
+/* `ahead`: the derivatives J go along. */
+static void euler(struct walk *k, size_t j, bool ahead)
 {
     struct walker *w = k->w;
     size_t n = k->dim * k->P, all = n * k->i->m->spec->parameters;
     struct pace s = pace_at(k, j, false, w->x);
     rhs_move(&k->i->there, &w->one, &s, w->move);
-    move_derivatives(k, &s, w->J, w->J_move);
+    if (ahead) move_derivatives(k, &s, w->J, w->J_move);
     add(n, w->x, 1.0, w->move, w->x);
-    add(all, w->J, 1.0, w->J_move, w->J);
+    if (ahead) add(all, w->J, 1.0, w->J_move, w->J);
 }
 
-static void heun_ahead(struct walk *k, size_t j)
+static void heun(struct walk *k, size_t j, bool ahead)
 {
     struct walker *w = k->w;
     size_t n = k->dim * k->P, all = n * k->i->m->spec->parameters;
     struct pace s = pace_at(k, j, false, w->x);
     rhs_move(&k->i->there, &w->one, &s, w->move);
-    move_derivatives(k, &s, w->J, w->J_move);
+    if (ahead) move_derivatives(k, &s, w->J, w->J_move);
     add(n, w->x, 1.0, w->move, w->stage);
-    add(all, w->J, 1.0, w->J_move, w->J_stage);
+    if (ahead) add(all, w->J, 1.0, w->J_move, w->J_stage);
     s = pace_at(k, j, true, w->stage);
     rhs_move(&k->i->there, &w->one, &s, w->last);
-    move_derivatives(k, &s, w->J_stage, w->J_stage);
+    if (ahead) move_derivatives(k, &s, w->J_stage, w->J_stage);
     add(n, w->x, 0.5, w->move, w->x);
     add(n, w->x, 0.5, w->last, w->x);
+    if (!ahead) return;
     add(all, w->J, 0.5, w->J_move, w->J);
     add(all, w->J, 0.5, w->J_stage, w->J);
 }
@@ -429,23 +408,19 @@ static void start_ahead(struct walk *k)
     memset(k->w->J, 0, n * k->dim * P * sizeof *k->w->J);
 }
 
-typedef void step_function(struct walk *k, size_t j);
-
 static void walk_there(struct walk *k, bool gradient)
 {
-    static step_function *const STEP[2][2] = {{euler, euler_ahead},
-                                              {heun, heun_ahead}};
     const struct integrate_options *o = &k->i->o;
     bool ahead = gradient && is_ahead(k->i);
     size_t gaps = course_of(k, 0)->gaps, step = 0;
-    step_function *go = STEP[o->scheme == GSV_HEUN][ahead];
     start(k);
     if (is_ahead(k->i)) start_ahead(k);
     for (size_t n = 0; n < gaps; n++) {
         enter_gap(k, n, step);
         for (size_t j = 0; j < steps_of(k); j++, step++) {
             if (gradient && o->by == BY_BACKPROP) keep(k, step);
-            go(k, j);
+            if (o->scheme == GSV_HEUN) heun(k, j, ahead);
+            else euler(k, j, ahead);
         }
         add_squares(k);
         if (gradient && o->by == BY_ADJOINT) keep(k, n);

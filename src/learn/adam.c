@@ -21,9 +21,7 @@ int adam_init(struct adam *a, size_t n)
 
 void adam_free(struct adam *a)
 {
-    mem_free(a->mean);
-    mem_free(a->square);
-    mem_free(a->average);
+    MEM_FREE(a->mean, a->square, a->average);
     *a = (struct adam){0};
 }
 

@@ -27,7 +27,7 @@ static void list_vectors(struct learner *l, struct vector *v)
     struct vector all[VECTORS] = {{"@state.theta", l->theta},
                                   {"@state.safe", l->safe},
                                   {"@state.best", l->best},
-                                  {"@state.champion", l->champion},
+                                  {"@state.champion", l->best_restart},
                                   {"@state.mean", l->adam.mean},
                                   {"@state.square", l->adam.square},
                                   {"@state.average", l->adam.average},
@@ -103,15 +103,15 @@ static int check_terms(const struct learner *l, const char *text,
     else if (other)
         status = fail(GSV_BAD_INPUT,
                       "%s cannot be resumed: it was made with another %s; "
-                      "give the same, or begin anew",
+                      "give the same, or start a new fit",
                       path, other);
     json_decref(now);
     json_decref(then);
     return status;
 }
 
-static int take(const struct tensors *t, const char *name, size_t n,
-                const char *path, double *to)
+static int read_tensor(const struct tensors *t, const char *name, size_t n,
+                       const char *path, double *to)
 {
     const struct tensor *from = tensors_find(t, name);
     if (!from || from->count != n)
@@ -127,7 +127,7 @@ static int take(const struct tensors *t, const char *name, size_t n,
 struct allowed {
     const char *name;
     double low, high;
-    bool whole; /* a count                                            */
+    bool count; /* a whole number                                      */
     bool open;  /* may be what no number is: not known, or not yet    */
 };
 
@@ -137,14 +137,14 @@ static int refuse(const char *path, const char *name, size_t i, double value)
     if (i) snprintf(which, sizeof which, "number %zu of ", i);
     return fail(GSV_BAD_INPUT,
                 "%s is damaged: %s'%s' of its optimiser's state is %g; take an "
-                "earlier checkpoint, or begin anew",
+                "earlier checkpoint, or start a new fit",
                 path, which, name, value);
 }
 
 static bool is_allowed(const struct allowed *a, double x)
 {
     if (a->open && (isnan(x) || x == -INFINITY)) return true;
-    return x >= a->low && x <= a->high && (!a->whole || x == floor(x));
+    return x >= a->low && x <= a->high && (!a->count || x == floor(x));
 }
 
 static int check_numbers(size_t n, const struct allowed *a, const double *x,
@@ -219,7 +219,7 @@ static int check_state(struct learner *l, const struct vector *v,
     return status;
 }
 
-static int take_state(struct learner *l, const struct tensors *t,
+static int read_state(struct learner *l, const struct tensors *t,
                       const char *path)
 {
     struct vector v[VECTORS];
@@ -227,10 +227,11 @@ static int take_state(struct learner *l, const struct tensors *t,
     list_vectors(l, v);
     int status = check_terms(l, tensors_text(t, "state"), path);
     for (size_t i = 0; !status && i < VECTORS; i++)
-        status = take(t, v[i].name, l->n, path, v[i].value);
-    if (!status) status = take(t, "@state.adam", ADAM, path, adam);
+        status = read_tensor(t, v[i].name, l->n, path, v[i].value);
+    if (!status) status = read_tensor(t, "@state.adam", ADAM, path, adam);
     if (!status)
-        status = take(t, "@state.numbers", NUMBERS, path, (double *)&l->now);
+        status =
+            read_tensor(t, "@state.numbers", NUMBERS, path, (double *)&l->now);
     if (!status) status = check_state(l, v, adam, path);
     if (status) return status;
     if (l->now.factor == 0.0) { /* stopped before it began */
@@ -259,7 +260,7 @@ static int take_state(struct learner *l, const struct tensors *t,
 }
 
 /* The scales of networks come with it: they are not in theta. */
-static void take_scales(gsv_model *m, const gsv_model *from)
+static void copy_scales(gsv_model *m, const gsv_model *from)
 {
     for (size_t i = 0; i < m->spec->params; i++) {
         const struct param_spec *p = &m->spec->param[i];
@@ -273,9 +274,9 @@ int checkpoint_read(struct learner *l, const char *path)
 {
     gsv_model *from = gsv_model_read(path);
     if (!from) return (int)gsv_last_status();
-    int status = take_state(l, &from->state, path);
-    if (!status) take_scales(l->m, from);
-    if (!status) curve_take(&l->curve, from->record);
+    int status = read_state(l, &from->state, path);
+    if (!status) copy_scales(l->m, from);
+    if (!status) curve_read(&l->curve, from->record);
     gsv_model_free(from);
     return status;
 }

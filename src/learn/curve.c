@@ -43,7 +43,7 @@ void curve_add(struct curve *c, const double point[GSV_CURVES])
     memcpy(c->at[c->points++], point, sizeof c->at[0]);
 }
 
-int curve_put(const struct curve *c, gsv_record *r)
+int curve_write(const struct curve *c, gsv_record *r)
 {
     if (!c->points) return 0;
     r->curve = NEW(double, GSV_CURVES * c->points);
@@ -55,7 +55,7 @@ int curve_put(const struct curve *c, gsv_record *r)
     return 0;
 }
 
-void curve_take(struct curve *c, const gsv_record *r)
+void curve_read(struct curve *c, const gsv_record *r)
 {
     c->points = r && r->points <= CURVE_MOST ? r->points : 0;
     for (size_t i = 0; i < c->points; i++)

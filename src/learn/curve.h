@@ -19,7 +19,7 @@ struct curve {
 void curve_add(struct curve *c, const double point[GSV_CURVES]);
 
 /* To a record, and back from one that may be NULL or have none. */
-int curve_put(const struct curve *c, gsv_record *r);
-void curve_take(struct curve *c, const gsv_record *r);
+int curve_write(const struct curve *c, gsv_record *r);
+void curve_read(struct curve *c, const gsv_record *r);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How finely a fit looks: first at one step a gap against a linear reference,
- * which takes no sampling at all; then at a few steps and paths against lna,
- * as many as the data ask for. With modified bridges one step is Euler's
- * density, and there is no other form. */
+/* The accuracy of a fit's estimator. The first stage has one step a gap against
+ * a linear reference, which needs no sampling; the second has a few steps and
+ * paths against lna, as many as the data need. With modified bridges one step
+ * is the density of an Euler step, and there is no other form. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,32 @@
 #include "base/linalg.h"
 #include "learn/learner.h"
 
-enum { MOST_LNA = 8, SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
+enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
+
+/* Matrices of many dimensions in every step are too expensive for a network.
+ * The error of the Euler scheme may fall by no more than a half when the steps
+ * do, which takes a smaller share. */
+static const struct recipe UNIT = {.one_step = GSV_REFERENCE_LINEAR,
+                                   .euler = GSV_REFERENCE_BROWNIAN,
+                                   .sampled = GSV_REFERENCE_LNA,
+                                   .one_step_form = GSV_FORM_MIDPOINT,
+                                   .euler_form = GSV_FORM_ITO,
+                                   .by_value = true,
+                                   .share = 1.0,
+                                   .most_dims = 8};
+static const struct recipe NO_MAP = {.one_step = GSV_REFERENCE_MODIFIED,
+                                     .euler = GSV_REFERENCE_MODIFIED,
+                                     .sampled = GSV_REFERENCE_MODIFIED,
+                                     .one_step_form = GSV_FORM_EULER,
+                                     .euler_form = GSV_FORM_EULER,
+                                     .one_form = true,
+                                     .share = 0.5,
+                                     .most_dims = SIZE_MAX};
+
+const struct recipe *recipe_choose(const gsv_model *m)
+{
+    return m->bridged ? &NO_MAP : &UNIT;
+}
 
 static bool chosen_by_user(const gsv_options *o)
 {
@@ -45,7 +70,7 @@ void effort_plan(struct learner *l)
         l->chosen = true;
         return;
     }
-    if (spec_is_latent(l->m->spec)) {
+    if (!learner_has_groups(l)) {
         plan_for_latent(l, &o);
         return;
     }
@@ -59,18 +84,14 @@ void effort_plan(struct learner *l)
     }
     l->stages = 2;
     l->stage[0] = l->stage[1] = o;
-    bool bridged = l->m->bridged;
     l->stage[0].paths = l->stage[0].steps = 1;
-    l->stage[0].reference =
-        bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LINEAR;
-    l->stage[0].form = bridged ? GSV_FORM_EULER : GSV_FORM_MIDPOINT;
+    l->stage[0].reference = l->recipe->one_step;
+    l->stage[0].form = l->recipe->one_step_form;
     if (l->m->spec->gps) match_first(&l->stage[0]);
-    l->stage[1].reference =
-        bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_LNA;
+    l->stage[1].reference = l->recipe->sampled;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;
-    /* Matrices of many dimensions in every step are too dear for a network. */
-    if (adam && !bridged && l->m->spec->dim > MOST_LNA) l->stages = 1;
+    if (adam && l->m->spec->dim > l->recipe->most_dims) l->stages = 1;
 }
 
 /* --- By value ----------------------------------------------------------- */
@@ -84,8 +105,8 @@ struct probe {
 };
 
 /* A sample of gaps with M steps. */
-static int look(struct learner *l, const double *theta, size_t M,
-                struct probe *p)
+static int probe_gaps(struct learner *l, const double *theta, size_t M,
+                      struct probe *p)
 {
     gsv_options o = l->stage[1];
     size_t n = l->split.trains < SAMPLE ? l->split.trains : SAMPLE;
@@ -94,8 +115,8 @@ static int look(struct learner *l, const double *theta, size_t M,
     o.paths = PROBE_PATHS;
     o.steps = M;
     o.gradient = false;
-    /* Of latent states it is no sample: all stops hang together. */
-    int status = spec_is_latent(l->m->spec) ? learner_go_on(l) : 0;
+    /* Without groups it is no sample, and takes as long as all data do. */
+    int status = learner_has_groups(l) ? 0 : learner_go_on(l);
     if (status) return status;
     const struct task task = {
         .series = l->s, .options = &o, .most = n, .by_group = true};
@@ -127,7 +148,7 @@ static size_t paths_for(double spread, double accuracy, size_t most)
     return K;
 }
 
-/* What is fixed now is part of what a checkpoint keeps. */
+/* A checkpoint keeps what is chosen here. */
 static void settle(struct learner *l, const gsv_options *o)
 {
     l->stage[1].reference = o->reference;
@@ -140,8 +161,8 @@ static void settle(struct learner *l, const gsv_options *o)
     l->now.steps = (double)o->steps;
 }
 
-/* A gp can bend wherever the steps do not see it, and its fit would look for
- * such places: there gaps count one by one, not what errors leave in sum. */
+/* A gp can vary between the steps, and its fit would be drawn to such places.
+ * There the error of each gap counts, not that of their sum. */
 static bool is_enough(const struct learner *l, const struct probe *coarse,
                       const struct probe *fine, double accuracy)
 {
@@ -153,16 +174,16 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 {
     enum { MOST_PATHS = 32 };
     struct probe coarse, fine = {0};
-    int status = look(l, theta, 2, &coarse);
+    int status = probe_gaps(l, theta, 2, &coarse);
     /* The score of a left sum is further off than its value. */
     size_t M = !status && coarse.left > 0.5 ? 4 : 2;
-    if (!status && M > 2) status = look(l, theta, M, &coarse);
+    if (!status && M > 2) status = probe_gaps(l, theta, M, &coarse);
     for (; !status && M < MOST_STEPS; M *= 2, coarse = fine) {
-        status = look(l, theta, 2 * M, &fine);
+        status = probe_gaps(l, theta, 2 * M, &fine);
         if (!status && is_enough(l, &coarse, &fine, accuracy)) break;
     }
     if (learner_over(l)) return learner_spared(l, status);
-    /* Where it cannot be told, the fit itself will say why. */
+    /* Where it cannot be found out, the fit itself will fail with a reason. */
     if (status && status != GSV_NUMERICAL) return status;
     gsv_options o = l->stage[1];
     o.paths = status ? 8 : paths_for(fine.spread, accuracy, MOST_PATHS);
@@ -175,13 +196,13 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 
 bool learner_by_value(const struct learner *l, size_t numbers)
 {
-    return numbers <= MOST_BY_VALUE && !l->m->bridged;
+    return numbers <= MOST_BY_VALUE && l->recipe->by_value;
 }
 
-/* Of all gaps, unless the time is over. */
-static int look_at_all(struct learner *l, struct objective *at,
-                       const double *theta, uint32_t iteration,
-                       struct score *score, double *gradient)
+/* The objective of all gaps, unless the time is over. */
+static int evaluate_all(struct learner *l, struct objective *at,
+                        const double *theta, uint32_t iteration,
+                        struct score *score, double *gradient)
 {
     int status = learner_go_on(l);
     if (status) return status;
@@ -198,9 +219,10 @@ static int differences(struct learner *l, struct objective *at, double *theta,
         double kept = theta[i];
         if (l->fixed[i]) continue;
         theta[i] = kept + l->move[i];
-        status = look_at_all(l, at, theta, iteration, &up, NULL);
+        status = evaluate_all(l, at, theta, iteration, &up, NULL);
         theta[i] = kept - l->move[i];
-        if (!status) status = look_at_all(l, at, theta, iteration, &down, NULL);
+        if (!status)
+            status = evaluate_all(l, at, theta, iteration, &down, NULL);
         theta[i] = kept;
         if (!status) gradient[i] = (up.mean - down.mean) / (2.0 * l->move[i]);
     }
@@ -221,7 +243,7 @@ static int score_with(struct learner *l, double *theta, const gsv_options *how,
     if (!status && by_value)
         status = differences(l, &at, theta, iteration, gradient);
     else if (!status)
-        status = look_at_all(l, &at, theta, iteration, &score, gradient);
+        status = evaluate_all(l, &at, theta, iteration, &score, gradient);
     double gaps = (double)at.gaps;
     for (size_t i = 0; !status && i < l->n; i++)
         gradient[i] *= gaps;
@@ -362,11 +384,11 @@ static int search_effort(struct learner *l, struct search *s)
         double size = fmax(1.0, fabs(s->theta[i]));
         l->move[i] = fmin(0.02 / s->deviation[i], 0.1 * size);
     }
-    if (!status) status = look(l, s->theta, 4, &p);
+    if (!status) status = probe_gaps(l, s->theta, 4, &p);
     enum gsv_form form = GSV_FORM_MIDPOINT;
     if (!status && p.left > 0.5) form = GSV_FORM_ITO;
     if (!status && p.by_model) form = GSV_FORM_AUTO;
-    if (l->m->bridged) form = GSV_FORM_EULER;
+    if (l->recipe->one_form) form = l->recipe->euler_form;
     usual.form = form;
     usual.paths = 64;
     usual.steps = MOST_STEPS;
@@ -379,10 +401,9 @@ int effort_by_score(struct learner *l, const double *theta, double share)
     size_t n = l->n;
     double *room = NEW(double, n *(n + 6));
     if (!room) return GSV_NO_MEMORY;
-    /* Euler's error may fall by no more than a half when the steps do. */
     struct search s = {.l = l,
                        .theta = room + 4 * n,
-                       .share = l->m->bridged ? 0.5 * share : share,
+                       .share = l->recipe->share * share,
                        .deviation = room,
                        .here = room + n,
                        .again = room + 2 * n,

@@ -34,8 +34,7 @@ static void belief_free(struct belief *b)
 {
     gp_posterior_free(&b->q);
     gp_information_free(&b->h);
-    mem_free(b->factor);
-    mem_free(b->before);
+    MEM_FREE(b->factor, b->before);
     *b = (struct belief){0};
 }
 
@@ -60,7 +59,7 @@ static int function_init(struct function *f, struct evidence *e, size_t gp,
         if (!(*part[i] = NEW(double, n))) return GSV_NO_MEMORY;
     f->moved = NEW(double, gp_sites_factors(&e->sites, gp));
     if (!f->moved) return GSV_NO_MEMORY;
-    f->guide = e->path.count ? &f->path : &f->data;
+    f->steps_by = e->path.count ? &f->path : &f->data;
     int status = belief_init(&f->data, &e->sites, gp, &prior);
     if (!status && e->path.count)
         status = belief_init(&f->path, &e->path, gp, &prior);
@@ -78,7 +77,7 @@ static void function_free(struct function *f)
     gp_root_free(&f->root);
 }
 
-/* Whether nobody fixed its values. */
+/* Whether its values are not fixed. */
 static bool is_learned(const struct learner *l, size_t gp)
 {
     size_t at = find_in_theta(l, l->m->spec->gp[gp].value);
@@ -148,9 +147,9 @@ int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
                            .theta = NEW(double, n),
                            .gradient = NEW(double, n),
                            .best = -INFINITY,
-                           .good = NEW(double, n),
+                           .best_theta = NEW(double, n),
                            .kept = NEW(double, n)};
-    if (!e->place || !e->theta || !e->gradient || !e->good || !e->kept)
+    if (!e->place || !e->theta || !e->gradient || !e->best_theta || !e->kept)
         return GSV_NO_MEMORY;
     memcpy(e->theta, theta, n * sizeof *theta);
     gsv_theta_set(l->m, theta);
@@ -175,20 +174,15 @@ void evidence_free(struct evidence *e)
     if (e->l) objective_free(&e->all);
     gp_sites_free(&e->sites);
     gp_sites_free(&e->path);
-    mem_free(e->f);
-    mem_free(e->dh);
-    mem_free(e->place);
-    mem_free(e->theta);
-    mem_free(e->gradient);
-    mem_free(e->good);
-    mem_free(e->kept);
+    MEM_FREE(e->f, e->dh, e->place, e->theta, e->gradient, e->best_theta,
+             e->kept);
     *e = (struct evidence){0};
 }
 
 /* --- A new theta --------------------------------------------------------- */
 
-/* Lengths that the grid cannot show, or that it cannot tell from infinite
- * ones, are no places for L-BFGS. */
+/* L-BFGS must not go to lengths that the grid cannot represent, or cannot
+ * distinguish from infinite ones. */
 static const double SHORTEST = 0.7, LONGEST = 30.0;
 
 static int check_lengths(const struct gp_prior *p)
@@ -221,15 +215,15 @@ static int refresh(struct function *f, const gsv_model *m, const double *theta)
         gp_posterior_free(&f->data.q);
         gp_posterior_free(&f->path.q);
         gp_root_free(&f->root);
-        f->made = f->data.known = f->path.known = false;
+        f->made = f->data.made = f->path.made = false;
         status = gp_root_init(&f->root, &prior);
         if (!status) status = gp_posterior_init(&f->data.q, &f->root, true);
-        if (!status && f->guide == &f->path)
+        if (!status && f->steps_by == &f->path)
             status = gp_posterior_init(&f->path.q, &f->root, false);
         if (status) return status;
         f->made = true;
     }
-    function_take(f, theta);
+    function_load(f, theta);
     return 0;
 }
 
@@ -238,7 +232,7 @@ static int ask(struct evidence *e)
     int status = gp_sites_ask(&e->sites, e->l->m);
     if (!status && e->path.count) status = gp_sites_ask(&e->path, e->l->m);
     for (size_t k = 0; k < e->count; k++)
-        e->f[k].data.known = e->f[k].path.known = false;
+        e->f[k].data.made = e->f[k].path.made = false;
     return status;
 }
 

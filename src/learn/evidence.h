@@ -24,7 +24,7 @@ struct belief {
     struct gp_posterior q;   /* given h                           */
     size_t factors;          /* gp_sites_factors()                */
     double *factor, *before; /* now, and those of h and q         */
-    bool known;              /* whether there are h and q         */
+    bool made;               /* whether there are h and q         */
 };
 
 /* One output of a gp. */
@@ -32,16 +32,16 @@ struct function {
     size_t gp, output;
     bool map, made;
     size_t G, F;
-    size_t value, weight; /* where w is in theta               */
-    struct gp_root root;  /* of the kernel's present numbers   */
-    struct belief data;   /* what E's B and the posterior are  */
-    struct belief path;   /* what steps are taken by           */
-    struct belief *guide; /* the one that they are taken by    */
-    double *w, *s;        /* (G + F) and the gradient there    */
-    double *m, *u;        /* (rank) w = R m; R' s - m          */
-    double *m0, *u0;      /* (rank) before the last step       */
-    double *z, *p;        /* (rank) B^-1 u; where a step goes  */
-    double *moved;        /* (factors of the data)             */
+    size_t value, weight;    /* where w is in theta               */
+    struct gp_root root;     /* of the kernel's present numbers   */
+    struct belief data;      /* what E's B and the posterior are  */
+    struct belief path;      /* what steps are taken by           */
+    struct belief *steps_by; /* one of these two             */
+    double *w, *s;           /* (G + F) and the gradient there    */
+    double *m, *u;           /* (rank) w = R m; R' s - m          */
+    double *m0, *u0;         /* (rank) before the last step       */
+    double *z, *p;           /* (rank) B^-1 u; where a step goes  */
+    double *moved;           /* (factors of the data)             */
 };
 
 struct evidence {
@@ -55,18 +55,18 @@ struct evidence {
     size_t *place, outer; /* (outer) where E's own numbers are in theta */
     double *theta, *gradient, *kept; /* (n)                             */
     struct score score;
-    double phi, value;  /* at theta: see evidence_mean.c; E       */
-    bool looked;        /* whether they are those of m          */
-    double best, *good; /* the largest E so far; (n) its theta  */
-    double limit;       /* of doubt; 0: none yet                     */
-    bool asks;          /* whether to go on: E can be done without   */
+    double phi, value;        /* at theta: see evidence_mean.c; E       */
+    bool evaluated;           /* whether they are those of m          */
+    double best, *best_theta; /* the largest E so far; (n) its theta  */
+    double limit;             /* of doubt; 0: none yet                     */
+    bool can_stop;            /* E may be stopped before its end      */
 };
 
 /* Under an estimator; from theta (n) on. Must stay where it is. The estimate of
  * a likelihood is one only where its steps are short enough, and E is refused
  * (GSV_NUMERICAL) where a gap's may be off by more than this limit: beyond,
- * functions would be learned that are wild between the times that are looked
- * at. 0: a limit is set by the first look, where the search should begin. */
+ * functions would be learned that vary strongly between the times at which they
+ * are evaluated. 0: the first evaluation sets the limit. */
 int evidence_init(struct evidence *e, struct learner *l, const gsv_options *o,
                   const double *theta, double limit);
 void evidence_free(struct evidence *e);
@@ -77,17 +77,17 @@ int evidence_at(struct evidence *e, const double *x, double *value,
                 double *gradient);
 
 /* Of a function's w in a theta. */
-void function_put(const struct function *f, double *theta);
+void function_store(const struct function *f, double *theta);
 void function_get(const struct function *f, const double *theta, double *w);
 
 /* Its w from there, and m with R m as near to it as it comes. */
-void function_take(struct function *f, const double *theta);
+void function_load(struct function *f, const double *theta);
 
 /* Moves w to where it is best for present kernels, whose roots are made: see
  * evidence_mean.c. */
 int evidence_mean(struct evidence *e);
 
-/* Moves those numbers of kernels in x (outer) that nobody set to a good start:
+/* Moves the numbers of kernels in x (outer) that are not set to a good start:
  * see start_kernels.c. */
 int start_kernels(struct evidence *e, double *x);
 

@@ -24,7 +24,7 @@ static const double LITTLE = 1e-3, MUCH_LESS = 0.3;
 
 /* --- Functions in theta -------------------------------------------------- */
 
-void function_put(const struct function *f, double *theta)
+void function_store(const struct function *f, double *theta)
 {
     memcpy(theta + f->value, f->w, f->G * sizeof *f->w);
     if (f->F) memcpy(theta + f->weight, f->w + f->G, f->F * sizeof *f->w);
@@ -36,7 +36,7 @@ void function_get(const struct function *f, const double *theta, double *w)
     if (f->F) memcpy(w + f->G, theta + f->weight, f->F * sizeof *w);
 }
 
-void function_take(struct function *f, const double *theta)
+void function_load(struct function *f, const double *theta)
 {
     function_get(f, theta, f->w);
     gp_root_whiten(&f->root, f->w, f->m, f->data.q.room);
@@ -70,13 +70,13 @@ static int check_doubt(struct evidence *e)
 }
 
 /* phi at m, and its gradient u by m. */
-static int look(struct evidence *e)
+static int evaluate(struct evidence *e)
 {
     struct learner *l = e->l;
     for (size_t k = 0; k < e->count; k++) {
         struct function *f = &e->f[k];
         gp_root_product(&f->root, 1, f->m, f->w, f->data.q.room);
-        function_put(f, e->theta);
+        function_store(f, e->theta);
     }
     int status = objective_at(&e->all, e->theta, 0, l->split.trains,
                               l->split.train, &e->score, e->gradient);
@@ -84,7 +84,7 @@ static int look(struct evidence *e)
     if (status) return status;
     double gaps = (double)e->score.gaps;
     e->phi = e->score.mean * gaps - half_square(e);
-    e->looked = true;
+    e->evaluated = true;
     for (size_t i = 0; i < l->n; i++)
         e->gradient[i] *= gaps;
     for (size_t k = 0; k < e->count; k++) {
@@ -108,13 +108,13 @@ static int believe(const struct evidence *e, const struct function *f,
     size_t bytes = b->factors * sizeof *b->factor;
     int status = gp_sites_factor(b->sites, m, f->gp, f->output, b->factor);
     if (status) return status;
-    if (b->known && !memcmp(b->factor, b->before, bytes)) return 0;
-    b->known = false;
+    if (b->made && !memcmp(b->factor, b->before, bytes)) return 0;
+    b->made = false;
     memcpy(b->before, b->factor, bytes);
     gp_information_clear(&b->h);
     status = gp_sites_add(b->sites, m, f->gp, b->factor, &b->h);
     if (!status) status = gp_posterior_bend(&b->q, &b->h);
-    b->known = !status;
+    b->made = !status;
     return status;
 }
 
@@ -139,11 +139,11 @@ static int aim(struct evidence *e, int i, double *gain)
     double square = 0.0, change = 0.0;
     for (size_t k = 0; k < e->count; k++) {
         struct function *f = &e->f[k];
-        bool kept = f->guide->known && i % FRESH;
-        int status = kept ? 0 : believe(e, f, f->guide);
+        bool kept = f->steps_by->made && i % FRESH;
+        int status = kept ? 0 : believe(e, f, f->steps_by);
         if (status) return status;
         memcpy(f->z, f->u, f->root.rank * sizeof *f->z);
-        gp_posterior_solve(&f->guide->q, f->z);
+        gp_posterior_solve(&f->steps_by->q, f->z);
         for (size_t j = 0; j < f->root.rank; j++) {
             square += f->z[j] * f->u[j];
             change += f->z[j] * (f->u[j] - f->u0[j]);
@@ -162,7 +162,7 @@ static int aim(struct evidence *e, int i, double *gain)
 
 static void go(struct evidence *e, double share)
 {
-    e->looked = false;
+    e->evaluated = false;
     for (size_t k = 0; k < e->count; k++)
         for (size_t j = 0; j < e->f[k].root.rank; j++)
             e->f[k].m[j] = e->f[k].m0[j] + share * e->f[k].p[j];
@@ -197,7 +197,7 @@ static int step(struct evidence *e, double gain, bool *moved)
     *moved = true;
     for (int i = 0; i < TRIES; i++) {
         go(e, share);
-        int status = look(e);
+        int status = evaluate(e);
         if (status && status != GSV_NUMERICAL) return status;
         double last = status ? NAN : slope(e), best = first / (first - last);
         bool no_loss = !status && e->phi >= before - slack;
@@ -221,33 +221,32 @@ static int step(struct evidence *e, double gain, bool *moved)
     return 0;
 }
 
-/* The functions of the best E: what others were led to, under kernels that are
- * no good, may be at the edge of what is not refused, and beyond it under any
- * other kernel. */
-static int look_from_good(struct evidence *e)
+/* From the functions of the best E: functions that were found under a bad
+ * kernel may be refused under every other kernel. */
+static int evaluate_at_best(struct evidence *e)
 {
     for (size_t k = 0; k < e->count; k++)
-        function_take(&e->f[k], e->good);
-    return look(e);
+        function_load(&e->f[k], e->best_theta);
+    return evaluate(e);
 }
 
 int evidence_mean(struct evidence *e)
 {
     bool still = e->all.options.reference == GSV_REFERENCE_BROWNIAN;
     double gain = 0.0, worth = still ? WORTH : WORTH_MOVING;
-    bool moved = true, follows = !still && !e->all.guide;
-    int status = look(e);
+    bool moved = true, follows = !still && !e->all.held;
+    int status = evaluate(e);
     if (status == GSV_NUMERICAL && e->best > -INFINITY)
-        status = look_from_good(e);
+        status = evaluate_at_best(e);
     for (int i = 0; !status && moved && i < STEPS; i++) {
         double last = i ? gain : INFINITY;
-        if (i && e->asks) status = learner_go_on(e->l);
+        if (i && e->can_stop) status = learner_go_on(e->l);
         if (!status) status = aim(e, i, &gain);
         bool stuck = follows && gain < LITTLE && gain > MUCH_LESS * last;
         if (status || stuck || !(gain > worth)) break;
         status = step(e, gain, &moved);
     }
-    if (!status && !e->looked) status = look(e);
+    if (!status && !e->evaluated) status = evaluate(e);
     for (size_t k = 0; k < e->count && !status; k++) {
         struct function *f = &e->f[k];
         status = believe(e, f, &f->data);
@@ -260,7 +259,7 @@ int evidence_mean(struct evidence *e)
         e->value -= 0.5 * e->f[k].data.q.logdet;
     if (!status && e->value > e->best) {
         e->best = e->value;
-        memcpy(e->good, e->theta, e->l->n * sizeof *e->good);
+        memcpy(e->best_theta, e->theta, e->l->n * sizeof *e->best_theta);
     }
     return status;
 }

@@ -12,7 +12,7 @@
 #include "learn/gibbs.h"
 #include "model/fit_record.h"
 
-/* Under the last estimate an error is to be seen, and its pilots need some
+/* The last estimate reports a standard error, and its pilot paths need some
  * paths; networks take longer. */
 enum { FEWEST_PATHS = 16 };
 
@@ -48,7 +48,7 @@ static void note_ranges(const struct learner *l, gsv_record *r)
         }
 }
 
-/* Other objectives have paths and steps of another kind. */
+/* The paths and steps of other objectives mean something else. */
 static gsv_options asked(const gsv_fit_options *o)
 {
     const gsv_options *e = &o->estimator;
@@ -102,11 +102,12 @@ struct sums {
  * of the deviation of a gap. */
 enum { MANY_GAPS = 200000, SAMPLE_GAPS = 100000 };
 
-/* How many groups are looked at; all where they hang together. */
+/* The number of groups that are evaluated; all, where they are not independent.
+ */
 static size_t sample_size(const struct learner *l, const gsv_options *o,
                           size_t groups)
 {
-    bool apart = !o->joint && !spec_is_latent(l->m->spec);
+    bool apart = !o->joint && learner_has_groups(l);
     bool many = l->o->estimate == GSV_ESTIMATE_AUTO && groups > MANY_GAPS;
     size_t window = estimate_window(o, groups);
     if (!apart || !many) return groups;
@@ -168,6 +169,16 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
     return status;
 }
 
+static void note_sums(const struct sums *s, gsv_record *r)
+{
+    r->loglik = s->loglik;
+    r->error = sqrt(s->variance);
+    r->discretisation = s->discretisation;
+    r->paths = s->paths;
+    r->steps = s->steps;
+    r->flagged = s->flagged;
+}
+
 static int note_likelihoods(struct learner *l, const double *theta,
                             gsv_record *r)
 {
@@ -182,14 +193,10 @@ static int note_likelihoods(struct learner *l, const double *theta,
     double k = (double)r->free;
     r->gaps = train.gaps;
     r->heldout_gaps = held.gaps;
-    r->loglik = train.loglik;
-    r->error = sqrt(train.variance);
-    r->discretisation = train.discretisation;
+    note_sums(&train, r);
     r->heldout = held.loglik;
-    r->paths = train.paths;
-    r->steps = train.steps;
     r->sampled = train.sampled;
-    r->flagged = train.flagged + held.flagged;
+    r->flagged += held.flagged;
     if (isfinite(l->evidence) || learner_matches(l) || r->sampled) return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
@@ -214,17 +221,13 @@ static int mean_objective(struct learner *l, const double *theta, double *mean)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-/* Of a squared error also how likely all gaps are, in the eyes of the other
- * objective, where that can be told: without noise it cannot. */
+/* Of a squared error also the log-likelihood of all gaps, where there is one:
+ * without noise there is none. */
 static int note_errors(struct learner *l, const double *theta, gsv_record *r)
 {
-    gsv_options o = gsv_options_default();
+    gsv_options o = learner_usual(l);
     struct sums all = {.loglik = NAN, .variance = NAN};
     if (l->m->spec->nets) o.paths = FEWEST_PATHS;
-    o.seed = l->o->estimator.seed;
-    o.threads = l->o->estimator.threads;
-    o.ranks = l->o->estimator.ranks;
-    o.wide = l->o->estimator.wide;
     int status = mean_objective(l, theta, &r->mse);
     if (status) return status;
     r->mse = -r->mse;
@@ -232,12 +235,7 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     status = sum_up(l, &o, theta, 0, NULL, &all);
     if (status && status != GSV_NUMERICAL) return status;
     if (!status) r->gaps = all.gaps;
-    r->loglik = all.loglik;
-    r->error = sqrt(all.variance);
-    r->discretisation = all.discretisation;
-    r->paths = all.paths;
-    r->steps = all.steps;
-    r->flagged = all.flagged;
+    note_sums(&all, r);
     return 0;
 }
 
@@ -261,11 +259,11 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
         line, sizeof line,
         "%zu of %zu %s are not to be trusted; 'girsanov diagnose' names "
         "them and says what to do\n",
-        r->flagged, all, spec_is_latent(l->m->spec) ? "rows" : "gaps");
+        r->flagged, all, learner_has_groups(l) ? "gaps" : "rows");
     return fit_record_warn(r, line);
 }
 
-/* Rows where a gp is told nothing by its grid. */
+/* Rows outside of the grid of a gp. */
 static int warn_of_grids(const struct learner *l, gsv_record *r)
 {
     char *lines = gsv_model_outside(l->m, l->s);
@@ -297,7 +295,7 @@ static int warn_of_kernels(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
-/* Nats a gap: what the steps of the last stage left in the dark. */
+/* In nats a gap: the error that the steps of the last stage may leave. */
 static int warn_of_doubt(const struct learner *l, gsv_record *r)
 {
     static const double DOUBT = 0.2;
@@ -312,7 +310,7 @@ static int warn_of_doubt(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
-/* The last estimate was left. */
+/* The last estimate was stopped before its end. */
 static int warn_of_halt(const struct learner *l, gsv_record *r)
 {
     if (learner_over(l) == HALT_BY_TIME)
@@ -323,7 +321,7 @@ static int warn_of_halt(const struct learner *l, gsv_record *r)
                               "estimate; girsanov loglik has it\n");
 }
 
-static enum gsv_errors errors_wanted(const struct learner *l)
+static enum gsv_errors choose_errors(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
@@ -332,36 +330,33 @@ static enum gsv_errors errors_wanted(const struct learner *l)
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
-static int errors_now(struct learner *l, const double *theta, gsv_record *r)
-{
-    learner_phase(l, GSV_PHASE_ERRORS);
-    return uncertainty(l, theta, r);
-}
-
-int finish(struct learner *l, const double *theta, bool whole)
+int finish(struct learner *l, const double *theta, bool last)
 {
     learner_set(l, theta);
     gsv_record *r = fit_record_new(l->m);
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
-    if (!status) status = curve_put(&l->curve, r);
+    if (!status) status = curve_write(&l->curve, r);
     bool estimate = l->o->estimate != GSV_ESTIMATE_NONE;
-    if (whole) learner_phase(l, GSV_PHASE_ESTIMATE);
-    if (!status && whole && learner_integrates(l))
+    if (last) learner_phase(l, GSV_PHASE_ESTIMATE);
+    if (!status && last && learner_integrates(l))
         status = note_errors(l, theta, r);
-    else if (!status && whole && estimate)
+    else if (!status && last && estimate)
         status = note_likelihoods(l, theta, r);
-    if (whole && learner_matches(l)) status = note_match(l, theta, r, status);
+    if (last && learner_matches(l)) status = note_match(l, theta, r, status);
     if (status == GSV_STOPPED) status = warn_of_halt(l, r);
-    if (!status && whole) status = warn_of_gaps(l, r);
-    if (!status && whole) status = warn_of_grids(l, r);
-    if (!status && whole) status = warn_of_kernels(l, r);
-    if (!status && whole) status = warn_of_doubt(l, r);
-    if (!status && whole) {
-        r->errors = errors_wanted(l);
+    if (!status && last) status = warn_of_gaps(l, r);
+    if (!status && last) status = warn_of_grids(l, r);
+    if (!status && last) status = warn_of_kernels(l, r);
+    if (!status && last) status = warn_of_doubt(l, r);
+    if (!status && last) {
+        r->errors = choose_errors(l);
         if (r->errors == GSV_ERRORS_POSTERIOR)
             status = posterior_note(l, l->m->draws, r);
-        else if (r->errors != GSV_ERRORS_NONE) status = errors_now(l, theta, r);
+        else if (r->errors != GSV_ERRORS_NONE) {
+            learner_phase(l, GSV_PHASE_ERRORS);
+            status = uncertainty(l, theta, r);
+        }
     }
     learner_set(l, theta);
     r->seconds = learner_seconds(l);

@@ -24,7 +24,7 @@ static int start_from_data(struct learner *l)
     if (!status) status = theta_select_all(l->m, l->o->kept, l->o->keep, kept);
     for (size_t i = 0; !status && i < l->n; i++)
         kept[i] = kept[i] || l->fixed[i];
-    if (!status && !l->refit && !l->m->calls && !spec_is_latent(l->m->spec)) {
+    if (!status && !l->refit && !l->m->calls && learner_has_groups(l)) {
         /* A flow's scale is one of the noise, and what networks are given is
          * known with it only. */
         bool first = l->m->spec->mapped;
@@ -84,7 +84,7 @@ static void reset(struct learner *l)
     effort_plan(l);
     memset(l->move, 0, l->n * sizeof *l->move);
     l->now = (struct standing){.restart = l->now.restart,
-                               .champion = l->now.champion,
+                               .best_score = l->now.best_score,
                                .seconds = l->now.seconds,
                                .total = l->now.total,
                                .factor = 1.0,
@@ -109,12 +109,8 @@ static int rank(struct learner *l, const double *theta, double *score)
     /* The same for all: a restart chooses its own paths and steps. */
     gsv_options o = l->stage[0];
     if (!l->chosen) {
-        o = gsv_options_default();
+        o = learner_usual(l);
         o.paths = 16;
-        o.seed = l->o->estimator.seed;
-        o.threads = l->o->estimator.threads;
-        o.ranks = l->o->estimator.ranks;
-        o.wide = l->o->estimator.wide;
     }
     struct objective at;
     struct score mean;
@@ -131,17 +127,17 @@ static int rank(struct learner *l, const double *theta, double *score)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-static int crown(struct learner *l)
+static int keep_best(struct learner *l)
 {
     double score;
     learner_result(l, l->theta);
     int status = l->o->restarts > 1 ? rank(l, l->theta, &score) : 0;
     if (status) return status;
     if (l->o->restarts > 1 && l->now.restart > 0.0 &&
-        !(score > l->now.champion))
+        !(score > l->now.best_score))
         return 0;
-    if (l->o->restarts > 1) l->now.champion = score;
-    memcpy(l->champion, l->theta, l->n * sizeof *l->champion);
+    if (l->o->restarts > 1) l->now.best_score = score;
+    memcpy(l->best_restart, l->theta, l->n * sizeof *l->best_restart);
     return 0;
 }
 
@@ -162,7 +158,7 @@ static int run_restarts(struct learner *l)
         if (status == GSV_NUMERICAL && l->now.restart > 0.0) continue;
         if (status) return status;
         if (can_go_on(l)) return 0;
-        status = crown(l);
+        status = keep_best(l);
         if (status == GSV_STOPPED) learner_rest(l);
         if (status) return learner_spared(l, status);
         l->now.total += l->now.iteration;
@@ -181,8 +177,8 @@ static int conclude_at(struct learner *l, double *theta)
 /* An unfinished fit ends with what it has; a finished one with its best. */
 static int conclude(struct learner *l)
 {
-    double *theta = l->champion;
-    learner_go_behind(l);
+    double *theta = l->best_restart;
+    learner_end_search(l);
     tensors_free(&l->m->state);
     if (!can_go_on(l)) return conclude_at(l, theta);
     theta = NEW(double, l->n);
@@ -241,10 +237,10 @@ static int run_fit(struct learner *l)
     status = run_restarts(l);
     if (status) return status;
     bool sampled = l->o->method == GSV_METHOD_GIBBS && !can_go_on(l);
-    return sampled ? gibbs(l, l->champion) : conclude(l);
+    return sampled ? gibbs(l, l->best_restart) : conclude(l);
 }
 
-/* The record of before comes back where nothing has come of the fit. */
+/* Where the fit fails, the model gets its earlier record back. */
 enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
                         const gsv_fit_options *o)
 {
@@ -252,35 +248,26 @@ enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
     if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
-    gsv_record *record = m->record;
-    struct tensors state = m->state, posterior = m->posterior;
+    draws_free(m->draws);
+    m->draws = NULL;
+    gsv_model before = *m;
     struct learner l = {.m = m, .s = s, .o = &full};
-    l.refit = record != NULL;
+    l.refit = before.record != NULL;
     l.evidence = NAN;
     l.kept = NEW(double, values);
     if (!l.kept) return GSV_NO_MEMORY;
     memcpy(l.kept, m->value, values * sizeof *l.kept);
     m->record = NULL;
     m->state = m->posterior = (struct tensors){0};
-    draws_free(m->draws);
-    m->draws = NULL;
     int status = learner_init(&l, &full);
     if (!status) status = run_fit(&l);
-    if (status) {
-        memcpy(m->value, l.kept, values * sizeof *l.kept);
-        draws_free(m->draws);
-        m->draws = NULL;
-        fit_record_free(m->record);
-        tensors_free(&m->state);
-        tensors_free(&m->posterior);
-        m->record = record;
-        m->state = state;
-        m->posterior = posterior;
-    } else {
-        fit_record_free(record);
-        tensors_free(&state);
-        tensors_free(&posterior);
-    }
+    if (status) memcpy(m->value, l.kept, values * sizeof *l.kept);
+    if (status) draws_free(m->draws);
+    gsv_model *unused = status ? m : &before;
+    fit_record_free(unused->record);
+    tensors_free(&unused->state);
+    tensors_free(&unused->posterior);
+    if (status) *m = before;
     mem_free(l.kept);
     learner_free(&l);
     return status;

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of a fit: defaults, what does not go together, and what is chosen
- * where nothing was asked for. */
+ * where the options leave it open. */
 #include <math.h>
 
 #include "base/error.h"
 #include "learn/learner.h"
 
-static int check_form(const gsv_fit_options *o)
-{
-    if (o->estimator.form == GSV_FORM_BOUND)
-        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
-                                   "it as the objective em-linear");
-    return 0;
-}
-
-/* Of the method: what belongs to the other one would be passed over. */
+/* Options of the other method would be ignored: they are refused. */
 static int check_method(const struct learner *l, const gsv_fit_options *o)
 {
     if (o->method == GSV_METHOD_LIKELIHOOD) {
@@ -45,7 +37,7 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
-/* Of the objective: what a squared error has no use for. */
+/* Options that a squared error does not use. */
 static int check_objective(const struct learner *l, const gsv_fit_options *o)
 {
     const gsv_options *e = &o->estimator;
@@ -67,20 +59,19 @@ static int check_objective(const struct learner *l, const gsv_fit_options *o)
                     "reference, form, joint, richardson and delta are the "
                     "likelihood's: a mean squared error takes paths, steps, "
                     "step and scheme");
-    if (spec_is_latent(l->m->spec))
-        return fail(GSV_BAD_INPUT,
-                    "a mean squared error needs states that are observed "
-                    "themselves, but this model observes them with noise; use "
-                    "the objective likelihood");
-    return 0;
+    const struct task task = {.model = l->m,
+                              .options = e,
+                              .objective = o->objective,
+                              .scheme = o->scheme};
+    return l->method->accept(l->method, &task);
 }
 
-/* Adam's usual numbers, where nothing else was asked for. */
+/* Defaults of Adam. */
 static const double RATE = 5e-3, HELDOUT = 0.05;
 enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
 enum { FEWEST_TO_HOLD = 100 };
 
-/* Models with a gp have an optimiser of their own, and it has no others. */
+/* Models with a gp have their own optimiser, which is for no other models. */
 static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 {
     const struct spec *s = l->m->spec;
@@ -111,8 +102,10 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
-    int status = check_form(o);
-    if (!status) status = check_objective(l, o);
+    if (o->estimator.form == GSV_FORM_BOUND)
+        return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
+                                   "it as the objective em-linear");
+    int status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = gsv_check_fit(l->m);
     return status ? status : check_method(l, o);

@@ -14,22 +14,19 @@
 #include "model/fit_record.h"
 #include "model/theta.h"
 
-/* --- Memory ----------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 static int chain_init(const struct gibbs *g, struct chain *c)
 {
     c->theta = NEW(double, g->l->n);
-    c->turn = NEW(uint32_t, g->target.slots);
+    c->stream = NEW(uint32_t, g->target.slots);
     c->unit = NEW(double, g->target.units);
-    return c->theta && c->turn && c->unit ? 0 : GSV_NO_MEMORY;
+    return c->theta && c->stream && c->unit ? 0 : GSV_NO_MEMORY;
 }
 
 static void chain_free(struct chain *c)
 {
-    mem_free(c->theta);
-    mem_free(c->turn);
-    mem_free(c->unit);
+    MEM_FREE(c->theta, c->stream, c->unit);
 }
 
 static int gibbs_init(struct gibbs *g, struct learner *l, const gsv_options *o)
@@ -73,20 +70,11 @@ static void gibbs_free(struct gibbs *g)
     chain_free(&g->trial);
     target_free(&g->target);
     draws_free(g->draws);
-    mem_free(g->chain);
-    mem_free(g->place);
-    mem_free(g->warm);
-    mem_free(g->z);
-    mem_free(g->y);
-    mem_free(g->u);
-    mem_free(g->kept);
-    mem_free(g->proposal.mean);
-    mem_free(g->proposal.C);
-    mem_free(g->proposal.root);
+    MEM_FREE(g->chain, g->place, g->warm, g->z, g->y, g->u, g->kept,
+             g->proposal.mean, g->proposal.C, g->proposal.root);
 }
 
-/* --- The first proposal -----------------------------------------------------
- */
+/* --- The first proposal --------------------------------------------------- */
 
 /* Where V[i] stands among the free numbers. */
 static size_t find_place(const struct gibbs *g, size_t place)
@@ -121,8 +109,7 @@ static int first_proposal(struct gibbs *g, const double *mode)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-/* --- Starts -----------------------------------------------------------------
- */
+/* --- Starts --------------------------------------------------------------- */
 
 enum { TRIES = 50 };
 
@@ -148,7 +135,7 @@ static int start_chain(struct gibbs *g, size_t chain, const double *mode,
     struct chain *c = &g->chain[chain];
     size_t n = g->n, slots = g->target.slots;
     for (size_t i = 0; i < slots; i++)
-        c->turn[i] = (uint32_t)(chain + 1);
+        c->stream[i] = (uint32_t)(chain + 1);
     for (size_t attempt = 0; attempt < TRIES; attempt++) {
         struct random_key key = {.seed = g->l->o->estimator.seed,
                                  .purpose = RANDOM_CHAIN,
@@ -164,7 +151,7 @@ static int start_chain(struct gibbs *g, size_t chain, const double *mode,
                     far * g->proposal.root[i * n + j] * g->z[j];
         obey_priors(g, c->theta, u);
         int status =
-            target_at(&g->target, c->theta, c->turn, c->unit, &c->level);
+            target_at(&g->target, c->theta, c->stream, c->unit, &c->level);
         if (status || isfinite(c->level.loglik + c->level.log.theta))
             return status;
     }
@@ -183,8 +170,8 @@ static int set_ceiling(struct gibbs *g, const double *mode)
     struct target *t = &g->target;
     struct level level;
     for (size_t i = 0; i < t->slots; i++)
-        g->trial.turn[i] = 0;
-    int status = target_at(t, mode, g->trial.turn, g->trial.unit, &level);
+        g->trial.stream[i] = 0;
+    int status = target_at(t, mode, g->trial.stream, g->trial.unit, &level);
     if (isfinite(level.loglik))
         t->ceiling = level.loglik + ABOVE + ABOVE_A_GAP * (double)t->slots;
     return status;
@@ -200,8 +187,7 @@ static int start_chains(struct gibbs *g, const double *mode)
     return status;
 }
 
-/* --- Warm-up ----------------------------------------------------------------
- */
+/* --- Warm-up -------------------------------------------------------------- */
 
 /* Shares of successes that random walks work best with (Roberts and
  * Rosenthal), and below which the other moves are of no use. */
@@ -254,8 +240,7 @@ static void warm_up(struct gibbs *g, const struct counts *last,
             learn(g, (q - 1) * warmup / QUARTERS, iteration);
 }
 
-/* --- Draws ------------------------------------------------------------------
- */
+/* --- Draws ---------------------------------------------------------------- */
 
 static void keep_draws(struct gibbs *g, size_t draw)
 {
@@ -271,7 +256,7 @@ static void keep_draws(struct gibbs *g, size_t draw)
     }
 }
 
-/* What was asked for but not drawn goes: rows close up. */
+/* Draws that were not made are removed, so that the rows are contiguous. */
 static void shorten(gsv_draws *d, size_t draws)
 {
     size_t rows = d->numbers * d->chains;
@@ -318,8 +303,7 @@ static int run(struct gibbs *g)
     return status ? status : l->failed;
 }
 
-/* --- All of it --------------------------------------------------------------
- */
+/* --- All of it ------------------------------------------------------------ */
 
 /* Fine enough without extrapolation. */
 static const double SHARE = 0.1;
@@ -344,7 +328,8 @@ static int sample(struct gibbs *g, const double *mode)
     if (status || !g->draws->draws) return status;
     l->m->draws = g->draws;
     g->draws = NULL;
-    return posterior_values(l, l->m->draws);
+    posterior_values(l, l->m->draws);
+    return 0;
 }
 
 int gibbs(struct learner *l, const double *mode)
@@ -359,7 +344,7 @@ int gibbs(struct learner *l, const double *mode)
     if (!theta) return GSV_NO_MEMORY;
     if (l->m->draws) gsv_theta_get(l->m, theta);
     else memcpy(theta, mode, l->n * sizeof *theta);
-    learner_go_behind(l);
+    learner_end_search(l);
     status = finish(l, theta, true);
     mem_free(theta);
     return status;

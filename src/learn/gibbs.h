@@ -12,9 +12,9 @@
  *
  *  1. paths: every gap gets other numbers U_g' from their law, and keeps them
  *     with probability min(1, p^_g(theta, U_g') / p^_g(theta, U_g)), each gap
- *     by itself, for given theta they are independent. Behind noisy
- *     observations a series hangs together: there it is one unit, or one
- *     block of rows after the other where its estimate is too noisy.
+ *     by itself: for given theta they are independent. With noisy
+ *     observations the rows of a series are not independent: there a series
+ *     is one unit, or several blocks of rows where its estimate is too noisy.
  *  2. parameters, U held, so that l^ is a smooth function: a proposal from a
  *     t law with the posterior's mean and covariance, and one from a random
  *     walk. The first forgets where it is, but fails where the posterior is
@@ -55,16 +55,15 @@ struct level {
 int target_init(struct target *t, struct learner *l, const gsv_options *o);
 void target_free(struct target *t);
 
-/* At theta with numbers by turn (slots); each unit's log p^ to unit (units).
+/* At theta with numbers by stream (slots); each unit's log p^ to unit (units).
  * What is not finite is -INFINITY, not a failure. */
-int target_at(struct target *t, const double *theta, const uint32_t *turn,
+int target_at(struct target *t, const double *theta, const uint32_t *stream,
               double *unit, struct level *level);
 
 /* The sum of units; -INFINITY where it is not finite. */
 double target_sum(const struct target *t, const double *unit);
 
-/* --- gibbs_move.c ----------------------------------------------------------
- */
+/* --- gibbs_move.c --------------------------------------------------------- */
 
 /* Laws of proposals over the free numbers, (free) and (free, free). */
 struct proposal {
@@ -72,14 +71,14 @@ struct proposal {
     double *mean, *C; /* as last learned                                */
     double *root;     /* Cholesky factor of C                           */
     double scale;     /* of the walk, in deviations                     */
-    bool independent; /* whether the first kind is of use               */
+    bool independent; /* whether proposals from the t law are accepted  */
     size_t blocks;    /* that slots of a unit are refreshed in          */
 };
 
 struct chain {
-    double *theta;  /* (theta size)           */
-    uint32_t *turn; /* (slots)                */
-    double *unit;   /* (units) log p^         */
+    double *theta;    /* (theta size)           */
+    uint32_t *stream; /* (slots)                */
+    double *unit;     /* (units) log p^         */
     struct level level;
 };
 
@@ -118,18 +117,16 @@ void proposal_learn(struct gibbs *g, size_t count, const double *row,
 /* root from C; deviations alone where that is no covariance. */
 void proposal_factor(struct proposal *p);
 
-/* --- gibbs.c ---------------------------------------------------------------
- */
+/* --- gibbs.c -------------------------------------------------------------- */
 
 /* After the maximum has been found: chains, draws and record. The model has
  * the posterior means then. */
 int gibbs(struct learner *l, const double *mode);
 
-/* --- posterior.c ------------------------------------------------------------
- */
+/* --- posterior.c ---------------------------------------------------------- */
 
 /* Draws to the record: means to the model's values, then all the rest. */
-int posterior_values(struct learner *l, const gsv_draws *d);
+void posterior_values(struct learner *l, const gsv_draws *d);
 int posterior_note(const struct learner *l, const gsv_draws *d, gsv_record *r);
 
 #endif

@@ -23,20 +23,19 @@ static void count(struct gibbs *g, enum move move, bool kept)
     if (kept) g->counts.kept[move] += 1.0;
 }
 
-/* --- Paths -----------------------------------------------------------------
- */
+/* --- Paths ---------------------------------------------------------------- */
 
 /* Numbers that no slot of this chain has ever had, for one block of every
  * unit. */
 static void other_turns(const struct gibbs *g, size_t chain, uint32_t iteration,
-                        uint32_t *turn)
+                        uint32_t *stream)
 {
     const struct target *t = &g->target;
     size_t blocks = g->proposal.blocks, block = iteration % blocks;
-    memcpy(turn, g->chain[chain].turn, t->slots * sizeof *turn);
+    memcpy(stream, g->chain[chain].stream, t->slots * sizeof *stream);
     for (size_t i = 0; i < t->slots; i++)
         if (t->rank[i] * blocks / t->size[t->unit[i]] == block)
-            turn[i] = (uint32_t)(iteration * g->chains + chain + 1);
+            stream[i] = (uint32_t)(iteration * g->chains + chain + 1);
 }
 
 /* Each unit by itself: given theta they are independent. */
@@ -46,8 +45,8 @@ static int move_paths(struct gibbs *g, size_t chain, uint32_t iteration,
     struct target *t = &g->target;
     struct chain *c = &g->chain[chain], *trial = &g->trial;
     struct level level;
-    other_turns(g, chain, iteration, trial->turn);
-    int status = target_at(t, c->theta, trial->turn, trial->unit, &level);
+    other_turns(g, chain, iteration, trial->stream);
+    int status = target_at(t, c->theta, trial->stream, trial->unit, &level);
     if (status) return status;
     for (size_t i = 0; i < t->units; i++) {
         g->kept[i] = log(u[i]) < trial->unit[i] - c->unit[i];
@@ -55,13 +54,12 @@ static int move_paths(struct gibbs *g, size_t chain, uint32_t iteration,
         count(g, MOVE_PATHS, g->kept[i]);
     }
     for (size_t i = 0; i < t->slots; i++)
-        if (g->kept[t->unit[i]]) c->turn[i] = trial->turn[i];
+        if (g->kept[t->unit[i]]) c->stream[i] = trial->stream[i];
     c->level.loglik = target_sum(t, c->unit);
     return 0;
 }
 
-/* --- Parameters ------------------------------------------------------------
- */
+/* --- Parameters ----------------------------------------------------------- */
 
 /* y = the walk's or the jump's step: root z. */
 static void multiply(const struct proposal *p, double by, const double *z,
@@ -105,7 +103,7 @@ static int decide(struct gibbs *g, struct chain *c, double ahead, double u,
                   enum move move)
 {
     struct chain *trial = &g->trial;
-    int status = target_at(&g->target, trial->theta, c->turn, trial->unit,
+    int status = target_at(&g->target, trial->theta, c->stream, trial->unit,
                            &trial->level);
     if (status) return status;
     double ratio = decisive(&trial->level) - decisive(&c->level) + ahead;
@@ -160,8 +158,7 @@ int gibbs_move(struct gibbs *g, size_t chain, uint32_t iteration)
     return status;
 }
 
-/* --- Learning --------------------------------------------------------------
- */
+/* --- Learning ------------------------------------------------------------- */
 
 void proposal_factor(struct proposal *p)
 {

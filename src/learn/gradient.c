@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One gradient of an objective, at the model's values: what a fit climbs along,
- * for those who want to look at it. */
+/* One gradient of an objective at the model's values, for diagnosis. */
 #include <string.h>
 
 #include "base/error.h"

@@ -166,12 +166,12 @@ static int column_of(struct information *a, size_t j, double *column)
     return difference(a, j, step, column);
 }
 
-/* From differences of the gradient: n columns. Behind the search nobody asks
- * for the slope; of the evidence it is where the functions begin. */
+/* From differences of the gradient: n columns. After the search the slope is
+ * not needed; for the evidence it is where the functions start. */
 static int fill_by_score(struct information *a)
 {
     size_t n = a->n;
-    bool slope = !a->l->behind || a->by_evidence;
+    bool slope = !a->l->searched || a->by_evidence;
     int status = slope ? gradient_at(a, a->theta, a->up) : 0;
     for (size_t i = 0; slope && !status && i < n; i++)
         a->slope[i] = a->up[a->place[i]];
@@ -405,8 +405,8 @@ static int find_places(struct information *a)
     return 0;
 }
 
-/* Where the value jumps, the gradient is asked for instead. */
-static int look_for_jumps(struct information *a, gsv_options *o)
+/* Where the value has jumps, the gradient is used instead. */
+static int find_roughness(struct information *a, gsv_options *o)
 {
     double value;
     if (!a->all.estimator.method->rough) return 0;
@@ -429,22 +429,17 @@ static int prepare(struct information *a, const double *theta)
     a->by_value =
         a->by_evidence ? n <= MOST_EVIDENCE_VALUES : learner_by_value(l, n);
     o.gradient = !a->by_value;
-    a->slope = NEW(double, n);
-    a->ups = NEW(double, n);
-    a->downs = NEW(double, n);
-    a->theta = NEW(double, l->n);
-    a->one = NEW(double, 2 * l->n);
-    a->up = NEW(double, l->n);
-    a->down = NEW(double, l->n);
-    a->I = NEW(double, n *n);
-    a->V = NEW(double, n *n);
+    const struct arena_part part[] = {
+        {&a->slope, n},      {&a->ups, n},
+        {&a->downs, n},      {&a->theta, l->n},
+        {&a->one, 2 * l->n}, {&a->up, l->n},
+        {&a->down, l->n},    {&a->I, n * n},
+        {&a->V, n * n},      {&a->room, (n > 64 ? n : 64) * n + n}};
     a->lost = NEW(bool, n);
     a->flat = NEW(bool, n);
     a->bound = NEW(bool, n);
-    a->room = NEW(double, (n > 64 ? n : 64) * n + n);
-    if (!a->slope || !a->ups || !a->downs || !a->theta || !a->one || !a->up ||
-        !a->down || !a->I || !a->V || !a->room || !a->lost || !a->flat ||
-        !a->bound)
+    if (!a->lost || !a->flat || !a->bound ||
+        arena_lay(&a->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     memcpy(a->theta, theta, l->n * sizeof *theta);
     if (a->by_evidence) return 0;
@@ -453,7 +448,7 @@ static int prepare(struct information *a, const double *theta)
                               .most = l->split.trains,
                               .by_group = l->o->errors == GSV_ERRORS_SANDWICH};
     int status = objective_init(&a->all, l->m, &task);
-    return status ? status : look_for_jumps(a, &o);
+    return status ? status : find_roughness(a, &o);
 }
 
 int information_init(struct information *a, struct learner *l,
@@ -468,7 +463,7 @@ int information_init(struct information *a, struct learner *l,
     if (a->by_evidence)
         status = evidence_init(&a->evidence, l, &l->stage[l->stages - 1], theta,
                                INFINITY);
-    a->evidence.asks = true;
+    a->evidence.can_stop = true;
     if (!status) status = find_places(a);
     return status || !a->n ? status : prepare(a, theta);
 }
@@ -479,18 +474,6 @@ void information_free(struct information *a)
     evidence_free(&a->evidence);
     if (a->words) fclose(a->words);
     free(a->text);
-    mem_free(a->place);
-    mem_free(a->theta);
-    mem_free(a->one);
-    mem_free(a->up);
-    mem_free(a->down);
-    mem_free(a->I);
-    mem_free(a->V);
-    mem_free(a->room);
-    mem_free(a->lost);
-    mem_free(a->flat);
-    mem_free(a->bound);
-    mem_free(a->slope);
-    mem_free(a->ups);
-    mem_free(a->downs);
+    MEM_FREE(a->place, a->lost, a->flat, a->bound);
+    arena_free(&a->arena);
 }

@@ -7,7 +7,7 @@
  * over the numbers that were learned and are not at a bound. The gradient comes
  * along. Of l itself, not of its gradient, which leaves out that references
  * follow; but for many numbers that would take too long. And not of an l that
- * jumps (observer_is_rough()): there it is the mean gradient of some sets of
+ * jumps (estimator_is_rough()): there it is the mean gradient of some sets of
  * random numbers, with steps that are large enough for its scatter. With gps l
  * is the evidence: functions are integrated out, and have a posterior instead.
  * Where that is found up to a rest, the evidence knows how much is missing, but
@@ -37,12 +37,15 @@ struct information {
     double *room;              /* (max(n, 64), n), (n)           */
     bool *lost;                /* (n) without a variance of their own */
     bool *flat, *bound;        /* (n) because of others, of a bound   */
-    char *text;                /* what is wrong with it, in lines */
+    struct arena arena;
+    char *text; /* what is wrong with it, in lines */
     size_t size;
     FILE *words; /* of text                        */
 };
 
-/* At theta. More than 400 numbers, or all at bounds: n is 0, with a word. */
+/* At theta. With more than 400 numbers, or all at bounds, n is 0, with a
+ * warning.
+ */
 int information_init(struct information *a, struct learner *l,
                      const double *theta);
 void information_free(struct information *a);
@@ -52,11 +55,11 @@ int information_value(struct information *a, const double *theta,
                       double *value);
 int information_slope(struct information *a, const double *theta);
 
-/* I and, while there is a search, the slope; then V: false, after a word, where
- * no number has a variance. Numbers that the data say nothing about, that they
- * do not tell apart, or that turn out to be at a bound are lost, each after a
- * word: of them V has nothing to say, of the others all. Kernels' numbers that
- * the data leave open are no longer among the n. */
+/* I and, during a search, the slope; then V: false, with a warning, where no
+ * number has a variance. Numbers that the data do not determine, or cannot
+ * separate from others, or that are at a bound are lost, each with a warning: V
+ * holds for the other numbers. Kernels' numbers that the data leave open are no
+ * longer among the n. */
 int information_fill(struct information *a);
 bool information_invert(struct information *a);
 

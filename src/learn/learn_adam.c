@@ -24,17 +24,18 @@ static size_t batch_of(const struct learner *l)
     return n < l->split.batch ? n : l->split.batch;
 }
 
-/* Held-out gaps are looked at so often, and at least so many apart. */
+/* The number of validations, and the fewest iterations between two. */
 enum { LOOKS = 100, LEAST_APART = 10, MOST_FAILURES = 20 };
 
-/* A plateau: so many looks without a better one, then half the rate. */
+/* A plateau: after so many validations without an improvement the rate is
+ * halved. */
 static const double PLATEAU = 5.0;
 
 struct climb {
     struct learner *l;
     struct objective batch, held;
     double *gradient, *average; /* (n) */
-    size_t apart;               /* iterations between two looks       */
+    size_t apart;               /* iterations between two validations */
     int stage;                  /* that the objectives are of; -1 none */
     double *undo;               /* (UNDONE, n) before an iteration    */
     struct adam adam;           /* the same of all else               */
@@ -182,7 +183,7 @@ static void list_moved(struct learner *l, double *vector[UNDONE])
     memcpy(vector, all, sizeof all);
 }
 
-/* What an iteration moves before held-out gaps are looked at. */
+/* What an iteration changes before a validation. */
 static void remember(struct climb *c)
 {
     double *moved[UNDONE];
@@ -254,8 +255,6 @@ int learn_adam(struct learner *l)
     if (!status) status = climb(&c);
     objective_free(&c.batch);
     objective_free(&c.held);
-    mem_free(c.gradient);
-    mem_free(c.average);
-    mem_free(c.undo);
+    MEM_FREE(c.gradient, c.average, c.undo);
     return status;
 }

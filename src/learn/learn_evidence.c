@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Learning with Gaussian-process functions: L-BFGS on the evidence, which finds
- * the posterior of all functions at every point that it looks at. */
+ * the posterior of all functions at every point that it evaluates. */
 #include <math.h>
 #include <string.h>
 
@@ -79,7 +79,7 @@ static int note_missed(struct climb *c, double *value)
     struct learner *l = c->l;
     const struct spec *s = l->m->spec;
     int status = 0;
-    c->e.asks = true;
+    c->e.can_stop = true;
     for (size_t i = 0; i < c->e.outer && !status; i++) {
         size_t at = c->e.place[i];
         double kept = c->x[i], up = *value, down = *value;
@@ -97,7 +97,7 @@ static int note_missed(struct climb *c, double *value)
         l->missed = gain;
         l->missed_by = at;
     }
-    c->e.asks = false;
+    c->e.can_stop = false;
     if (learner_over(l)) l->missed = NAN;
     if (learner_over(l)) return learner_spared(l, status);
     /* Beyond the lengths that a grid can show there is nothing to gain. */
@@ -110,11 +110,11 @@ static int note_missed(struct climb *c, double *value)
 static const double ROUND_TOLERANCE = 0.05;
 enum { ROUNDS = 25, ROUND = 8 };
 
-/* References from here on: those of the functions as they are. */
-static int guide(struct climb *c)
+/* From here on references are made from the present functions. */
+static int hold_references(struct climb *c)
 {
     gsv_theta_set(c->l->m, c->e.theta);
-    return objective_guide(&c->e.all);
+    return objective_hold(&c->e.all);
 }
 
 /* As with em-linear, references stay those of a round's start, so that E and
@@ -129,7 +129,7 @@ static int search_in_rounds(struct climb *c, struct maximise *job,
     job->tolerance = ROUND_TOLERANCE;
     for (size_t i = 0; i < ROUNDS && more && !status; i++) {
         double first = 0.0;
-        if (i) status = guide(c);
+        if (i) status = hold_references(c);
         if (!status) status = evidence_at(&c->e, c->x, &first, NULL);
         if (!status) status = search(c, job, value, end);
         /* The functions of the best x. */
@@ -140,7 +140,7 @@ static int search_in_rounds(struct climb *c, struct maximise *job,
     return status;
 }
 
-/* Left where it is: theta is that of the last iteration. */
+/* The search stops: theta is that of the last iteration. */
 static int leave(struct learner *l, int status, bool *done)
 {
     *done = true;
@@ -148,7 +148,7 @@ static int leave(struct learner *l, int status, bool *done)
     return learner_spared(l, status);
 }
 
-/* The best x is not always the last one that was looked at. */
+/* The best x is not always the last one that was evaluated. */
 static int maximise_here(struct climb *c, bool *done)
 {
     struct learner *l = c->l;
@@ -162,7 +162,7 @@ static int maximise_here(struct climb *c, bool *done)
         c->x[i] = l->theta[c->e.place[i]];
     bool fresh = first && !l->refit && l->now.iteration == 0.0;
     bool bound = c->e.all.options.form == GSV_FORM_BOUND;
-    int status = bound ? guide(c) : 0;
+    int status = bound ? hold_references(c) : 0;
     if (!status && fresh && !bound) status = start_kernels(&c->e, c->x);
     if (!status && c->e.outer)
         status = bound ? search_in_rounds(c, &job, &value, &end)
@@ -241,8 +241,7 @@ int learn_evidence(struct learner *l)
         l->limit = c.e.limit;
         evidence_free(&c.e);
     }
-    mem_free(c.x);
-    mem_free(c.z);
+    MEM_FREE(c.x, c.z);
     return status;
 }
 
@@ -259,7 +258,7 @@ static int conclude(struct learner *l, double *theta)
     for (size_t i = 0; i < e.outer; i++)
         x[i] = theta[e.place[i]];
     if (!status && e.all.options.form == GSV_FORM_BOUND)
-        status = objective_guide(&e.all);
+        status = objective_hold(&e.all);
     if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
     if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
     if (!status) status = evidence_keep(&e);
@@ -270,7 +269,7 @@ static int conclude(struct learner *l, double *theta)
     return status;
 }
 
-/* Functions without a posterior are of no use: nobody is asked. */
+/* Functions without a posterior are useless: this cannot be stopped. */
 int evidence_conclude(struct learner *l, double *theta)
 {
     struct halt shield;

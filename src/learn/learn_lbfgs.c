@@ -83,10 +83,11 @@ static int start_round(struct round *r)
     r->begun = false;
     if (!learner_alternates(l)) return 0;
     gsv_theta_set(l->m, l->theta);
-    return objective_guide(&r->all);
+    return objective_hold(&r->all);
 }
 
-/* Rounds under one stage's estimator. done: ended by somebody else. */
+/* Rounds under one stage's estimator. done: stopped by the caller or by time.
+ */
 static int run_rounds(struct round *r, bool *done)
 {
     struct learner *l = r->l;
@@ -185,7 +186,7 @@ static void rest_here(struct learner *l)
     l->now.round_began = l->now.iteration;
 }
 
-/* One stage. done: ended by somebody else, wherever it was. */
+/* One stage. done: stopped by the caller or by time. */
 static int run_stage(struct round *r, size_t stage, bool *done)
 {
     struct learner *l = r->l;
@@ -235,9 +236,6 @@ int learn_lbfgs(struct learner *l)
     l->ended = GSV_ENDED_CONVERGED;
     if (r.theta && r.gradient && r.x && r.place)
         status = r.free ? run_stages(&r) : 0;
-    mem_free(r.theta);
-    mem_free(r.gradient);
-    mem_free(r.x);
-    mem_free(r.place);
+    MEM_FREE(r.theta, r.gradient, r.x, r.place);
     return status;
 }

@@ -17,7 +17,7 @@ static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
     *groups = 1;
-    if (spec_is_latent(l->m->spec)) return 0; /* all stops hang together */
+    if (!learner_has_groups(l)) return 0;
     int status = gaps_find(&g, l->m, l->s);
     if (status) return status;
     bool tracks = l->o->estimator.joint || learner_integrates(l);
@@ -59,21 +59,24 @@ static enum halt_reason ask(void *context)
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
-    double **vector[] = {&l->unit,     &l->theta, &l->safe, &l->best,
-                         &l->champion, &l->first, &l->move};
+    const struct arena_part vector[] = {
+        {&l->unit, n},         {&l->theta, n}, {&l->safe, n}, {&l->best, n},
+        {&l->best_restart, n}, {&l->first, n}, {&l->move, n}};
     l->began = l->saved = clock_seconds();
     set_due(l, o);
     halt_begin(&l->halt, ask, l);
+    l->recipe = recipe_choose(l->m);
+    l->method = estimator_choose(&(struct task){
+        .model = l->m, .options = &o->estimator, .objective = o->objective});
     int status = fit_options_check(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
     fit_options_fill(l, o);
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
-        if (!(*vector[i] = NEW(double, n))) return GSV_NO_MEMORY;
     l->fixed = NEW(bool, n);
     l->value = NEW(size_t, n);
     l->weight = NEW(bool, n);
-    if (!l->fixed || !l->value || !l->weight || adam_init(&l->adam, n))
+    if (!l->fixed || !l->value || !l->weight || adam_init(&l->adam, n) ||
+        arena_lay(&l->arena, sizeof vector / sizeof *vector, vector))
         return GSV_NO_MEMORY;
     theta_places(l->m, l->value);
     status = theta_select_all(l->m, o->fixed, o->fix, l->fixed);
@@ -92,17 +95,8 @@ void learner_free(struct learner *l)
     halt_end(&l->halt);
     split_free(&l->split);
     adam_free(&l->adam);
-    mem_free(l->fixed);
-    mem_free(l->value);
-    mem_free(l->weight);
-    mem_free(l->unit);
-    mem_free(l->theta);
-    mem_free(l->safe);
-    mem_free(l->best);
-    mem_free(l->champion);
-    mem_free(l->first);
-    mem_free(l->move);
-    mem_free(l->terms);
+    arena_free(&l->arena);
+    MEM_FREE(l->fixed, l->value, l->weight, l->terms);
 }
 
 /* --- What it is at ------------------------------------------------------- */
@@ -133,6 +127,21 @@ bool learner_integrates(const struct learner *l)
     return l->o->objective != GSV_OBJECTIVE_LIKELIHOOD && !learner_matches(l);
 }
 
+bool learner_has_groups(const struct learner *l)
+{
+    return l->method->chooses;
+}
+
+gsv_options learner_usual(const struct learner *l)
+{
+    gsv_options o = gsv_options_default();
+    o.seed = l->o->estimator.seed;
+    o.threads = l->o->estimator.threads;
+    o.ranks = l->o->estimator.ranks;
+    o.wide = l->o->estimator.wide;
+    return o;
+}
+
 int learner_objective(const struct learner *l, struct objective *o,
                       const gsv_options *options, size_t most)
 {
@@ -156,8 +165,8 @@ int learner_spared(const struct learner *l, int status)
     return status == GSV_STOPPED && learner_over(l) ? 0 : status;
 }
 
-/* Clocks differ between ranks, and signals come to one of them: so they agree
- * on it. */
+/* Clocks differ between ranks, and a signal reaches one of them: the ranks must
+ * agree. */
 int learner_go_on(struct learner *l)
 {
     if (!learner_over(l)) halt_asked();
@@ -169,9 +178,9 @@ void learner_phase(const struct learner *l, enum gsv_phase phase)
     if (l->o->phase) l->o->phase(l->o->user, phase);
 }
 
-void learner_go_behind(struct learner *l)
+void learner_end_search(struct learner *l)
 {
-    l->behind = true;
+    l->searched = true;
     halt_forget(&l->halt);
     set_due(l, l->o);
 }
@@ -183,8 +192,7 @@ void learner_rest(struct learner *l)
     if (why == HALT_BY_TIME) l->ended = GSV_ENDED_TIME;
 }
 
-/* Whether it ends here: because somebody said so, or because its time is over.
- */
+/* Whether it ends here, by the caller or by time. */
 static bool is_over(struct learner *l, bool stopped)
 {
     if (stopped) halt_tell(HALT_BY_CALLER);

@@ -26,14 +26,14 @@ struct standing {
     double reference, form; /* of the second stage, once it has begun */
     double paths, steps;
     double factor;      /* of the rate: failures and plateaus         */
-    double failures;    /* iterations that left the finite            */
+    double failures;    /* iterations whose values were not finite    */
     double heldout;     /* the last held-out mean                     */
     double best;        /* the best held-out mean of this stage       */
     double best_at;     /* its iteration                              */
     double lowered_at;  /* iteration at which a plateau lowered the rate */
     double round;       /* of lbfgs                                   */
     double round_began; /* iteration at which this one did          */
-    double champion;    /* score of the best restart so far           */
+    double best_score;  /* score of the best restart so far           */
     double seconds;     /* of the runs before                         */
     double total;       /* iterations of all restarts                 */
     double end;         /* 1: held-out gaps say that it is enough     */
@@ -44,6 +44,8 @@ struct learner {
     gsv_model *m;
     const gsv_series *s;
     const gsv_fit_options *o;
+    const struct method *method; /* the estimator, as the options name it */
+    const struct recipe *recipe; /* what the stages ask it for            */
     enum gsv_optimizer optimizer;
     gsv_options stage[STAGES]; /* the estimator of each */
     size_t stages;
@@ -52,18 +54,19 @@ struct learner {
     bool chosen; /* whether the user chose the estimator */
     bool ramp;   /* whether batches grow from stage to stage */
 
-    bool *fixed;      /* (n) stays as it is                   */
-    size_t free;      /* numbers that do not                  */
-    size_t *value;    /* (n) where theta's numbers stand among the values */
-    bool *weight;     /* (n) of a network                     */
-    double *unit;     /* (n) of Adam's steps; 0 where fixed   */
-    double *theta;    /* (n)                                  */
-    double *safe;     /* (n) the last one that was finite     */
-    double *best;     /* (n) with the best held-out value     */
-    double *champion; /* (n) the best restart's               */
-    double *first;    /* (n) where the first restart began    */
-    double *kept;     /* (values) before the fit: of fixed numbers */
-    double *move;     /* (n) a step to difference by; 0: none known */
+    bool *fixed;          /* (n) stays as it is                   */
+    size_t free;          /* numbers that do not                  */
+    size_t *value;        /* (n) where theta's numbers stand among the values */
+    bool *weight;         /* (n) of a network                     */
+    double *unit;         /* (n) of Adam's steps; 0 where fixed   */
+    double *theta;        /* (n)                                  */
+    double *safe;         /* (n) the last one that was finite     */
+    double *best;         /* (n) with the best held-out value     */
+    double *best_restart; /* (n) the best restart's               */
+    double *first;        /* (n) where the first restart began    */
+    double *kept;         /* (values) before the fit: of fixed numbers */
+    double *move;         /* (n) a step to difference by; 0: none known */
+    struct arena arena;
     struct adam adam;
     struct standing now;
     struct curve curve;
@@ -77,7 +80,7 @@ struct learner {
     size_t missed_by;    /* the place in theta of its number            */
     double began, saved; /* on the clock */
     double due;          /* the same: when it must have ended; or infinite */
-    bool behind;         /* the search is over */
+    bool searched;       /* the search is over */
     struct halt halt;    /* what is under way: by the caller, or by time */
     enum gsv_ended ended;
     int failed;     /* a checkpoint, or the other ranks      */
@@ -93,30 +96,30 @@ void learner_free(struct learner *l);
 /* Seconds since the fit began, with what came before. */
 double learner_seconds(const struct learner *l);
 
-/* After an iteration: tells progress(), writes a checkpoint where one is due,
- * looks at the clock. True ends the fit, with l->ended set. value: a gap's
+/* After an iteration: calls progress(), writes a checkpoint where one is due,
+ * reads the clock. True ends the fit, with l->ended set. value: a gap's
  * mean and its error. */
 bool learner_step(struct learner *l, const struct score *score, double rate);
 
-/* Before every estimate that can be done without: 0, or GSV_STOPPED where the
- * time is over, or where the caller says so; learner_over() tells which, and
- * all that ask afterwards get the same answer. Estimates ask while they run. */
+/* Before every estimate that may be skipped: 0, or GSV_STOPPED after the time
+ * limit or where the caller stops. learner_over() says which; later calls
+ * return the same. Estimates check it while they run. */
 int learner_go_on(struct learner *l);
 enum halt_reason learner_over(const struct learner *l);
 
-/* A status of what may be left where it is: 0 where it was. */
+/* The status of work that may be stopped: 0 where it was stopped. */
 int learner_spared(const struct learner *l, int status);
 
-/* The search is left where it is: l->ended says why. */
+/* The search stops where it is: l->ended says why. */
 void learner_rest(struct learner *l);
 
-/* Tells the caller what is begun. */
+/* Tells the caller which phase begins. */
 void learner_phase(const struct learner *l, enum gsv_phase phase);
 
-/* The search is over: what comes behind it may take as long again. */
-void learner_go_behind(struct learner *l);
+/* The search is over: what comes after it has the time limit once more. */
+void learner_end_search(struct learner *l);
 
-/* Whether it is this rank that writes checkpoints, and there are any. */
+/* Whether this rank writes checkpoints. */
 bool learner_writes(const struct learner *l);
 
 /* Sets the model's values; fixed ones to the bit. */
@@ -125,12 +128,19 @@ void learner_set(struct learner *l, const double *theta);
 /* The theta that a fit would end with now, to (n). */
 void learner_result(const struct learner *l, double *to);
 
+/* Default options of the likelihood, with the fit's seed and threads. */
+gsv_options learner_usual(const struct learner *l);
+
 /* The objective of the fit under an estimator, to be freed in any case. */
 int learner_objective(const struct learner *l, struct objective *o,
                       const gsv_options *options, size_t most);
 
 /* Whether it is a mean squared error. */
 bool learner_integrates(const struct learner *l);
+
+/* Whether the data fall into groups of gaps that are independent given the
+ * model; rows of hidden states are not. */
+bool learner_has_groups(const struct learner *l);
 
 /* --- fit_options.c -------------------------------------------------------- */
 
@@ -146,12 +156,13 @@ void fit_options_fill(struct learner *l, gsv_fit_options *o);
 bool learner_matches(const struct learner *l);
 bool learner_alternates(const struct learner *l);
 
-/* Options that do not go with it; and those of its estimator. */
+/* Refuses options that it does not accept; sets those of its estimator. */
 int match_check(const struct learner *l, const gsv_fit_options *o);
 void match_plan(struct learner *l, gsv_options *o);
 
 /* The bound as a first stage of gps: it is below the log-likelihood whatever
- * the drift, where one step of a midpoint can be far above for a wild one. */
+ * the drift, while one step of a midpoint can be far above it for a drift that
+ * varies strongly. */
 void match_first(gsv_options *o);
 
 /* The optimisers: from l->theta on, which is moved. */
@@ -165,13 +176,26 @@ int evidence_conclude(struct learner *l, double *theta);
 
 /* --- effort.c ------------------------------------------------------------ */
 
+/* What stages use, by whether a map takes the model to unit diffusion. */
+struct recipe {
+    enum gsv_reference one_step, euler, sampled; /* one step, one left sum,
+                                                    several paths         */
+    enum gsv_form one_step_form, euler_form;
+    bool one_form;    /* there is no form but euler_form               */
+    bool by_value;    /* differences of few numbers are of the value   */
+    double share;     /* of the deviation that effort_by_score() keeps */
+    size_t most_dims; /* of sampled bridges, with adam                 */
+};
+
+const struct recipe *recipe_choose(const gsv_model *m);
+
 /* Fills the stages from the options. */
 void effort_plan(struct learner *l);
 
 /* The second stage's paths and steps at theta: as many as the spread of the
  * weights and twice as many steps ask for, so that a gap's log-likelihood is
  * right to this accuracy; or the score to this share of its deviation, over
- * all gaps, which ends where the time does (l->over). */
+ * all gaps, which the time limit may stop. */
 int effort_by_value(struct learner *l, const double *theta, double accuracy);
 int effort_by_score(struct learner *l, const double *theta, double share);
 
@@ -195,7 +219,7 @@ int checkpoint_read(struct learner *l, const char *path);
 
 /* The record at theta: likelihoods, standard errors. whole: with all that
  * takes time. */
-int finish(struct learner *l, const double *theta, bool whole);
+int finish(struct learner *l, const double *theta, bool last);
 
 /* Standard errors, intervals and correlations to the record. */
 int uncertainty(struct learner *l, const double *theta, gsv_record *r);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What others learn a drift by, for comparison, where it is a regression:
+/* Objectives of other methods, for comparison, that are regressions:
  *
  *     gradient-matching  increments against f~ at their left ends; with sigma,
  *                        the likelihood of Euler's chain of one step a gap
  *     em-linear          the drift of linear bridges, linearised again and
  *                        again: the form bound, see bridge/bound.h
  *
- * Both are estimators that exist already, with a name: what is here is which,
- * and what does not go with them. */
+ * Both are existing estimators: this file says which, and refuses the options
+ * that do not go with them. */
 #include <math.h>
 
 #include "base/error.h"
 #include "learn/learner.h"
 
-/* Times a gap where the drift of its bridge is looked at: of 400 gaps of a
- * double well, as long as two of its relaxations, the sum is right to 3e-4. */
+/* Times in a gap at which the drift of its bridge is evaluated: of 400 gaps of
+ * a double well, as long as two of its relaxations, the sum is right to 3e-4.
+ */
 enum { TIMES = 6 };
 
 /* As many exact fifth powers will do where the likelihood follows. */
@@ -30,7 +31,7 @@ bool learner_alternates(const struct learner *l)
     return l->o->objective == GSV_OBJECTIVE_EM_LINEAR;
 }
 
-/* What only one of both takes. */
+/* Options that only one of the two accepts. */
 static int check_steps(const struct learner *l, const gsv_options *e)
 {
     if (!learner_alternates(l)) {
@@ -38,7 +39,7 @@ static int check_steps(const struct learner *l, const gsv_options *e)
         return fail(GSV_BAD_INPUT, "gradient-matching takes every gap in one "
                                    "step: leave steps and step out");
     }
-    if (l->m->bridged)
+    if (l->recipe->one_form)
         return refuse_noise(l->m, "em-linear needs one: use "
                                   "gradient-matching or the likelihood");
     return 0;
@@ -60,7 +61,7 @@ int match_check(const struct learner *l, const gsv_fit_options *o)
                     "paths, reference, form, joint, richardson and delta are "
                     "the likelihood's: gradient-matching takes none of them, "
                     "em-linear takes steps, the times in a gap");
-    if (spec_is_latent(l->m->spec))
+    if (!learner_has_groups(l))
         return fail(GSV_BAD_INPUT,
                     "gradient-matching and em-linear need states that are "
                     "observed themselves, but this model observes them with "
@@ -70,7 +71,6 @@ int match_check(const struct learner *l, const gsv_fit_options *o)
 
 void match_plan(struct learner *l, gsv_options *o)
 {
-    bool bridged = l->m->bridged;
     o->paths = 1;
     if (learner_alternates(l)) {
         o->reference = GSV_REFERENCE_LINEAR;
@@ -79,8 +79,8 @@ void match_plan(struct learner *l, gsv_options *o)
         return;
     }
     o->steps = 1;
-    o->reference = bridged ? GSV_REFERENCE_MODIFIED : GSV_REFERENCE_BROWNIAN;
-    o->form = bridged ? GSV_FORM_EULER : GSV_FORM_ITO;
+    o->reference = l->recipe->euler;
+    o->form = l->recipe->euler_form;
 }
 
 void match_first(gsv_options *o)

@@ -43,8 +43,8 @@ static lbfgsfloatval_t evaluate(void *instance, const lbfgsfloatval_t *x,
     struct run *r = instance;
     double value = 0.0;
     size_t bytes = (size_t)n * sizeof *x;
-    /* L-BFGS cannot be left before it gives up by itself, but what it asks for
-     * until then need not be looked at. */
+    /* L-BFGS cannot be stopped before it gives up, but until then its requests
+     * need not be evaluated. */
     if (r->stopped) return turn_back(r, (size_t)n, x, gradient);
     int status = r->job->at(r->job->context, x, &value, gradient);
     if (status) {

@@ -13,7 +13,7 @@ int objective_init(struct objective *o, gsv_model *m, const struct task *task)
     struct task own = *task;
     own.model = m;
     own.options = &o->options;
-    /* Where nobody asks for it; the midpoint's gradient does not use it. */
+    /* The gradient of the midpoint form does not use it. */
     own.halved =
         !task->values_alone && (task->by_group || !o->options.gradient);
     return estimator_init(&o->estimator, &own);
@@ -30,8 +30,7 @@ int objective_init_loglik(struct objective *o, gsv_model *m,
 void objective_free(struct objective *o)
 {
     estimator_free(&o->estimator);
-    mem_free(o->value_bar);
-    mem_free(o->guide);
+    MEM_FREE(o->value_bar, o->held);
     *o = (struct objective){0};
 }
 
@@ -41,12 +40,12 @@ bool objective_matches(enum gsv_objective objective)
            objective == GSV_OBJECTIVE_EM_LINEAR;
 }
 
-int objective_guide(struct objective *o)
+int objective_hold(struct objective *o)
 {
     size_t n = o->model->spec->parameters;
-    if (!o->guide) o->guide = NEW(double, n);
-    if (!o->guide) return GSV_NO_MEMORY;
-    memcpy(o->guide, o->model->value, n * sizeof *o->guide);
+    if (!o->held) o->held = NEW(double, n);
+    if (!o->held) return GSV_NO_MEMORY;
+    memcpy(o->held, o->model->value, n * sizeof *o->held);
     return 0;
 }
 
@@ -65,16 +64,16 @@ static void bring_back(struct objective *o, size_t gaps, double *theta_bar)
     gsv_theta_vjp(o->model, o->value_bar, theta_bar);
 }
 
-static const double *guide_of(const struct objective *o)
+static const double *held_of(const struct objective *o)
 {
-    return o->estimator.method->holds ? o->guide : NULL;
+    return o->estimator.method->holds ? o->held : NULL;
 }
 
 int objective_at(struct objective *o, const double *theta, uint32_t iteration,
                  size_t groups, const size_t *group, struct score *score,
                  double *theta_bar)
 {
-    const struct request q = {.guide = guide_of(o),
+    const struct request q = {.guide = held_of(o),
                               .iteration = iteration,
                               .n = groups,
                               .group = group,
@@ -90,8 +89,7 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
 int objective_sums(struct objective *o, const double *theta, size_t groups,
                    const size_t *group, gsv_result *r)
 {
-    const struct request q = {
-        .guide = guide_of(o), .n = groups, .group = group};
+    const struct request q = {.guide = held_of(o), .n = groups, .group = group};
     gsv_theta_set(o->model, theta);
     return estimator_fill(&o->estimator, &q, false, r);
 }

@@ -13,7 +13,7 @@ struct objective {
     struct estimator estimator;
     double *value_bar; /* (values) */
     size_t gaps;       /* of the last run, or rows */
-    double *guide;     /* (values) that references stay those of, or NULL */
+    double *held;      /* (values) that references are made from, or NULL */
     size_t n;          /* of theta */
 };
 
@@ -32,7 +32,7 @@ void objective_free(struct objective *o);
 bool objective_matches(enum gsv_objective objective);
 
 /* From here on references stay those of the model's values as they are now. */
-int objective_guide(struct objective *o);
+int objective_hold(struct objective *o);
 
 /* At theta, over the chosen groups (NULL: all). theta_bar, the gradient
  * of the mean, may be NULL. Fails with GSV_NUMERICAL where something is not

@@ -6,23 +6,15 @@
 #include "base/chain_stats.h"
 #include "base/memory.h"
 #include "base/plain.h"
+#include "base/sample_stats.h"
 #include "learn/gibbs.h"
 #include "model/fit_record.h"
 
-static double mean_of(size_t n, const double *x)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum / (double)n;
-}
-
-int posterior_values(struct learner *l, const gsv_draws *d)
+void posterior_values(struct learner *l, const gsv_draws *d)
 {
     size_t all = d->chains * d->draws;
     for (size_t i = 0; i < d->numbers; i++)
-        l->m->value[d->place[i]] = mean_of(all, d->value + i * all);
-    return 0;
+        l->m->value[d->place[i]] = sample_mean(all, d->value + i * all);
 }
 
 static void note_number(const struct chain_stats *c, size_t at, gsv_record *r)
@@ -45,7 +37,8 @@ static void note_number(const struct chain_stats *c, size_t at, gsv_record *r)
 
 static double correlation(size_t n, const double *x, const double *y)
 {
-    double mx = mean_of(n, x), my = mean_of(n, y), xy = 0, xx = 0, yy = 0;
+    double mx = sample_mean(n, x), my = sample_mean(n, y), xy = 0, xx = 0,
+           yy = 0;
     for (size_t i = 0; i < n; i++) {
         xy += (x[i] - mx) * (y[i] - my);
         xx += (x[i] - mx) * (x[i] - mx);
@@ -65,8 +58,7 @@ static void note_correlations(const gsv_draws *d, gsv_record *r)
                     : correlation(all, d->value + i * all, d->value + j * all);
 }
 
-/* --- Words -----------------------------------------------------------------
- */
+/* --- Words ---------------------------------------------------------------- */
 
 static const double LARGEST_RHAT = 1.01;
 enum { FEWEST_A_CHAIN = 100 };
@@ -119,7 +111,7 @@ static int warn_of_steps(const struct learner *l, gsv_record *r)
     if (l->refused)
         plain_format(
             line, sizeof line,
-            "%zu proposals had likelihoods that cannot be: the steps are "
+            "%zu proposals had impossibly large likelihoods: the steps are "
             "too long for these parameters; take more --steps, or "
             "narrower priors\n",
             l->refused);

@@ -97,7 +97,7 @@ static int check_law(const gsv_prior *p)
     return 0;
 }
 
-static int take_prior(struct prior *p, const gsv_prior *from, bool *chosen)
+static int set_prior(struct prior *p, const gsv_prior *from, bool *chosen)
 {
     const struct learner *l = p->l;
     memset(chosen, 0, l->n * sizeof *chosen);
@@ -121,15 +121,14 @@ int prior_init(struct prior *p, const struct learner *l)
     bool *chosen = NEW(bool, l->n);
     int status = p->of && p->slope && chosen ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < l->o->priors; i++)
-        status = take_prior(p, &l->o->prior[i], chosen);
+        status = set_prior(p, &l->o->prior[i], chosen);
     mem_free(chosen);
     return status;
 }
 
 void prior_free(struct prior *p)
 {
-    mem_free(p->of);
-    mem_free(p->slope);
+    MEM_FREE(p->of, p->slope);
     *p = (struct prior){0};
 }
 

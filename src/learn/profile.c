@@ -82,7 +82,6 @@ enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
     m->record = record;
     m->state = state;
     if (kept) memcpy(m->value, kept, values * sizeof *kept);
-    mem_free(kept);
-    mem_free(fix);
+    MEM_FREE(kept, fix);
     return status;
 }

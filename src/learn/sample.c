@@ -5,13 +5,13 @@
 
 #include "base/memory.h"
 
-/* All of them; or by the golden ratio, which no period of the data or length of
- * a track goes along with. */
+/* All of them; or by the golden ratio, which matches no period of the data and
+ * no length of a track. */
 static size_t choice(const struct sample *a, size_t i)
 {
-    double turn = 0.6180339887498949 * (double)i;
+    double place = 0.6180339887498949 * (double)i;
     if (a->count == a->gaps.count) return i;
-    return (size_t)((turn - floor(turn)) * (double)a->gaps.count);
+    return (size_t)((place - floor(place)) * (double)a->gaps.count);
 }
 
 static void fill(struct sample *a, size_t inputs)
@@ -43,11 +43,11 @@ int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,
     a->count = a->gaps.count < most ? a->gaps.count : most;
     size_t P = 2 * a->count, n = m->spec->inputs;
     a->gap = NEW(struct gap, a->count);
-    a->state = NEW(double, m->spec->dim *P);
-    a->time = NEW(double, P);
-    a->input = NEW(double, n *P);
-    a->slope = NEW(double, n *P);
-    if (!a->gap || !a->state || !a->time || !a->input || !a->slope)
+    const struct arena_part part[] = {{&a->state, m->spec->dim * P},
+                                      {&a->time, P},
+                                      {&a->input, n * P},
+                                      {&a->slope, n * P}};
+    if (!a->gap || arena_lay(&a->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     fill(a, n);
     return 0;
@@ -57,9 +57,6 @@ void sample_free(struct sample *a)
 {
     gaps_free(&a->gaps);
     mem_free(a->gap);
-    mem_free(a->state);
-    mem_free(a->time);
-    mem_free(a->input);
-    mem_free(a->slope);
+    arena_free(&a->arena);
     *a = (struct sample){0};
 }

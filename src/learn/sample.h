@@ -4,6 +4,7 @@
 #ifndef LEARN_SAMPLE_H
 #define LEARN_SAMPLE_H
 
+#include "base/memory.h"
 #include "graph/program.h"
 #include "model/gaps.h"
 
@@ -14,6 +15,7 @@ struct sample {
     size_t count;
     double *state, *time, *input, *slope;
     struct points ends;
+    struct arena arena;
 };
 
 int sample_init(struct sample *a, const gsv_model *m, const gsv_series *s,

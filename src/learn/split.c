@@ -61,10 +61,7 @@ int split_init(struct split *s, uint64_t seed, size_t groups, double share,
 
 void split_free(struct split *s)
 {
-    mem_free(s->train);
-    mem_free(s->held);
-    mem_free(s->order);
-    mem_free(s->group);
+    MEM_FREE(s->train, s->held, s->order, s->group);
     *s = (struct split){0};
 }
 

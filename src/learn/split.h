@@ -23,8 +23,8 @@ int split_init(struct split *s, uint64_t seed, size_t groups, double share,
                size_t batch);
 void split_free(struct split *s);
 
-/* n groups from this place on, in one order of all groups after the other: none
- * comes again before all others have come. */
+/* n groups from this place on. Every epoch is another order of all groups: no
+ * group repeats before all others have come. */
 const size_t *split_batch(struct split *s, uint64_t place, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the kernels' numbers start that nobody set. The evidence has several
+/* Where the kernels' numbers start that are not set. The evidence has several
  * tops where a polynomial stands beside a kernel, since each can explain what
  * the other does, and none where an amplitude is far too small. So, with H and
  * the pull of one posterior held, the evidence of every function is tried on a

@@ -5,7 +5,7 @@
  *     l = log |det dT/dx| - |y1 - y0|^2 / 2h + what T does not change,
  *
  * y = T(x) at both ends; its maximum over what the noise alone depends on.
- * Where there is no T (bridged), it is the density of one step of Euler's. */
+ * Where there is no T (bridged), it is the density of one Euler step. */
 #include <math.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static int at_euler(void *context, const double *x, double *value,
     return 0;
 }
 
-/* Numbers of the noise alone that nobody set. */
+/* Numbers on which only the noise depends, and that are not set. */
 static int find_free(struct variation *v, const bool *kept)
 {
     const gsv_model *m = v->m;
@@ -169,13 +169,8 @@ static void variation_free(struct variation *v)
     uniforms_free(&v->uniforms);
     workspace_free(&v->workspace);
     program_free(v->map);
-    mem_free(v->theta);
-    mem_free(v->theta_bar);
-    mem_free(v->place);
-    mem_free(v->bar);
-    mem_free(v->y_bar);
-    mem_free(v->jacobian_bar);
-    mem_free(v->group);
+    MEM_FREE(v->theta, v->theta_bar, v->place, v->bar, v->y_bar,
+             v->jacobian_bar, v->group);
     objective_free(&v->euler);
 }
 
@@ -196,7 +191,7 @@ static int maximise_noise(struct variation *v)
     double value;
     enum maximise_end end;
     struct maximise job = {.context = v,
-                           .at = v->m->bridged ? at_euler : at,
+                           .at = v->map ? at : at_euler,
                            .iterations = ITERATIONS,
                            .tolerance = 1e-3 * (double)v->sample.count};
     double *x = NEW(double, n), *kept = NEW(double, values);
@@ -216,8 +211,7 @@ static int maximise_noise(struct variation *v)
         }
         if (status == GSV_NUMERICAL) status = 0;
     }
-    mem_free(x);
-    mem_free(kept);
+    MEM_FREE(x, kept);
     return status;
 }
 

@@ -11,7 +11,8 @@
  * neighbouring gaps has the noise averaged away: where it is small against
  * their squares, it is what the drift's deviation is taken from.
  *
- * And scales of flows, which are those of the data themselves. */
+ * And scales of flows, which are those of the data themselves; and where grids
+ * are. */
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "base/memory.h"
 #include "learn/sample.h"
 #include "learn/start.h"
+#include "model/gp_rows.h"
 
 enum { SAMPLE = 256, FLOW_SAMPLE = 2048 };
 
@@ -37,6 +39,7 @@ struct scaling {
     double *net;        /* (most inputs or outputs, P)      */
     struct rates *rate; /* (d) */
     bool *scaled;       /* (nets): had its scales before     */
+    struct arena arena;
 };
 
 static double *scales(const struct scaling *z, size_t net)
@@ -76,6 +79,20 @@ static bool usable(double scale)
     return isfinite(scale) && scale > 1e-300;
 }
 
+/* n rows of P numbers to their means and deviations. A constant gives nothing
+ * to scale by. */
+static void standardise(size_t n, size_t P, const double *x, double *mean,
+                        double *scale)
+{
+    for (size_t i = 0; i < n; i++) {
+        double at, deviation;
+        moments(P, x + i * P, &at, &deviation);
+        bool varies = usable(deviation) && deviation > 1e-12 * fabs(at);
+        if (isfinite(at)) mean[i] = at;
+        scale[i] = varies ? deviation : 1.0;
+    }
+}
+
 /* --- Inputs ------------------------------------------------------------- */
 
 static int scale_inputs(struct scaling *z, size_t net)
@@ -85,14 +102,7 @@ static int scale_inputs(struct scaling *z, size_t net)
     /* The argument itself, whatever the scales are. */
     node argument = z->m->spec->net[net].argument;
     int status = model_evaluate(z->m, argument, &z->ends, false, z->net);
-    for (size_t i = 0; !status && i < n; i++) {
-        double at, deviation;
-        moments(P, z->net + i * P, &at, &deviation);
-        /* A constant gives nothing to scale by. */
-        bool varies = usable(deviation) && deviation > 1e-12 * fabs(at);
-        if (isfinite(at)) mean[i] = at;
-        scale[i] = varies ? deviation : 1.0;
-    }
+    if (!status) standardise(n, P, z->net, mean, scale);
     return status;
 }
 
@@ -127,7 +137,8 @@ static struct rates measure_rates(const struct scaling *z, size_t i)
     }
     double mean = sum / n, variance = squares / n - mean * mean;
     double common = pairs > 8.0 ? products / pairs - mean * mean : variance;
-    /* What is below the products' own noise cannot be told from it. */
+    /* A value below the noise of the products cannot be distinguished from 0.
+     */
     double drift = fmax(common, variance / sqrt(fmax(pairs, 1.0)));
     if (common > 0.25 * variance) drift = variance;
     return (struct rates){mean, sqrt(fmax(drift, 0.0))};
@@ -234,8 +245,7 @@ static int scale_all_outputs(struct scaling *z)
         memcpy(to, mean + at, out * sizeof *to);
         memcpy(to + out, scale + at, out * sizeof *to);
     }
-    mem_free(mean);
-    mem_free(scale);
+    MEM_FREE(mean, scale);
     return status;
 }
 
@@ -272,8 +282,7 @@ static int find_states(struct scaling *z)
     if (!status) status = model_evaluate(z->m, map, &a->ends, false, z->state);
     z->ends = a->ends;
     z->ends.state = z->state;
-    mem_free(x);
-    mem_free(time);
+    MEM_FREE(x, time);
     return status;
 }
 
@@ -289,15 +298,15 @@ static int scaling_init(struct scaling *z, gsv_model *m, const gsv_series *s)
         if (outputs_of(z, n) > widest) widest = outputs_of(z, n);
     }
     size_t P = z->sample.ends.P;
-    z->state = NEW(double, spec->dim *P);
-    z->after = NEW(double, spec->dim *P);
-    z->drift = NEW(double, spec->dim *P);
-    z->moved = NEW(double, spec->dim *P);
-    z->net = NEW(double, widest *P);
+    const struct arena_part part[] = {{&z->state, spec->dim * P},
+                                      {&z->after, spec->dim * P},
+                                      {&z->drift, spec->dim * P},
+                                      {&z->moved, spec->dim * P},
+                                      {&z->net, widest * P}};
     z->rate = NEW(struct rates, spec->dim);
     z->scaled = NEW(bool, spec->nets);
-    if (!z->state || !z->after || !z->drift || !z->moved || !z->net ||
-        !z->rate || !z->scaled)
+    if (!z->rate || !z->scaled ||
+        arena_lay(&z->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     for (size_t n = 0; n < spec->nets; n++)
         z->scaled[n] = spec->net[n].flow || has_scales(z, n);
@@ -316,31 +325,20 @@ int start_scales(gsv_model *m, const gsv_series *s)
         if (!status && pass == 0) status = scale_all_outputs(&z);
     }
     sample_free(&z.sample);
-    mem_free(z.state);
-    mem_free(z.after);
-    mem_free(z.drift);
-    mem_free(z.moved);
-    mem_free(z.net);
-    mem_free(z.rate);
-    mem_free(z.scaled);
+    arena_free(&z.arena);
+    MEM_FREE(z.rate, z.scaled);
     return status;
 }
 
 /* --- Flows -------------------------------------------------------------- */
 
-/* n numbers at P points each to the n means and n scales behind each other,
- * unless something is there already. */
+/* n rows of P numbers to n means and the n scales after them, unless these are
+ * set already. */
 static void scale_rows(size_t n, size_t P, const double *x, double *mean)
 {
     for (size_t i = 0; i < n; i++)
         if (mean[i] != 0.0 || mean[n + i] != 1.0) return;
-    for (size_t i = 0; i < n; i++) {
-        double at, deviation;
-        moments(P, x + i * P, &at, &deviation);
-        if (isfinite(at)) mean[i] = at;
-        if (usable(deviation) && deviation > 1e-12 * fabs(at))
-            mean[n + i] = deviation;
-    }
+    standardise(n, P, x, mean, mean + n);
 }
 
 int start_flows(gsv_model *m, const gsv_series *s)
@@ -362,4 +360,32 @@ int start_flows(gsv_model *m, const gsv_series *s)
     }
     sample_free(&a);
     return status;
+}
+
+/* --- Grids ---------------------------------------------------------------- */
+
+/* Grids of Gaussian-process functions that the text does not place are put over
+ * their arguments in the data, with a margin on both sides. */
+static const double MARGIN = 0.2;
+
+int start_grids(gsv_model *m, const gsv_series *s)
+{
+    for (size_t gp = 0; gp < m->spec->gps; gp++) {
+        double low[GRID_AXES], high[GRID_AXES];
+        size_t axes = m->spec->graph->gp[gp].axes;
+        if (gp_is_placed(m, gp)) continue;
+        int status = gp_range(m, s, gp, low, high);
+        if (status) return status;
+        for (size_t k = 0; k < axes; k++) {
+            double range = high[k] - low[k], middle = 0.5 * (high[k] + low[k]);
+            /* What is constant gives no range. */
+            double margin = range > 1e-12 * fabs(middle)
+                                ? MARGIN * range
+                                : fmax(1.0, fabs(middle));
+            low[k] -= margin;
+            high[k] += margin;
+        }
+        gp_place(m, gp, low, high);
+    }
+    return 0;
 }

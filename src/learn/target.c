@@ -4,8 +4,7 @@
 #include "base/error.h"
 #include "learn/gibbs.h"
 
-/* --- Units -----------------------------------------------------------------
- */
+/* --- Units ---------------------------------------------------------------- */
 
 static int make_slots(struct target *t, size_t slots, size_t units)
 {
@@ -25,7 +24,7 @@ static void add_slot(struct target *t, size_t slot, size_t unit)
 }
 
 /* Gaps, tracks with joint, or stops of hidden states. */
-static int take_slots(struct target *t)
+static int read_slots(struct target *t)
 {
     const struct estimator *e = &t->all.estimator;
     struct slots s = e->method->slots(e->machine, NULL);
@@ -46,7 +45,7 @@ static bool is_small(const struct learner *l, const gsv_options *o)
 {
     double pairs = (double)(o->points * o->points * l->s->rows);
     double paths = (double)(o->paths * l->split.trains);
-    double each = spec_is_latent(l->m->spec) ? pairs : paths;
+    double each = learner_has_groups(l) ? paths : pairs;
     return !(o->step > 0.0) && each * (double)o->steps < FEWEST_FOR_THREADS;
 }
 
@@ -61,20 +60,17 @@ int target_init(struct target *t, struct learner *l, const gsv_options *o)
                               .values_alone = true};
     int status = prior_init(&t->prior, l);
     if (!status) status = objective_init(&t->all, l->m, &task);
-    return status ? status : take_slots(t);
+    return status ? status : read_slots(t);
 }
 
 void target_free(struct target *t)
 {
     prior_free(&t->prior);
     objective_free(&t->all);
-    mem_free(t->unit);
-    mem_free(t->rank);
-    mem_free(t->size);
+    MEM_FREE(t->unit, t->rank, t->size);
 }
 
-/* --- The value -------------------------------------------------------------
- */
+/* --- The value ------------------------------------------------------------ */
 
 double target_sum(const struct target *t, const double *unit)
 {
@@ -84,14 +80,14 @@ double target_sum(const struct target *t, const double *unit)
     return isfinite(sum) ? sum : -INFINITY;
 }
 
-int target_at(struct target *t, const double *theta, const uint32_t *turn,
+int target_at(struct target *t, const double *theta, const uint32_t *stream,
               double *unit, struct level *level)
 {
     learner_set(t->l, theta);
     *level = (struct level){-INFINITY, prior_at(&t->prior)};
     if (!isfinite(level->log.theta)) return 0;
     const struct estimator *e = &t->all.estimator;
-    int status = e->method->units(e->machine, turn, unit);
+    int status = e->method->units(e->machine, stream, unit);
     if (!status) level->loglik = target_sum(t, unit);
     if (level->loglik > t->ceiling) {
         level->loglik = -INFINITY;

@@ -60,7 +60,7 @@ static int put_fixed(const struct learner *l, json_t *all)
     return put_word(all, "--fix", "%" PRIx64, h);
 }
 
-/* Starts that the caller gives: not told where there are none. A status. */
+/* Starts that the caller gives; no entry where there are none. A status. */
 static int put_starts(const struct learner *l, json_t *all)
 {
     uint64_t h = 1469598103934665603u;

@@ -53,9 +53,7 @@ static int make_sandwich(struct information *a)
         linalg_product(n, n, n, VJ, false, a->V, false, J);
         memcpy(a->V, J, n * n * sizeof *J);
     }
-    mem_free(S);
-    mem_free(J);
-    mem_free(VJ);
+    MEM_FREE(S, J, VJ);
     return status;
 }
 
@@ -118,7 +116,7 @@ static void say_why(const struct information *a, gsv_record *r)
     else if (why == HALT_BY_TIME)
         plain_print(
             a->words,
-            "standard errors took longer than the time limit of %g s behind "
+            "standard errors took longer than the time limit of %g s after "
             "the search: there are none; give a longer --time-limit, or "
             "--errors none to do without them\n",
             a->l->o->time_limit);

@@ -67,7 +67,7 @@ static void parameters(FILE *out, const gsv_model *m)
     }
 }
 
-static const char *noise_kind(const struct spec *s)
+static const char *noise_words(const struct spec *s)
 {
     const struct graph *g = s->graph;
     if (graph_depends(g, s->diffusion, OP_STATE)) return "depends on the state";
@@ -106,8 +106,7 @@ static char free_letter(const gsv_model *m, const char *choice)
 
 static void letters_free(struct letters *l)
 {
-    mem_free(l->text);
-    mem_free(l->name);
+    MEM_FREE(l->text, l->name);
 }
 
 static int letters_init(struct letters *l, size_t n, char letter)
@@ -144,8 +143,8 @@ static int rows_of(FILE *out, const gsv_model *m, node what,
     return 0;
 }
 
-/* A map by quadrature, and f~ over the states: behind the map it would be a
- * table. The slope of sigma in time is left out of it. */
+/* A map by quadrature, and f~ over the states: over y it would be a table. The
+ * slope of sigma in time is left out. */
 static int numerical_rows(FILE *out, const gsv_model *m,
                           const struct graph_names *names, const char *left)
 {
@@ -161,8 +160,7 @@ static int numerical_rows(FILE *out, const gsv_model *m,
             fprintf(out, "  %s%s = integral of d%s/((%s)*(%s))\n", left, number,
                     names->state[i], shape, sigma);
         bool failed = !shape || !sigma;
-        mem_free(shape);
-        mem_free(sigma);
+        MEM_FREE(shape, sigma);
         if (failed) return GSV_NO_MEMORY;
     }
     return rows_of(out, m, m->state_drift, names, "f~");
@@ -223,7 +221,7 @@ static bool *positive_units(const gsv_model *m, const struct graph_names *names)
     return positive;
 }
 
-static const char *map_kind(const struct spec *s)
+static const char *map_words(const struct spec *s)
 {
     if (s->noise == NOISE_BRIDGED)
         return spec_is_latent(s)
@@ -236,10 +234,10 @@ static const char *map_kind(const struct spec *s)
 }
 
 /* A change of letters in "dy". */
-static void put_map_kind(FILE *out, const struct spec *s, char letter)
+static void put_map_words(FILE *out, const struct spec *s, char letter)
 {
     fprintf(out, "%-15s ", "map");
-    for (const char *c = map_kind(s); *c; c++)
+    for (const char *c = map_words(s); *c; c++)
         fputc(c[0] == 'y' && c[-1] == 'd' && c[1] == ' ' ? letter : *c, out);
     fputc('\n', out);
 }
@@ -285,7 +283,7 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
         fprintf(out, "%-15s of the data\n", "functions");
         status = rows_of(out, m, s->state_of_data, &over_x, state);
     }
-    put_map_kind(out, s, left[0]);
+    put_map_words(out, s, left[0]);
     bool closed = !m->bridged && !s->numerical;
     struct graph_names over_z =
         s->mapped ? spec_names(s, z->name, input) : over_x;
@@ -318,8 +316,7 @@ static int map(FILE *out, const gsv_model *m)
     return status;
 }
 
-/* --- Noisy observations ----------------------------------------------------
- */
+/* --- Noisy observations --------------------------------------------------- */
 
 /* A softmax is said once for all of its elements. */
 static int put_softmax(FILE *out, const struct graph *g, node a,
@@ -387,8 +384,7 @@ static int first_values(FILE *out, const gsv_model *m,
         if (mean && sd)
             fprintf(out, "  %s ~ normal(%s, %s)\n", m->column[i], mean, sd);
         bool failed = !mean || !sd;
-        mem_free(mean);
-        mem_free(sd);
+        MEM_FREE(mean, sd);
         if (failed) return GSV_NO_MEMORY;
     }
     return 0;
@@ -472,7 +468,7 @@ static int write_all(FILE *out, const gsv_model *m)
     if (s->inputs) names(out, "inputs", s->inputs, m->column + s->dim);
     int status = observations(out, m);
     fprintf(out, "%-15s %s, %s, %zu %s\n", "noise",
-            s->diagonal ? "diagonal" : "full matrix", noise_kind(s), s->noises,
+            s->diagonal ? "diagonal" : "full matrix", noise_words(s), s->noises,
             s->noises == 1 ? "source" : "sources");
     if (!status) status = map(out, m);
     networks(out, s->graph);

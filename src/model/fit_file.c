@@ -53,7 +53,7 @@ static int put_model(const gsv_model *m, const char *done, struct tensors *t)
     int status = tensors_note(t, "format", "girsanov " FORMAT);
     if (!status) status = tensors_note(t, "version", GSV_VERSION);
     if (!status) status = tensors_note(t, "model", m->text);
-    if (!status && m->record) status = fit_record_put(m->record, t);
+    if (!status && m->record) status = fit_record_write(m->record, t);
     if (!status) status = put_params(m, t);
     if (!status) status = put_all(&m->posterior, t);
     return status ? status : put_all(&m->state, t);
@@ -89,7 +89,7 @@ static int check_format(const struct tensors *t, const char *path)
     return 0;
 }
 
-static int take_param(gsv_model *m, const struct param_spec *p,
+static int read_param(gsv_model *m, const struct param_spec *p,
                       const struct tensors *t, const char *path)
 {
     const struct tensor *from = tensors_find(t, p->name);
@@ -103,8 +103,8 @@ static int take_param(gsv_model *m, const struct param_spec *p,
         fits = from->shape[i] == shape[i];
     if (!fits)
         return fail(GSV_BAD_INPUT,
-                    "%s is damaged: the tensor '%s' has not the shape that "
-                    "its model asks for",
+                    "%s is damaged: the tensor '%s' does not have the shape "
+                    "that its model needs",
                     path, p->name);
     if (!gsv_model_set(m, p->name, from->count, from->value)) return 0;
     char why[400];
@@ -131,7 +131,7 @@ static int check_strangers(const gsv_model *m, const struct tensors *t,
 }
 
 /* What begins with "@state" goes on being the state. */
-static int take_state(gsv_model *m, const struct tensors *t)
+static int read_state(gsv_model *m, const struct tensors *t)
 {
     const char *terms = tensors_text(t, "state");
     int status = terms ? tensors_note(&m->state, "state", terms) : 0;
@@ -144,30 +144,30 @@ static int take_state(gsv_model *m, const struct tensors *t)
     return status;
 }
 
-static int take_all(gsv_model *m, const struct tensors *t, const char *path)
+static int read_all(gsv_model *m, const struct tensors *t, const char *path)
 {
     int status = check_strangers(m, t, path);
     for (size_t i = 0; !status && i < m->spec->params; i++)
-        status = take_param(m, &m->spec->param[i], t, path);
-    if (!status) status = fit_record_take(m, t, path, &m->record);
-    if (!status) status = posterior_take(m, t, path);
-    return status ? status : take_state(m, t);
+        status = read_param(m, &m->spec->param[i], t, path);
+    if (!status) status = fit_record_read(m, t, path, &m->record);
+    if (!status) status = posterior_read(m, t, path);
+    return status ? status : read_state(m, t);
 }
 
-static gsv_model *take_model(const struct tensors *t, const char *path)
+static gsv_model *read_model(const struct tensors *t, const char *path)
 {
     gsv_model *m = gsv_model_parse(tensors_text(t, "model"), path);
-    if (!m || !take_all(m, t, path)) return m;
+    if (!m || !read_all(m, t, path)) return m;
     gsv_model_free(m);
     return NULL;
 }
 
-static gsv_model *take_fit(FILE *file, const char *path, size_t size)
+static gsv_model *read_tensors(FILE *file, const char *path, size_t size)
 {
     struct tensors t = {0};
     gsv_model *m = NULL;
     if (!safetensors_take(&t, path, file, size) && !check_format(&t, path))
-        m = take_model(&t, path);
+        m = read_model(&t, path);
     tensors_free(&t);
     return m;
 }
@@ -181,11 +181,11 @@ static gsv_model *read_fit(FILE *in, const char *path, size_t n,
     size_t size;
     if (in != stdin && !fstat(fileno(in), &info) && S_ISREG(info.st_mode)) {
         rewind(in);
-        return take_fit(in, path, (size_t)info.st_size);
+        return read_tensors(in, path, (size_t)info.st_size);
     }
     FILE *copy = file_spool(in, path, head, n, &size);
     if (!copy) return NULL;
-    gsv_model *m = take_fit(copy, path, size);
+    gsv_model *m = read_tensors(copy, path, size);
     fclose(copy);
     return m;
 }
@@ -196,7 +196,7 @@ gsv_model *gsv_model_copy(const gsv_model *m)
     if (ANY_NULL(m)) return NULL;
     struct tensors t = {0};
     gsv_model *copy =
-        put_model(m, "copied", &t) ? NULL : take_model(&t, "copy");
+        put_model(m, "copied", &t) ? NULL : read_model(&t, "copy");
     tensors_free(&t);
     return copy;
 }

@@ -42,18 +42,8 @@ gsv_record *fit_record_new(const gsv_model *m)
 void fit_record_free(gsv_record *r)
 {
     if (!r) return;
-    mem_free(r->data);
-    mem_free(r->warning);
-    mem_free(r->lowest);
-    mem_free(r->highest);
-    mem_free(r->error_of);
-    mem_free(r->low);
-    mem_free(r->high);
-    mem_free(r->estimate);
-    mem_free(r->correlation);
-    mem_free(r->posterior);
-    mem_free(r->curve);
-    mem_free(r);
+    MEM_FREE(r->data, r->warning, r->lowest, r->highest, r->error_of, r->low,
+             r->high, r->estimate, r->correlation, r->posterior, r->curve, r);
 }
 
 int fit_record_correlate(gsv_record *r, size_t n, const size_t *value)
@@ -101,10 +91,7 @@ gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
 void draws_free(gsv_draws *d)
 {
     if (!d) return;
-    mem_free(d->place);
-    mem_free(d->value);
-    mem_free(d->lp);
-    mem_free(d);
+    MEM_FREE(d->place, d->value, d->lp, d);
 }
 
 int fit_record_warn(gsv_record *r, const char *lines)
@@ -120,24 +107,7 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 /* --- The tables --------------------------------------------------------- */
 
-/* What is LATER is not in files of before. Flags and what follows them are only
- * there where they are not false, or the first word. */
-enum kind {
-    COUNT,
-    LATER,
-    REAL,
-    LATER_REAL,
-    SEED,
-    OPTIMIZER,
-    ENDED,
-    ERRORS,
-    LATER_OBJECTIVE,
-    FLAG,
-    REFERENCE,
-    FORM,
-    RANDOM,
-    OBSERVE
-};
+enum field_type { COUNT, REAL, SEED, FLAG, WORD };
 
 static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
                                          NULL};
@@ -155,49 +125,46 @@ static const char *const FORMS[] = {"auto",         "ito",   "midpoint",
 static const char *const RANDOMS[] = {"sobol", "iid", NULL};
 static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
                                         "conjugate", "variational", NULL};
-static const char *const *const WORDS[] = {
-    [OPTIMIZER] = OPTIMIZERS, [ENDED] = ENDS,
-    [ERRORS] = SOURCES,       [LATER_OBJECTIVE] = OBJECTIVES,
-    [REFERENCE] = REFERENCES, [FORM] = FORMS,
-    [RANDOM] = RANDOMS,       [OBSERVE] = OBSERVERS};
-
+/* later: older files do not have it. words: of a WORD, by its number. */
 struct field {
     const char *name;
-    enum kind kind;
+    enum field_type type;
     size_t offset;
+    bool later;
+    const char *const *words;
 };
 
 #define AT(field) offsetof(gsv_record, field)
 static const struct field FIELDS[] = {
-    {"tracks", COUNT, AT(tracks)},
-    {"rows", COUNT, AT(rows)},
-    {"gaps", COUNT, AT(gaps)},
-    {"heldout_gaps", COUNT, AT(heldout_gaps)},
-    {"optimizer", OPTIMIZER, AT(optimizer)},
-    {"ended", ENDED, AT(ended)},
-    {"errors", ERRORS, AT(errors)},
-    {"iterations", COUNT, AT(iterations)},
-    {"restarts", COUNT, AT(restarts)},
-    {"seconds", REAL, AT(seconds)},
-    {"seed", SEED, AT(seed)},
-    {"loglik", REAL, AT(loglik)},
-    {"stderr", REAL, AT(error)},
-    {"discretisation", REAL, AT(discretisation)},
-    {"heldout", REAL, AT(heldout)},
-    {"evidence", LATER_REAL, AT(evidence)},
-    {"paths", COUNT, AT(paths)},
-    {"steps", COUNT, AT(steps)},
-    {"sampled", LATER, AT(sampled)},
-    {"flagged", COUNT, AT(flagged)},
-    {"free", COUNT, AT(free)},
-    {"aic", REAL, AT(aic)},
-    {"bic", REAL, AT(bic)},
-    {"chains", LATER, AT(chains)},
-    {"warmup", LATER, AT(warmup)},
-    {"draws", LATER, AT(draws)},
-    {"objective", LATER_OBJECTIVE, AT(objective)},
-    {"mse", LATER_REAL, AT(mse)},
-    {"objective_value", LATER_REAL, AT(value)},
+    {"tracks", COUNT, AT(tracks), false, NULL},
+    {"rows", COUNT, AT(rows), false, NULL},
+    {"gaps", COUNT, AT(gaps), false, NULL},
+    {"heldout_gaps", COUNT, AT(heldout_gaps), false, NULL},
+    {"optimizer", WORD, AT(optimizer), false, OPTIMIZERS},
+    {"ended", WORD, AT(ended), false, ENDS},
+    {"errors", WORD, AT(errors), false, SOURCES},
+    {"iterations", COUNT, AT(iterations), false, NULL},
+    {"restarts", COUNT, AT(restarts), false, NULL},
+    {"seconds", REAL, AT(seconds), false, NULL},
+    {"seed", SEED, AT(seed), false, NULL},
+    {"loglik", REAL, AT(loglik), false, NULL},
+    {"stderr", REAL, AT(error), false, NULL},
+    {"discretisation", REAL, AT(discretisation), false, NULL},
+    {"heldout", REAL, AT(heldout), false, NULL},
+    {"evidence", REAL, AT(evidence), true, NULL},
+    {"paths", COUNT, AT(paths), false, NULL},
+    {"steps", COUNT, AT(steps), false, NULL},
+    {"sampled", COUNT, AT(sampled), true, NULL},
+    {"flagged", COUNT, AT(flagged), false, NULL},
+    {"free", COUNT, AT(free), false, NULL},
+    {"aic", REAL, AT(aic), false, NULL},
+    {"bic", REAL, AT(bic), false, NULL},
+    {"chains", COUNT, AT(chains), true, NULL},
+    {"warmup", COUNT, AT(warmup), true, NULL},
+    {"draws", COUNT, AT(draws), true, NULL},
+    {"objective", WORD, AT(objective), true, OBJECTIVES},
+    {"mse", REAL, AT(mse), true, NULL},
+    {"objective_value", REAL, AT(value), true, NULL},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
@@ -205,94 +172,75 @@ enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 #undef AT
 #define AT(field) offsetof(gsv_options, field)
 static const struct field ASKED[] = {
-    {"paths", LATER, AT(paths)},
-    {"steps", LATER, AT(steps)},
-    {"step", LATER_REAL, AT(step)},
-    {"reference", REFERENCE, AT(reference)},
-    {"form", FORM, AT(form)},
-    {"random", RANDOM, AT(random)},
-    {"observe", OBSERVE, AT(observe)},
-    {"support", LATER, AT(points)},
-    {"richardson", FLAG, AT(richardson)},
-    {"delta", FLAG, AT(delta)},
-    {"joint", FLAG, AT(joint)},
-    {"double", FLAG, AT(wide)},
+    {"paths", COUNT, AT(paths), true, NULL},
+    {"steps", COUNT, AT(steps), true, NULL},
+    {"step", REAL, AT(step), true, NULL},
+    {"reference", WORD, AT(reference), true, REFERENCES},
+    {"form", WORD, AT(form), true, FORMS},
+    {"random", WORD, AT(random), true, RANDOMS},
+    {"observe", WORD, AT(observe), true, OBSERVERS},
+    {"support", COUNT, AT(points), true, NULL},
+    {"richardson", FLAG, AT(richardson), true, NULL},
+    {"delta", FLAG, AT(delta), true, NULL},
+    {"joint", FLAG, AT(joint), true, NULL},
+    {"double", FLAG, AT(wide), true, NULL},
 };
 enum { ASKED_COUNT = sizeof ASKED / sizeof *ASKED };
 
-static json_t *get_field(const void *from, enum kind kind)
+static json_t *get_field(const struct field *f, const void *owner)
 {
-    double real;
-    switch (kind) {
-    case COUNT:
-    case LATER: return json_integer((json_int_t) * (const size_t *)from);
+    const void *from = (const char *)owner + f->offset;
+    switch (f->type) {
+    case COUNT: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
-    case REAL:
-    case LATER_REAL:
-        real = *(const double *)from;
-        return isfinite(real) ? json_real(real) : json_null();
-    case OPTIMIZER:
-    case ENDED:
-    case ERRORS:
-    case LATER_OBJECTIVE:
-    case REFERENCE:
-    case FORM:
-    case RANDOM:
-    case OBSERVE: break;
     case FLAG: return json_boolean(*(const bool *)from);
+    case WORD: return json_string(f->words[*(const int *)from]);
+    case REAL: break;
     }
-    return json_string(WORDS[kind][*(const int *)from]);
+    double real = *(const double *)from;
+    return isfinite(real) ? json_real(real) : json_null();
 }
 
-/* False where the JSON value is none of this kind. */
-static bool set_field(const json_t *json, enum kind kind, void *to)
+static bool set_word(const json_t *json, const char *const *words, int *to)
 {
-    switch (kind) {
-    case LATER:
-        if (!json) return true;
-        /* fall through */
+    for (int i = 0; json_is_string(json) && words[i]; i++)
+        if (!strcmp(json_string_value(json), words[i])) {
+            *to = i;
+            return true;
+        }
+    return false;
+}
+
+/* False where the JSON value does not fit the field. */
+static bool set_field(const struct field *f, const json_t *json, void *owner)
+{
+    void *to = (char *)owner + f->offset;
+    if (!json && f->later) {
+        if (f->type == REAL) *(double *)to = NAN;
+        return true;
+    }
+    switch (f->type) {
     case COUNT:
         *(size_t *)to = (size_t)json_integer_value(json);
         return json_is_integer(json) && json_integer_value(json) >= 0;
     case SEED:
         *(uint64_t *)to = (uint64_t)json_integer_value(json);
         return json_is_integer(json);
-    case LATER_REAL:
-        *(double *)to = NAN;
-        if (!json) return true;
-        /* fall through */
-    case REAL:
-        *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
-        return json_is_null(json) || json_is_number(json);
-    case OPTIMIZER:
-    case ENDED:
-    case ERRORS: break;
-    case FLAG:
-        *(bool *)to = json_is_true(json);
-        return !json || json_is_boolean(json);
-    case LATER_OBJECTIVE:
-    case REFERENCE:
-    case FORM:
-    case RANDOM:
-    case OBSERVE:
-        if (!json) return true;
-        break;
+    case FLAG: *(bool *)to = json_is_true(json); return json_is_boolean(json);
+    case WORD: return set_word(json, f->words, to);
+    case REAL: break;
     }
-    for (int i = 0; json_is_string(json) && WORDS[kind][i]; i++)
-        if (!strcmp(json_string_value(json), WORDS[kind][i])) {
-            *(int *)to = i;
-            return true;
-        }
-    return false;
+    *(double *)to = json_is_null(json) ? NAN : json_number_value(json);
+    return json_is_null(json) || json_is_number(json);
 }
 
 /* Whether an option was left as it is. */
 static bool is_usual(const struct field *f, const gsv_options *o)
 {
     const void *at = (const char *)o + f->offset;
-    if (f->kind == LATER) return !*(const size_t *)at;
-    if (f->kind == LATER_REAL) return !(*(const double *)at > 0.0);
-    if (f->kind == FLAG) return !*(const bool *)at;
+    if (f->type == COUNT) return !*(const size_t *)at;
+    if (f->type == REAL) return !(*(const double *)at > 0.0);
+    if (f->type == FLAG) return !*(const bool *)at;
     return !*(const int *)at;
 }
 
@@ -303,9 +251,7 @@ static json_t *asked_json(const gsv_options *o)
     json_t *all = json_object();
     for (size_t i = 0; all && i < ASKED_COUNT; i++)
         if (!is_usual(&ASKED[i], o) &&
-            json_object_set_new(
-                all, ASKED[i].name,
-                get_field((const char *)o + ASKED[i].offset, ASKED[i].kind))) {
+            json_object_set_new(all, ASKED[i].name, get_field(&ASKED[i], o))) {
             json_decref(all);
             all = NULL;
         }
@@ -319,9 +265,8 @@ static int put_text(const gsv_record *r, struct tensors *t)
     int lost = !data || json_object_set_new(all, "data", json_string(data));
     mem_free(data);
     for (size_t i = 0; i < FIELD_COUNT; i++)
-        lost |= json_object_set_new(
-            all, FIELDS[i].name,
-            get_field((const char *)r + FIELDS[i].offset, FIELDS[i].kind));
+        lost |=
+            json_object_set_new(all, FIELDS[i].name, get_field(&FIELDS[i], r));
     lost |= json_object_set_new(all, "estimator", asked_json(&r->estimator));
     lost |= json_object_set_new(all, "warning", json_string(r->warning));
     char *text = lost ? NULL : json_dumps(all, JSON_REAL_PRECISION(17));
@@ -347,7 +292,7 @@ static int put_correlation(const gsv_record *r, struct tensors *t)
     return status;
 }
 
-int fit_record_put(const gsv_record *r, struct tensors *t)
+int fit_record_write(const gsv_record *r, struct tensors *t)
 {
     size_t n = r->values;
     int status = put_text(r, t);
@@ -371,35 +316,32 @@ int fit_record_put(const gsv_record *r, struct tensors *t)
 /* --- In ----------------------------------------------------------------- */
 
 /* NULL, or the name of what is wrong. Files of before have none of it. */
-static const char *take_asked(const json_t *asked, gsv_options *o)
+static const char *read_asked(const json_t *asked, gsv_options *o)
 {
     if (!asked) return NULL;
     if (!json_is_object(asked)) return "estimator";
     for (size_t i = 0; i < ASKED_COUNT; i++) {
         const json_t *one = json_object_get(asked, ASKED[i].name);
-        if (one && !set_field(one, ASKED[i].kind, (char *)o + ASKED[i].offset))
-            return ASKED[i].name;
+        if (one && !set_field(&ASKED[i], one, o)) return ASKED[i].name;
     }
     return o->step >= 0.0 ? NULL : "step";
 }
 
-static int take_text(const char *text, const char *path, gsv_record *r)
+static int read_text(const char *text, const char *path, gsv_record *r)
 {
     json_t *all = json_loads(text, 0, NULL);
     const json_t *data = json_object_get(all, "data");
     const json_t *warning = json_object_get(all, "warning");
     const char *bad = NULL;
     for (size_t i = 0; !bad && i < FIELD_COUNT; i++)
-        if (!set_field(json_object_get(all, FIELDS[i].name), FIELDS[i].kind,
-                       (char *)r + FIELDS[i].offset))
+        if (!set_field(&FIELDS[i], json_object_get(all, FIELDS[i].name), r))
             bad = FIELDS[i].name;
     if (!bad)
-        bad = take_asked(json_object_get(all, "estimator"), &r->estimator);
+        bad = read_asked(json_object_get(all, "estimator"), &r->estimator);
     if (!json_is_string(data)) bad = "data";
     if (!json_is_string(warning)) bad = "warning";
     if (!bad) {
-        mem_free(r->data);
-        mem_free(r->warning);
+        MEM_FREE(r->data, r->warning);
         r->data = mem_string(json_string_value(data));
         r->warning = mem_string(json_string_value(warning));
     }
@@ -412,7 +354,7 @@ static int take_text(const char *text, const char *path, gsv_record *r)
 }
 
 /* An array that may be absent. */
-static int take_array(const struct tensors *t, const char *name, size_t n,
+static int read_array(const struct tensors *t, const char *name, size_t n,
                       const char *path, double *to)
 {
     const struct tensor *from = tensors_find(t, name);
@@ -425,7 +367,7 @@ static int take_array(const struct tensors *t, const char *name, size_t n,
 }
 
 /* The only array whose size the file says. */
-static int take_curve(const struct tensors *t, const char *path, gsv_record *r)
+static int read_curve(const struct tensors *t, const char *path, gsv_record *r)
 {
     const struct tensor *from = tensors_find(t, "@curve");
     if (!from) return 0;
@@ -436,11 +378,11 @@ static int take_curve(const struct tensors *t, const char *path, gsv_record *r)
     r->curve = NEW(double, from->count);
     if (!r->curve) return GSV_NO_MEMORY;
     r->points = from->count / GSV_CURVES;
-    return take_array(t, "@curve", from->count, path, r->curve);
+    return read_array(t, "@curve", from->count, path, r->curve);
 }
 
 /* Their places are whole numbers below that of values. */
-static int take_correlation(const struct tensors *t, const char *path,
+static int read_correlation(const struct tensors *t, const char *path,
                             gsv_record *r)
 {
     const struct tensor *at = tensors_find(t, "@estimate");
@@ -460,12 +402,12 @@ static int take_correlation(const struct tensors *t, const char *path,
     }
     if (!status) status = fit_record_correlate(r, n, value);
     if (!status)
-        status = take_array(t, "@correlation", n * n, path, r->correlation);
+        status = read_array(t, "@correlation", n * n, path, r->correlation);
     mem_free(value);
     return status;
 }
 
-int fit_record_take(const gsv_model *m, const struct tensors *t,
+int fit_record_read(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **record)
 {
     const char *text = tensors_text(t, "fit");
@@ -474,18 +416,18 @@ int fit_record_take(const gsv_model *m, const struct tensors *t,
     gsv_record *r = fit_record_new(m);
     if (!r) return GSV_NO_MEMORY;
     size_t n = r->values;
-    int status = take_text(text, path, r);
-    if (!status) status = take_array(t, "@lowest", r->columns, path, r->lowest);
+    int status = read_text(text, path, r);
+    if (!status) status = read_array(t, "@lowest", r->columns, path, r->lowest);
     if (!status)
-        status = take_array(t, "@highest", r->columns, path, r->highest);
-    if (!status) status = take_curve(t, path, r);
-    if (!status) status = take_array(t, "@stderr", n, path, r->error_of);
-    if (!status) status = take_array(t, "@low", n, path, r->low);
-    if (!status) status = take_array(t, "@high", n, path, r->high);
-    if (!status) status = take_correlation(t, path, r);
+        status = read_array(t, "@highest", r->columns, path, r->highest);
+    if (!status) status = read_curve(t, path, r);
+    if (!status) status = read_array(t, "@stderr", n, path, r->error_of);
+    if (!status) status = read_array(t, "@low", n, path, r->low);
+    if (!status) status = read_array(t, "@high", n, path, r->high);
+    if (!status) status = read_correlation(t, path, r);
     if (!status && tensors_find(t, "@posterior")) {
         r->posterior = NEW(double, GSV_POSTERIORS *n);
-        status = r->posterior ? take_array(t, "@posterior", GSV_POSTERIORS * n,
+        status = r->posterior ? read_array(t, "@posterior", GSV_POSTERIORS * n,
                                            path, r->posterior)
                               : GSV_NO_MEMORY;
     }

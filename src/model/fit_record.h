@@ -16,8 +16,8 @@ int fit_record_correlate(gsv_record *r, size_t n, const size_t *value);
 int fit_record_warn(gsv_record *r, const char *lines);
 
 /* As a JSON text and tensors, and back: NULL where there is none. */
-int fit_record_put(const gsv_record *r, struct tensors *t);
-int fit_record_take(const gsv_model *m, const struct tensors *t,
+int fit_record_write(const gsv_record *r, struct tensors *t);
+int fit_record_read(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **r);
 
 /* Room for draws of so many numbers. */

@@ -34,6 +34,23 @@ double gaps_state(const struct gaps *g, size_t i, size_t row)
     return row == NO_ROW || g->spec->latent[i] ? NAN : cell(g, i, row);
 }
 
+bool gaps_are_observed(const struct gaps *g, size_t row)
+{
+    for (size_t i = 0; i < g->spec->dim; i++)
+        if (!isnan(gaps_state(g, i, row))) return true;
+    for (size_t i = 0; i < g->spec->values; i++)
+        if (!isnan(gaps_value(g, i, row))) return true;
+    return false;
+}
+
+bool gaps_are_known(const struct gaps *g, size_t row)
+{
+    if (spec_is_latent(g->spec)) return gaps_are_observed(g, row);
+    for (size_t i = 0; i < g->spec->dim; i++)
+        if (isnan(gaps_state(g, i, row))) return false;
+    return true;
+}
+
 bool gaps_have_events(const struct gaps *g, size_t row)
 {
     const struct spec *spec = g->spec;
@@ -70,8 +87,8 @@ static int check_inputs(const struct gaps *g)
     return 0;
 }
 
-/* The knots around a time: the last one at or before it (strictly before it
- * where asked for), and the first one after that. false where there is none. */
+/* The knots around a time: the last one at or before it (with before, strictly
+ * before it), and the first one after that. false where there is none. */
 static bool knot_left(const struct gaps *g, size_t i, size_t track, double time,
                       bool before, size_t *knot)
 {
@@ -150,6 +167,23 @@ void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
     }
 }
 
+struct points gaps_points(const struct gaps *g, size_t track, double moment,
+                          bool before, size_t P, const double *state,
+                          double *time, double *input, double *slope)
+{
+    size_t inputs = g->spec->inputs;
+    if (inputs) gap_inputs(g, track, moment, before, input, slope, P);
+    for (size_t k = 0; k < inputs; k++)
+        for (size_t p = 1; p < P; p++) {
+            input[k * P + p] = input[k * P];
+            slope[k * P + p] = slope[k * P];
+        }
+    for (size_t p = 0; p < P; p++)
+        time[p] = moment;
+    return (struct points){
+        .P = P, .state = state, .time = time, .input = input, .slope = slope};
+}
+
 static double slope_between(const struct gaps *g, size_t i, size_t a, size_t b)
 {
     const double *time = g->series->time;
@@ -157,7 +191,7 @@ static double slope_between(const struct gaps *g, size_t i, size_t a, size_t b)
 }
 
 /* Before the first knot and after the last an input is constant. */
-static bool turns(const struct gaps *g, size_t n, size_t track, size_t row)
+static bool changes(const struct gaps *g, size_t n, size_t track, size_t row)
 {
     const gsv_series *s = g->series;
     size_t i = g->spec->dim + n, a = row, b = 0;
@@ -169,15 +203,15 @@ static bool turns(const struct gaps *g, size_t n, size_t track, size_t row)
            (right ? slope_between(g, i, row, b) : 0.0);
 }
 
-bool gaps_input_turns(const struct gaps *g, size_t track, size_t row)
+bool gaps_input_changes(const struct gaps *g, size_t track, size_t row)
 {
     for (size_t n = 0; n < g->spec->inputs; n++)
-        if (turns(g, n, track, row)) return true;
+        if (changes(g, n, track, row)) return true;
     return false;
 }
 
-size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
-                      double before)
+size_t gaps_next_change(const struct gaps *g, size_t track, double after,
+                        double before)
 {
     const gsv_series *s = g->series;
     double close = rounding(s, track);
@@ -190,7 +224,7 @@ size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
     }
     end = s->start[track + 1];
     for (; row < end && s->time[row] < before - close; row++)
-        if (gaps_input_turns(g, track, row)) return row;
+        if (gaps_input_changes(g, track, row)) return row;
     return NO_ROW;
 }
 
@@ -219,7 +253,7 @@ static int complete(const struct gaps *g, size_t track, size_t row, bool *is)
 }
 
 /* A held input of the noise that changes between two observed rows makes T
- * jump inside of a gap, where no path knows of it. */
+ * jump inside of a gap, which the paths do not take into account. */
 static int check_jumps(const struct gaps *g, const struct gap *gap)
 {
     const gsv_series *s = g->series;
@@ -374,11 +408,7 @@ int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 
 void gaps_free(struct gaps *g)
 {
-    mem_free(g->column);
-    mem_free(g->gap);
-    mem_free(g->first);
-    mem_free(g->to);
-    mem_free(g->begin);
+    MEM_FREE(g->column, g->gap, g->first, g->to, g->begin);
     *g = (struct gaps){0};
 }
 

@@ -8,7 +8,7 @@
 
 struct gap {
     size_t track, from, to; /* rows of the series               */
-    size_t number;          /* among all: random numbers hang on it */
+    size_t number;          /* among all; keys the random numbers   */
     double start, length;   /* in time                          */
     double end;
     uint32_t turn; /* added to the iteration of its random numbers: 0, but
@@ -54,14 +54,20 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
 
-/* Whether an input turns in a row of a track: a held one has another value from
- * there on, a linear one another slope. */
-bool gaps_input_turns(const struct gaps *g, size_t track, size_t row);
+/* P points at one moment of a track, with this state: time (P), and where the
+ * model has inputs, input and slope (inputs, P), are filled in. */
+struct points gaps_points(const struct gaps *g, size_t track, double moment,
+                          bool before, size_t P, const double *state,
+                          double *time, double *input, double *slope);
+
+/* Whether an input changes in a row of a track: a held one has another value
+ * from there on, a linear one another slope. */
+bool gaps_input_changes(const struct gaps *g, size_t track, size_t row);
 
 /* The first row of a track after a time, and before another one, in which an
- * input turns, or NO_ROW. */
-size_t gaps_next_turn(const struct gaps *g, size_t track, double after,
-                      double before);
+ * input changes, or NO_ROW. */
+size_t gaps_next_change(const struct gaps *g, size_t track, double after,
+                        double before);
 
 /* No row of the data: nothing was observed there. */
 #define NO_ROW SIZE_MAX
@@ -71,6 +77,11 @@ double gaps_state(const struct gaps *g, size_t i, size_t row);
 
 /* Value number i of the observations in a row: NaN where it is missing. */
 double gaps_value(const struct gaps *g, size_t i, size_t row);
+
+/* Whether anything was observed in a row; and whether a row says where the
+ * states are: all of them, or where some are latent, anything. */
+bool gaps_are_observed(const struct gaps *g, size_t row);
+bool gaps_are_known(const struct gaps *g, size_t row);
 
 /* Whether events since the row before were counted in a row, and whether they
  * were in the next one of its track: then it is where they begin to count,

@@ -20,35 +20,23 @@ struct rows {
     double *time;          /* (BLOCK)         */
     double *input, *slope; /* (inputs, BLOCK) */
     double *argument;      /* (axes, BLOCK)   */
+    struct arena arena;
 };
 
 enum { BLOCK = 4096 };
-
-static void rows_free(struct rows *r)
-{
-    double *part[] = {r->data,  r->state, r->time,
-                      r->input, r->slope, r->argument};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        mem_free(part[i]);
-    gaps_free(&r->gaps);
-}
 
 static int rows_init(struct rows *r, const gsv_model *m, const gsv_series *s,
                      size_t gp)
 {
     size_t d = m->spec->dim, n = m->spec->inputs;
     *r = (struct rows){.m = m, .gp = gp, .axes = m->spec->graph->gp[gp].axes};
+    const struct arena_part part[] = {
+        {&r->data, d * BLOCK},  {&r->state, d * BLOCK},
+        {&r->time, BLOCK},      {&r->input, n * BLOCK},
+        {&r->slope, n * BLOCK}, {&r->argument, r->axes * BLOCK}};
     int status = gaps_init(&r->gaps, m, s);
-    if (status) return status;
-    r->data = NEW(double, d *BLOCK);
-    r->state = NEW(double, d *BLOCK);
-    r->time = NEW(double, BLOCK);
-    r->input = NEW(double, n *BLOCK);
-    r->slope = NEW(double, n *BLOCK);
-    r->argument = NEW(double, r->axes *BLOCK);
-    bool whole =
-        r->data && r->state && r->time && r->input && r->slope && r->argument;
-    return whole ? 0 : GSV_NO_MEMORY;
+    return status ? status
+                  : arena_lay(&r->arena, sizeof part / sizeof *part, part);
 }
 
 /* The arguments in P rows from `from` on, which are of one track. */
@@ -97,7 +85,8 @@ static int each_argument(const gsv_model *m, const gsv_series *s, size_t gp,
                 if (finite) done(with, r.axes, x);
             }
         }
-    rows_free(&r);
+    arena_free(&r.arena);
+    gaps_free(&r.gaps);
     return status;
 }
 
@@ -212,9 +201,7 @@ enum gsv_status gsv_model_outside_at(const gsv_model *m, size_t n,
         status = mark_outside(m, &in, gp, room, outside);
     for (size_t j = 0; j < n && !status; j++)
         *count += outside[j];
-    mem_free(room);
-    mem_free(still);
-    mem_free(outside);
+    MEM_FREE(room, still, outside);
     return status;
 }
 
@@ -246,7 +233,7 @@ int gp_range(const gsv_model *m, const gsv_series *s, size_t gp, double *low,
         spec->param[spec_param_at(spec, spec->gp[gp].value)].name;
     return fail(GSV_BAD_INPUT,
                 "%s says nothing of the arguments of the gp '%.*s', so its "
-                "grid has no place; write one behind it, such as 'over "
+                "grid has no place; write one after it, such as 'over "
                 "[-3, 3]'",
                 s->source, (int)strcspn(name, "."), name);
 }

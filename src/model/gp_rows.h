@@ -26,7 +26,8 @@ int gp_range(const gsv_model *m, const gsv_series *s, size_t gp, double *low,
 /* Whether the box is where the text or someone else put it, not the data. */
 bool gp_is_placed(const gsv_model *m, size_t gp);
 
-/* Moves the box there, and length scales that nobody set to a quarter of it. */
+/* Moves the box there, and length scales that are not set to a quarter of it.
+ */
 void gp_place(gsv_model *m, size_t gp, const double *low, const double *high);
 
 #endif

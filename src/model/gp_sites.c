@@ -81,10 +81,7 @@ int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t order,
 
 void gp_rows_free(struct gp_rows *r)
 {
-    mem_free(r->index);
-    mem_free(r->weight);
-    mem_free(r->feature);
-    mem_free(r->sum);
+    MEM_FREE(r->index, r->weight, r->feature, r->sum);
     *r = (struct gp_rows){0};
 }
 
@@ -235,26 +232,22 @@ int gp_sites_init(struct gp_sites *s, const gsv_model *m, const gsv_series *d,
     if (status) return status;
     size_t n = 2 * s->gap_count, P = s->count = s->gap_count * s->times;
     size_t dim = m->spec->dim, inputs = m->spec->inputs, gps = m->spec->gps;
-    const struct {
-        double **part;
-        size_t size;
-    } lay[] = {{&s->end, dim * n},
-               {&s->state, dim * n},
-               {&s->time, n},
-               {&s->input, inputs * n},
-               {&s->slope, inputs * n},
-               {&s->unit, dim * P},
-               {&s->length, P},
-               {&s->at_time, P},
-               {&s->at_input, inputs * P},
-               {&s->at_slope, inputs * P},
-               {&s->argument, gps * GRID_AXES * P},
-               {&s->sum, gps * P},
-               {&s->room, 2 * dim * P}};
-    for (size_t i = 0; i < sizeof lay / sizeof *lay; i++)
-        if (!(*lay[i].part = NEW(double, lay[i].size))) return GSV_NO_MEMORY;
+    const struct arena_part lay[] = {{&s->end, dim * n},
+                                     {&s->state, dim * n},
+                                     {&s->time, n},
+                                     {&s->input, inputs * n},
+                                     {&s->slope, inputs * n},
+                                     {&s->unit, dim * P},
+                                     {&s->length, P},
+                                     {&s->at_time, P},
+                                     {&s->at_input, inputs * P},
+                                     {&s->at_slope, inputs * P},
+                                     {&s->argument, gps * GRID_AXES * P},
+                                     {&s->sum, gps * P},
+                                     {&s->room, 2 * dim * P}};
     s->orders = NEW(struct gp_orders, gps);
-    if (!s->orders) return GSV_NO_MEMORY;
+    if (!s->orders || arena_lay(&s->arena, sizeof lay / sizeof *lay, lay))
+        return GSV_NO_MEMORY;
     for (size_t gp = 0; gp < gps && !status; gp++)
         status = gp_orders_init(&s->orders[gp], m, m->unit_drift, gp);
     read_gaps(s);
@@ -263,16 +256,10 @@ int gp_sites_init(struct gp_sites *s, const gsv_model *m, const gsv_series *d,
 
 void gp_sites_free(struct gp_sites *s)
 {
-    double *part[] = {s->end,      s->state,   s->time,     s->input,
-                      s->slope,    s->share,   s->part,     s->unit,
-                      s->length,   s->at_time, s->at_input, s->at_slope,
-                      s->argument, s->sum,     s->room};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        mem_free(part[i]);
+    arena_free(&s->arena);
     for (size_t gp = 0; s->orders && gp < s->m->spec->gps; gp++)
         gp_orders_free(&s->orders[gp]);
-    mem_free(s->orders);
-    mem_free(s->gap);
+    MEM_FREE(s->orders, s->gap, s->share, s->part);
     gaps_free(&s->gaps);
     *s = (struct gp_sites){0};
 }

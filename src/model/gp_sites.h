@@ -22,6 +22,7 @@
 #ifndef MODEL_GP_SITES_H
 #define MODEL_GP_SITES_H
 
+#include "base/memory.h"
 #include "gp/gp_information.h"
 #include "model/gaps.h"
 #include "model/gp_orders.h"
@@ -39,7 +40,7 @@ struct gp_rows {
 };
 
 /* At arguments (axes, count): of the function, or where the order is not 0 of a
- * derivative, whose weights add up to nothing that is of use. */
+ * derivative; then the sum of the weights means nothing. */
 int gp_rows_init(struct gp_rows *r, const gsv_model *m, size_t gp, size_t order,
                  size_t count, const double *argument);
 void gp_rows_free(struct gp_rows *r);
@@ -70,6 +71,7 @@ struct gp_sites {
     double *argument; /* (gps, GRID_AXES, count)                          */
     double *sum;      /* (gps, count) of a row's weights                  */
     double *room;     /* (2 dim, count)                                   */
+    struct arena arena;
     struct gp_orders *orders; /* (gps) of unit diffusion's drift              */
 };
 

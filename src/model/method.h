@@ -50,6 +50,9 @@ struct score {
     size_t gaps;
 };
 
+struct filter_visitor;
+struct path_visitor;
+
 struct method {
     const char *name;
     const void *inner; /* by which the functions tell their rows apart */
@@ -84,6 +87,11 @@ struct method {
      * (slots) is added to the iteration. What is not finite is -INFINITY. */
     struct slots (*slots)(const void *machine, size_t *unit);
     int (*units)(void *machine, const uint32_t *turn, double *unit);
+    /* Of hidden states (model/states.h): their laws row by row given the data
+     * so far, and points for paths given all data. NULL where states are
+     * observed themselves, or where the estimator cannot say. */
+    int (*filter)(const struct task *t, const struct filter_visitor *v);
+    int (*paths)(const struct task *t, const struct path_visitor *v);
 };
 
 #endif

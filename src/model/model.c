@@ -174,13 +174,8 @@ void gsv_model_free(gsv_model *m)
 {
     if (!m) return;
     spec_free(m->spec);
-    mem_free(m->value);
-    mem_free(m->column);
-    mem_free(m->data);
-    mem_free(m->noise_input);
-    mem_free(m->noise_param);
-    mem_free(m->drift_param);
-    mem_free(m->text);
+    MEM_FREE(m->value, m->column, m->data, m->noise_input, m->noise_param,
+             m->drift_param, m->text);
     fit_record_free(m->record);
     draws_free(m->draws);
     tensors_free(&m->posterior);
@@ -192,50 +187,42 @@ void gsv_model_free(gsv_model *m)
 
 size_t gsv_model_dim(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->spec->dim;
+    return ANY_NULL(m) ? 0 : m->spec->dim;
 }
 
 size_t gsv_model_noises(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->spec->noises;
+    return ANY_NULL(m) ? 0 : m->spec->noises;
 }
 
 size_t gsv_model_inputs(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->spec->inputs;
+    return ANY_NULL(m) ? 0 : m->spec->inputs;
 }
 
 size_t gsv_model_columns(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->spec->dim + m->spec->inputs;
+    return ANY_NULL(m) ? 0 : m->spec->dim + m->spec->inputs;
 }
 
 const char *const *gsv_model_column(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return NULL;
-    return m->column;
+    return ANY_NULL(m) ? NULL : m->column;
 }
 
 size_t gsv_model_data_columns(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->data_columns;
+    return ANY_NULL(m) ? 0 : m->data_columns;
 }
 
 const char *const *gsv_model_data_column(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return NULL;
-    return m->data;
+    return ANY_NULL(m) ? NULL : m->data;
 }
 
 size_t gsv_model_params(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->spec->params;
+    return ANY_NULL(m) ? 0 : m->spec->params;
 }
 
 static bool no_param(const gsv_model *m, size_t i)
@@ -271,32 +258,27 @@ bool gsv_model_is_noise(const gsv_model *m, size_t i)
 
 const char *gsv_model_text(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return NULL;
-    return m->text;
+    return ANY_NULL(m) ? NULL : m->text;
 }
 
 const gsv_draws *gsv_model_draws(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return NULL;
-    return m->draws;
+    return ANY_NULL(m) ? NULL : m->draws;
 }
 
 const gsv_record *gsv_model_record(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return NULL;
-    return m->record;
+    return ANY_NULL(m) ? NULL : m->record;
 }
 
 size_t gsv_model_values(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return 0;
-    return m->spec->parameters;
+    return ANY_NULL(m) ? 0 : m->spec->parameters;
 }
 
 const double *gsv_model_value(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return NULL;
-    return m->value;
+    return ANY_NULL(m) ? NULL : m->value;
 }
 
 /* How the n weights or biases of a layer are drawn. */
@@ -349,13 +331,14 @@ void gsv_model_draw_he(gsv_model *m, uint64_t seed)
 
 /* One output of the model at n points, in blocks. */
 int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
-                      const struct points *in, bool wide, double *out)
+                      const struct points *in, bool use_double, double *out)
 {
     size_t n = in->P, size = graph_size(g, what);
     int status = 0;
     struct uniforms u = {0};
     struct workspace w = {0};
-    struct program *p = program_new(g, 1, &what, m->spec->parameters, wide);
+    struct program *p =
+        program_new(g, 1, &what, m->spec->parameters, use_double);
     if (!p || uniforms_init(&u, p) || workspace_init(&w, p, n, false, false)) {
         status = GSV_NO_MEMORY;
     } else {
@@ -370,9 +353,9 @@ int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
 }
 
 int model_evaluate(const gsv_model *m, node what, const struct points *in,
-                   bool wide, double *out)
+                   bool use_double, double *out)
 {
-    return model_evaluate_in(m, m->spec->graph, what, in, wide, out);
+    return model_evaluate_in(m, m->spec->graph, what, in, use_double, out);
 }
 
 /* The same of what is over x, where inputs stand still. */

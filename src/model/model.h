@@ -78,14 +78,14 @@ int refuse_noise(const gsv_model *m, const char *remedy);
  * values of observations are inputs, too. */
 int spec_leaves(const struct spec *s, node root, bool *input, bool *param);
 
-/* A node of the model's graph at points, to out (size, P). wide: networks in
- * double. */
+/* A node of the model's graph at points, to out (size, P). use_double: networks
+ * in double. */
 int model_evaluate(const gsv_model *m, node what, const struct points *in,
-                   bool wide, double *out);
+                   bool use_double, double *out);
 
 /* The same of a graph with the model's parameters, such as a copy that grew. */
 int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
-                      const struct points *in, bool wide, double *out);
+                      const struct points *in, bool use_double, double *out);
 
 /* Whether T jumps where a held input turns: the end of a step and the start of
  * the next then are different y of the same x. */

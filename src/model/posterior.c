@@ -67,9 +67,8 @@ void posterior_forget(gsv_model *m)
 static int damaged(const char *path, const char *name)
 {
     return fail(GSV_BAD_INPUT,
-                "%s is damaged: the tensor '%.100s' is not what its gp asks "
-                "for",
-                path, name);
+                "%s is damaged: the tensor '%.100s' does not fit its gp", path,
+                name);
 }
 
 /* Its numbers into an information of the right size. */
@@ -86,7 +85,7 @@ static int fill(struct gp_information *h, const struct tensor *t)
     return 0;
 }
 
-static int take_one(gsv_model *m, const struct tensors *t, size_t gp,
+static int read_one(gsv_model *m, const struct tensors *t, size_t gp,
                     size_t output, const char *path)
 {
     char name[NAME_ROOM];
@@ -102,12 +101,12 @@ static int take_one(gsv_model *m, const struct tensors *t, size_t gp,
     return status;
 }
 
-int posterior_take(gsv_model *m, const struct tensors *t, const char *path)
+int posterior_read(gsv_model *m, const struct tensors *t, const char *path)
 {
     int status = 0;
     for (size_t gp = 0; gp < m->spec->gps; gp++)
         for (size_t i = 0; i < m->spec->graph->gp[gp].outputs && !status; i++)
-            status = take_one(m, t, gp, i, path);
+            status = read_one(m, t, gp, i, path);
     return status;
 }
 
@@ -128,8 +127,7 @@ struct gsv_functions {
 
 bool gsv_model_has_posterior(const gsv_model *m)
 {
-    if (ANY_NULL(m)) return false;
-    return m->posterior.count > 0;
+    return ANY_NULL(m) ? false : m->posterior.count > 0;
 }
 
 static int function_init(struct function *f, const gsv_model *m,
@@ -181,8 +179,7 @@ void gsv_functions_free(gsv_functions *q)
         gp_information_free(&q->f[i].h);
         gp_root_free(&q->f[i].root);
     }
-    mem_free(q->f);
-    mem_free(q);
+    MEM_FREE(q->f, q);
 }
 
 /* The points as a function sees them. */
@@ -190,30 +187,20 @@ struct seen {
     struct points in;
     double *state, *argument, *slope, *mean, *sd;
     double *still; /* (inputs, n) zeros: their slopes */
+    struct arena arena;
 };
 
 static int seen_init(struct seen *s, const gsv_model *m, struct points in)
 {
     size_t n = in.P, d = m->spec->dim;
-    *s = (struct seen){.in = in,
-                       .state = NEW(double, d *n),
-                       .argument = NEW(double, GRID_AXES *n),
-                       .slope = NEW(double, d *n),
-                       .mean = NEW(double, n),
-                       .sd = NEW(double, n),
-                       .still = NEW(double, m->spec->inputs *n)};
+    *s = (struct seen){.in = in};
+    const struct arena_part part[] = {
+        {&s->state, d * n}, {&s->argument, GRID_AXES * n},
+        {&s->slope, d * n}, {&s->mean, n},
+        {&s->sd, n},        {&s->still, m->spec->inputs * n}};
+    int status = arena_lay(&s->arena, sizeof part / sizeof *part, part);
     s->in.slope = s->still;
-    return s->state && s->argument && s->slope && s->mean && s->sd && s->still
-               ? 0
-               : GSV_NO_MEMORY;
-}
-
-static void seen_free(struct seen *s)
-{
-    double *part[] = {s->state, s->argument, s->slope,
-                      s->mean,  s->sd,       s->still};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        mem_free(part[i]);
+    return status;
 }
 
 /* variance (dim, n) += (d drift / dh)^2 var h. */
@@ -332,7 +319,7 @@ enum gsv_status gsv_functions_drift(gsv_functions *q, size_t n,
         status = add_variance(&q->f[k], m, &s, sd);
     for (size_t i = 0; !status && i < m->spec->dim * n; i++)
         sd[i] = sqrt(sd[i]);
-    seen_free(&s);
+    arena_free(&s.arena);
     return status;
 }
 
@@ -399,7 +386,6 @@ enum gsv_status gsv_functions_draw(gsv_functions *q, gsv_model *m,
         functions_draw(q, seed, draw - at, 0, n, row, room);
         memcpy(m->value, row + at * n, n * sizeof *row);
     }
-    mem_free(room);
-    mem_free(row);
+    MEM_FREE(room, row);
     return whole ? 0 : GSV_NO_MEMORY;
 }

@@ -15,7 +15,7 @@ int posterior_put(gsv_model *m, size_t gp, size_t output,
 void posterior_forget(gsv_model *m);
 
 /* From a file's tensors, which are checked. */
-int posterior_take(gsv_model *m, const struct tensors *t, const char *path);
+int posterior_read(gsv_model *m, const struct tensors *t, const char *path);
 
 /* --- Functions that are drawn --------------------------------------------- */
 
@@ -26,7 +26,7 @@ enum { FUNCTIONS_BLOCK = 64 };
 /* How many numbers functions_draw() needs as room. */
 size_t functions_room(const gsv_functions *q);
 
-/* Functions `first` (a multiple of the block) and those behind it, of a seed:
+/* Functions `first` (a multiple of the block) and those after it, of a seed:
  * each sets its gps' numbers in a row (stride) that stands for the parameters
  * from `from` on. Threads may call it, with rooms of their own. */
 void functions_draw(const gsv_functions *q, uint64_t seed, uint64_t first,

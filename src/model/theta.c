@@ -202,7 +202,7 @@ static int unknown(const gsv_model *m, const char *name)
                 name, *known ? known : "none");
 }
 
-/* "[2]" or "[1,2]" behind a name as an element's number. */
+/* "[2]" or "[1,2]" after a name as an element's number. */
 static int element(const struct param_spec *p, const char *name,
                    const char *text, size_t *i)
 {

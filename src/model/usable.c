@@ -17,8 +17,7 @@
                     place, __VA_ARGS__)                                        \
          : fail(GSV_BAD_INPUT, __VA_ARGS__))
 
-/* --- The likelihood --------------------------------------------------------
- */
+/* --- The likelihood ------------------------------------------------------- */
 
 /* The laws of a row's latent states are dense matrices in a thread's own
  * memory. */
@@ -58,8 +57,7 @@ enum gsv_status gsv_check_likelihood(const gsv_model *m)
     return 0;
 }
 
-/* --- Learning ---------------------------------------------------------------
- */
+/* --- Learning ------------------------------------------------------------- */
 
 enum gsv_status gsv_check_fit(const gsv_model *m)
 {
@@ -81,8 +79,7 @@ enum gsv_status gsv_check_fit(const gsv_model *m)
     return 0;
 }
 
-/* --- What the likelihood does not depend on ---------------------------------
- */
+/* --- What the likelihood does not depend on ------------------------------- */
 
 /* Marks what an expression is made of; 0 is no expression. */
 static int mark(const gsv_model *m, node n, bool *input, bool *param)
@@ -128,9 +125,9 @@ static void write_one(FILE *out, const gsv_model *m, struct place place,
             what, (int)strcspn(name, "."), name);
 }
 
-/* A network or gp is told by its first parameter; the others of it, and scales,
- * are passed over. */
-static const char *kind_of(const struct spec *s, size_t i)
+/* A network or gp is recognised by its first parameter; its other parameters
+ * and scales give NULL. */
+static const char *declared_as(const struct spec *s, size_t i)
 {
     const struct param_spec *p = &s->param[i];
     const char *dot = strchr(p->name, '.');
@@ -149,11 +146,10 @@ static int write_unused(FILE *out, const gsv_model *m)
         if (!input[i])
             write_one(out, m, s->input[i].place, "input", s->input[i].name);
     for (size_t i = 0; !status && i < s->params; i++)
-        if (!param[i] && kind_of(s, i))
-            write_one(out, m, s->param[i].place, kind_of(s, i),
+        if (!param[i] && declared_as(s, i))
+            write_one(out, m, s->param[i].place, declared_as(s, i),
                       s->param[i].name);
-    mem_free(input);
-    mem_free(param);
+    MEM_FREE(input, param);
     return status;
 }
 

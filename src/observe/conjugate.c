@@ -25,7 +25,7 @@
 #include "lang/law.h"
 #include "observe/joint.h"
 
-/* Links are looked at in the middle of a stop's law, and on both sides. */
+/* Links are evaluated in the middle of a stop's law, and on both sides. */
 enum { PROBES = 3, CENTRE = 1 };
 
 static const struct obs_spec *obs_of(const struct joint *j, size_t k)
@@ -43,15 +43,14 @@ static bool is_count(const struct obs_spec *o)
     return link_of(o) != LINK_NONE && link_of(o) != LINK_MEAN;
 }
 
-/* The number of linked means of an obs; 0 where its law is not looked at. */
+/* The number of linked means of an obs; 0 where its law has no link. */
 static size_t rows_of(const struct obs_spec *o)
 {
     if (link_of(o) == LINK_SHARES) return o->values - 1;
     return link_of(o) == LINK_NONE ? 0 : 1;
 }
 
-/* --- Programs ----------------------------------------------------------------
- */
+/* --- Programs ------------------------------------------------------------- */
 
 static node log_node(struct graph *g, node a)
 {
@@ -125,10 +124,10 @@ int conjugate_init(struct joint *j)
                                       {&c->room, 5 * d * d}};
     c->row = NEW(size_t, spec->observations + 1);
     c->normal = NEW(size_t, n);
-    c->usual = NEW(bool, n);
+    c->is_conjugate = NEW(bool, n);
     c->state = NEW(size_t, d);
     c->pivot = NEW(int, d);
-    if (!c->row || !c->normal || !c->usual || !c->state || !c->pivot ||
+    if (!c->row || !c->normal || !c->is_conjugate || !c->state || !c->pivot ||
         arena_lay(&c->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     for (size_t k = 0; k < spec->observations; k++)
@@ -143,17 +142,11 @@ void conjugate_free(struct joint *j)
     uniforms_free(&c->uniforms);
     program_free(c->link);
     if (c->graph) graph_free(c->graph);
-    mem_free(c->row);
-    mem_free(c->normal);
-    mem_free(c->usual);
-    mem_free(c->state);
-    mem_free(c->pivot);
+    MEM_FREE(c->row, c->normal, c->is_conjugate, c->state, c->pivot);
     arena_free(&c->arena);
 }
 
-/* --- Links at a stop
- * ----------------------------------------------------------
- */
+/* --- Links at a stop ------------------------------------------------------ */
 
 /* Output i of the link, element e, in the centre. */
 static double link_value(const struct joint *j, size_t i, size_t e)
@@ -206,9 +199,7 @@ static bool sees(const struct joint *j, size_t obs, size_t state)
     return false;
 }
 
-/* --- The laws
- * -----------------------------------------------------------------
- */
+/* --- The laws ------------------------------------------------------------- */
 
 /* The states that are not exact and that this obs alone sees, to state; or,
  * with all obs (k their number), those that no count sees. Returns their
@@ -347,14 +338,12 @@ int conjugate_prepare(struct joint *j, const double *values)
         c->log_map[n] = 0.0;
         for (size_t k = 0; k < all; k++)
             c->trials[n * all + k] = link_value(j, 2 * rows_in_all(j) + k, 0);
-        c->usual[n] = make_stop(j, n);
+        c->is_conjugate[n] = make_stop(j, n);
     }
     return 0;
 }
 
-/* --- Points
- * -------------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* Of a binomial the second kind are the trials that missed. */
 static double count_of(const struct joint *j, size_t stop, size_t obs, size_t i)
@@ -377,7 +366,7 @@ static void draw_count(struct joint *j, size_t stop, size_t obs, size_t row,
     struct random_key key = {.seed = j->options.seed,
                              .purpose = RANDOM_SUPPORT,
                              .iteration =
-                                 j->iteration + j->stops.stop[stop].turn,
+                                 j->iteration + j->stops.stop[stop].stream,
                              .item = (((uint64_t)obs + 1) << 40) + stop};
     size_t K = j->K, n = j->conjugate.row[obs + 1] - j->conjugate.row[obs];
     bool rate = link_of(o) == LINK_LOG;
@@ -406,7 +395,7 @@ void conjugate_draw(struct joint *j, size_t stop, size_t at, size_t P)
     const struct conjugate *c = &j->conjugate;
     const struct spec *spec = j->model->spec;
     size_t d = spec->dim, n = joint_normals(j, stop);
-    bool usual = c->usual[stop];
+    bool usual = c->is_conjugate[stop];
     const double *mean = usual ? c->mean : j->support.laws.mean;
     const double *map = usual ? c->map : j->support.root;
     for (size_t i = 0; i < d; i++)

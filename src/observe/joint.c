@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks one after the other: a pass over the chunks of a track gives its
- * weights, and where a gradient is wanted a second one uses them. A track of
- * one chunk is not drawn again. */
+/* One track at a time: a pass over the chunks of a track gives its weights, and
+ * for a gradient a second pass uses them. A track of one chunk is not drawn
+ * again. */
 #include "observe/joint.h"
 
 #include <math.h>
@@ -21,8 +21,7 @@ static bool is_variational(const struct joint *j)
     return j->options.observe == GSV_OBSERVE_VARIATIONAL;
 }
 
-/* --- Setting up -------------------------------------------------------------
- */
+/* --- Setting up ----------------------------------------------------------- */
 
 static int make_memory(struct joint *j)
 {
@@ -61,8 +60,7 @@ static int pair_options(const gsv_model *m, const gsv_options *o,
 {
     gsv_options p = *o;
     bool linear, exact;
-    int status = drift_is_linear(m, &linear);
-    if (!status) status = jumps_are_exact(m, &exact);
+    int status = jumps_are_exact(m, &linear, &exact);
     if (status) return status;
     p.paths = 1;
     if (!p.steps) p.steps = 8;
@@ -118,8 +116,7 @@ void joint_free(struct joint *j)
     *j = (struct joint){0};
 }
 
-/* --- Points -----------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* A track is one point of a Sobol' sequence, whose coordinates go to its stops:
  * points of one sequence for every stop would be paired in the same order. */
@@ -130,7 +127,7 @@ size_t joint_normals(struct joint *j, size_t stop)
     size_t row = (stop - j->stops.first[here->track]) * j->support.d;
     struct random_key key = {.seed = j->options.seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = j->iteration + here->turn,
+                             .iteration = j->iteration + here->stream,
                              .item = here->track};
     if (j->options.random == GSV_RANDOM_IID)
         random_normals(&key, row, n, 0, j->K, j->z);
@@ -179,11 +176,10 @@ static void draw(struct joint *j)
     for (size_t i = 0; i < d; i++)
         memcpy(j->edge + i * K, u + (i + 1) * P - K, K * sizeof *u);
     support_place(&j->support, j->low, j->end,
-                  is_variational(j) ? NULL : j->conjugate.usual);
+                  is_variational(j) ? NULL : j->conjugate.is_conjugate);
 }
 
-/* --- Pairs ------------------------------------------------------------------
- */
+/* --- Pairs ---------------------------------------------------------------- */
 
 /* Densities between neighbouring points of the chunk's draws to log_p; or, with
  * their weights given, the gradient to part. */
@@ -234,8 +230,7 @@ static int load(struct joint *j, size_t first, size_t end)
     return status;
 }
 
-/* --- Weights ----------------------------------------------------------------
- */
+/* --- Weights -------------------------------------------------------------- */
 
 /* log mean exp of log weights; and, unless NULL, their effective number. */
 static double log_mean(size_t K, const double *log_w, double *ess)
@@ -283,24 +278,7 @@ static size_t end_of_chunk(const struct joint *j, size_t first, size_t end)
     return end - first < j->chunk ? end : first + j->chunk;
 }
 
-static int check(const struct joint *j, size_t first, size_t end)
-{
-    const gsv_series *series = j->stops.gaps.series;
-    for (size_t n = first; n < end; n++) {
-        const struct stop *stop = &j->stops.stop[n];
-        if (isfinite(j->increment[n])) continue;
-        return fail(GSV_NUMERICAL,
-                    "the log-likelihood of series '%s' is %g at time %g: no "
-                    "draw explains what was observed up to there; check the "
-                    "model's formula, its parameters and the data, or take "
-                    "--observe scan",
-                    series->label[stop->track], j->increment[n], stop->time);
-    }
-    return 0;
-}
-
-/* --- One track --------------------------------------------------------------
- */
+/* --- One track ------------------------------------------------------------ */
 
 /* A track's weights, stop by stop; at last those of the whole. */
 static int weigh_track(struct joint *j, size_t first, size_t end)
@@ -312,7 +290,9 @@ static int weigh_track(struct joint *j, size_t first, size_t end)
         if (!status) add_chunk(j);
         at = next;
     }
-    if (!status) status = check(j, first, end);
+    if (!status)
+        status = stops_check(&j->stops, first, end, j->increment,
+                             ", or use --observe scan");
     if (status) return status;
     double total = j->increment[end - 1] + log((double)j->K);
     for (size_t k = 0; k < j->K; k++)
@@ -356,20 +336,21 @@ static int use_track(struct joint *j, size_t first, size_t end, bool note,
     return status;
 }
 
-int joint_run(struct joint *j, const double *guide, uint32_t iteration,
+int joint_run(struct joint *j, const double *reference, uint32_t iteration,
               double *gradient)
 {
     const struct stops *s = &j->stops;
-    bool note = is_variational(j) && gradient && !guide;
+    bool note = is_variational(j) && gradient && !reference;
     j->iteration = iteration;
     j->end = 0;
-    int status = support_prepare(&j->support, guide);
+    int status = support_prepare(&j->support, reference);
     if (!status)
-        status = is_variational(j)
-                     ? variational_prepare(j, iteration)
-                     : conjugate_prepare(j, guide ? guide : j->model->value);
+        status =
+            is_variational(j)
+                ? variational_prepare(j, iteration)
+                : conjugate_prepare(j, reference ? reference : j->model->value);
     if (status) return status;
-    estimate_prepare(&j->pairs, guide);
+    estimate_prepare(&j->pairs, reference);
     if (gradient)
         memset(gradient, 0, j->model->spec->parameters * sizeof *gradient);
     for (size_t r = 0; !status && r < s->gaps.series->tracks; r++) {
@@ -384,8 +365,7 @@ int joint_run(struct joint *j, const double *guide, uint32_t iteration,
     return status;
 }
 
-/* --- The result -------------------------------------------------------------
- */
+/* --- The result ----------------------------------------------------------- */
 
 /* Of a log mean of K weights, by the delta method: Sobol' points are better. */
 static double variance_of(const struct joint *j, size_t stop)
@@ -461,8 +441,7 @@ int joint_fill(const struct joint *j, gsv_result *r)
     return 0;
 }
 
-/* --- The methods -----------------------------------------------------------
- */
+/* --- The methods ---------------------------------------------------------- */
 
 ROWS_FUNCTIONS(joint)
 

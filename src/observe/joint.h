@@ -30,7 +30,7 @@
 
 #include "observe/links.h"
 
-/* Draws of a track where the options do not say; and at most. */
+/* The default number of draws of a track, and the largest. */
 enum { JOINT_POINTS = 1024, JOINT_MOST = 1 << 16 };
 
 /* What the noise says of the states at a stop (conjugate.c): x = mean + map e
@@ -48,7 +48,7 @@ struct conjugate {
     double *log_map;    /* (stops) log |det map|     */
     double *trials;     /* (stops, observations) of binomials             */
     size_t *normal;     /* (stops) so many e are normal, the first ones   */
-    bool *usual;        /* (stops) whether q is conjugate there           */
+    bool *is_conjugate; /* (stops) whether q is conjugate there           */
     double *room;       /* (5, d, d)                                      */
     size_t *state;      /* (d) of which state a column is                 */
     int *pivot;         /* (d)                                            */
@@ -100,13 +100,12 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
                const gsv_options *o);
 void joint_free(struct joint *j);
 
-/* As scan_run(), scan_fill(). */
-int joint_run(struct joint *j, const double *guide, uint32_t iteration,
+/* As scan_run(). */
+int joint_run(struct joint *j, const double *reference, uint32_t iteration,
               double *gradient);
 int joint_fill(const struct joint *j, gsv_result *r);
 
-/* --- For those who draw ----------------------------------------------------
- */
+/* --- For those who draw --------------------------------------------------- */
 
 /* Standard normals (latent states of the stop, K) of a stop to j->z; returns
  * the number of these states. */
@@ -119,8 +118,7 @@ void joint_log_normal(struct joint *j, size_t n, double log_root, size_t at);
 void joint_add(struct joint *j, size_t stop, const double *L, size_t n,
                size_t at, size_t P);
 
-/* --- conjugate.c -----------------------------------------------------------
- */
+/* --- conjugate.c ---------------------------------------------------------- */
 
 int conjugate_init(struct joint *j);
 void conjugate_free(struct joint *j);
@@ -129,8 +127,7 @@ int conjugate_prepare(struct joint *j, const double *values);
 /* Points of a stop from column `at` of P on, to u and log_q of the support. */
 void conjugate_draw(struct joint *j, size_t stop, size_t at, size_t P);
 
-/* --- variational.c ---------------------------------------------------------
- */
+/* --- variational.c -------------------------------------------------------- */
 
 int variational_init(struct joint *j);
 void variational_free(struct joint *j);

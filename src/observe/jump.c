@@ -16,8 +16,7 @@ enum { MOST_CURVED = 8 };
 enum { DRIFT, SLOPE, CURVATURE };
 enum { MAPPED, LOG_DET };
 
-/* --- Programs --------------------------------------------------------------
- */
+/* --- Programs ------------------------------------------------------------- */
 
 /* Half the trace of the second derivative of every row, from the rows of A. */
 static node curvature(struct graph *g, size_t d, const node *row, node leaf)
@@ -41,7 +40,7 @@ static node curvature(struct graph *g, size_t d, const node *row, node leaf)
     return all;
 }
 
-static int make_drift(struct jumps *j, bool wide)
+static int make_drift(struct jumps *j, bool use_double)
 {
     const gsv_model *m = j->model;
     struct graph *g = j->graph;
@@ -59,13 +58,13 @@ static int make_drift(struct jumps *j, bool wide)
     mem_free(row);
     if (g->failed) return GSV_NO_MEMORY;
     j->drift = program_new(g, 1u + j->sloped + j->curved, output,
-                           m->spec->parameters, wide);
+                           m->spec->parameters, use_double);
     return j->drift ? uniforms_init(&j->drift_uniforms, j->drift)
                     : GSV_NO_MEMORY;
 }
 
 int jumps_init(struct jumps *j, const gsv_model *m, const struct gaps *gaps,
-               bool wide)
+               bool use_double)
 {
     *j = (struct jumps){.model = m,
                         .gaps = gaps,
@@ -73,9 +72,9 @@ int jumps_init(struct jumps *j, const gsv_model *m, const struct gaps *gaps,
                         .graph = graph_copy(m->spec->graph)};
     const node map[] = {m->unit_state, m->log_jacobian};
     if (!j->graph) return GSV_NO_MEMORY;
-    int status = make_drift(j, wide);
+    int status = make_drift(j, use_double);
     if (status) return status;
-    j->map = program_new(j->graph, 2, map, m->spec->parameters, wide);
+    j->map = program_new(j->graph, 2, map, m->spec->parameters, use_double);
     return j->map ? uniforms_init(&j->map_uniforms, j->map) : GSV_NO_MEMORY;
 }
 
@@ -121,13 +120,13 @@ static bool all_inputs_hold(const gsv_model *m)
     return true;
 }
 
-int jumps_are_exact(const gsv_model *m, bool *exact)
+int jumps_are_exact(const gsv_model *m, bool *linear, bool *exact)
 {
     const struct graph *g = m->spec->graph;
     bool moving = graph_depends(g, m->unit_drift, OP_INPUT) ||
                   graph_depends(g, m->unit_drift, OP_SLOPE);
-    int status = drift_is_linear(m, exact);
-    *exact = *exact && !graph_depends(g, m->unit_drift, OP_TIME) &&
+    int status = drift_is_linear(m, linear);
+    *exact = *linear && !graph_depends(g, m->unit_drift, OP_TIME) &&
              (!moving || all_inputs_hold(m));
     return status;
 }
@@ -140,14 +139,13 @@ size_t jumps_steps(const gsv_options *o)
 
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o)
 {
-    bool exact;
-    int status = jumps_are_exact(m, &exact);
+    bool linear, exact;
+    int status = jumps_are_exact(m, &linear, &exact);
     if (status || exact) return status;
     return stops_divide(s, jumps_steps(o), o->step);
 }
 
-/* --- Memory ------------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 int jumper_init(struct jumper *w, const struct jumps *j, size_t most,
                 bool gradient)
@@ -186,27 +184,11 @@ void jumper_free(struct jumper *w)
     *w = (struct jumper){0};
 }
 
-/* Points of one moment, as programs take them; y is packed to `packed`. */
 static struct points points_at(struct jumper *w, const struct moment *at,
                                size_t n, const double *state)
 {
-    const struct jumps *j = w->jumps;
-    size_t inputs = j->model->spec->inputs;
-    if (inputs)
-        gap_inputs(j->gaps, at->track, at->time, at->before, w->input, w->slope,
-                   n);
-    for (size_t k = 0; k < inputs; k++)
-        for (size_t i = 1; i < n; i++) {
-            w->input[k * n + i] = w->input[k * n];
-            w->slope[k * n + i] = w->slope[k * n];
-        }
-    for (size_t i = 0; i < n; i++)
-        w->time[i] = at->time;
-    return (struct points){.P = n,
-                           .state = state,
-                           .time = w->time,
-                           .input = w->input,
-                           .slope = w->slope};
+    return gaps_points(w->jumps->gaps, at->track, at->time, at->before, n,
+                       state, w->time, w->input, w->slope);
 }
 
 /* Rows that are ld apart, side by side. mu is free for it before it is set. */
@@ -218,8 +200,7 @@ static const double *pack(size_t d, size_t n, size_t ld, const double *from,
     return to;
 }
 
-/* --- T -----------------------------------------------------------------------
- */
+/* --- T -------------------------------------------------------------------- */
 
 void jumper_map(struct jumper *w, const struct moment *at, size_t n, size_t ld,
                 const double *x, double *y, double *log_det)
@@ -247,8 +228,7 @@ void jumper_map_vjp(struct jumper *w, const struct moment *at, size_t n,
     program_vjp(j->map, &j->map_uniforms, &w->map, &in, bar, NULL, w->map_bar);
 }
 
-/* --- Laws of steps -----------------------------------------------------------
- */
+/* --- Laws of steps -------------------------------------------------------- */
 
 /* Whether a point has a law: its drift and its slope are finite, and no more
  * than a stride of length h can take. */
@@ -366,12 +346,6 @@ FAST static void all_squares(size_t d, size_t I, const double *inverse,
     }
 }
 
-static double log_density(double norm, double square)
-{
-    double l = norm - 0.5 * square;
-    return isnan(l) ? -INFINITY : l;
-}
-
 void jumper_all(const struct jumper *w, size_t J, size_t ld, const double *y1,
                 double *log_p)
 {
@@ -389,12 +363,12 @@ void jumper_each(const struct jumper *w, size_t ld, const double *y1,
     for (size_t i = 0; i < w->I; i++) {
         squares(w->jumps->d, w->I, i, w->inverse, w->mu, 1, ld, y1 + i,
                 log_p + i);
-        log_p[i] = log_density(w->log_norm[i], log_p[i]);
+        double l = w->log_norm[i] - 0.5 * log_p[i];
+        log_p[i] = isnan(l) ? -INFINITY : l;
     }
 }
 
-/* --- Their gradient ----------------------------------------------------------
- */
+/* --- Their gradient ------------------------------------------------------- */
 
 struct law_bar {
     double *mu;          /* (d; I): sum of w v, v = Q^-1 (y1 - mu)  */
@@ -418,12 +392,18 @@ static struct law_bar law_bar_of(const struct jumper *w)
                             .weight = at + 4 * square + 5 * n};
 }
 
-static void clear(const struct jumper *w, const struct law_bar *bar)
+/* All bars 0, also those of J ends. */
+static struct law_bar start_vjp(const struct jumper *w, size_t ld, size_t J,
+                                double *y1_bar)
 {
     size_t d = w->jumps->d, I = w->I;
-    memset(bar->mu, 0, d * I * sizeof *bar->mu);
-    memset(bar->Q, 0, d * d * I * sizeof *bar->Q);
-    memset(bar->weight, 0, I * sizeof *bar->weight);
+    struct law_bar bar = law_bar_of(w);
+    memset(bar.mu, 0, d * I * sizeof *bar.mu);
+    memset(bar.Q, 0, d * d * I * sizeof *bar.Q);
+    memset(bar.weight, 0, I * sizeof *bar.weight);
+    for (size_t a = 0; a < d; a++)
+        memset(y1_bar + a * ld, 0, J * sizeof *y1_bar);
+    return bar;
 }
 
 /* Adds pair (i, end) with its weight; the end's bar is y1's. */
@@ -471,7 +451,7 @@ static void outer(size_t d, size_t I, const double *a, const double *b,
                 C[(i * d + j) * I + p] = a[i * I + p] * b[j * I + p];
 }
 
-/* From the bars of mu and Q to y0_bar, set, and to the drift's. */
+/* From the sums of mu and Q to y0_bar, set, and to the drift's bars. */
 static void law_vjp(struct jumper *w, const struct moment *from, double h,
                     size_t ld, const struct law_bar *bar, double *y0_bar)
 {
@@ -479,6 +459,7 @@ static void law_vjp(struct jumper *w, const struct moment *from, double h,
     size_t d = j->d, I = w->I;
     const struct moment middle = {from->track, from->time + 0.5 * h, false};
     const double *f = program_output(j->drift, &w->drift, I, DRIFT);
+    add_norms(w, bar);
     outer(d, I, bar->mu, f, bar->Gamma);
     stride_apply(d, I, stride_Gamma(&w->stride), true, bar->mu, bar->f, false);
     memset(bar->Psi, 0, d * d * I * sizeof *bar->Psi);
@@ -503,12 +484,9 @@ void jumper_all_vjp(struct jumper *w, const struct moment *from, double h,
                     size_t ld, size_t J, const double *y1, const double *weight,
                     double *y0_bar, double *y1_bar)
 {
-    struct law_bar bar = law_bar_of(w);
+    struct law_bar bar = start_vjp(w, ld, J, y1_bar);
     size_t d = w->jumps->d;
     double *z = bar.f, *v = bar.g; /* (d), free until law_vjp() */
-    clear(w, &bar);
-    for (size_t a = 0; a < d; a++)
-        memset(y1_bar + a * ld, 0, J * sizeof *y1_bar);
     for (size_t i = 0; i < w->I; i++)
         for (size_t j = 0; j < J; j++) {
             double share = weight[i * J + j];
@@ -519,7 +497,6 @@ void jumper_all_vjp(struct jumper *w, const struct moment *from, double h,
                 add_pair(w, &bar, 2, i, ld, y1 + j, share, z, v, y1_bar + j);
             else add_pair(w, &bar, d, i, ld, y1 + j, share, z, v, y1_bar + j);
         }
-    add_norms(w, &bar);
     law_vjp(w, from, h, ld, &bar, y0_bar);
 }
 
@@ -527,16 +504,11 @@ void jumper_each_vjp(struct jumper *w, const struct moment *from, double h,
                      size_t ld, const double *y1, const double *weight,
                      double *y0_bar, double *y1_bar)
 {
-    struct law_bar bar = law_bar_of(w);
-    size_t d = w->jumps->d;
-    clear(w, &bar);
-    for (size_t a = 0; a < d; a++)
-        memset(y1_bar + a * ld, 0, w->I * sizeof *y1_bar);
+    struct law_bar bar = start_vjp(w, ld, w->I, y1_bar);
     for (size_t i = 0; i < w->I; i++)
         if (weight[i] != 0.0)
-            add_pair(w, &bar, d, i, ld, y1 + i, weight[i], bar.f, bar.g,
-                     y1_bar + i);
-    add_norms(w, &bar);
+            add_pair(w, &bar, w->jumps->d, i, ld, y1 + i, weight[i], bar.f,
+                     bar.g, y1_bar + i);
     law_vjp(w, from, h, ld, &bar, y0_bar);
 }
 

@@ -27,9 +27,9 @@ struct jumps {
     struct uniforms drift_uniforms, map_uniforms;
 };
 
-/* gaps are borrowed. wide: networks in double. */
+/* gaps are borrowed. use_double: networks in double. */
 int jumps_init(struct jumps *j, const gsv_model *m, const struct gaps *gaps,
-               bool wide);
+               bool use_double);
 void jumps_free(struct jumps *j);
 
 /* At the model's present values. */
@@ -38,10 +38,11 @@ void jumps_prepare(struct jumps *j);
 /* Whether the drift f~ is linear in the state. */
 int drift_is_linear(const gsv_model *m, bool *linear);
 
-/* Whether it is, and does not change in time but where held inputs turn, so
- * that a step from one stop to the next may have any length. Else stops are
- * needed between rows: as many as the options say, or 8 steps a gap. */
-int jumps_are_exact(const gsv_model *m, bool *exact);
+/* Whether it is, and whether it also does not change in time except where held
+ * inputs change, so that a step from one stop to the next may have any length.
+ * Else stops are needed between rows: as many as the options say, or 8 steps a
+ * gap. */
+int jumps_are_exact(const gsv_model *m, bool *linear, bool *exact);
 size_t jumps_steps(const gsv_options *o);
 int jumps_divide(const gsv_model *m, struct stops *s, const gsv_options *o);
 
@@ -62,18 +63,10 @@ struct jumper {
     struct arena arena;
 };
 
-/* gradient: whether the bars are wanted. */
+/* gradient: whether the bars are needed. */
 int jumper_init(struct jumper *w, const struct jumps *j, size_t most,
                 bool gradient);
 void jumper_free(struct jumper *w);
-
-/* A place and a time that points share. before: as the end of a step, where a
- * held input still has the value that it had until then. */
-struct moment {
-    size_t track;
-    double time;
-    bool before;
-};
 
 /* y = T(x) (d; ld apart) of n points at a moment, and log |det dT/dx| (n). */
 void jumper_map(struct jumper *w, const struct moment *at, size_t n, size_t ld,

@@ -9,8 +9,7 @@
 #include "base/linalg.h"
 #include "observe/observe.h"
 
-/* --- Setting up ------------------------------------------------------------
- */
+/* --- Setting up ----------------------------------------------------------- */
 
 static int make_memory(struct laws *l, bool linked)
 {
@@ -37,14 +36,14 @@ static int make_memory(struct laws *l, bool linked)
 }
 
 int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
-              bool wide, bool linked)
+              bool use_double, bool linked)
 {
     const struct spec *spec = m->spec;
     *l = (struct laws){.model = m, .stops = stops, .d = spec->dim};
     int status = smoother_init(&l->smoother, m);
     if (status) return status;
     l->sigma =
-        program_new(spec->graph, 1, &spec->sigma, spec->parameters, wide);
+        program_new(spec->graph, 1, &spec->sigma, spec->parameters, use_double);
     if (!l->sigma || uniforms_init(&l->uniforms, l->sigma) ||
         workspace_init(&l->space, l->sigma, 1, false, false))
         return GSV_NO_MEMORY;
@@ -62,8 +61,7 @@ void laws_free(struct laws *l)
     *l = (struct laws){0};
 }
 
-/* --- Exact states ----------------------------------------------------------
- */
+/* --- Exact states --------------------------------------------------------- */
 
 double laws_state(const struct laws *l, size_t stop, size_t i)
 {
@@ -112,8 +110,7 @@ int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
     return 0;
 }
 
-/* --- Stretching ------------------------------------------------------------
- */
+/* --- Stretching ----------------------------------------------------------- */
 
 /* sigma (d, d) at a stop; before: as it was until then. */
 static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
@@ -121,15 +118,9 @@ static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
     size_t d = l->d;
     const struct spec *spec = l->model->spec;
     const struct stop *here = &l->stops->stop[stop];
-    if (spec->inputs)
-        gap_inputs(&l->stops->gaps, here->track, here->time, before, l->input,
-                   l->slope, 1);
-    l->time[0] = here->time;
-    struct points in = {.P = 1,
-                        .state = l->state,
-                        .time = l->time,
-                        .input = l->input,
-                        .slope = l->slope};
+    struct points in =
+        gaps_points(&l->stops->gaps, here->track, here->time, before, 1,
+                    l->state, l->time, l->input, l->slope);
     program_forward(l->sigma, &l->uniforms, &l->space, &in);
     const double *sigma = program_output(l->sigma, &l->space, 1, 0);
     for (size_t i = 0; i < d * d; i++)
@@ -138,13 +129,15 @@ static void sigma_of(struct laws *l, size_t stop, bool before, double *S)
                                   : 0.0;
 }
 
-/* mean = S mean, cov = S cov S'. */
+/* mean = S mean, unless it is NULL; cov = S cov S'. */
 static void stretch(struct laws *l, const double *S, double *mean, double *cov)
 {
     size_t d = l->d;
     double *T = l->small + 2 * d * d;
-    linalg_product(d, d, 1, S, false, mean, false, T);
-    memcpy(mean, T, d * sizeof *mean);
+    if (mean) {
+        linalg_product(d, d, 1, S, false, mean, false, T);
+        memcpy(mean, T, d * sizeof *mean);
+    }
     linalg_product(d, d, d, S, false, cov, false, T);
     linalg_product(d, d, d, T, false, S, true, cov);
 }
@@ -170,32 +163,21 @@ static int stretch_gain(struct laws *l, const double *S, double *S1,
     return 0;
 }
 
-/* rest = S rest S', without a mean. */
-static void stretch_rest(struct laws *l, const double *S, double *rest)
-{
-    size_t d = l->d;
-    double *T = l->small + 2 * d * d;
-    linalg_product(d, d, d, S, false, rest, false, T);
-    linalg_product(d, d, d, T, false, S, true, rest);
-}
-
 static int stretch_stop(struct laws *l, size_t n)
 {
     size_t d = l->d, dd = d * d;
     double *S = l->small, *next = S + dd;
-    bool last = n + 1 == l->stops->count || stop_is_first(l->stops, n + 1);
     sigma_of(l, n, false, S);
     stretch(l, S, l->mean + n * d, l->cov + n * dd);
     if (!l->gain) return 0;
     stretch(l, S, l->predicted_mean + n * d, l->predicted_cov + n * dd);
-    stretch_rest(l, S, l->rest + n * dd);
-    if (last) return 0;
+    stretch(l, S, NULL, l->rest + n * dd);
+    if (stop_is_last(l->stops, n)) return 0;
     sigma_of(l, n + 1, false, next);
     return stretch_gain(l, S, next, n);
 }
 
-/* --- The smoother ----------------------------------------------------------
- */
+/* --- The smoother --------------------------------------------------------- */
 
 struct track_data {
     double *time, *input, *middle, *slope, *value, *exact, *unused;

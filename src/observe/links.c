@@ -176,24 +176,21 @@ static void add_neighbour(const struct links *l, size_t stop, size_t P,
     }
 }
 
-void links_draw(const struct links *l, const struct link *given, size_t stop,
-                size_t P, const double *neighbour, const double *z, double *u)
+void links_draw(const struct links *l, size_t stop, size_t P,
+                const double *before, const double *z, double *u)
 {
-    size_t d = l->d, n = latent_of(l, stop), row = 0;
-    bool back = given == &l->before, alone;
-    alone = back ? stop_is_first(l->laws->stops, stop)
-                 : stop_is_last(l->laws->stops, stop);
-    size_t other = alone ? stop : back ? stop - 1 : stop + 1;
-    size_t m = latent_of(l, other);
+    size_t d = l->d, dd = d * d, n = latent_of(l, stop), row = 0;
+    bool first = stop_is_first(l->laws->stops, stop);
+    size_t m = first ? 0 : latent_of(l, stop - 1);
     for (size_t i = 0; i < d; i++) {
         double *to = u + i * P;
         for (size_t p = 0; p < P; p++)
             to[p] = l->laws->mean[stop * d + i];
         if (!isnan(laws_state(l->laws, stop, i))) continue;
-        if (!alone)
-            add_neighbour(l, other, P, given->gain + stop * d * d + row * m,
-                          neighbour, to);
-        add_row(row + 1, P, given->root + stop * d * d + row * n, z, to);
+        if (!first)
+            add_neighbour(l, stop - 1, P, l->before.gain + stop * dd + row * m,
+                          before, to);
+        add_row(row + 1, P, l->before.root + stop * dd + row * n, z, to);
         row++;
     }
 }

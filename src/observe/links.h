@@ -44,11 +44,11 @@ void links_free(struct links *l);
 /* After laws_run(). */
 int links_make(struct links *l);
 
-/* P states u (d, P) at a stop from z (latent, P) and the neighbour's states
- * (d, P), which are not looked at where there is none. given is one of the two
- * links. Their log density is that of z, less log_root. */
-void links_draw(const struct links *l, const struct link *given, size_t stop,
-                size_t P, const double *neighbour, const double *z, double *u);
+/* P states u (d, P) at a stop from z (latent, P) and the states before (d, P)
+ * at the stop before, which are not read at the first stop of a track. Their
+ * log density is that of z, less before.log_root. */
+void links_draw(const struct links *l, size_t stop, size_t P,
+                const double *before, const double *z, double *u);
 
 /* log psi (P) of states u (d, P). */
 void links_ahead(const struct links *l, size_t stop, size_t P, const double *u,

@@ -2,11 +2,11 @@
 /* What all estimators with noisy observations share. A stop is a row in which
  * anything was observed, or after which events were counted; and, without a row
  * (NO_ROW), wherever else a point is needed: at the first time of a series,
- * where an input turns, and between them. At stops stand
+ * where an input changes, and between them. At stops are
  * points x, drawn from a density q that a linearised smoother gives (smooth.h),
  * and between the points of neighbouring stops densities are estimated by
  * bridges. The estimators differ in how they average: scan.h, particle.h,
- * joint.h; observer.h has them all. */
+ * joint.h. */
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 
@@ -18,14 +18,14 @@
 
 /* --- stops.c -------------------------------------------------------------- */
 
-/* All stops of all tracks, one after the other. */
+/* All stops of all tracks, track by track. */
 struct stops {
     struct gaps gaps; /* for inputs, states and values */
     struct stop *stop;
     size_t count, capacity;
-    size_t *first;  /* (tracks + 1) of each track */
-    double longest; /* gap in time               */
-    bool turning;   /* whether the states hang on inputs */
+    size_t *first;    /* (tracks + 1) of each track */
+    double longest;   /* gap in time               */
+    bool has_changes; /* the equation depends on inputs */
 };
 
 /* Fails where no track has two stops, or where a value is not one of its law.
@@ -46,8 +46,10 @@ bool stop_is_last(const struct stops *s, size_t n);
  * poisson_process (rate.h). The stop before is then the row before. */
 bool stop_has_events(const struct stops *s, size_t n);
 
-/* Fails where what a stop adds to log p(data) is not finite. */
-int stops_check(const struct stops *s, const double *increment);
+/* Fails where what a stop of [first, end) adds to log p(data) is not finite.
+ * advice ends the message. */
+int stops_check(const struct stops *s, size_t first, size_t end,
+                const double *increment, const char *advice);
 
 /* The stops of the longest track. */
 size_t stops_longest(const struct stops *s);
@@ -63,10 +65,19 @@ int stops_fill(const struct stops *s, const double *increment,
                const double *error, const double *ess, size_t most,
                const double *left, gsv_result *r);
 
+/* A time of a track that points share. before: as the end of a step, where a
+ * held input still has the value that it had until then. */
+struct moment {
+    size_t track;
+    double time;
+    bool before;
+};
+
 /* --- rows.c --------------------------------------------------------------- */
 
-/* The head of every estimator here: what a method of rows (model/method.h) has to
- * know. increment (stops): what a stop adds to log p(data) in the last run. */
+/* The head of every estimator here: what a method of rows (model/method.h) has
+ * to know. increment (stops): what a stop adds to log p(data) in the last run.
+ */
 #define ROWS_HEAD                                                              \
     const struct method *method;                                               \
     const gsv_model *model;                                                    \
@@ -85,7 +96,7 @@ struct rows {
         };                                                                     \
     }
 
-/* Which row options ask for; by default, by the number of hidden states. */
+/* The row that the options name; by default, by the number of hidden states. */
 const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
 
 /* The fields of a row that are the same for all; machines begin with
@@ -93,7 +104,7 @@ const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
  */
 int rows_accept(const struct method *row, const struct task *t);
 struct slots rows_slots(const void *machine, size_t *unit);
-int rows_units(void *machine, const uint32_t *turn, double *unit);
+int rows_units(void *machine, const uint32_t *stream, double *unit);
 #define ROWS_METHOD                                                            \
     .accept = rows_accept, .slots = rows_slots, .units = rows_units,           \
     .init = method_init, .free = method_free, .run = method_run,               \
@@ -129,9 +140,9 @@ int rows_units(void *machine, const uint32_t *turn, double *unit);
         return status ? status : NAME##_fill(machine, r);                      \
     }
 
-/* What a run came to: its status, unless a rank was stopped; of rows, what each
- * adds given those before it. Numbers of work that was stopped say nothing, not
- * even that they are wrong. */
+/* The status of a run, unless a rank was stopped, and its score: the mean of
+ * what each row adds given those before it. Results of stopped work mean
+ * nothing. */
 int rows_finish(const struct rows *r, int status, struct score *score);
 
 /* --- laws.c --------------------------------------------------------------- */
@@ -158,7 +169,7 @@ struct laws {
 
 /* linked: with the joint laws of neighbouring stops. */
 int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
-              bool wide, bool linked);
+              bool use_double, bool linked);
 void laws_free(struct laws *l);
 int laws_run(struct laws *l, const double *values);
 
@@ -195,8 +206,8 @@ struct support {
     struct program *weigh; /* over x: du/dx, the first state's log density, */
     /* every obs's, but 0 of what belongs to steps (rate.h) */
     struct uniforms place_uniforms, weigh_uniforms;
-    struct uniforms guide_uniforms; /* of weigh, for q      */
-    bool frozen;                    /* whether these differ */
+    struct uniforms reference_uniforms; /* of weigh, for q      */
+    bool frozen;                        /* whether these differ */
     struct workspace place_space, weigh_space;
     size_t capacity; /* points of a chunk */
     double *u, *x;   /* (d, capacity)     */
@@ -218,10 +229,13 @@ int support_init(struct support *s, const gsv_model *m,
 void support_free(struct support *s);
 
 /* Laws by the smoother at these values; then the model's own are prepared. */
-int support_prepare(struct support *s, const double *guide);
+int support_prepare(struct support *s, const double *reference);
 
 /* After it: makes the deviations of all laws so many times as large. */
 void support_widen(struct support *s, double factor);
+
+/* The smallest power of two that is not below n: numbers of Sobol' points. */
+size_t power_of_two(size_t n);
 
 /* The number of points of a stop. */
 size_t support_points(const struct support *s, size_t stop);
@@ -231,18 +245,18 @@ size_t support_points(const struct support *s, size_t stop);
 size_t support_draw(struct support *s, size_t first, size_t end,
                     uint32_t iteration);
 
-/* The rest of it, where u and its log density log_q are there: x, log_g, and
- * log_q as a density of x; returns the number of points. direct (stops of all
- * tracks), or NULL: where u is x already. */
+/* The same for given u with its log density log_q: x, log_g, and log_q as a
+ * density of x; returns the number of points. direct (stops of all tracks), or
+ * NULL: where u is x already. */
 size_t support_place(struct support *s, size_t first, size_t end,
                      const bool *direct);
 
-/* Takes points x (d, J) of one stop back that were placed before, for
+/* Loads points x (d, J) of one stop that were placed before, for
  * support_vjp(). */
 void support_recall(struct support *s, size_t stop, const double *x);
 
 /* P points across the law of a stop, its mean in the middle, as those of x;
- * until anything else is asked for. */
+ * valid until the next call. */
 struct points support_probe(struct support *s, size_t stop, size_t P);
 
 /* Whether all values of an obs are there at a stop, and belong to it alone. */

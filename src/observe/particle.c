@@ -16,16 +16,7 @@ struct rank {
     size_t index;
 };
 
-/* --- Setting up ------------------------------------------------------------
- */
-
-static size_t power_of_two(size_t n)
-{
-    size_t K = 2;
-    while (K < n)
-        K *= 2;
-    return K;
-}
+/* --- Setting up ----------------------------------------------------------- */
 
 /* Stops that are kept: the lag, both ends, and the stop before. */
 static size_t count_slots(const struct particle *p)
@@ -99,9 +90,7 @@ static void particle_free(struct particle *p)
     links_free(&p->links);
     support_free(&p->support);
     stops_free(&p->stops);
-    mem_free(p->parent);
-    mem_free(p->next);
-    mem_free(p->rank);
+    MEM_FREE(p->parent, p->next, p->rank);
     arena_free(&p->arena);
 }
 
@@ -115,8 +104,7 @@ static size_t *slot_parent(const struct particle *p, size_t stop)
     return p->parent + stop % p->slots * p->K;
 }
 
-/* --- Points ----------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* Which of the Sobol' points particle k gets: k with digits flipped at random,
  * each as the digits above it say. Without it, points of two stops with the
@@ -142,7 +130,8 @@ static void draw_normals(struct particle *p, size_t stop, uint32_t iteration)
     double *log_q = p->support.log_q, *z = p->line;
     struct random_key key = {.seed = p->options.seed,
                              .purpose = RANDOM_RESAMPLE,
-                             .iteration = iteration + p->stops.stop[stop].turn,
+                             .iteration =
+                                 iteration + p->stops.stop[stop].stream,
                              .item = stop};
     random_uniforms(&key, 1, 1, 0, K, p->flip);
     key.purpose = RANDOM_SUPPORT;
@@ -169,14 +158,12 @@ static void draw(struct particle *p, size_t stop, uint32_t iteration)
         for (size_t k = 0; k < K; k++)
             p->from[i * K + k] = p->support.u[i * K + parent[k]];
     draw_normals(p, stop, iteration);
-    links_draw(&p->links, &p->links.before, stop, K, p->from, p->z,
-               p->support.u);
+    links_draw(&p->links, stop, K, p->from, p->z, p->support.u);
     support_place(&p->support, stop, stop + 1, NULL);
     memcpy(slot_x(p, stop), p->support.x, d * K * sizeof *p->x);
 }
 
-/* --- Densities -------------------------------------------------------------
- */
+/* --- Densities ------------------------------------------------------------ */
 
 /* Both ends of the steps that lead to a stop's particles, in y; returns their
  * length. The law of the steps is made ready. */
@@ -237,8 +224,7 @@ static void run_steps_vjp(struct particle *p, size_t stop, const double *weight)
                    p->log_det);
 }
 
-/* --- Weights ---------------------------------------------------------------
- */
+/* --- Weights -------------------------------------------------------------- */
 
 /* Shares of W psi, their effective number, and what the stop adds. */
 static void note(struct particle *p, size_t stop)
@@ -277,8 +263,7 @@ static void step_weights(struct particle *p, size_t stop)
     note(p, stop);
 }
 
-/* --- Resampling ------------------------------------------------------------
- */
+/* --- Resampling ----------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -311,7 +296,8 @@ static void resample(struct particle *p, size_t stop, uint32_t iteration)
     double offset, sum = 0.0;
     struct random_key key = {.seed = p->options.seed,
                              .purpose = RANDOM_RESAMPLE,
-                             .iteration = iteration + p->stops.stop[stop].turn,
+                             .iteration =
+                                 iteration + p->stops.stop[stop].stream,
                              .item = stop};
     random_uniforms(&key, 0, 1, 0, 1, &offset);
     sort(p, stop);
@@ -342,8 +328,7 @@ static void go_on(struct particle *p, size_t stop, uint32_t iteration)
     p->log_z = p->before = 0.0;
 }
 
-/* --- Gradients -------------------------------------------------------------
- */
+/* --- Gradients ------------------------------------------------------------ */
 
 /* One stop's, with its particles' weights in line. */
 static void add_gradient(struct particle *p, size_t stop)
@@ -380,8 +365,7 @@ static void gradients(struct particle *p, size_t stop)
     }
 }
 
-/* --- Runs ------------------------------------------------------------------
- */
+/* --- Runs ----------------------------------------------------------------- */
 
 static void clear(struct particle *p, double *gradient)
 {
@@ -402,10 +386,10 @@ static void clear(struct particle *p, double *gradient)
                rates_uniforms(&p->rates) * sizeof *p->rater.bar);
 }
 
-static int particle_run(struct particle *p, const double *guide,
+static int particle_run(struct particle *p, const double *reference,
                         uint32_t iteration, double *gradient)
 {
-    int status = support_prepare(&p->support, guide);
+    int status = support_prepare(&p->support, reference);
     if (!status) status = links_make(&p->links);
     if (status) return status;
     jumps_prepare(&p->jumps);
@@ -419,7 +403,8 @@ static int particle_run(struct particle *p, const double *guide,
         go_on(p, n, iteration);
     }
     status = halt_status();
-    if (!status) status = stops_check(&p->stops, p->increment);
+    if (!status)
+        status = stops_check(&p->stops, 0, p->stops.count, p->increment, "");
     if (status || !gradient) return status;
     jumps_gradient(&p->jumps, p->jumper.drift_bar, p->jumper.map_bar, gradient);
     rates_gradient(&p->rates, p->rater.bar, gradient);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A particle filter that looks ahead: K particles go from stop to stop, drawn
- * from the smoother's law of a state given the one before and all data, r
- * (links.h). With g the density of what was observed, and p that of steps
- * (jump.h) with the events that were counted on their way (rate.h); long gaps
- * have stops in between,
+/* A particle filter with a look-ahead function psi: K particles go from stop to
+ * stop, drawn from the smoother's law of a state given the one before and all
+ * data, r (links.h). With g the density of what was observed, and p that of
+ * steps (jump.h) with the events that were counted on their way (rate.h); long
+ * gaps have stops in between,
  *
  *     W_n = W_(n-1) p(x_n | x_(n-1)) g_n / r(x_n | x_(n-1)).
  *
@@ -28,7 +28,7 @@
 #include "observe/links.h"
 #include "observe/rate.h"
 
-/* Particles where the options do not say, and at most; stops that a gradient
+/* The default number of particles, and the largest; stops that a gradient
  * looks ahead. */
 enum { PARTICLES = 256, PARTICLES_MOST = 1 << 16, PARTICLE_LAG = 64 };
 

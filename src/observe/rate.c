@@ -12,8 +12,7 @@
 /* Points of a block, roughly: a pair has 2d of them. */
 enum { BLOCK = 2048 };
 
-/* --- The program -----------------------------------------------------------
- */
+/* --- The program ---------------------------------------------------------- */
 
 /* z over y: U^-1(sigma y). */
 static node state_of_unit(struct graph *g, const struct spec *spec)
@@ -24,7 +23,7 @@ static node state_of_unit(struct graph *g, const struct spec *spec)
     return spec->unstretch ? graph_substitute(g, spec->unstretch, u) : u;
 }
 
-static int make_program(struct rates *r, bool wide)
+static int make_program(struct rates *r, bool use_double)
 {
     const struct spec *spec = r->model->spec;
     struct graph *g = r->graph = graph_copy(spec->graph);
@@ -41,19 +40,19 @@ static int make_program(struct rates *r, bool wide)
         all = graph_stack(g, r->count, rate, r->count, 1);
     }
     if (all && !g->failed)
-        r->program = program_new(g, 1, &all, spec->parameters, wide);
+        r->program = program_new(g, 1, &all, spec->parameters, use_double);
     mem_free(rate);
     return r->program ? uniforms_init(&r->uniforms, r->program) : GSV_NO_MEMORY;
 }
 
 int rates_init(struct rates *r, const gsv_model *m, const struct stops *stops,
-               bool wide)
+               bool use_double)
 {
     *r = (struct rates){.model = m,
                         .stops = stops,
                         .d = m->spec->dim,
                         .count = m->spec->integrals};
-    return r->count ? make_program(r, wide) : 0;
+    return r->count ? make_program(r, use_double) : 0;
 }
 
 void rates_free(struct rates *r)
@@ -83,8 +82,7 @@ void rates_gradient(const struct rates *r, double *bar, double *gradient)
         gradient[i] += bar[i];
 }
 
-/* --- Memory ------------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 int rater_init(struct rater *w, const struct rates *r, size_t most,
                bool gradient)
@@ -124,38 +122,14 @@ void rater_free(struct rater *w)
     *w = (struct rater){0};
 }
 
-/* --- Rates at points ---------------------------------------------------------
- */
-
-/* When a rate is asked for: a held input that jumps at the right end has its
- * old value there. */
-struct instant {
-    size_t track;
-    double time;
-    bool before;
-};
+/* --- Rates at points ------------------------------------------------------ */
 
 /* The block's first P states, at an instant. */
-static struct points points_at(struct rater *w, const struct instant *at,
+static struct points points_at(struct rater *w, const struct moment *at,
                                size_t P)
 {
-    const struct rates *r = w->rates;
-    size_t inputs = r->model->spec->inputs;
-    if (inputs)
-        gap_inputs(&r->stops->gaps, at->track, at->time, at->before, w->input,
-                   w->slope, P);
-    for (size_t k = 0; k < inputs; k++)
-        for (size_t p = 1; p < P; p++) {
-            w->input[k * P + p] = w->input[k * P];
-            w->slope[k * P + p] = w->slope[k * P];
-        }
-    for (size_t p = 0; p < P; p++)
-        w->time[p] = at->time;
-    return (struct points){.P = P,
-                           .state = w->state,
-                           .time = w->time,
-                           .input = w->input,
-                           .slope = w->slope};
+    return gaps_points(&w->rates->stops->gaps, at->track, at->time, at->before,
+                       P, w->state, w->time, w->input, w->slope);
 }
 
 /* All rates (count, P) of the block's points. */
@@ -182,15 +156,14 @@ static double checked(double rate)
     return rate >= 0.0 && isfinite(rate) ? rate : NAN;
 }
 
-/* --- Ends of steps -----------------------------------------------------------
- */
+/* --- Ends of steps -------------------------------------------------------- */
 
 /* What a step's end number e is, 0 or 1. */
-static struct instant instant_of(const struct rater *w,
-                                 const struct rate_step *step, size_t e)
+static struct moment moment_of(const struct rater *w,
+                               const struct rate_step *step, size_t e)
 {
     const struct stop *stop = &w->rates->stops->stop[step->stop];
-    return (struct instant){stop->track, e ? stop->time : stop[-1].time, e};
+    return (struct moment){stop->track, e ? stop->time : stop[-1].time, e};
 }
 
 static double length_of(const struct rater *w, const struct rate_step *step)
@@ -203,7 +176,7 @@ static void run_ends(struct rater *w, const struct rate_step *step, size_t e)
 {
     size_t all = e ? step->J : step->I, most = 2 * w->rates->d * w->block;
     const double *y = e ? step->y1 : step->y0;
-    struct instant at = instant_of(w, step, e);
+    struct moment at = moment_of(w, step, e);
     for (size_t first = 0; first < all; first += most) {
         size_t P = all - first < most ? all - first : most;
         for (size_t i = 0; i < w->rates->d; i++)
@@ -240,7 +213,7 @@ static void block_ends_vjp(struct rater *w, const struct rate_step *step,
         for (size_t i = 0; i < d; i++)
             w->state[i * P + p] = y[i * ld + from];
     }
-    struct instant at = instant_of(w, step, e);
+    struct moment at = moment_of(w, step, e);
     struct points in = points_at(w, &at, P);
     run(w, &in);
     for (size_t k = 0; k < w->rates->count; k++)
@@ -261,8 +234,7 @@ static void run_ends_vjp(struct rater *w, const struct rate_step *step,
                        all - first < most ? all - first : most, y_bar);
 }
 
-/* --- Pairs -------------------------------------------------------------------
- */
+/* --- Pairs ---------------------------------------------------------------- */
 
 static size_t pairs_of(const struct rate_step *step)
 {
@@ -300,7 +272,7 @@ static void put_middle(struct rater *w, const struct rate_step *step,
 static struct points points_in_middles(struct rater *w,
                                        const struct rate_step *step, size_t n)
 {
-    struct instant at = instant_of(w, step, 0);
+    struct moment at = moment_of(w, step, 0);
     at.time += 0.5 * length_of(w, step);
     return points_at(w, &at, 2 * w->rates->d * n);
 }
@@ -349,8 +321,7 @@ static void integrate_vjp(struct rater *w, const struct rate_step *step,
         }
 }
 
-/* --- Counts ------------------------------------------------------------------
- */
+/* --- Counts --------------------------------------------------------------- */
 
 /* What was counted at the step's end; whether anything was. */
 static bool read_events(struct rater *w, const struct rate_step *step)

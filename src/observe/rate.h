@@ -27,9 +27,9 @@ struct rates {
     size_t *value; /* (count) the number of the column of each */
 };
 
-/* Model and stops are borrowed. wide: networks in double. */
+/* Model and stops are borrowed. use_double: networks in double. */
 int rates_init(struct rates *r, const gsv_model *m, const struct stops *stops,
-               bool wide);
+               bool use_double);
 void rates_free(struct rates *r);
 
 /* At the model's present values. */
@@ -62,7 +62,7 @@ struct rater {
     struct arena arena;
 };
 
-/* For stops of at most `most` points. gradient: whether the bars are wanted. */
+/* For stops of at most `most` points. gradient: whether the bars are needed. */
 int rater_init(struct rater *w, const struct rates *r, size_t most,
                bool gradient);
 void rater_free(struct rater *w);

@@ -74,13 +74,13 @@ struct slots rows_slots(const void *machine, size_t *unit)
     return (struct slots){r->stops.count, r->stops.gaps.series->tracks, true};
 }
 
-int rows_units(void *machine, const uint32_t *turn, double *unit)
+int rows_units(void *machine, const uint32_t *stream, double *unit)
 {
     struct rows *r = machine;
     struct stops *s = &r->stops;
     struct score score;
     for (size_t i = 0; i < s->count; i++)
-        s->stop[i].turn = turn[i];
+        s->stop[i].stream = stream[i];
     int status = r->method->run(machine, &(struct request){0}, &score);
     if (status == GSV_STOPPED) return status;
     for (size_t i = 0; i < s->gaps.series->tracks; i++)

@@ -40,8 +40,7 @@ static double log_sum(size_t n, const double *x)
     return most + log(sum);
 }
 
-/* --- Densities of a chunk
- * ------------------------------------------------------ */
+/* --- Densities of a chunk ------------------------------------------------- */
 
 /* The pairs that end in a stop. */
 static size_t pairs_of(const struct scan *s, const size_t *at, size_t n)
@@ -172,8 +171,7 @@ static void load(struct scan *s, size_t chunk, uint32_t iteration)
     s->loaded = chunk;
 }
 
-/* --- Forward
- * -------------------------------------------------------------------- */
+/* --- Forward -------------------------------------------------------------- */
 
 /* Some of a stop's points: every stride-th, from one on. Where there is but one
  * it is among them. */
@@ -272,7 +270,7 @@ static void forward(const struct scan *s, size_t chunk, struct subset of,
 }
 
 /* From the sums up to each stop to what each stop adds. */
-static void take_differences(struct scan *s)
+static void find_increments(struct scan *s)
 {
     for (size_t n = s->stops.count; n-- > 0;) {
         s->error[n] = s->increment[n] - s->error[n];
@@ -316,14 +314,13 @@ static double find_left(const struct scan *s, size_t track)
     double least = n < sizeof LEAST / sizeof *LEAST ? LEAST[n] : 0.5, sum, rows;
     if (s->stops.first[track] == last--) return 0.0;
     find_misses(s, track, &sum, &rows);
-    double miss = fmax(fabs(sum), fabs(s->total[track] - s->other[last]));
-    double before = fabs(s->total[track] - s->rough[last]);
+    double miss = fmax(fabs(sum), fabs(s->total[track] - s->odd[last]));
+    double before = fabs(s->total[track] - s->fourth[last]);
     double left = miss < before ? miss * fmax(miss / before, least) : miss;
     return fmax(left, 0.5 * least * rows);
 }
 
-/* --- Backward
- * -------------------------------------------------------------------- */
+/* --- Backward ------------------------------------------------------------- */
 
 /* The largest of log_p_j + ahead_j, and e_j = exp of them less that. */
 FAST static double exponentials(size_t J, const double *restrict log_p,
@@ -332,17 +329,17 @@ FAST static double exponentials(size_t J, const double *restrict log_p,
 {
     enum { SIDE = 8 };
     double side[SIDE], most = -DBL_MAX;
-    size_t whole = J / SIDE * SIDE;
+    size_t full = J / SIDE * SIDE;
     for (size_t k = 0; k < SIDE; k++)
         side[k] = -DBL_MAX;
-    for (size_t j = 0; j < whole; j += SIDE)
+    for (size_t j = 0; j < full; j += SIDE)
         for (size_t k = 0; k < SIDE; k++) {
             double term = log_p[j + k] + ahead[j + k];
             side[k] = term > side[k] ? term : side[k];
         }
     for (size_t k = 0; k < SIDE; k++)
         most = fmax(most, side[k]);
-    for (size_t j = whole; j < J; j++)
+    for (size_t j = full; j < J; j++)
         most = fmax(most, log_p[j] + ahead[j]);
 #pragma omp simd
     for (size_t j = 0; j < J; j++)
@@ -404,8 +401,7 @@ static void backward(struct scan *s, size_t chunk)
     if (first) memcpy(s->ahead, s->b, s->at[1] * sizeof *s->b);
 }
 
-/* --- The gradient
- * ------------------------------------------------------------- */
+/* --- The gradient --------------------------------------------------------- */
 
 /* jump_lane() backward. */
 static void jump_vjp_lane(void *context, size_t lane, size_t thread)
@@ -498,7 +494,8 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
         load(s, c, iteration);
         forward(s, c, ALL, s->a, s->keep, NULL);
         backward(s, c);
-        if (s->looker.look) status = s->looker.look(s->looker.user, s, c);
+        if (s->observer.observe)
+            status = s->observer.observe(s->observer.user, s, c);
         if (!status && gradient) add_gradient(s);
     }
     if (status || !gradient) return status;
@@ -508,117 +505,47 @@ static int run_backward(struct scan *s, uint32_t iteration, double *gradient)
     return 0;
 }
 
-/* --- The result
- * ------------------------------------------------------------------- */
+/* --- Runs ----------------------------------------------------------------- */
 
-static int scan_fill(const struct scan *s, gsv_result *r)
-{
-    r->observe = GSV_OBSERVE_SCAN;
-    for (size_t n = 0; n < s->stops.count; n++)
-        r->drift_evaluations += support_points(&s->support, n);
-    r->paths = s->J;
-    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, s->left,
-                      r);
-}
-
-int scan_run(struct scan *s, const double *guide, uint32_t iteration,
-             double *gradient)
+int scan_prepare(struct scan *s, const double *reference)
 {
     s->loaded = s->chunks;
-    int status = support_prepare(&s->support, guide);
+    int status = support_prepare(&s->support, reference);
     if (status) return status;
     jumps_prepare(&s->jumps);
     rates_prepare(&s->rates);
-    for (size_t c = 0; c < s->chunks; c++) {
-        load(s, c, iteration);
-        forward(s, c, ALL, s->a, s->keep, s->increment);
-        forward(s, c, EVEN, s->half, s->keep_half, s->error);
-        if (s->value_alone) continue;
-        forward(s, c, ODD, s->second, s->keep_second, s->other);
-        forward(s, c, FOURTH, s->quarter, s->keep_quarter, s->rough);
-    }
-    take_differences(s);
-    status = stops_check(&s->stops, s->increment);
+    return 0;
+}
+
+void scan_forward(struct scan *s, size_t chunk, uint32_t iteration)
+{
+    load(s, chunk, iteration);
+    forward(s, chunk, ALL, s->a, s->keep, s->increment);
+}
+
+int scan_close(struct scan *s)
+{
+    find_increments(s);
+    return stops_check(&s->stops, 0, s->stops.count, s->increment, "");
+}
+
+int scan_run(struct scan *s, const double *reference, uint32_t iteration,
+             double *gradient)
+{
+    int status = scan_prepare(s, reference);
     if (status) return status;
-    if (s->value_alone) return 0;
+    for (size_t c = 0; c < s->chunks; c++) {
+        scan_forward(s, c, iteration);
+        forward(s, c, EVEN, s->some, s->keep_even, s->error);
+        if (s->value_alone) continue;
+        forward(s, c, ODD, s->some, s->keep_odd, s->odd);
+        forward(s, c, FOURTH, s->some, s->keep_fourth, s->fourth);
+    }
+    status = scan_close(s);
+    if (status || s->value_alone) return status;
     for (size_t r = 0; r < s->stops.gaps.series->tracks; r++)
         s->left[r] = find_left(s, r);
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
     return run_backward(s, iteration, gradient);
 }
-
-/* By how much deviations are wider than the smoother's: filtered laws are. */
-static const double WIDER = 1.5;
-
-int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
-                 void *user)
-{
-    s->loaded = s->chunks;
-    int status = support_prepare(&s->support, NULL);
-    if (status) return status;
-    support_widen(&s->support, WIDER);
-    jumps_prepare(&s->jumps);
-    rates_prepare(&s->rates);
-    for (size_t c = 0; !status && c < s->chunks; c++) {
-        size_t first = scan_first(s, c), end = scan_first(s, c + 1);
-        load(s, c, iteration);
-        forward(s, c, ALL, s->a, s->keep, s->increment);
-        status = visit(user, s, first, end, s->at + (first - low_of(s, c)));
-    }
-    if (status) return status;
-    take_differences(s);
-    return stops_check(&s->stops, s->increment);
-}
-
-/* --- The method ----------------------------------------------------------- */
-
-/* What steps twice as long would say: less so many times the error of the steps
- * themselves. Where no step can be longer, as inputs turn so often, nothing is
- * said. */
-static int look_at_steps(const struct scan *s, const struct request *q,
-                         gsv_result *r)
-{
-    struct scan half;
-    gsv_options o = s->options;
-    double sum = 0.0;
-    if (r->steps < 2) return 0;
-    o.gradient = false;
-    o.steps = (jumps_steps(&s->options) + 1) / 2;
-    o.step *= 2.0;
-    int status = scan_init(&half, s->model, s->stops.gaps.series, &o);
-    bool coarser = !status && half.stops.count < s->stops.count;
-    if (coarser) status = scan_run(&half, q->guide, q->iteration, NULL);
-    for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
-        sum += half.increment[n];
-    scan_free(&half);
-    if (!status && coarser) r->discretisation = r->loglik - sum;
-    return status == GSV_NUMERICAL ? 0 : status;
-}
-
-ROWS_FUNCTIONS(scan)
-
-static int init_values(const struct method *row, void *machine,
-                       const struct task *t)
-{
-    int status = method_init(row, machine, t);
-    ((struct scan *)machine)->value_alone = t->values_alone;
-    return status;
-}
-
-static int fill_steps(void *machine, const struct request *q, bool list,
-                      gsv_result *r)
-{
-    int status = method_fill(machine, q, list, r);
-    return status || !list ? status : look_at_steps(machine, q, r);
-}
-
-const struct method METHOD_SCAN = {.name = "scan",
-                                   .size = sizeof(struct scan),
-                                   .accept = rows_accept,
-                                   .init = init_values,
-                                   .free = method_free,
-                                   .run = method_run,
-                                   .fill = fill_steps,
-                                   .slots = rows_slots,
-                                   .units = rows_units};

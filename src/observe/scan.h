@@ -22,22 +22,21 @@
 #include "observe/observe.h"
 #include "observe/rate.h"
 
-/* Points of a stop where the options do not say, with one latent state and with
- * more; and at most. */
+/* Default numbers of points of a stop, with one latent state and with more; and
+ * the largest number. */
 enum { SCAN_POINTS = 32, SCAN_POINTS_MORE = 64, SCAN_MOST = 1024 };
 
 struct scan;
 
-/* Somebody who wants to see points and weights: told of every chunk from the
- * last to the first in the pass backward. */
-struct scan_looker {
+/* Called with every chunk of the pass backward, from the last to the first. */
+struct scan_observer {
     void *user;
-    int (*look)(void *user, const struct scan *s, size_t chunk);
+    int (*observe)(void *user, const struct scan *s, size_t chunk);
 };
 
 struct scan {
     ROWS_FIRST; /* stops also between rows: see stops_divide() */
-    struct scan_looker looker;
+    struct scan_observer observer;
     bool value_alone; /* no gradients, and no effective numbers of points */
     struct support support;
     struct jumps jumps;
@@ -45,31 +44,30 @@ struct scan {
     struct rates rates;
     struct rater *rater; /* (threads)                                     */
     size_t threads;
-    size_t J, chunk, chunks;  /* stops of a chunk, and their number          */
-    size_t loaded;            /* the chunk whose densities are at hand       */
-    size_t now;               /* the chunk that threads are at               */
-    size_t *at;               /* (chunk + 2) first points, from the stop
-                                 before the chunk on                         */
-    size_t *pair;             /* (chunk + 1) first pairs, of stop after stop */
-    double *y, *log_det;      /* (d, points), (points) of a chunk            */
-    double *y_end;            /* the same at the end of a step: y itself,
-                                 but where T jumps (model_map_jumps())       */
-    double *y_bar;            /* (2, d, points): of a step's end, its start  */
-    double *log_p;            /* (pairs), the later point the faster index   */
-    double *weight;           /* (pairs) in the gradient                     */
-    double *a, *b;            /* (points of a chunk) log a_n(j), log b_n(j)  */
-    double *half;             /* log a of every second point by themselves   */
-    double *second, *quarter; /* of the others, and of every fourth          */
-    double *posterior;        /* (points of a chunk)                         */
-    double *keep, *keep_half; /* (chunks, J) a, half at the last stop before */
-    double *keep_second, *keep_quarter; /* (chunks, J) the same              */
-    double *total;         /* (tracks) log p of a track                   */
-    double *ahead;         /* (J) log b of the stop before the next chunk */
-    double *ess;           /* (stops)                                     */
-    double *error;         /* (stops) increment less that of half the points */
-    double *other, *rough; /* (stops) sums up to each of the other half, and
-                              of a quarter; unless value_alone              */
-    double *left;          /* (tracks) what is still missed: see find_left() */
+    size_t J, chunk, chunks; /* stops of a chunk, and their number          */
+    size_t loaded;           /* the chunk whose densities are at hand       */
+    size_t now;              /* the chunk that threads are at               */
+    size_t *at;              /* (chunk + 2) first points, from the stop
+                                before the chunk on                         */
+    size_t *pair;            /* (chunk + 1) first pairs, of stop after stop */
+    double *y, *log_det;     /* (d, points), (points) of a chunk            */
+    double *y_end;           /* the same at the end of a step: y itself,
+                                but where T jumps (model_map_jumps())       */
+    double *y_bar;           /* (2, d, points): of a step's end, its start  */
+    double *log_p;           /* (pairs), the later point the faster index   */
+    double *weight;          /* (pairs) in the gradient                     */
+    double *a, *b;           /* (points of a chunk) log a_n(j), log b_n(j)  */
+    double *some;            /* log a of some points by themselves          */
+    double *posterior;       /* (points of a chunk)                         */
+    double *keep;            /* (chunks, J) a at the last stop before       */
+    double *keep_even, *keep_odd, *keep_fourth; /* the same of some points   */
+    double *total;        /* (tracks) log p of a track                   */
+    double *ahead;        /* (J) log b of the stop before the next chunk */
+    double *ess;          /* (stops)                                     */
+    double *error;        /* (stops) increment less that of half the points */
+    double *odd, *fourth; /* (stops) sums up to each of the other half, and
+                             of a quarter; unless value_alone              */
+    double *left;         /* (tracks) what is still missed: see find_left() */
     double *drift_bar, *map_bar; /* merged from the threads, in order       */
     double *rate_bar;
     struct arena arena;
@@ -82,24 +80,24 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
               const gsv_options *o);
 void scan_free(struct scan *s);
 
-/* At the model's present values; guide: values that points and references are
- * made from, or NULL for the same. gradient (values): set, or NULL. */
-int scan_run(struct scan *s, const double *guide, uint32_t iteration,
+/* At the model's present values; reference: values that points and references
+ * are made from, or NULL for the same. gradient (values): set, or NULL. */
+int scan_run(struct scan *s, const double *reference, uint32_t iteration,
              double *gradient);
 
-/* The pass forward alone, for the law of the state at each stop given what was
- * observed up to it: points x^j with weights proportional to exp(a_j). visit()
- * is told of the stops [first, end), whose points begin at at[]: a and
- * support.x are there until it returns. Points are drawn from a law that is
- * wider than that of a likelihood's: what comes after a stop narrows that one
- * down, but not what is asked for here. */
-typedef int (*scan_visit)(void *user, const struct scan *s, size_t first,
-                          size_t end, const size_t *at);
-int scan_forward(struct scan *s, uint32_t iteration, scan_visit visit,
-                 void *user);
+/* The parts of a run: laws and programs at the model's values; log a of a
+ * chunk's points, chunks in their order; what each stop adds, checked. */
+int scan_prepare(struct scan *s, const double *reference);
+void scan_forward(struct scan *s, size_t chunk, uint32_t iteration);
+int scan_close(struct scan *s);
 
 /* The stops of a chunk are [scan_first(chunk), scan_first(chunk + 1)); points
  * at hand begin with the stop before them. */
 size_t scan_first(const struct scan *s, size_t chunk);
+
+/* --- scan_method.c: see model/states.h ------------------------------------ */
+
+int scan_filter(const struct task *t, const struct filter_visitor *v);
+int scan_paths(const struct task *t, const struct path_visitor *v);
 
 #endif

@@ -22,7 +22,7 @@
 struct stop {
     size_t track, row;
     double time;
-    uint32_t turn; /* as that of a gap: added to the iteration of numbers */
+    uint32_t stream; /* added to the iteration of its random numbers */
 };
 
 /* What is known of a track. Rows of arrays are stops apart. */
@@ -32,7 +32,7 @@ struct smooth_track {
     const double *input;        /* (inputs, stops) at the stops, or NULL     */
     const double *middle_input; /* (inputs, stops) in the middle of the gap  */
                                 /* that ends at the stop; the first is not   */
-                                /* looked at; or NULL                        */
+                                /* read; or NULL                             */
     const double *middle_slope; /* their slopes there, or NULL: they hold    */
     const double *jump; /* (stops, d, d): y after a stop is jump y before it, */
     /* where a held input of the noise turns; or NULL  */

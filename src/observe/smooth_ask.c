@@ -33,14 +33,14 @@ static struct points at_stops(struct smoother *s,
                               size_t P)
 {
     const struct spec *spec = s->model->spec;
-    size_t behind = s->inputs + spec->values;
+    size_t integrals = s->inputs + spec->values;
     memcpy(s->time, track->time + from, P * sizeof *s->time);
     if (s->inputs)
         put_rows(s->inputs, P, track->input + from, track->stops, s->input);
     if (spec->values)
         put_rows(spec->values, P, track->value + from, track->stops,
                  s->input + s->inputs * P);
-    for (size_t i = behind; i < s->columns; i++)
+    for (size_t i = integrals; i < s->columns; i++)
         for (size_t k = 0, n = from; k < P; k++, n++)
             s->input[i * P + k] = n ? track->time[n] - track->time[n - 1] : 0.0;
     memset(s->slope, 0, s->inputs * P * sizeof *s->slope);
@@ -165,7 +165,7 @@ static bool is_usable(const struct smoother *s,
 
 /* A symmetric matrix (d, d) becomes a root H of the positive part of minus it,
  * H'H. Uses matrix 0 and vector 0. */
-static bool take_root(struct smoother *s, double *matrix)
+static bool find_root(struct smoother *s, double *matrix)
 {
     size_t d = s->d;
     double *E = matrix_of(s, 0), *w = vector_of(s, 0);
@@ -235,7 +235,7 @@ void smooth_densities(struct smoother *s, const struct smooth_track *track,
         add_column(s, track, from, count, j, H);
     }
     for (size_t k = 0; k < count; k++) {
-        if (take_root(s, H + k * dd)) continue;
+        if (find_root(s, H + k * dd)) continue;
         value[k] -= SMOOTH_BAD;
         memset(H + k * dd, 0, dd * sizeof *H);
         memset(g + k * d, 0, d * sizeof *g);

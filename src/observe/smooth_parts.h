@@ -19,7 +19,7 @@ static inline double *vector_of(const struct smoother *s, size_t i)
     return s->vector + i * s->d;
 }
 
-/* --- smooth_build.c: what is asked of the model --------------------------- */
+/* --- smooth_ask.c: values of the model ------------------------------------ */
 
 /* f (d) and A = df/dy (d, d) at y in the middle of the gap that ends at stop
  * n; false where they are not finite. */

@@ -6,17 +6,6 @@
 
 static const double MOST_STOPS = 1e8;
 
-/* Whether anything was observed in a row. */
-static bool is_observed(const struct stops *s, size_t row)
-{
-    const struct spec *spec = s->gaps.spec;
-    for (size_t i = 0; i < spec->dim; i++)
-        if (!isnan(gaps_state(&s->gaps, i, row))) return true;
-    for (size_t k = 0; k < spec->values; k++)
-        if (!isnan(gaps_value(&s->gaps, k, row))) return true;
-    return false;
-}
-
 /* What a stop is for. */
 enum { NONE, ROW, BETWEEN };
 
@@ -28,11 +17,12 @@ static int purpose_of(const struct stops *s, const gsv_model *m, size_t track,
                       size_t row, bool begun)
 {
     const struct spec *spec = m->spec;
-    if (is_observed(s, row) || gaps_lead_to_events(&s->gaps, track, row))
+    if (gaps_are_observed(&s->gaps, row) ||
+        gaps_lead_to_events(&s->gaps, track, row))
         return ROW;
     if (!begun) return spec_latent(spec) == spec->dim ? BETWEEN : NONE;
-    return s->turning && gaps_input_turns(&s->gaps, track, row) ? BETWEEN
-                                                                : NONE;
+    return s->has_changes && gaps_input_changes(&s->gaps, track, row) ? BETWEEN
+                                                                      : NONE;
 }
 
 /* What comes after the last row with an observation says nothing of any. */
@@ -76,7 +66,7 @@ int stops_init(struct stops *s, const gsv_model *m, const gsv_series *series)
     if (status) return status;
     s->first = NEW(size_t, series->tracks + 1);
     if (!s->first) return GSV_NO_MEMORY;
-    s->turning = spec_is_latent(m->spec) && has_inputs(m);
+    s->has_changes = spec_is_latent(m->spec) && has_inputs(m);
     for (size_t r = 0; !status && r < series->tracks; r++)
         status = add_track(s, m, r);
     if (!status && !s->count)
@@ -158,8 +148,7 @@ int stops_divide(struct stops *s, size_t steps, double longest)
 void stops_free(struct stops *s)
 {
     gaps_free(&s->gaps);
-    mem_free(s->stop);
-    mem_free(s->first);
+    MEM_FREE(s->stop, s->first);
     *s = (struct stops){0};
 }
 
@@ -178,17 +167,18 @@ bool stop_has_events(const struct stops *s, size_t n)
     return !stop_is_first(s, n) && gaps_have_events(&s->gaps, s->stop[n].row);
 }
 
-int stops_check(const struct stops *s, const double *increment)
+int stops_check(const struct stops *s, size_t first, size_t end,
+                const double *increment, const char *advice)
 {
-    for (size_t n = 0; n < s->count; n++) {
+    for (size_t n = first; n < end; n++) {
         const struct stop *stop = &s->stop[n];
         if (isfinite(increment[n])) continue;
         return fail(GSV_NUMERICAL,
                     "the log-likelihood of series '%s' is %g at time %g: no "
                     "support point explains what was observed there; check "
-                    "the model's formula, its parameters and the data",
+                    "the model's formula, its parameters and the data%s",
                     s->gaps.series->label[stop->track], increment[n],
-                    stop->time);
+                    stop->time, advice);
     }
     return 0;
 }
@@ -202,8 +192,7 @@ size_t stops_longest(const struct stops *s)
     return most;
 }
 
-/* --- Results ---------------------------------------------------------------
- */
+/* --- Results -------------------------------------------------------------- */
 
 size_t stops_rows(const struct stops *s)
 {

@@ -13,8 +13,7 @@ static const double MOST_NORM = 0.25;
 
 enum { PHI, GAMMA, PSI, COVARIANCE, MATRICES };
 
-/* --- Products --------------------------------------------------------------
- */
+/* --- Products ------------------------------------------------------------- */
 
 static const double *element(size_t d, size_t n, const double *A,
                              bool transposed, size_t i, size_t j)
@@ -67,8 +66,7 @@ FAST static void add_times(size_t size, double factor, const double *A,
         B[i] += factor * A[i];
 }
 
-/* --- A linear step -----------------------------------------------------------
- */
+/* --- A linear step -------------------------------------------------------- */
 
 size_t stride_size(size_t d, size_t n)
 {
@@ -274,8 +272,7 @@ void stride_vjp(struct stride *s, const double *A, double *Gamma_bar,
     series_vjp(s, A, bar, A_bar);
 }
 
-/* --- Factors ----------------------------------------------------------------
- */
+/* --- Factors -------------------------------------------------------------- */
 
 FAST void stride_cholesky(size_t d, size_t n, double *Q, double *log_det)
 {

@@ -29,8 +29,7 @@ static double width_of(size_t states)
 /* Outputs of weigh: before those of the observations. */
 enum { SLOPES, FIRST_STATE, OBSERVED };
 
-/* --- Expressions -----------------------------------------------------------
- */
+/* --- Expressions ---------------------------------------------------------- */
 
 /* log N(z; m, s) of the latent states, as the law of the first row. */
 static node first_density(struct graph *g, const struct spec *s, node state)
@@ -74,16 +73,17 @@ static int make_programs(struct support *s)
             spec->obs[k].rate ? graph_number(g, 0.0)
                               : graph_substitute(g, spec->obs[k].log_density,
                                                  spec->state_of_data);
-    bool wide = s->options->wide;
+    bool use_double = s->options->wide;
     node x = spec->unstretch
                  ? graph_substitute(g, spec->data_of_state, spec->unstretch)
                  : spec->data_of_state;
-    s->place = program_new(g, 1, &x, n, wide);
-    s->weigh = g->failed ? NULL : program_new(g, outputs, output, n, wide);
+    s->place = program_new(g, 1, &x, n, use_double);
+    s->weigh =
+        g->failed ? NULL : program_new(g, outputs, output, n, use_double);
     mem_free(output);
     if (!s->place || !s->weigh || uniforms_init(&s->place_uniforms, s->place) ||
         uniforms_init(&s->weigh_uniforms, s->weigh) ||
-        uniforms_init(&s->guide_uniforms, s->weigh) ||
+        uniforms_init(&s->reference_uniforms, s->weigh) ||
         workspace_init(&s->place_space, s->place, s->capacity, false, false) ||
         workspace_init(&s->weigh_space, s->weigh, s->capacity,
                        s->options->gradient, false))
@@ -142,7 +142,7 @@ void support_free(struct support *s)
     workspace_free(&s->weigh_space);
     uniforms_free(&s->place_uniforms);
     uniforms_free(&s->weigh_uniforms);
-    uniforms_free(&s->guide_uniforms);
+    uniforms_free(&s->reference_uniforms);
     program_free(s->place);
     program_free(s->weigh);
     if (s->graph) graph_free(s->graph);
@@ -163,7 +163,7 @@ static struct points points_of(const struct support *s, const double *state,
 }
 
 /* Inputs and values of a stop as those of point `at`. What is missing is 1,
- * which is a value of every law: its density is not looked at, but must not be
+ * which is a value of every law: its density is not used, but must not be
  * NaN. */
 static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
 {
@@ -180,8 +180,15 @@ static void read_inputs(struct support *s, size_t stop, size_t at, size_t P)
     }
 }
 
-/* --- The laws ---------------------------------------------------------------
- */
+/* --- The laws ------------------------------------------------------------- */
+
+size_t power_of_two(size_t n)
+{
+    size_t K = 1;
+    while (K < n)
+        K *= 2;
+    return K;
+}
 
 size_t support_points(const struct support *s, size_t stop)
 {
@@ -198,14 +205,14 @@ static int factor(struct support *s, size_t stop)
     return n ? laws_factor(&s->laws, stop, n, L, &s->log_root[stop]) : 0;
 }
 
-int support_prepare(struct support *s, const double *guide)
+int support_prepare(struct support *s, const double *reference)
 {
-    const double *values = guide ? guide : s->model->value;
+    const double *values = reference ? reference : s->model->value;
     program_prepare(s->place, values, &s->place_uniforms);
     program_prepare(s->weigh, s->model->value, &s->weigh_uniforms);
-    s->frozen = guide != NULL;
+    s->frozen = reference != NULL;
     memset(s->weigh_bar, 0, program_uniforms(s->weigh) * sizeof *s->weigh_bar);
-    if (guide) program_prepare(s->weigh, guide, &s->guide_uniforms);
+    if (reference) program_prepare(s->weigh, reference, &s->reference_uniforms);
     int status = laws_run(&s->laws, values);
     for (size_t n = 0; s->rooted && !status && n < s->stops->count; n++)
         status = factor(s, n);
@@ -222,8 +229,7 @@ void support_widen(struct support *s, double factor)
     }
 }
 
-/* --- Points ------------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* u = mean + root z, z from Sobol' points, and log q of u. */
 static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
@@ -234,7 +240,8 @@ static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
     double width = width_of(n);
     struct random_key key = {.seed = s->options->seed,
                              .purpose = RANDOM_SUPPORT,
-                             .iteration = iteration + s->stops->stop[stop].turn,
+                             .iteration =
+                                 iteration + s->stops->stop[stop].stream,
                              .item = stop};
     for (size_t j = 0; j < J; j++)
         s->log_q[at + j] =
@@ -311,7 +318,7 @@ static void change_density(struct support *s, size_t first, size_t end,
                            const struct points *in, const bool *direct)
 {
     const struct uniforms *u =
-        s->frozen ? &s->guide_uniforms : &s->weigh_uniforms;
+        s->frozen ? &s->reference_uniforms : &s->weigh_uniforms;
     program_forward(s->weigh, u, &s->weigh_space, in);
     const double *slope =
         program_output(s->weigh, &s->weigh_space, in->P, SLOPES);

@@ -43,8 +43,7 @@ void variational_free(struct joint *j)
     arena_free(&j->variational.arena);
 }
 
-/* --- Learning ----------------------------------------------------------------
- */
+/* --- Learning ------------------------------------------------------------- */
 
 /* Half of the way at first, less and less from then on. */
 static void move(struct joint *j)
@@ -67,8 +66,7 @@ int variational_prepare(struct joint *j, uint32_t iteration)
     return links_make(&v->links);
 }
 
-/* --- Points ------------------------------------------------------------------
- */
+/* --- Points --------------------------------------------------------------- */
 
 /* By the links of the smoother, from which the shifts are taken off before and
  * put on again. */
@@ -89,7 +87,7 @@ void variational_draw(struct joint *j, size_t stop, size_t at, size_t P)
         for (size_t k = 0; k < K; k++)
             around[i * K + k] =
                 u[i * P + at - K + k] - v->shift[(stop - 1) * d + i];
-    links_draw(&v->links, &v->links.before, stop, K, around, j->z, v->drawn);
+    links_draw(&v->links, stop, K, around, j->z, v->drawn);
     for (size_t i = 0; i < d; i++)
         for (size_t k = 0; k < K; k++)
             u[i * P + at + k] = v->drawn[i * K + k] + v->shift[stop * d + i];
@@ -108,8 +106,7 @@ void variational_ahead(struct joint *j, size_t stop, size_t at, size_t P,
         value[k] += v->drawn[k];
 }
 
-/* --- What the weights say ----------------------------------------------------
- */
+/* --- What the weights say ------------------------------------------------- */
 
 /* The power of the weights with which a quarter of the draws is effective. */
 static double temper(const struct joint *j)

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "predict/filter.h"
 
-#include <math.h>
-
-#include "base/error.h"
-#include "observe/scan.h"
-
-/* Rows of a batch, and points of a stop: more than a likelihood takes, since
- * each stop's law is looked at by itself. */
-enum { BATCH = 64, POINTS = 64 };
+#include "base/memory.h"
+#include "estimator/estimator.h"
 
 /* --- Rows ----------------------------------------------------------------- */
-
-static bool is_known(const struct gaps *g, size_t row)
-{
-    const struct spec *spec = g->spec;
-    bool latent = spec_is_latent(spec), any = false, all = true;
-    for (size_t i = 0; i < spec->dim; i++) {
-        bool here = !isnan(gaps_state(g, i, row));
-        any = any || here;
-        all = all && here;
-    }
-    for (size_t i = 0; i < spec->values; i++)
-        any = any || !isnan(gaps_value(g, i, row));
-    return latent ? any : all;
-}
 
 int filter_rows_init(struct filter_rows *f, const struct gaps *g)
 {
@@ -33,7 +13,8 @@ int filter_rows_init(struct filter_rows *f, const struct gaps *g)
     if (!f->first) return GSV_NO_MEMORY;
     for (size_t r = 0; r < s->tracks; r++) {
         for (size_t row = s->start[r]; row < s->start[r + 1]; row++) {
-            if (!is_known(g, row) && !gaps_lead_to_events(g, r, row)) continue;
+            if (!gaps_are_known(g, row) && !gaps_lead_to_events(g, r, row))
+                continue;
             if (MEM_ROOM(f->row, f->count, f->capacity)) return GSV_NO_MEMORY;
             f->row[f->count++] = row;
         }
@@ -44,122 +25,71 @@ int filter_rows_init(struct filter_rows *f, const struct gaps *g)
 
 void filter_rows_free(struct filter_rows *f)
 {
-    mem_free(f->row);
-    mem_free(f->first);
+    MEM_FREE(f->row, f->first);
     *f = (struct filter_rows){0};
 }
 
-/* --- States that are known --------------------------------------------------
- */
+/* --- States that are observed --------------------------------------------- */
 
-struct exact {
-    const struct gaps *gaps;
-    struct origin origin[BATCH];
-    double *x; /* (BATCH, dim) */
-    size_t n;
-};
+enum { BATCH = 64 };
 
-static int flush(struct exact *e, filter_visit visit, void *user)
+/* The rows [first, first + n), the first of which belongs to *track or to a
+ * later one. */
+static int run_batch(const struct gaps *g, const struct filter_rows *rows,
+                     size_t *track, size_t first, size_t n, double *x,
+                     const struct filter_visitor *v)
 {
-    int status = e->n ? visit(user, e->n, e->origin) : 0;
-    e->n = 0;
-    return status;
+    struct state_law law[BATCH];
+    size_t d = g->spec->dim;
+    for (size_t k = 0; k < n; k++, x += d) {
+        size_t row = rows->row[first + k];
+        while (rows->first[*track + 1] <= first + k)
+            ++*track;
+        for (size_t i = 0; i < d; i++)
+            x[i] = gaps_state(g, i, row);
+        law[k] = (struct state_law){.track = *track,
+                                    .row = row,
+                                    .time = g->series->time[row],
+                                    .points = 1,
+                                    .stride = 1,
+                                    .x = x};
+    }
+    return v->visit(v->user, n, law);
 }
 
-static void add(struct exact *e, size_t track, size_t row)
-{
-    size_t d = e->gaps->spec->dim;
-    double *x = e->x + e->n * d;
-    for (size_t i = 0; i < d; i++)
-        x[i] = gaps_state(e->gaps, i, row);
-    e->origin[e->n++] = (struct origin){.track = track,
-                                        .row = row,
-                                        .time = e->gaps->series->time[row],
-                                        .points = 1,
-                                        .stride = 1,
-                                        .x = x,
-                                        .number = row};
-}
-
-static int run_exact(const gsv_model *m, const gsv_series *s,
-                     filter_visit visit, void *user)
+static int run_observed(const gsv_model *m, const gsv_series *s,
+                        const struct filter_visitor *v)
 {
     struct gaps gaps;
     struct filter_rows rows = {0};
+    size_t track = 0;
     int status = gaps_find(&gaps, m, s);
     if (status) return status;
-    struct exact e = {.gaps = &gaps, .x = NEW(double, BATCH * m->spec->dim)};
-    status = e.x ? filter_rows_init(&rows, &gaps) : GSV_NO_MEMORY;
-    for (size_t r = 0; !status && rows.row && r < s->tracks; r++)
-        for (size_t k = rows.first[r]; !status && k < rows.first[r + 1]; k++) {
-            add(&e, r, rows.row[k]);
-            if (e.n == BATCH) status = flush(&e, visit, user);
-        }
-    if (!status) status = flush(&e, visit, user);
+    double *x = NEW(double, BATCH * m->spec->dim);
+    status = x ? filter_rows_init(&rows, &gaps) : GSV_NO_MEMORY;
+    for (size_t k = 0; !status && k < rows.count; k += BATCH) {
+        size_t left = rows.count - k, n = left < BATCH ? left : BATCH;
+        status = run_batch(&gaps, &rows, &track, k, n, x, v);
+    }
     filter_rows_free(&rows);
-    mem_free(e.x);
+    mem_free(x);
     gaps_free(&gaps);
     return status;
 }
 
-/* --- States that are not -----------------------------------------------------
- */
+/* --- All ------------------------------------------------------------------ */
 
-struct latent {
-    filter_visit visit;
-    void *user;
-    struct origin *origin; /* (stops of a chunk) */
-};
-
-static int visit_chunk(void *user, const struct scan *s, size_t first,
-                       size_t end, const size_t *at)
+const struct method *filter_method(const gsv_model *m, const gsv_options *o)
 {
-    struct latent *l = user;
-    size_t points = at[end - first], count = 0;
-    for (size_t n = first; n < end; n++) {
-        const struct stop *stop = &s->stops.stop[n];
-        if (stop->row != NO_ROW)
-            l->origin[count++] =
-                (struct origin){.track = stop->track,
-                                .row = stop->row,
-                                .time = stop->time,
-                                .points = at[n - first + 1] - at[n - first],
-                                .stride = points,
-                                .x = s->support.x + at[n - first],
-                                .log_weight = s->a + at[n - first],
-                                .number = stop->row};
-        if (!isfinite(s->increment[n]))
-            return fail(GSV_NUMERICAL,
-                        "no support point explains what was observed at time "
-                        "%g of series '%s'; check the model's formula, its "
-                        "parameters and the data",
-                        stop->time, s->stops.gaps.series->label[stop->track]);
-    }
-    return count ? l->visit(l->user, count, l->origin) : 0;
-}
-
-static int run_latent(const gsv_model *m, const gsv_series *s,
-                      const gsv_options *o, filter_visit visit, void *user)
-{
-    struct scan scan;
-    gsv_options mine = *o;
-    struct latent l = {.visit = visit, .user = user};
-    if (!mine.points) mine.points = POINTS;
-    mine.gradient = false;
-    int status = scan_init(&scan, m, s, &mine);
-    if (!status) {
-        l.origin = NEW(struct origin, scan.chunk);
-        status =
-            l.origin ? scan_forward(&scan, 0, visit_chunk, &l) : GSV_NO_MEMORY;
-    }
-    scan_free(&scan);
-    mem_free(l.origin);
-    return status;
+    gsv_options full = *o;
+    if (full.observe == GSV_OBSERVE_AUTO) full.observe = GSV_OBSERVE_SCAN;
+    return estimator_choose(&(struct task){.model = m, .options = &full});
 }
 
 int filter_run(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-               filter_visit visit, void *user)
+               const struct filter_visitor *v)
 {
-    return spec_is_latent(m->spec) ? run_latent(m, s, o, visit, user)
-                                   : run_exact(m, s, visit, user);
+    const struct task task = {.model = m, .series = s, .options = o};
+    const struct method *method = filter_method(m, o);
+    return method->filter ? method->filter(&task, v) : run_observed(m, s, v);
 }

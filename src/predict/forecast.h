@@ -6,21 +6,15 @@
 #ifndef PREDICT_FORECAST_H
 #define PREDICT_FORECAST_H
 
-#include "simulate/emit.h"
-#include "simulate/ensemble.h"
-#include "simulate/guard.h"
-#include "simulate/scheme.h"
+#include "model/states.h"
+#include "simulate/tracks.h"
 
-/* Where draws begin, and when they are looked at. */
+/* Where draws begin, and the times at which they are kept. */
 struct origin {
-    size_t track, row; /* the last row that is known           */
-    double time;
-    size_t points, stride;
-    const double *x;          /* (dim, stride) in the data's coordinates     */
-    const double *log_weight; /* (points), or NULL where all are equal       */
+    struct state_law from; /* the last row that is known            */
     size_t times;
-    const double *at; /* (times) rising, after time                          */
-    uint64_t number;  /* random numbers hang on it                           */
+    const double *at; /* (times) increasing, after the row's time      */
+    uint64_t number;  /* the random numbers are a function of it       */
 };
 
 struct forecast_options {
@@ -33,11 +27,8 @@ struct forecast_options {
 };
 
 struct forecast_worker {
-    struct stepper stepper;
-    struct guard guard;
-    struct emission emission;
-    double *z;     /* (drawn steps, 2 noises, P) */
-    double *total; /* (observations) trials      */
+    struct tracks tracks;
+    double *total; /* (observations) trials */
 };
 
 /* What ended a draw before its time. */
@@ -52,7 +43,7 @@ struct forecast {
     struct forecast_options o;
     struct field field;
     struct emitter emitter;
-    size_t d, noises, drawn, columns, times, threads;
+    size_t d, columns, times, threads;
     double typical; /* gap of the data */
     struct forecast_worker *worker;
 
@@ -79,7 +70,7 @@ int forecast_run(struct forecast *f, size_t n, const struct origin *origin,
                  double *value);
 
 /* The draws (draws) of one column at one of the times. */
-void forecast_take(const struct forecast *f, const double *value, size_t origin,
+void forecast_copy(const struct forecast *f, const double *value, size_t origin,
                    size_t column, size_t time, double *draw);
 
 #endif

@@ -14,13 +14,14 @@
 #include "base/sampler.h"
 #include "data/series.h"
 #include "lang/law.h"
+#include "predict/predict.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 
 /* Bridges between two points of a latent path, of which one is taken. */
 enum { CHOICE = 8 };
 
-/* Gaps that are walked until progress is told. */
+/* Gaps between two reports of progress. */
 enum { ROUND = 256 };
 
 /* In an array; more would not be counted right. */
@@ -31,19 +32,12 @@ static const double QUANTILES[] = {0.05, 0.5, 0.95};
 void gsv_smoothed_free(gsv_smoothed *s)
 {
     if (!s) return;
-    mem_free(s->track);
-    mem_free(s->time);
-    mem_free(s->mean);
-    mem_free(s->sd);
-    mem_free(s->probability);
-    mem_free(s->quantile);
-    mem_free(s->draw);
-    mem_free(s->seen);
+    MEM_FREE(s->track, s->time, s->mean, s->sd, s->probability, s->quantile,
+             s->draw, s->seen);
     *s = (gsv_smoothed){0};
 }
 
-/* --- Options ---------------------------------------------------------------
- */
+/* --- Options -------------------------------------------------------------- */
 
 /* Steps are a multiple of the parts that equidistant times cut a gap into. */
 static size_t steps_for(size_t steps, size_t between)
@@ -52,31 +46,20 @@ static size_t steps_for(size_t steps, size_t between)
     return (steps + parts - 1) / parts * parts;
 }
 
-static int check_options(const gsv_paths_options *o, bool latent)
+static int check_options(const struct paths *p, const gsv_paths_options *o)
 {
-    for (size_t q = 0; q < o->quantiles; q++)
-        if (!(o->quantile[q] > 0.0 && o->quantile[q] < 1.0))
-            return fail(GSV_BAD_INPUT,
-                        "the quantile %g is not between 0 and 1, which are "
-                        "excluded",
-                        o->quantile[q]);
+    int status = quantiles_check(o->quantiles, o->quantile);
+    if (status) return status;
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
-    if (latent && o->estimator.observe != GSV_OBSERVE_AUTO &&
-        o->estimator.observe != GSV_OBSERVE_SCAN)
-        return fail(GSV_BAD_INPUT, "paths of latent states are drawn by the "
-                                   "scan; take --observe scan");
+    if (!p->method->paths && !p->method->chooses)
+        return fail(GSV_BAD_INPUT,
+                    "the estimator %s draws no paths of latent states; use "
+                    "--observe scan",
+                    p->method->name);
     return 0;
-}
-
-static size_t power_of_two(size_t n)
-{
-    size_t K = 1;
-    while (K < n)
-        K *= 2;
-    return K;
 }
 
 /* The options of the bridges, and how many there are in a gap. */
@@ -85,8 +68,8 @@ static void set_bridges(struct paths *p, bool latent)
     const gsv_options *o = &p->options->estimator;
     size_t steps = o->steps ? o->steps : STEPS;
     size_t paths = latent ? CHOICE : o->paths;
-    /* The likelihood's own bridges; those of latent paths must know nothing
-     * of the numbers that pairs of points were weighed by. */
+    /* The likelihood's own bridges; those of latent paths must be independent
+     * of the numbers by which pairs of points were weighted. */
     p->purpose = latent ? RANDOM_STRAND : RANDOM_BRIDGE;
     p->bridge = *o;
     p->bridge.joint = p->bridge.richardson = p->bridge.delta = false;
@@ -100,8 +83,7 @@ static void set_bridges(struct paths *p, bool latent)
     p->K = o->random == GSV_RANDOM_SOBOL ? power_of_two(paths) : paths;
 }
 
-/* --- Memory ----------------------------------------------------------------
- */
+/* --- Memory --------------------------------------------------------------- */
 
 static int make_out(struct paths *p)
 {
@@ -131,65 +113,49 @@ static int make_out(struct paths *p)
     return 0;
 }
 
-static int strand_init(struct paths *p, size_t thread)
+static int bridges_init(struct paths *p, size_t thread)
 {
-    struct strand *w = &p->strand[thread];
+    struct gap_bridges *w = &p->bridges[thread];
     size_t K = p->K, d = p->d, draws = p->options->draws;
-    *w = (struct strand){.paths = p,
-                         .estimate = &p->estimate,
-                         .scratch = &p->estimate.scratch[thread],
-                         .ess = INFINITY,
-                         .y = NEW(double, p->most *d *K),
-                         .z = NEW(double, d *K),
-                         .S = NEW(double, K),
-                         .S2 = NEW(double, K),
-                         .room = NEW(struct ranked, K),
-                         .order = NEW(size_t, draws),
-                         .pick = NEW(size_t, draws)};
+    *w = (struct gap_bridges){.paths = p,
+                              .estimate = &p->estimate,
+                              .scratch = &p->estimate.scratch[thread],
+                              .ess = INFINITY,
+                              .y = NEW(double, p->most *d *K),
+                              .z = NEW(double, d *K),
+                              .S = NEW(double, K),
+                              .S2 = NEW(double, K),
+                              .room = NEW(struct ranked, K),
+                              .order = NEW(size_t, draws),
+                              .pick = NEW(size_t, draws)};
     return w->y && w->z && w->S && w->S2 && w->room && w->order && w->pick
                ? 0
                : GSV_NO_MEMORY;
 }
 
-int paths_strands(struct paths *p, size_t count)
+int paths_make_bridges(struct paths *p, size_t count)
 {
     int status = 0;
     p->estimate.iteration = p->bridge.iteration;
-    p->strand = NEW(struct strand, p->estimate.threads);
+    p->bridges = NEW(struct gap_bridges, p->estimate.threads);
     p->lost = NEW(bool, count);
-    if (!p->strand || !p->lost) return GSV_NO_MEMORY;
+    if (!p->bridges || !p->lost) return GSV_NO_MEMORY;
     for (size_t t = 0; !status && t < p->estimate.threads; t++)
-        status = strand_init(p, t);
+        status = bridges_init(p, t);
     return status;
 }
 
-static void strand_free(struct strand *w)
+static void bridges_free(struct gap_bridges *w)
 {
-    mem_free(w->y);
-    mem_free(w->z);
-    mem_free(w->S);
-    mem_free(w->S2);
-    mem_free(w->room);
-    mem_free(w->order);
-    mem_free(w->pick);
+    MEM_FREE(w->y, w->z, w->S, w->S2, w->room, w->order, w->pick);
 }
 
 static void paths_free(struct paths *p)
 {
-    for (size_t t = 0; p->strand && t < p->estimate.threads; t++)
-        strand_free(&p->strand[t]);
-    mem_free(p->strand);
-    mem_free(p->lost);
-    mem_free(p->end);
-    mem_free(p->first);
-    mem_free(p->at_stop);
-    mem_free(p->chosen);
-    mem_free(p->now);
-    mem_free(p->before);
-    mem_free(p->term);
-    mem_free(p->uniform);
-    mem_free(p->equal);
-    mem_free(p->room);
+    for (size_t t = 0; p->bridges && t < p->estimate.threads; t++)
+        bridges_free(&p->bridges[t]);
+    MEM_FREE(p->bridges, p->lost, p->end, p->first, p->at_stop, p->chosen,
+             p->now, p->before, p->term, p->uniform, p->equal, p->room);
     if (p->estimate.model) estimate_free(&p->estimate);
     stops_free(&p->stops);
 }
@@ -228,8 +194,7 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     return 0;
 }
 
-/* --- What was seen of the states -------------------------------------------
- */
+/* --- What was seen of the states ------------------------------------------ */
 
 static size_t column_of(const gsv_series *s, const char *name)
 {
@@ -271,12 +236,11 @@ static int find_seen(struct paths *p)
     return status;
 }
 
-/* --- States that are observed exactly --------------------------------------
- */
+/* --- States that are observed exactly ------------------------------------- */
 
-/* Which bridges the draws take: as often as their weights say, rounded up or
- * down, in an order that one gap does not tell another. */
-static void pick_bridges(const struct paths *p, struct strand *w)
+/* Which bridges the draws use: as often as their weights say, rounded up or
+ * down, in an order that is independent between gaps. */
+static void pick_bridges(const struct paths *p, struct gap_bridges *w)
 {
     size_t n = p->options->draws;
     struct sampler s;
@@ -299,7 +263,8 @@ static void pick_bridges(const struct paths *p, struct strand *w)
     }
 }
 
-static void take_gap(const struct paths *p, struct strand *w, size_t row0)
+static void report_gap(const struct paths *p, struct gap_bridges *w,
+                       size_t row0)
 {
     size_t d = p->d, K = p->K;
     for (size_t r = 0; r < w->rows; r++)
@@ -317,7 +282,7 @@ static void take_gap(const struct paths *p, struct strand *w, size_t row0)
 static void walk_gaps(void *context, size_t lane, size_t thread)
 {
     struct paths *p = context;
-    struct strand *w = &p->strand[thread];
+    struct gap_bridges *w = &p->bridges[thread];
     size_t lanes = p->count < LANES ? p->count : LANES;
     size_t end = lanes_first(lane + 1, lanes, p->count);
     for (size_t g = lanes_first(lane, lanes, p->count);
@@ -325,14 +290,14 @@ static void walk_gaps(void *context, size_t lane, size_t thread)
         size_t stop = p->end[p->begin + g], rows = rows_inside(p, stop);
         size_t row = p->first[stop];
         if (!rows) continue;
-        if (strand_walk(w, p->begin + g, rows, p->out->time + row))
-            take_gap(p, w, row);
+        if (bridges_walk(w, p->begin + g, rows, p->out->time + row))
+            report_gap(p, w, row);
         else p->lost[g] = true;
     }
 }
 
-/* What was observed is as it was. */
-static void take_stop(const struct paths *p, size_t stop)
+/* At an observed row the path is the observation. */
+static void report_stop(const struct paths *p, size_t stop)
 {
     gsv_smoothed *out = p->out;
     size_t row = p->first[stop + 1] - 1, n = p->d * out->rows;
@@ -358,11 +323,11 @@ static int paths_exact(struct paths *p)
     size_t gaps = e->gaps.count, g = 0;
     p->out->paths = p->K;
     p->end = NEW(size_t, gaps);
-    status = p->end ? paths_strands(p, ROUND) : GSV_NO_MEMORY;
+    status = p->end ? paths_make_bridges(p, ROUND) : GSV_NO_MEMORY;
     if (status) return status;
     for (size_t n = 0; n < p->stops.count; n++) {
         if (!stop_is_first(&p->stops, n)) p->end[g++] = n;
-        if (p->at_stop[n]) take_stop(p, n);
+        if (p->at_stop[n]) report_stop(p, n);
     }
     for (g = 0; !status && g < gaps; g += ROUND) {
         size_t left = gaps - g;
@@ -371,12 +336,11 @@ static int paths_exact(struct paths *p)
     }
     p->out->ess_min = (double)p->K;
     for (size_t t = 0; t < e->threads; t++)
-        p->out->ess_min = fmin(p->out->ess_min, p->strand[t].ess);
+        p->out->ess_min = fmin(p->out->ess_min, p->bridges[t].ess);
     return status;
 }
 
-/* --- Both ------------------------------------------------------------------
- */
+/* --- Both ----------------------------------------------------------------- */
 
 /* Everything that the options leave open. */
 static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
@@ -399,17 +363,19 @@ enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_smoothed){0};
     if (option_check(GSV_OF_PATHS, o) || series_check(s)) return GSV_BAD_INPUT;
-    bool latent = spec_is_latent(m->spec);
+    const struct method *method = filter_method(m, &o->estimator);
+    bool latent = !method->chooses;
     gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};
     struct paths p = {.model = m,
                       .series = s,
                       .options = &full,
+                      .method = method,
                       .d = m->spec->dim,
                       .out = &out};
     p.sample =
         full.estimator.paths > o->draws ? full.estimator.paths : o->draws;
-    int status = check_options(&full, latent);
+    int status = check_options(&p, &full);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
     if (!status) status = make_out(&p);

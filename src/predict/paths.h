@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths of the states given all data. Where states are observed exactly, gaps
  * are independent given their ends: each has K bridges with weights. Where they
- * are latent, the scan's points are drawn backward,
- *
- *     j_N ~ a_N(j),   i ~ a_(n-1)(i) p(x_n^j | x_(n-1)^i),
- *
- * and of a few bridges between two of them one is taken by its weight. What is
- * asked for at a stop itself comes from the posterior weights of its points. */
+ * are latent, the estimator's points are drawn backward (model/states.h), and
+ * of a few bridges between two of them one is drawn by its weight. What is
+ * reported at a stop itself comes from the posterior weights of its points. */
 #ifndef PREDICT_PATHS_H
 #define PREDICT_PATHS_H
 
-#include "observe/scan.h"
+#include "observe/observe.h"
+#include "predict/filter.h"
 
 /* A number and its weight, to be sorted. */
 struct ranked {
@@ -18,7 +16,7 @@ struct ranked {
 };
 
 /* One thread's bridges of one gap. */
-struct strand {
+struct gap_bridges {
     const struct paths *paths;
     const struct estimate *estimate;
     const struct context *context;
@@ -37,18 +35,19 @@ struct paths {
     const gsv_model *model;
     const gsv_series *series;
     const gsv_paths_options *options;
-    gsv_options bridge; /* of the bridges                          */
+    gsv_options bridge;          /* of the bridges                          */
+    const struct method *method; /* its paths are NULL: states are observed */
     size_t d, K;
     enum random_purpose purpose; /* of the bridges */
     size_t sample; /* paths that are drawn of latent states         */
     struct stops stops;
-    size_t *first; /* (stops + 1) rows asked for after the stop before, up */
+    size_t *first; /* (stops + 1) rows reported after the stop before, up  */
                    /* to a stop                                            */
     bool *at_stop; /* (stops) whether the last of these is the stop        */
     size_t most;   /* rows inside of a gap                                 */
     struct estimate estimate;
-    struct strand *strand; /* (estimate.threads) */
-    size_t begin;          /* of the gaps or pairs that are walked          */
+    struct gap_bridges *bridges; /* (estimate.threads) */
+    size_t begin; /* of the gaps or pairs that are walked          */
     size_t count;
     bool *lost;  /* (count) whether no bridge has any weight                */
     size_t *end; /* exact: (gaps) the stop that a gap ends with             */
@@ -56,14 +55,15 @@ struct paths {
     size_t stop;          /* whose gap is walked                  */
     double *chosen;       /* (most, d, sample) places of the paths */
     size_t *now, *before; /* (sample) points of the paths         */
-    double *term;         /* (SCAN_MOST)                          */
+    size_t points;        /* room of a stop's points, so far      */
+    double *term;         /* (points)                             */
     double *uniform;      /* (sample)                             */
     double *equal;        /* (sample) weights                     */
-    struct ranked *room;  /* (sample or SCAN_MOST)                */
+    struct ranked *room;  /* (sample or points)                   */
     gsv_smoothed *out;
 };
 
-/* --- paths_ask.c: which times are asked for ------------------------------- */
+/* --- paths_ask.c: at which times ------------------------------------------ */
 
 /* To first, at_stop and most, and the rows of out. */
 int paths_ask(struct paths *p);
@@ -92,19 +92,19 @@ size_t pick_one(size_t n, const double *weight, double share);
 
 /* Bridges of pair or gap number `pair` of the estimate at times inside of it,
  * in the data's coordinates, with their weights; false where none has any. */
-bool strand_walk(struct strand *w, size_t pair, size_t rows,
-                 const double *time);
+bool bridges_walk(struct gap_bridges *w, size_t pair, size_t rows,
+                  const double *time);
 
 /* --- paths.c ------------------------------------------------------------- */
 
 /* Memory of the threads, for so many gaps or pairs at once. */
-int paths_strands(struct paths *p, size_t count);
+int paths_make_bridges(struct paths *p, size_t count);
 
 /* Runs them over the lanes, LANES at most; fails where one was lost. */
 int paths_run(struct paths *p, size_t begin, size_t count,
               void (*work)(void *context, size_t lane, size_t thread));
 
-/* To whoever wants to know; a status where it is to end. */
+/* Calls progress(); a status where the caller stops. */
 int paths_tell(const struct paths *p, size_t done, size_t all);
 
 /* Path number `draw` of state i in a row. */

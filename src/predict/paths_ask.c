@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows that are asked for, track by track: of every stop the times after
- * the stop before, then the stop itself. Times before the first stop or after
- * the last are not asked of a track. */
+/* The rows of the result, track by track: of every stop the times after the
+ * stop before, then the stop itself. A track has no times before its first stop
+ * or after its last. */
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -64,7 +64,7 @@ static void add_gap(struct list *l, const struct stop *from,
     }
 }
 
-/* The first time asked for that is not before t but for rounding. */
+/* The first requested time that is not before t, up to rounding. */
 static size_t first_asked(const gsv_paths_options *o, double t)
 {
     size_t low = 0, high = o->times;
@@ -86,7 +86,7 @@ static void add_asked(struct list *l, const struct stop *from,
         if (!is_same(o->time[i], from->time)) add(l, from->track, o->time[i]);
 }
 
-/* Whether a stop itself is asked for. */
+/* Whether a stop itself is requested. */
 static bool is_asked(const struct paths *p, const struct stop *stop)
 {
     const gsv_paths_options *o = p->options;
@@ -118,7 +118,7 @@ static void list_all(struct list *l)
     p->first[p->stops.count] = l->count;
 }
 
-/* Every time that is asked for is inside of some track. */
+/* Every requested time is inside of some track. */
 static int check_times(const struct paths *p)
 {
     const gsv_paths_options *o = p->options;
@@ -158,13 +158,12 @@ size_t rows_inside(const struct paths *p, size_t stop)
     return p->first[stop + 1] - p->first[stop] - p->at_stop[stop];
 }
 
-/* The times that are asked for, among stops of which there may be more now. */
+/* The requested times among the stops, of which there may be more now. */
 static int spread(struct paths *p)
 {
     size_t n = p->stops.count, row = 0;
     const gsv_smoothed *o = p->out;
-    mem_free(p->first);
-    mem_free(p->at_stop);
+    MEM_FREE(p->first, p->at_stop);
     p->first = NEW(size_t, n + 1);
     p->at_stop = NEW(bool, n);
     if (!p->first || !p->at_stop) return GSV_NO_MEMORY;
@@ -226,7 +225,7 @@ int paths_ask(struct paths *p)
     l.count = 0;
     if (!l.time || !l.track) return GSV_NO_MEMORY;
     list_all(&l);
-    if (!spec_is_latent(p->model->spec)) return 0;
+    if (!p->method->paths) return 0;
     status = jumps_divide(p->model, &p->stops, &p->options->estimator);
     return status ? status : spread(p);
 }

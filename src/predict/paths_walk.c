@@ -16,22 +16,22 @@
 static const double CLOSE = 1e-9;
 
 /* Where a time is: in which step, and how far. */
-struct spot {
+struct position {
     size_t step;
     double share;
 };
 
-static struct spot spot_of(const struct context *c, double time)
+static struct position position_of(const struct context *c, double time)
 {
     double steps = (time - c->gap->start) / c->dt;
-    double whole = floor(steps + CLOSE), last = (double)(c->M - 1);
-    whole = fmax(0.0, fmin(whole, last));
-    double share = steps - whole;
-    return (struct spot){(size_t)whole, share < CLOSE ? 0.0 : share};
+    double step = floor(steps + CLOSE), last = (double)(c->M - 1);
+    step = fmax(0.0, fmin(step, last));
+    double share = steps - step;
+    return (struct position){(size_t)step, share < CLOSE ? 0.0 : share};
 }
 
-/* sigma v at points x, of paths in one step of a bridged model; v is set. */
-static void scale_noise(const struct strand *w, double time, size_t K,
+/* sigma v at points x, of paths in one step, where no map exists; v is set. */
+static void scale_noise(const struct gap_bridges *w, double time, size_t K,
                         const double *x, size_t ld, double *v)
 {
     const struct estimate *e = w->estimate;
@@ -62,7 +62,7 @@ static void scale_noise(const struct strand *w, double time, size_t K,
 }
 
 /* Normal numbers of a row of these paths, by the model's noise. */
-static void draw_noise(const struct strand *w, const struct piece *p,
+static void draw_noise(const struct gap_bridges *w, const struct piece *p,
                        size_t row, size_t step, const double *left, size_t ld)
 {
     const struct estimate *e = w->estimate;
@@ -78,14 +78,14 @@ static void draw_noise(const struct strand *w, const struct piece *p,
 }
 
 /* One row of the paths of a piece. */
-static void see_row(const struct strand *w, const struct piece *p, size_t P,
-                    const double *left, size_t row)
+static void see_row(const struct gap_bridges *w, const struct piece *p,
+                    size_t P, const double *left, size_t row)
 {
     const struct context *c = w->context;
     size_t d = w->estimate->d, K = p->K, all = w->paths->K;
-    struct spot at = spot_of(c, w->time[row]), from = {at.step, 0.0};
+    struct position at = position_of(c, w->time[row]), from = {at.step, 0.0};
     if (at.step < p->first || at.step >= p->first + p->steps) return;
-    if (row) from = spot_of(c, w->time[row - 1]);
+    if (row) from = position_of(c, w->time[row - 1]);
     bool fresh = from.step != at.step || from.share == 0.0;
     double u0 = fresh ? 0.0 : from.share, u = at.share;
     double pull = (u - u0) / (1.0 - u0);
@@ -109,7 +109,7 @@ static void see_row(const struct strand *w, const struct piece *p, size_t P,
 static void see_block(void *user, const struct scratch *s,
                       const struct block *b, const double *left)
 {
-    const struct strand *w = user;
+    const struct gap_bridges *w = user;
     (void)s;
     for (size_t row = 0; row < w->rows; row++)
         see_row(w, b->piece, b->P, left, row);
@@ -118,7 +118,7 @@ static void see_block(void *user, const struct scratch *s,
 /* --- In the data's coordinates -------------------------------------------- */
 
 /* Points [at, at + n) of (rows, K), through T^-1, to their places. */
-static void place_points(const struct strand *w, size_t at, size_t n)
+static void place_points(const struct gap_bridges *w, size_t at, size_t n)
 {
     const struct estimate *e = w->estimate;
     struct scratch *s = w->scratch;
@@ -146,17 +146,18 @@ static void place_points(const struct strand *w, size_t at, size_t n)
             w->y[((at + j) / K * d + i) * K + (at + j) % K] = x[i * n + j];
 }
 
-/* A path that is nowhere weighs nothing. */
-static void drop_nowhere(const struct strand *w)
+/* A path that is not finite has weight 0. */
+static void drop_nowhere(const struct gap_bridges *w)
 {
     size_t K = w->paths->K, d = w->estimate->d;
     for (size_t n = 0; n < w->rows * d * K; n++)
         if (!isfinite(w->y[n])) w->S[n % K] = -INFINITY;
 }
 
-bool strand_walk(struct strand *w, size_t pair, size_t rows, const double *time)
+bool bridges_walk(struct gap_bridges *w, size_t pair, size_t rows,
+                  const double *time)
 {
-    /* Bridges that all leave the domain are drawn again, others of them. */
+    /* Where all bridges leave the domain, other bridges are drawn. */
     enum { TRIES = 16 };
     const struct estimate *e = w->estimate;
     struct scratch *s = w->scratch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Forecasts and their scores. The filter (filter.h) tells of origins in
- * batches; those that are asked for get their times, their draws are made
- * (forecast.h), looked at column by column, and let go of: memory does not grow
- * with the rows, but for what is handed back. */
+/* Forecasts and their scores. The filter (filter.h) gives the laws of rows in
+ * batches. Origins get their times; their draws are made (forecast.h), scored
+ * column by column and released: apart from the result, memory does not grow
+ * with the rows. */
 #include "predict/predict.h"
 
 #include <math.h>
@@ -25,15 +25,15 @@ enum { LEVEL_COUNT = sizeof LEVELS / sizeof *LEVELS };
 
 /* What one column's draws say of one time. */
 struct verdict {
-    bool known, inside50, inside90;
+    bool is_observed, inside50, inside90;
     double crps, climatology;
 };
 
 struct predictor {
     const gsv_model *model;
     const gsv_series *all;
-    gsv_series *cut;         /* all up to until, or NULL: all is known */
-    const gsv_series *known; /* one of both                            */
+    gsv_series *cut;        /* all up to until, or NULL: all is known */
+    const gsv_series *past; /* one of both                            */
     const gsv_predict_options *o;
     struct gaps gaps; /* of all                                        */
     struct filter_rows rows, end; /* of all, of what is known          */
@@ -45,7 +45,7 @@ struct predictor {
     size_t *target;        /* (rows of the prediction) row of the data, or   */
                            /* SIZE_MAX                                       */
     size_t times;          /* at most, from one origin                       */
-    size_t batch;          /* origins that are looked at together            */
+    size_t batch;          /* origins of a batch                             */
     double *at;            /* (batch, times) rolling: times ahead            */
     size_t *ahead;         /* (batch, times) and rows                        */
     struct origin *origin; /* (batch)                                */
@@ -59,17 +59,11 @@ struct predictor {
     gsv_prediction *out;
 };
 
-/* --- Times -----------------------------------------------------------------
- */
+/* --- Times ---------------------------------------------------------------- */
 
 static bool is_rolling(const struct predictor *p)
 {
     return p->o->rolling > 0;
-}
-
-static double end_of(const struct predictor *p, size_t track)
-{
-    return p->known->time[p->end.row[p->end.first[track + 1] - 1]];
 }
 
 static int add_time(struct predictor *p, size_t *capacity, size_t track,
@@ -108,8 +102,8 @@ static int list_track(struct predictor *p, size_t track, size_t *capacity)
 {
     const gsv_predict_options *o = p->o;
     const gsv_series *s = p->all;
-    double end = end_of(p, track);
-    double begin = p->known->time[p->end.row[p->end.first[track]]];
+    double end = p->past->time[p->end.row[p->end.first[track + 1] - 1]];
+    double begin = p->past->time[p->end.row[p->end.first[track]]];
     double ahead = o->ahead > 0.0 ? o->ahead : 0.1 * (end - begin);
     bool rows = !o->times && !(o->ahead > 0.0) && o->until;
     int status = 0;
@@ -143,7 +137,7 @@ static int list_times(struct predictor *p)
     }
     if (!status && !p->out->rows)
         status = fail(GSV_BAD_INPUT,
-                      "%s: there is nothing to forecast: no time asked for, "
+                      "%s: there is nothing to forecast: no requested time, "
                       "and no row held out, comes after the end of a series",
                       p->all->source);
     return status;
@@ -168,8 +162,7 @@ static bool inputs_end(const struct predictor *p)
     return false;
 }
 
-/* --- Yardstick -------------------------------------------------------------
- */
+/* --- Yardstick ------------------------------------------------------------ */
 
 /* The quantiles of a column's known values. */
 static int set_climate(struct predictor *p, size_t c)
@@ -192,20 +185,19 @@ static int set_climate(struct predictor *p, size_t c)
     return 0;
 }
 
-/* --- Draws looked at -------------------------------------------------------
- */
+/* --- Scores of draws ------------------------------------------------------ */
 
-struct look {
+struct score_job {
     struct predictor *p;
     size_t n; /* origins */
 };
 
-/* Of sorted draws: what they say of a value, NaN where it is not known. */
+/* The scores of sorted draws for a value that may be NaN: not observed. */
 static struct verdict judge(const struct predictor *p, size_t c, size_t n,
                             const double *x, double actual)
 {
-    struct verdict v = {.known = !isnan(actual), .climatology = NAN};
-    if (!v.known) return v;
+    struct verdict v = {.is_observed = !isnan(actual), .climatology = NAN};
+    if (!v.is_observed) return v;
     v.crps = sample_crps(n, x, actual);
     if (p->climatic[c])
         v.climatology = sample_crps(CLIMATE, p->climate + c * CLIMATE, actual);
@@ -230,9 +222,9 @@ static void describe(struct predictor *p, size_t c, size_t row, size_t n,
             sample_quantile(n, x, out->level[q]);
 }
 
-static void look_at(void *context, size_t lane, size_t thread)
+static void score_lane(void *context, size_t lane, size_t thread)
 {
-    const struct look *l = context;
+    const struct score_job *l = context;
     struct predictor *p = l->p;
     size_t columns = p->out->columns, c = lane % columns;
     size_t k = lane / columns % p->times, i = lane / columns / p->times;
@@ -241,14 +233,14 @@ static void look_at(void *context, size_t lane, size_t thread)
     struct verdict *v = &p->verdict[lane];
     *v = (struct verdict){0};
     if (k >= o->times) return;
-    size_t row = p->first ? p->first[o->track] + k : 0;
+    size_t row = p->first ? p->first[o->from.track] + k : 0;
     if (p->store) {
-        forecast_take(&p->forecast, p->value, i, p->column[c], k,
+        forecast_copy(&p->forecast, p->value, i, p->column[c], k,
                       p->store + (row * columns + c) * p->out->draws +
                           p->set * p->draws);
         return;
     }
-    forecast_take(&p->forecast, p->value, i, p->column[c], k, x);
+    forecast_copy(&p->forecast, p->value, i, p->column[c], k, x);
     if (is_rolling(p)) {
         sample_sort(p->draws, x);
         *v = judge(
@@ -262,7 +254,7 @@ static void look_at(void *context, size_t lane, size_t thread)
 
 static void add_verdict(gsv_score *s, const struct verdict *v)
 {
-    if (!v->known) return;
+    if (!v->is_observed) return;
     s->rows++;
     s->crps += v->crps;
     s->climatology += v->climatology;
@@ -283,8 +275,8 @@ static int run_batch(struct predictor *p, size_t n)
     size_t columns = p->out->columns;
     int status = n ? forecast_run(&p->forecast, n, p->origin, p->value) : 0;
     if (status || !n) return status;
-    struct look l = {.p = p, .n = n};
-    struct lanes_job job = {.context = &l, .work = look_at};
+    struct score_job l = {.p = p, .n = n};
+    struct lanes_job job = {.context = &l, .work = score_lane};
     status = lanes_run(n * p->times * columns, p->forecast.threads, &job);
     if (status) return status;
     for (size_t i = 0; !p->store && i < n * p->times * columns; i++)
@@ -293,8 +285,7 @@ static int run_batch(struct predictor *p, size_t n)
     return 0;
 }
 
-/* --- Origins ---------------------------------------------------------------
- */
+/* --- Origins -------------------------------------------------------------- */
 
 /* The place of a row among the known ones of its track; all rows are listed. */
 static size_t place_of(const struct filter_rows *f, size_t track, size_t row)
@@ -310,8 +301,9 @@ static size_t place_of(const struct filter_rows *f, size_t track, size_t row)
 
 static bool wants_rolling(struct predictor *p, size_t i, struct origin *o)
 {
-    size_t place = place_of(&p->rows, o->track, o->row);
-    size_t last = p->rows.first[o->track + 1], *row = p->ahead + i * p->times;
+    size_t place = place_of(&p->rows, o->from.track, o->from.row);
+    size_t last = p->rows.first[o->from.track + 1],
+           *row = p->ahead + i * p->times;
     double *at = p->at + i * p->times;
     o->at = at;
     o->times = 0;
@@ -320,27 +312,27 @@ static bool wants_rolling(struct predictor *p, size_t i, struct origin *o)
         at[k - 1] = p->all->time[row[k - 1]];
         o->times++;
     }
-    return o->times && (!p->o->until || at[0] > p->o->until[o->track]);
+    return o->times && (!p->o->until || at[0] > p->o->until[o->from.track]);
 }
 
 static bool wants_end(const struct predictor *p, struct origin *o)
 {
     const struct filter_rows *f = &p->end;
-    if (f->row[f->first[o->track + 1] - 1] != o->row) return false;
-    o->at = p->out->time + p->first[o->track];
-    o->times = p->first[o->track + 1] - p->first[o->track];
+    if (f->row[f->first[o->from.track + 1] - 1] != o->from.row) return false;
+    o->at = p->out->time + p->first[o->from.track];
+    o->times = p->first[o->from.track + 1] - p->first[o->from.track];
     return o->times > 0;
 }
 
-static int visit(void *user, size_t n, struct origin *origin)
+static int visit(void *user, size_t n, const struct state_law *law)
 {
     struct predictor *p = user;
     size_t taken = 0;
     int status = 0;
     for (size_t i = 0; !status && i < n; i++) {
         struct origin *o = &p->origin[taken];
-        *o = origin[i];
-        o->number = o->number * VALUE_SETS + p->set;
+        *o = (struct origin){.from = law[i],
+                             .number = law[i].row * VALUE_SETS + p->set};
         if (is_rolling(p) ? !wants_rolling(p, taken, o) : !wants_end(p, o))
             continue;
         if (++taken < p->batch) continue;
@@ -350,7 +342,7 @@ static int visit(void *user, size_t n, struct origin *origin)
     return status ? status : run_batch(p, taken);
 }
 
-static size_t whole_blocks(size_t draws)
+static size_t round_to_blocks(size_t draws)
 {
     return (draws + FUNCTIONS_BLOCK - 1) / FUNCTIONS_BLOCK * FUNCTIONS_BLOCK;
 }
@@ -360,8 +352,8 @@ static int run_filter(struct predictor *p, const gsv_model *m)
     gsv_options e = predict_estimator(p->o);
     struct forecast_options f = predict_forecast(p->o, p->draws);
     f.ensemble = &p->ensemble;
-    f.function = p->set * whole_blocks(p->draws);
-    const gsv_series *s = is_rolling(p) ? p->all : p->known;
+    f.function = p->set * round_to_blocks(p->draws);
+    const gsv_series *s = is_rolling(p) ? p->all : p->past;
     int status = forecast_init(&p->forecast, m, p->all, &f, p->times);
     if (!status) {
         size_t size = forecast_size(&p->forecast);
@@ -378,7 +370,8 @@ static int run_filter(struct predictor *p, const gsv_model *m)
             !p->scratch)
             status = GSV_NO_MEMORY;
     }
-    if (!status) status = filter_run(m, s, &e, visit, p);
+    if (!status)
+        status = filter_run(m, s, &e, &(struct filter_visitor){p, visit});
     void *all[] = {p->value, p->origin, p->verdict,
                    p->at,    p->ahead,  p->scratch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -391,8 +384,7 @@ static int run_filter(struct predictor *p, const gsv_model *m)
     return status;
 }
 
-/* --- Parameters that are drawn, too ----------------------------------------
- */
+/* --- Parameters that are drawn, too --------------------------------------- */
 
 static void describe_store(struct predictor *p)
 {
@@ -429,13 +421,11 @@ static int run_sets(struct predictor *p)
         status = run_filter(p, &m);
     }
     if (!status) describe_store(p);
-    mem_free(value);
-    mem_free(p->store);
+    MEM_FREE(value, p->store);
     return status;
 }
 
-/* --- The whole ---------------------------------------------------------------
- */
+/* --- The whole ------------------------------------------------------------ */
 
 static int make_columns(struct predictor *p)
 {
@@ -521,9 +511,9 @@ static int predictor_init(struct predictor *p)
     if (o->until && !is_rolling(p)) {
         p->cut = series_until(p->all, o->until);
         if (!p->cut) return (int)gsv_last_status();
-        p->known = p->cut;
+        p->past = p->cut;
     }
-    status = gaps_init(&known, p->model, p->known);
+    status = gaps_init(&known, p->model, p->past);
     if (status) return status;
     status = filter_rows_init(&p->rows, &p->gaps);
     if (!status) status = filter_rows_init(&p->end, &known);
@@ -545,9 +535,9 @@ static int make_functions(struct predictor *p)
 {
     size_t sets = p->o->parameters ? VALUE_SETS : 1;
     size_t each = (p->draws + sets - 1) / sets;
-    int status =
-        ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
-                      sets * whole_blocks(each), lanes_threads(p->o->threads));
+    int status = ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
+                               sets * round_to_blocks(each),
+                               lanes_threads(p->o->threads));
     if (status) return status;
     int filled = ensemble_fill(&p->ensemble);
     if (filled) return filled;
@@ -563,11 +553,7 @@ static void predictor_free(struct predictor *p)
     filter_rows_free(&p->rows);
     filter_rows_free(&p->end);
     gsv_series_free(p->cut);
-    mem_free(p->column);
-    mem_free(p->first);
-    mem_free(p->target);
-    mem_free(p->climate);
-    mem_free(p->climatic);
+    MEM_FREE(p->column, p->first, p->target, p->climate, p->climatic);
 }
 
 enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
@@ -576,8 +562,7 @@ enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};
-    struct predictor p = {
-        .model = m, .all = s, .known = s, .o = o, .out = &out};
+    struct predictor p = {.model = m, .all = s, .past = s, .o = o, .out = &out};
     int status = predictor_init(&p);
     if (!status) {
         size_t places = is_rolling(&p) ? p.rows.count * p.times : p.times / 32;
@@ -595,14 +580,7 @@ enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
 void gsv_prediction_free(gsv_prediction *p)
 {
     if (!p) return;
-    mem_free(p->name);
-    mem_free(p->track);
-    mem_free(p->time);
-    mem_free(p->mean);
-    mem_free(p->sd);
-    mem_free(p->level);
-    mem_free(p->quantile);
-    mem_free(p->actual);
-    mem_free(p->score);
+    MEM_FREE(p->name, p->track, p->time, p->mean, p->sd, p->level, p->quantile,
+             p->actual, p->score);
     *p = (gsv_prediction){0};
 }

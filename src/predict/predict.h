@@ -5,8 +5,10 @@
 #define PREDICT_PREDICT_H
 
 #include "predict/filter.h"
+#include "predict/forecast.h"
 
-/* Refuses options that cannot be, with a sentence about the first of them. */
+/* Fail where an option has a value that it cannot have. */
+int quantiles_check(size_t n, const double *quantile);
 int predict_check(const gsv_predict_options *o);
 
 /* Numbers of a forecast that are held at once, if there is a choice. */
@@ -30,9 +32,6 @@ gsv_options predict_estimator(const gsv_predict_options *o);
 
 struct forecast_options predict_forecast(const gsv_predict_options *o,
                                          size_t draws);
-
-/* --- predict_values.c -------------------------------------------------------
- */
 
 /* `count` draws (values) of all parameters, from the normal law of a fit's
  * estimates in coordinates without bounds. Yours; NULL after a failure. */

@@ -1,20 +1,139 @@
 /* SPDX-License-Identifier: MIT */
 /* Residuals one row ahead: where a row stands in the law of that row given all
  * before it. By simulation from the law of the states at the row before, or,
- * where states are observed, drift is linear and noise additive, in closed form
- * (residuals_linear.c). A rank among N draws is uniform where the row is one
- * more draw, whatever N is. */
+ * where states are observed, drift is linear and noise additive, in closed
+ * form. A rank among N draws is uniform where the row is one more draw,
+ * whatever N is. */
 #include <math.h>
 #include <string.h>
 
 #include "base/comm.h"
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/linear.h"
 #include "base/random.h"
 #include "base/sample_stats.h"
 #include "data/series.h"
+#include "observe/jump.h"
 #include "predict/predict.h"
-#include "predict/residuals.h"
+
+/* --- The law in closed form ----------------------------------------------- */
+
+/* Of a row given the one before, without time and inputs. */
+struct linear_law {
+    bool is; /* whether the model has this law */
+    const gsv_model *model;
+    size_t d;
+    double gap;    /* of Phi, Gamma and Q */
+    double *A, *b; /* unit drift          */
+    double *S, *s; /* x = S y + s         */
+    double *Phi, *Gamma, *Q;
+    double *half, *scratch; /* (2, d, d), more     */
+    double *y, *mean;       /* (d)                 */
+    struct arena arena;
+};
+
+static int is_linear(const gsv_model *m, bool *linear)
+{
+    const struct spec *spec = m->spec;
+    const struct graph *g = spec->graph;
+    *linear = spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->calls &&
+              !spec_is_latent(spec) && !graph_moves(g, m->unit_drift) &&
+              !graph_moves(g, m->data_state);
+    return *linear ? drift_is_linear(m, linear) : 0;
+}
+
+/* What = M y + v, from its values at 0 and at the unit vectors. */
+static int find_affine(const gsv_model *m, node what, double *M, double *v)
+{
+    size_t d = m->spec->dim, P = d + 1;
+    double *y = NEW(double, d *P), *out = NEW(double, d *P);
+    double *time = NEW(double, P);
+    int status = y && out && time ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < d; i++)
+        y[i * P + i + 1] = 1.0;
+    const struct points in = {.P = P, .state = y, .time = time};
+    if (!status) status = model_evaluate(m, what, &in, true, out);
+    for (size_t i = 0; !status && i < d; i++) {
+        v[i] = out[i * P];
+        for (size_t j = 0; j < d; j++)
+            M[i * d + j] = out[i * P + j + 1] - v[i];
+    }
+    MEM_FREE(y, out, time);
+    return status;
+}
+
+static int linear_law_init(struct linear_law *l, const gsv_model *m)
+{
+    size_t d = m->spec->dim;
+    *l = (struct linear_law){.model = m, .d = d, .gap = NAN};
+    bool linear;
+    int status = is_linear(m, &linear);
+    if (status || !linear) return status;
+    const struct arena_part part[] = {{&l->A, d * d},
+                                      {&l->b, d},
+                                      {&l->S, d * d},
+                                      {&l->s, d},
+                                      {&l->Phi, d * d},
+                                      {&l->Gamma, d * d},
+                                      {&l->Q, d * d},
+                                      {&l->half, 2 * d * d},
+                                      {&l->scratch, linear_scratch(d)},
+                                      {&l->y, d},
+                                      {&l->mean, d}};
+    if (arena_lay(&l->arena, sizeof part / sizeof *part, part))
+        return GSV_NO_MEMORY;
+    status = find_affine(m, m->unit_drift, l->A, l->b);
+    if (!status) status = find_affine(m, m->data_state, l->S, l->s);
+    l->is = !status;
+    return status;
+}
+
+static int set_gap(struct linear_law *l, double gap)
+{
+    size_t d = l->d;
+    if (gap == l->gap) return 0;
+    l->gap = gap;
+    if (linear_transition(d, gap, l->A, l->Phi, l->Gamma, l->Q, l->half,
+                          l->half + d * d, l->scratch))
+        return 0;
+    return fail(GSV_NUMERICAL,
+                "the law of the states after a gap of %g is not finite; check "
+                "the parameters",
+                gap);
+}
+
+/* Mean and deviation (d) of each state by itself, a gap after x. */
+static int linear_law_at(struct linear_law *l, double gap, const double *x,
+                         double *mean, double *deviation)
+{
+    size_t d = l->d;
+    const double time = 0.0;
+    const struct points in = {.P = 1, .state = x, .time = &time};
+    int status = set_gap(l, gap);
+    if (!status)
+        status =
+            model_evaluate(l->model, l->model->unit_state, &in, true, l->y);
+    for (size_t i = 0; !status && i < d; i++) {
+        l->mean[i] = 0.0;
+        for (size_t j = 0; j < d; j++)
+            l->mean[i] +=
+                l->Phi[i * d + j] * l->y[j] + l->Gamma[i * d + j] * l->b[j];
+    }
+    for (size_t i = 0; !status && i < d; i++) {
+        double variance = 0.0;
+        mean[i] = l->s[i];
+        for (size_t j = 0; j < d; j++) {
+            mean[i] += l->S[i * d + j] * l->mean[j];
+            for (size_t k = 0; k < d; k++)
+                variance += l->S[i * d + j] * l->Q[j * d + k] * l->S[i * d + k];
+        }
+        deviation[i] = sqrt(variance);
+    }
+    return status;
+}
+
+/* --- All rows ------------------------------------------------------------- */
 
 struct residuals {
     const gsv_model *model;
@@ -32,8 +151,7 @@ struct residuals {
     gsv_residuals_result *out;
 };
 
-/* --- By simulation -----------------------------------------------------------
- */
+/* --- By simulation -------------------------------------------------------- */
 
 static double uniform(const struct residuals *r, size_t row, size_t c)
 {
@@ -55,7 +173,7 @@ static void rank_row(void *context, size_t lane, size_t thread)
     gsv_residual *to = &r->out->column[c];
     to->u[n] = NAN;
     if (isnan(actual)) return;
-    forecast_take(&r->forecast, r->value, i, r->column[c], 0, x);
+    forecast_copy(&r->forecast, r->value, i, r->column[c], 0, x);
     to->u[n] = sample_rank(r->forecast.o.draws, x, actual, uniform(r, row, c));
 }
 
@@ -92,8 +210,8 @@ static int run_batch(struct residuals *r, size_t n)
     return 0;
 }
 
-/* Origins come in the order of rows; the last of a track has no row ahead. */
-static int visit(void *user, size_t n, struct origin *origin)
+/* Laws come in the order of rows; the last row of a track has none ahead. */
+static int visit(void *user, size_t n, const struct state_law *law)
 {
     struct residuals *r = user;
     const struct filter_rows *f = &r->rows;
@@ -101,12 +219,12 @@ static int visit(void *user, size_t n, struct origin *origin)
     int status = 0;
     for (size_t i = 0; !status && i < n; i++) {
         struct origin *o = &r->origin[taken];
-        if (f->row[f->first[origin[i].track + 1] - 1] == origin[i].row)
-            continue;
-        *o = origin[i];
+        if (f->row[f->first[law[i].track + 1] - 1] == law[i].row) continue;
         r->at[taken] = r->gaps.series->time[r->out->row[r->done + taken]];
-        o->at = &r->at[taken];
-        o->times = 1;
+        *o = (struct origin){.from = law[i],
+                             .times = 1,
+                             .at = &r->at[taken],
+                             .number = law[i].row};
         if (++taken < r->batch) continue;
         status = run_batch(r, taken);
         taken = 0;
@@ -131,17 +249,15 @@ static int simulate(struct residuals *r)
         if (!r->origin || !r->at || !r->value || !r->scratch)
             status = GSV_NO_MEMORY;
     }
-    if (!status) status = filter_run(r->model, r->gaps.series, &e, visit, r);
+    if (!status)
+        status = filter_run(r->model, r->gaps.series, &e,
+                            &(struct filter_visitor){r, visit});
     forecast_free(&r->forecast);
-    mem_free(r->origin);
-    mem_free(r->at);
-    mem_free(r->value);
-    mem_free(r->scratch);
+    MEM_FREE(r->origin, r->at, r->value, r->scratch);
     return status;
 }
 
-/* --- In closed form ----------------------------------------------------------
- */
+/* --- In closed form ------------------------------------------------------- */
 
 static int solve(struct residuals *r)
 {
@@ -167,8 +283,7 @@ static int solve(struct residuals *r)
     return status;
 }
 
-/* --- What they say -----------------------------------------------------------
- */
+/* --- What they say -------------------------------------------------------- */
 
 /* sum of (x_n - mean) (x_(n+lag) - mean) over neighbours of one track, over
  * the sum of squares. Missing rows leave a hole. */
@@ -229,8 +344,7 @@ static void describe(const gsv_residuals_result *out, gsv_residual *c,
     c->square_p = correlations(out, x, (double)n, c->square);
 }
 
-/* --- The whole ---------------------------------------------------------------
- */
+/* --- The whole ------------------------------------------------------------ */
 
 /* Columns that the data have. */
 static int make_columns(struct residuals *r)
@@ -299,7 +413,7 @@ enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,
     if (!status) status = linear_law_init(&r.linear, m);
     if (!status) status = r.linear.is ? solve(&r) : simulate(&r);
     if (!status) status = describe_all(&out);
-    linear_law_free(&r.linear);
+    arena_free(&r.linear.arena);
     filter_rows_free(&r.rows);
     gaps_free(&r.gaps);
     mem_free(r.column);
@@ -312,11 +426,8 @@ void gsv_residuals_free(gsv_residuals_result *r)
 {
     if (!r) return;
     for (size_t c = 0; r->column && c < r->columns; c++) {
-        mem_free(r->column[c].u);
-        mem_free(r->column[c].z);
+        MEM_FREE(r->column[c].u, r->column[c].z);
     }
-    mem_free(r->column);
-    mem_free(r->track);
-    mem_free(r->row);
+    MEM_FREE(r->column, r->track, r->row);
     *r = (gsv_residuals_result){0};
 }

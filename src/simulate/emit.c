@@ -146,7 +146,7 @@ void emitter_totals(const struct emitter *e, const gsv_series *data,
     }
 }
 
-/* An obs comes behind that which draws its trials. */
+/* An obs comes after the one that draws its trials. */
 static int set_order(struct emitter *e)
 {
     const struct spec *s = e->spec;
@@ -221,8 +221,7 @@ static int functions_init(struct emitter *e, const gsv_model *m)
     }
     if (!status) status = function_of(&e->argument, m, outputs, what);
     if (!status) status = function_of(&e->rate, m, rates, rate);
-    mem_free(what);
-    mem_free(rate);
+    MEM_FREE(what, rate);
     return status;
 }
 
@@ -258,10 +257,7 @@ void emitter_free(struct emitter *e)
 {
     release(&e->argument);
     release(&e->rate);
-    mem_free(e->output);
-    mem_free(e->order);
-    mem_free(e->drawn);
-    mem_free(e->total);
+    MEM_FREE(e->output, e->order, e->drawn, e->total);
     *e = (struct emitter){0};
 }
 

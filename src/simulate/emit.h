@@ -66,7 +66,7 @@ void emitter_totals(const struct emitter *e, const gsv_series *data,
 bool emission_draw(struct emission *n, struct stepper *s,
                    const struct emission_row *row, size_t *track, size_t *obs);
 
-/* The column by which messages call an obs. */
+/* The column that messages use as the name of an obs. */
 const char *emitter_name(const struct emitter *e, size_t obs);
 
 #endif

@@ -54,8 +54,7 @@ int ensemble_init(struct ensemble *e, const gsv_model *m, bool mean,
 void ensemble_free(struct ensemble *e)
 {
     gsv_functions_free(e->functions);
-    mem_free(e->table);
-    mem_free(e->room);
+    MEM_FREE(e->table, e->room);
     *e = (struct ensemble){0};
 }
 

@@ -22,7 +22,7 @@ struct ensemble {
     double *room; /* (threads, room_size)                         */
 };
 
-/* Rows come in blocks of FUNCTIONS_BLOCK, as many as are wanted, but not more
+/* Rows come in blocks of FUNCTIONS_BLOCK, as many as are needed, but not more
  * than 256 MiB of them. Without a posterior, or at the mean, there are none. */
 int ensemble_init(struct ensemble *e, const gsv_model *m, bool mean,
                   uint64_t seed, size_t wanted, size_t threads);

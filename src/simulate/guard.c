@@ -31,7 +31,7 @@
 
 enum { DEEPEST = 6, CUTS = 16 };
 
-/* A state that goes beyond this does not meet a boundary: it runs away. */
+/* A state beyond this does not meet a boundary: it diverges. */
 static const double FAR_AWAY = 1e30;
 
 int guard_init(struct guard *g, const struct field *f, const struct scheme *s,
@@ -50,16 +50,13 @@ int guard_init(struct guard *g, const struct field *f, const struct scheme *s,
 
 void guard_free(struct guard *g)
 {
-    mem_free(g->number);
-    mem_free(g->active);
-    mem_free(g->inside);
-    mem_free(g->beyond);
+    MEM_FREE(g->number, g->active, g->inside, g->beyond);
     *g = (struct guard){0};
 }
 
 /* --- Halves -------------------------------------------------------------- */
 
-/* dW of a half, with zeta behind it: (2 noises, P). */
+/* dW of a half, then zeta: (2 noises, P). */
 static double *numbers_of(const struct guard *g, const struct stepper *s,
                           unsigned depth, size_t half)
 {

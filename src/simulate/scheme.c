@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The right-hand side, and the schemes for additive noise, each as its formula:
- * g looks at time, inputs and parameters, never at the state. A held input that
- * jumps at the right end of a step still has its old value there. */
+ * g depends on time, inputs and parameters, never on the state. A held input
+ * that jumps at the right end of a step still has its old value there. */
 #include "simulate/scheme.h"
 
 #include <math.h>
@@ -124,11 +124,8 @@ void field_free(struct field *f)
 static void noise_at(struct stepper *s, double t, bool before, double *g)
 {
     const struct field *f = s->field;
-    double *input = s->one + 1, *slope = input + f->spec->inputs;
-    s->one[0] = t;
-    if (f->spec->inputs)
-        gap_inputs(&f->inputs, s->track, t, before, input, slope, 1);
-    struct points in = {.P = 1, .time = s->one, .input = input, .slope = slope};
+    struct points in = gaps_points(&f->inputs, s->track, t, before, 1, NULL,
+                                   s->time, s->input, s->slope);
     program_forward(f->diffusion.program, &f->diffusion.uniforms, &s->diffusion,
                     &in);
     memcpy(g, program_output(f->diffusion.program, &s->diffusion, 1, 0),
@@ -171,7 +168,6 @@ static int arrays_init(struct stepper *s, size_t P)
                                       {&s->time, P},
                                       {&s->input, n * P},
                                       {&s->slope, n * P},
-                                      {&s->one, 1 + 2 * n},
                                       {&s->g0, moved ? g * moved : g},
                                       {&s->g1, moved ? g * moved : g},
                                       {&s->g2, g * moved},
@@ -226,33 +222,16 @@ static const double *right_noise(struct stepper *s, const struct step *step)
     return s->g1;
 }
 
-static void spread(size_t P, double value, double *row)
-{
-    for (size_t p = 0; p < P; p++)
-        row[p] = value;
-}
-
 /* The points of all tracks at one time. */
 static struct points points_at(struct stepper *s, double t, bool before,
                                const double *x)
 {
-    const struct field *f = s->field;
-    size_t P = s->P, n = f->spec->inputs;
-    double *input = s->one + 1, *slope = input + n;
-    spread(P, t, s->time);
-    if (n) gap_inputs(&f->inputs, s->track, t, before, input, slope, 1);
-    for (size_t i = 0; i < n; i++) {
-        spread(P, input[i], s->input + i * P);
-        spread(P, slope[i], s->slope + i * P);
-    }
-    return (struct points){.P = P,
-                           .state = x,
-                           .time = s->time,
-                           .input = s->input,
-                           .slope = s->slope,
-                           .own = s->own,
-                           .own_first = s->own_first,
-                           .own_stride = s->own_stride};
+    struct points in = gaps_points(&s->field->inputs, s->track, t, before, s->P,
+                                   x, s->time, s->input, s->slope);
+    in.own = s->own;
+    in.own_first = s->own_first;
+    in.own_stride = s->own_stride;
+    return in;
 }
 
 const double *stepper_run(struct stepper *s, const struct function *f,

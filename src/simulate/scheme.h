@@ -50,7 +50,6 @@ struct stepper {
     double *f0;                   /* (dim, P)     f at the left end          */
     double *J;                    /* (noises, P)  of srk                     */
     double *time, *input, *slope; /* (P), (inputs, P), (inputs, P) */
-    double *one;                  /* (1 + 2 inputs): the same at one point   */
     double *g0, *g1;              /* g at the left, right end: (noise_size), */
                                   /* with state noise (noise_size, P)        */
 
@@ -118,7 +117,7 @@ bool stepper_enter(struct stepper *s, double t);
 /* One step by a scheme and what a track owes, to next, if any active track is
  * to be moved by it. Notes which keep
  * away from the boundary: next is inside of the domain, and so would be, but
- * for the noise's wildest numbers, all that could have come out. */
+ * except for extreme noise, all that could have come out. */
 void stepper_propose(struct stepper *s, const struct scheme *scheme,
                      const struct step *step, const bool *active);
 

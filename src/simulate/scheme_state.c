@@ -9,11 +9,11 @@
  *     milstein  1; only for noises that commute       1
  *     heun      1 where they commute, else 0.5        1
  *     srk       1.5 where each state has a noise of   2
- *               its own that looks at no other state;
+ *               its own that depends on no other state;
  *               1 where noises commute, else 0.5
  *
  * Noises commute if L^j g_k = L^k g_j. Else an order above 0.5 takes Levy's
- * areas, which nobody knows how to draw cheaply; a weak order does not. */
+ * areas, which cannot be drawn cheaply; a weak order does not. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void add_weighted(const struct stepper *s, const double *g, size_t j,
 }
 
 /* c = sum over j of L^j g_j at x: twice what Stratonovich's drift has less than
- * Ito's. g is that at x, the last that was evaluated. Where each g_i looks at
+ * Ito's. g is that at x, the last that was evaluated. Where each g_i depends on
  * its own state alone, one derivative along all of them has it all. */
 static void correction(struct stepper *s, const double *x, const double *g,
                        double *c)
@@ -110,7 +110,7 @@ void euler_state(struct stepper *s, const struct step *step)
 
 /* Euler's step and 1/2 sum over j, k of L^j g_k (dW_j dW_k - h [j = k]), which
  * is right where the noises commute. The sum over dW_j dW_k is the derivative
- * of g dW along g dW; where each g_i looks at its own state alone it is all
+ * of g dW along g dW; where each g_i depends on its own state alone it is all
  * 1/2 g_i g_i' (dW_i^2 - h). */
 void milstein_state(struct stepper *s, const struct step *step)
 {
@@ -426,7 +426,7 @@ static void derivative(struct stepper *s, size_t j, size_t k, double *to)
     add_column(s, 1.0, stepper_noise_along(s, s->x, s->along), k, to);
 }
 
-/* Rounding is told from a difference by the size of what is compared. Tracks
+/* The size of what is compared separates rounding from a difference. Tracks
  * that are outside of the domain say nothing. */
 static bool are_equal(const struct stepper *s, const double *a, const double *b)
 {

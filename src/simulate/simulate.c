@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks of a model: blocks of tracks walk from one output time to the next in
- * equal steps, in the coordinates of the equations; what comes out is in those
- * of the data. Random number j of a step is a pure function of (seed, track,
- * step, j), and a track's arithmetic does not depend on its neighbours: a seed
- * gives the same bits on any number of threads, and a track is the same
- * however many others there are. */
+/* Tracks of a model: blocks of tracks (tracks.h) go from one output time to the
+ * next in equal steps, in the coordinates of the equations; the result is in
+ * those of the data. A seed gives the same bits on any number of threads, and a
+ * track is the same however many others there are. */
 #include <math.h>
 #include <string.h>
 
@@ -14,30 +12,16 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
-#include "simulate/emit.h"
-#include "simulate/ensemble.h"
-#include "simulate/guard.h"
-#include "simulate/scheme.h"
-#include "simulate/simulate.h"
-
-/* Tracks of a block. The last block is filled up to whole vectors, so that no
- * track ever goes through the scalar rest of a loop. */
-enum { BLOCK = FUNCTIONS_BLOCK, VECTOR = 8 };
-
-/* Normal numbers come in fours, so several steps' are drawn at once: this many
- * rows or one step's. */
-enum { DRAWN_ROWS = 32 };
+#include "simulate/tracks.h"
 
 /* How often a start outside of the domain is drawn again. */
 enum { MOST_DRAWS = 1000 };
-
-static const double MOST_STEPS = 1e9;
 
 /* What ended a block before its time. */
 enum loss_kind {
     LOST_NOTHING,
     LOST_START, /* began outside of the domain              */
-    LOST_TRACK, /* left the finite                          */
+    LOST_TRACK, /* is not finite                            */
     LOST_LAW    /* an observation's law has no such argument */
 };
 
@@ -47,30 +31,55 @@ struct loss {
     double time;
 };
 
-struct worker {
-    struct stepper stepper;
-    struct guard guard; /* of state-dependent noise   */
-    struct emission emission;
-    double *z; /* (drawn steps, 2 noises, P) */
-};
-
 struct simulation {
     const gsv_simulate_options *o;
     const struct scheme *scheme;
     struct field field;
     struct emitter emitter;
     struct ensemble ensemble; /* a block of functions for each thread */
-    size_t d, noises;
+    size_t d;
     double *mean, *deviation; /* (dim) the first states' where none are given */
     bool random_start;        /* whether a deviation is above 0 */
     double step;
-    size_t drawn; /* steps whose numbers are drawn at once */
     size_t blocks, threads;
-    struct worker *worker; /* (threads)                                 */
+    struct tracks *worker; /* (threads)                                 */
     struct loss *loss;     /* (blocks)                                  */
     size_t rows;           /* tracks * times                            */
     double *value; /* (dim + inputs + values, rows), as in gsv_series   */
 };
+
+/* --- Options ------------------------------------------------------------ */
+
+static int check_times(const gsv_simulate_options *o)
+{
+    if (o->times < 1 || !o->time)
+        return fail(GSV_BAD_INPUT,
+                    "there are no times to simulate at; give at least one");
+    for (size_t k = 0; k < o->times; k++) {
+        if (!isfinite(o->time[k]))
+            return fail(GSV_BAD_INPUT, "time %zu is %g, but must be finite",
+                        k + 1, o->time[k]);
+        if (k && !(o->time[k] > o->time[k - 1]))
+            return fail(GSV_BAD_INPUT,
+                        "time %zu is %.17g, which is not after time %zu, "
+                        "%.17g; times must increase",
+                        k + 1, o->time[k], k, o->time[k - 1]);
+    }
+    return 0;
+}
+
+static int check_start(const gsv_simulate_options *o, const struct spec *spec)
+{
+    for (size_t i = 0; o->start && i < spec->dim; i++)
+        for (size_t r = 0; r < o->tracks; r++)
+            if (!isfinite(o->start[i * o->tracks + r]))
+                return fail(GSV_BAD_INPUT,
+                            "'%s' starts at %g in track %zu, but must be "
+                            "finite",
+                            spec->column[i], o->start[i * o->tracks + r],
+                            r + 1);
+    return 0;
+}
 
 /* --- Steps -------------------------------------------------------------- */
 
@@ -98,12 +107,12 @@ static int set_step(struct simulation *s)
     double steps = 0.0;
     for (size_t k = 1; k < o->times; k++)
         steps += gap_steps(s, k);
-    if (steps <= MOST_STEPS) return 0;
+    if (steps <= TRACKS_MOST_STEPS) return 0;
     return fail(GSV_BAD_INPUT,
                 "a step of %g%s takes %g steps from time %g to %g, but %g is "
                 "the most; give a longer --step",
                 s->step, o->step > 0.0 ? "" : " (1/32 of the shortest gap)",
-                steps, o->time[0], o->time[o->times - 1], MOST_STEPS);
+                steps, o->time[0], o->time[o->times - 1], TRACKS_MOST_STEPS);
 }
 
 /* --- Memory ------------------------------------------------------------- */
@@ -123,28 +132,18 @@ static int make_values(struct simulation *s)
 
 static int make_workers(struct simulation *s, const gsv_model *m)
 {
-    size_t whole = (s->o->tracks + VECTOR - 1) / VECTOR * VECTOR;
-    size_t P = whole < BLOCK ? whole : BLOCK, step_rows = 2 * s->noises;
-    s->drawn = step_rows < DRAWN_ROWS ? DRAWN_ROWS / step_rows : 1;
-    s->blocks = (s->o->tracks + BLOCK - 1) / BLOCK;
+    s->blocks = (s->o->tracks + TRACKS_BLOCK - 1) / TRACKS_BLOCK;
     s->threads = lanes_threads(s->o->threads);
     if (s->threads > s->blocks) s->threads = s->blocks;
     s->loss = NEW(struct loss, s->blocks);
-    s->worker = NEW(struct worker, s->threads);
+    s->worker = NEW(struct tracks, s->threads);
     if (!s->loss || !s->worker) return GSV_NO_MEMORY;
     int status = ensemble_init(&s->ensemble, m, s->o->mean, s->o->seed,
-                               s->threads * BLOCK, s->threads);
-    if (status) return status;
-    for (size_t i = 0; i < s->threads; i++) {
-        struct worker *w = &s->worker[i];
-        w->z = NEW(double, s->drawn *step_rows *P);
-        if (!w->z || stepper_init(&w->stepper, &s->field, P) ||
-            (s->field.state_noise &&
-             guard_init(&w->guard, &s->field, s->scheme, P)) ||
-            emission_init(&w->emission, &s->emitter, P))
-            return GSV_NO_MEMORY;
-    }
-    return 0;
+                               s->threads * TRACKS_BLOCK, s->threads);
+    for (size_t i = 0; !status && i < s->threads; i++)
+        status = tracks_init(&s->worker[i], &s->field, &s->emitter, s->scheme,
+                             s->o->tracks);
+    return status;
 }
 
 /* The first states' law: what the options say; of latent states, where they
@@ -182,9 +181,9 @@ static int set_start(struct simulation *s, const gsv_model *m)
 static int simulation_init(struct simulation *s, const gsv_model *m,
                            const gsv_simulate_options *o)
 {
-    *s = (struct simulation){
-        .o = o, .d = m->spec->dim, .noises = m->spec->noises};
-    int status = simulate_check(o, m->spec);
+    *s = (struct simulation){.o = o, .d = m->spec->dim};
+    int status = check_times(o);
+    if (!status) status = check_start(o, m->spec);
     if (status) return status;
     s->scheme = &SCHEME_TABLE[o->scheme];
     status = set_step(s);
@@ -199,17 +198,9 @@ static int simulation_init(struct simulation *s, const gsv_model *m,
 
 static void simulation_free(struct simulation *s)
 {
-    for (size_t i = 0; s->worker && i < s->threads; i++) {
-        stepper_free(&s->worker[i].stepper);
-        guard_free(&s->worker[i].guard);
-        emission_free(&s->worker[i].emission);
-        mem_free(s->worker[i].z);
-    }
-    mem_free(s->worker);
-    mem_free(s->loss);
-    mem_free(s->value);
-    mem_free(s->mean);
-    mem_free(s->deviation);
+    for (size_t i = 0; s->worker && i < s->threads; i++)
+        tracks_free(&s->worker[i]);
+    MEM_FREE(s->worker, s->loss, s->value, s->mean, s->deviation);
     ensemble_free(&s->ensemble);
     emitter_free(&s->emitter);
     field_free(&s->field);
@@ -219,15 +210,14 @@ static void simulation_free(struct simulation *s)
 
 struct block {
     struct simulation *s;
-    struct worker *w;
+    struct tracks *w;
     struct loss *loss;
-    size_t first, tracks; /* without those that only fill vectors */
-    uint64_t step;        /* how many were taken                  */
 };
 
 static void lose(struct block *b, size_t p, double time, enum loss_kind kind)
 {
-    *b->loss = (struct loss){.kind = kind, .track = b->first + p, .time = time};
+    *b->loss =
+        (struct loss){.kind = kind, .track = b->w->first + p, .time = time};
 }
 
 /* Attempt a of drawing starts: for the tracks that are not yet inside. */
@@ -238,7 +228,7 @@ static void draw_starts(struct block *b, uint32_t attempt, double *z)
     size_t P = x->P;
     const struct random_key key = {
         .seed = s->o->seed, .purpose = RANDOM_START, .iteration = attempt};
-    random_normals(&key, 0, s->d, b->first, P, z);
+    random_normals(&key, 0, s->d, b->w->first, P, z);
     for (size_t i = 0; i < s->d * P; i++)
         if (!attempt || !x->arrived[i % P])
             x->x[i] = s->mean[i / P] + s->deviation[i / P] * z[i];
@@ -258,7 +248,7 @@ static void place_tracks(struct block *b)
     }
     for (size_t i = 0; i < d * P; i++) {
         size_t p = i % P;
-        size_t track = b->first + (p < b->tracks ? p : b->tracks - 1);
+        size_t track = b->w->first + (p < b->w->count ? p : b->w->count - 1);
         s->x[i] =
             o->start ? o->start[i / P * o->tracks + track] : b->s->mean[i / P];
     }
@@ -267,21 +257,6 @@ static void place_tracks(struct block *b)
             s->x,
             stepper_run(s, &f->to_state, &s->to_state, o->time[0], false, s->x),
             d * P * sizeof *s->x);
-}
-
-/* The first track that is not finite, if any; those that fill vectors do not
- * count. */
-static bool find_lost(const struct block *b, const double *x, size_t *lost)
-{
-    size_t P = b->w->stepper.P;
-    if (all_finite(b->s->d * P, x)) return false;
-    for (size_t p = 0; p < b->tracks; p++)
-        for (size_t i = 0; i < b->s->d; i++)
-            if (!isfinite(x[i * P + p])) {
-                *lost = p;
-                return true;
-            }
-    return false;
 }
 
 /* False where a track begins outside of the domain. */
@@ -297,52 +272,13 @@ static bool start_tracks(struct block *b)
         draw_starts(b, i, s->stage);
         inside = stepper_enter(s, o->time[0]);
     }
-    for (size_t p = 0; !inside && p < b->tracks; p++)
+    for (size_t p = 0; !inside && p < b->w->count; p++)
         if (!s->arrived[p]) {
             lose(b, p, o->time[0], LOST_START);
             return false;
         }
-    if (!find_lost(b, s->x, &lost)) return true;
+    if (!tracks_find_lost(b->w, s->x, &lost)) return true;
     lose(b, lost, o->time[0], LOST_START);
-    return false;
-}
-
-/* The numbers of the next step, (2 noises, P): dW, where z is scaled by
- * sqrt(h), then zeta. A scheme without zeta has its rows all the same, so that
- * every scheme sees the same dW. */
-static double *next_numbers(struct block *b, double h)
-{
-    const struct simulation *s = b->s;
-    size_t P = b->w->stepper.P, rows = 2 * s->noises;
-    size_t at = (size_t)(b->step % s->drawn);
-    struct random_key key = {.seed = s->o->seed, .purpose = RANDOM_SIMULATE};
-    if (!at) {
-        bool all = s->scheme->zeta || s->field.state_noise;
-        size_t unread = all ? 0 : s->noises;
-        random_normals(&key, b->step * rows, s->drawn * rows - unread, b->first,
-                       P, b->w->z);
-    }
-    double *z = b->w->z + at * rows * P, root = sqrt(h);
-    for (size_t i = 0; i < s->noises * P; i++)
-        z[i] *= root;
-    b->step++;
-    return z;
-}
-
-/* Moves all tracks; false where one is lost. */
-static bool take_step(struct block *b, const struct step *step)
-{
-    struct stepper *x = &b->w->stepper;
-    size_t lost;
-    if (b->s->field.state_noise) {
-        struct address from = {b->s->o->seed, b->first, b->step - 1};
-        if (guard_step(&b->w->guard, x, step, b->tracks, &from, &lost))
-            return true;
-    } else {
-        b->s->scheme->step(x, step);
-        if (!find_lost(b, x->x, &lost)) return true;
-    }
-    lose(b, lost, step->end, LOST_TRACK);
     return false;
 }
 
@@ -350,26 +286,17 @@ static bool take_step(struct block *b, const struct step *step)
 static bool walk_gap(struct block *b, size_t k)
 {
     const struct simulation *s = b->s;
-    double from = s->o->time[k - 1], to = s->o->time[k];
-    size_t n = (size_t)gap_steps(s, k);
-    double h = (to - from) / (double)n;
+    size_t n = (size_t)gap_steps(s, k), lost;
+    double time;
     emission_begin(&b->w->emission, b->w->stepper.P);
-    for (size_t j = 0; j < n; j++) {
-        const double *z = next_numbers(b, h);
-        struct step step = {.t = from + h * (double)j,
-                            .h = h,
-                            .end = j + 1 < n ? from + h * (double)(j + 1) : to,
-                            .dW = z,
-                            .zeta = z + s->noises * b->w->stepper.P};
-        emission_enter(&b->w->emission, &b->w->stepper, step.t);
-        if (!take_step(b, &step)) return false;
-        emission_leave(&b->w->emission, &b->w->stepper, &step);
-    }
-    return true;
+    if (tracks_walk(b->w, s->o->time[k - 1], s->o->time[k], n, &lost, &time))
+        return true;
+    lose(b, lost, time, LOST_TRACK);
+    return false;
 }
 
 /* The states at time k, in the data's coordinates. A start that was given is
- * kept as it is. False where the map leaves the finite. */
+ * kept as it is. False where the map is not finite. */
 static bool keep_states(struct block *b, size_t k)
 {
     const struct simulation *s = b->s;
@@ -380,15 +307,15 @@ static bool keep_states(struct block *b, size_t k)
     if (s->field.to_data.program)
         now = stepper_run(x, &s->field.to_data, &x->to_data, o->time[k], false,
                           x->x);
-    if (s->field.to_data.program && find_lost(b, now, &lost)) {
+    if (s->field.to_data.program && tracks_find_lost(b->w, now, &lost)) {
         lose(b, lost, o->time[k], k ? LOST_TRACK : LOST_START);
         return false;
     }
     for (size_t i = 0; i < s->d; i++) {
-        double *to = s->value + i * s->rows + b->first * o->times + k;
-        for (size_t p = 0; p < b->tracks; p++)
+        double *to = s->value + i * s->rows + b->w->first * o->times + k;
+        for (size_t p = 0; p < b->w->count; p++)
             to[p * o->times] = !k && o->start
-                                   ? o->start[i * o->tracks + b->first + p]
+                                   ? o->start[i * o->tracks + b->w->first + p]
                                    : now[i * x->P + p];
     }
     return true;
@@ -402,8 +329,8 @@ static bool keep_values(struct block *b, size_t k)
     const struct emission_row row = {.seed = s->o->seed,
                                      .time = s->o->time[k],
                                      .k = k,
-                                     .first = b->first,
-                                     .tracks = b->tracks,
+                                     .first = b->w->first,
+                                     .tracks = b->w->count,
                                      .rows = s->rows,
                                      .value = s->value + before * s->rows};
     if (emission_draw(&b->w->emission, &b->w->stepper, &row, &lost, &obs))
@@ -415,22 +342,17 @@ static bool keep_values(struct block *b, size_t k)
 
 static struct block block_of(struct simulation *s, size_t block, size_t thread)
 {
-    size_t first = block * BLOCK, left = s->o->tracks - first;
-    struct block b = {.s = s,
-                      .w = &s->worker[thread],
-                      .loss = &s->loss[block],
-                      .first = first,
-                      .tracks = left < BLOCK ? left : BLOCK};
-    b.w->stepper.P = (b.tracks + VECTOR - 1) / VECTOR * VECTOR;
-    return b;
+    tracks_begin(&s->worker[thread], s->o->seed, block, s->o->tracks);
+    return (struct block){
+        .s = s, .w = &s->worker[thread], .loss = &s->loss[block]};
 }
 
 static void block_run(void *context, size_t block, size_t thread)
 {
     struct simulation *s = context;
     struct block b = block_of(s, block, thread);
-    ensemble_draw(&s->ensemble, b.first, thread * BLOCK, thread);
-    ensemble_lend(&s->ensemble, thread * BLOCK, &b.w->stepper);
+    ensemble_draw(&s->ensemble, b.w->first, thread * TRACKS_BLOCK, thread);
+    ensemble_lend(&s->ensemble, thread * TRACKS_BLOCK, &b.w->stepper);
     bool alive = start_tracks(&b);
     for (size_t k = 0; alive && k < s->o->times; k++)
         alive =
@@ -438,8 +360,8 @@ static void block_run(void *context, size_t block, size_t thread)
 }
 
 /* Milstein's step is wrong where noises do not commute. Looked at where the
- * first tracks start and somewhere around: what holds at several points that
- * nobody chose holds everywhere. */
+ * first tracks start and at random points around: what holds at several random
+ * points holds everywhere. */
 static int check_milstein(struct simulation *s)
 {
     const struct field *f = &s->field;
@@ -472,8 +394,8 @@ static int check_loss(const struct simulation *s, const struct loss *l)
                     l->track + 1);
     case LOST_TRACK:
         return fail(GSV_NUMERICAL,
-                    "track %zu leaves the finite numbers at time %g with "
-                    "steps of %g: give a smaller --step, or check the "
+                    "track %zu is not finite at time %g with steps of %g: "
+                    "give a smaller --step, or check the "
                     "model's formula and its parameters",
                     l->track + 1, l->time, s->step);
     case LOST_LAW:
@@ -551,9 +473,7 @@ static gsv_series *make_series(struct simulation *s)
         }
         series = gsv_series_new(tracks, start, columns, name, time, s->value);
     }
-    mem_free(start);
-    mem_free(time);
-    mem_free(name);
+    MEM_FREE(start, time, name);
     return series;
 }
 

@@ -66,8 +66,8 @@ static void curve__is_the_same_after_a_resume(void **state)
             struct curve first = {0}, c = {0};
             for (size_t i = 1; i <= stop; i++)
                 add(&first, i);
-            assert_int_equal(curve_put(&first, &r), 0);
-            curve_take(&c, &r);
+            assert_int_equal(curve_write(&first, &r), 0);
+            curve_read(&c, &r);
             for (size_t i = stop + 1 - back; i <= 1000; i++)
                 add(&c, i);
             assert_int_equal(c.points, whole.points);
@@ -87,7 +87,7 @@ static void curve__survives_a_damaged_record(void **state)
         struct curve c = {0};
         for (size_t i = 0; i < GSV_CURVES * CURVE_MOST; i++)
             cell[i] = VALUES[k];
-        curve_take(&c, &r);
+        curve_read(&c, &r);
         for (size_t i = 1; i < 1000; i++) {
             add(&c, i);
             assert_true(c.points >= 1 && c.points <= CURVE_MOST);

@@ -336,7 +336,7 @@ static void expect_gradient(const char *text, gsv_fit_options o,
     l.fixed[1] = !stays; /* a: the second number of TAIL */
     assert_int_equal(evidence_init(&e, &l, &o.estimator, l.theta, 0.0), 0);
     assert_true(e.outer && e.outer <= COUNT(x));
-    if (bound) assert_int_equal(objective_guide(&e.all), 0);
+    if (bound) assert_int_equal(objective_hold(&e.all), 0);
     for (size_t i = 0; i < e.outer; i++)
         x[i] = l.theta[e.place[i]];
     assert_int_equal(evidence_at(&e, x, &value, bar), 0);

@@ -241,7 +241,7 @@ static void grids__of_latent_states_need_a_place(void **state)
     assert_int_equal(start_grids(m, s), GSV_BAD_INPUT);
     assert_string_equal(gsv_last_error(),
                         "data says nothing of the arguments of the gp 'h', so "
-                        "its grid has no place; write one behind it, such as "
+                        "its grid has no place; write one after it, such as "
                         "'over [-3, 3]'");
     gsv_series_free(s);
     gsv_model_free(m);

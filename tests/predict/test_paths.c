@@ -579,6 +579,40 @@ static void nonsense__is_refused(void **state)
     gsv_model_free(m);
 }
 
+/* By default the scan draws them, whatever the number of states; an estimator
+ * that is named and cannot is refused with its name. */
+static void latent__needs_an_estimator_with_paths(void **state)
+{
+    (void)state;
+    static const char TEXT[] =
+        "state x, u, v\n dx = -x*dt + dW\n du = (x - u)*dt + dW\n"
+        "dv = (u - v)*dt + dW\n obs y ~ normal(v, 0.3)\n"
+        "init x ~ normal(0, 1)\n init u ~ normal(0, 1)\n"
+        "init v ~ normal(0, 1)\n";
+    static const struct {
+        enum gsv_observe observe;
+        const char *name;
+    } OTHER[] = {{GSV_OBSERVE_PARTICLE, "particle"},
+                 {GSV_OBSERVE_CONJUGATE, "conjugate"},
+                 {GSV_OBSERVE_VARIATIONAL, "variational"}};
+    gsv_model *m = model_of(TEXT);
+    gsv_series *s = series_of(1, 3, "y", OU_T, OU_X);
+    gsv_paths_options o = options();
+    gsv_smoothed by_default = paths_of(m, s, &o);
+    o.estimator.observe = GSV_OBSERVE_SCAN;
+    gsv_smoothed by_scan = paths_of(m, s, &o);
+    assert_same_paths(&by_default, &by_scan);
+    for (size_t i = 0; i < COUNT(OTHER); i++) {
+        o.estimator.observe = OTHER[i].observe;
+        assert_refused(m, s, &o, OTHER[i].name);
+        assert_refused(m, s, &o, "use --observe scan");
+    }
+    gsv_smoothed_free(&by_default);
+    gsv_smoothed_free(&by_scan);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 /* Whichever allocation fails, it is said, and nothing is left behind. */
 static void memory__may_end(void **state)
 {
@@ -623,6 +657,7 @@ int main(void)
         cmocka_unit_test(latent__goes_through_chunks),
         cmocka_unit_test(progress__can_stop_it),
         cmocka_unit_test(nonsense__is_refused),
+        cmocka_unit_test(latent__needs_an_estimator_with_paths),
         cmocka_unit_test(memory__may_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -639,7 +639,7 @@ static void simulate__names_the_track_that_leaves_the_finite(void **state)
     o.scheme = GSV_EULER;
     for (o.threads = 1; o.threads < 4; o.threads++)
         refuse(m, &o, GSV_NUMERICAL,
-               "track 71 leaves the finite numbers at time 0.75 with steps of "
+               "track 71 is not finite at time 0.75 with steps of "
                "0.125: give a smaller --step");
     gsv_model_free(m);
 }

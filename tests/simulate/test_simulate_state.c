@@ -470,7 +470,7 @@ static void simulate__says_what_runs_away(void **state)
     o.tracks = 3;
     o.start_mean = 3.0;
     refuse("state x\ndx = x^3*dt + 0.01*x*dW", &o, GSV_NUMERICAL,
-           "track 1 leaves the finite numbers at time ");
+           "track 1 is not finite at time ");
 }
 
 static void simulate__survives_every_failed_allocation(void **state)
