@@ -10,8 +10,8 @@
  *                   chains, so what it estimates is a normalised density
  *     stratonovich  S = sum (r_m + r_{m+1})'/2 dY_m
  *                   - sum' (r'(f + l) + div f - tr A) dt/2, trapezoids;
- *                   whole: without f' dY, whose sum is known (potential.c),
- *                   and with what boundaries add to it (barrier.h)
+ *                   potential: without f' dY, whose sum is known
+ *                   (context.c), and with what boundaries add (barrier.h)
  *
  * Against brownian (A = 0, b = 0) the first two are the same. S2 is S with
  * steps twice as long, from every second point; an odd last step stands alone.
@@ -23,7 +23,7 @@
 
 struct slice {
     enum gsv_form form;
-    bool whole; /* see above */
+    bool potential; /* see above */
     const struct reference *reference;
     size_t first, steps, K, ld;
     const double *Y;   /* (d; steps, K) left ends                            */
@@ -44,7 +44,7 @@ void weigh(const struct slice *s, double *S, double *S2);
 
 /* f_bar, div_bar and dY_bar are set; what Y and Z get directly, not through f,
  * is set too: Y_bar and Z_bar, of which Y_bar is Z_bar but for the midpoint.
- * ends false: f_bar and div_bar alone are wanted. S2_bar may be NULL. */
+ * ends false: only f_bar and div_bar are set. S2_bar may be NULL. */
 struct slice_bar {
     const double *S_bar, *S2_bar;
     bool ends;

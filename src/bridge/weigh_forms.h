@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of the weight, one file each, and what they share. */
+/* The forms of the weight that have files of their own, and what all forms
+ * share (weigh.c, which has ito). */
 #ifndef BRIDGE_WEIGH_FORMS_H
 #define BRIDGE_WEIGH_FORMS_H
 
@@ -7,10 +8,6 @@
 
 enum { SCRATCH_ROWS = 6 };
 
-void weigh_brownian(const struct slice *s, double *S, double *S2);
-void weigh_brownian_vjp(const struct slice *s, const struct slice_bar *bar);
-void weigh_ito(const struct slice *s, double *S, double *S2);
-void weigh_ito_vjp(const struct slice *s, const struct slice_bar *bar);
 void weigh_midpoint(const struct slice *s, double *S, double *S2);
 void weigh_midpoint_vjp(const struct slice *s, const struct slice_bar *bar);
 void weigh_stratonovich(const struct slice *s, double *S, double *S2);

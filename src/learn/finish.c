@@ -108,7 +108,7 @@ static size_t sample_size(const struct learner *l, const gsv_options *o,
 {
     bool apart = !o->joint && !spec_is_latent(l->m->spec);
     bool many = l->o->estimate == GSV_ESTIMATE_AUTO && groups > MANY_GAPS;
-    size_t window = estimate_window(o, groups);
+    size_t window = window_groups(o, groups);
     if (!apart || !many) return groups;
     return window < SAMPLE_GAPS ? window : SAMPLE_GAPS;
 }

@@ -4,7 +4,7 @@
  *     gradient-matching  increments against f~ at their left ends; with sigma,
  *                        the likelihood of Euler's chain of one step a gap
  *     em-linear          the drift of linear bridges, linearised again and
- *                        again: the form bound, see bridge/bound.h
+ *                        again: the form bound, see bridge/bound.c
  *
  * Both are estimators that exist already, with a name: what is here is which,
  * and what does not go with them. */

@@ -11,7 +11,7 @@
 #define OBSERVE_OBSERVE_H
 
 #include "base/halt.h"
-#include "bridge/result.h"
+#include "bridge/driver.h"
 #include "model/gaps.h"
 #include "model/method.h"
 #include "observe/smooth.h"

@@ -145,7 +145,7 @@ static int strand_init(struct paths *p, size_t thread)
     size_t K = p->K, d = p->d, draws = p->options->draws;
     *w = (struct strand){.paths = p,
                          .estimate = &p->estimate,
-                         .scratch = &p->estimate.scratch[thread],
+                         .scratch = &p->estimate.run.scratch[thread],
                          .ess = INFINITY,
                          .y = NEW(double, p->most *d *K),
                          .z = NEW(double, d *K),
@@ -162,11 +162,11 @@ static int strand_init(struct paths *p, size_t thread)
 int paths_strands(struct paths *p, size_t count)
 {
     int status = 0;
-    p->estimate.iteration = p->bridge.iteration;
-    p->strand = NEW(struct strand, p->estimate.threads);
+    p->estimate.run.iteration = p->bridge.iteration;
+    p->strand = NEW(struct strand, p->estimate.run.threads);
     p->lost = NEW(bool, count);
     if (!p->strand || !p->lost) return GSV_NO_MEMORY;
-    for (size_t t = 0; !status && t < p->estimate.threads; t++)
+    for (size_t t = 0; !status && t < p->estimate.run.threads; t++)
         status = strand_init(p, t);
     return status;
 }
@@ -184,7 +184,7 @@ static void strand_free(struct strand *w)
 
 static void paths_free(struct paths *p)
 {
-    for (size_t t = 0; p->strand && t < p->estimate.threads; t++)
+    for (size_t t = 0; p->strand && t < p->estimate.run.threads; t++)
         strand_free(&p->strand[t]);
     mem_free(p->strand);
     mem_free(p->lost);
@@ -198,7 +198,7 @@ static void paths_free(struct paths *p)
     mem_free(p->uniform);
     mem_free(p->equal);
     mem_free(p->room);
-    if (p->estimate.model) estimate_free(&p->estimate);
+    estimate_free(&p->estimate);
     stops_free(&p->stops);
 }
 
@@ -222,10 +222,11 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     p->count = count;
     struct lanes_job job = {.context = p, .work = work};
     memset(p->lost, 0, count * sizeof *p->lost);
-    int stopped = lanes_run(count < LANES ? count : LANES, e->threads, &job);
+    int stopped =
+        lanes_run(count < LANES ? count : LANES, e->run.threads, &job);
     if (stopped) return stopped;
     for (size_t i = 0; i < count; i++) {
-        const struct gap *gap = &e->gaps.gap[begin + i];
+        const struct gap *gap = &e->run.gaps.gap[begin + i];
         if (!p->lost[i]) continue;
         return fail(GSV_NUMERICAL,
                     "series '%s', time %g to %g: no bridge has any weight; "
@@ -359,11 +360,12 @@ static void take_stop(const struct paths *p, size_t stop)
 static int paths_exact(struct paths *p)
 {
     struct estimate *e = &p->estimate;
-    int status = estimate_init(e, p->model, p->series, &p->bridge, 0);
+    int status = estimate_init(e, &(struct task){.model = p->model,
+                                                 .series = p->series,
+                                                 .options = &p->bridge});
     if (status) return status;
-    e->halved = false;
-    estimate_prepare(e, NULL);
-    size_t gaps = e->gaps.count, g = 0;
+    run_set_values(&e->run, NULL);
+    size_t gaps = e->run.gaps.count, g = 0;
     p->out->paths = p->K;
     p->end = NEW(size_t, gaps);
     status = p->end ? paths_strands(p, ROUND) : GSV_NO_MEMORY;
@@ -378,7 +380,7 @@ static int paths_exact(struct paths *p)
         if (!status) status = paths_tell(p, g + ROUND, gaps);
     }
     p->out->ess_min = (double)p->K;
-    for (size_t t = 0; t < e->threads; t++)
+    for (size_t t = 0; t < e->run.threads; t++)
         p->out->ess_min = fmin(p->out->ess_min, p->strand[t].ess);
     return status;
 }

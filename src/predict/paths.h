@@ -10,6 +10,7 @@
 #ifndef PREDICT_PATHS_H
 #define PREDICT_PATHS_H
 
+#include "bridge/walk.h"
 #include "observe/scan.h"
 
 /* A number and its weight, to be sorted. */
@@ -47,7 +48,7 @@ struct paths {
     bool *at_stop; /* (stops) whether the last of these is the stop        */
     size_t most;   /* rows inside of a gap                                 */
     struct estimate estimate;
-    struct strand *strand; /* (estimate.threads) */
+    struct strand *strand; /* (estimate.run.threads) */
     size_t begin;          /* of the gaps or pairs that are walked          */
     size_t count;
     bool *lost;  /* (count) whether no bridge has any weight                */

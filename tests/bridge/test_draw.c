@@ -3,7 +3,7 @@
  * leaves out is filled up, and slices are the same bits. */
 #include "base/memory.h"
 #include "base/sobol.h"
-#include "bridge/bridge.h"
+#include "bridge/reference.h"
 #include "bridge/draw.h"
 #include "exact.h"
 
