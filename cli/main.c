@@ -11,13 +11,13 @@
 
 const struct verb VERBS[] = {
     {CHECK, "check", "MODEL [DATA]", "explain a model; check its gradient",
-     "Reads a model and prints what it stands for: states, parameters, noise\n"
-     "and the map to unit diffusion. With data, also the work and the memory "
-     "of\n"
-     "one gradient. --gradient compares the gradient with finite differences\n"
-     "under the same random numbers, on the data or on simulated ones. The\n"
-     "exit code is 1 where loglik would refuse the model, and what the\n"
-     "likelihood does not depend on is named in warnings.\n",
+     "Reads a model and prints what it stands for: states, parameters, noise,\n"
+     "the map to unit diffusion, and which estimator loglik would use and\n"
+     "why. With data, also the work and the memory of one gradient.\n"
+     "--gradient compares the gradient with finite differences under the same\n"
+     "random numbers, on the data or on simulated ones. The exit code is 1\n"
+     "where loglik would refuse the model, and what the likelihood does not\n"
+     "depend on is named in warnings.\n",
      "  girsanov check lorenz.sde\n"
      "  girsanov check lorenz.sde data.csv --gradient\n",
      true, true, false, false, check_run},

@@ -386,6 +386,10 @@ gsv_options gsv_options_default(void);
  * or particles are not shared: there all ranks do all of it. */
 bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
 
+/* Which estimator gsv_loglik() would use, and why: one sentence, which is not
+ * freed. */
+const char *gsv_estimator_reason(const gsv_model *m, const gsv_options *o);
+
 /* Why a gap is not to be trusted. */
 enum gsv_flag {
     GSV_FLAG_ESS = 1,  /* few paths carry the weight: below max(10, K/10)  */

@@ -955,6 +955,8 @@ FUNCTIONS: dict[str, tuple] = {
         gsv_options, []),
     'gsv_ranks_share': (
         c_bool, [c_void_p, POINTER(gsv_options)]),
+    'gsv_estimator_reason': (
+        c_char_p, [c_void_p, POINTER(gsv_options)]),
     'gsv_loglik': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
     'gsv_result_free': (

@@ -271,7 +271,7 @@ static int units(void *machine, const uint32_t *turn, double *unit)
 /* --- Rows ----------------------------------------------------------------- */
 
 #define GAP_METHOD(NAME)                                                       \
-    .name = (NAME), .shares = true, .chooses = true, .holds = true,            \
+    .name = (NAME), .shares = true, .holds = true,                             \
     .size = sizeof(struct estimate), .accept = accept, .init = init,           \
     .free = release, .run = run, .fill = fill, .score = last_score,            \
     .groups = groups, .group = group, .doubt = doubt, .slots = slots,          \

@@ -10,8 +10,13 @@ struct estimator {
     void *machine;
 };
 
-/* The row for a task: by its objective, by what is observed, by the noise. */
-const struct method *estimator_choose(const struct task *t);
+/* The row for a task, and a sentence that says why: by its objective, by what
+ * is observed, by the noise. */
+struct method_choice {
+    const struct method *method;
+    const char *reason;
+};
+struct method_choice estimator_choose(const struct task *t);
 
 /* To be freed after a failure, too. What the task borrows stays borrowed. */
 int estimator_init(struct estimator *e, const struct task *t);

@@ -21,7 +21,7 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
         .model = m, .series = s, .options = &own, .halved = true};
     /* A guide is for differences, which are those of the estimate that has the
      * gradient: others may take fewer steps (joint.c). */
-    if (guide && !estimator_choose(&task)->holds) own.gradient = true;
+    if (guide && !estimator_choose(&task).method->holds) own.gradient = true;
     struct estimator e;
     gsv_result r = {.values = m->spec->parameters};
     int status = estimator_init(&e, &task);

@@ -62,8 +62,8 @@ static int run(void *machine, const struct request *q, struct score *score)
 }
 
 #define PATH_METHOD                                                            \
-    .shares = true, .chooses = true, .size = sizeof(struct integrator),        \
-    .accept = accept, .init = init, .free = release, .run = run
+    .shares = true, .size = sizeof(struct integrator), .accept = accept,       \
+    .init = init, .free = release, .run = run
 
 const struct method METHOD_MSE_BACKPROP = {
     PATH_METHOD, .name = "mse-backprop",

@@ -54,7 +54,6 @@ struct method {
     const char *name;
     const void *inner; /* by which the functions tell their rows apart */
     bool shares;       /* ranks share the work                         */
-    bool chooses;      /* some of its groups can be asked for          */
     bool holds;        /* a fit may hold its references for a while    */
     size_t size;       /* bytes of a machine, all zero to begin with   */
     /* 0, or a sentence why it cannot take this model with these options. */

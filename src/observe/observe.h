@@ -85,9 +85,6 @@ struct rows {
         };                                                                     \
     }
 
-/* Which row options ask for; by default, by the number of hidden states. */
-const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
-
 /* The fields of a row that are the same for all; machines begin with
  * ROWS_FIRST.
  */
