@@ -30,18 +30,16 @@ static int check_init(struct check *l, const struct plan *plan)
 {
     const gsv_model *m = plan->model;
     *l = (struct check){.plan = plan};
-    size_t bytes = arena_size(plan->d * ENDS) + arena_size(ENDS) +
-                   2 * arena_size(plan->inputs * ENDS);
+    const struct arena_part part[] = {{&l->x, plan->d * ENDS},
+                                      {&l->time, ENDS},
+                                      {&l->input, plan->inputs * ENDS},
+                                      {&l->slope, plan->inputs * ENDS}};
     l->domain = program_new(m->spec->graph, 1, &m->domain, m->spec->parameters,
                             plan->options->wide);
     if (!l->domain || uniforms_init(&l->uniforms, l->domain) ||
         workspace_init(&l->workspace, l->domain, ENDS, false, false) ||
-        arena_init(&l->arena, bytes))
+        arena_lay(&l->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
-    l->x = arena_take(&l->arena, plan->d * ENDS);
-    l->time = arena_take(&l->arena, ENDS);
-    l->input = arena_take(&l->arena, plan->inputs * ENDS);
-    l->slope = arena_take(&l->arena, plan->inputs * ENDS);
     program_prepare(l->domain, m->value, &l->uniforms);
     return 0;
 }

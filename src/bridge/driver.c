@@ -146,41 +146,25 @@ static void item_base_back(const struct run *r, struct scratch *s,
 
 static size_t chunk_of(const struct run *r, size_t item)
 {
-    const struct plan *p = r->plan;
-    return p->chunks > 1 ? item % p->chunks : 0;
+    return r->plan->chunks > 1 ? item % r->plan->chunks : 0;
 }
 
-/* The standard error of 2 l(dt) - l(2 dt): both means are over the same
- * paths, whose normalised weights are p and q. */
-static double extrapolated_error(const struct run *r, size_t group,
-                                 const double *S, const double *S2)
-{
-    const struct plan *p = r->plan;
-    double log_p = tally_log_sum(&r->tally[group * p->chunks]);
-    double log_q = tally_log_sum(&r->tally2[group * p->chunks]);
-    double K = (double)p->K, sum = 0.0;
-    for (size_t k = 0; k < p->K; k++) {
-        double u = 2.0 * exp(S[k] - log_p) - exp(S2[k] - log_q) - 1.0 / K;
-        sum += u * u;
-    }
-    return sqrt(sum * K / (K - 1.0));
-}
-
-/* What a group's weights say, where all of them are at hand. */
+/* What all weights of a group say: the shape of their tail, and the error of an
+ * extrapolated value. */
 static void find(struct run *r, struct scratch *s, size_t group,
                  const double *S, const double *S2)
 {
     const struct plan *p = r->plan;
     const struct tally *t = &r->tally[group * p->chunks];
     struct finding *f = &r->finding[group];
-    /* Weights that are all but equal have no tail worth a fit. */
+    /* Weights that are almost equal have no tail to fit. */
     bool even = tally_ess(t) > 0.95 * (double)p->K;
     f->khat = !khat_tells(p->K) ? NAN : even ? 0.0 : khat(p->K, S, s->sorted);
     if (p->options->richardson && p->K > 1)
         f->error = extrapolated_error(r, group, S, S2);
 }
 
-/* Of a batch the last gap's; where a group is one gap, its own. */
+/* A group of several gaps keeps what was chosen for the last one. */
 static void note_contexts(struct run *r, const struct scratch *s)
 {
     for (size_t i = 0; i < s->contexts; i++) {
@@ -243,9 +227,9 @@ static void group_bar(const struct run *r, struct scratch *s, size_t group,
 
 /* --- A group online ------------------------------------------------------ */
 
-/* The paths of a group that are one block, where its gradient can be summed as
- * they come: 0 where not even one is, or where the weights' gradient needs the
- * whole group. */
+/* The number of paths of a group that fit in one block, where the gradient can
+ * be summed block by block: 0 where not even one path fits, or where the
+ * gradient of the weights needs all of them. */
 static size_t online_paths(const struct run *r, const struct item *t)
 {
     const struct plan *p = r->plan;
@@ -258,33 +242,25 @@ static size_t online_paths(const struct run *r, const struct item *t)
     return paths < 8 ? paths : paths / 8 * 8;
 }
 
-static void scale(size_t n, double by, double *x)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] *= by;
-}
-
-static void swap(double **a, double **b)
-{
-    double *c = *a;
-    *a = *b;
-    *b = c;
-}
-
-/* The thread's gradients and those of the group change places. */
+/* The gradients of the thread and those of the group change places. */
 static void swap_parts(struct scratch *s)
 {
-    swap(&s->unit_bar, &s->unit_part);
-    swap(&s->map_bar, &s->map_part);
+    double *unit = s->unit_bar, *map = s->map_bar;
+    s->unit_bar = s->unit_part;
+    s->map_bar = s->map_part;
+    s->unit_part = unit;
+    s->map_part = map;
 }
 
 static void scale_parts(const struct run *r, struct scratch *s, double by)
 {
-    scale(all_bars(r->plan), by, s->unit_part);
+    size_t n = all_bars(r->plan);
+    for (size_t i = 0; i < n; i++)
+        s->unit_part[i] *= by;
 }
 
-/* Some paths of a group: their weights relative to the largest so far go
- * straight into the group's gradient, which is scaled when that one grows. */
+/* Some paths of a group: their weights relative to the largest so far enter the
+ * gradient of the group, which is scaled when the largest grows. */
 static void online_block(struct run *r, struct scratch *s, const struct item *t,
                          struct tally *tally, struct tally *tally2,
                          double *base)
@@ -354,8 +330,8 @@ static void item_forward(struct run *r, struct scratch *s, size_t item)
     item_walk_back(r, s, t, 1.0, one_block);
 }
 
-/* Where a group has several chunks its weights are known only after all of
- * them, and the paths are walked again. */
+/* The weights of a group with several chunks are known only after all chunks:
+ * then its paths are walked again. */
 static void item_backward(struct run *r, struct scratch *s, size_t item)
 {
     const struct plan *p = r->plan;
@@ -375,8 +351,7 @@ static void lane_run(struct run *r, size_t lane, size_t thread,
         item(r, &r->scratch[thread], i);
 }
 
-/* Where a lane's share begins of the findings about groups, of all chunks, and
- * of their paths. */
+/* Where the share of a lane begins: of groups, of chunks, of paths. */
 static size_t first_group(const void *context, size_t lane)
 {
     return lane_group(context, lane);
@@ -385,8 +360,7 @@ static size_t first_group(const void *context, size_t lane)
 static size_t first_chunk(const void *context, size_t lane)
 {
     const struct run *r = context;
-    const struct plan *p = r->plan;
-    return p->chunks > 1 ? lane_item(r, lane) : first_group(r, lane);
+    return r->plan->chunks > 1 ? lane_item(r, lane) : first_group(r, lane);
 }
 
 static size_t first_lane(const void *context, size_t lane)
@@ -398,21 +372,19 @@ static size_t first_lane(const void *context, size_t lane)
 static size_t first_path(const void *context, size_t lane)
 {
     const struct run *r = context;
-    const struct plan *p = r->plan;
-    size_t item = lane_item(r, lane);
-    if (item == r->items) return r->groups * p->K;
-    return r->item[item].group0 * p->K + r->item[item].k0;
+    size_t item = lane_item(r, lane), K = r->plan->K;
+    if (item == r->items) return r->groups * K;
+    return r->item[item].group0 * K + r->item[item].k0;
 }
 
-/* Groups that are cut into chunks are summed up when all chunks are there. */
+/* Groups that are cut into chunks are summed after all chunks. */
 static void lane_forward(void *context, size_t lane, size_t thread)
 {
     struct run *r = context;
-    const struct plan *p = r->plan;
     size_t first = first_chunk(r, lane), end = first_chunk(r, lane + 1);
     memset(r->base + first, 0, (end - first) * sizeof *r->base);
     lane_run(r, lane, thread, item_forward);
-    if (p->chunks == 1) r->lane[lane] = groups_moments(r, first, end);
+    if (r->plan->chunks == 1) r->lane[lane] = groups_moments(r, first, end);
 }
 
 static void lane_backward(void *context, size_t lane, size_t thread)
@@ -594,7 +566,7 @@ int estimate_init(struct estimate *e, const struct task *t)
     both.halved = true;
     *e = (struct estimate){0};
     int status =
-        plan_init(&e->plan, weigher_choose(t->model, t->options), &both);
+        plan_init(&e->plan, weigher_choose(t->model, t->options), &both, 0, 0);
     if (!status) status = run_init(&e->run, &e->plan);
     e->plan.halved = t->halved;
     return status;
@@ -604,8 +576,8 @@ int estimate_init_pairs(struct estimate *e, const struct task *t, size_t pairs,
                         double longest)
 {
     *e = (struct estimate){0};
-    int status = plan_init_pairs(&e->plan, weigher_choose(t->model, t->options),
-                                 t, pairs, longest);
+    int status = plan_init(&e->plan, weigher_choose(t->model, t->options), t,
+                           pairs, longest);
     return status ? status : run_init(&e->run, &e->plan);
 }
 

@@ -269,48 +269,31 @@ static int find_sizes(struct plan *p)
 
 /* --- Making --------------------------------------------------------------- */
 
-static struct plan plan_of(const struct weigher *w, const struct task *t)
+int plan_init(struct plan *p, const struct weigher *w, const struct task *t,
+              size_t pairs, double longest)
 {
-    return (struct plan){.model = t->model,
-                         .options = t->options,
-                         .weigher = w,
-                         .form = t->options->form,
-                         .d = t->model->spec->dim,
-                         .inputs = t->model->spec->inputs,
-                         .halved = t->halved,
-                         .is_shared = t->by_group,
-                         .most = t->most};
-}
-
-/* Everything that follows from the gaps. */
-static int make_plan(struct plan *p)
-{
-    int status = find_longest(p);
+    *p = (struct plan){.model = t->model,
+                       .options = t->options,
+                       .weigher = w,
+                       .form = t->options->form,
+                       .d = t->model->spec->dim,
+                       .inputs = t->model->spec->inputs,
+                       .halved = t->halved,
+                       .is_shared = t->by_group,
+                       .most = t->most,
+                       .pairs = pairs,
+                       .pair_length = longest};
+    int status = check_options(t->options);
+    if (!status)
+        status = pairs ? gaps_inputs_init(&p->gaps, t->model, t->series)
+                       : gaps_find(&p->gaps, t->model, t->series);
+    if (pairs) p->gaps.count = pairs;
+    else if (!status) status = domain_check(p);
+    if (!status) status = find_longest(p);
     if (!status) status = p->weigher->check(p);
     if (!status) status = make_groups(p);
     if (!status) status = make_programs(p);
     return status ? status : find_sizes(p);
-}
-
-int plan_init(struct plan *p, const struct weigher *w, const struct task *t)
-{
-    *p = plan_of(w, t);
-    int status = check_options(t->options);
-    if (!status) status = gaps_find(&p->gaps, t->model, t->series);
-    if (!status) status = domain_check(p);
-    return status ? status : make_plan(p);
-}
-
-int plan_init_pairs(struct plan *p, const struct weigher *w,
-                    const struct task *t, size_t pairs, double longest)
-{
-    *p = plan_of(w, t);
-    p->pairs = pairs;
-    p->pair_length = longest;
-    int status = check_options(t->options);
-    if (!status) status = gaps_inputs_init(&p->gaps, t->model, t->series);
-    p->gaps.count = pairs;
-    return status ? status : make_plan(p);
 }
 
 void plan_free(struct plan *p)

@@ -97,14 +97,11 @@ struct plan {
     size_t batch;    /* gaps that are prepared together, at most           */
 };
 
-/* All gaps of a series. The task is read; model, series and options are
- * borrowed. plan_free() also after a failure. */
-int plan_init(struct plan *p, const struct weigher *w, const struct task *t);
-
-/* Pairs of any points: at most so many in a run, and no further apart in time
- * than this. */
-int plan_init_pairs(struct plan *p, const struct weigher *w,
-                    const struct task *t, size_t pairs, double longest);
+/* All gaps of a series; or, where pairs > 0, pairs of any points: at most so
+ * many in a run, and no further apart in time than `longest`. Model, series and
+ * options of the task are borrowed. plan_free() also after a failure. */
+int plan_init(struct plan *p, const struct weigher *w, const struct task *t,
+              size_t pairs, double longest);
 void plan_free(struct plan *p);
 
 /* The programs at the values of the model's parameters. */

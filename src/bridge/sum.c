@@ -23,6 +23,21 @@ bool is_extrapolated(const struct run *r, size_t group)
            (single || r->finding[group].form != GSV_FORM_MIDPOINT);
 }
 
+/* Both means are over the same paths; p and q are their normalised weights. */
+double extrapolated_error(const struct run *r, size_t group, const double *S,
+                          const double *S2)
+{
+    const struct plan *p = r->plan;
+    double log_p = tally_log_sum(&r->tally[group * p->chunks]);
+    double log_q = tally_log_sum(&r->tally2[group * p->chunks]);
+    double K = (double)p->K, sum = 0.0;
+    for (size_t k = 0; k < p->K; k++) {
+        double u = 2.0 * exp(S[k] - log_p) - exp(S2[k] - log_q) - 1.0 / K;
+        sum += u * u;
+    }
+    return sqrt(sum * K / (K - 1.0));
+}
+
 /* Whether any gap of a group has two steps, so that l(2 dt) differs. */
 static bool has_pairs(const struct run *r, size_t group)
 {

@@ -9,6 +9,10 @@
 /* Whether the value of a group is 2 l(dt) - l(2 dt). */
 bool is_extrapolated(const struct run *r, size_t group);
 
+/* The standard error of such a value, from all log weights (K) of a group. */
+double extrapolated_error(const struct run *r, size_t group, const double *S,
+                          const double *S2);
+
 /* After a run, one group; flags are left out. */
 gsv_gap group_result(const struct run *r, size_t group);
 
