@@ -65,7 +65,7 @@ static int run(void *machine, const struct request *q, struct score *score)
 {
     struct run *r = &((struct estimate *)machine)->run;
     struct summing s = {.gradient = q->gradient};
-    run_set_values(r, q->guide);
+    run_set_values(r, q->reference_values);
     int status = run_windows(r, q->iteration, q->n, q->group, add_window, &s);
     if (!status) *score = score_of(&s.all, s.gaps);
     return status;
@@ -210,7 +210,7 @@ static int fill(void *machine, const struct request *q, bool list,
     size_t n = q->n, *sample = NULL;
     int status = q->group ? 0 : choose_sample(&e->plan, &n, &sample);
     if (status) return status;
-    run_set_values(&e->run, q->guide);
+    run_set_values(&e->run, q->reference_values);
     status = fill_sums(&e->run, q, n, sample ? sample : q->group, list, r);
     mem_free(sample);
     return status;

@@ -128,7 +128,7 @@ static void repeat(double *x, size_t n, size_t times_more)
         memcpy(x + m * n, x, n * sizeof *x);
 }
 
-/* One linearisation for the whole gap: its matrices are made once. */
+/* The matrices of a linear reference are the same in every step. */
 static void repeat_steps(struct reference *r)
 {
     size_t d = r->d, dd = d * d, more = r->M - 1;
@@ -294,10 +294,11 @@ void reference_log_density_vjp(const struct reference *r, const double *y0,
     }
 }
 
-/* --- What hangs on b ------------------------------------------------------ */
+/* --- Gradients by b ------------------------------------------------------ */
 
 /* y += X' x. */
-static void times_turned(size_t d, const double *X, const double *x, double *y)
+static void times_transposed(size_t d, const double *X, const double *x,
+                             double *y)
 {
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < d; j++)
@@ -313,9 +314,9 @@ void reference_vjp(const struct reference *r, double *k_bar,
         double *c_bar = bar->c + m * d, *b_bar = bar->b + m * d;
         for (size_t i = 0; i < d; i++)
             k_bar[i] += bar->k[m * d + i];
-        times_turned(d, r->F + m * dd, k_bar, c_bar);
-        times_turned(d, r->Gamma + m * dd, c_bar, b_bar);
-        times_turned(d, r->half_Gamma + m * dd, bar->half_c + m * d, b_bar);
+        times_transposed(d, r->F + m * dd, k_bar, c_bar);
+        times_transposed(d, r->Gamma + m * dd, c_bar, b_bar);
+        times_transposed(d, r->half_Gamma + m * dd, bar->half_c + m * d, b_bar);
     }
     for (size_t m = 1; r->kind == GSV_REFERENCE_LINEAR && m < r->M; m++)
         for (size_t i = 0; i < d; i++)

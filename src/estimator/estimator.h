@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which estimator a model gets, and the one way to use it (model/method.h). */
+/* Which estimator a model gets, and how it is used (model/method.h). */
 #ifndef ESTIMATOR_ESTIMATOR_H
 #define ESTIMATOR_ESTIMATOR_H
 
@@ -18,7 +18,8 @@ struct method_choice {
 };
 struct method_choice estimator_choose(const struct task *t);
 
-/* To be freed after a failure, too. What the task borrows stays borrowed. */
+/* What the task borrows stays borrowed. estimator_free() also after a failure.
+ */
 int estimator_init(struct estimator *e, const struct task *t);
 void estimator_free(struct estimator *e);
 
