@@ -6,7 +6,7 @@
  *     r = f - l,  l = A Y + b,  u = F' R^-1 (y1 - F Y - k),
  *
  * Y being the bridge of a linear reference, whose drift is l + u, and
- * N(F y + k, R) the reference's law of y1 from Y = y at time t on. So no path
+ * N(F y + k, R) the reference's law of y1 given Y = y at time t. No path
  * is drawn: times are Gauss-Legendre nodes, and at each of them the law of
  * the bridge
  *
@@ -16,7 +16,8 @@
  * r = 0 and the bound is log p itself. Up to what does not depend on f it is
  * minus the mean of |f - (l + u)|^2 / 2: a regression of the bridge's drift.
  *
- * A and V are constants under differentiation; b moves as in reference.h.
+ * A and V are constants under differentiation; b depends on the noise as in
+ * reference.h.
  *
  * A gap has one "path", and S is its bound. */
 #include <math.h>
@@ -26,6 +27,7 @@
 #include "base/linalg.h"
 #include "base/linear.h"
 #include "base/quadrature.h"
+#include "bridge/rows.h"
 #include "bridge/scratch.h"
 #include "bridge/weighers.h"
 
@@ -36,16 +38,20 @@ static int bound_check(const struct plan *p)
     const gsv_options *o = p->options;
     if (o->reference != GSV_REFERENCE_AUTO &&
         o->reference != GSV_REFERENCE_LINEAR)
-        return fail(GSV_BAD_INPUT,
-                    "the form bound has the reference linear and no other");
+        return fail(
+            GSV_BAD_INPUT,
+            "the form bound works with the reference linear only: leave "
+            "the reference to auto");
     if (o->joint || o->richardson || o->delta)
-        return fail(GSV_BAD_INPUT, "the form bound draws no paths: joint, "
-                                   "richardson and delta say nothing to it");
-    if (o->step > 0.0 || o->steps > MOST_TIMES)
         return fail(GSV_BAD_INPUT,
-                    "the form bound looks at 1 to %d times in every gap: give "
-                    "their number as steps",
-                    MOST_TIMES);
+                    "the form bound draws no paths: remove joint, "
+                    "richardson and delta, which need paths");
+    if (o->step > 0.0 || o->steps > MOST_TIMES)
+        return fail(
+            GSV_BAD_INPUT,
+            "the form bound uses 1 to %d times in every gap: give their "
+            "number as steps",
+            MOST_TIMES);
     return 0;
 }
 
@@ -78,7 +84,7 @@ static size_t bound_columns(const struct plan *p, size_t M)
 
 /* --- The bridge's law at a time ------------------------------------------ */
 
-/* All (d, d): see bound.h; L L' = V, U = F' R^-1, UF = U F, and UH b = U k.
+/* All (d, d), as above; L L' = V, U = F' R^-1, UF = U F, and UH b = U k.
  * Phi, Gamma and Q lead from y0 to a time. Those from a time to y1 are the same
  * as those to the mirrored time, because Gauss-Legendre nodes are symmetric. */
 struct moment {
@@ -93,7 +99,7 @@ static size_t bound_size(const struct plan *p)
     return p->d + dd * (1 + MATRICES * p->bound.times + SCRATCH);
 }
 
-/* The reference's own, or zeros where none could be made. */
+/* Those of the reference, or zeros where there is none. */
 static double *A_of(const struct context *c)
 {
     return c->bound;
@@ -119,32 +125,7 @@ static struct moment moment_of(const struct context *c, size_t time)
                            x + 8 * dd, x + 9 * dd};
 }
 
-/* X = (X + X') / 2. */
-static void symmetrise(size_t d, double *X)
-{
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < i; j++)
-            X[i * d + j] = X[j * d + i] = 0.5 * (X[i * d + j] + X[j * d + i]);
-}
-
-/* X' of (d, d). */
-static void transpose(size_t d, const double *X, double *to)
-{
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            to[i * d + j] = X[j * d + i];
-}
-
-/* X becomes S^-1 X; S its Cholesky factor. */
-static bool solve(size_t d, double *S, double *X)
-{
-    if (!linalg_cholesky(d, S)) return false;
-    linalg_lower_solve(d, d, S, false, X);
-    linalg_lower_solve(d, d, S, true, X);
-    return true;
-}
-
-/* K = Q F' (F Q F' + R)^-1 to P1, with Q of the way there and F, R of the rest;
+/* K = Q F' (F Q F' + R)^-1 to P1, with Q to this time and F, R from it to y1;
  * P0 = (I - K F) Phi, Pb = (I - K F) Gamma - K H, V = (I - K F) Q. */
 static bool condition(size_t d, struct moment m, struct moment rest, double *x)
 {
@@ -154,8 +135,8 @@ static bool condition(size_t d, struct moment m, struct moment rest, double *x)
     linalg_product(d, d, d, FQ, false, rest.Phi, true, S);
     for (size_t i = 0; i < dd; i++)
         S[i] += rest.Q[i];
-    if (!solve(d, S, FQ)) return false;
-    transpose(d, FQ, m.P1);
+    if (!matrix_solve(d, S, FQ)) return false;
+    matrix_transpose(d, FQ, m.P1);
     linalg_product(d, d, d, m.P1, false, rest.Phi, false, E);
     for (size_t i = 0; i < dd; i++)
         E[i] = (i % (d + 1) == 0) - E[i];
@@ -165,19 +146,19 @@ static bool condition(size_t d, struct moment m, struct moment rest, double *x)
     for (size_t i = 0; i < dd; i++)
         m.Pb[i] -= S[i];
     linalg_product(d, d, d, E, false, m.Q, false, m.L);
-    symmetrise(d, m.L);
+    matrix_symmetrise(d, m.L);
     return linalg_cholesky(d, m.L);
 }
 
-/* What pulls to y1: U = F' R^-1. */
+/* The pull towards y1: U = F' R^-1. */
 static bool pull(size_t d, struct moment m, struct moment rest, double *x)
 {
     size_t dd = d * d;
     double *R = x, *X = x + dd;
     memcpy(R, rest.Q, dd * sizeof *R);
     memcpy(X, rest.Phi, dd * sizeof *X);
-    if (!solve(d, R, X)) return false;
-    transpose(d, X, m.U);
+    if (!matrix_solve(d, R, X)) return false;
+    matrix_transpose(d, X, m.U);
     linalg_product(d, d, d, m.U, false, rest.Phi, false, m.UF);
     linalg_product(d, d, d, m.U, false, rest.Gamma, false, m.UH);
     return true;
@@ -255,7 +236,7 @@ static void stay_inside(const struct plan *p, const struct values *v,
 
 /* --- The integrand -------------------------------------------------------- */
 
-/* What a point counts in its gap's integral. */
+/* The weight of a point in the integral of its gap. */
 static double weight_of(const struct bound_rule *r, const struct context *c,
                         size_t n)
 {
@@ -319,10 +300,10 @@ static void bound_forward(const struct plan *p, const struct values *v,
     }
 }
 
-/* --- And back ------------------------------------------------------------- */
+/* --- Backward ------------------------------------------------------------- */
 
-/* f_bar = w (u - r), and what Y gets directly: -A' f_bar - UF' u_bar with
- * u_bar = w r, which takes r's place. */
+/* f_bar = w (u - r), and the part of Y_bar that does not come through f:
+ * -A' f_bar - UF' u_bar with u_bar = w r, which replaces r. */
 static void integrand_vjp(const struct scratch *s, const struct context *c,
                           size_t t, double w, size_t at, size_t P)
 {
@@ -368,7 +349,7 @@ static void gather(const struct plan *p, const struct scratch *s,
         }
 }
 
-/* To both ends and to b. */
+/* The gradients by both ends and by b. */
 static void ends_vjp(const struct plan *p, const struct scratch *s,
                      const struct piece *q, size_t P)
 {

@@ -57,8 +57,8 @@ static int add_divergence(struct plan *p, node *divergence)
     return p->graph->failed ? GSV_NO_MEMORY : 0;
 }
 
-/* With a potential only an integral over time is left to sum, and its error is
- * of a higher order. Networks would have to be differentiated twice. */
+/* With a potential only an integral over time is summed, whose error is of a
+ * higher order. Networks are left out: they would be differentiated twice. */
 static void choose_form(struct plan *p)
 {
     const gsv_model *m = p->model;
@@ -96,7 +96,7 @@ static size_t bridges_columns(const struct plan *p, size_t M)
 
 /* --- Sampling ----------------------------------------------------------- */
 
-/* z = the reference's forecast of the middle of each step. */
+/* z: the reference's forecast of the middle of each step. */
 static void middles(const struct scratch *s, const struct piece *q, size_t P)
 {
     const struct reference *r = &q->context->reference;
@@ -224,8 +224,8 @@ static void bridges_forward(const struct plan *p, const struct values *v,
     }
 }
 
-/* Where f's gradient has come to Z_bar: on to the left ends, and to the sums
- * over the paths. */
+/* From the gradient by the places of f, Z_bar, to that by the left ends, and to
+ * the sums over the paths. */
 static void ends_backward(struct scratch *s, const struct block *b,
                           const struct piece *q)
 {
@@ -247,8 +247,6 @@ static void ends_backward(struct scratch *s, const struct block *b,
                  q->context->lambda + (q->first + q->steps) * d);
 }
 
-/* After block_forward: from the weights' gradient to that of the uniforms and
- * of the contexts. */
 static void bridges_backward(const struct plan *p, const struct values *v,
                              struct scratch *s, const struct block *b)
 {

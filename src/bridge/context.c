@@ -90,7 +90,7 @@ static size_t group_of(const struct run *r, size_t gap)
 
 /* --- The references' b in the coordinates of the data ------------------- */
 
-/* A walk over the b of all references. */
+/* The b of step `step` of the reference of a context. */
 struct cursor {
     size_t context, step;
 };
@@ -102,7 +102,8 @@ static size_t vectors_of(const struct context *c)
     return kind == GSV_REFERENCE_LINEAR;
 }
 
-/* To the next one, from here on; false after the last. */
+/* Moves to the next b that exists, which may be this one; false after the last.
+ */
 static bool find_vector(const struct scratch *s, struct cursor *at)
 {
     while (at->context < s->contexts &&
@@ -111,7 +112,7 @@ static bool find_vector(const struct scratch *s, struct cursor *at)
     return at->context < s->contexts;
 }
 
-/* How many are left, as far as T has room for them at once. */
+/* How many are left, but at most as many as T has room for. */
 static size_t count_vectors(const struct plan *p, const struct scratch *s,
                             struct cursor at)
 {
@@ -121,7 +122,7 @@ static size_t count_vectors(const struct plan *p, const struct scratch *s,
     return n;
 }
 
-/* With the place where the drift was linearised, in the middle of its step. */
+/* A b with the place where the drift was linearised, as point n of P. */
 static void fill_vector(const struct plan *p, struct scratch *s,
                         struct cursor at, size_t n, size_t P)
 {
@@ -137,8 +138,7 @@ static void fill_vector(const struct plan *p, struct scratch *s,
                    s->end_input + n, s->end_slope + n, P);
 }
 
-/* The next P of them in the data's coordinates: place and b_x, points of their
- * own. */
+/* The next P of them in the coordinates of the data: place and b_x. */
 static struct points vectors_back(const struct plan *p, struct scratch *s,
                                   const struct values *v, struct cursor at,
                                   size_t P)
@@ -179,7 +179,7 @@ static void move_references(const struct run *run, struct scratch *s)
     }
 }
 
-/* b_bar through T to the uniforms. */
+/* b_bar through T to the gradient by the values. */
 static void references_vjp(const struct run *run, struct scratch *s)
 {
     const struct plan *p = run->plan;
@@ -213,7 +213,7 @@ static void references_vjp(const struct run *run, struct scratch *s)
  * the same for all paths of a gap, by Gauss-Legendre quadrature. What is left
  * of the weight of a path is an integral over time (weigh.h). */
 
-/* Even for 1/y over a hundredfold range these are good to 1e-7. */
+/* The relative error is 1e-7 for 1/y over a hundredfold range. */
 enum { NODES = POTENTIAL_NODES, HALF = NODES / 2 };
 
 /* Positive nodes on (-1, 1) and their weights. */
@@ -255,8 +255,7 @@ bool has_potential(const struct plan *p)
 static size_t run_nodes(const struct run *r, struct scratch *s, size_t first,
                         struct points *in)
 {
-    const struct plan *p = r->plan;
-    size_t room = p->capacity / NODES, left = s->contexts - first;
+    size_t room = r->plan->capacity / NODES, left = s->contexts - first;
     size_t n = left < room ? left : room;
     *in = (struct points){.P = n * NODES, .state = s->Z};
     for (size_t i = 0; i < n; i++) {
@@ -264,17 +263,16 @@ static size_t run_nodes(const struct run *r, struct scratch *s, size_t first,
         for (size_t q = 0; q < NODES; q++)
             s->Z[i * NODES + q] = *c->y0 + (*c->y1 - *c->y0) * place_of(q);
     }
-    program_forward(p->unit, &r->values.unit, &s->unit, in);
+    program_forward(r->plan->unit, &r->values.unit, &s->unit, in);
     return n;
 }
 
 static void add_potentials(const struct run *r, struct scratch *s)
 {
-    const struct plan *p = r->plan;
     struct points in;
     for (size_t first = 0, n; first < s->contexts; first += n) {
         n = run_nodes(r, s, first, &in);
-        const double *f = program_output(p->unit, &s->unit, in.P, 0);
+        const double *f = program_output(r->plan->unit, &s->unit, in.P, 0);
         for (size_t i = 0; i < n; i++) {
             struct context *c = &s->context[first + i];
             double mean = 0.0;
@@ -290,11 +288,10 @@ static void add_potentials(const struct run *r, struct scratch *s)
 static void add_potentials_vjp(const struct run *r, struct scratch *s,
                                double once)
 {
-    const struct plan *p = r->plan;
     struct points in;
     for (size_t first = 0, n; first < s->contexts; first += n) {
         n = run_nodes(r, s, first, &in);
-        const double *f = program_output(p->unit, &s->unit, in.P, 0);
+        const double *f = program_output(r->plan->unit, &s->unit, in.P, 0);
         memset(s->Z_bar, 0, in.P * sizeof *s->Z_bar);
         for (size_t i = 0; i < n; i++) {
             struct context *c = &s->context[first + i];
@@ -306,7 +303,7 @@ static void add_potentials_vjp(const struct run *r, struct scratch *s,
                 c->y_bar[1] += w * f[i * NODES + q];
             }
         }
-        program_vjp(p->unit, &r->values.unit, &s->unit, &in,
+        program_vjp(r->plan->unit, &r->values.unit, &s->unit, &in,
                     (const double *const[4]){s->f_bar}, s->Z_bar, s->unit_bar);
         for (size_t i = 0; i < n; i++) {
             struct context *c = &s->context[first + i];

@@ -94,8 +94,8 @@ static int complain(const struct check *l, const struct gap *gap, bool later,
         text,
         condition < own
             ? ""
-            : ": it vanishes at the boundary, which no path crosses. Where "
-              "data do, take one that does not vanish, such as sqrt(a^2 + "
+            : ": it vanishes at the boundary, which no path crosses. If data "
+              "cross it, use noise that does not vanish, such as sqrt(a^2 + "
               "(b*x)^2)*dW");
     mem_free(text);
     return status;

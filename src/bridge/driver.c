@@ -53,7 +53,6 @@ static size_t slot_of(const struct item *item, const struct context *c)
 static struct block batch_block(const struct run *r, struct scratch *s,
                                 const struct item *item)
 {
-    const struct plan *p = r->plan;
     struct block b = {s->piece, s->contexts, 0, block_key(r, RANDOM_BRIDGE)};
     for (size_t i = 0; i < s->contexts; i++) {
         struct context *c = &s->context[i];
@@ -62,7 +61,7 @@ static struct block batch_block(const struct run *r, struct scratch *s,
                             .k0 = item->k0,
                             .K = item->k1 - item->k0,
                             .steps = c->M,
-                            .columns = p->weigher->columns(p, c->M),
+                            .columns = r->plan->weigher->columns(r->plan, c->M),
                             .at = b.P,
                             .slot = slot_of(item, c)};
         b.P += q->columns * q->K;
@@ -106,38 +105,28 @@ static void item_walk(const struct run *r, struct scratch *s,
 }
 
 /* From S_bar and S2_bar to the gradients of the thread, and once times the
- * gradient of base. walked: the item is one block, which was walked last. */
+ * gradient of base. WALKED: the item is one block, which was walked last;
+ * BASE: the gradient of base alone. */
+enum back { AGAIN, WALKED, BASE };
+
 static void item_walk_back(const struct run *r, struct scratch *s,
-                           const struct item *item, double once, bool walked)
+                           const struct item *item, double once, enum back back)
 {
     const struct plan *p = r->plan;
     size_t paths = item->k1 - item->k0, end = r->group_first[item->group1];
     size_t count, points;
     for (size_t n = r->group_first[item->group0]; n < end; n += count) {
         count = batch_of(r, n, end, paths, &points);
-        if (!walked) prepare_gaps(r, s, n, count);
-        if (points <= p->capacity) {
+        if (back != WALKED) prepare_gaps(r, s, n, count);
+        if (back != BASE && points <= p->capacity) {
             struct block b = batch_block(r, s, item);
-            if (!walked) block_forward(p, &r->values, s, &b, NULL, NULL);
+            if (back == AGAIN) block_forward(p, &r->values, s, &b, NULL, NULL);
             p->weigher->backward(p, &r->values, s, &b);
-        } else {
+        } else if (back != BASE) {
             context_walk_back(r, s, s->context, item->k0, item->k1,
                               slot_of(item, s->context));
         }
         contexts_vjp(r, s, once);
-    }
-}
-
-/* The gradient of base alone. */
-static void item_base_back(const struct run *r, struct scratch *s,
-                           const struct item *item)
-{
-    size_t end = r->group_first[item->group1], count, points;
-    if (!base_is_learned(r->plan)) return;
-    for (size_t n = r->group_first[item->group0]; n < end; n += count) {
-        count = batch_of(r, n, end, item->k1 - item->k0, &points);
-        prepare_gaps(r, s, n, count);
-        contexts_vjp(r, s, 1.0);
     }
 }
 
@@ -276,7 +265,7 @@ static void online_block(struct run *r, struct scratch *s, const struct item *t,
         s->S_bar[k] =
             tally->most == -INFINITY ? 0.0 : exp(s->S[k] - tally->most);
     swap_parts(s);
-    item_walk_back(r, s, t, 0.0, true);
+    item_walk_back(r, s, t, 0.0, WALKED);
     swap_parts(s);
 }
 
@@ -297,7 +286,7 @@ static void item_online(struct run *r, struct scratch *s, const struct item *t,
     }
     scale_parts(r, s, group_weight(r, group) / tally->sum);
     move_sum(all_bars(p), s->unit_part, s->unit_bar);
-    item_base_back(r, s, t);
+    if (base_is_learned(p)) item_walk_back(r, s, t, 1.0, BASE);
     find(r, s, group, s->group_S, NULL);
 }
 
@@ -327,18 +316,17 @@ static void item_forward(struct run *r, struct scratch *s, size_t item)
         size_t slot = (g - t->group0) * n;
         group_bar(r, s, g, slot, n, s->S + slot, s->S2 + slot);
     }
-    item_walk_back(r, s, t, 1.0, one_block);
+    item_walk_back(r, s, t, 1.0, one_block ? WALKED : AGAIN);
 }
 
 /* The weights of a group with several chunks are known only after all chunks:
  * then its paths are walked again. */
 static void item_backward(struct run *r, struct scratch *s, size_t item)
 {
-    const struct plan *p = r->plan;
     const struct item *t = &r->item[item];
-    size_t at = t->group0 * p->K + t->k0;
+    size_t at = t->group0 * r->plan->K + t->k0;
     group_bar(r, s, t->group0, 0, t->k1 - t->k0, r->S + at, r->S2 + at);
-    item_walk_back(r, s, t, t->k0 == 0, false);
+    item_walk_back(r, s, t, t->k0 == 0, AGAIN);
 }
 
 /* --- Lanes -------------------------------------------------------------- */
@@ -414,9 +402,8 @@ static void merge_chunks(struct run *r)
 /* In the order of lanes. */
 static void merge_lanes(struct run *r)
 {
-    const struct plan *p = r->plan;
-    r->all = p->chunks > 1 ? groups_moments(r, 0, r->groups) : r->lane[0];
-    for (size_t i = 1; p->chunks == 1 && i < run_lanes(r); i++)
+    r->all = r->plan->chunks > 1 ? groups_moments(r, 0, r->groups) : r->lane[0];
+    for (size_t i = 1; r->plan->chunks == 1 && i < run_lanes(r); i++)
         moments_merge(&r->all, &r->lane[i]);
 }
 
@@ -449,7 +436,9 @@ static struct spread spread_of(struct run *r, struct spread_share *share)
                            .share = share};
 }
 
-int share_findings(struct run *r)
+/* What was found about every group to all ranks, where that was not done yet.
+ */
+static int share_findings(struct run *r)
 {
     struct spread_share share[SHARES];
     if (r->plan->is_shared || r->plan->chunks > 1) return 0;

@@ -30,11 +30,9 @@ int estimate_init_pairs(struct estimate *e, const struct task *t, size_t pairs,
                         double longest);
 
 /* Runs all selected groups with the random numbers of this iteration. Then all
- * ranks have the moments and the gradient, and, where plan->is_shared is set
- * or after share_findings(), what was found about every group. Both fail where
- * a rank has failed. */
+ * ranks have the moments and the gradient, and, where plan->is_shared is set,
+ * what was found about every group. Fails where a rank has failed. */
 int run_groups(struct run *r, uint32_t iteration);
-int share_findings(struct run *r);
 
 /* The same for any number of groups (group NULL: all), in windows of as many as
  * the plan has memory for, one window at a time. The callback gets the number

@@ -20,8 +20,8 @@
  * S2 is a second walk, with steps twice as long (an odd last step alone) and
  * the same Brownian numbers: with a constant sigma, every second point.
  *
- * A path that comes to where drift or noise are not finite or sigma cannot be
- * inverted has left the domain: its weight is zero. */
+ * A path that reaches a point where drift or noise are not finite, or where
+ * sigma is singular, has left the domain: its weight is zero. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -42,20 +42,20 @@ struct chain {
     size_t steps, at;
 };
 
-/* None where nobody looks at it, or where it would be the same. */
+/* The steps of the second walk: none where it is not needed, or the same. */
 static size_t coarse_steps(const struct plan *p, size_t M)
 {
-    bool wanted = p->halved || p->options->richardson;
-    return wanted && M > 1 ? (M + 1) / 2 : 0;
+    bool needed = p->halved || p->options->richardson;
+    return needed && M > 1 ? (M + 1) / 2 : 0;
 }
 
-/* Those of both walks. */
+/* The points of both walks. */
 static size_t modified_columns(const struct plan *p, size_t M)
 {
     return M + coarse_steps(p, M);
 }
 
-/* A vector of the longest paths: these are walked with all of their steps. */
+/* Room for a vector of the longest paths, which are never cut into slices. */
 static size_t modified_block(const struct plan *p)
 {
     enum { VECTOR = 8 };
@@ -236,9 +236,9 @@ FAST static void move_on(size_t n, double dt, const double *restrict x0,
 }
 
 /* b = (y1 - x) / left, and whether x is finite. */
-FAST static void head_for(size_t n, double y1, double left,
-                          const double *restrict x, double *restrict b,
-                          double *restrict alive)
+FAST static void pull_to(size_t n, double y1, double left,
+                         const double *restrict x, double *restrict b,
+                         double *restrict alive)
 {
     double rate = 1.0 / left;
     for (size_t k = 0; k < n; k++) {
@@ -247,9 +247,9 @@ FAST static void head_for(size_t n, double y1, double left,
     }
 }
 
-/* Point k of step m goes to y0: nothing that is not finite may spread. */
-static void send_home(const struct plan *p, const struct scratch *s,
-                      const struct chain *w, size_t m, size_t k, size_t P)
+/* Point k of step m moves to y0, where everything is finite. */
+static void move_to_start(const struct plan *p, const struct scratch *s,
+                          const struct chain *w, size_t m, size_t k, size_t P)
 {
     const struct context *c = w->piece->context;
     double left = step_of(w, m).left;
@@ -260,8 +260,8 @@ static void send_home(const struct plan *p, const struct scratch *s,
     }
 }
 
-/* From X of step m to its b. Paths that left the domain are marked, and leave
- * the point from which they did. */
+/* From X of step m to its b. Paths that left the domain are marked, and moved
+ * away from the point where they left it. */
 static void arrive(const struct plan *p, const struct scratch *s,
                    const struct chain *w, size_t m, size_t P)
 {
@@ -269,14 +269,14 @@ static void arrive(const struct plan *p, const struct scratch *s,
     size_t d = p->d, K = w->piece->K, at = point_of(w, m);
     double *alive = s->alive + w->at, least = 1.0;
     for (size_t i = 0; i < d; i++)
-        head_for(K, c->y1[i], step_of(w, m).left, s->Z + i * P + at,
-                 s->Z + (d + i) * P + at, alive);
+        pull_to(K, c->y1[i], step_of(w, m).left, s->Z + i * P + at,
+                s->Z + (d + i) * P + at, alive);
     for (size_t k = 0; k < K; k++)
         least = alive[k] < least ? alive[k] : least;
     for (size_t k = 0; least < 1.0 && k < K; k++) {
         if (alive[k] > 0.0) continue;
-        send_home(p, s, w, m, k, P);
-        if (m) send_home(p, s, w, m - 1, k, P);
+        move_to_start(p, s, w, m, k, P);
+        if (m) move_to_start(p, s, w, m - 1, k, P);
     }
 }
 
@@ -334,8 +334,8 @@ FAST static void weigh_row(size_t n, const struct step *step,
     }
 }
 
-/* S of one walk, (K). A path without a finite one has left the domain, too:
- * true where there are such. */
+/* S of one walk, (K). A path whose S is not finite has left the domain, too:
+ * true where there is such a path. */
 static bool weigh_chain(const struct plan *p, struct scratch *s,
                         const struct chain *w, size_t P, double *S)
 {
@@ -363,10 +363,12 @@ static bool weigh_chain(const struct plan *p, struct scratch *s,
     return marked;
 }
 
-static void add(size_t n, const double *x, double *sum)
+/* y += a x. */
+FAST static void axpy(size_t n, double a, const double *restrict x,
+                      double *restrict y)
 {
     for (size_t k = 0; k < n; k++)
-        sum[k] += x[k];
+        y[k] += a * x[k];
 }
 
 /* Without a second walk S2 is S. */
@@ -380,21 +382,21 @@ static bool weigh_all(const struct plan *p, struct scratch *s,
         const struct piece *q = w.piece;
         bool alone = !coarse_steps(p, q->context->M);
         marked |= weigh_chain(p, s, &w, b->P, own);
-        if (S && !w.coarse) add(q->K, own, S + q->slot);
-        if (S && (w.coarse || alone)) add(q->K, own, S2 + q->slot);
+        if (S && !w.coarse) axpy(q->K, 1.0, own, S + q->slot);
+        if (S && (w.coarse || alone)) axpy(q->K, 1.0, own, S2 + q->slot);
     }
     return marked;
 }
 
 /* All points of paths that left the domain. */
-static void send_marked(const struct plan *p, const struct scratch *s,
-                        const struct block *b)
+static void move_marked_to_start(const struct plan *p, const struct scratch *s,
+                                 const struct block *b)
 {
     struct chain w;
     for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
         for (size_t k = 0; k < w.piece->K; k++)
             for (size_t m = 0; !(s->alive[w.at + k] > 0.0) && m < w.steps; m++)
-                send_home(p, s, &w, m, k, b->P);
+                move_to_start(p, s, &w, m, k, b->P);
 }
 
 static void modified_forward(const struct plan *p, const struct values *v,
@@ -408,11 +410,11 @@ static void modified_forward(const struct plan *p, const struct values *v,
     program_forward(p->unit, &v->unit, &s->unit, &in);
     bool marked = weigh_all(p, s, b, S, S2);
     if (!marked || !p->options->gradient) return;
-    send_marked(p, s, b);
+    move_marked_to_start(p, s, b);
     program_forward(p->unit, &v->unit, &s->unit, &in);
 }
 
-/* --- And back ------------------------------------------------------------ */
+/* --- Backward ------------------------------------------------------------ */
 
 /* e_bar = -e/dt S_bar, and r_bar = dt e_bar. */
 FAST static void weigh_row_vjp(size_t n, const struct step *step,
@@ -434,9 +436,9 @@ static const double *chain_bar(const struct plan *p, const struct scratch *s,
     bool second = p->options->richardson;
     bool alone = !coarse_steps(p, q->context->M);
     fill(q->K, 0.0, s->weigh);
-    if (!w->coarse) add(q->K, s->S_bar + q->slot, s->weigh);
+    if (!w->coarse) axpy(q->K, 1.0, s->S_bar + q->slot, s->weigh);
     if (second && (w->coarse || alone))
-        add(q->K, s->S2_bar + q->slot, s->weigh);
+        axpy(q->K, 1.0, s->S2_bar + q->slot, s->weigh);
     return s->weigh;
 }
 
@@ -456,14 +458,6 @@ static void weigh_chain_vjp(const struct plan *p, struct scratch *s,
         for (size_t k = 0; k < K; k++)
             s->div_bar[at + k] = m + 1 == w->steps ? -S_bar[k] : 0.0;
     }
-}
-
-/* y += a x. */
-FAST static void axpy(size_t n, double a, const double *restrict x,
-                      double *restrict y)
-{
-    for (size_t k = 0; k < n; k++)
-        y[k] += a * x[k];
 }
 
 /* The step from X of step m to that of step m + 1, whose gradient is complete:
@@ -497,8 +491,8 @@ static void step_vjp(const struct plan *p, const struct values *v,
 }
 
 /* b = (y1 - X) / left of step m. */
-static void head_for_vjp(const struct plan *p, struct scratch *s,
-                         const struct block *b, size_t m)
+static void pull_to_vjp(const struct plan *p, struct scratch *s,
+                        const struct block *b, size_t m)
 {
     size_t d = p->d, P = b->P;
     struct chain w;
@@ -519,7 +513,7 @@ static void walk_all_vjp(const struct plan *p, const struct values *v,
     struct chain w;
     for (size_t m = most_steps(b); m-- > 0;) {
         step_vjp(p, v, s, b, m);
-        head_for_vjp(p, s, b, m);
+        pull_to_vjp(p, s, b, m);
     }
     for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
         rows_sum(p->d, w.piece->K, 1.0, s->Z_bar + w.at, b->P,

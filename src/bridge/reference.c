@@ -74,12 +74,8 @@ static bool midpoint_weights(size_t d, const double *Gamma, const double *Q,
     double *L = scratch, *X = L + dd;
     memcpy(L, Q, dd * sizeof *L);
     memcpy(X, Gamma, dd * sizeof *X);
-    if (!linalg_cholesky(d, L)) return false;
-    linalg_lower_solve(d, d, L, false, X);
-    linalg_lower_solve(d, d, L, true, X); /* Q^-1 Gamma */
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            W[i * d + j] = X[j * d + i];
+    if (!matrix_solve(d, L, X)) return false;
+    matrix_transpose(d, X, W);
     linalg_product(d, d, d, W, false, Gamma, false, V);
     return true;
 }
@@ -90,11 +86,9 @@ static double invert(size_t d, double *Q, double *scratch)
     size_t dd = d * d;
     double log_det = 0.0;
     memcpy(scratch, Q, dd * sizeof *Q);
-    if (!linalg_cholesky(d, scratch)) return NAN;
     for (size_t e = 0; e < dd; e++)
         Q[e] = e % (d + 1) == 0;
-    linalg_lower_solve(d, d, scratch, false, Q);
-    linalg_lower_solve(d, d, scratch, true, Q);
+    if (!matrix_solve(d, scratch, Q)) return NAN;
     for (size_t i = 0; i < d; i++)
         log_det += log(scratch[i * d + i]);
     return log_det;
@@ -185,13 +179,8 @@ static bool step_bridge(struct reference *r, size_t m, double *F, double *k,
     for (size_t e = 0; e < dd; e++)
         R[e] += X[e];
     memcpy(chol, R, dd * sizeof *chol);
-    if (!linalg_cholesky(d, chol)) return false;
-    memcpy(X, FQ, dd * sizeof *X);
-    linalg_lower_solve(d, d, chol, false, X);
-    linalg_lower_solve(d, d, chol, true, X); /* R^-1 F Q = G' */
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            G[i * d + j] = X[j * d + i];
+    if (!matrix_solve(d, chol, FQ)) return false; /* R^-1 F Q = G' */
+    matrix_transpose(d, FQ, G);
     linalg_product(d, d, d, G, false, F, false, E);
     for (size_t e = 0; e < dd; e++)
         E[e] = (e % (d + 1) == 0) - E[e];
@@ -201,10 +190,8 @@ static bool step_bridge(struct reference *r, size_t m, double *F, double *k,
         r->h[m * d + i] = -r->h[m * d + i];
     times(d, E, r->c + m * d, true, r->h + m * d);
     times(d, F, r->c + m * d, true, k);
-    linalg_product(d, d, d, E, false, Q, false, X);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            L[i * d + j] = 0.5 * (X[i * d + j] + X[j * d + i]);
+    linalg_product(d, d, d, E, false, Q, false, L);
+    matrix_symmetrise(d, L);
     linalg_product(d, d, d, F, false, r->Phi + at, false, X);
     memcpy(F, X, dd * sizeof *F);
     return m + 1 == r->M || linalg_cholesky(d, L);

@@ -4,9 +4,9 @@
  *     log p = log |det dT/dx| + log N(y1; Phi y0 + Gamma g, Q),
  *     g = f(z) - A z,   z = Phi_half y0 + Gamma_half b,
  *
- * the midpoint form of weigh.h with one step. This is where learning spends
- * most of its time, on few gaps at once: so all gaps of an item go through
- * every line together (matrix_batch.h) instead of one after the other. */
+ * the midpoint form of weigh.h with one step. Learning spends most of
+ * its time here, on few gaps at once: therefore every line computes all gaps of
+ * an item together (matrix_batch.h). */
 #include "bridge/single.h"
 
 #include <math.h>
@@ -81,10 +81,9 @@ static struct points map_ends(const struct run *r, struct scratch *s,
 static void keep_ends(const struct run *r, struct scratch *s,
                       const struct gap *gap, struct single *w)
 {
-    const struct plan *p = r->plan;
     struct points in = map_ends(r, s, gap, w->n);
-    const double *y = program_output(p->map, &s->map, in.P, 0);
-    const double *jacobian = program_output(p->map, &s->map, in.P, 1);
+    const double *y = program_output(r->plan->map, &s->map, in.P, 0);
+    const double *jacobian = program_output(r->plan->map, &s->map, in.P, 1);
     for (size_t k = 0; k < w->d; k++) {
         memcpy(w->y0 + k * w->n, y + k * in.P, w->n * sizeof *y);
         memcpy(w->y1 + k * w->n, y + k * in.P + w->n, w->n * sizeof *y);
@@ -92,7 +91,8 @@ static void keep_ends(const struct run *r, struct scratch *s,
     memcpy(w->value, jacobian + w->n, w->n * sizeof *w->value);
 }
 
-/* Where f is: in the middle of the gaps' time, at the places in s->Z. */
+/* Where f is evaluated: at the middle time of the gaps, at the places in s->Z.
+ */
 static struct points middle_points(const struct plan *p, struct scratch *s,
                                    const struct gap *gap, size_t n)
 {
@@ -108,8 +108,8 @@ static void chord_middles(const struct single *w, double *middle)
         middle[k] = 0.5 * (w->y0[k] + w->y1[k]);
 }
 
-/* f, A = df/dy and b = f - A y at the chord's middle; the drift's energy is
- * noted on the way. */
+/* f, A = df/dy and b = f - A y at the middle of the chord, and the findings:
+ * the energy of the drift. */
 static void linearise(struct run *r, struct scratch *s, const struct gap *gap,
                       size_t group, struct single *w)
 {
@@ -207,9 +207,9 @@ static bool forward(struct run *r, struct scratch *s, const struct gap *gap,
     return add_density(w);
 }
 
-/* --- And back ----------------------------------------------------------- */
+/* --- Backward ----------------------------------------------------------- */
 
-/* Both ends' gradients through T, and that of log |det dT/dx|. */
+/* The gradients by both ends through T, and that of log |det dT/dx|. */
 static void ends_vjp(const struct run *r, struct scratch *s,
                      const struct gap *gap, size_t group,
                      const struct single *w)
@@ -254,19 +254,18 @@ static void reference_vjp_all(const struct run *r, struct scratch *s,
                 s->map_bar);
 }
 
-/* g_bar = Gamma' q is f_bar; z_bar = what f sends back - A' g_bar. */
+/* g_bar = Gamma' q is f_bar; z_bar = its vjp through f - A' g_bar. */
 static void backward(const struct run *r, struct scratch *s,
                      const struct gap *gap, size_t group, struct single *w)
 {
-    const struct plan *p = r->plan;
     size_t d = w->d, n = w->n;
-    bool ends = p->model->learned_noise;
+    bool ends = r->plan->model->learned_noise;
     struct points in = block_points(s, n);
     for (size_t k = 0; r->weight && k < d * n; k++)
         w->q[k] *= r->weight[group + k % n];
     batch_times(d, n, w->Gamma, true, w->q, false, s->f_bar);
     memset(w->z_bar, 0, d * n * sizeof *w->z_bar);
-    program_vjp(p->unit, &r->values.unit, &s->unit, &in,
+    program_vjp(r->plan->unit, &r->values.unit, &s->unit, &in,
                 (const double *const[2]){s->f_bar, NULL},
                 ends ? w->z_bar : NULL, s->unit_bar);
     if (!ends) return;
@@ -279,7 +278,7 @@ static void backward(const struct run *r, struct scratch *s,
 
 /* --- An item ------------------------------------------------------------ */
 
-/* A weight of one, and all of the value in base. */
+/* One weight of 1 and the whole value in base. */
 static void note(struct run *r, size_t group, const struct single *w)
 {
     static const double ONE[1] = {0.0};

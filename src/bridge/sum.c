@@ -72,8 +72,7 @@ unsigned group_flags(const struct run *r, size_t group, const gsv_gap *gap)
 /* One path has no standard error, but gaps without inner points are exact. */
 static double error_of(const struct run *r, size_t group, const struct tally *t)
 {
-    const struct plan *p = r->plan;
-    if (p->K == 1) return p->longest > 1 ? NAN : 0.0;
+    if (r->plan->K == 1) return r->plan->longest > 1 ? NAN : 0.0;
     return is_extrapolated(r, group) ? r->finding[group].error
                                      : sqrt(tally_variance(t));
 }
@@ -164,15 +163,14 @@ double groups_doubt(const struct run *r)
  * those twice as long. */
 static int fail_outside(const struct run *r, size_t group, const gsv_gap *gap)
 {
-    const struct plan *p = r->plan;
     const gsv_series *s = r->gaps.series;
-    bool own = tally_log_sum(&r->tally[group * p->chunks]) == -INFINITY;
+    bool own = tally_log_sum(&r->tally[group * r->plan->chunks]) == -INFINITY;
     return fail(GSV_NUMERICAL,
                 "all %zu paths of series '%s' from time %g to %g%s leave the "
                 "model's domain: drift or noise are not finite there, or the "
                 "noise is singular; check the data and the parameters, or take "
                 "more paths or steps",
-                p->K, s->label[gap->track], s->time[gap->from],
+                r->plan->K, s->label[gap->track], s->time[gap->from],
                 s->time[gap->to], own ? "" : ", with steps twice as long,");
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/fast.h"
 #include "bridge/rows.h"
-#include "bridge/weigh_forms.h"
 
 /* --- What the forms share ------------------------------------------------- */
 

@@ -6,7 +6,7 @@
  *                                     + div f_L + div f_R - 2 tr A ]. */
 #include "bridge/barrier.h"
 #include "bridge/rows.h"
-#include "bridge/weigh_forms.h"
+#include "bridge/weigh.h"
 
 /* One side of a long or short step: its column, the step whose A it takes. */
 struct side {
