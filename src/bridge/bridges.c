@@ -188,9 +188,9 @@ static void stay_inside(const struct plan *p, const struct values *v,
         const struct piece *q = &b->piece[i];
         for (size_t n = 0; n < q->columns * q->K; n++) {
             if (!s->outside[q->at + n]) continue;
-            double step = (double)(q->first + n / q->K) + shift_of(q);
-            chord_point(q->context, step / (double)q->context->M,
-                        s->Z + q->at + n, b->P);
+            size_t step = q->first + n / q->K;
+            double share = ((double)step + shift_of(q)) / (double)q->context->M;
+            chord_point(q->context, share, s->Z + q->at + n, b->P);
         }
     }
 }

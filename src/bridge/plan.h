@@ -56,7 +56,7 @@ struct weigher {
     bool one_step; /* a gap is one step, whatever the options say         */
 };
 
-/* The nodes of the form bound (bound.h): times on (0, 1) with weights, and
+/* The nodes of the form bound (bound.c): times on (0, 1) with weights, and
  * points z (d, points) with theirs. */
 struct bound_rule {
     size_t times, points;
@@ -83,7 +83,7 @@ struct plan {
     struct program *unit;  /* f~; its divergence for stratonovich; distance  */
                            /* and steepness of boundaries                    */
     size_t barriers;       /* boundaries that stratonovich corrects for      */
-    struct program *step;  /* sigma v of modified bridges (modified.h), NULL */
+    struct program *step;  /* sigma v of modified bridges (modified.c), NULL */
     struct program *map;   /* the model's forth: T, log |det dT/dx|, T'v     */
     struct program *back;  /* the model's back: T^-1, (T^-1)'w               */
     struct program *range; /* of T^-1, or NULL where it is all of space      */

@@ -32,7 +32,9 @@ enum { SCAN_STATES = 2 };
 
 static struct method_choice choose_latent(const struct task *t)
 {
-    static const struct method_choice asked[] = {
+    static const struct method_choice row[] = {
+        [GSV_OBSERVE_AUTO] = {&METHOD_SCAN, "scan: observations are noisy, and "
+                                            "at most two states are latent"},
         [GSV_OBSERVE_SCAN] = {&METHOD_SCAN, "scan: the options ask for it"},
         [GSV_OBSERVE_PARTICLE] = {&METHOD_PARTICLE,
                                   "particle filter: the options ask for it"},
@@ -41,16 +43,12 @@ static struct method_choice choose_latent(const struct task *t)
         [GSV_OBSERVE_VARIATIONAL] = {
             &METHOD_VARIATIONAL,
             "variational draws: the options ask for them"}};
-    if (t->options->observe != GSV_OBSERVE_AUTO)
-        return asked[t->options->observe];
-    if (spec_latent(t->model->spec) <= SCAN_STATES)
-        return (struct method_choice){
-            &METHOD_SCAN,
-            "scan: observations are noisy, and at most two states "
-            "are latent"};
-    return (struct method_choice){
+    static const struct method_choice particles = {
         &METHOD_PARTICLE, "particle filter: observations are noisy, and more "
                           "than two states are latent"};
+    bool open = t->options->observe == GSV_OBSERVE_AUTO;
+    if (open && spec_latent(t->model->spec) > SCAN_STATES) return particles;
+    return row[t->options->observe];
 }
 
 struct method_choice estimator_choose(const struct task *t)
