@@ -387,7 +387,7 @@ gsv_options gsv_options_default(void);
 bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
 
 /* Which estimator gsv_loglik() would use, and why: one sentence, which is not
- * freed. */
+ * freed. NULL after an error. */
 const char *gsv_estimator_reason(const gsv_model *m, const gsv_options *o);
 
 /* Why a gap is not to be trusted. */

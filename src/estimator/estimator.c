@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/option_rules.h"
 #include "bridge/driver.h"
 #include "bridge/gap_method.h"
 #include "integrate/path_method.h"
@@ -121,6 +122,6 @@ bool gsv_ranks_share(const gsv_model *m, const gsv_options *o)
 
 const char *gsv_estimator_reason(const gsv_model *m, const gsv_options *o)
 {
-    if (ANY_NULL(m, o)) return NULL;
+    if (ANY_NULL(m, o) || estimator_rules(o)) return NULL;
     return estimator_choose(&(struct task){.model = m, .options = o}).reason;
 }
