@@ -138,6 +138,17 @@ static int check_use(const struct args *a, const gsv_model *m, json_t *j)
     return EXIT_DONE;
 }
 
+/* Which estimator loglik would use. */
+static int say_estimator(const struct args *a, const gsv_model *m,
+                         const gsv_options *o, json_t *j)
+{
+    const char *reason = gsv_estimator_reason(m, o);
+    if (!reason) return complain_last();
+    json_object_set_new(j, "estimator", json_text(reason));
+    if (!a->json) say(stdout, "estimator       %s\n", reason);
+    return EXIT_DONE;
+}
+
 static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
                       json_t *j)
 {
@@ -148,6 +159,7 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     if (text && !a->json) say_lines(text, stdout);
     gsv_text_free(text);
     if (!code) code = check_use(a, m, j);
+    if (!code) code = say_estimator(a, m, o, j);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);
     } else if (!code && a->estimator.gradient) {

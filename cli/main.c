@@ -11,11 +11,12 @@
 const struct verb VERBS[] = {
     {CHECK, "check", "MODEL [DATA]", "explain a model; check its gradient",
      "Reads a model and prints how it was understood: states, parameters,\n"
-     "noise and the map to unit diffusion. With data, also the time and the\n"
-     "memory of one gradient. --gradient compares the gradient with finite\n"
-     "differences with the same random numbers, on the data or on simulated\n"
-     "data. Warnings name parts of the model that do not affect the\n"
-     "likelihood. The exit code is 1 if loglik would refuse the model.\n",
+     "noise, the map to unit diffusion, and which estimator loglik uses and\n"
+     "why. With data, also the time and the memory of one gradient.\n"
+     "--gradient compares the gradient with finite differences with the same\n"
+     "random numbers, on the data or on simulated data. Warnings\n"
+     "name parts of the model that do not affect the likelihood. The exit\n"
+     "code is 1 if loglik would refuse the model.\n",
      "  girsanov check lorenz.sde\n"
      "  girsanov check lorenz.sde data.csv --gradient\n",
      true, true, false, false, check_run},

@@ -896,6 +896,10 @@ enum gsv_status gsv_ranks_close(gsv_ranks *ranks, int status);
  * filter of noisy observations are not shared: all ranks do all the work. */
 bool gsv_ranks_share(const gsv_model *m, const gsv_options *o);
 
+/* Which estimator gsv_loglik() uses, and why: one sentence, which is not freed.
+ * NULL after an error. */
+const char *gsv_estimator_reason(const gsv_model *m, const gsv_options *o);
+
 /* --- Bridges of any Gaussian process -------------------------------------- */
 
 /* Moves a path y (n) of a Gaussian process with mean zero and kernel k, at

@@ -105,7 +105,7 @@ static inline int gradient_value(const struct gradient_trial *t, double h,
     for (size_t i = 0; i < t->n; i++)
         moved[i] = t->theta[i] + h * t->direction[i];
     gsv_theta_set(t->m, moved);
-    int status = loglik_guided(t->m, t->s, &t->o, t->guide, &r);
+    int status = loglik_frozen(t->m, t->s, &t->o, t->guide, &r);
     gsv_theta_set(t->m, t->theta);
     *value = r.loglik;
     gsv_result_free(&r);

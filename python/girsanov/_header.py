@@ -966,6 +966,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, c_int]),
     'gsv_ranks_share': (
         c_bool, [c_void_p, POINTER(gsv_options)]),
+    'gsv_estimator_reason': (
+        c_char_p, [c_void_p, POINTER(gsv_options)]),
     'gsv_bridge': (
         c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_double, c_double, c_void_p]),
     'gsv_option_table': (

@@ -7,7 +7,7 @@
  *     (delta'/delta)^a h(z),   h(z) = sqrt(2 pi z) exp(-z) I_nu(z),
  *     z = delta delta' / dt:
  *
- * (delta'/delta)^a is the potential's part (potential.c), and in log h a step's
+ * (delta'/delta)^a is the potential's part (context.c), and in log h a step's
  * part of -1/2 int (f~^2 + f~') dt is exact. The barrier is the difference to
  * the trapezoid that weigh_stratonovich.c sums,
  *

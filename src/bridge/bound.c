@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-#include "bridge/bound.h"
-
+/* The form `bound`: instead of the log of a mean of weights, the mean of the
+ * log weight, which Jensen's inequality puts below it,
+ *
+ *     log p(y1 | y0) >= log p_ref + int E[r'u - r'r / 2] dt,
+ *     r = f - l,  l = A Y + b,  u = F' R^-1 (y1 - F Y - k),
+ *
+ * Y being the bridge of a linear reference, whose drift is l + u, and
+ * N(F y + k, R) the reference's law of y1 given Y = y at time t. No path
+ * is drawn: times are Gauss-Legendre nodes, and at each of them the law of
+ * the bridge
+ *
+ *     Y ~ N(m, V),  m = P0 y0 + P1 y1 + Pb b
+ *
+ * is represented by the points of base/quadrature.h. Where the drift is linear,
+ * r = 0 and the bound is log p itself. Up to what does not depend on f it is
+ * minus the mean of |f - (l + u)|^2 / 2: a regression of the bridge's drift.
+ *
+ * A and V are constants under differentiation; b depends on the noise as in
+ * reference.h.
+ *
+ * A gap has one "path", and S is its bound. */
 #include <math.h>
 #include <string.h>
 
@@ -8,80 +27,79 @@
 #include "base/linalg.h"
 #include "base/linear.h"
 #include "base/quadrature.h"
+#include "bridge/rows.h"
+#include "bridge/scratch.h"
+#include "bridge/weighers.h"
 
 enum { MOST_TIMES = 64 };
 
-static int bound_check(const struct estimate *e)
+static int bound_check(const struct plan *p)
 {
-    const gsv_options *o = e->options;
+    const gsv_options *o = p->options;
     if (o->reference != GSV_REFERENCE_AUTO &&
         o->reference != GSV_REFERENCE_LINEAR)
-        return fail(GSV_BAD_INPUT,
-                    "the form bound has the reference linear and no other");
+        return fail(
+            GSV_BAD_INPUT,
+            "the form bound works with the reference linear only: leave "
+            "the reference to auto");
     if (o->joint || o->richardson || o->delta)
-        return fail(GSV_BAD_INPUT, "the form bound draws no paths: joint, "
-                                   "richardson and delta say nothing to it");
-    if (o->step > 0.0 || o->steps > MOST_TIMES)
         return fail(GSV_BAD_INPUT,
-                    "the form bound looks at 1 to %d times in every gap: give "
-                    "their number as steps",
-                    MOST_TIMES);
+                    "the form bound draws no paths: remove joint, "
+                    "richardson and delta, which need paths");
+    if (o->step > 0.0 || o->steps > MOST_TIMES)
+        return fail(
+            GSV_BAD_INPUT,
+            "the form bound uses 1 to %d times in every gap: give their "
+            "number as steps",
+            MOST_TIMES);
     return 0;
 }
 
-/* To e->bound. */
-static int bound_build(struct estimate *e, struct drift_outputs *out)
+static int bound_build(struct plan *p, struct drift_outputs *out)
 {
     (void)out;
-    struct bound_rule *r = e->bound = NEW(struct bound_rule, 1);
-    if (!r) return GSV_NO_MEMORY;
-    r->times = e->options->steps;
-    r->points = quadrature_normal_count(e->d);
+    struct bound_rule *r = &p->bound;
+    r->times = p->options->steps;
+    r->points = quadrature_normal_count(p->d);
     const struct arena_part part[] = {{&r->time, r->times},
                                       {&r->time_weight, r->times},
-                                      {&r->z, e->d * r->points},
+                                      {&r->z, p->d * r->points},
                                       {&r->weight, r->points}};
     if (arena_lay(&r->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
     quadrature_interval(r->times, r->time, r->time_weight);
-    quadrature_normal(e->d, r->z, r->weight);
+    quadrature_normal(p->d, r->z, r->weight);
     return 0;
 }
 
-void bound_free(struct bound_rule *rule)
+static size_t bound_points(const struct plan *p)
 {
-    if (rule) arena_free(&rule->arena);
-    mem_free(rule);
+    return p->bound.times * p->bound.points;
 }
 
-static size_t bound_points(const struct estimate *e)
+static size_t bound_columns(const struct plan *p, size_t M)
 {
-    return e->bound->times * e->bound->points;
-}
-
-static size_t bound_columns(const struct estimate *e, size_t M)
-{
-    return M ? bound_points(e) : 0;
+    return M ? bound_points(p) : 0;
 }
 
 /* --- The bridge's law at a time ------------------------------------------ */
 
-/* All (d, d): see bound.h; L L' = V, U = F' R^-1, UF = U F, and UH b = U k.
- * Phi, Gamma and Q are the way there; the way on from a time is the way to the
- * time that mirrors it: Gauss and Legendre's are symmetric. */
+/* All (d, d), as above; L L' = V, U = F' R^-1, UF = U F, and UH b = U k.
+ * Phi, Gamma and Q lead from y0 to a time. Those from a time to y1 are the same
+ * as those to the mirrored time, because Gauss-Legendre nodes are symmetric. */
 struct moment {
     double *P0, *P1, *Pb, *L, *U, *UF, *UH, *Phi, *Gamma, *Q;
 };
 
 enum { MATRICES = 10, SCRATCH = 5 };
 
-static size_t bound_size(const struct estimate *e)
+static size_t bound_size(const struct plan *p)
 {
-    size_t dd = e->d * e->d;
-    return e->d + dd * (1 + MATRICES * e->bound->times + SCRATCH);
+    size_t dd = p->d * p->d;
+    return p->d + dd * (1 + MATRICES * p->bound.times + SCRATCH);
 }
 
-/* The reference's own, or zeros where none could be made. */
+/* Those of the reference, or zeros where there is none. */
 static double *A_of(const struct context *c)
 {
     return c->bound;
@@ -107,32 +125,7 @@ static struct moment moment_of(const struct context *c, size_t time)
                            x + 8 * dd, x + 9 * dd};
 }
 
-/* X = (X + X') / 2. */
-static void even_out(size_t d, double *X)
-{
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < i; j++)
-            X[i * d + j] = X[j * d + i] = 0.5 * (X[i * d + j] + X[j * d + i]);
-}
-
-/* X' of (d, d). */
-static void turn(size_t d, const double *X, double *to)
-{
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            to[i * d + j] = X[j * d + i];
-}
-
-/* X becomes S^-1 X; S its Cholesky factor. */
-static bool solve(size_t d, double *S, double *X)
-{
-    if (!linalg_cholesky(d, S)) return false;
-    linalg_lower_solve(d, d, S, false, X);
-    linalg_lower_solve(d, d, S, true, X);
-    return true;
-}
-
-/* K = Q F' (F Q F' + R)^-1 to P1, with Q of the way there and F, R of the rest;
+/* K = Q F' (F Q F' + R)^-1 to P1, with Q to this time and F, R from it to y1;
  * P0 = (I - K F) Phi, Pb = (I - K F) Gamma - K H, V = (I - K F) Q. */
 static bool condition(size_t d, struct moment m, struct moment rest, double *x)
 {
@@ -142,8 +135,8 @@ static bool condition(size_t d, struct moment m, struct moment rest, double *x)
     linalg_product(d, d, d, FQ, false, rest.Phi, true, S);
     for (size_t i = 0; i < dd; i++)
         S[i] += rest.Q[i];
-    if (!solve(d, S, FQ)) return false;
-    turn(d, FQ, m.P1);
+    if (!matrix_solve(d, S, FQ)) return false;
+    matrix_transpose(d, FQ, m.P1);
     linalg_product(d, d, d, m.P1, false, rest.Phi, false, E);
     for (size_t i = 0; i < dd; i++)
         E[i] = (i % (d + 1) == 0) - E[i];
@@ -153,19 +146,19 @@ static bool condition(size_t d, struct moment m, struct moment rest, double *x)
     for (size_t i = 0; i < dd; i++)
         m.Pb[i] -= S[i];
     linalg_product(d, d, d, E, false, m.Q, false, m.L);
-    even_out(d, m.L);
+    matrix_symmetrise(d, m.L);
     return linalg_cholesky(d, m.L);
 }
 
-/* What pulls to y1: U = F' R^-1. */
+/* The pull towards y1: U = F' R^-1. */
 static bool pull(size_t d, struct moment m, struct moment rest, double *x)
 {
     size_t dd = d * d;
     double *R = x, *X = x + dd;
     memcpy(R, rest.Q, dd * sizeof *R);
     memcpy(X, rest.Phi, dd * sizeof *X);
-    if (!solve(d, R, X)) return false;
-    turn(d, X, m.U);
+    if (!matrix_solve(d, R, X)) return false;
+    matrix_transpose(d, X, m.U);
     linalg_product(d, d, d, m.U, false, rest.Phi, false, m.UF);
     linalg_product(d, d, d, m.U, false, rest.Gamma, false, m.UH);
     return true;
@@ -198,12 +191,12 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
 /* --- Points --------------------------------------------------------------- */
 
 /* y += X x, or X' x. */
-static void add_times(size_t d, const double *X, bool turned, double scale,
+static void add_times(size_t d, const double *X, bool transposed, double scale,
                       const double *x, double *y)
 {
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < d; j++)
-            y[i] += scale * X[turned ? j * d + i : i * d + j] * x[j];
+            y[i] += scale * X[transposed ? j * d + i : i * d + j] * x[j];
 }
 
 /* Y = m + L z. */
@@ -225,43 +218,25 @@ static void place_points(const struct bound_rule *r, const struct context *c,
         }
 }
 
-static void fill_times(const struct estimate *e, const struct scratch *s,
-                       const struct gap *gap, double t, size_t at, size_t P)
-{
-    size_t n = e->bound->points;
-    if (e->inputs)
-        gap_inputs(&e->gaps, gap->track, t, false, s->input + at, s->slope + at,
-                   P);
-    for (size_t q = 0; q < n; q++)
-        s->time[at + q] = t;
-    for (size_t i = 0; i < e->inputs; i++)
-        for (size_t q = 1; q < n; q++) {
-            s->input[i * P + at + q] = s->input[i * P + at];
-            s->slope[i * P + at + q] = s->slope[i * P + at];
-        }
-}
-
-/* A point beyond T's range moves to the chord. */
-static void stay_inside(const struct estimate *e, struct scratch *s,
-                        const struct uniforms *u, const struct block *b,
+/* A point beyond the range of T moves to the chord. */
+static void stay_inside(const struct plan *p, const struct values *v,
+                        struct scratch *s, const struct block *b,
                         const struct points *in)
 {
-    const struct bound_rule *r = e->bound;
-    range_look(e, s, u, in);
-    for (size_t i = 0; i < b->pieces; i++) {
-        const struct context *c = b->piece[i].context;
+    const struct bound_rule *r = &p->bound;
+    find_outside(p, v, s, in);
+    for (size_t i = 0; i < b->pieces; i++)
         for (size_t n = 0; n < r->times * r->points; n++) {
             size_t at = b->piece[i].at + n;
-            double share = r->time[n / r->points];
-            for (size_t j = 0; s->outside[at] && j < e->d; j++)
-                s->Z[j * b->P + at] = c->y0[j] + share * (c->y1[j] - c->y0[j]);
+            if (s->outside[at])
+                chord_point(b->piece[i].context, r->time[n / r->points],
+                            s->Z + at, b->P);
         }
-    }
 }
 
 /* --- The integrand -------------------------------------------------------- */
 
-/* What a point counts in its gap's integral. */
+/* The weight of a point in the integral of its gap. */
 static double weight_of(const struct bound_rule *r, const struct context *c,
                         size_t n)
 {
@@ -270,8 +245,8 @@ static double weight_of(const struct bound_rule *r, const struct context *c,
 }
 
 /* r to s->Y and u to s->dY of one point; r'u - r'r / 2. */
-static double look(const struct scratch *s, const struct context *c, size_t t,
-                   const double *f, size_t at, size_t P)
+static double integrand(const struct scratch *s, const struct context *c,
+                        size_t t, const double *f, size_t at, size_t P)
 {
     size_t d = c->reference.d;
     struct moment m = moment_of(c, t);
@@ -293,43 +268,44 @@ static double look(const struct scratch *s, const struct context *c, size_t t,
     return sum;
 }
 
-static void bound_forward(const struct estimate *e, struct scratch *s,
-                          const struct uniforms *u, const struct block *b,
-                          double *S, double *S2)
+static void bound_forward(const struct plan *p, const struct values *v,
+                          struct scratch *s, const struct block *b, double *S,
+                          double *S2)
 {
-    const struct bound_rule *r = e->bound;
+    const struct bound_rule *r = &p->bound;
     for (size_t i = 0; i < b->pieces; i++) {
         struct context *c = b->piece[i].context;
-        c->whole = moments_build(r, c);
+        c->valid = moments_build(r, c);
         for (size_t t = 0; t < r->times; t++) {
             size_t at = b->piece[i].at + t * r->points;
             place_points(r, c, t, s->Z + at, b->P, s->small);
-            fill_times(e, s, c->gap,
-                       c->gap->start + r->time[t] * c->gap->length, at, b->P);
+            fill_time(p, s, c->gap->track,
+                      c->gap->start + r->time[t] * c->gap->length, false, at,
+                      r->points, b->P);
         }
     }
-    struct points in = block_points(s, b);
-    if (e->range) stay_inside(e, s, &e->range_uniforms, b, &in);
-    program_forward(e->unit, u, &s->unit, &in);
-    const double *f = program_output(e->unit, &s->unit, b->P, 0);
+    struct points in = block_points(s, b->P);
+    if (p->range) stay_inside(p, v, s, b, &in);
+    program_forward(p->unit, &v->unit, &s->unit, &in);
+    const double *f = program_output(p->unit, &s->unit, b->P, 0);
     for (size_t i = 0; i < b->pieces; i++) {
-        const struct piece *p = &b->piece[i];
-        double sum = p->context->whole ? 0.0 : NAN;
-        for (size_t n = 0; n < p->columns; n++)
-            sum += weight_of(r, p->context, n) *
-                   look(s, p->context, n / r->points, f, p->at + n, b->P);
+        const struct piece *q = &b->piece[i];
+        double sum = q->context->valid ? 0.0 : NAN;
+        for (size_t n = 0; n < q->columns; n++)
+            sum += weight_of(r, q->context, n) *
+                   integrand(s, q->context, n / r->points, f, q->at + n, b->P);
         if (!S) continue;
-        S[p->slot] += sum;
-        S2[p->slot] += sum;
+        S[q->slot] += sum;
+        S2[q->slot] += sum;
     }
 }
 
-/* --- And back ------------------------------------------------------------- */
+/* --- Backward ------------------------------------------------------------- */
 
-/* f_bar = w (u - r), and what Y gets directly: -A' f_bar - UF' u_bar with
- * u_bar = w r, which takes r's place. */
-static void look_vjp(const struct scratch *s, const struct context *c, size_t t,
-                     double w, size_t at, size_t P)
+/* f_bar = w (u - r), and the part of Y_bar that does not come through f:
+ * -A' f_bar - UF' u_bar with u_bar = w r, which replaces r. */
+static void integrand_vjp(const struct scratch *s, const struct context *c,
+                          size_t t, double w, size_t at, size_t P)
 {
     size_t d = c->reference.d;
     struct moment m = moment_of(c, t);
@@ -350,21 +326,21 @@ static void look_vjp(const struct scratch *s, const struct context *c, size_t t,
 
 /* Sums over the points of a time: u_bar, f_bar and Y_bar, the latter where the
  * point was not moved to the chord; (d) each. */
-static void gather(const struct estimate *e, const struct scratch *s,
+static void gather(const struct plan *p, const struct scratch *s,
                    struct context *c, size_t t, size_t at, size_t P,
                    double *u_bar, double *f_bar, double *m_bar)
 {
-    size_t d = e->d;
-    double share = e->bound->time[t];
+    size_t d = p->d;
+    double share = p->bound.time[t];
     memset(u_bar, 0, d * sizeof *u_bar);
     memset(f_bar, 0, d * sizeof *f_bar);
     memset(m_bar, 0, d * sizeof *m_bar);
     for (size_t i = 0; i < d; i++)
-        for (size_t q = 0; q < e->bound->points; q++) {
+        for (size_t q = 0; q < p->bound.points; q++) {
             size_t k = i * P + at + q;
             u_bar[i] += s->Y[k];
             f_bar[i] += s->f_bar[k];
-            if (e->range && s->outside[at + q]) {
+            if (p->range && s->outside[at + q]) {
                 c->y_bar[i] += (1.0 - share) * s->Z_bar[k];
                 c->y_bar[d + i] += share * s->Z_bar[k];
             } else {
@@ -373,18 +349,17 @@ static void gather(const struct estimate *e, const struct scratch *s,
         }
 }
 
-/* To both ends and to b. */
-static void ends_vjp(const struct estimate *e, const struct scratch *s,
-                     const struct piece *p, size_t P)
+/* The gradients by both ends and by b. */
+static void ends_vjp(const struct plan *p, const struct scratch *s,
+                     const struct piece *q, size_t P)
 {
-    struct context *c = p->context;
-    size_t d = e->d;
+    struct context *c = q->context;
+    size_t d = p->d;
     double *u_bar = s->small, *f_bar = u_bar + d, *m_bar = f_bar + d;
     double *y1_bar = c->y_bar + d, *b_bar = c->reference_bar.b;
-    for (size_t t = 0; t < e->bound->times; t++) {
+    for (size_t t = 0; t < p->bound.times; t++) {
         struct moment m = moment_of(c, t);
-        gather(e, s, c, t, p->at + t * e->bound->points, P, u_bar, f_bar,
-               m_bar);
+        gather(p, s, c, t, q->at + t * p->bound.points, P, u_bar, f_bar, m_bar);
         add_times(d, m.P0, true, 1.0, m_bar, c->y_bar);
         add_times(d, m.P1, true, 1.0, m_bar, y1_bar);
         add_times(d, m.U, true, 1.0, u_bar, y1_bar);
@@ -396,24 +371,24 @@ static void ends_vjp(const struct estimate *e, const struct scratch *s,
     }
 }
 
-static void bound_backward(const struct estimate *e, struct scratch *s,
-                           const struct block *b)
+static void bound_backward(const struct plan *p, const struct values *v,
+                           struct scratch *s, const struct block *b)
 {
-    const struct bound_rule *r = e->bound;
-    struct points in = block_points(s, b);
-    bool ends = e->model->learned_noise;
+    const struct bound_rule *r = &p->bound;
+    struct points in = block_points(s, b->P);
+    bool ends = p->model->learned_noise;
     for (size_t i = 0; i < b->pieces; i++) {
-        const struct piece *p = &b->piece[i];
-        for (size_t n = 0; n < p->columns; n++)
-            look_vjp(s, p->context, n / r->points,
-                     s->S_bar[p->slot] * weight_of(r, p->context, n), p->at + n,
-                     b->P);
+        const struct piece *q = &b->piece[i];
+        for (size_t n = 0; n < q->columns; n++)
+            integrand_vjp(s, q->context, n / r->points,
+                          s->S_bar[q->slot] * weight_of(r, q->context, n),
+                          q->at + n, b->P);
     }
-    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
+    program_vjp(p->unit, &v->unit, &s->unit, &in,
                 (const double *const[1]){s->f_bar}, ends ? s->Z_bar : NULL,
                 s->unit_bar);
     for (size_t i = 0; ends && i < b->pieces; i++)
-        ends_vjp(e, s, &b->piece[i], b->P);
+        ends_vjp(p, s, &b->piece[i], b->P);
 }
 
 const struct weigher BOUND = {.check = bound_check,
@@ -421,7 +396,6 @@ const struct weigher BOUND = {.check = bound_check,
                               .columns = bound_columns,
                               .least = bound_points,
                               .context_size = bound_size,
-                              .refer = contexts_choose,
                               .forward = bound_forward,
                               .backward = bound_backward,
                               .gaussian = true,

@@ -2,33 +2,33 @@
 /* Bridges of a Gaussian reference, weighed by Girsanov's theorem: the row of
  * most models. A block is sampled, the drift is run on all of its points at
  * once, and the weights are summed; and back again from right to left. */
-#include "bridge/bridges.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "bridge/bridge.h"
+#include "bridge/context.h"
 #include "bridge/rows.h"
+#include "bridge/walk.h"
+#include "bridge/weighers.h"
 
 /* --- Checks and programs ------------------------------------------------- */
 
 /* A linear reference keeps matrices for every step. */
-static int bridges_check(const struct estimate *e)
+static int bridges_check(const struct plan *p)
 {
-    double bytes = 8.0 * (double)reference_size(e->d, 1) * (double)e->longest;
-    if (e->options->reference == GSV_REFERENCE_MODIFIED ||
-        e->options->form == GSV_FORM_EULER)
+    double bytes = 8.0 * (double)reference_size(p->d, 1) * (double)p->longest;
+    if (p->options->reference == GSV_REFERENCE_MODIFIED ||
+        p->options->form == GSV_FORM_EULER)
         return fail(GSV_BAD_INPUT,
                     "modified bridges and their euler weights are for noise "
                     "that depends on the state in a way that no map takes "
                     "out; this model's noise does not");
-    if (e->options->reference == GSV_REFERENCE_BROWNIAN || bytes < 2e9)
+    if (p->options->reference == GSV_REFERENCE_BROWNIAN || bytes < 2e9)
         return 0;
     return fail(GSV_BAD_INPUT,
                 "a linear reference of %zu steps in %zu dimensions would take "
                 "%.0f GB; take fewer steps, or the brownian reference",
-                e->longest, e->d, bytes / 1e9);
+                p->longest, p->d, bytes / 1e9);
 }
 
 /* Exact divergences cost a pass for every dimension. */
@@ -36,52 +36,52 @@ enum { MOST_DIVERGENCE = 16 };
 
 /* The graph with the divergence of f~ added, in a copy: the model's own is
  * read by others at the same time. */
-static int add_divergence(struct estimate *e, node *divergence)
+static int add_divergence(struct plan *p, node *divergence)
 {
-    const gsv_model *m = e->model;
+    const gsv_model *m = p->model;
     const struct graph *g = m->spec->graph;
     if (m->calls)
         return fail(GSV_BAD_INPUT,
                     "the stratonovich form needs the drift's divergence, "
                     "which a C callback does not give; use ito or midpoint");
-    if (g->nets && e->d > MOST_DIVERGENCE)
+    if (g->nets && p->d > MOST_DIVERGENCE)
         return fail(GSV_BAD_INPUT,
                     "the stratonovich form needs the divergence of a network "
                     "in %zu dimensions, but computes it up to %d only; use "
                     "ito or midpoint",
-                    e->d, MOST_DIVERGENCE);
-    e->graph = graph_copy(g);
-    if (!e->graph) return GSV_NO_MEMORY;
-    node state = graph_leaf(e->graph, OP_STATE, 0, e->d, 1);
-    *divergence = graph_divergence(e->graph, m->unit_drift, state);
-    return e->graph->failed ? GSV_NO_MEMORY : 0;
+                    p->d, MOST_DIVERGENCE);
+    p->graph = graph_copy(g);
+    if (!p->graph) return GSV_NO_MEMORY;
+    node state = graph_leaf(p->graph, OP_STATE, 0, p->d, 1);
+    *divergence = graph_divergence(p->graph, m->unit_drift, state);
+    return p->graph->failed ? GSV_NO_MEMORY : 0;
 }
 
-/* With a potential only an integral over time is left to sum, and its error is
- * of a higher order. Networks would have to be differentiated twice. */
-static void choose_form(struct estimate *e)
+/* With a potential only an integral over time is summed, whose error is of a
+ * higher order. Networks are left out: they would be differentiated twice. */
+static void choose_form(struct plan *p)
 {
-    const gsv_model *m = e->model;
+    const gsv_model *m = p->model;
     bool formula = !m->calls && !m->spec->graph->nets;
-    bool potential = has_potential(e);
-    e->form = e->options->form;
-    if (e->form == GSV_FORM_AUTO && potential && formula && e->longest > 1 &&
-        !e->options->joint && e->options->reference != GSV_REFERENCE_BROWNIAN)
-        e->form = GSV_FORM_STRATONOVICH;
-    e->potential = potential && e->form == GSV_FORM_STRATONOVICH;
+    bool potential = has_potential(p);
+    p->form = p->options->form;
+    if (p->form == GSV_FORM_AUTO && potential && formula && p->longest > 1 &&
+        !p->options->joint && p->options->reference != GSV_REFERENCE_BROWNIAN)
+        p->form = GSV_FORM_STRATONOVICH;
+    p->potential = potential && p->form == GSV_FORM_STRATONOVICH;
 }
 
-static int bridges_build(struct estimate *e, struct drift_outputs *out)
+static int bridges_build(struct plan *p, struct drift_outputs *out)
 {
-    const gsv_model *m = e->model;
-    choose_form(e);
-    if (e->form == GSV_FORM_STRATONOVICH) {
-        int status = add_divergence(e, &out->node[1]);
+    const gsv_model *m = p->model;
+    choose_form(p);
+    if (p->form == GSV_FORM_STRATONOVICH) {
+        int status = add_divergence(p, &out->node[1]);
         if (status) return status;
         out->count = 2;
     }
-    if (e->potential && m->distance) {
-        e->barriers = graph_size(m->spec->graph, m->distance);
+    if (p->potential && m->distance) {
+        p->barriers = graph_size(m->spec->graph, m->distance);
         out->node[out->count++] = m->distance;
         out->node[out->count++] = m->steepness;
     }
@@ -89,209 +89,197 @@ static int bridges_build(struct estimate *e, struct drift_outputs *out)
 }
 
 /* The trapezoids of stratonovich have both ends. */
-static size_t bridges_columns(const struct estimate *e, size_t M)
+static size_t bridges_columns(const struct plan *p, size_t M)
 {
-    return M + (e->form == GSV_FORM_STRATONOVICH);
+    return M + (p->form == GSV_FORM_STRATONOVICH);
 }
 
 /* --- Sampling ----------------------------------------------------------- */
 
-/* z = the reference's forecast of the middle of each step. */
-static void middles(const struct scratch *s, const struct piece *p, size_t P)
+/* z: the reference's forecast of the middle of each step. */
+static void middles(const struct scratch *s, const struct piece *q, size_t P)
 {
-    const struct reference *r = &p->context->reference;
+    const struct reference *r = &q->context->reference;
     size_t d = r->d;
-    for (size_t m = 0; m < p->steps; m++) {
-        size_t step = p->first + m, at = p->at + m * p->K;
-        rows_times(d, p->K, r->half_Phi + step * d * d, false, s->Y + at, P,
+    for (size_t m = 0; m < q->steps; m++) {
+        size_t step = q->first + m, at = q->at + m * q->K;
+        rows_times(d, q->K, r->half_Phi + step * d * d, false, s->Y + at, P,
                    r->half_c + step * d, false, s->Z + at, P);
     }
 }
 
-static void sample(const struct estimate *e, struct scratch *s,
-                   const struct piece *p, size_t P, enum random_purpose purpose)
+static void sample(struct scratch *s, const struct block *b,
+                   const struct piece *q)
 {
-    const struct context *c = p->context;
-    size_t d = e->d, K = p->K;
-    double *left = left_ends(s, p), *room = s->weigh;
-    if (!p->first) {
-        draw_begin(e, s, p, purpose);
+    const struct context *c = q->context;
+    size_t d = c->reference.d, K = q->K, P = b->P;
+    double *left = left_ends(s, q), *room = s->weigh;
+    if (!q->first) {
+        draw_begin(s, b, q);
         for (size_t i = 0; i < d; i++)
             for (size_t k = 0; k < K; k++)
                 s->at[i * K + k] = c->y0[i];
     }
-    draw_steps(&s->draw, p->first, p->steps, s->xi);
-    bridge_walk(&c->reference, c->y1, p->first, p->steps, K, s->xi, s->at, left,
-                s->dY + p->at, P, room);
-    if (has_middle(p)) middles(s, p, P);
-    for (size_t i = 0; p->columns > p->steps && i < d; i++)
-        memcpy(left + i * P + p->steps * K, s->at + i * K, K * sizeof *left);
+    draw_steps(&s->draw, q->first, q->steps, s->xi);
+    bridge_walk(&c->reference, c->y1, q->first, q->steps, K, s->xi, s->at, left,
+                s->dY + q->at, P, room);
+    if (has_middle(q)) middles(s, q, P);
+    for (size_t i = 0; q->columns > q->steps && i < d; i++)
+        memcpy(left + i * P + q->steps * K, s->at + i * K, K * sizeof *left);
+}
+
+/* How far f is evaluated after the beginning of a step, in steps. */
+static double shift_of(const struct piece *q)
+{
+    return has_middle(q) ? 0.5 : 0.0;
 }
 
 /* Time and inputs where f is evaluated, the same for all paths. */
-static void fill_times(const struct estimate *e, const struct scratch *s,
-                       const struct piece *p, size_t P)
+static void fill_times(const struct plan *p, const struct scratch *s,
+                       const struct piece *q, size_t P)
 {
-    const struct context *c = p->context;
-    double shift = has_middle(p) ? 0.5 : 0.0;
-    for (size_t m = 0; m < p->columns; m++) {
-        double t = c->gap->start + c->dt * ((double)(p->first + m) + shift);
-        size_t at = p->at + m * p->K;
-        bool end = p->first + m == c->M;
-        if (e->inputs)
-            gap_inputs(&e->gaps, c->gap->track, t, end, s->input + at,
-                       s->slope + at, P);
-        for (size_t k = 0; k < p->K; k++)
-            s->time[at + k] = t;
-        for (size_t i = 0; i < e->inputs; i++)
-            for (size_t k = 1; k < p->K; k++) {
-                s->input[i * P + at + k] = s->input[i * P + at];
-                s->slope[i * P + at + k] = s->slope[i * P + at];
-            }
+    const struct context *c = q->context;
+    for (size_t m = 0; m < q->columns; m++) {
+        size_t step = q->first + m;
+        double t = c->gap->start + c->dt * ((double)step + shift_of(q));
+        fill_time(p, s, c->gap->track, t, step == c->M, q->at + m * q->K, q->K,
+                  P);
     }
 }
 
 /* --- A block ------------------------------------------------------------ */
 
-static struct slice slice_of(const struct estimate *e, const struct scratch *s,
-                             const struct block *b, const struct piece *p)
+static struct slice slice_of(const struct plan *p, const struct scratch *s,
+                             const struct block *b, const struct piece *q)
 {
-    const double *f = program_output(e->unit, &s->unit, b->P, 0);
-    bool divergence = p->context->form == GSV_FORM_STRATONOVICH;
+    const double *f = program_output(p->unit, &s->unit, b->P, 0);
+    bool divergence = q->context->form == GSV_FORM_STRATONOVICH;
     const double *wall[2] = {NULL, NULL};
-    for (size_t i = 0; e->barriers && i < 2; i++)
-        wall[i] = program_output(e->unit, &s->unit, b->P, 2 + i) + p->at;
+    for (size_t i = 0; p->barriers && i < 2; i++)
+        wall[i] = program_output(p->unit, &s->unit, b->P, 2 + i) + q->at;
     return (struct slice){
-        .form = p->context->form,
-        .whole = e->potential,
-        .reference = &p->context->reference,
-        .first = p->first,
-        .steps = p->steps,
-        .K = p->K,
+        .form = q->context->form,
+        .potential = p->potential,
+        .reference = &q->context->reference,
+        .first = q->first,
+        .steps = q->steps,
+        .K = q->K,
         .ld = b->P,
-        .Y = left_ends(s, p),
-        .Z = s->Z + p->at,
-        .dY = s->dY + p->at,
-        .f = f + p->at,
-        .div = divergence ? program_output(e->unit, &s->unit, b->P, 1) + p->at
+        .Y = left_ends(s, q),
+        .Z = s->Z + q->at,
+        .dY = s->dY + q->at,
+        .f = f + q->at,
+        .div = divergence ? program_output(p->unit, &s->unit, b->P, 1) + q->at
                           : NULL,
-        .barriers = e->barriers,
+        .barriers = p->barriers,
         .distance = wall[0],
         .steepness = wall[1],
         .scratch = s->weigh};
 }
 
-/* A path that leaves T's range has weight zero. Its points there move to the
- * chord, so that nothing that is not finite comes of them. */
-static void stay_inside(const struct estimate *e, struct scratch *s,
-                        const struct block *b, const struct uniforms *u)
+/* A path that leaves the range of T has weight zero. Its points there move to
+ * the chord, where the drift is finite. */
+static void stay_inside(const struct plan *p, const struct values *v,
+                        struct scratch *s, const struct block *b,
+                        const struct points *in)
 {
-    struct points in = block_points(s, b);
-    bool guided = e->frozen && u == e->guide_unit;
-    range_look(e, s, guided ? &e->frozen_range : &e->range_uniforms, &in);
+    find_outside(p, v, s, in);
     for (size_t i = 0; i < b->pieces; i++) {
-        const struct piece *p = &b->piece[i];
-        const struct context *c = p->context;
-        double shift = has_middle(p) ? 0.5 : 0.0;
-        for (size_t n = 0; n < p->columns * p->K; n++) {
-            if (!s->outside[p->at + n]) continue;
-            size_t step = p->first + n / p->K;
-            double share = ((double)step + shift) / (double)c->M;
-            for (size_t j = 0; j < e->d; j++)
-                s->Z[j * b->P + p->at + n] =
-                    c->y0[j] + share * (c->y1[j] - c->y0[j]);
+        const struct piece *q = &b->piece[i];
+        for (size_t n = 0; n < q->columns * q->K; n++) {
+            if (!s->outside[q->at + n]) continue;
+            size_t step = q->first + n / q->K;
+            double share = ((double)step + shift_of(q)) / (double)q->context->M;
+            chord_point(q->context, share, s->Z + q->at + n, b->P);
         }
     }
 }
 
-static void weigh_nothing(const struct scratch *s, const struct piece *p,
+static void weigh_nothing(const struct scratch *s, const struct piece *q,
                           double *S, double *S2)
 {
-    for (size_t n = 0; n < p->columns * p->K; n++)
-        if (s->outside[p->at + n])
-            S[p->slot + n % p->K] = S2[p->slot + n % p->K] = -INFINITY;
+    for (size_t n = 0; n < q->columns * q->K; n++)
+        if (s->outside[q->at + n])
+            S[q->slot + n % q->K] = S2[q->slot + n % q->K] = -INFINITY;
 }
 
-static void bridges_forward(const struct estimate *e, struct scratch *s,
-                            const struct uniforms *u, const struct block *b,
-                            double *S, double *S2)
+static void bridges_forward(const struct plan *p, const struct values *v,
+                            struct scratch *s, const struct block *b, double *S,
+                            double *S2)
 {
-    bool times = e->inputs || program_uses(e->unit, OP_TIME) ||
-                 (e->range && program_uses(e->range, OP_TIME));
+    bool times = p->inputs || program_uses(p->unit, OP_TIME) ||
+                 (p->range && program_uses(p->range, OP_TIME));
     for (size_t i = 0; i < b->pieces; i++) {
-        sample(e, s, &b->piece[i], b->P, b->purpose);
-        if (times) fill_times(e, s, &b->piece[i], b->P);
+        sample(s, b, &b->piece[i]);
+        if (times) fill_times(p, s, &b->piece[i], b->P);
     }
-    struct points in = block_points(s, b);
-    if (e->range) stay_inside(e, s, b, u);
-    program_forward(e->unit, u, &s->unit, &in);
+    struct points in = block_points(s, b->P);
+    if (p->range) stay_inside(p, v, s, b, &in);
+    program_forward(p->unit, &v->unit, &s->unit, &in);
     for (size_t i = 0; S && i < b->pieces; i++) {
-        const struct piece *p = &b->piece[i];
-        struct slice slice = slice_of(e, s, b, p);
-        weigh(&slice, S + p->slot, S2 + p->slot);
-        if (e->range) weigh_nothing(s, p, S, S2);
+        const struct piece *q = &b->piece[i];
+        struct slice slice = slice_of(p, s, b, q);
+        weigh(&slice, S + q->slot, S2 + q->slot);
+        if (p->range) weigh_nothing(s, q, S, S2);
     }
 }
 
-/* Where f's gradient has come to Z_bar: on to the left ends, and to the sums
- * over the paths. */
-static void ends_backward(const struct estimate *e, struct scratch *s,
-                          const struct block *b, const struct piece *p)
+/* From the gradient by the places of f, Z_bar, to that by the left ends, and to
+ * the sums over the paths. */
+static void ends_backward(struct scratch *s, const struct block *b,
+                          const struct piece *q)
 {
-    const struct reference *r = &p->context->reference;
-    size_t d = e->d, K = p->K;
-    double *left_bar = (has_middle(p) ? s->Y_bar : s->Z_bar) + p->at;
-    for (size_t m = 0; has_middle(p) && m < p->steps; m++) {
-        size_t step = p->first + m;
-        const double *Z_bar = s->Z_bar + p->at + m * K;
+    const struct reference *r = &q->context->reference;
+    size_t d = r->d, K = q->K;
+    double *left_bar = (has_middle(q) ? s->Y_bar : s->Z_bar) + q->at;
+    for (size_t m = 0; has_middle(q) && m < q->steps; m++) {
+        size_t step = q->first + m;
+        const double *Z_bar = s->Z_bar + q->at + m * K;
         rows_times(d, K, r->half_Phi + step * d * d, true, Z_bar, b->P, NULL,
                    true, left_bar + m * K, b->P);
         rows_sum(d, K, 1.0, Z_bar, b->P,
-                 p->context->reference_bar.half_c + step * d);
+                 q->context->reference_bar.half_c + step * d);
     }
-    bridge_gather(d, p->first, p->steps, K, left_bar, s->dY_bar + p->at, b->P,
-                  p->context->lambda);
-    if (p->columns > p->steps)
-        rows_sum(d, K, 1.0, left_bar + p->steps * K, b->P,
-                 p->context->lambda + (p->first + p->steps) * d);
+    bridge_gather(d, q->first, q->steps, K, left_bar, s->dY_bar + q->at, b->P,
+                  q->context->lambda);
+    if (q->columns > q->steps)
+        rows_sum(d, K, 1.0, left_bar + q->steps * K, b->P,
+                 q->context->lambda + (q->first + q->steps) * d);
 }
 
-/* After block_forward: from the weights' gradient to that of the uniforms and
- * of the contexts. */
-static void bridges_backward(const struct estimate *e, struct scratch *s,
-                             const struct block *b)
+static void bridges_backward(const struct plan *p, const struct values *v,
+                             struct scratch *s, const struct block *b)
 {
-    struct points in = block_points(s, b);
-    bool ends = e->model->learned_noise;
+    struct points in = block_points(s, b->P);
+    bool ends = p->model->learned_noise;
     for (size_t i = 0; i < b->pieces; i++) {
-        const struct piece *p = &b->piece[i];
-        struct slice slice = slice_of(e, s, b, p);
+        const struct piece *q = &b->piece[i];
+        struct slice slice = slice_of(p, s, b, q);
         struct slice_bar bar = {
-            .S_bar = s->S_bar + p->slot,
-            .S2_bar = e->options->richardson ? s->S2_bar + p->slot : NULL,
+            .S_bar = s->S_bar + q->slot,
+            .S2_bar = p->options->richardson ? s->S2_bar + q->slot : NULL,
             .ends = ends,
-            .reference = &p->context->reference_bar,
-            .f_bar = s->f_bar + p->at,
-            .div_bar = s->div_bar + p->at,
-            .distance_bar = s->distance_bar + p->at,
-            .steepness_bar = s->steepness_bar + p->at,
-            .dY_bar = s->dY_bar + p->at,
-            .Y_bar = s->Y_bar + p->at,
-            .Z_bar = s->Z_bar + p->at};
+            .reference = &q->context->reference_bar,
+            .f_bar = s->f_bar + q->at,
+            .div_bar = s->div_bar + q->at,
+            .distance_bar = s->distance_bar + q->at,
+            .steepness_bar = s->steepness_bar + q->at,
+            .dY_bar = s->dY_bar + q->at,
+            .Y_bar = s->Y_bar + q->at,
+            .Z_bar = s->Z_bar + q->at};
         weigh_vjp(&slice, &bar);
     }
-    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
+    program_vjp(p->unit, &v->unit, &s->unit, &in,
                 (const double *const[4]){s->f_bar, s->div_bar, s->distance_bar,
                                          s->steepness_bar},
                 ends ? s->Z_bar : NULL, s->unit_bar);
     for (size_t i = 0; ends && i < b->pieces; i++)
-        ends_backward(e, s, b, &b->piece[i]);
+        ends_backward(s, b, &b->piece[i]);
 }
 
 const struct weigher BRIDGES = {.check = bridges_check,
                                 .build = bridges_build,
                                 .columns = bridges_columns,
-                                .refer = contexts_choose,
                                 .forward = bridges_forward,
                                 .backward = bridges_backward,
                                 .gaussian = true,

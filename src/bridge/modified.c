@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "bridge/modified.h"
-
+/* Gaps of models whose noise depends on the state in a way that no map takes
+ * out, dX = f(X, t) dt + sigma(X, t) dW: modified diffusion bridges (Durham and
+ * Gallant 2002). From y0 to y1 over time T, in steps of length dt with tau left
+ * before each,
+ *
+ *     X' = X + b dt + sigma(X) s xi,   b = (y1 - X) / tau,
+ *     s^2 = dt (tau - dt) / tau:       0 in the last step, which ends in y1.
+ *
+ * Their law against Euler's chain of the model, whose density is the limit for
+ * many paths, with e = sigma^-1 (X' - X - f dt) = r dt + s xi and
+ * r = sigma^-1 (b - f),
+ *
+ *     S = sum over the steps of (|xi|^2 - |e|^2 / dt) / 2
+ *         - log |det sigma(X)| of the last step - d/2 log(2 pi T):
+ *
+ * the determinants of the other steps are in both laws. Paths are sequential in
+ * sigma alone; f, sigma^-1 and all of the weights are one batch.
+ *
+ * S2 is a second walk, with steps twice as long (an odd last step alone) and
+ * the same Brownian numbers: with a constant sigma, every second point.
+ *
+ * A path that reaches a point where drift or noise are not finite, or where
+ * sigma is singular, has left the domain: its weight is zero. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -8,54 +29,56 @@
 #include "base/constant.h"
 #include "base/fast.h"
 #include "bridge/rows.h"
+#include "bridge/walk.h"
+#include "bridge/weighers.h"
 
 /* --- Walks --------------------------------------------------------------- */
 
 /* One walk of a piece: with the gap's own steps, or with those twice as long.
  * Point k of step m is number at + m K + k of the block. */
-struct strand {
+struct chain {
     const struct piece *piece;
     bool coarse;
     size_t steps, at;
 };
 
-/* None where nobody looks at it, or where it would be the same. */
-static size_t coarse_steps(const struct estimate *e, size_t M)
+/* The steps of the second walk: none where it is not needed, or the same. */
+static size_t coarse_steps(const struct plan *p, size_t M)
 {
-    bool wanted = e->halved || e->options->richardson;
-    return wanted && M > 1 ? (M + 1) / 2 : 0;
+    bool needed = p->halved || p->options->richardson;
+    return needed && M > 1 ? (M + 1) / 2 : 0;
 }
 
-/* Those of both walks. */
-static size_t modified_columns(const struct estimate *e, size_t M)
+/* The points of both walks. */
+static size_t modified_columns(const struct plan *p, size_t M)
 {
-    return M + coarse_steps(e, M);
+    return M + coarse_steps(p, M);
 }
 
-/* A vector of the longest paths: these are walked with all of their steps. */
-static size_t modified_block(const struct estimate *e)
+/* Room for a vector of the longest paths, which are never cut into slices. */
+static size_t modified_block(const struct plan *p)
 {
     enum { VECTOR = 8 };
-    return VECTOR * modified_columns(e, e->longest);
+    return VECTOR * modified_columns(p, p->longest);
 }
 
-static struct strand strand_of(const struct estimate *e, const struct piece *p,
-                               bool coarse)
+static struct chain chain_of(const struct plan *p, const struct piece *q,
+                             bool coarse)
 {
-    size_t M = p->context->M;
-    return (struct strand){.piece = p,
-                           .coarse = coarse,
-                           .steps = coarse ? coarse_steps(e, M) : M,
-                           .at = p->at + (coarse ? M * p->K : 0)};
+    size_t M = q->context->M;
+    return (struct chain){.piece = q,
+                          .coarse = coarse,
+                          .steps = coarse ? coarse_steps(p, M) : M,
+                          .at = q->at + (coarse ? M * q->K : 0)};
 }
 
 /* From number *i on, two a piece, the next walk with more than m steps; false
  * after the last. */
-static bool next_strand(const struct estimate *e, const struct block *b,
-                        size_t m, size_t *i, struct strand *w)
+static bool next_chain(const struct plan *p, const struct block *b, size_t m,
+                       size_t *i, struct chain *w)
 {
     for (; *i < 2 * b->pieces; ++*i) {
-        *w = strand_of(e, &b->piece[*i / 2], *i % 2);
+        *w = chain_of(p, &b->piece[*i / 2], *i % 2);
         if (m >= w->steps) continue;
         ++*i;
         return true;
@@ -65,24 +88,24 @@ static bool next_strand(const struct estimate *e, const struct block *b,
 
 /* Step m of a walk: how long it is, the time left before it, where it begins,
  * and s of its noise. */
-struct leap {
+struct step {
     double dt, left, start, s;
 };
 
-static struct leap leap_of(const struct strand *w, size_t m)
+static struct step step_of(const struct chain *w, size_t m)
 {
     const struct context *c = w->piece->context;
     size_t first = w->coarse ? 2 * m : m;
     size_t left = c->M - first, steps = w->coarse && left > 1 ? 2 : 1;
     double dt = c->dt * (double)steps;
-    return (struct leap){.dt = dt,
+    return (struct step){.dt = dt,
                          .left = c->dt * (double)left,
                          .start = c->gap->start + c->dt * (double)first,
                          .s = sqrt(dt * (double)(left - steps) / (double)left)};
 }
 
 /* Where point 0 of step m stands. */
-static size_t point_of(const struct strand *w, size_t m)
+static size_t point_of(const struct chain *w, size_t m)
 {
     return w->at + m * w->piece->K;
 }
@@ -102,10 +125,10 @@ static void join_noise(size_t n, size_t L, const double *one, const double *two,
 }
 
 /* xi of one walk to s->Y; the last step has none. */
-static void place_noise(const struct estimate *e, const struct scratch *s,
-                        const struct strand *w, size_t P)
+static void place_noise(const struct plan *p, const struct scratch *s,
+                        const struct chain *w, size_t P)
 {
-    size_t d = e->d, K = w->piece->K, M = w->piece->context->M;
+    size_t d = p->d, K = w->piece->K, M = w->piece->context->M;
     for (size_t m = 0; m < w->steps; m++)
         for (size_t i = 0; i < d; i++) {
             double *to = s->Y + i * P + point_of(w, m);
@@ -118,16 +141,16 @@ static void place_noise(const struct estimate *e, const struct scratch *s,
         }
 }
 
-static void draw_all(const struct estimate *e, struct scratch *s,
+static void draw_all(const struct plan *p, struct scratch *s,
                      const struct block *b)
 {
     for (size_t n = 0; n < b->pieces; n++) {
-        const struct piece *p = &b->piece[n];
-        draw_begin(e, s, p, b->purpose);
-        draw_steps(&s->draw, 0, p->context->M, s->xi);
+        const struct piece *q = &b->piece[n];
+        draw_begin(s, b, q);
+        draw_steps(&s->draw, 0, q->context->M, s->xi);
         for (size_t coarse = 0; coarse < 2; coarse++) {
-            struct strand w = strand_of(e, p, coarse);
-            place_noise(e, s, &w, b->P);
+            struct chain w = chain_of(p, q, coarse);
+            place_noise(p, s, &w, b->P);
         }
     }
 }
@@ -140,46 +163,35 @@ static void fill(size_t n, double value, double *x)
         x[k] = value;
 }
 
-static void fill_times(const struct estimate *e, const struct scratch *s,
+static void fill_times(const struct plan *p, const struct scratch *s,
                        const struct block *b)
 {
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, 0, &n, &w);)
-        for (size_t m = 0; m < w.steps; m++) {
-            size_t at = point_of(&w, m), K = w.piece->K;
-            double t = leap_of(&w, m).start;
-            fill(K, t, s->time + at);
-            if (!e->inputs) continue;
-            gap_inputs(&e->gaps, w.piece->context->gap->track, t, false,
-                       s->input + at, s->slope + at, b->P);
-            for (size_t i = 0; i < e->inputs; i++) {
-                size_t row = i * b->P + at;
-                fill(K, s->input[row], s->input + row);
-                fill(K, s->slope[row], s->slope + row);
-            }
-        }
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
+        for (size_t m = 0; m < w.steps; m++)
+            fill_time(p, s, w.piece->context->gap->track, step_of(&w, m).start,
+                      false, point_of(&w, m), w.piece->K, b->P);
 }
 
 /* --- One step of all walks ----------------------------------------------- */
 
 /* Paths that step in round m. */
-static size_t count_paths(const struct estimate *e, const struct block *b,
-                          size_t m)
+static size_t count_paths(const struct plan *p, const struct block *b, size_t m)
 {
-    struct strand w;
+    struct chain w;
     size_t n = 0;
-    for (size_t i = 0; next_strand(e, b, m + 1, &i, &w);)
+    for (size_t i = 0; next_chain(p, b, m + 1, &i, &w);)
         n += w.piece->K;
     return n;
 }
 
 /* Step m of a walk as points [to, to + K) of n: X and the noise, s xi. */
-static void gather_strand(const struct estimate *e, const struct scratch *s,
-                          const struct strand *w, size_t m, size_t P, size_t to,
-                          size_t n)
+static void gather_chain(const struct plan *p, const struct scratch *s,
+                         const struct chain *w, size_t m, size_t P, size_t to,
+                         size_t n)
 {
-    size_t d = e->d, K = w->piece->K, at = point_of(w, m);
-    double size = leap_of(w, m).s;
+    size_t d = p->d, K = w->piece->K, at = point_of(w, m);
+    double size = step_of(w, m).s;
     for (size_t i = 0; i < d; i++) {
         const double *xi = s->Y + i * P + at;
         double *noise = s->dY + (d + i) * n + to;
@@ -188,7 +200,7 @@ static void gather_strand(const struct estimate *e, const struct scratch *s,
             noise[k] = size * xi[k];
     }
     memcpy(s->step_time + to, s->time + at, K * sizeof *s->time);
-    for (size_t i = 0; i < e->inputs; i++) {
+    for (size_t i = 0; i < p->inputs; i++) {
         memcpy(s->step_input + i * n + to, s->input + i * P + at,
                K * sizeof *s->input);
         memcpy(s->step_slope + i * n + to, s->slope + i * P + at,
@@ -197,19 +209,20 @@ static void gather_strand(const struct estimate *e, const struct scratch *s,
 }
 
 /* sigma s xi of all paths that step in round m. */
-static struct points run_step(const struct estimate *e, struct scratch *s,
-                              const struct block *b, size_t m)
+static struct points run_step(const struct plan *p, const struct values *v,
+                              struct scratch *s, const struct block *b,
+                              size_t m)
 {
-    struct strand w;
-    struct points in = {.P = count_paths(e, b, m),
+    struct chain w;
+    struct points in = {.P = count_paths(p, b, m),
                         .state = s->dY,
                         .time = s->step_time,
                         .input = s->step_input,
                         .slope = s->step_slope};
-    for (size_t i = 0, to = 0; next_strand(e, b, m + 1, &i, &w);
+    for (size_t i = 0, to = 0; next_chain(p, b, m + 1, &i, &w);
          to += w.piece->K)
-        gather_strand(e, s, &w, m, b->P, to, in.P);
-    if (in.P) program_forward(e->step, &e->step_uniforms, &s->step, &in);
+        gather_chain(p, s, &w, m, b->P, to, in.P);
+    if (in.P) program_forward(p->step, &v->step, &s->step, &in);
     return in;
 }
 
@@ -223,9 +236,9 @@ FAST static void move_on(size_t n, double dt, const double *restrict x0,
 }
 
 /* b = (y1 - x) / left, and whether x is finite. */
-FAST static void head_for(size_t n, double y1, double left,
-                          const double *restrict x, double *restrict b,
-                          double *restrict alive)
+FAST static void pull_to(size_t n, double y1, double left,
+                         const double *restrict x, double *restrict b,
+                         double *restrict alive)
 {
     double rate = 1.0 / left;
     for (size_t k = 0; k < n; k++) {
@@ -234,54 +247,54 @@ FAST static void head_for(size_t n, double y1, double left,
     }
 }
 
-/* Point k of step m goes to y0: nothing that is not finite may spread. */
-static void send_home(const struct estimate *e, const struct scratch *s,
-                      const struct strand *w, size_t m, size_t k, size_t P)
+/* Point k of step m moves to y0, where everything is finite. */
+static void move_to_start(const struct plan *p, const struct scratch *s,
+                          const struct chain *w, size_t m, size_t k, size_t P)
 {
     const struct context *c = w->piece->context;
-    double left = leap_of(w, m).left;
-    for (size_t i = 0; i < e->d; i++) {
+    double left = step_of(w, m).left;
+    for (size_t i = 0; i < p->d; i++) {
         size_t at = i * P + point_of(w, m) + k;
         s->Z[at] = c->y0[i];
-        s->Z[e->d * P + at] = (c->y1[i] - c->y0[i]) / left;
+        s->Z[p->d * P + at] = (c->y1[i] - c->y0[i]) / left;
     }
 }
 
-/* From X of step m to its b. Paths that left the domain are marked, and leave
- * the point from which they did. */
-static void arrive(const struct estimate *e, const struct scratch *s,
-                   const struct strand *w, size_t m, size_t P)
+/* From X of step m to its b. Paths that left the domain are marked, and moved
+ * away from the point where they left it. */
+static void arrive(const struct plan *p, const struct scratch *s,
+                   const struct chain *w, size_t m, size_t P)
 {
     const struct context *c = w->piece->context;
-    size_t d = e->d, K = w->piece->K, at = point_of(w, m);
+    size_t d = p->d, K = w->piece->K, at = point_of(w, m);
     double *alive = s->alive + w->at, least = 1.0;
     for (size_t i = 0; i < d; i++)
-        head_for(K, c->y1[i], leap_of(w, m).left, s->Z + i * P + at,
-                 s->Z + (d + i) * P + at, alive);
+        pull_to(K, c->y1[i], step_of(w, m).left, s->Z + i * P + at,
+                s->Z + (d + i) * P + at, alive);
     for (size_t k = 0; k < K; k++)
         least = alive[k] < least ? alive[k] : least;
     for (size_t k = 0; least < 1.0 && k < K; k++) {
         if (alive[k] > 0.0) continue;
-        send_home(e, s, w, m, k, P);
-        if (m) send_home(e, s, w, m - 1, k, P);
+        move_to_start(p, s, w, m, k, P);
+        if (m) move_to_start(p, s, w, m - 1, k, P);
     }
 }
 
-static void walk_step(const struct estimate *e, struct scratch *s,
-                      const struct block *b, size_t m)
+static void walk_step(const struct plan *p, const struct values *v,
+                      struct scratch *s, const struct block *b, size_t m)
 {
-    size_t d = e->d, P = b->P, to = 0;
-    struct points in = run_step(e, s, b, m);
-    const double *move = program_output(e->step, &s->step, in.P, 0);
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, m + 1, &n, &w); to += w.piece->K) {
+    size_t d = p->d, P = b->P, to = 0;
+    struct points in = run_step(p, v, s, b, m);
+    const double *move = program_output(p->step, &s->step, in.P, 0);
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, m + 1, &n, &w); to += w.piece->K) {
         size_t K = w.piece->K, at = point_of(&w, m);
         for (size_t i = 0; i < d; i++) {
             const double *x = s->Z + i * P + at;
-            move_on(K, leap_of(&w, m).dt, x, x + d * P, move + i * in.P + to,
+            move_on(K, step_of(&w, m).dt, x, x + d * P, move + i * in.P + to,
                     s->Z + i * P + at + K);
         }
-        arrive(e, s, &w, m + 1, P);
+        arrive(p, s, &w, m + 1, P);
     }
 }
 
@@ -293,51 +306,51 @@ static size_t most_steps(const struct block *b)
     return most;
 }
 
-static void walk_all(const struct estimate *e, struct scratch *s,
-                     const struct block *b)
+static void walk_all(const struct plan *p, const struct values *v,
+                     struct scratch *s, const struct block *b)
 {
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, 0, &n, &w);) {
-        for (size_t i = 0; i < e->d; i++)
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, 0, &n, &w);) {
+        for (size_t i = 0; i < p->d; i++)
             fill(w.piece->K, w.piece->context->y0[i], s->Z + i * b->P + w.at);
         fill(w.piece->K, 1.0, s->alive + w.at);
-        arrive(e, s, &w, 0, b->P);
+        arrive(p, s, &w, 0, b->P);
     }
     for (size_t m = 0; m + 1 < most_steps(b); m++)
-        walk_step(e, s, b, m);
+        walk_step(p, v, s, b, m);
 }
 
 /* --- Weights ------------------------------------------------------------- */
 
 /* S += (xi^2 - e^2 / dt) / 2 with e = r dt + s xi. */
-FAST static void weigh_row(size_t n, const struct leap *leap,
+FAST static void weigh_row(size_t n, const struct step *step,
                            const double *restrict r, const double *restrict xi,
                            double *restrict S)
 {
-    double dt = leap->dt, size = leap->s, rate = 1.0 / leap->dt;
+    double dt = step->dt, size = step->s, rate = 1.0 / step->dt;
     for (size_t k = 0; k < n; k++) {
         double e = r[k] * dt + size * xi[k];
         S[k] += 0.5 * (xi[k] * xi[k] - e * e * rate);
     }
 }
 
-/* S of one walk, (K). A path without a finite one has left the domain, too:
- * true where there are such. */
-static bool weigh_strand(const struct estimate *e, struct scratch *s,
-                         const struct strand *w, size_t P, double *S)
+/* S of one walk, (K). A path whose S is not finite has left the domain, too:
+ * true where there is such a path. */
+static bool weigh_chain(const struct plan *p, struct scratch *s,
+                        const struct chain *w, size_t P, double *S)
 {
     const struct context *c = w->piece->context;
-    const double *r = program_output(e->unit, &s->unit, P, 0);
-    const double *log_det = program_output(e->unit, &s->unit, P, 1);
-    size_t d = e->d, K = w->piece->K, last = point_of(w, w->steps - 1);
+    const double *r = program_output(p->unit, &s->unit, P, 0);
+    const double *log_det = program_output(p->unit, &s->unit, P, 1);
+    size_t d = p->d, K = w->piece->K, last = point_of(w, w->steps - 1);
     double *alive = s->alive + w->at;
     bool marked = false;
     fill(K, -0.5 * (double)d * (LOG_TWO_PI + log(c->gap->length)), S);
     for (size_t m = 0; m < w->steps; m++) {
-        struct leap leap = leap_of(w, m);
+        struct step step = step_of(w, m);
         size_t at = point_of(w, m);
         for (size_t i = 0; i < d; i++)
-            weigh_row(K, &leap, r + i * P + at, s->Y + i * P + at, S);
+            weigh_row(K, &step, r + i * P + at, s->Y + i * P + at, S);
     }
     for (size_t k = 0; k < K; k++) {
         S[k] -= log_det[last + k];
@@ -350,102 +363,6 @@ static bool weigh_strand(const struct estimate *e, struct scratch *s,
     return marked;
 }
 
-static void add(size_t n, const double *x, double *sum)
-{
-    for (size_t k = 0; k < n; k++)
-        sum[k] += x[k];
-}
-
-/* Without a second walk S2 is S. */
-static bool weigh_all(const struct estimate *e, struct scratch *s,
-                      const struct block *b, double *S, double *S2)
-{
-    bool marked = false;
-    double *own = s->weigh; /* (K) */
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, 0, &n, &w);) {
-        const struct piece *p = w.piece;
-        bool alone = !coarse_steps(e, p->context->M);
-        marked |= weigh_strand(e, s, &w, b->P, own);
-        if (S && !w.coarse) add(p->K, own, S + p->slot);
-        if (S && (w.coarse || alone)) add(p->K, own, S2 + p->slot);
-    }
-    return marked;
-}
-
-/* All points of paths that left the domain. */
-static void send_marked(const struct estimate *e, const struct scratch *s,
-                        const struct block *b)
-{
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, 0, &n, &w);)
-        for (size_t k = 0; k < w.piece->K; k++)
-            for (size_t m = 0; !(s->alive[w.at + k] > 0.0) && m < w.steps; m++)
-                send_home(e, s, &w, m, k, b->P);
-}
-
-static void modified_forward(const struct estimate *e, struct scratch *s,
-                             const struct uniforms *u, const struct block *b,
-                             double *S, double *S2)
-{
-    (void)u;
-    draw_all(e, s, b);
-    fill_times(e, s, b);
-    walk_all(e, s, b);
-    struct points in = block_points(s, b);
-    program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
-    bool marked = weigh_all(e, s, b, S, S2);
-    if (!marked || !e->options->gradient) return;
-    send_marked(e, s, b);
-    program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
-}
-
-/* --- And back ------------------------------------------------------------ */
-
-/* e_bar = -e/dt S_bar, and r_bar = dt e_bar. */
-FAST static void weigh_row_vjp(size_t n, const struct leap *leap,
-                               const double *restrict r,
-                               const double *restrict xi,
-                               const double *restrict S_bar,
-                               double *restrict r_bar)
-{
-    double dt = leap->dt, size = leap->s;
-    for (size_t k = 0; k < n; k++)
-        r_bar[k] = -(r[k] * dt + size * xi[k]) * S_bar[k];
-}
-
-/* The gradient by the weights of one walk, to s->weigh (K). */
-static const double *strand_bar(const struct estimate *e,
-                                const struct scratch *s, const struct strand *w)
-{
-    const struct piece *p = w->piece;
-    bool second = e->options->richardson;
-    bool alone = !coarse_steps(e, p->context->M);
-    fill(p->K, 0.0, s->weigh);
-    if (!w->coarse) add(p->K, s->S_bar + p->slot, s->weigh);
-    if (second && (w->coarse || alone))
-        add(p->K, s->S2_bar + p->slot, s->weigh);
-    return s->weigh;
-}
-
-/* To s->f_bar and s->div_bar. */
-static void weigh_strand_vjp(const struct estimate *e, struct scratch *s,
-                             const struct strand *w, size_t P)
-{
-    const double *r = program_output(e->unit, &s->unit, P, 0);
-    const double *S_bar = strand_bar(e, s, w);
-    size_t K = w->piece->K;
-    for (size_t m = 0; m < w->steps; m++) {
-        struct leap leap = leap_of(w, m);
-        size_t at = point_of(w, m);
-        for (size_t i = 0; i < e->d; i++)
-            weigh_row_vjp(K, &leap, r + i * P + at, s->Y + i * P + at, S_bar,
-                          s->f_bar + i * P + at);
-        for (size_t k = 0; k < K; k++)
-            s->div_bar[at + k] = m + 1 == w->steps ? -S_bar[k] : 0.0;
-    }
-}
-
 /* y += a x. */
 FAST static void axpy(size_t n, double a, const double *restrict x,
                       double *restrict y)
@@ -454,45 +371,134 @@ FAST static void axpy(size_t n, double a, const double *restrict x,
         y[k] += a * x[k];
 }
 
+/* Without a second walk S2 is S. */
+static bool weigh_all(const struct plan *p, struct scratch *s,
+                      const struct block *b, double *S, double *S2)
+{
+    bool marked = false;
+    double *own = s->weigh; /* (K) */
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, 0, &n, &w);) {
+        const struct piece *q = w.piece;
+        bool alone = !coarse_steps(p, q->context->M);
+        marked |= weigh_chain(p, s, &w, b->P, own);
+        if (S && !w.coarse) axpy(q->K, 1.0, own, S + q->slot);
+        if (S && (w.coarse || alone)) axpy(q->K, 1.0, own, S2 + q->slot);
+    }
+    return marked;
+}
+
+/* All points of paths that left the domain. */
+static void move_marked_to_start(const struct plan *p, const struct scratch *s,
+                                 const struct block *b)
+{
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
+        for (size_t k = 0; k < w.piece->K; k++)
+            for (size_t m = 0; !(s->alive[w.at + k] > 0.0) && m < w.steps; m++)
+                move_to_start(p, s, &w, m, k, b->P);
+}
+
+static void modified_forward(const struct plan *p, const struct values *v,
+                             struct scratch *s, const struct block *b,
+                             double *S, double *S2)
+{
+    draw_all(p, s, b);
+    fill_times(p, s, b);
+    walk_all(p, v, s, b);
+    struct points in = block_points(s, b->P);
+    program_forward(p->unit, &v->unit, &s->unit, &in);
+    bool marked = weigh_all(p, s, b, S, S2);
+    if (!marked || !p->options->gradient) return;
+    move_marked_to_start(p, s, b);
+    program_forward(p->unit, &v->unit, &s->unit, &in);
+}
+
+/* --- Backward ------------------------------------------------------------ */
+
+/* e_bar = -e/dt S_bar, and r_bar = dt e_bar. */
+FAST static void weigh_row_vjp(size_t n, const struct step *step,
+                               const double *restrict r,
+                               const double *restrict xi,
+                               const double *restrict S_bar,
+                               double *restrict r_bar)
+{
+    double dt = step->dt, size = step->s;
+    for (size_t k = 0; k < n; k++)
+        r_bar[k] = -(r[k] * dt + size * xi[k]) * S_bar[k];
+}
+
+/* The gradient by the weights of one walk, to s->weigh (K). */
+static const double *chain_bar(const struct plan *p, const struct scratch *s,
+                               const struct chain *w)
+{
+    const struct piece *q = w->piece;
+    bool second = p->options->richardson;
+    bool alone = !coarse_steps(p, q->context->M);
+    fill(q->K, 0.0, s->weigh);
+    if (!w->coarse) axpy(q->K, 1.0, s->S_bar + q->slot, s->weigh);
+    if (second && (w->coarse || alone))
+        axpy(q->K, 1.0, s->S2_bar + q->slot, s->weigh);
+    return s->weigh;
+}
+
+/* To s->f_bar and s->div_bar. */
+static void weigh_chain_vjp(const struct plan *p, struct scratch *s,
+                            const struct chain *w, size_t P)
+{
+    const double *r = program_output(p->unit, &s->unit, P, 0);
+    const double *S_bar = chain_bar(p, s, w);
+    size_t K = w->piece->K;
+    for (size_t m = 0; m < w->steps; m++) {
+        struct step step = step_of(w, m);
+        size_t at = point_of(w, m);
+        for (size_t i = 0; i < p->d; i++)
+            weigh_row_vjp(K, &step, r + i * P + at, s->Y + i * P + at, S_bar,
+                          s->f_bar + i * P + at);
+        for (size_t k = 0; k < K; k++)
+            s->div_bar[at + k] = m + 1 == w->steps ? -S_bar[k] : 0.0;
+    }
+}
+
 /* The step from X of step m to that of step m + 1, whose gradient is complete:
  * to X, b and to sigma's parameters. */
-static void step_vjp(const struct estimate *e, struct scratch *s,
-                     const struct block *b, size_t m)
+static void step_vjp(const struct plan *p, const struct values *v,
+                     struct scratch *s, const struct block *b, size_t m)
 {
-    size_t d = e->d, P = b->P;
-    struct points in = run_step(e, s, b, m);
-    struct strand w;
+    size_t d = p->d, P = b->P;
+    struct points in = run_step(p, v, s, b, m);
+    struct chain w;
     if (!in.P) return;
-    for (size_t n = 0, to = 0; next_strand(e, b, m + 1, &n, &w);
+    for (size_t n = 0, to = 0; next_chain(p, b, m + 1, &n, &w);
          to += w.piece->K)
         for (size_t i = 0; i < d; i++)
             memcpy(s->dot + i * in.P + to,
                    s->Z_bar + i * P + point_of(&w, m + 1),
                    w.piece->K * sizeof *s->dot);
     memset(s->dY_bar, 0, 2 * d * in.P * sizeof *s->dY_bar);
-    program_vjp(e->step, &e->step_uniforms, &s->step, &in,
+    program_vjp(p->step, &v->step, &s->step, &in,
                 (const double *const[1]){s->dot}, s->dY_bar,
-                s->unit_bar + program_uniforms(e->unit));
-    for (size_t n = 0, to = 0; next_strand(e, b, m + 1, &n, &w);
+                s->unit_bar + program_uniforms(p->unit));
+    for (size_t n = 0, to = 0; next_chain(p, b, m + 1, &n, &w);
          to += w.piece->K)
         for (size_t i = 0; i < d; i++) {
             double *X_bar = s->Z_bar + i * P + point_of(&w, m);
             const double *next_bar = s->dot + i * in.P + to;
             axpy(w.piece->K, 1.0, next_bar, X_bar);
             axpy(w.piece->K, 1.0, s->dY_bar + i * in.P + to, X_bar);
-            axpy(w.piece->K, leap_of(&w, m).dt, next_bar, X_bar + d * P);
+            axpy(w.piece->K, step_of(&w, m).dt, next_bar, X_bar + d * P);
         }
 }
 
 /* b = (y1 - X) / left of step m. */
-static void head_for_vjp(const struct estimate *e, struct scratch *s,
-                         const struct block *b, size_t m)
+static void pull_to_vjp(const struct plan *p, struct scratch *s,
+                        const struct block *b, size_t m)
 {
-    size_t d = e->d, P = b->P;
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, m, &n, &w);) {
+    size_t d = p->d, P = b->P;
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, m, &n, &w);) {
         size_t K = w.piece->K, at = point_of(&w, m);
-        double rate = 1.0 / leap_of(&w, m).left;
+        double rate = 1.0 / step_of(&w, m).left;
         double *y1_bar = w.piece->context->y_bar + d;
         const double *b_bar = s->Z_bar + d * P + at;
         rows_sum(d, K, rate, b_bar, P, y1_bar);
@@ -501,49 +507,37 @@ static void head_for_vjp(const struct estimate *e, struct scratch *s,
     }
 }
 
-static void walk_all_vjp(const struct estimate *e, struct scratch *s,
-                         const struct block *b)
+static void walk_all_vjp(const struct plan *p, const struct values *v,
+                         struct scratch *s, const struct block *b)
 {
-    struct strand w;
+    struct chain w;
     for (size_t m = most_steps(b); m-- > 0;) {
-        step_vjp(e, s, b, m);
-        head_for_vjp(e, s, b, m);
+        step_vjp(p, v, s, b, m);
+        pull_to_vjp(p, s, b, m);
     }
-    for (size_t n = 0; next_strand(e, b, 0, &n, &w);)
-        rows_sum(e->d, w.piece->K, 1.0, s->Z_bar + w.at, b->P,
+    for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
+        rows_sum(p->d, w.piece->K, 1.0, s->Z_bar + w.at, b->P,
                  w.piece->context->y_bar);
 }
 
-static void modified_backward(const struct estimate *e, struct scratch *s,
-                              const struct block *b)
+static void modified_backward(const struct plan *p, const struct values *v,
+                              struct scratch *s, const struct block *b)
 {
-    struct points in = block_points(s, b);
-    bool paths_move = e->model->learned_noise;
-    struct strand w;
-    for (size_t n = 0; next_strand(e, b, 0, &n, &w);)
-        weigh_strand_vjp(e, s, &w, b->P);
-    memset(s->Z_bar, 0, 2 * e->d * b->P * sizeof *s->Z_bar);
-    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
+    struct points in = block_points(s, b->P);
+    bool paths_move = p->model->learned_noise;
+    struct chain w;
+    for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
+        weigh_chain_vjp(p, s, &w, b->P);
+    memset(s->Z_bar, 0, 2 * p->d * b->P * sizeof *s->Z_bar);
+    program_vjp(p->unit, &v->unit, &s->unit, &in,
                 (const double *const[2]){s->f_bar, s->div_bar},
                 paths_move ? s->Z_bar : NULL, s->unit_bar);
-    if (paths_move) walk_all_vjp(e, s, b);
-}
-
-/* A modified bridge is drawn by the model's own noise: nothing to make. */
-static void refer_modified(const struct estimate *e, struct scratch *s)
-{
-    (void)e;
-    for (size_t n = 0; n < s->contexts; n++) {
-        struct context *c = &s->context[n];
-        c->reference.kind = GSV_REFERENCE_MODIFIED;
-        c->form = GSV_FORM_EULER;
-    }
+    if (paths_move) walk_all_vjp(p, v, s, b);
 }
 
 const struct weigher MODIFIED = {.check = modified_check,
                                  .build = modified_build,
                                  .columns = modified_columns,
                                  .least = modified_block,
-                                 .refer = refer_modified,
                                  .forward = modified_forward,
                                  .backward = modified_backward};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reference of a gap: the Gaussian process that its bridges are drawn
- * from, in unit-diffusion coordinates. dY = (A_m Y + b_m) dt + dW in step m of
+ * from, in unit-diffusion coordinates, dY = (A_m Y + b_m) dt + dW in step m of
  * M; brownian is A = 0, b = 0 and needs no matrices.
  *
  * From the right end to the left, with Phi, c = Gamma b and Q of each step,
@@ -16,12 +16,13 @@
  *     E = I - G_m F_{m+1},  B_m = E Phi_m,  h_m = E c_m - G_m k_{m+1},
  *     L_m L_m' = E Q_m.
  *
- * A is a constant under differentiation. So is b where it was found: in the
- * coordinates of the data, where the bridge's middle line then stays the same.
- * Here, b = T'(x) b_x moves with the noise, x being the place of the data where
- * the drift was linearised. In these coordinates it would not: a few paths
- * would be far from where the drift now is, and the gradient by the noise of
- * little use. */
+ * A is a constant under differentiation, and so is b_x, b in the coordinates of
+ * the data. The mean of the bridge is then constant there, too. In
+ * unit-diffusion coordinates b = T'(x) b_x depends on the noise, where x is the
+ * place at which the drift was linearised. With a constant b the few paths
+ * would be far from where the drift is, and the gradient by the noise of little
+ * use.
+ */
 #ifndef BRIDGE_REFERENCE_H
 #define BRIDGE_REFERENCE_H
 
@@ -32,7 +33,7 @@
 
 struct reference {
     enum gsv_reference kind;
-    bool pairs; /* whether steps twice as long are wanted, too */
+    bool pairs; /* whether steps twice as long are needed, too */
     size_t d, M;
     double dt;
     /* Vectors (M, d), matrices (M, d, d). */
@@ -43,10 +44,10 @@ struct reference {
     double *B, *G, *L;
     /* The midpoint form: W = Gamma' Q^-1, V = W Gamma. */
     double *W, *V;
-    /* Steps m and m + 1 as one, m even: the precision of their two noises
-     * together; and what a reference with steps twice as long would have, its
-     * A (the mean of both), Phi, Gamma and precision; half the difference of
-     * both log-determinants (M). */
+    /* Steps m and m + 1 as one, m even: the precision of the sum of their
+     * noises; A (the mean of both), Phi, Gamma and precision of a reference
+     * with steps twice as long; half the difference of both log-determinants
+     * (M). */
     double *pair_P, *long_A, *long_Phi, *long_Gamma, *long_P, *pair_log;
     /* p_ref: (d, d), (d), (d, d) the Cholesky factor of R_0. */
     double *F0, *k0, *R0;
@@ -59,8 +60,8 @@ size_t reference_size(size_t d, size_t M);
 /* Lays out a reference over memory of that size for up to M steps. */
 void reference_place(struct reference *r, size_t d, size_t M, double *memory);
 
-/* From A and b of every step (of the first one where kind is linear) to all of
- * the rest. false where the matrices cannot be factored. */
+/* All of the rest from A and b of every step (of the first one where kind is
+ * linear). False where the matrices cannot be factored. */
 bool reference_build(struct reference *r, enum gsv_reference kind, size_t M,
                      double dt);
 
@@ -73,15 +74,46 @@ void reference_log_density_vjp(const struct reference *r, const double *y0,
                                const double *y1, double scale, double *y0_bar,
                                double *y1_bar, double *k0_bar);
 
-/* Gradients by what is made of b, (M, d) each: by b itself, c and half_c as
- * they stand in the weights and in the bridge; k: by k_m in step m. */
+/* Gradients (M, d) by b and by what is computed from it: b, c and half_c in the
+ * weights and in the bridge; k: by k_m in step m. */
 struct reference_bar {
     double *b, *c, *half_c, *k;
 };
 
-/* All of it to bar->b: of every step, or of the first one where kind is
- * linear. k_bar (d) is that by k_0, and is used up. */
+/* Adds all of them to bar->b: of every step, or of the first one where kind is
+ * linear. k_bar (d) is the gradient by k_0, and is overwritten. */
 void reference_vjp(const struct reference *r, double *k_bar,
                    struct reference_bar *bar);
+
+/* --- Bridges -------------------------------------------------------------- */
+
+/* Bridges between two ends are walked from left to right, so that a slice of
+ * the steps needs only the place where it starts. A Brownian bridge steps by
+ *
+ *     Y_{m+1} = Y_m + (y1 - Y_m)/(M - m) + sqrt(dt (M-m-1)/(M-m)) xi_m,
+ *
+ * one of a linear reference as above. Rows are coordinates, ld apart; within a
+ * row steps, and within a step K paths. */
+
+/* Steps [first, first + steps). The last step of all ends in y1 exactly and
+ * takes no noise: its rows of xi are not read. */
+void bridge_walk(const struct reference *r, const double *y1, size_t first,
+                 size_t steps, size_t K,
+                 const double *xi, /* (steps, d, K) standard normals      */
+                 double *at,       /* (d, K) where the paths are: updated */
+                 double *Y,        /* (d; steps, K) left ends             */
+                 double *dY,       /* (d; steps, K) increments            */
+                 size_t ld, double *scratch /* (d, K) */);
+
+/* The sums over the paths that the backward walk needs, lambda (M + 1, d):
+ * Y_m has Y_bar_m - dY_bar_m + dY_bar_(m-1). */
+void bridge_gather(size_t d, size_t first, size_t steps, size_t K,
+                   const double *Y_bar, const double *dY_bar, size_t ld,
+                   double *lambda);
+
+/* A path is linear in its ends and in the reference's c: from lambda to them.
+ * scratch (2, d). */
+void bridge_vjp(const struct reference *r, const double *lambda, double *y0_bar,
+                double *y1_bar, struct reference_bar *bar, double *scratch);
 
 #endif

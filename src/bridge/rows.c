@@ -2,6 +2,7 @@
 #include "bridge/rows.h"
 
 #include "base/fast.h"
+#include "base/linalg.h"
 
 /* n columns of X at once, so that y is loaded and stored once for all of them;
  * n is known where this is called. */
@@ -102,4 +103,26 @@ FAST void rows_sum(size_t d, size_t K, double scale, const double *x,
             sum += row[k];
         y[i] += scale * sum;
     }
+}
+
+bool matrix_solve(size_t d, double *S, double *X)
+{
+    if (!linalg_cholesky(d, S)) return false;
+    linalg_lower_solve(d, d, S, false, X);
+    linalg_lower_solve(d, d, S, true, X);
+    return true;
+}
+
+void matrix_transpose(size_t d, const double *X, double *to)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            to[i * d + j] = X[j * d + i];
+}
+
+void matrix_symmetrise(size_t d, double *X)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < i; j++)
+            X[i * d + j] = X[j * d + i] = 0.5 * (X[i * d + j] + X[j * d + i]);
 }

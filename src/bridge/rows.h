@@ -26,4 +26,10 @@ void rows_blend(size_t d, size_t K, const double *w, double a, const double *x,
 void rows_sum(size_t d, size_t K, double scale, const double *x, size_t ldx,
               double *y);
 
+/* One matrix (d, d): X becomes S^-1 X and S its Cholesky factor, false where S
+ * is not positive definite; to = X'; X becomes (X + X') / 2. */
+bool matrix_solve(size_t d, double *S, double *X);
+void matrix_transpose(size_t d, const double *X, double *to);
+void matrix_symmetrise(size_t d, double *X);
+
 #endif

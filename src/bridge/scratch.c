@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread's own memory for an estimate: asked for once, before any block. */
+#include "bridge/scratch.h"
+
+#include <string.h>
+
 #include "base/khat.h"
-#include "bridge/bound.h"
-#include "bridge/estimate.h"
 
 /* The most weights that an item has at once: small groups fill a block of
  * points at most, and every path has a point; a large one is alone. */
-static size_t item_weights(const struct estimate *e)
+static size_t item_weights(const struct plan *p)
 {
-    size_t alone = e->chunks > 1 ? chunk_first(e, 1) + 8 : e->K;
-    return alone > e->capacity ? alone : e->capacity;
+    size_t alone = p->chunks > 1 ? chunk_first(p, 1) + 8 : p->K;
+    return alone > p->capacity ? alone : p->capacity;
 }
 
-/* Numbers at all points of a block; its ends are brought through T by the same
- * arrays. */
-static size_t path_size(const struct estimate *e)
+/* Numbers at all points of a block, or at the ends of a batch. */
+static size_t path_size(const struct plan *p)
 {
-    size_t columns = 2 * e->batch;
-    if (e->capacity > columns) columns = e->capacity;
-    return e->d * columns;
+    size_t columns = 2 * p->batch;
+    if (p->capacity > columns) columns = p->capacity;
+    return p->d * columns;
 }
 
 /* A block: its paths, their drift's points, the weights. */
-static int lay_block(const struct estimate *e, struct scratch *s)
+static int lay_block(const struct plan *p, struct scratch *s)
 {
-    size_t P = e->capacity, n = e->inputs, path = path_size(e);
-    size_t weights = item_weights(e);
-    size_t both = e->step ? 2 : 1, half = e->step ? P / 2 : 0;
-    size_t basis = s->draw.sobol ? draw_basis_room(e->longest) : 0;
+    size_t P = p->capacity, n = p->inputs, path = path_size(p);
+    size_t weights = item_weights(p);
+    size_t both = p->step ? 2 : 1, half = p->step ? P / 2 : 0;
+    size_t basis = s->draw.sobol ? draw_basis_room(p->longest) : 0;
     const struct arena_part part[] = {
         {&s->draw.basis, basis},
-        {&s->draw.mode, e->d * (P > 16 * MODES ? P : 16 * MODES)},
+        {&s->draw.mode, p->d * (P > 16 * MODES ? P : 16 * MODES)},
         {&s->draw.row, FEW_MODES},
         {&s->xi, path},
         {&s->at, path},
@@ -41,11 +41,11 @@ static int lay_block(const struct estimate *e, struct scratch *s)
         {&s->time, P},
         {&s->input, n * P},
         {&s->slope, n * P},
-        {&s->alive, e->step ? P : 0},
+        {&s->alive, p->step ? P : 0},
         {&s->step_time, half},
         {&s->step_input, n * half},
         {&s->step_slope, n * half},
-        {&s->weigh, weigh_scratch(e->d, P)},
+        {&s->weigh, weigh_scratch(p->d, P)},
         {&s->S, weights},
         {&s->S2, weights},
     };
@@ -53,11 +53,11 @@ static int lay_block(const struct estimate *e, struct scratch *s)
 }
 
 /* A batch of gaps: their ends, pilots, tails of weights. */
-static int lay_batch(const struct estimate *e, struct scratch *s)
+static int lay_batch(const struct plan *p, struct scratch *s)
 {
-    size_t d = e->d, n = e->inputs, G = 2 * e->batch;
+    size_t d = p->d, n = p->inputs, G = 2 * p->batch;
     const struct arena_part part[] = {
-        {&s->context_memory, e->batch * context_size(e)},
+        {&s->context_memory, p->batch * context_size(p)},
         {&s->pilot, PILOTS},
         {&s->pilot2, PILOTS},
         {&s->x, 2 * d * G},
@@ -66,65 +66,65 @@ static int lay_batch(const struct estimate *e, struct scratch *s)
         {&s->end_input, n * G},
         {&s->end_slope, n * G},
         {&s->small, 4 * d + G},
-        {&s->sorted, khat_room(e->K)},
-        {&s->single, single_size(e)},
+        {&s->sorted, khat_room(p->K)},
+        {&s->single, single_size(p)},
     };
     return arena_lay(&s->batch, sizeof part / sizeof *part, part);
 }
 
-/* What only a gradient needs; without one they are all of no length. */
-static int lay_bars(const struct estimate *e, struct scratch *s)
+/* What only a gradient needs; without one all lengths are 0. */
+static int lay_bars(const struct plan *p, struct scratch *s)
 {
-    size_t on = e->options->gradient ? 1 : 0, P = on * e->capacity;
-    size_t path = on * path_size(e), weights = on * item_weights(e);
+    size_t on = p->options->gradient ? 1 : 0, P = on * p->capacity;
+    size_t path = on * path_size(p), weights = on * item_weights(p);
     const struct arena_part part[] = {
         {&s->f_bar, path},
         {&s->div_bar, P},
-        {&s->distance_bar, e->barriers * P},
-        {&s->steepness_bar, e->barriers * P},
+        {&s->distance_bar, p->barriers * P},
+        {&s->steepness_bar, p->barriers * P},
         {&s->dY_bar, path},
         {&s->Y_bar, path},
-        {&s->Z_bar, (e->step ? 2 : 1) * path},
+        {&s->Z_bar, (p->step ? 2 : 1) * path},
         {&s->S_bar, weights},
         {&s->S2_bar, weights},
-        {&s->unit_bar, on * all_bars(e)},
-        {&s->unit_part, on * all_bars(e)},
-        {&s->group_S, on * e->K},
+        {&s->unit_bar, on * all_bars(p)},
+        {&s->unit_part, on * all_bars(p)},
+        {&s->group_S, on * p->K},
     };
     if (arena_lay(&s->bars, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
-    s->map_bar = s->unit_bar + on * unit_bars(e);
-    s->map_part = s->unit_part + on * unit_bars(e);
+    s->map_bar = s->unit_bar + on * unit_bars(p);
+    s->map_part = s->unit_part + on * unit_bars(p);
     return 0;
 }
 
-static int make_workspaces(const struct estimate *e, struct scratch *s)
+static int make_workspaces(const struct plan *p, struct scratch *s)
 {
-    const gsv_options *o = e->options;
-    size_t P = e->capacity, G = 2 * e->batch;
-    bool tangent = o->reference != GSV_REFERENCE_BROWNIAN && !e->step;
-    if (workspace_init(&s->unit, e->unit, P, o->gradient, tangent) ||
-        workspace_init(&s->map, e->map, G, o->gradient, false) ||
-        workspace_init(&s->back, e->back, G, false, false))
+    const gsv_options *o = p->options;
+    size_t P = p->capacity, G = 2 * p->batch;
+    bool tangent = o->reference != GSV_REFERENCE_BROWNIAN && !p->step;
+    if (workspace_init(&s->unit, p->unit, P, o->gradient, tangent) ||
+        workspace_init(&s->map, p->map, G, o->gradient, false) ||
+        workspace_init(&s->back, p->back, G, false, false))
         return GSV_NO_MEMORY;
-    if (e->step && workspace_init(&s->step, e->step, P / 2, o->gradient, false))
+    if (p->step && workspace_init(&s->step, p->step, P / 2, o->gradient, false))
         return GSV_NO_MEMORY;
-    if (!e->range) return 0;
+    if (!p->range) return 0;
     s->outside = NEW(bool, P);
     if (!s->outside) return GSV_NO_MEMORY;
-    return workspace_init(&s->range, e->range, P, false, false);
+    return workspace_init(&s->range, p->range, P, false, false);
 }
 
-int scratch_init(const struct estimate *e, struct scratch *s)
+int scratch_init(const struct plan *p, struct scratch *s)
 {
-    s->draw.d = e->d;
-    s->draw.sobol = e->options->random == GSV_RANDOM_SOBOL;
-    s->context = NEW(struct context, e->batch);
-    s->piece = NEW(struct piece, e->batch);
-    if (!s->context || !s->piece || lay_block(e, s) || lay_batch(e, s) ||
-        lay_bars(e, s))
+    s->draw.d = p->d;
+    s->draw.sobol = p->options->random == GSV_RANDOM_SOBOL;
+    s->context = NEW(struct context, p->batch);
+    s->piece = NEW(struct piece, p->batch);
+    if (!s->context || !s->piece || lay_block(p, s) || lay_batch(p, s) ||
+        lay_bars(p, s))
         return GSV_NO_MEMORY;
-    return make_workspaces(e, s);
+    return make_workspaces(p, s);
 }
 
 void scratch_free(struct scratch *s)
@@ -145,4 +145,36 @@ void scratch_free(struct scratch *s)
 size_t scratch_bytes(const struct scratch *s)
 {
     return s->block.size + s->batch.size + s->bars.size;
+}
+
+void find_outside(const struct plan *p, const struct values *v,
+                  struct scratch *s, const struct points *in)
+{
+    size_t conditions = graph_size(p->model->spec->graph, p->model->range);
+    memset(s->outside, 0, in->P * sizeof *s->outside);
+    program_forward(p->range, &v->range, &s->range, in);
+    const double *margin = program_output(p->range, &s->range, in->P, 0);
+    for (size_t i = 0; i < conditions; i++)
+        for (size_t k = 0; k < in->P; k++)
+            if (!(margin[i * in->P + k] > 0.0)) s->outside[k] = true;
+}
+
+void chord_point(const struct context *c, double share, double *x, size_t ld)
+{
+    for (size_t i = 0; i < c->reference.d; i++)
+        x[i * ld] = c->y0[i] + share * (c->y1[i] - c->y0[i]);
+}
+
+void fill_time(const struct plan *p, const struct scratch *s, size_t track,
+               double time, bool end, size_t at, size_t n, size_t P)
+{
+    if (p->inputs)
+        gap_inputs(&p->gaps, track, time, end, s->input + at, s->slope + at, P);
+    for (size_t k = 0; k < n; k++)
+        s->time[at + k] = time;
+    for (size_t i = 0; i < p->inputs; i++)
+        for (size_t k = 1; k < n; k++) {
+            s->input[i * P + at + k] = s->input[i * P + at];
+            s->slope[i * P + at + k] = s->slope[i * P + at];
+        }
 }

@@ -4,16 +4,17 @@
  *     log p = log |det dT/dx| + log N(y1; Phi y0 + Gamma g, Q),
  *     g = f(z) - A z,   z = Phi_half y0 + Gamma_half b,
  *
- * the midpoint form of weigh.h with one step. This is where learning spends
- * most of its time, on few gaps at once: so all gaps of an item go through
- * every line together (many.h) instead of one after the other. */
+ * the midpoint form of weigh.h with one step. Learning spends most of
+ * its time here, on few gaps at once: therefore every line computes all gaps of
+ * an item together (matrix_batch.h). */
+#include "bridge/single.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "bridge/estimate.h"
-
 #include "base/constant.h"
-#include "bridge/many.h"
+#include "bridge/context.h"
+#include "bridge/matrix_batch.h"
 
 enum { MATRICES = 8, VECTORS = 7 };
 
@@ -25,32 +26,34 @@ struct single {
     double *scratch;                                     /* (2, d, d, n), (n) */
 };
 
-static size_t most_gaps(const struct estimate *e)
+static size_t most_gaps(const struct plan *p)
 {
-    return e->batch < e->capacity ? e->batch : e->capacity;
+    return p->batch < p->capacity ? p->batch : p->capacity;
 }
 
-bool single_applies(const struct estimate *e)
+static bool has_room(const struct plan *p)
 {
-    const gsv_options *o = e->options;
+    return p->longest == 1 && p->d <= BATCH_DIM && p->weigher->gaussian;
+}
+
+bool single_applies(const struct run *r)
+{
+    const gsv_options *o = r->plan->options;
     bool form = o->form == GSV_FORM_AUTO || o->form == GSV_FORM_MIDPOINT;
-    return e->longest == 1 && e->d <= MANY_DIM && !o->joint && !e->frozen &&
-           form && o->reference != GSV_REFERENCE_BROWNIAN &&
-           e->weigher->gaussian;
+    return has_room(r->plan) && form && !o->joint &&
+           r->reference == &r->values && o->reference != GSV_REFERENCE_BROWNIAN;
 }
 
-size_t single_size(const struct estimate *e)
+size_t single_size(const struct plan *p)
 {
-    size_t d = e->d;
-    if (e->longest != 1 || d > MANY_DIM || !e->weigher->gaussian) return 0;
-    return most_gaps(e) * (d * (MATRICES * d + VECTORS) + 3);
+    size_t d = p->d;
+    return has_room(p) ? most_gaps(p) * (d * (MATRICES * d + VECTORS) + 3) : 0;
 }
 
-static struct single single_of(const struct estimate *e, double *memory,
-                               size_t n)
+static struct single single_of(size_t dim, double *memory, size_t n)
 {
-    struct single s = {.d = e->d, .n = n};
-    size_t dd = e->d * e->d * n, d = e->d * n;
+    struct single s = {.d = dim, .n = n};
+    size_t dd = dim * dim * n, d = dim * n;
     double **matrix[] = {&s.A, &s.Phi,      &s.Gamma,
                          &s.Q, &s.Phi_half, &s.Gamma_half};
     double **vector[] = {&s.y0, &s.y1, &s.b, &s.g, &s.q, &s.z_bar, &s.bar};
@@ -67,38 +70,20 @@ static struct single single_of(const struct estimate *e, double *memory,
 /* --- Ends and the linearisation ----------------------------------------- */
 
 /* Points [0, n) are the earlier ends, [n, 2n) the later ones. */
-static struct points read_ends(const struct estimate *e, struct scratch *s,
-                               const struct gap *gap, size_t n)
+static struct points map_ends(const struct run *r, struct scratch *s,
+                              const struct gap *gap, size_t n)
 {
-    size_t P = 2 * n;
-    double pair[2 * MANY_DIM];
-    for (size_t i = 0; i < n; i++) {
-        gap_ends(&e->gaps, &gap[i], pair, 2);
-        for (size_t k = 0; k < e->d; k++) {
-            s->x[k * P + i] = pair[2 * k];
-            s->x[k * P + n + i] = pair[2 * k + 1];
-        }
-        s->end_time[i] = gap[i].start;
-        s->end_time[n + i] = gap[i].end;
-        for (size_t j = 0; e->inputs && j < 2; j++)
-            gap_inputs(&e->gaps, gap[i].track, s->end_time[j * n + i], j,
-                       s->end_input + j * n + i, s->end_slope + j * n + i, P);
-    }
-    memset(s->x + e->d * P, 0, e->d * P * sizeof *s->x);
-    return (struct points){.P = P,
-                           .state = s->x,
-                           .time = s->end_time,
-                           .input = s->end_input,
-                           .slope = s->end_slope};
+    struct points in = read_ends(r, s, gap, n, 1, n);
+    program_forward(r->plan->map, &r->values.map, &s->map, &in);
+    return in;
 }
 
-static void map_ends(const struct estimate *e, struct scratch *s,
-                     const struct gap *gap, struct single *w)
+static void keep_ends(const struct run *r, struct scratch *s,
+                      const struct gap *gap, struct single *w)
 {
-    struct points in = read_ends(e, s, gap, w->n);
-    program_forward(e->map, &e->map_uniforms, &s->map, &in);
-    const double *y = program_output(e->map, &s->map, in.P, 0);
-    const double *jacobian = program_output(e->map, &s->map, in.P, 1);
+    struct points in = map_ends(r, s, gap, w->n);
+    const double *y = program_output(r->plan->map, &s->map, in.P, 0);
+    const double *jacobian = program_output(r->plan->map, &s->map, in.P, 1);
     for (size_t k = 0; k < w->d; k++) {
         memcpy(w->y0 + k * w->n, y + k * in.P, w->n * sizeof *y);
         memcpy(w->y1 + k * w->n, y + k * in.P + w->n, w->n * sizeof *y);
@@ -106,21 +91,15 @@ static void map_ends(const struct estimate *e, struct scratch *s,
     memcpy(w->value, jacobian + w->n, w->n * sizeof *w->value);
 }
 
-/* Where f is: in the middle of the gaps' time, at the places in s->Z. */
-static struct points middle_points(const struct estimate *e, struct scratch *s,
+/* Where f is evaluated: at the middle time of the gaps, at the places in s->Z.
+ */
+static struct points middle_points(const struct plan *p, struct scratch *s,
                                    const struct gap *gap, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        s->time[i] = gap[i].start + 0.5 * gap[i].length;
-        if (e->inputs)
-            gap_inputs(&e->gaps, gap[i].track, s->time[i], false, s->input + i,
-                       s->slope + i, n);
-    }
-    return (struct points){.P = n,
-                           .state = s->Z,
-                           .time = s->time,
-                           .input = s->input,
-                           .slope = s->slope};
+    for (size_t i = 0; i < n; i++)
+        fill_time(p, s, gap[i].track, gap[i].start + 0.5 * gap[i].length, false,
+                  i, 1, n);
+    return block_points(s, n);
 }
 
 static void chord_middles(const struct single *w, double *middle)
@@ -129,22 +108,24 @@ static void chord_middles(const struct single *w, double *middle)
         middle[k] = 0.5 * (w->y0[k] + w->y1[k]);
 }
 
-/* f, A = df/dy and b = f - A y at the chord's middle; the drift's energy is
- * noted on the way. */
-static void linearise(struct estimate *e, struct scratch *s,
-                      const struct gap *gap, size_t group, struct single *w)
+/* f, A = df/dy and b = f - A y at the middle of the chord, and the findings:
+ * the energy of the drift. */
+static void linearise(struct run *r, struct scratch *s, const struct gap *gap,
+                      size_t group, struct single *w)
 {
+    const struct plan *p = r->plan;
+    const struct uniforms *unit = &r->values.unit;
     size_t d = w->d, n = w->n;
     chord_middles(w, s->Z);
-    struct points in = middle_points(e, s, gap, n);
-    program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
-    memcpy(w->b, program_output(e->unit, &s->unit, n, 0), d * n * sizeof *w->b);
+    struct points in = middle_points(p, s, gap, n);
+    program_forward(p->unit, unit, &s->unit, &in);
+    memcpy(w->b, program_output(p->unit, &s->unit, n, 0), d * n * sizeof *w->b);
     for (size_t j = 0; j < d; j++) {
         memset(s->dot, 0, d * n * sizeof *s->dot);
         for (size_t i = 0; i < n; i++)
             s->dot[j * n + i] = 1.0;
-        program_jvp(e->unit, &e->unit_uniforms, &s->unit, &in, s->dot);
-        const double *f_dot = program_output_dot(e->unit, &s->unit, n, 0);
+        program_jvp(p->unit, unit, &s->unit, &in, s->dot);
+        const double *f_dot = program_output_dot(p->unit, &s->unit, n, 0);
         for (size_t k = 0; k < d; k++)
             memcpy(w->A + (k * d + j) * n, f_dot + k * n, n * sizeof *f_dot);
     }
@@ -152,13 +133,13 @@ static void linearise(struct estimate *e, struct scratch *s,
         double square = 0.0;
         for (size_t k = 0; k < d; k++)
             square += w->b[k * n + i] * w->b[k * n + i];
-        e->finding[group + i] =
+        r->finding[group + i] =
             (struct finding){.reference = GSV_REFERENCE_LINEAR,
                              .form = GSV_FORM_MIDPOINT,
                              .khat = NAN,
                              .energy = square * gap[i].length / (double)d};
     }
-    many_times(d, n, w->A, false, s->Z, false, w->g);
+    batch_times(d, n, w->A, false, s->Z, false, w->g);
     for (size_t k = 0; k < d * n; k++)
         w->b[k] -= w->g[k];
 }
@@ -169,28 +150,29 @@ static void linearise(struct estimate *e, struct scratch *s,
 static bool add_density(struct single *w)
 {
     size_t d = w->d, n = w->n;
-    if (!many_cholesky(d, n, w->Q)) return false;
-    many_times(d, n, w->Phi, false, w->y0, false, w->q);
-    many_times(d, n, w->Gamma, false, w->g, true, w->q);
+    if (!batch_cholesky(d, n, w->Q)) return false;
+    batch_times(d, n, w->Phi, false, w->y0, false, w->q);
+    batch_times(d, n, w->Gamma, false, w->g, true, w->q);
     for (size_t k = 0; k < d * n; k++)
         w->q[k] = w->y1[k] - w->q[k];
-    many_solve(d, n, w->Q, false, w->q);
+    batch_solve(d, n, w->Q, false, w->q);
     for (size_t k = 0; k < d; k++)
         for (size_t i = 0; i < n; i++) {
             double half = w->q[k * n + i];
             w->value[i] -= 0.5 * (half * half + LOG_TWO_PI) +
                            log(w->Q[(k * d + k) * n + i]);
         }
-    many_solve(d, n, w->Q, true, w->q);
+    batch_solve(d, n, w->Q, true, w->q);
     return true;
 }
 
-/* A forecast beyond T's range is replaced by the gap's earlier end. */
-static void stay_inside(const struct estimate *e, struct scratch *s,
-                        const struct points *in, struct single *w)
+/* A forecast beyond the range of T is replaced by the earlier end of its gap.
+ */
+static void stay_at_start(const struct run *r, struct scratch *s,
+                          const struct points *in, struct single *w)
 {
     size_t d = w->d, n = w->n;
-    range_look(e, s, &e->range_uniforms, in);
+    find_outside(r->plan, &r->values, s, in);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; s->outside[i] && k < d; k++) {
             s->Z[k * n + i] = w->y0[k * n + i];
@@ -201,41 +183,41 @@ static void stay_inside(const struct estimate *e, struct scratch *s,
         }
 }
 
-static bool forward(struct estimate *e, struct scratch *s,
-                    const struct gap *gap, size_t group, struct single *w)
+static bool forward(struct run *r, struct scratch *s, const struct gap *gap,
+                    size_t group, struct single *w)
 {
+    const struct plan *p = r->plan;
     size_t d = w->d, n = w->n;
     for (size_t i = 0; i < n; i++)
         w->dt[i] = gap[i].length;
-    map_ends(e, s, gap, w);
-    linearise(e, s, gap, group, w);
-    if (!many_transition(d, n, w->dt, w->A, w->Phi, w->Gamma, w->Q, w->Phi_half,
-                         w->Gamma_half, w->scratch))
+    keep_ends(r, s, gap, w);
+    linearise(r, s, gap, group, w);
+    if (!batch_transition(d, n, w->dt, w->A, w->Phi, w->Gamma, w->Q,
+                          w->Phi_half, w->Gamma_half, w->scratch))
         return false;
-    many_times(d, n, w->Phi_half, false, w->y0, false, s->Z);
-    many_times(d, n, w->Gamma_half, false, w->b, true, s->Z);
-    struct points in = middle_points(e, s, gap, n);
-    if (e->range) stay_inside(e, s, &in, w);
-    program_forward(e->unit, &e->unit_uniforms, &s->unit, &in);
-    const double *f = program_output(e->unit, &s->unit, n, 0);
-    many_times(d, n, w->A, false, s->Z, false, w->g);
+    batch_times(d, n, w->Phi_half, false, w->y0, false, s->Z);
+    batch_times(d, n, w->Gamma_half, false, w->b, true, s->Z);
+    struct points in = middle_points(p, s, gap, n);
+    if (p->range) stay_at_start(r, s, &in, w);
+    program_forward(p->unit, &r->values.unit, &s->unit, &in);
+    const double *f = program_output(p->unit, &s->unit, n, 0);
+    batch_times(d, n, w->A, false, s->Z, false, w->g);
     for (size_t k = 0; k < d * n; k++)
         w->g[k] = f[k] - w->g[k];
     return add_density(w);
 }
 
-/* --- And back ----------------------------------------------------------- */
+/* --- Backward ----------------------------------------------------------- */
 
-/* Both ends' gradients through T, and that of log |det dT/dx|. */
-static void ends_vjp(const struct estimate *e, struct scratch *s,
+/* The gradients by both ends through T, and that of log |det dT/dx|. */
+static void ends_vjp(const struct run *r, struct scratch *s,
                      const struct gap *gap, size_t group,
                      const struct single *w)
 {
     size_t d = w->d, n = w->n, P = 2 * n;
     double *jacobian_bar = s->small + 4 * d; /* (2 batch) */
-    struct points in = read_ends(e, s, gap, n);
-    many_times(d, n, w->Phi, true, w->q, false, w->bar);
-    many_times(d, n, w->Phi_half, true, w->z_bar, true, w->bar);
+    batch_times(d, n, w->Phi, true, w->q, false, w->bar);
+    batch_times(d, n, w->Phi_half, true, w->z_bar, true, w->bar);
     for (size_t k = 0; k < d; k++)
         for (size_t i = 0; i < n; i++) {
             s->y_bar[k * P + i] = w->bar[k * n + i];
@@ -243,82 +225,80 @@ static void ends_vjp(const struct estimate *e, struct scratch *s,
         }
     for (size_t i = 0; i < n; i++) {
         jacobian_bar[i] = 0.0;
-        jacobian_bar[n + i] = group_weight(e, group + i);
+        jacobian_bar[n + i] = group_weight(r, group + i);
     }
-    program_forward(e->map, &e->map_uniforms, &s->map, &in);
-    program_vjp(e->map, &e->map_uniforms, &s->map, &in,
+    struct points in = map_ends(r, s, gap, n);
+    program_vjp(r->plan->map, &r->values.map, &s->map, &in,
                 (const double *const[3]){s->y_bar, jacobian_bar, NULL}, NULL,
                 s->map_bar);
 }
 
 /* b = T'(x) b_x, as in context.c: z alone depends on it. */
-static void reference_vjp_all(const struct estimate *e, struct scratch *s,
+static void reference_vjp_all(const struct run *r, struct scratch *s,
                               const struct gap *gap, const struct single *w)
 {
+    const struct plan *p = r->plan;
+    const struct values *v = &r->values;
     size_t d = w->d, n = w->n;
-    struct points in = middle_points(e, s, gap, n);
+    struct points in = middle_points(p, s, gap, n);
     chord_middles(w, s->Z);
     memcpy(s->Z + d * n, w->b, d * n * sizeof *w->b);
-    program_forward(e->back, &e->back_uniforms, &s->back, &in);
+    program_forward(p->back, &v->back, &s->back, &in);
     for (size_t i = 0; i < 2; i++)
-        memcpy(s->Z + i * d * n, program_output(e->back, &s->back, n, i),
+        memcpy(s->Z + i * d * n, program_output(p->back, &s->back, n, i),
                d * n * sizeof *s->Z);
-    many_times(d, n, w->Gamma_half, true, w->z_bar, false, s->y_bar);
-    program_forward(e->map, &e->map_uniforms, &s->map, &in);
-    program_vjp(e->map, &e->map_uniforms, &s->map, &in,
+    batch_times(d, n, w->Gamma_half, true, w->z_bar, false, s->y_bar);
+    program_forward(p->map, &v->map, &s->map, &in);
+    program_vjp(p->map, &v->map, &s->map, &in,
                 (const double *const[3]){NULL, NULL, s->y_bar}, NULL,
                 s->map_bar);
 }
 
-/* g_bar = Gamma' q is f_bar; z_bar = what f sends back - A' g_bar. */
-static void backward(const struct estimate *e, struct scratch *s,
+/* g_bar = Gamma' q is f_bar; z_bar = its vjp through f - A' g_bar. */
+static void backward(const struct run *r, struct scratch *s,
                      const struct gap *gap, size_t group, struct single *w)
 {
     size_t d = w->d, n = w->n;
-    bool ends = e->model->learned_noise;
-    struct points in = {.P = n,
-                        .state = s->Z,
-                        .time = s->time,
-                        .input = s->input,
-                        .slope = s->slope};
-    for (size_t k = 0; e->weight && k < d * n; k++)
-        w->q[k] *= e->weight[group + k % n];
-    many_times(d, n, w->Gamma, true, w->q, false, s->f_bar);
+    bool ends = r->plan->model->learned_noise;
+    struct points in = block_points(s, n);
+    for (size_t k = 0; r->weight && k < d * n; k++)
+        w->q[k] *= r->weight[group + k % n];
+    batch_times(d, n, w->Gamma, true, w->q, false, s->f_bar);
     memset(w->z_bar, 0, d * n * sizeof *w->z_bar);
-    program_vjp(e->unit, &e->unit_uniforms, &s->unit, &in,
+    program_vjp(r->plan->unit, &r->values.unit, &s->unit, &in,
                 (const double *const[2]){s->f_bar, NULL},
                 ends ? w->z_bar : NULL, s->unit_bar);
     if (!ends) return;
-    many_times(d, n, w->A, true, s->f_bar, false, w->bar);
+    batch_times(d, n, w->A, true, s->f_bar, false, w->bar);
     for (size_t k = 0; k < d * n; k++)
         w->z_bar[k] -= w->bar[k];
-    ends_vjp(e, s, gap, group, w);
-    reference_vjp_all(e, s, gap, w);
+    ends_vjp(r, s, gap, group, w);
+    reference_vjp_all(r, s, gap, w);
 }
 
 /* --- An item ------------------------------------------------------------ */
 
-/* A weight of one, and all of the value in base. */
-static void note(struct estimate *e, size_t group, const struct single *w)
+/* One weight of 1 and the whole value in base. */
+static void note(struct run *r, size_t group, const struct single *w)
 {
     static const double ONE[1] = {0.0};
     for (size_t i = 0; i < w->n; i++) {
-        e->base[group + i] = w->value[i];
-        tally_start(&e->tally[group + i]);
-        tally_start(&e->tally2[group + i]);
-        tally_add(&e->tally[group + i], 1, ONE);
-        tally_add(&e->tally2[group + i], 1, ONE);
+        r->base[group + i] = w->value[i];
+        tally_start(&r->tally[group + i]);
+        tally_start(&r->tally2[group + i]);
+        tally_add(&r->tally[group + i], 1, ONE);
+        tally_add(&r->tally2[group + i], 1, ONE);
     }
 }
 
-bool single_item(struct estimate *e, struct scratch *s, const struct item *t)
+bool single_item(struct run *r, struct scratch *s, const struct item *t)
 {
     size_t n = t->group1 - t->group0;
-    const struct gap *gap = e->gaps.gap + t->group0;
-    if (n > most_gaps(e)) return false;
-    struct single w = single_of(e, s->single, n);
-    if (!forward(e, s, gap, t->group0, &w)) return false;
-    note(e, t->group0, &w);
-    if (e->options->gradient) backward(e, s, gap, t->group0, &w);
+    const struct gap *gap = r->gaps.gap + t->group0;
+    if (n > most_gaps(r->plan)) return false;
+    struct single w = single_of(r->plan->d, s->single, n);
+    if (!forward(r, s, gap, t->group0, &w)) return false;
+    note(r, t->group0, &w);
+    if (r->plan->options->gradient) backward(r, s, gap, t->group0, &w);
     return true;
 }

@@ -10,8 +10,8 @@
  *                   chains, so what it estimates is a normalised density
  *     stratonovich  S = sum (r_m + r_{m+1})'/2 dY_m
  *                   - sum' (r'(f + l) + div f - tr A) dt/2, trapezoids;
- *                   whole: without f' dY, whose sum is known (potential.c),
- *                   and with what boundaries add to it (barrier.h)
+ *                   potential: without f' dY, whose sum is known
+ *                   (context.c), and with what boundaries add (barrier.h)
  *
  * Against brownian (A = 0, b = 0) the first two are the same. S2 is S with
  * steps twice as long, from every second point; an odd last step stands alone.
@@ -23,7 +23,7 @@
 
 struct slice {
     enum gsv_form form;
-    bool whole; /* see above */
+    bool potential; /* see above */
     const struct reference *reference;
     size_t first, steps, K, ld;
     const double *Y;   /* (d; steps, K) left ends                            */
@@ -44,7 +44,7 @@ void weigh(const struct slice *s, double *S, double *S2);
 
 /* f_bar, div_bar and dY_bar are set; what Y and Z get directly, not through f,
  * is set too: Y_bar and Z_bar, of which Y_bar is Z_bar but for the midpoint.
- * ends false: f_bar and div_bar alone are wanted. S2_bar may be NULL. */
+ * ends false: only f_bar and div_bar are set. S2_bar may be NULL. */
 struct slice_bar {
     const double *S_bar, *S2_bar;
     bool ends;
@@ -53,5 +53,27 @@ struct slice_bar {
     double *distance_bar, *steepness_bar;
 };
 void weigh_vjp(const struct slice *s, const struct slice_bar *bar);
+
+/* --- For the files of the forms --------------------------------------------
+ */
+
+enum { SCRATCH_ROWS = 6 };
+
+void weigh_midpoint(const struct slice *s, double *S, double *S2);
+void weigh_midpoint_vjp(const struct slice *s, const struct slice_bar *bar);
+void weigh_stratonovich(const struct slice *s, double *S, double *S2);
+void weigh_stratonovich_vjp(const struct slice *s, const struct slice_bar *bar);
+
+/* l (d, K) = A Y + b with the matrices of a step, at Y with rows ld apart. */
+void slice_reference(const struct slice *s, size_t step, const double *Y,
+                     size_t ld, double *l);
+
+/* Y_bar += A' l_bar, b_bar += l_bar. */
+void slice_reference_vjp(const struct slice *s, size_t step,
+                         const double *l_bar, double *Y_bar, size_t ld,
+                         struct reference_bar *bar);
+
+/* The first n numbers of d rows become 0. */
+void clear_rows(size_t d, size_t n, double *x, size_t ld);
 
 #endif

@@ -12,7 +12,7 @@
  *     e2 = Phi_{m+1} e_m + e_{m+1},  e3 = Y_{m+2} - Phi' Y_m - Gamma' g,
  *     g = f(z) + A_m (z' - z) - A' z'. */
 #include "bridge/rows.h"
-#include "bridge/weigh_forms.h"
+#include "bridge/weigh.h"
 
 struct work {
     double *r, *e, *next_e, *We, *Vr; /* (d, K) each */

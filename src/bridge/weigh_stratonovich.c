@@ -6,7 +6,7 @@
  *                                     + div f_L + div f_R - 2 tr A ]. */
 #include "bridge/barrier.h"
 #include "bridge/rows.h"
-#include "bridge/weigh_forms.h"
+#include "bridge/weigh.h"
 
 /* One side of a long or short step: its column, the step whose A it takes. */
 struct side {
@@ -44,7 +44,7 @@ static void add_side(const struct slice *s, struct side side, double dt,
     double *l = s->scratch + d * K, tr = trace(s, side.step);
     const double *f = s->f + at;
     slice_reference(s, side.step, s->Z + at, s->ld, l);
-    if (!s->whole) {
+    if (!s->potential) {
         rows_dot(d, K, 0.5, f, s->ld, move, K, S);
         rows_dot(d, K, -0.5, l, K, move, K, S);
     }
@@ -54,8 +54,8 @@ static void add_side(const struct slice *s, struct side side, double dt,
         S[k] -= 0.25 * dt * (s->div[at + k] - tr);
 }
 
-/* -l' dY of whole, where f' dY is left out: exact in every step, as l is linear
- * in it, and so never taken in steps twice as long. */
+/* -l' dY where f' dY is a potential: exact in every step because l is linear
+ * in it, and therefore never summed over steps twice as long. */
 static void add_line(const struct slice *s, size_t m, double *S)
 {
     size_t d = s->reference->d, K = s->K;
@@ -118,7 +118,7 @@ static void add_step(const struct slice *s, size_t m, size_t n, double *S)
     movement(s, m, n, s->scratch);
     add_side(s, (struct side){m, m}, dt, s->scratch, S);
     add_side(s, (struct side){n, n - 1}, dt, s->scratch, S);
-    for (size_t j = m; s->whole && j < n; j++)
+    for (size_t j = m; s->potential && j < n; j++)
         add_line(s, j, S);
     add_walls(s, m, n, dt, S);
 }
@@ -132,15 +132,15 @@ void weigh_stratonovich(const struct slice *s, double *S, double *S2)
 }
 
 /* f_bar += w (dY - dt f)/2, l_bar = w (dt l - dY)/2, div_bar -= w dt/4, and
- * dY_bar += w (f - l)/2 in all steps from m to n; f dY is left out of whole,
- * whose longer steps nobody differentiates. */
+ * dY_bar += w (f - l)/2 in all steps from m to n; f dY is left out
+ * where it is a potential; nothing needs the gradient of its longer steps. */
 static void side_vjp(const struct slice *s, struct side side, size_t m,
                      size_t n, double dt, const double *w,
                      const struct slice_bar *bar)
 {
     size_t d = s->reference->d, K = s->K, at = side.column * K;
     double *move = s->scratch, *l = move + d * K, *l_bar = l + d * K;
-    double half = s->whole ? 0.0 : 0.5;
+    double half = s->potential ? 0.0 : 0.5;
     rows_blend(d, K, w, half, move, K, -0.5 * dt, s->f + at, s->ld, true,
                bar->f_bar + at, s->ld);
     for (size_t k = 0; k < K; k++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which estimator a model gets, and the one way to use it (model/method.h). */
+/* Which estimator a model gets, and how it is used (model/method.h). */
 #ifndef ESTIMATOR_ESTIMATOR_H
 #define ESTIMATOR_ESTIMATOR_H
 
@@ -10,10 +10,16 @@ struct estimator {
     void *machine;
 };
 
-/* The row for a task: by its objective, by what is observed, by the noise. */
-const struct method *estimator_choose(const struct task *t);
+/* The row for a task, and a sentence that says why: by its objective, by what
+ * is observed, by the noise. */
+struct method_choice {
+    const struct method *method;
+    const char *reason;
+};
+struct method_choice estimator_choose(const struct task *t);
 
-/* To be freed after a failure, too. What the task borrows stays borrowed. */
+/* What the task borrows stays borrowed. estimator_free() also after a failure.
+ */
 int estimator_init(struct estimator *e, const struct task *t);
 void estimator_free(struct estimator *e);
 

@@ -12,16 +12,17 @@
 #include "estimator/estimator.h"
 #include "model/model.h"
 
-int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-                  const double *guide, gsv_result *result)
+int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
+                  const double *reference, gsv_result *result)
 {
     double begin = clock_seconds();
     gsv_options own = *o;
     const struct task task = {
         .model = m, .series = s, .options = &own, .halved = true};
-    /* A guide is for differences, which are those of the estimate that has the
-     * gradient: others may take fewer steps (joint.c). */
-    if (guide && !estimator_choose(&task)->holds) own.gradient = true;
+    /* Frozen references are for finite differences of the estimate that has the
+     * gradient. Without a gradient others may take fewer steps (joint.c). */
+    if (reference && !estimator_choose(&task).method->holds)
+        own.gradient = true;
     struct estimator e;
     gsv_result r = {.values = m->spec->parameters};
     int status = estimator_init(&e, &task);
@@ -29,8 +30,9 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
         r.gradient = NEW(double, r.values);
         if (!r.gradient) status = GSV_NO_MEMORY;
     }
-    const struct request q = {
-        .guide = guide, .iteration = o->iteration, .gradient = r.gradient};
+    const struct request q = {.reference_values = reference,
+                              .iteration = o->iteration,
+                              .gradient = r.gradient};
     if (!status) status = estimator_fill(&e, &q, true, &r);
     r.seconds = clock_seconds() - begin;
     estimator_free(&e);
@@ -41,12 +43,12 @@ int loglik_guided(const gsv_model *m, const gsv_series *s, const gsv_options *o,
 
 /* --- Until a tolerance is met ------------------------------------------- */
 
-/* Beyond these an estimate is not made better by waiting. */
+/* Limits of the effort. */
 static const double MOST_PATHS = 1 << 20, MOST_STEPS = 1 << 12;
 static const double MOST_EVALUATIONS = 1e9;
 
-/* The next numbers of paths and steps, each as far as it goes; false where
- * neither goes further. */
+/* The next numbers of paths and steps, within the limits; false where both are
+ * at their limits. */
 static bool raise_effort(const gsv_result *r, gsv_options *o)
 {
     double paths = (double)r->paths, steps = (double)r->steps;
@@ -65,17 +67,17 @@ static bool raise_effort(const gsv_result *r, gsv_options *o)
     return more > 1.0 || finer > 1.0;
 }
 
-/* Without the gradient until the numbers are found, then once with it. */
+/* Without the gradient until the tolerance is met, then once with it. */
 static int loglik_until(const gsv_model *m, const gsv_series *s,
                         const gsv_options *wish, gsv_result *result)
 {
     gsv_options o = *wish;
     o.gradient = false;
-    /* One path or one step tells nothing about either error. */
+    /* One path has no standard error, one step no discretisation error. */
     if (o.paths < 2) o.paths = 2;
     if (!(o.step > 0.0) && o.steps < 2) o.steps = 2;
     for (;;) {
-        int status = loglik_guided(m, s, &o, NULL, result);
+        int status = loglik_frozen(m, s, &o, NULL, result);
         if (status) return status;
         result->settled = result->error <= o.tolerance &&
                           !(fabs(result->discretisation) > o.tolerance);
@@ -86,7 +88,7 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
     bool settled = result->settled;
     gsv_result_free(result);
     o.gradient = true;
-    int status = loglik_guided(m, s, &o, NULL, result);
+    int status = loglik_frozen(m, s, &o, NULL, result);
     result->settled = settled;
     return status;
 }
@@ -99,5 +101,5 @@ enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
     if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s))
         return GSV_BAD_INPUT;
     return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
-                              : loglik_guided(m, s, o, NULL, result);
+                              : loglik_frozen(m, s, o, NULL, result);
 }

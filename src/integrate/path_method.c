@@ -62,7 +62,7 @@ static int run(void *machine, const struct request *q, struct score *score)
 }
 
 #define PATH_METHOD                                                            \
-    .shares = true, .chooses = true, .size = sizeof(struct integrator),        \
+    .shares = true, .selects = true, .size = sizeof(struct integrator),        \
     .accept = accept, .init = init, .free = release, .run = run
 
 const struct method METHOD_MSE_BACKPROP = {

@@ -100,7 +100,7 @@ struct probe {
     double mean;   /* of a gap                                             */
     double spread; /* what the log of a mean of K weights loses, times K   */
     double left;   /* share of the gaps with sums at left ends             */
-    double doubt;  /* of a gap, see estimate_doubt()                       */
+    double doubt;  /* of a gap, see groups_doubt()                       */
     bool by_model; /* auto takes one form for all gaps: stratonovich       */
 };
 

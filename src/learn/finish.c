@@ -109,7 +109,7 @@ static size_t sample_size(const struct learner *l, const gsv_options *o,
 {
     bool apart = !o->joint && learner_has_groups(l);
     bool many = l->o->estimate == GSV_ESTIMATE_AUTO && groups > MANY_GAPS;
-    size_t window = estimate_window(o, groups);
+    size_t window = window_groups(o, groups);
     if (!apart || !many) return groups;
     return window < SAMPLE_GAPS ? window : SAMPLE_GAPS;
 }

@@ -66,8 +66,10 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     set_due(l, o);
     halt_begin(&l->halt, ask, l);
     l->recipe = recipe_choose(l->m);
-    l->method = estimator_choose(&(struct task){
-        .model = l->m, .options = &o->estimator, .objective = o->objective});
+    l->method = estimator_choose(&(struct task){.model = l->m,
+                                                .options = &o->estimator,
+                                                .objective = o->objective})
+                    .method;
     int status = fit_options_check(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
@@ -129,7 +131,7 @@ bool learner_integrates(const struct learner *l)
 
 bool learner_has_groups(const struct learner *l)
 {
-    return l->method->chooses;
+    return l->method->selects;
 }
 
 gsv_options learner_usual(const struct learner *l)

@@ -4,7 +4,7 @@
  *     gradient-matching  increments against f~ at their left ends; with sigma,
  *                        the likelihood of Euler's chain of one step a gap
  *     em-linear          the drift of linear bridges, linearised again and
- *                        again: the form bound, see bridge/bound.h
+ *                        again: the form bound, see bridge/bound.c
  *
  * Both are existing estimators: this file says which, and refuses the options
  * that do not go with them. */

@@ -4,7 +4,7 @@
 #ifndef LEARN_OBJECTIVE_H
 #define LEARN_OBJECTIVE_H
 
-#include "bridge/result.h"
+#include "bridge/driver.h"
 #include "estimator/estimator.h"
 
 struct objective {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The interface of estimators: every way to a log-likelihood, or to another
- * objective of a fit, is one row of functions. Who uses one knows this file and
- * estimator/estimator.h, where a row is chosen; a new method is a file with its
- * functions and its row, and a line in the table there.
+ * objective of a fit, is one row of functions. Its users know this file and
+ * estimator/estimator.h, which chooses a row. A new method is a file with its
+ * functions and its row, and a line in estimator.c.
  *
  * Data fall into units, whose log-likelihoods add up: gaps, or with joint and
- * with hidden states whole tracks; some estimators can be asked for a choice of
- * them (groups). */
+ * with hidden states whole tracks. Estimators without hidden states can run
+ * some of the units alone; these are their groups. */
 #ifndef MODEL_METHOD_H
 #define MODEL_METHOD_H
 
@@ -22,8 +22,8 @@ struct task {
     const gsv_series *series;
     const gsv_options *options;
     size_t most;                  /* groups at once; 0: all              */
-    bool by_group;                /* every rank is told of every group   */
-    bool halved;                  /* l(2 dt) is looked at                */
+    bool by_group;                /* all ranks need the result of a group */
+    bool halved;                  /* l(2 dt) is needed                   */
     bool values_alone;            /* neither gradients nor diagnostics   */
     enum gsv_objective objective; /* of squared errors, with their scheme */
     enum gsv_scheme scheme;
@@ -31,14 +31,15 @@ struct task {
 
 /* One run, at the model's present values. */
 struct request {
-    const double *guide; /* values that references are made from; NULL: those */
+    const double *reference_values; /* that references are made from; NULL:
+                                     * the present values                  */
     uint32_t iteration;  /* of the random numbers                        */
-    size_t n;            /* of groups, where some are chosen             */
+    size_t n;            /* the number of groups, where some are selected */
     const size_t *group; /* (n); NULL: all                               */
     double *gradient;    /* (values) of the sum over gaps; or NULL       */
 };
 
-/* Slots have random numbers of their own, one for each part of a unit. */
+/* Each part of a unit has random numbers of its own: a slot. */
 struct slots {
     size_t slots, units;
     bool random; /* whether there are random numbers at all */
@@ -55,36 +56,38 @@ struct path_visitor;
 
 struct method {
     const char *name;
-    const void *inner; /* by which the functions tell their rows apart */
+    const void *inner; /* what distinguishes rows with the same functions */
     bool shares;       /* ranks share the work                         */
-    bool chooses;      /* some of its groups can be asked for          */
-    bool holds;        /* a fit may hold its references for a while    */
+    bool selects;      /* a run may select some groups                  */
+    bool holds;        /* it can run with reference_values             */
     size_t size;       /* bytes of a machine, all zero to begin with   */
-    /* 0, or a sentence why it cannot take this model with these options. */
+    /* Fails with a reason where it cannot run this model with these options. */
     int (*accept)(const struct method *row, const struct task *t);
-    /* A machine, which stays where it is; to be freed after a failure, too. */
+    /* A machine, which must not be moved; free() also after a failure. */
     int (*init)(const struct method *row, void *machine, const struct task *t);
     void (*free)(void *machine);
     /* Fails with GSV_NUMERICAL where anything is not finite. */
     int (*run)(void *machine, const struct request *q, struct score *score);
-    /* The same to all of a result that is zero; its list of gaps where that is
-     * asked for, and its gradient where there is room for one. */
+    /* A run that fills a zeroed result: the list of gaps where list is set, and
+     * the gradient where r->gradient is not NULL. */
     int (*fill)(void *machine, const struct request *q, bool list,
                 gsv_result *r);
-    /* After a run or a result of one window of gaps: the mean of a gap. NULL
-     * where all data hang together. */
+    /* After a run of one window of gaps: the mean of a gap. NULL where data do
+     * not fall into independent gaps. */
     struct score (*score)(const void *machine);
-    /* After a run by group: how many, and what was found about one. */
+    /* After a run with by_group: the number of groups, and one of them. */
     size_t (*groups)(const void *machine);
     gsv_gap (*group)(const void *machine, size_t g);
-    /* By how much the mean of a gap may be off, in nats; NULL: not known. */
+    /* How far off the mean of a gap may be, in nats; NULL: not known. */
     double (*doubt)(const void *machine);
-    /* Whether the value jumps where parameters move, as it does where particles
-     * are resampled: its gradient does not say so. NULL: never. */
+    /* Whether the value is a discontinuous function of the parameters, as it is
+     * where particles are resampled: its gradient misses the jumps. NULL: no.
+     */
     bool (*rough)(const void *machine);
-    /* Slots and the unit of each (slots), which may be NULL. Then the
-     * log-likelihood of every unit with other numbers for some slots: turn
-     * (slots) is added to the iteration. What is not finite is -INFINITY. */
+    /* The number of slots, and the unit of each (slots), which may be NULL.
+     * Then the log-likelihood of every unit with other random numbers for some
+     * slots: turn (slots) is added to the iteration. A value that is not finite
+     * becomes -INFINITY. */
     struct slots (*slots)(const void *machine, size_t *unit);
     int (*units)(void *machine, const uint32_t *turn, double *unit);
     /* Of hidden states (model/states.h): their laws row by row given the data

@@ -98,7 +98,11 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
     status = support_init(&j->support, m, &j->stops, &j->options, j->K,
                           (j->chunk + 1) * j->K, true);
     if (!status)
-        status = estimate_init_pairs(&j->pairs, m, series, &j->options,
+        status = estimate_init_pairs(&j->pairs,
+                                     &(struct task){.model = m,
+                                                    .series = series,
+                                                    .options = &j->options,
+                                                    .by_group = true},
                                      j->chunk * j->K, j->stops.longest);
     if (!status)
         status = is_variational(j) ? variational_init(j) : conjugate_init(j);
@@ -107,7 +111,7 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
 
 void joint_free(struct joint *j)
 {
-    if (j->pairs.model) estimate_free(&j->pairs);
+    estimate_free(&j->pairs);
     conjugate_free(j);
     variational_free(j);
     support_free(&j->support);
@@ -190,7 +194,7 @@ static int run_pairs(struct joint *j, bool gradient)
     for (size_t n = j->low + 1; n < j->end; n++)
         for (size_t k = 0; k < K; k++, count++) {
             const struct stop *here = &j->stops.stop[n];
-            j->pairs.gaps.gap[count] =
+            j->pairs.run.gaps.gap[count] =
                 (struct gap){.track = here->track,
                              .from = (n - j->low - 1) * K + k,
                              .to = (n - j->low) * K + k,
@@ -199,19 +203,19 @@ static int run_pairs(struct joint *j, bool gradient)
                              .length = here->time - here[-1].time,
                              .end = here->time};
         }
-    int status = estimate_take_pairs(&j->pairs, count, (j->end - j->low) * K,
-                                     j->support.x);
+    int status = run_select_pairs(&j->pairs.run, count, (j->end - j->low) * K,
+                                  j->support.x);
     if (gradient)
         memset(j->part, 0, j->model->spec->parameters * sizeof(double));
     if (status || !count) return status;
     j->options.gradient = gradient;
-    j->pairs.weight = gradient ? j->weight : NULL;
-    status = estimate_run(&j->pairs, j->iteration);
+    j->pairs.run.weight = gradient ? j->weight : NULL;
+    status = run_groups(&j->pairs.run, j->iteration);
     j->options.gradient = wanted;
     if (status) return status;
-    if (gradient) return estimate_gradient(&j->pairs, j->part);
+    if (gradient) return run_gradient(&j->pairs.run, j->part);
     for (size_t i = 0; i < count; i++) {
-        double l = estimate_group(&j->pairs, i).loglik;
+        double l = group_result(&j->pairs.run, i).loglik;
         j->log_p[i] = isnan(l) ? -INFINITY : l;
     }
     return 0;
@@ -350,7 +354,7 @@ int joint_run(struct joint *j, const double *reference, uint32_t iteration,
                 ? variational_prepare(j, iteration)
                 : conjugate_prepare(j, reference ? reference : j->model->value);
     if (status) return status;
-    estimate_prepare(&j->pairs, reference);
+    run_set_values(&j->pairs.run, reference);
     if (gradient)
         memset(gradient, 0, j->model->spec->parameters * sizeof *gradient);
     for (size_t r = 0; !status && r < s->gaps.series->tracks; r++) {
@@ -426,7 +430,7 @@ int joint_fill(const struct joint *j, gsv_result *r)
         const struct stop *stop = &j->stops.stop[i];
         if (!stop_is_first(&j->stops, i)) {
             struct gap gap = {.length = stop->time - stop[-1].time};
-            r->drift_evaluations += j->K * estimate_steps(&j->pairs, &gap);
+            r->drift_evaluations += j->K * plan_steps(&j->pairs.plan, &gap);
         }
         if (stop->row == NO_ROW) continue;
         *to = gap_of(j, i);
@@ -437,7 +441,7 @@ int joint_fill(const struct joint *j, gsv_result *r)
         to++;
     }
     r->paths = j->K;
-    r->steps = j->pairs.longest;
+    r->steps = j->pairs.plan.longest;
     return 0;
 }
 

@@ -11,7 +11,7 @@
 #define OBSERVE_OBSERVE_H
 
 #include "base/halt.h"
-#include "bridge/result.h"
+#include "bridge/driver.h"
 #include "model/gaps.h"
 #include "model/method.h"
 #include "observe/smooth.h"
@@ -96,9 +96,6 @@ struct rows {
         };                                                                     \
     }
 
-/* The row that the options name; by default, by the number of hidden states. */
-const struct method *rows_choose(const gsv_model *m, const gsv_options *o);
-
 /* The fields of a row that are the same for all; machines begin with
  * ROWS_FIRST.
  */
@@ -127,14 +124,14 @@ int rows_units(void *machine, const uint32_t *stream, double *unit);
     static int method_run(void *machine, const struct request *q,              \
                           struct score *score)                                 \
     {                                                                          \
-        int status = NAME##_run(machine, q->guide, q->iteration, q->gradient); \
+        int status = NAME##_run(machine, q->reference_values, q->iteration, q->gradient); \
         return rows_finish(machine, status, score);                            \
     }                                                                          \
     static int method_fill(void *machine, const struct request *q, bool list,  \
                            gsv_result *r)                                      \
     {                                                                          \
         (void)list;                                                            \
-        int status = NAME##_run(machine, q->guide, q->iteration, q->gradient); \
+        int status = NAME##_run(machine, q->reference_values, q->iteration, q->gradient); \
         int stopped = halt_status();                                           \
         if (stopped) return stopped;                                           \
         return status ? status : NAME##_fill(machine, r);                      \

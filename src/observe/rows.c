@@ -9,23 +9,6 @@
 #include "observe/particle.h"
 #include "observe/scan.h"
 
-/* Which estimator a model gets by default: with more latent states than this
- * particles are better at the same price (docs/ESTIMATOR.md). */
-enum { SCAN_STATES = 2 };
-
-const struct method *rows_choose(const gsv_model *m, const gsv_options *o)
-{
-    bool few = spec_latent(m->spec) <= SCAN_STATES;
-    switch (o->observe) {
-    case GSV_OBSERVE_SCAN: return &METHOD_SCAN;
-    case GSV_OBSERVE_PARTICLE: return &METHOD_PARTICLE;
-    case GSV_OBSERVE_CONJUGATE: return &METHOD_CONJUGATE;
-    case GSV_OBSERVE_VARIATIONAL: return &METHOD_VARIATIONAL;
-    case GSV_OBSERVE_AUTO: break;
-    }
-    return few ? &METHOD_SCAN : &METHOD_PARTICLE;
-}
-
 int rows_accept(const struct method *row, const struct task *t)
 {
     if (!spec_is_latent(t->model->spec))

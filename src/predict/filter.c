@@ -83,7 +83,8 @@ const struct method *filter_method(const gsv_model *m, const gsv_options *o)
 {
     gsv_options full = *o;
     if (full.observe == GSV_OBSERVE_AUTO) full.observe = GSV_OBSERVE_SCAN;
-    return estimator_choose(&(struct task){.model = m, .options = &full});
+    return estimator_choose(&(struct task){.model = m, .options = &full})
+        .method;
 }
 
 int filter_run(const gsv_model *m, const gsv_series *s, const gsv_options *o,

@@ -54,7 +54,7 @@ static int check_options(const struct paths *p, const gsv_paths_options *o)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
-    if (!p->method->paths && !p->method->chooses)
+    if (!p->method->paths && !p->method->selects)
         return fail(GSV_BAD_INPUT,
                     "the estimator %s draws no paths of latent states; use "
                     "--observe scan",
@@ -119,7 +119,7 @@ static int bridges_init(struct paths *p, size_t thread)
     size_t K = p->K, d = p->d, draws = p->options->draws;
     *w = (struct gap_bridges){.paths = p,
                               .estimate = &p->estimate,
-                              .scratch = &p->estimate.scratch[thread],
+                              .scratch = &p->estimate.run.scratch[thread],
                               .ess = INFINITY,
                               .y = NEW(double, p->most *d *K),
                               .z = NEW(double, d *K),
@@ -136,11 +136,11 @@ static int bridges_init(struct paths *p, size_t thread)
 int paths_make_bridges(struct paths *p, size_t count)
 {
     int status = 0;
-    p->estimate.iteration = p->bridge.iteration;
-    p->bridges = NEW(struct gap_bridges, p->estimate.threads);
+    p->estimate.run.iteration = p->bridge.iteration;
+    p->bridges = NEW(struct gap_bridges, p->estimate.run.threads);
     p->lost = NEW(bool, count);
     if (!p->bridges || !p->lost) return GSV_NO_MEMORY;
-    for (size_t t = 0; !status && t < p->estimate.threads; t++)
+    for (size_t t = 0; !status && t < p->estimate.run.threads; t++)
         status = bridges_init(p, t);
     return status;
 }
@@ -152,11 +152,11 @@ static void bridges_free(struct gap_bridges *w)
 
 static void paths_free(struct paths *p)
 {
-    for (size_t t = 0; p->bridges && t < p->estimate.threads; t++)
+    for (size_t t = 0; p->bridges && t < p->estimate.run.threads; t++)
         bridges_free(&p->bridges[t]);
     MEM_FREE(p->bridges, p->lost, p->end, p->first, p->at_stop, p->chosen,
              p->now, p->before, p->term, p->uniform, p->equal, p->room);
-    if (p->estimate.model) estimate_free(&p->estimate);
+    estimate_free(&p->estimate);
     stops_free(&p->stops);
 }
 
@@ -180,10 +180,11 @@ int paths_run(struct paths *p, size_t begin, size_t count,
     p->count = count;
     struct lanes_job job = {.context = p, .work = work};
     memset(p->lost, 0, count * sizeof *p->lost);
-    int stopped = lanes_run(count < LANES ? count : LANES, e->threads, &job);
+    int stopped =
+        lanes_run(count < LANES ? count : LANES, e->run.threads, &job);
     if (stopped) return stopped;
     for (size_t i = 0; i < count; i++) {
-        const struct gap *gap = &e->gaps.gap[begin + i];
+        const struct gap *gap = &e->run.gaps.gap[begin + i];
         if (!p->lost[i]) continue;
         return fail(GSV_NUMERICAL,
                     "series '%s', time %g to %g: no bridge has any weight; "
@@ -316,11 +317,12 @@ static void report_stop(const struct paths *p, size_t stop)
 static int paths_exact(struct paths *p)
 {
     struct estimate *e = &p->estimate;
-    int status = estimate_init(e, p->model, p->series, &p->bridge, 0);
+    int status = estimate_init(e, &(struct task){.model = p->model,
+                                                 .series = p->series,
+                                                 .options = &p->bridge});
     if (status) return status;
-    e->halved = false;
-    estimate_prepare(e, NULL);
-    size_t gaps = e->gaps.count, g = 0;
+    run_set_values(&e->run, NULL);
+    size_t gaps = e->run.gaps.count, g = 0;
     p->out->paths = p->K;
     p->end = NEW(size_t, gaps);
     status = p->end ? paths_make_bridges(p, ROUND) : GSV_NO_MEMORY;
@@ -335,7 +337,7 @@ static int paths_exact(struct paths *p)
         if (!status) status = paths_tell(p, g + ROUND, gaps);
     }
     p->out->ess_min = (double)p->K;
-    for (size_t t = 0; t < e->threads; t++)
+    for (size_t t = 0; t < e->run.threads; t++)
         p->out->ess_min = fmin(p->out->ess_min, p->bridges[t].ess);
     return status;
 }
@@ -364,7 +366,7 @@ enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
     *result = (gsv_smoothed){0};
     if (option_check(GSV_OF_PATHS, o) || series_check(s)) return GSV_BAD_INPUT;
     const struct method *method = filter_method(m, &o->estimator);
-    bool latent = !method->chooses;
+    bool latent = !method->selects;
     gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};
     struct paths p = {.model = m,

@@ -7,6 +7,7 @@
 #ifndef PREDICT_PATHS_H
 #define PREDICT_PATHS_H
 
+#include "bridge/walk.h"
 #include "observe/observe.h"
 #include "predict/filter.h"
 
@@ -46,7 +47,7 @@ struct paths {
     bool *at_stop; /* (stops) whether the last of these is the stop        */
     size_t most;   /* rows inside of a gap                                 */
     struct estimate estimate;
-    struct gap_bridges *bridges; /* (estimate.threads) */
+    struct gap_bridges *bridges; /* (estimate.run.threads) */
     size_t begin; /* of the gaps or pairs that are walked          */
     size_t count;
     bool *lost;  /* (count) whether no bridge has any weight                */

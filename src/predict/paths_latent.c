@@ -117,7 +117,7 @@ static int walk_gap(struct paths *p, const struct path_stop *h)
     size_t rows = rows_inside(p, h->stop);
     if (!rows) return 0;
     for (size_t n = 0; n < p->sample; n++)
-        e->gaps.gap[n] =
+        e->run.gaps.gap[n] =
             (struct gap){.track = to->track,
                          .from = h->origin + p->before[n],
                          .to = h->first + p->now[n],
@@ -125,7 +125,7 @@ static int walk_gap(struct paths *p, const struct path_stop *h)
                          .start = to[-1].time,
                          .length = to->time - to[-1].time,
                          .end = to->time};
-    int status = estimate_take_pairs(e, p->sample, h->stride, h->x);
+    int status = run_select_pairs(&e->run, p->sample, h->stride, h->x);
     if (status) return status;
     p->stop = h->stop;
     draw_uniforms(p, h->stop, 2);
@@ -162,10 +162,13 @@ static int see_stop(void *user, const struct path_stop *h)
 static int make_bridges(struct paths *p)
 {
     struct estimate *e = &p->estimate;
-    int status = estimate_init_pairs(e, p->model, p->series, &p->bridge,
+    int status = estimate_init_pairs(e,
+                                     &(struct task){.model = p->model,
+                                                    .series = p->series,
+                                                    .options = &p->bridge},
                                      p->sample, p->stops.longest);
     if (!status) status = paths_make_bridges(p, p->sample);
-    if (!status) estimate_prepare(e, NULL);
+    if (!status) run_set_values(&e->run, NULL);
     return status;
 }
 

@@ -36,7 +36,7 @@ static void scale_noise(const struct gap_bridges *w, double time, size_t K,
 {
     const struct estimate *e = w->estimate;
     struct scratch *s = w->scratch;
-    size_t d = e->d, most = s->step.capacity;
+    size_t d = e->plan.d, most = s->step.capacity;
     for (size_t k = 0; k < K; k += most) {
         size_t n = K - k < most ? K - k : most;
         for (size_t i = 0; i < d; i++) {
@@ -45,8 +45,8 @@ static void scale_noise(const struct gap_bridges *w, double time, size_t K,
         }
         for (size_t j = 0; j < n; j++) {
             s->step_time[j] = time;
-            if (e->inputs)
-                gap_inputs(&e->gaps, w->context->gap->track, time, false,
+            if (e->plan.inputs)
+                gap_inputs(&e->plan.gaps, w->context->gap->track, time, false,
                            s->step_input + j, s->step_slope + j, n);
         }
         struct points in = {.P = n,
@@ -54,8 +54,8 @@ static void scale_noise(const struct gap_bridges *w, double time, size_t K,
                             .time = s->step_time,
                             .input = s->step_input,
                             .slope = s->step_slope};
-        program_forward(e->step, &e->step_uniforms, &s->step, &in);
-        const double *move = program_output(e->step, &s->step, n, 0);
+        program_forward(e->plan.step, &e->run.values.step, &s->step, &in);
+        const double *move = program_output(e->plan.step, &s->step, n, 0);
         for (size_t i = 0; i < d; i++)
             memcpy(v + i * K + k, move + i * n, n * sizeof *v);
     }
@@ -67,12 +67,12 @@ static void draw_noise(const struct gap_bridges *w, const struct piece *p,
 {
     const struct estimate *e = w->estimate;
     const struct context *c = w->context;
-    struct random_key key = {.seed = e->options->seed,
+    struct random_key key = {.seed = e->plan.options->seed,
                              .purpose = RANDOM_PATHS,
-                             .iteration = e->iteration,
+                             .iteration = e->run.iteration,
                              .item = c->gap->number};
-    random_normals(&key, row * e->d, e->d, p->k0, p->K, w->z);
-    if (e->step)
+    random_normals(&key, row * e->plan.d, e->plan.d, p->k0, p->K, w->z);
+    if (e->plan.step)
         scale_noise(w, c->gap->start + c->dt * (double)step, p->K, left, ld,
                     w->z);
 }
@@ -82,7 +82,7 @@ static void see_row(const struct gap_bridges *w, const struct piece *p,
                     size_t P, const double *left, size_t row)
 {
     const struct context *c = w->context;
-    size_t d = w->estimate->d, K = p->K, all = w->paths->K;
+    size_t d = w->estimate->plan.d, K = p->K, all = w->paths->K;
     struct position at = position_of(c, w->time[row]), from = {at.step, 0.0};
     if (at.step < p->first || at.step >= p->first + p->steps) return;
     if (row) from = position_of(c, w->time[row - 1]);
@@ -122,7 +122,7 @@ static void place_points(const struct gap_bridges *w, size_t at, size_t n)
 {
     const struct estimate *e = w->estimate;
     struct scratch *s = w->scratch;
-    size_t d = e->d, K = w->paths->K;
+    size_t d = e->plan.d, K = w->paths->K;
     for (size_t j = 0; j < n; j++) {
         size_t row = (at + j) / K, k = (at + j) % K;
         s->end_time[j] = w->time[row];
@@ -130,17 +130,17 @@ static void place_points(const struct gap_bridges *w, size_t at, size_t n)
             s->x[i * n + j] = w->y[(row * d + i) * K + k];
         for (size_t i = 0; i < d; i++)
             s->x[(d + i) * n + j] = 0.0;
-        if (e->inputs)
-            gap_inputs(&e->gaps, w->context->gap->track, w->time[row], false,
-                       s->end_input + j, s->end_slope + j, n);
+        if (e->plan.inputs)
+            gap_inputs(&e->plan.gaps, w->context->gap->track, w->time[row],
+                       false, s->end_input + j, s->end_slope + j, n);
     }
     struct points in = {.P = n,
                         .state = s->x,
                         .time = s->end_time,
                         .input = s->end_input,
                         .slope = s->end_slope};
-    program_forward(e->back, &e->back_uniforms, &s->back, &in);
-    const double *x = program_output(e->back, &s->back, n, 0);
+    program_forward(e->plan.back, &e->run.values.back, &s->back, &in);
+    const double *x = program_output(e->plan.back, &s->back, n, 0);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < d; i++)
             w->y[((at + j) / K * d + i) * K + (at + j) % K] = x[i * n + j];
@@ -149,7 +149,7 @@ static void place_points(const struct gap_bridges *w, size_t at, size_t n)
 /* A path that is not finite has weight 0. */
 static void drop_nowhere(const struct gap_bridges *w)
 {
-    size_t K = w->paths->K, d = w->estimate->d;
+    size_t K = w->paths->K, d = w->estimate->plan.d;
     for (size_t n = 0; n < w->rows * d * K; n++)
         if (!isfinite(w->y[n])) w->S[n % K] = -INFINITY;
 }
@@ -163,17 +163,17 @@ bool bridges_walk(struct gap_bridges *w, size_t pair, size_t rows,
     struct scratch *s = w->scratch;
     size_t K = w->paths->K, most = s->back.capacity;
     double ess = 0.0;
-    contexts_build(e, s, pair, 1);
+    prepare_gaps(&e->run, s, pair, 1);
     w->context = &s->context[0];
     w->rows = rows;
     w->time = time;
     for (size_t t = 0; t < TRIES && !(ess > 0.0); t++) {
         memset(w->S, 0, K * sizeof *w->S);
         memset(w->S2, 0, K * sizeof *w->S2);
-        s->looker = (struct looker){w, see_block};
-        context_walk(e, s, &e->unit_uniforms, &s->context[0], t * K,
+        s->observer = (struct observer){w, see_block};
+        context_walk(&e->run, &e->run.values, s, &s->context[0], t * K,
                      (t + 1) * K, w->paths->purpose, w->S, w->S2);
-        s->looker = (struct looker){0};
+        s->observer = (struct observer){0};
         for (size_t at = 0; at < rows * K; at += most) {
             size_t left = rows * K - at;
             place_points(w, at, left < most ? left : most);

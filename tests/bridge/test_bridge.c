@@ -2,7 +2,7 @@
 /* Brownian bridges and tallies one by one: exact facts, naive loops, finite
  * differences, and the bridge's law within standard errors. */
 #include "base/memory.h"
-#include "bridge/bridge.h"
+#include "bridge/reference.h"
 #include "bridge/tally.h"
 #include "exact.h"
 

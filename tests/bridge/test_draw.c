@@ -3,8 +3,8 @@
  * leaves out is filled up, and slices are the same bits. */
 #include "base/memory.h"
 #include "base/sobol.h"
-#include "bridge/bridge.h"
 #include "bridge/draw.h"
+#include "bridge/reference.h"
 #include "exact.h"
 
 /* --- The map ------------------------------------------------------------- */

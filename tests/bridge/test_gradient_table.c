@@ -4,18 +4,17 @@
  * as takes some seconds. */
 #include <stdlib.h>
 
-#include "bridge/modified.h"
-#include "bridge/result.h"
+#include "bridge/driver.h"
 #include "gradient.h"
 
 /* --- Models --------------------------------------------------------------- */
 
 /* What values the data have. */
-enum values { REAL, POSITIVE, UNIT };
+enum support { REAL, POSITIVE, UNIT };
 
 struct subject {
     const char *name, *text;
-    enum values values;
+    enum support values;
 };
 
 static const struct subject SUBJECTS[] = {
@@ -237,7 +236,7 @@ static bool is_possible(const gsv_model *m, const gsv_options *o)
 
 /* --- Data ----------------------------------------------------------------- */
 
-static double value_of(enum values values, double v)
+static double value_of(enum support values, double v)
 {
     if (values == POSITIVE) return exp(0.3 * v);
     return values == UNIT ? 1.0 / (1.0 + exp(-0.5 * v)) : v;
@@ -296,8 +295,10 @@ static size_t block_columns(const gsv_model *m, const gsv_series *s,
     gsv_options wide = *o;
     wide.gradient = wide.wide = true;
     wide.paths = wide.steps = 1;
-    if (estimate_init(&e, m, s, &wide, 0)) fail_msg("%s", gsv_last_error());
-    size_t columns = eighths * e.capacity / 8;
+    struct task task = {
+        .model = m, .series = s, .options = &wide, .halved = true};
+    if (estimate_init(&e, &task)) fail_msg("%s", gsv_last_error());
+    size_t columns = eighths * e.plan.capacity / 8;
     estimate_free(&e);
     return columns;
 }

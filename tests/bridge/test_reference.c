@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear references: bridges against the exact conditional law, densities,
  * pairs of steps; derivatives against differences. */
-#include "bridge/bridge.h"
+#include "bridge/reference.h"
 #include "linear.h"
 
 enum { MOST_M = 9 };

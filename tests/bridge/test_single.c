@@ -4,11 +4,11 @@
  * reference asks for. */
 #include "base/linear.h"
 #include "base/memory.h"
-#include "bridge/many.h"
+#include "bridge/matrix_batch.h"
 #include "estimator/loglik.h"
 #include "exact.h"
 
-enum { MOST_GAPS = 13, DD = MANY_DIM * MANY_DIM };
+enum { MOST_GAPS = 13, DD = BATCH_DIM * BATCH_DIM };
 
 /* --- Matrices of many gaps ----------------------------------------------- */
 
@@ -19,7 +19,7 @@ struct many {
     double scratch[(2 * DD + 1) * MOST_GAPS];
 };
 
-static void many_fill(struct many *w, size_t d, size_t n, double size)
+static void batch_fill(struct many *w, size_t d, size_t n, double size)
 {
     double *z = normals(d * d * n + n, 7 + d * 100 + n);
     for (size_t i = 0; i < d * d * n; i++)
@@ -29,10 +29,10 @@ static void many_fill(struct many *w, size_t d, size_t n, double size)
     mem_free(z);
 }
 
-static bool many_make(struct many *w, size_t d, size_t n)
+static bool batch_make(struct many *w, size_t d, size_t n)
 {
-    return many_transition(d, n, w->dt, w->A, w->Phi, w->Gamma, w->Q,
-                           w->half_Phi, w->half_Gamma, w->scratch);
+    return batch_transition(d, n, w->dt, w->A, w->Phi, w->Gamma, w->Q,
+                            w->half_Phi, w->half_Gamma, w->scratch);
 }
 
 /* Element by element, relative to the largest of the matrix. Each of up to ten
@@ -47,16 +47,16 @@ static void same_matrix(size_t d, size_t n, size_t gap, const double *many,
         assert_near(many[e * n + gap], one[e], 2e-12 * most);
 }
 
-static void many__has_the_transitions_of_each(void **state)
+static void batch__has_the_transitions_of_each(void **state)
 {
     (void)state;
     static const size_t GAPS[] = {1, 2, 4, 5, MOST_GAPS};
     static const double SIZE[] = {0.0, 0.01, 1.0, 30.0};
     static struct many w;
-    for (size_t t = 0; t < MANY_DIM * COUNT(GAPS) * COUNT(SIZE); t++) {
-        size_t d = 1 + t % MANY_DIM, n = GAPS[t / MANY_DIM % COUNT(GAPS)];
-        many_fill(&w, d, n, SIZE[t / MANY_DIM / COUNT(GAPS)]);
-        assert_true(many_make(&w, d, n));
+    for (size_t t = 0; t < BATCH_DIM * COUNT(GAPS) * COUNT(SIZE); t++) {
+        size_t d = 1 + t % BATCH_DIM, n = GAPS[t / BATCH_DIM % COUNT(GAPS)];
+        batch_fill(&w, d, n, SIZE[t / BATCH_DIM / COUNT(GAPS)]);
+        assert_true(batch_make(&w, d, n));
         for (size_t i = 0; i < n; i++) {
             double A[DD], one[5][DD], scratch[3 * DD];
             assert_true(linear_scratch(d) <= COUNT(scratch));
@@ -72,45 +72,45 @@ static void many__has_the_transitions_of_each(void **state)
     }
 }
 
-static void many__refuses_what_overflows(void **state)
+static void batch__refuses_what_overflows(void **state)
 {
     (void)state;
     static const double BAD[] = {1e9, INFINITY, NAN};
     static struct many w;
     for (size_t i = 0; i < COUNT(BAD); i++) {
-        many_fill(&w, 2, 5, 1.0);
+        batch_fill(&w, 2, 5, 1.0);
         w.A[7] = BAD[i];
-        assert_false(many_make(&w, 2, 5));
+        assert_false(batch_make(&w, 2, 5));
     }
 }
 
 /* Q = L L', and L^-1, L'^-1 undo what L and L' do. */
-static void many__solves_with_its_cholesky_factors(void **state)
+static void batch__solves_with_its_cholesky_factors(void **state)
 {
     (void)state;
     static struct many w;
-    for (size_t d = 1; d <= MANY_DIM; d++) {
+    for (size_t d = 1; d <= BATCH_DIM; d++) {
         size_t n = 6;
-        double Q[DD * MOST_GAPS], x[MANY_DIM * MOST_GAPS], y[COUNT(x)];
-        many_fill(&w, d, n, 1.0);
-        assert_true(many_make(&w, d, n));
+        double Q[DD * MOST_GAPS], x[BATCH_DIM * MOST_GAPS], y[COUNT(x)];
+        batch_fill(&w, d, n, 1.0);
+        assert_true(batch_make(&w, d, n));
         memcpy(Q, w.Q, sizeof Q);
-        assert_true(many_cholesky(d, n, w.Q));
+        assert_true(batch_cholesky(d, n, w.Q));
         for (size_t i = 0; i < d * n; i++)
             x[i] = sin((double)i + 1.0);
         memcpy(y, x, d * n * sizeof *y);
-        many_solve(d, n, w.Q, false, y);
-        many_solve(d, n, w.Q, true, y);
-        many_times(d, n, Q, false, y, false, w.Phi);
+        batch_solve(d, n, w.Q, false, y);
+        batch_solve(d, n, w.Q, true, y);
+        batch_times(d, n, Q, false, y, false, w.Phi);
         for (size_t i = 0; i < d * n; i++)
             assert_near(w.Phi[i], x[i], 1e-12);
-        many_times(d, n, Q, true, y, true, w.Phi);
+        batch_times(d, n, Q, true, y, true, w.Phi);
         for (size_t i = 0; i < d * n; i++)
             assert_near(w.Phi[i], 2.0 * x[i], 1e-12);
     }
     for (size_t i = 0; i < 4 * 3; i++)
         w.Q[i] = i == 10 ? -1.0 : i < 3 || i > 8 ? 1.0 : 0.0;
-    assert_false(many_cholesky(2, 3, w.Q));
+    assert_false(batch_cholesky(2, 3, w.Q));
 }
 
 /* --- Estimates ------------------------------------------------------------ */
@@ -144,7 +144,7 @@ static void single__is_what_the_walk_finds(void **state)
         gsv_options o = single_options();
         gsv_result one, other;
         assert_int_equal(gsv_loglik(m, s, &o, &one), 0);
-        assert_int_equal(loglik_guided(m, s, &o, gsv_model_value(m), &other),
+        assert_int_equal(loglik_frozen(m, s, &o, gsv_model_value(m), &other),
                          0);
         double size = 1.0;
         for (size_t j = 0; j < one.values; j++)
@@ -175,7 +175,7 @@ static void single__leaves_the_impossible_to_the_walk(void **state)
     gsv_options o = single_options();
     gsv_result one, other;
     assert_int_equal(gsv_loglik(m, s, &o, &one), 0);
-    assert_int_equal(loglik_guided(m, s, &o, gsv_model_value(m), &other), 0);
+    assert_int_equal(loglik_frozen(m, s, &o, gsv_model_value(m), &other), 0);
     assert_near(one.loglik, other.loglik, 1e-10 * fabs(other.loglik));
     gsv_result_free(&one);
     gsv_result_free(&other);
@@ -186,9 +186,9 @@ static void single__leaves_the_impossible_to_the_walk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many__has_the_transitions_of_each),
-        cmocka_unit_test(many__refuses_what_overflows),
-        cmocka_unit_test(many__solves_with_its_cholesky_factors),
+        cmocka_unit_test(batch__has_the_transitions_of_each),
+        cmocka_unit_test(batch__refuses_what_overflows),
+        cmocka_unit_test(batch__solves_with_its_cholesky_factors),
         cmocka_unit_test(single__is_what_the_walk_finds),
         cmocka_unit_test(single__leaves_the_impossible_to_the_walk),
     };

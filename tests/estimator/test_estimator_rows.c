@@ -20,47 +20,77 @@ static const char NOISY[] = "state x\n param a = 1, s = 0.5 > 0, e = 0.3 > 0\n"
                             "dx = a*(x - x^3)*dt + s*dW\n"
                             "obs y ~ normal(x, e)\n init x ~ normal(0, 1)";
 
+#define ON_BRIDGES                                                             \
+    "bridges: all states are observed exactly, and a map to unit diffusion "   \
+    "exists"
+
 static const struct row {
     const struct method *method;
     const char *model;
     gsv_options options;
     enum gsv_objective objective;
+    const char *reason;
 } ROWS[] = {
-    {&METHOD_BRIDGES, WELL, {.paths = 16, .steps = 4}, 0},
-    {&METHOD_BRIDGES, WELL, {.paths = 16, .steps = 4, .joint = true}, 0},
-    {&METHOD_MODIFIED, SHARED, {.paths = 16, .steps = 4}, 0},
-    {&METHOD_BOUND, WELL, {.paths = 1, .steps = 4, .form = GSV_FORM_BOUND}, 0},
+    {&METHOD_BRIDGES, WELL, {.paths = 16, .steps = 4}, 0, ON_BRIDGES},
+    {&METHOD_BRIDGES,
+     WELL,
+     {.paths = 16, .steps = 4, .joint = true},
+     0,
+     ON_BRIDGES},
+    {&METHOD_MODIFIED,
+     SHARED,
+     {.paths = 16, .steps = 4},
+     0,
+     "modified bridges: all states are observed exactly, and no map to unit "
+     "diffusion takes this noise out"},
+    {&METHOD_BOUND,
+     WELL,
+     {.paths = 1, .steps = 4, .form = GSV_FORM_BOUND},
+     0,
+     "bound: the options ask for this form"},
     {&METHOD_SCAN,
      NOISY,
      {.paths = 16, .steps = 2, .observe = GSV_OBSERVE_SCAN},
-     0},
+     0,
+     "scan: the options ask for it"},
+    {&METHOD_SCAN,
+     NOISY,
+     {.paths = 16, .steps = 2},
+     0,
+     "scan: observations are noisy, and at most two states are latent"},
     {&METHOD_PARTICLE,
      NOISY,
      {.paths = 16, .steps = 2, .observe = GSV_OBSERVE_PARTICLE},
-     0},
+     0,
+     "particle filter: the options ask for it"},
     {&METHOD_CONJUGATE,
      NOISY,
      {.paths = 16, .steps = 2, .points = 64, .observe = GSV_OBSERVE_CONJUGATE},
-     0},
+     0,
+     "conjugate draws: the options ask for them"},
     {&METHOD_VARIATIONAL,
      NOISY,
      {.paths = 16,
       .steps = 2,
       .points = 64,
       .observe = GSV_OBSERVE_VARIATIONAL},
-     0},
+     0,
+     "variational draws: the options ask for them"},
     {&METHOD_MSE_BACKPROP,
      WELL,
      {.paths = 8, .steps = 4},
-     GSV_OBJECTIVE_MSE_BACKPROP},
+     GSV_OBJECTIVE_MSE_BACKPROP,
+     "simulated paths: the objective is mse-backprop"},
     {&METHOD_MSE_ADJOINT,
      WELL,
      {.paths = 8, .steps = 4},
-     GSV_OBJECTIVE_MSE_ADJOINT},
+     GSV_OBJECTIVE_MSE_ADJOINT,
+     "simulated paths: the objective is mse-adjoint"},
     {&METHOD_MSE_FORWARD,
      WELL,
      {.paths = 8, .steps = 4},
-     GSV_OBJECTIVE_MSE_FORWARD},
+     GSV_OBJECTIVE_MSE_FORWARD,
+     "simulated paths: the objective is mse-forward"},
 };
 
 /* Two tracks of what the model observes. */
@@ -120,7 +150,11 @@ static struct estimator made(const struct bench *b)
 
 static void choose_it(struct bench *b)
 {
-    assert_ptr_equal(estimator_choose(&b->task), b->row->method);
+    struct method_choice c = estimator_choose(&b->task);
+    assert_ptr_equal(c.method, b->row->method);
+    assert_string_equal(c.reason, b->row->reason);
+    if (!b->row->objective)
+        assert_ptr_equal(gsv_estimator_reason(b->m, &b->o), c.reason);
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         const struct method *other = ROWS[i].method;
         bool hidden = b->row->model == NOISY;
@@ -187,7 +221,7 @@ static void every_row__adds_up(void **state)
 /* Half of the groups, then the others. */
 static void halve(struct bench *b)
 {
-    if (!b->row->method->chooses) return;
+    if (b->row->model == NOISY) return; /* all of its data at once */
     struct estimator e = made(b);
     struct score all, part;
     double sum = 0.0;

@@ -3,7 +3,7 @@
  * cut, the same memory for any number of them, and a clean end wherever memory
  * runs out. */
 #include "base/memory.h"
-#include "bridge/bridge.h"
+#include "bridge/reference.h"
 #include "exact.h"
 
 static const size_t THREADS[] = {2, 3, 5, 8, 64, 1000};

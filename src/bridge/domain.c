@@ -1,34 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Where T is defined, and what it reaches: data must be inside of the one,
- * paths of the other. */
+/* Data must be inside the domain of T, the map to unit diffusion. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "bridge/estimate.h"
+#include "bridge/plan.h"
 #include "data/series.h"
 #include "model/names.h"
 
-void range_look(const struct estimate *e, struct scratch *s,
-                const struct uniforms *u, const struct points *in)
-{
-    size_t conditions = graph_size(e->model->spec->graph, e->model->range);
-    memset(s->outside, 0, in->P * sizeof *s->outside);
-    program_forward(e->range, u, &s->range, in);
-    const double *margin = program_output(e->range, &s->range, in->P, 0);
-    for (size_t i = 0; i < conditions; i++)
-        for (size_t k = 0; k < in->P; k++)
-            if (!(margin[i * in->P + k] > 0.0)) s->outside[k] = true;
-}
-
-/* --- Data --------------------------------------------------------------- */
-
-/* Gaps that are looked at together; point 2i is the earlier end of gap i. */
+/* Gaps that are checked together; point 2i is the earlier end of gap i. */
 enum { GAPS = 512, ENDS = 2 * GAPS };
 
-struct look {
-    const struct estimate *e;
+struct check {
+    const struct plan *plan;
     struct program *domain;
     struct uniforms uniforms;
     struct workspace workspace;
@@ -41,27 +26,25 @@ static bool is_letter(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-static int look_init(struct look *l, const struct estimate *e)
+static int check_init(struct check *l, const struct plan *plan)
 {
-    const gsv_model *m = e->model;
-    *l = (struct look){.e = e};
-    size_t bytes = arena_size(e->d * ENDS) + arena_size(ENDS) +
-                   2 * arena_size(e->inputs * ENDS);
+    const gsv_model *m = plan->model;
+    *l = (struct check){.plan = plan};
+    const struct arena_part part[] = {{&l->x, plan->d * ENDS},
+                                      {&l->time, ENDS},
+                                      {&l->input, plan->inputs * ENDS},
+                                      {&l->slope, plan->inputs * ENDS}};
     l->domain = program_new(m->spec->graph, 1, &m->domain, m->spec->parameters,
-                            e->options->wide);
+                            plan->options->wide);
     if (!l->domain || uniforms_init(&l->uniforms, l->domain) ||
         workspace_init(&l->workspace, l->domain, ENDS, false, false) ||
-        arena_init(&l->arena, bytes))
+        arena_lay(&l->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
-    l->x = arena_take(&l->arena, e->d * ENDS);
-    l->time = arena_take(&l->arena, ENDS);
-    l->input = arena_take(&l->arena, e->inputs * ENDS);
-    l->slope = arena_take(&l->arena, e->inputs * ENDS);
     program_prepare(l->domain, m->value, &l->uniforms);
     return 0;
 }
 
-static void look_free(struct look *l)
+static void check_free(struct check *l)
 {
     workspace_free(&l->workspace);
     uniforms_free(&l->uniforms);
@@ -69,7 +52,7 @@ static void look_free(struct look *l)
     program_free(l->domain);
 }
 
-/* The column that a condition speaks of: the first whose name is a word of it.
+/* The column that a condition is about: the first whose name is a word of it.
  */
 static size_t column_of(const struct spec *spec, const char *condition)
 {
@@ -84,12 +67,12 @@ static size_t column_of(const struct spec *spec, const char *condition)
     return 0;
 }
 
-static int complain(const struct look *l, const struct gap *gap, bool later,
+static int complain(const struct check *l, const struct gap *gap, bool later,
                     size_t condition)
 {
-    const gsv_model *m = l->e->model;
+    const gsv_model *m = l->plan->model;
     const struct spec *spec = m->spec;
-    const gsv_series *s = l->e->gaps.series;
+    const gsv_series *s = l->plan->gaps.series;
     struct graph_names names =
         spec_names(spec, m->column, m->column + spec->dim);
     char *text =
@@ -101,7 +84,7 @@ static int complain(const struct look *l, const struct gap *gap, bool later,
     double *pair = l->x;
     char line[32] = "";
     if (s->line[row]) snprintf(line, sizeof line, ":%zu", s->line[row]);
-    gap_ends(&l->e->gaps, gap, pair, 2);
+    gap_ends(&l->plan->gaps, gap, pair, 2);
     int status = fail(
         GSV_BAD_INPUT, "%s%s: series '%s' at time %g has %s = %g, but %s %s%s",
         s->source, line, s->label[gap->track], s->time[row],
@@ -111,25 +94,25 @@ static int complain(const struct look *l, const struct gap *gap, bool later,
         text,
         condition < own
             ? ""
-            : ": it vanishes at the boundary, which no path crosses. Where "
-              "data do, take one that does not vanish, such as sqrt(a^2 + "
+            : ": it vanishes at the boundary, which no path crosses. If data "
+              "cross it, use noise that does not vanish, such as sqrt(a^2 + "
               "(b*x)^2)*dW");
     mem_free(text);
     return status;
 }
 
 /* The earliest row of these gaps that is outside. */
-static int look_at(struct look *l, const struct gap *gap, size_t n)
+static int check_gaps(struct check *l, const struct gap *gap, size_t n)
 {
-    const struct estimate *e = l->e;
-    size_t P = 2 * n,
-           conditions = graph_size(e->model->spec->graph, e->model->domain);
+    const struct plan *plan = l->plan;
+    size_t P = 2 * n, conditions = graph_size(plan->model->spec->graph,
+                                              plan->model->domain);
     for (size_t i = 0; i < n; i++) {
-        gap_ends(&e->gaps, &gap[i], l->x + 2 * i, P);
+        gap_ends(&plan->gaps, &gap[i], l->x + 2 * i, P);
         l->time[2 * i] = gap[i].start;
         l->time[2 * i + 1] = gap[i].end;
-        for (size_t j = 0; e->inputs && j < 2; j++)
-            gap_inputs(&e->gaps, gap[i].track, l->time[2 * i + j], j,
+        for (size_t j = 0; plan->inputs && j < 2; j++)
+            gap_inputs(&plan->gaps, gap[i].track, l->time[2 * i + j], j,
                        l->input + 2 * i + j, l->slope + 2 * i + j, P);
     }
     struct points in = {.P = P,
@@ -146,20 +129,20 @@ static int look_at(struct look *l, const struct gap *gap, size_t n)
     return 0;
 }
 
-int domain_check(const struct estimate *e)
+int domain_check(const struct plan *plan)
 {
-    struct look l;
-    if (!e->model->domain) return 0;
-    int status = look_init(&l, e);
-    for (size_t i = 0; !status && i < e->gaps.count; i += GAPS) {
-        size_t left = e->gaps.count - i, n = left < GAPS ? left : GAPS;
+    struct check l;
+    if (!plan->model->domain) return 0;
+    int status = check_init(&l, plan);
+    for (size_t i = 0; !status && i < plan->gaps.count; i += GAPS) {
+        size_t left = plan->gaps.count - i, n = left < GAPS ? left : GAPS;
         struct gap gap[GAPS];
         for (size_t k = 0; k < n; k++) {
-            gap[k] = gaps_at(&e->gaps, i + k);
-            series_passed(e->gaps.series, i + k);
+            gap[k] = gaps_at(&plan->gaps, i + k);
+            series_passed(plan->gaps.series, i + k);
         }
-        status = look_at(&l, gap, n);
+        status = check_gaps(&l, gap, n);
     }
-    look_free(&l);
+    check_free(&l);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bridge/many.h"
+#include "bridge/matrix_batch.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,8 @@
 
 /* C = A B, or A B' . */
 INLINE void product(size_t d, size_t n, const double *restrict A,
-                    const double *restrict B, bool turned, double *restrict C)
+                    const double *restrict B, bool transposed,
+                    double *restrict C)
 {
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < d; j++) {
@@ -30,7 +31,7 @@ INLINE void product(size_t d, size_t n, const double *restrict A,
                 double sum = 0.0;
                 for (size_t k = 0; k < d; k++)
                     sum += A[(i * d + k) * n + m] *
-                           B[(turned ? j * d + k : k * d + j) * n + m];
+                           B[(transposed ? j * d + k : k * d + j) * n + m];
                 c[m] = sum;
             }
         }
@@ -71,11 +72,11 @@ INLINE void series(size_t d, size_t n, int terms, const double *s,
     for (int k = 1; k < terms; k++) {
         product(d, n, A, term, false, next);
         for (size_t e = 0; e < dd; e++) {
-            size_t turned = e % d * d + e / d;
+            size_t transposed = e % d * d + e / d;
 #pragma omp simd
             for (size_t m = 0; m < n; m++) {
-                double x =
-                    (next[e * n + m] + next[turned * n + m]) * s[m] / (k + 1);
+                double x = (next[e * n + m] + next[transposed * n + m]) * s[m] /
+                           (k + 1);
                 term[e * n + m] = x;
                 Q[e * n + m] += x;
             }
@@ -127,9 +128,10 @@ INLINE void transition(size_t d, size_t n, int doublings, int terms,
     doubled(d, n, Phi, Gamma, Q, X, Y);
 }
 
-FAST bool many_transition(size_t d, size_t n, const double *dt, const double *A,
-                          double *Phi, double *Gamma, double *Q,
-                          double *Phi_half, double *Gamma_half, double *scratch)
+FAST bool batch_transition(size_t d, size_t n, const double *dt,
+                           const double *A, double *Phi, double *Gamma,
+                           double *Q, double *Phi_half, double *Gamma_half,
+                           double *scratch)
 {
     double *s = scratch + 2 * d * d * n;
     int doublings, terms;
@@ -146,7 +148,7 @@ FAST bool many_transition(size_t d, size_t n, const double *dt, const double *A,
 
 /* --- Vectors ------------------------------------------------------------ */
 
-INLINE void times(size_t d, size_t n, const double *restrict X, bool turned,
+INLINE void times(size_t d, size_t n, const double *restrict X, bool transposed,
                   const double *restrict x, bool add, double *restrict y)
 {
     for (size_t i = 0; i < d; i++) {
@@ -154,15 +156,15 @@ INLINE void times(size_t d, size_t n, const double *restrict X, bool turned,
         for (size_t m = 0; m < n; m++) {
             double sum = add ? y[i * n + m] : 0.0;
             for (size_t j = 0; j < d; j++)
-                sum +=
-                    X[(turned ? j * d + i : i * d + j) * n + m] * x[j * n + m];
+                sum += X[(transposed ? j * d + i : i * d + j) * n + m] *
+                       x[j * n + m];
             y[i * n + m] = sum;
         }
     }
 }
 
-FAST void many_times(size_t d, size_t n, const double *X, bool transposed,
-                     const double *x, bool add, double *y){
+FAST void batch_times(size_t d, size_t n, const double *X, bool transposed,
+                      const double *x, bool add, double *y){
 #define CALL(D) times(D, n, X, transposed, x, add, y)
     FOR_EVERY_DIM(CALL)
 #undef CALL
@@ -185,7 +187,7 @@ INLINE void cholesky(size_t d, size_t n, double *Q)
         }
 }
 
-FAST bool many_cholesky(size_t d, size_t n, double *Q)
+FAST bool batch_cholesky(size_t d, size_t n, double *Q)
 {
     bool positive = true;
 #define CALL(D) cholesky(D, n, Q)
@@ -199,25 +201,26 @@ FAST bool many_cholesky(size_t d, size_t n, double *Q)
     return positive;
 }
 
-INLINE void solve(size_t d, size_t n, const double *L, bool turned, double *x)
+INLINE void solve(size_t d, size_t n, const double *L, bool transposed,
+                  double *x)
 {
     for (size_t s = 0; s < d; s++) {
-        size_t i = turned ? d - 1 - s : s;
+        size_t i = transposed ? d - 1 - s : s;
 #pragma omp simd
         for (size_t m = 0; m < n; m++) {
             double sum = x[i * n + m];
             for (size_t r = 0; r < s; r++) {
-                size_t j = turned ? d - 1 - r : r;
-                sum -=
-                    L[(turned ? j * d + i : i * d + j) * n + m] * x[j * n + m];
+                size_t j = transposed ? d - 1 - r : r;
+                sum -= L[(transposed ? j * d + i : i * d + j) * n + m] *
+                       x[j * n + m];
             }
             x[i * n + m] = sum / L[(i * d + i) * n + m];
         }
     }
 }
 
-FAST void many_solve(size_t d, size_t n, const double *L, bool transposed,
-                     double *x)
+FAST void batch_solve(size_t d, size_t n, const double *L, bool transposed,
+                      double *x)
 {
 #define CALL(D) solve(D, n, L, transposed, x)
     FOR_EVERY_DIM(CALL)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The ways to weigh a gap, one file each. */
+#ifndef BRIDGE_WEIGHERS_H
+#define BRIDGE_WEIGHERS_H
+
+#include "bridge/plan.h"
+
+/* Bridges of a Gaussian reference; modified bridges of noise that no map
+ * removes; a bound by quadrature, without paths. */
+extern const struct weigher BRIDGES, MODIFIED, BOUND;
+
+/* Of modified bridges (modified_build.c). The programs are over (X; v), 2 d
+ * rows, in a graph of the plan's own: sigma^-1 (v - f) and log |det sigma| to
+ * plan->unit, sigma v to plan->step. */
+int modified_check(const struct plan *p);
+int modified_build(struct plan *p, struct drift_outputs *out);
+
+#endif
