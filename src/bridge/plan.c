@@ -9,7 +9,7 @@
 
 gsv_options gsv_options_default(void)
 {
-    return (gsv_options){.paths = 64, .steps = 8, .seed = 1};
+    return (gsv_options){.paths = 64, .seed = 1};
 }
 
 /* --- Gaps and their groups ------------------------------------------------ */
@@ -18,17 +18,16 @@ size_t plan_steps(const struct plan *p, const struct gap *gap)
 {
     const gsv_options *o = p->options;
     if (p->weigher->one_step) return 1;
-    if (!(o->step > 0.0)) return o->steps;
+    if (!(o->step > 0.0)) return o->steps ? o->steps : FIRST_STEPS;
     double steps = ceil(gap->length / o->step * (1.0 - 1e-12));
     return steps < 1.0 ? 1 : (size_t)steps;
 }
 
 static int check_options(const gsv_options *o)
 {
-    if (o->paths && (o->steps || o->step > 0.0)) return 0;
+    if (o->paths) return 0;
     return fail(GSV_BAD_INPUT,
-                "the number of %s is 0, but must be from 1 to 1e8",
-                o->paths ? "steps" : "paths");
+                "the number of paths is 0, but must be from 1 to 1e8");
 }
 
 static struct gap gap_at(const struct plan *p, size_t i)

@@ -16,6 +16,9 @@
 
 #include "girsanov.h"
 
+/* The steps of a gap where the options leave them open, to begin with. */
+enum { FIRST_STEPS = 8 };
+
 /* What an estimator is made for. All of it is borrowed. */
 struct task {
     const gsv_model *model;
