@@ -59,7 +59,7 @@ static int bound_build(struct plan *p, struct drift_outputs *out)
 {
     (void)out;
     struct bound_rule *r = &p->bound;
-    r->times = p->options->steps;
+    r->times = p->options->steps ? p->options->steps : FIRST_STEPS;
     r->points = quadrature_normal_count(p->d);
     const struct arena_part part[] = {{&r->time, r->times},
                                       {&r->time_weight, r->times},

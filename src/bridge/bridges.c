@@ -124,8 +124,11 @@ static void sample(struct scratch *s, const struct block *b,
     bridge_walk(&c->reference, c->y1, q->first, q->steps, K, s->xi, s->at, left,
                 s->dY + q->at, P, room);
     if (has_middle(q)) middles(s, q, P);
-    for (size_t i = 0; q->columns > q->steps && i < d; i++)
-        memcpy(left + i * P + q->steps * K, s->at + i * K, K * sizeof *left);
+    for (size_t i = 0; q->columns > q->steps && i < d; i++) {
+        size_t end = i * P + q->steps * K;
+        memcpy(left + end, s->at + i * K, K * sizeof *left);
+        memcpy(s->Z + q->at + end, s->at + i * K, K * sizeof *left);
+    }
 }
 
 /* How far f is evaluated after the beginning of a step, in steps. */
@@ -141,7 +144,8 @@ static void fill_times(const struct plan *p, const struct scratch *s,
     const struct context *c = q->context;
     for (size_t m = 0; m < q->columns; m++) {
         size_t step = q->first + m;
-        double t = c->gap->start + c->dt * ((double)step + shift_of(q));
+        double after = fmin((double)step + shift_of(q), (double)c->M);
+        double t = c->gap->start + c->dt * after;
         fill_time(p, s, c->gap->track, t, step == c->M, q->at + m * q->K, q->K,
                   P);
     }
@@ -159,7 +163,7 @@ static struct slice slice_of(const struct plan *p, const struct scratch *s,
         wall[i] = program_output(p->unit, &s->unit, b->P, 2 + i) + q->at;
     return (struct slice){
         .form = q->context->form,
-        .potential = p->potential,
+        .potential = p->potential && divergence,
         .reference = &q->context->reference,
         .first = q->first,
         .steps = q->steps,
@@ -224,6 +228,22 @@ static void bridges_forward(const struct plan *p, const struct values *v,
     }
 }
 
+/* Trapezoids have a column more, and a divergence in all of them: of a midpoint
+ * beside them the gradients of both are zero. A plan with boundaries has no
+ * midpoints. */
+static void clear_unused(const struct scratch *s, const struct piece *q,
+                         size_t d, size_t P)
+{
+    size_t K = q->K, end = q->at + q->steps * K;
+    if (!has_middle(q) || q->columns == q->steps) return;
+    for (size_t i = 0; i < d; i++) {
+        memset(s->f_bar + i * P + end, 0, K * sizeof *s->f_bar);
+        memset(s->Y_bar + i * P + end, 0, K * sizeof *s->Y_bar);
+        memset(s->Z_bar + i * P + end, 0, K * sizeof *s->Z_bar);
+    }
+    memset(s->div_bar + q->at, 0, q->columns * K * sizeof *s->div_bar);
+}
+
 /* From the gradient by the places of f, Z_bar, to that by the left ends, and to
  * the sums over the paths. */
 static void ends_backward(struct scratch *s, const struct block *b,
@@ -268,6 +288,7 @@ static void bridges_backward(const struct plan *p, const struct values *v,
             .Y_bar = s->Y_bar + q->at,
             .Z_bar = s->Z_bar + q->at};
         weigh_vjp(&slice, &bar);
+        if (p->form == GSV_FORM_STRATONOVICH) clear_unused(s, q, p->d, b->P);
     }
     program_vjp(p->unit, &v->unit, &s->unit, &in,
                 (const double *const[4]){s->f_bar, s->div_bar, s->distance_bar,

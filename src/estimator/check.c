@@ -84,7 +84,7 @@ enum gsv_status gsv_check_gradient(gsv_model *m, const gsv_series *s,
     double *kept = NEW(double, m->spec->parameters);
     int status = theta && theta_bar && kept ? 0 : GSV_NO_MEMORY;
     precise.wide = precise.gradient = true;
-    if (!status) status = gsv_loglik(m, s, &precise, &r);
+    if (!status) status = loglik_frozen(m, s, &precise, NULL, &r);
     if (!status) {
         for (size_t i = 0; i < m->spec->parameters; i++)
             kept[i] = m->value[i];

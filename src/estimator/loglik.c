@@ -10,10 +10,13 @@
 #include "base/option_rules.h"
 #include "data/series.h"
 #include "estimator/estimator.h"
+#include "estimator/refine.h"
 #include "model/model.h"
 
-int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-                  const double *reference, gsv_result *result)
+/* steps: what they may change the sum by, see refine.h; a negative number: they
+ * are not checked. */
+static int fill(const gsv_model *m, const gsv_series *s, const gsv_options *o,
+                const double *reference, double steps, gsv_result *result)
 {
     double begin = clock_seconds();
     gsv_options own = *o;
@@ -23,48 +26,46 @@ int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
      * gradient. Without a gradient others may take fewer steps (joint.c). */
     if (reference && !estimator_choose(&task).method->holds)
         own.gradient = true;
-    struct estimator e;
     gsv_result r = {.values = m->spec->parameters};
-    int status = estimator_init(&e, &task);
-    if (!status && o->gradient) {
+    int status = 0;
+    if (o->gradient) {
         r.gradient = NEW(double, r.values);
         if (!r.gradient) status = GSV_NO_MEMORY;
     }
     const struct request q = {.reference_values = reference,
                               .iteration = o->iteration,
                               .gradient = r.gradient};
-    if (!status) status = estimator_fill(&e, &q, true, &r);
+    if (!status) status = refine_fill(&task, &q, steps, &r);
     r.seconds = clock_seconds() - begin;
-    estimator_free(&e);
     if (status) gsv_result_free(&r);
     *result = r;
     return status;
 }
 
+int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
+                  const double *reference, gsv_result *result)
+{
+    gsv_options fixed = *o;
+    if (!o->steps && !(o->step > 0.0)) fixed.steps = FIRST_STEPS;
+    return fill(m, s, &fixed, reference, -1.0, result);
+}
+
 /* --- Until a tolerance is met ------------------------------------------- */
 
-/* Limits of the effort. */
-static const double MOST_PATHS = 1 << 20, MOST_STEPS = 1 << 12;
-static const double MOST_EVALUATIONS = 1e9;
+/* Beyond these an estimate is not made better by waiting. */
+static const double MOST_PATHS = 1 << 20, MOST_EVALUATIONS = 1e9;
 
-/* The next numbers of paths and steps, within the limits; false where both are
- * at their limits. */
+/* The next number of paths; false where it goes no further. Steps are found by
+ * refine.c. */
 static bool raise_effort(const gsv_result *r, gsv_options *o)
 {
-    double paths = (double)r->paths, steps = (double)r->steps;
-    double ratio = r->error / o->tolerance;
+    double paths = (double)r->paths, ratio = r->error / o->tolerance;
     double more = ratio > 1.0 ? fmin(fmax(ratio * ratio, 2.0), 16.0) : 1.0;
-    double finer = fabs(r->discretisation) > o->tolerance ? 2.0 : 1.0;
-    if (steps * finer > MOST_STEPS) finer = 1.0;
-    more = fmin(more, MOST_PATHS / paths);
-    double room = MOST_EVALUATIONS / ((double)r->gaps * paths * steps);
-    if (finer > room) finer = 1.0;
-    more = fmin(more, room / finer);
-    if (more < 2.0) more = 1.0;
+    double room = MOST_EVALUATIONS / (double)r->drift_evaluations;
+    more = fmin(more, fmin(MOST_PATHS / paths, room));
+    if (more < 2.0) return false;
     o->paths = (size_t)(paths * more);
-    if (o->step > 0.0) o->step /= finer;
-    else o->steps = (size_t)(steps * finer);
-    return more > 1.0 || finer > 1.0;
+    return true;
 }
 
 /* Without the gradient until the tolerance is met, then once with it. */
@@ -74,12 +75,12 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
     gsv_options o = *wish;
     o.gradient = false;
     /* One path has no standard error, one step no discretisation error. */
-    if (o.paths < 2) o.paths = 2;
-    if (!(o.step > 0.0) && o.steps < 2) o.steps = 2;
+    if (o.paths == 1) o.paths = 2;
+    if (o.steps == 1) o.steps = 2;
     for (;;) {
-        int status = loglik_frozen(m, s, &o, NULL, result);
+        int status = fill(m, s, &o, NULL, o.tolerance, result);
         if (status) return status;
-        result->settled = result->error <= o.tolerance &&
+        result->settled = result->error <= o.tolerance && !result->flagged &&
                           !(fabs(result->discretisation) > o.tolerance);
         if (result->settled || !raise_effort(result, &o)) break;
         gsv_result_free(result);
@@ -88,7 +89,7 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
     bool settled = result->settled;
     gsv_result_free(result);
     o.gradient = true;
-    int status = loglik_frozen(m, s, &o, NULL, result);
+    int status = fill(m, s, &o, NULL, o.tolerance, result);
     result->settled = settled;
     return status;
 }
@@ -101,5 +102,5 @@ enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
     if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s))
         return GSV_BAD_INPUT;
     return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
-                              : loglik_frozen(m, s, o, NULL, result);
+                              : fill(m, s, o, NULL, 0.0, result);
 }

@@ -5,13 +5,14 @@
 #include "base/error.h"
 #include "base/option_rules.h"
 #include "data/series.h"
+#include "estimator/loglik.h"
 #include "learn/objective.h"
 
 static int likelihood(const gsv_model *m, const gsv_series *s,
                       const gsv_options *o, double *value, double *gradient)
 {
     gsv_result r = {0};
-    int status = gsv_loglik(m, s, o, &r);
+    int status = loglik_frozen(m, s, o, NULL, &r);
     if (status) return status;
     *value = r.loglik / (double)r.gaps;
     for (size_t i = 0; i < r.values; i++)

@@ -16,6 +16,9 @@
 
 #include "girsanov.h"
 
+/* Paths and steps of a gap where the options leave them open. */
+enum { FIRST_PATHS = 64, FIRST_STEPS = 8 };
+
 /* What an estimator is made for. All of it is borrowed. */
 struct task {
     const gsv_model *model;

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimator/refine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/comm.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "estimator/estimator.h"
+#include "model/model.h"
+
+/* Where the search for steps ends: by the steps of a gap, by drift evaluations
+ * in all and against those of the first run. */
+enum { MOST_LEVELS = 8, MOST_ROUNDS = 3 };
+static const double MOST_EVALUATIONS = 1e9, MOST_TIMES = 64.0;
+
+/* Of more groups than this a sample is checked, and none is run again. */
+enum { MANY_GROUPS = 1 << 18, SAMPLE = 1 << 16 };
+
+/* Steps that stand beside M and M / 2: 5 of 8, 11 of 16. */
+static const double BESIDE = 0.625;
+
+/* What steps may change the sum by, unless its standard error is larger. */
+static const double USUAL = 0.05;
+
+struct ladder {
+    const struct task *task;
+    const struct request *q;
+    gsv_result *r;
+    double tolerance;
+    bool timed;            /* the drift depends on time or inputs           */
+    size_t n;              /* groups of the result; 0 on all but one rank   */
+    double *change;        /* (n) by steps of half, or beside               */
+    unsigned char *level;  /* (n) steps are doubled so often                */
+    unsigned char *rounds; /* (n) paths are multiplied by four so often     */
+    size_t *pick;          /* (n) groups that are run again: their places   */
+    size_t sampled;        /* groups that are checked, where they are many  */
+};
+
+static void broadcast(gsv_ranks *ranks, size_t n, double *data)
+{
+    if (gsv_ranks_count(ranks) > 1) comm_broadcast(ranks, n, data);
+}
+
+/* --- One run ------------------------------------------------------------- */
+
+/* Steps doubled so often, times a share, for the checks; paths times four so
+ * often. */
+struct effort {
+    unsigned level;
+    double share;
+    unsigned rounds;
+};
+
+static void set_steps(const gsv_options *from, struct effort e, gsv_options *to)
+{
+    double times = ldexp(e.share, (int)e.level);
+    if (from->step > 0.0) {
+        to->step = from->step / times;
+        return;
+    }
+    double steps = (from->steps ? (double)from->steps : FIRST_STEPS) * times;
+    bool beside = e.share == BESIDE;
+    to->steps = (size_t)(beside ? floor(steps) : ceil(steps));
+    if (beside && to->steps % 2 == 0) to->steps++;
+    if (!to->steps) to->steps = 1;
+}
+
+/* n groups with these numbers, or all where group is NULL. */
+static int run_at(const struct ladder *l, struct effort e, size_t n,
+                  const size_t *group, gsv_result *r)
+{
+    struct estimator machine;
+    gsv_options o = *l->task->options;
+    struct task task = *l->task;
+    struct request q = *l->q;
+    set_steps(l->task->options, e, &o);
+    if (!o.paths) o.paths = FIRST_PATHS;
+    o.paths <<= 2 * e.rounds;
+    o.gradient = r->gradient != NULL;
+    task.options = &o;
+    q.gradient = r->gradient;
+    if (group) {
+        q.n = n;
+        q.group = group;
+        task.most = n;
+    }
+    int status = estimator_init(&machine, &task);
+    if (!status) status = estimator_fill(&machine, &q, true, r);
+    estimator_free(&machine);
+    return status;
+}
+
+/* --- How far other steps are
+ * ---------------------------------------------------
+ */
+
+/* The change at places pick (all where n is 0) against a run of their groups.
+ */
+static int compare(struct ladder *l, struct effort e, size_t n,
+                   const size_t *group)
+{
+    gsv_result other = {.values = l->r->values};
+    int status = run_at(l, e, n, group, &other);
+    for (size_t i = 0; !status && i < other.groups; i++) {
+        size_t at = group ? l->pick[i] : i;
+        gsv_gap *g = &l->r->gap[at];
+        double change = g->loglik - other.gap[i].loglik;
+        if (isnan(g->discretisation)) continue;
+        if (e.share == 0.5) g->discretisation = change;
+        l->change[at] = fmax(l->change[at], fabs(change));
+    }
+    l->r->drift_evaluations += other.drift_evaluations;
+    gsv_result_free(&other);
+    return status;
+}
+
+/* What is left of a change at the finer steps: all of it where the error falls
+ * by a half with the steps, less where it falls by a fourth. */
+static double left_of(const gsv_gap *g, double change)
+{
+    bool first = g->form == GSV_FORM_ITO || g->form == GSV_FORM_EULER;
+    return first ? change : 0.5 * change;
+}
+
+/* --- Which gaps need more
+ * ------------------------------------------------------
+ */
+
+struct excess {
+    double value;
+    size_t at;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+    double x = ((const struct excess *)a)->value;
+    double y = ((const struct excess *)b)->value;
+    return (x < y) - (x > y);
+}
+
+/* By what is beyond the error of a gap, the largest first, until the rest may
+ * stay. Returns how many, to pick. */
+static size_t pick_gaps(struct ladder *l, unsigned level, struct excess *e)
+{
+    double sum = 0.0, variance = 0.0;
+    size_t n = 0, count = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const gsv_gap *g = &l->r->gap[i];
+        double left = left_of(g, l->change[i]), error = g->error;
+        variance += isnan(error) ? 0.0 : error * error;
+        double value = left - (isnan(error) ? 0.0 : 0.5 * error);
+        if (l->level[i] != level || !(value > 0.0)) continue;
+        e[n++] = (struct excess){value, i};
+        sum += value;
+    }
+    double enough = l->tolerance > 0.0 ? 0.5 * l->tolerance
+                                       : fmax(USUAL, 0.5 * sqrt(variance));
+    if (sum <= enough) return 0;
+    qsort(e, n, sizeof *e, larger_first);
+    while (count < n && sum > 0.5 * enough) {
+        sum -= e[count].value;
+        l->pick[count] = e[count].at;
+        count++;
+    }
+    return count;
+}
+
+static int smaller_first(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The first rank's pick, as numbers of groups, to all. */
+static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
+{
+    gsv_ranks *ranks = l->task->options->ranks;
+    double many = (double)count;
+    if (count) qsort(l->pick, count, sizeof *l->pick, smaller_first);
+    broadcast(ranks, 1, &many);
+    *n = (size_t)many;
+    if (!*n) return 0;
+    *group = NEW(size_t, *n);
+    double *number = NEW(double, *n);
+    int status = comm_same(ranks, *group && number ? 0 : GSV_NO_MEMORY);
+    if (status) {
+        mem_free(number);
+        return status;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t at = l->pick[i];
+        number[i] = (double)(l->q->group ? l->q->group[at] : at);
+    }
+    broadcast(ranks, *n, number);
+    for (size_t i = 0; i < *n; i++)
+        (*group)[i] = (size_t)number[i];
+    mem_free(number);
+    return 0;
+}
+
+/* --- Twice as many
+ * ---------------------------------------------------------------
+ */
+
+/* The picked groups with one level more. What they were is their check. */
+static int run_again(struct ladder *l, unsigned level, size_t n,
+                     const size_t *group)
+{
+    gsv_result finer = {.values = l->r->values};
+    int status = run_at(l, (struct effort){level, 1.0, 0}, n, group, &finer);
+    for (size_t i = 0; !status && i < finer.groups; i++) {
+        gsv_gap *g = &l->r->gap[l->pick[i]];
+        double change = finer.gap[i].loglik - g->loglik;
+        *g = finer.gap[i];
+        g->discretisation = change;
+        l->change[l->pick[i]] = fabs(change);
+        l->level[l->pick[i]] = (unsigned char)level;
+    }
+    if (!status) {
+        l->r->drift_evaluations += finer.drift_evaluations;
+        if (finer.memory > l->r->memory) l->r->memory = finer.memory;
+        if (finer.steps > l->r->steps) l->r->steps = finer.steps;
+    }
+    gsv_result_free(&finer);
+    if (!status && l->timed)
+        status = compare(l, (struct effort){level, BESIDE, 0}, n, group);
+    return status;
+}
+
+static int climb(struct ladder *l)
+{
+    struct excess *e = l->n ? NEW(struct excess, l->n) : NULL;
+    double first = (double)l->r->drift_evaluations;
+    int status =
+        comm_same(l->task->options->ranks, l->n && !e ? GSV_NO_MEMORY : 0);
+    for (unsigned level = 0; !status && level < MOST_LEVELS; level++) {
+        size_t n = 0, *group = NULL;
+        double work = (double)l->r->drift_evaluations;
+        bool over = work > MOST_EVALUATIONS || work > MOST_TIMES * first;
+        size_t count = l->n && !over ? pick_gaps(l, level, e) : 0;
+        status = share_pick(l, count, &n, &group);
+        if (!status && n) status = run_again(l, level + 1, n, group);
+        mem_free(group);
+        if (!n) break;
+    }
+    mem_free(e);
+    /* What steps too many do not bear is left as it was. */
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* --- More paths ------------------------------------------------------------
+ */
+
+static const unsigned WEIGHTS = GSV_FLAG_ESS | GSV_FLAG_KHAT;
+
+/* Groups of one level whose weights are flagged, with four times as many paths;
+ * whether there were any. */
+static int widen_level(struct ladder *l, struct effort e, bool *any)
+{
+    gsv_result wider = {.values = l->r->values};
+    size_t n, *group = NULL, count = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->level[i] == e.level && l->rounds[i] + 1U == e.rounds &&
+            (l->r->gap[i].flags & WEIGHTS))
+            l->pick[count++] = i;
+    int status = share_pick(l, count, &n, &group);
+    if (!status && n) status = run_at(l, e, n, group, &wider);
+    for (size_t i = 0; !status && i < wider.groups; i++) {
+        gsv_gap *g = &l->r->gap[l->pick[i]];
+        double change = g->discretisation;
+        *g = wider.gap[i];
+        g->discretisation = change;
+        l->rounds[l->pick[i]] = (unsigned char)e.rounds;
+    }
+    if (!status && n) l->r->drift_evaluations += wider.drift_evaluations;
+    if (!status && wider.paths > l->r->paths) l->r->paths = wider.paths;
+    *any = *any || n;
+    gsv_result_free(&wider);
+    mem_free(group);
+    return status;
+}
+
+static int widen(struct ladder *l)
+{
+    double first = (double)l->r->drift_evaluations;
+    int status = 0;
+    bool any = true;
+    for (unsigned rounds = 1; any && !status && rounds <= MOST_ROUNDS;
+         rounds++) {
+        double work = (double)l->r->drift_evaluations;
+        if (work > MOST_EVALUATIONS || work > MOST_TIMES * first) break;
+        any = false;
+        for (unsigned level = 0; !status && level <= MOST_LEVELS; level++)
+            status = widen_level(l, (struct effort){level, 1.0, rounds}, &any);
+    }
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* --- The result
+ * --------------------------------------------------------------- */
+
+static void flag_steps(const struct ladder *l, size_t i)
+{
+    gsv_gap *g = &l->r->gap[i];
+    double error = isnan(g->error) ? 0.0 : g->error;
+    g->flags &= ~(unsigned)GSV_FLAG_STEPS;
+    if (left_of(g, l->change[i]) > fmax(0.1, 3.0 * error))
+        g->flags |= GSV_FLAG_STEPS;
+}
+
+/* From the list, where there is one, and to all ranks. */
+static void sum_up(struct ladder *l)
+{
+    gsv_result *r = l->r;
+    double variance = 0.0, flagged = 0.0;
+    if (l->n) {
+        r->loglik = r->log_bias = r->discretisation = 0.0;
+        r->ess_min = INFINITY;
+        r->khat_max = NAN;
+    }
+    for (size_t i = 0; i < l->n; i++) {
+        const gsv_gap *g = &r->gap[i];
+        flag_steps(l, i);
+        flagged += g->flags != 0;
+        r->loglik += g->loglik;
+        r->log_bias += g->log_bias;
+        variance += g->error * g->error;
+        if (g->ess < r->ess_min) r->ess_min = g->ess;
+        if (g->khat > r->khat_max || isnan(r->khat_max)) r->khat_max = g->khat;
+        if (isnan(g->discretisation)) continue;
+        r->discretisation += l->sampled ? 0.0 : g->discretisation;
+    }
+    for (size_t i = 0; l->n && i < l->sampled; i++)
+        r->discretisation += r->gap[l->pick[i]].discretisation * (double)l->n /
+                             (double)l->sampled;
+    if (l->n) r->error = sqrt(variance);
+    double sum[] = {r->loglik, r->log_bias, r->discretisation,
+                    r->error,  r->ess_min,  r->khat_max,
+                    flagged};
+    broadcast(l->task->options->ranks, sizeof sum / sizeof *sum, sum);
+    r->loglik = sum[0];
+    r->log_bias = sum[1];
+    r->discretisation = sum[2];
+    r->error = sum[3];
+    r->ess_min = sum[4];
+    r->khat_max = sum[5];
+    r->flagged = (size_t)sum[6];
+}
+
+/* The gradient of the groups with one effort, added to that of the result. */
+static int add_gradient(struct ladder *l, struct effort e, double *part)
+{
+    gsv_result r = {.values = l->r->values, .gradient = part};
+    size_t n, *group = NULL, count = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->level[i] == e.level && l->rounds[i] == e.rounds)
+            l->pick[count++] = i;
+    int status = share_pick(l, count, &n, &group);
+    if (!status && n) status = run_at(l, e, n, group, &r);
+    for (size_t i = 0; !status && n && i < r.values; i++)
+        l->r->gradient[i] += part[i];
+    r.gradient = NULL;
+    gsv_result_free(&r);
+    mem_free(group);
+    return status;
+}
+
+static int add_gradients(struct ladder *l)
+{
+    size_t values = l->r->values;
+    double *part = NEW(double, values);
+    int status = part ? 0 : GSV_NO_MEMORY;
+    memset(l->r->gradient, 0, values * sizeof *l->r->gradient);
+    for (unsigned level = 0; level <= MOST_LEVELS; level++)
+        for (unsigned rounds = 0; !status && rounds <= MOST_ROUNDS; rounds++)
+            status = add_gradient(l, (struct effort){level, 1.0, rounds}, part);
+    mem_free(part);
+    return status;
+}
+
+static int make_memory(struct ladder *l)
+{
+    l->n = l->r->groups;
+    l->change = NEW(double, l->n);
+    l->level = NEW(unsigned char, l->n);
+    l->rounds = NEW(unsigned char, l->n);
+    l->pick = NEW(size_t, l->n);
+    bool found = !l->n || (l->change && l->level && l->rounds && l->pick);
+    return comm_same(l->task->options->ranks, found ? 0 : GSV_NO_MEMORY);
+}
+
+/* Against half of the steps, and beside them: of all groups, or of some that
+ * are spread evenly. */
+static int check(struct ladder *l)
+{
+    size_t n = 0, *group = NULL;
+    int status = 0;
+    if (l->sampled) {
+        for (size_t i = 0; l->n && i < l->sampled; i++)
+            l->pick[i] = i * (l->n / l->sampled);
+        status = share_pick(l, l->n ? l->sampled : 0, &n, &group);
+    }
+    if (!status) status = compare(l, (struct effort){0, 0.5, 0}, n, group);
+    if (!status && l->timed)
+        status = compare(l, (struct effort){0, BESIDE, 0}, n, group);
+    mem_free(group);
+    return status;
+}
+
+/* After the first run, whose gradient is left to the end where steps are still
+ * to be found. */
+static int check_and_climb(struct ladder *l, bool open, bool wide,
+                           double *gradient)
+{
+    const gsv_options *o = l->task->options;
+    const gsv_model *m = l->task->model;
+    double groups = (double)l->r->groups;
+    broadcast(o->ranks, 1, &groups);
+    l->sampled = groups > MANY_GROUPS ? SAMPLE : 0;
+    l->timed = graph_moves(m->spec->graph, m->spec->drift);
+    int status = make_memory(l);
+    if (!status) status = check(l);
+    if (!status && open && !l->sampled) status = climb(l);
+    if (!status && wide && !l->sampled) status = widen(l);
+    if (status) return status;
+    sum_up(l);
+    l->r->gradient = gradient;
+    return gradient && (open || wide) ? add_gradients(l) : 0;
+}
+
+int refine_fill(const struct task *t, const struct request *q, double tolerance,
+                gsv_result *r)
+{
+    struct ladder l = {.task = t, .q = q, .r = r, .tolerance = tolerance};
+    const gsv_options *o = t->options;
+    const struct method *method = estimator_choose(t).method;
+    bool gaps = method->groups && o->form != GSV_FORM_BOUND && tolerance >= 0.0;
+    bool open = gaps && ((!o->steps && !(o->step > 0.0)) || tolerance > 0.0) &&
+                !o->sample;
+    bool wide = gaps && !o->paths && !o->joint && !o->sample;
+    double *gradient = r->gradient;
+    if (open || wide) r->gradient = NULL;
+    const struct effort first = {0, 1.0, 0};
+    int status = run_at(&l, first, 0, NULL, r);
+    if (!status && gaps && r->steps > 1)
+        status = check_and_climb(&l, open, wide, gradient);
+    else if (!status && (open || wide) && gradient) {
+        size_t values = r->values;
+        gsv_result_free(r);
+        *r = (gsv_result){.values = values, .gradient = gradient};
+        status = run_at(&l, first, 0, NULL, r);
+    }
+    r->gradient = gradient;
+    mem_free(l.change);
+    mem_free(l.level);
+    mem_free(l.rounds);
+    mem_free(l.pick);
+    return status;
+}
