@@ -90,7 +90,8 @@ static int weigh(struct candidate *c)
 {
     const gsv_record *r = gsv_model_record(c->model);
     c->learned = r ? r->free : 0;
-    c->seen = r && !strcmp(r->data, c->data->source);
+    c->seen = r && !strcmp(r->data, c->data->source) &&
+              r->tracks == c->data->tracks && r->rows == c->data->rows;
     if (!gsv_loglik(c->model, c->data, &c->options, &c->result)) return 0;
     int code = gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT : EXIT_NUMBERS;
     return complain(code, "%s: %s", c->path, gsv_last_error());
@@ -191,9 +192,13 @@ static int rank(struct candidate *c, size_t n)
 
 /* --- Out ----------------------------------------------------------------- */
 
+/* The AIC of a fit is of the rows that it was learned from and stands in its
+ * record. Of other rows there is none: no number was learned from them. */
 static double aic(const struct candidate *c)
 {
-    return 2.0 * (double)c->learned - 2.0 * c->result.loglik;
+    const gsv_record *r = gsv_model_record(c->model);
+    if (!r) return -2.0 * c->result.loglik;
+    return c->seen ? r->aic : NAN;
 }
 
 static json_t *candidate_json(const struct candidate *c)
@@ -243,13 +248,27 @@ static void print_comparison(const struct candidate *c, size_t n)
             r->loglik / (double)r->gaps, shown(c[i].difference, 3));
         if (isnan(c[i].error)) say(stdout, " %10s", "");
         else say(stdout, " %10.3f", c[i].error);
-        say(stdout, " %8zu %14.3f\n", c[i].learned, aic(&c[i]));
+        say(stdout, " %8zu", c[i].learned);
+        if (isnan(aic(&c[i]))) say(stdout, "\n");
+        else say(stdout, " %14.3f\n", aic(&c[i]));
     }
+}
+
+/* AICs of other rows cannot be compared. */
+static void say_held_out(const struct candidate *c)
+{
+    const gsv_record *r = gsv_model_record(c->model);
+    if (c->seen && r->heldout_gaps && isfinite(r->aic))
+        say(stderr,
+            "note: %s held out %zu of %zu %s; its AIC is that of the others\n",
+            c->path, r->heldout_gaps, r->heldout_gaps + r->gaps,
+            c->result.observe ? "rows" : "gaps");
 }
 
 static void say_notes(const struct args *a, const struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (!a->quiet) say_held_out(&c[i]);
         if (c[i].seen && !a->quiet)
             say(stderr,
                 "note: %s was learned from %s: these data are not held "

@@ -276,6 +276,8 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "warnings", json_lines(r->warning));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
+    json_object_set_new(j, "low", json_params(m, r->low, true));
+    json_object_set_new(j, "high", json_params(m, r->high, true));
     if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) add_objective(r, j);
     if (r->posterior) json_object_set_new(j, "posterior", posterior_json(m, r));
     return j;

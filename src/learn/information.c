@@ -358,6 +358,7 @@ static int look_at_bound(struct information *a, size_t i, bool *found)
     if (!status) status = value_moved(a, at, by, &towards);
     if (!status) status = value_moved(a, at, -by, &away);
     *found = !status && towards >= here - loss && away < here - loss;
+    a->at_bound[at] = *found;
     if (*found) say_bound(a, at, bound);
     return status;
 }
@@ -388,7 +389,8 @@ static int find_places(struct information *a)
 {
     struct learner *l = a->l;
     a->place = NEW(size_t, l->n);
-    if (!a->place) return GSV_NO_MEMORY;
+    a->at_bound = NEW(bool, l->n);
+    if (!a->place || !a->at_bound) return GSV_NO_MEMORY;
     if (l->free > MOST_NUMBERS) {
         plain_print(
             a->words,
@@ -397,8 +399,10 @@ static int find_places(struct information *a)
             l->free, MOST_NUMBERS);
         return 0;
     }
-    for (size_t i = 0; i < l->n && !a->by_evidence; i++)
-        if (!l->fixed[i] && !is_at_bound(a, i)) a->place[a->n++] = i;
+    for (size_t i = 0; i < l->n && !a->by_evidence; i++) {
+        a->at_bound[i] = !l->fixed[i] && is_at_bound(a, i);
+        if (!l->fixed[i] && !a->at_bound[i]) a->place[a->n++] = i;
+    }
     for (size_t i = 0; i < a->evidence.outer; i++)
         if (!is_at_bound(a, a->evidence.place[i]))
             a->place[a->n++] = a->evidence.place[i];
@@ -474,6 +478,6 @@ void information_free(struct information *a)
     evidence_free(&a->evidence);
     if (a->words) fclose(a->words);
     free(a->text);
-    MEM_FREE(a->place, a->lost, a->flat, a->bound);
+    MEM_FREE(a->place, a->at_bound, a->lost, a->flat, a->bound);
     arena_free(&a->arena);
 }

@@ -37,6 +37,7 @@ struct information {
     double *room;              /* (max(n, 64), n), (n)           */
     bool *lost;                /* (n) without a variance of their own */
     bool *flat, *bound;        /* (n) because of others, of a bound   */
+    bool *at_bound;            /* (theta size) left out because of it */
     struct arena arena;
     char *text; /* what is wrong with it, in lines */
     size_t size;

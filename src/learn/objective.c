@@ -89,7 +89,8 @@ int objective_at(struct objective *o, const double *theta, uint32_t iteration,
 int objective_sums(struct objective *o, const double *theta, size_t groups,
                    const size_t *group, gsv_result *r)
 {
-    const struct request q = {.reference_values = held_of(o), .n = groups, .group = group};
+    const struct request q = {
+        .reference_values = held_of(o), .n = groups, .group = group};
     gsv_theta_set(o->model, theta);
     return estimator_fill(&o->estimator, &q, false, r);
 }

@@ -9,7 +9,7 @@
 #include "base/linalg.h"
 #include "base/memory.h"
 #include "base/plain.h"
-#include "learn/information.h"
+#include "learn/interval.h"
 #include "model/fit_record.h"
 #include "model/theta.h"
 
@@ -139,7 +139,12 @@ static int measure(struct information *a, const double *theta, gsv_record *r)
         return 0;
     }
     gsv_theta_set(a->l->m, theta);
-    return found && !status ? note_errors(a, r) : status;
+    if (!found || status) return status;
+    status = note_errors(a, r);
+    if (!status && r->errors != GSV_ERRORS_SANDWICH)
+        status = likelihood_intervals(a, theta, r);
+    gsv_theta_set(a->l->m, theta);
+    return status == GSV_STOPPED ? 0 : status;
 }
 
 /* The steps that are found here are not those of a search that goes on. */

@@ -124,14 +124,16 @@ int rows_units(void *machine, const uint32_t *stream, double *unit);
     static int method_run(void *machine, const struct request *q,              \
                           struct score *score)                                 \
     {                                                                          \
-        int status = NAME##_run(machine, q->reference_values, q->iteration, q->gradient); \
+        int status = NAME##_run(machine, q->reference_values, q->iteration,    \
+                                q->gradient);                                  \
         return rows_finish(machine, status, score);                            \
     }                                                                          \
     static int method_fill(void *machine, const struct request *q, bool list,  \
                            gsv_result *r)                                      \
     {                                                                          \
         (void)list;                                                            \
-        int status = NAME##_run(machine, q->reference_values, q->iteration, q->gradient); \
+        int status = NAME##_run(machine, q->reference_values, q->iteration,    \
+                                q->gradient);                                  \
         int stopped = halt_status();                                           \
         if (stopped) return stopped;                                           \
         return status ? status : NAME##_fill(machine, r);                      \

@@ -251,7 +251,8 @@ static int look_at_steps(const struct scan *s, const struct request *q,
     o.step *= 2.0;
     int status = scan_init(&half, s->model, s->stops.gaps.series, &o);
     bool coarser = !status && half.stops.count < s->stops.count;
-    if (coarser) status = scan_run(&half, q->reference_values, q->iteration, NULL);
+    if (coarser)
+        status = scan_run(&half, q->reference_values, q->iteration, NULL);
     for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
         sum += half.increment[n];
     scan_free(&half);

@@ -15,6 +15,7 @@
 #include "base/sample_stats.h"
 #include "data/series.h"
 #include "observe/jump.h"
+#include "predict/ljung_box.h"
 #include "predict/predict.h"
 
 /* --- The law in closed form ----------------------------------------------- */
@@ -285,44 +286,8 @@ static int solve(struct residuals *r)
 
 /* --- What they say -------------------------------------------------------- */
 
-/* sum of (x_n - mean) (x_(n+lag) - mean) over neighbours of one track, over
- * the sum of squares. Missing rows leave a hole. */
-static double correlation(const gsv_residuals_result *out, const double *x,
-                          double mean, size_t lag)
-{
-    double sum = 0.0, squares = 0.0;
-    for (size_t n = 0; n < out->rows; n++) {
-        if (isnan(x[n])) continue;
-        squares += (x[n] - mean) * (x[n] - mean);
-        if (n + lag >= out->rows || out->track[n] != out->track[n + lag] ||
-            isnan(x[n + lag]))
-            continue;
-        sum += (x[n] - mean) * (x[n + lag] - mean);
-    }
-    return squares > 0.0 ? sum / squares : NAN;
-}
-
-/* The correlations at all lags, and Ljung and Box's p value. */
-static double correlations(const gsv_residuals_result *out, const double *x,
-                           double count, double to[GSV_LAGS])
-{
-    double mean = 0.0, Q = 0.0;
-    size_t lags = 0;
-    for (size_t n = 0; n < out->rows; n++)
-        if (!isnan(x[n])) mean += x[n] / count;
-    for (size_t l = 1; l <= GSV_LAGS; l++) {
-        bool enough = count > (double)(l + 1);
-        to[l - 1] = enough ? correlation(out, x, mean, l) : NAN;
-        if (!enough) continue;
-        Q +=
-            count * (count + 2.0) * to[l - 1] * to[l - 1] / (count - (double)l);
-        lags++;
-    }
-    return lags ? chi_squared_tail(Q, (double)lags) : NAN;
-}
-
-static void describe(const gsv_residuals_result *out, gsv_residual *c,
-                     double *x)
+static int describe(const gsv_residuals_result *out, gsv_residual *c,
+                    struct ljung_box *test, double *x)
 {
     size_t n = 0;
     for (size_t i = 0; i < out->rows; i++) {
@@ -338,10 +303,14 @@ static void describe(const gsv_residuals_result *out, gsv_residual *c,
     sample_sort(n, x);
     c->distance = n ? uniform_distance(n, x) : NAN;
     c->uniform_p = n ? uniform_p_value(n, c->distance) : NAN;
-    c->ljung_p = correlations(out, c->z, (double)n, c->correlation);
-    for (size_t i = 0; i < out->rows; i++)
-        x[i] = c->z[i] * c->z[i];
-    c->square_p = correlations(out, x, (double)n, c->square);
+    if (!ljung_box_fits(test, c->z)) {
+        ljung_box_free(test);
+        int status = ljung_box_init(test, out->rows, out->track, c->z);
+        if (status) return status;
+    }
+    c->ljung_p = ljung_box_test(test, c->z, false, c->correlation);
+    c->square_p = ljung_box_test(test, c->z, true, c->square);
+    return 0;
 }
 
 /* --- The whole ------------------------------------------------------------ */
@@ -390,11 +359,14 @@ static int make_rows(struct residuals *r)
 
 static int describe_all(gsv_residuals_result *out)
 {
+    struct ljung_box test = {0};
     double *x = NEW(double, out->rows);
-    for (size_t c = 0; x && c < out->columns; c++)
-        describe(out, &out->column[c], x);
+    int status = x ? 0 : GSV_NO_MEMORY;
+    for (size_t c = 0; !status && c < out->columns; c++)
+        status = describe(out, &out->column[c], &test, x);
+    ljung_box_free(&test);
     mem_free(x);
-    return x ? 0 : GSV_NO_MEMORY;
+    return status;
 }
 
 enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,

@@ -13,11 +13,12 @@
  * itself and 2n, 2n + 1 for those of n: with the step and the track, that is
  * the address of F and G.
  *
- * The shortest steps near a boundary are Euler's. One that leaves the domain
- * ends at the boundary, and the track owes the rest: it waits until a step and
- * what it owes end inside again. So a boundary that can be reached, as that of
- * the Feller diffusion, is touched but not crossed, and the mean is not moved
- * by it; for that diffusion this is the scheme of full truncation.
+ * The shortest steps near a boundary are Euler's. Where one leaves the domain,
+ * the states that leave it end at the boundary and owe the rest: they wait
+ * until a step and what they owe end inside again. The other states go on. So a
+ * boundary that can be reached, as that of the Feller diffusion, is touched but
+ * not crossed, and the mean is not moved by it; for that diffusion this is the
+ * scheme of full truncation.
  *
  * All tracks of a block are computed, but only those are moved that are still
  * to be: what one does is the same whatever the others need. */
@@ -37,20 +38,27 @@ static const double FAR_AWAY = 1e30;
 int guard_init(struct guard *g, const struct field *f, const struct scheme *s,
                size_t P)
 {
+    size_t n = f->spec->dim * P;
     *g =
         (struct guard){.scheme = s,
                        .number = NEW(double, DEEPEST * 4 * f->spec->noises * P),
                        .active = NEW(bool, (DEEPEST + 2) * P),
+                       .share = NEW(double, n),
                        .inside = NEW(double, P),
-                       .beyond = NEW(double, P)};
-    if (g->number && g->active && g->inside && g->beyond) return 0;
+                       .beyond = NEW(double, P),
+                       .crosses = NEW(bool, P),
+                       .goes = NEW(bool, n)};
+    if (g->number && g->active && g->share && g->inside && g->beyond &&
+        g->crosses && g->goes)
+        return 0;
     guard_free(g);
     return GSV_NO_MEMORY;
 }
 
 void guard_free(struct guard *g)
 {
-    MEM_FREE(g->number, g->active, g->inside, g->beyond);
+    MEM_FREE(g->number, g->active, g->share, g->inside, g->beyond, g->crosses,
+             g->goes);
     *g = (struct guard){0};
 }
 
@@ -101,45 +109,72 @@ static void draw_halves(const struct guard *g, const struct stepper *s,
 
 /* --- At the boundary ------------------------------------------------------ */
 
-/* next at each track's share of the way from x to the target. */
-static void look_on_the_way(struct stepper *s, const double *target,
-                            const double *share, double t)
+/* next at each state's share of the way from x to the target. */
+static void look_on_the_way(const struct guard *g, struct stepper *s,
+                            const double *target, double t)
 {
     for (size_t i = 0; i < s->field->spec->dim * s->P; i++)
-        s->next[i] = s->x[i] + share[i % s->P] * (target[i] - s->x[i]);
+        s->next[i] = s->x[i] + g->share[i] * (target[i] - s->x[i]);
     stepper_look(s, t);
 }
 
-static bool is_in_debt(const struct stepper *s, size_t p)
+/* Goes on with all states of a track that can go all the way while the others
+ * wait: where one state is absorbed, the others are not. */
+static void free_states(struct guard *g, struct stepper *s,
+                        const double *target, const bool *crosses, double t)
 {
-    for (size_t i = 0; i < s->field->spec->dim; i++)
-        if (s->debt[i * s->P + p] != 0.0) return true;
-    return false;
+    size_t P = s->P, dim = s->field->spec->dim;
+    for (size_t i = 0; i < dim * P; i++)
+        if (crosses[i % P]) g->share[i] = 0.0;
+    for (size_t i = 0; dim > 1 && i < dim; i++) {
+        double *share = g->share + i * P;
+        for (size_t p = 0; p < P; p++)
+            share[p] = 1.0;
+        look_on_the_way(g, s, target, t);
+        for (size_t p = 0; p < P; p++)
+            if (crosses[p] && !s->arrived[p]) share[p] = 0.0;
+    }
 }
 
-/* The largest share that is inside, by bisection. A track that already owes
- * waits where it is, unless all of the way is inside. */
+/* Of the states that cannot go all the way, those that owe nothing yet go as
+ * far as is inside, by bisection; the others wait where they are. */
+static void approach(struct guard *g, struct stepper *s, const double *target,
+                     const bool *crosses, double t)
+{
+    size_t P = s->P, n = s->field->spec->dim * P;
+    for (size_t p = 0; p < P; p++) {
+        g->inside[p] = 0.0;
+        g->beyond[p] = 1.0;
+    }
+    for (size_t i = 0; i < n; i++)
+        g->goes[i] = crosses[i % P] && g->share[i] == 0.0 && s->debt[i] == 0.0;
+    for (size_t cut = 0; cut <= CUTS; cut++) {
+        for (size_t i = 0; i < n; i++) {
+            double in = g->inside[i % P], out = g->beyond[i % P];
+            if (g->goes[i]) g->share[i] = cut < CUTS ? 0.5 * (in + out) : in;
+        }
+        look_on_the_way(g, s, target, t);
+        for (size_t p = 0; cut < CUTS && p < P; p++)
+            *(s->arrived[p] ? &g->inside[p] : &g->beyond[p]) =
+                0.5 * (g->inside[p] + g->beyond[p]);
+    }
+}
+
+/* next as far on the way to the target as is inside, state by state. */
 static void find_boundary(struct guard *g, struct stepper *s,
                           const double *target, const bool *active, double t)
 {
-    double *share = s->J; /* that of noise 1 is free here */
     size_t crossing = 0;
-    for (size_t p = 0; p < s->P; p++)
-        share[p] = 1.0;
-    look_on_the_way(s, target, share, t);
+    for (size_t i = 0; i < s->field->spec->dim * s->P; i++)
+        g->share[i] = 1.0;
+    look_on_the_way(g, s, target, t);
     for (size_t p = 0; p < s->P; p++) {
-        g->inside[p] = s->arrived[p] ? 1.0 : 0.0;
-        g->beyond[p] = s->arrived[p] ? 1.0 : is_in_debt(s, p) ? 0.0 : 1.0;
-        crossing += active[p] && g->inside[p] < g->beyond[p];
+        g->crosses[p] = active[p] && !s->arrived[p];
+        crossing += g->crosses[p];
     }
-    for (size_t cut = 0; cut < CUTS && crossing; cut++) {
-        for (size_t p = 0; p < s->P; p++)
-            share[p] = 0.5 * (g->inside[p] + g->beyond[p]);
-        look_on_the_way(s, target, share, t);
-        for (size_t p = 0; p < s->P; p++)
-            *(s->arrived[p] ? &g->inside[p] : &g->beyond[p]) = share[p];
-    }
-    look_on_the_way(s, target, g->inside, t);
+    if (!crossing) return;
+    free_states(g, s, target, g->crosses, t);
+    approach(g, s, target, g->crosses, t);
 }
 
 /* Euler's step up to the boundary, for active tracks. */
@@ -161,8 +196,8 @@ static bool stop_at_boundary(struct guard *g, struct stepper *s,
         }
     stepper_settle(s, active);
     for (size_t i = 0; i < n; i++)
-        if (active[i % P] && g->inside[i % P] < 1.0)
-            s->debt[i] = target[i] - s->x[i];
+        if (active[i % P] && g->crosses[i % P])
+            s->debt[i] = g->share[i] < 1.0 ? target[i] - s->x[i] : 0.0;
     return true;
 }
 

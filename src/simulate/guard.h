@@ -13,8 +13,11 @@ struct guard {
     const struct scheme *scheme;
     double *number;          /* (depths, 2 halves, 2 noises, P): dW, zeta    */
     bool *active;            /* (depths + 2, P): tracks still to be moved    */
-    double *inside, *beyond; /* (P) shares of the way to a point beyond the  */
-                             /* boundary: the last inside, the first outside */
+    double *share;           /* (d, P) of the way to a point beyond the      */
+                             /* boundary                                     */
+    double *inside, *beyond; /* (P) the last share inside, the first outside */
+    bool *crosses;           /* (P) tracks that would leave the domain       */
+    bool *goes;              /* (d, P) states on their way to the boundary   */
 };
 
 /* Of random numbers: the first track of the block, how many steps were taken.

@@ -3,8 +3,10 @@
  * say of true and of wrong models. */
 #include <stdio.h>
 
+#include "base/random.h"
 #include "base/sample_stats.h"
 #include "observe_exact.h"
+#include "predict/ljung_box.h"
 
 static gsv_predict_options usual_predict(void)
 {
@@ -40,6 +42,79 @@ static gsv_series *data_of(const gsv_model *m, size_t rows, double gap,
     if (!s) fail_msg("%s", gsv_last_error());
     mem_free(t);
     return s;
+}
+
+/* --- The Ljung-Box test ----------------------------------------------------
+ */
+
+/* Tracks x rows of independent normal numbers, every hole-th missing. */
+static double *white(size_t tracks, size_t rows, size_t hole, uint32_t draw,
+                     double *z)
+{
+    const struct random_key key = {.seed = 7, .iteration = draw};
+    random_normals(&key, 0, 1, 0, tracks * rows, z);
+    for (size_t i = 0; hole && i < tracks * rows; i += hole)
+        z[i] = NAN;
+    return z;
+}
+
+static void ljung_box__false_alarms_are_one_in_a_hundred(void **state)
+{
+    (void)state;
+    enum { DRAWS = 4000 };
+    static const struct {
+        size_t tracks, rows, hole;
+    } CASES[] = {{1, 30, 0},  {25, 3, 0},  {100, 2, 0},  {1, 12, 0},
+                 {6, 20, 5},  {1, 200, 7}, {300, 1, 0},  {1, 400, 0},
+                 {1, 401, 0}, {150, 3, 0}, {20, 60, 11}, {1, 900, 0}};
+    double z[1200], r[GSV_LAGS];
+    size_t track[1200];
+    for (size_t c = 0; c < COUNT(CASES); c++) {
+        size_t n = CASES[c].tracks * CASES[c].rows, alarms[2] = {0}, tests = 0;
+        struct ljung_box t;
+        for (size_t i = 0; i < n; i++)
+            track[i] = i / CASES[c].rows;
+        white(CASES[c].tracks, CASES[c].rows, CASES[c].hole, 0, z);
+        assert_int_equal(ljung_box_init(&t, n, track, z), 0);
+        for (uint32_t d = 1; d <= DRAWS; d++) {
+            white(CASES[c].tracks, CASES[c].rows, CASES[c].hole, d, z);
+            assert_true(ljung_box_fits(&t, z));
+            for (int square = 0; square < 2; square++) {
+                double p = ljung_box_test(&t, z, square, r);
+                if (!isnan(p)) tests++;
+                if (p < 0.01) alarms[square]++;
+            }
+        }
+        ljung_box_free(&t);
+        /* 1 % of 4000, and four standard errors of both samples. */
+        assert_int_equal(tests, CASES[c].rows > 1 ? 2 * DRAWS : 0);
+        for (int square = 0; tests && square < 2; square++)
+            if (alarms[square] < 7 || alarms[square] > 73)
+                fail_msg("%zu x %zu: %zu false alarms", CASES[c].tracks,
+                         CASES[c].rows, alarms[square]);
+    }
+}
+
+/* A correlation of 0.7 is seen in 25 tracks of 4 rows. */
+static void ljung_box__sees_correlation_in_short_tracks(void **state)
+{
+    (void)state;
+    double z[100], r[GSV_LAGS];
+    size_t track[100], seen = 0;
+    for (uint32_t d = 0; d < 40; d++) {
+        struct ljung_box t;
+        white(25, 4, 0, d, z);
+        for (size_t i = 0; i < 100; i++) {
+            track[i] = i / 4;
+            if (i % 4) z[i] = 0.7 * z[i - 1] + sqrt(1.0 - 0.49) * z[i];
+        }
+        assert_int_equal(ljung_box_init(&t, 100, track, z), 0);
+        if (ljung_box_test(&t, z, false, r) < 0.01) seen++;
+        for (size_t lag = 1; lag <= GSV_LAGS; lag++)
+            assert_int_equal(isnan(r[lag - 1]), lag > 3);
+        ljung_box_free(&t);
+    }
+    assert_true(seen > 35);
 }
 
 /* --- Exact ones ----------------------------------------------------------- */
@@ -302,6 +377,8 @@ static void ranks__take_ties_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ljung_box__false_alarms_are_one_in_a_hundred),
+        cmocka_unit_test(ljung_box__sees_correlation_in_short_tracks),
         cmocka_unit_test(ou__is_the_closed_form),
         cmocka_unit_test(simulated__are_near_exact_ones),
         cmocka_unit_test(noisy__are_kalmans),

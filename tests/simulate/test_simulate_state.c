@@ -321,6 +321,40 @@ static void simulate__keeps_jacobi_inside_both_boundaries(void **state)
     gsv_model_free(m);
 }
 
+/* States that are absorbed at 0 do not hold the others: x is a stationary
+ * Ornstein-Uhlenbeck process beside one or two of them, in any order and with
+ * its noise shared or not. */
+static void simulate__absorbs_a_state_by_itself(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t x;
+    } CASES[] = {{"state x, y\ndx = (1 - x)*dt + 0.3*dW1\n"
+                  "dy = -y*dt + 0.5*sqrt(y)*dW2",
+                  0},
+                 {"state y, x\ndy = -y*dt + 0.5*sqrt(y)*dW1\n"
+                  "dx = (1 - x)*dt + 0.3*dW2",
+                  1},
+                 {"state y, x, z\ndy = -2*y*dt + 0.9*sqrt(y)*dW1\n"
+                  "dx = (1 - x)*dt + 0.3*dW2\ndz = -z*dt + 0.5*sqrt(z)*dW3",
+                  1},
+                 {"state x, y\ndx = (1 - x)*dt + 0.3*dW1\n"
+                  "dy = -y*dt + 0.4*sqrt(y)*dW1 + 0.3*sqrt(y)*dW2",
+                  0}};
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        gsv_model *m = model_of(CASES[i].text);
+        gsv_simulate_options o = OPTIONS(0, 8);
+        o.tracks = 1000 / SLOWER;
+        o.step = 0.125;
+        o.start_mean = 1.0;
+        gsv_series *s = simulate(m, &o);
+        check_moments(s, CASES[i].x, 1, 1.0, 0.045);
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
 /* dv = -v dt + 0.6 dW1, dx = e^v (rho dW1 + sqrt(1 - rho^2) dW2): E x^2 is the
  * integral of E e^2v, and c = E x v has c' = -c + 0.6 rho E e^v. */
 static void simulate__has_the_moments_of_stochastic_volatility(void **state)
@@ -507,6 +541,7 @@ int main(void)
         cmocka_unit_test(simulate__has_the_moments_of_cox_ingersoll_ross),
         cmocka_unit_test(simulate__keeps_the_mean_at_a_boundary),
         cmocka_unit_test(simulate__keeps_jacobi_inside_both_boundaries),
+        cmocka_unit_test(simulate__absorbs_a_state_by_itself),
         cmocka_unit_test(simulate__has_the_moments_of_stochastic_volatility),
         cmocka_unit_test(simulate__has_the_same_bits_however_it_is_run),
         cmocka_unit_test(

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* Likelihood-ratio intervals, where Wald's fail. With p(t) the log-likelihood
+ * made largest over all other numbers while one has the value t, the interval
+ * is
+ *
+ *     { t : 2 (max l - p(t)) <= 3.84 },
+ *
+ * whose 95 % hold for data that are fewer, and for parameters that are nearer
+ * to a bound, than the standard error needs. It is also right in any
+ * coordinates.
+ *
+ * At both ends of Wald's interval, with the others moved along V's column, the
+ * loss is at least that of p. Where it is near to 3.84 / 2 on both sides, the
+ * log-likelihood is a parabola as far as it matters, and the interval stays.
+ * Else its ends are found by secants on sqrt(2 loss), which is nearly a
+ * straight line, with a few Newton steps for the others at each point. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "learn/interval.h"
+#include "model/theta.h"
+
+static const double NORMAL_95 = 1.959963984540054;
+
+/* sqrt(2 loss) that is still 1.96: coverage of 93.5 to 96.2 %. */
+static const double NEARLY = 0.12;
+
+/* An end is found when sqrt(2 loss) is as near to 1.96 as this. */
+static const double CLOSE = 0.02;
+
+/* What is left to gain by another Newton step. */
+static const double LITTLE = 0.005;
+
+enum { SECANTS = 16, NEWTON_STEPS = 6, MOST_INTERVALS = 12 };
+
+/* One number's search: theta is where the last point was made best. */
+struct search {
+    struct information *a;
+    size_t at;            /* the number's place in theta              */
+    size_t i;             /* its place among the n, or n: at a bound  */
+    double unit;          /* its standard error, or 1                 */
+    double most;          /* the largest log-likelihood so far        */
+    const double *origin; /* (theta size) the estimate                */
+    double *theta, *next; /* (theta size)                             */
+    double *inner;        /* (theta size) the best at the last point inside */
+    double *move;         /* (n)                                      */
+};
+
+/* Where the log-likelihood is not finite the loss is too large to count. */
+static int value_of(struct search *s, const double *theta, double *value)
+{
+    int status = information_value(s->a, theta, value);
+    if (status != GSV_NUMERICAL && (status || isfinite(*value))) return status;
+    *value = -INFINITY;
+    return 0;
+}
+
+/* V g without what would move the number itself; the gain that it promises. */
+static double newton_move(struct search *s)
+{
+    const struct information *a = s->a;
+    size_t n = a->n;
+    double own = 0.0, gain = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        s->move[i] = 0.0;
+        for (size_t j = 0; j < n; j++)
+            s->move[i] += a->V[i * n + j] * a->slope[j];
+    }
+    if (s->i < n) own = s->move[s->i] / a->V[s->i * (n + 1)];
+    for (size_t i = 0; i < n; i++) {
+        if (s->i < n) s->move[i] -= own * a->V[i * n + s->i];
+        if (s->i == i) s->move[i] = 0.0;
+        gain += 0.5 * s->move[i] * a->slope[i];
+    }
+    return gain;
+}
+
+/* A step of the others that gains something, to theta; false where none does.
+ */
+static int take_step(struct search *s, double *value, bool *better)
+{
+    const struct information *a = s->a;
+    double share = 1.0;
+    *better = false;
+    for (int tries = 0; tries < 4 && !*better; tries++, share *= 0.4) {
+        double there;
+        memcpy(s->next, s->theta, a->l->n * sizeof *s->next);
+        for (size_t j = 0; j < a->n; j++)
+            s->next[a->place[j]] += share * s->move[j];
+        int status = value_of(s, s->next, &there);
+        if (status) return status;
+        if (!(there > *value)) continue;
+        *better = true;
+        *value = there;
+        memcpy(s->theta, s->next, a->l->n * sizeof *s->theta);
+    }
+    return 0;
+}
+
+/* p at the number's value in theta, where the others are moved to their best.
+ */
+static int maximise_others(struct search *s, double *value)
+{
+    int status = value_of(s, s->theta, value);
+    for (int step = 0; !status && step < NEWTON_STEPS; step++) {
+        bool better;
+        if (!isfinite(*value)) return 0;
+        status = information_slope(s->a, s->theta);
+        if (status == GSV_NUMERICAL) return 0;
+        if (status || newton_move(s) < LITTLE) return status;
+        status = take_step(s, value, &better);
+        if (!better) return status;
+    }
+    return status;
+}
+
+/* theta with the number t units from the estimate; the others go along V's
+ * column. */
+static void move_to(const struct search *s, double t, double *theta)
+{
+    const struct information *a = s->a;
+    double by = s->origin[s->at] + t * s->unit - theta[s->at];
+    double own = s->i < a->n ? a->V[s->i * (a->n + 1)] : 1.0;
+    for (size_t j = 0; s->i < a->n && j < a->n; j++)
+        theta[a->place[j]] += by * a->V[j * a->n + s->i] / own;
+    theta[s->at] = s->origin[s->at] + t * s->unit;
+}
+
+/* sqrt(2 loss) there, from where the others were best inside. */
+static int distance(struct search *s, double t, double *out)
+{
+    double value;
+    memcpy(s->theta, s->inner, s->a->l->n * sizeof *s->theta);
+    move_to(s, t, s->theta);
+    int status = maximise_others(s, &value);
+    if (status) return status;
+    if (value > s->most) s->most = value;
+    *out = sqrt(2.0 * (s->most - value));
+    return 0;
+}
+
+/* --- An end ----------------------------------------------------------------
+ */
+
+/* Nothing is looked for further away, in units. */
+static const double FURTHEST = 30.0;
+
+/* Points inside and outside of the interval, and their sqrt(2 loss). */
+struct bracket {
+    double in, in_r, out, out_r;
+};
+
+/* By a secant, kept away from both ends; every third time in the middle, as
+ * sqrt(2 loss) may be flat first and steep then. */
+static double next_point(const struct bracket *b, int tries)
+{
+    bool open = isinf(b->out), cliff = isinf(b->out_r);
+    double rise = open ? b->in_r : b->out_r - b->in_r;
+    double run = open ? b->in : b->out - b->in;
+    double next = b->in + (NORMAL_95 - b->in_r) * run / fmax(rise, 1e-12);
+    if (open) return fmin(fmin(next, 3.0 * fmax(b->in, 1.0)), FURTHEST);
+    if (cliff || tries % 3 == 2) next = 0.5 * (b->in + b->out);
+    return fmin(fmax(next, b->in + 0.05 * run), b->out - 0.05 * run);
+}
+
+/* In units on one side; infinite where there is none. */
+static int find_end(struct search *s, double side, double *end)
+{
+    struct bracket b = {0.0, 0.0, INFINITY, INFINITY};
+    double t = NORMAL_95, r;
+    memcpy(s->inner, s->origin, s->a->l->n * sizeof *s->inner);
+    for (int tries = 0; tries < SECANTS; tries++, t = next_point(&b, tries)) {
+        int status = distance(s, side * t, &r);
+        if (status) return status;
+        *end = t;
+        if (fabs(r - NORMAL_95) < CLOSE) return 0;
+        if (r < NORMAL_95) {
+            b.in = t;
+            b.in_r = r;
+            memcpy(s->inner, s->theta, s->a->l->n * sizeof *s->inner);
+        } else {
+            b.out = t;
+            b.out_r = r;
+        }
+        if (b.in >= FURTHEST) break;
+    }
+    *end = isinf(b.out) ? INFINITY : 0.5 * (b.in + b.out);
+    return 0;
+}
+
+/* Whether the loss at both ends of Wald's interval is that of a parabola. */
+static int parabola_holds(struct search *s, bool *holds)
+{
+    *holds = true;
+    for (int side = -1; side < 2 && *holds; side += 2) {
+        double value;
+        memcpy(s->next, s->origin, s->a->l->n * sizeof *s->next);
+        move_to(s, side * NORMAL_95, s->next);
+        int status = value_of(s, s->next, &value);
+        if (status) return status;
+        double r = sqrt(2.0 * fmax(s->most - value, 0.0));
+        *holds = fabs(r - NORMAL_95) < NEARLY;
+    }
+    return 0;
+}
+
+/* --- To the record -----------------------------------------------------------
+ */
+
+/* The value at an end; where there is none, the bound on that side. */
+static double value_at(const struct search *s, double t)
+{
+    const struct learner *l = s->a->l;
+    const struct spec *spec = l->m->spec;
+    const struct param_spec *p =
+        &spec->param[spec_param_at(spec, l->value[s->at])];
+    double far = t < 0.0 ? -30.0 : 30.0;
+    if (!isinf(t))
+        return theta_value(l->m, s->at, s->origin[s->at] + t * s->unit);
+    bool up = theta_value(l->m, s->at, s->origin[s->at] + far) >
+              theta_value(l->m, s->at, s->origin[s->at]);
+    return up ? p->high : p->lower ? 0.0 : p->low;
+}
+
+static int one_interval(struct search *s, gsv_record *r)
+{
+    bool holds = false, bound = s->i == s->a->n;
+    double end[2];
+    size_t v = s->a->l->value[s->at];
+    int status = bound ? 0 : parabola_holds(s, &holds);
+    if (status || holds) return status;
+    for (int side = 0; !status && side < 2; side++)
+        status = find_end(s, side ? 1.0 : -1.0, &end[side]);
+    if (status || (bound && isinf(end[0]) && isinf(end[1]))) return status;
+    double one = value_at(s, -end[0]), two = value_at(s, end[1]);
+    r->low[v] = fmin(one, two);
+    r->high[v] = fmax(one, two);
+    return 0;
+}
+
+static int all_intervals(struct search *s, gsv_record *r)
+{
+    struct information *a = s->a;
+    int status = value_of(s, s->origin, &s->most);
+    for (s->i = 0; !status && s->i < a->n; s->i++) {
+        s->at = a->place[s->i];
+        s->unit = sqrt(a->V[s->i * (a->n + 1)]);
+        status = one_interval(s, r);
+    }
+    s->unit = 1.0;
+    for (s->at = 0; !status && s->at < a->l->n; s->at++)
+        if (a->at_bound[s->at]) status = one_interval(s, r);
+    return status;
+}
+
+int likelihood_intervals(struct information *a, const double *theta,
+                         gsv_record *r)
+{
+    size_t size = a->l->n;
+    if (a->by_evidence || a->rough || a->n > MOST_INTERVALS) return 0;
+    double *origin = NEW(double, size);
+    struct search s = {.a = a,
+                       .origin = origin,
+                       .theta = NEW(double, size),
+                       .next = NEW(double, size),
+                       .inner = NEW(double, size),
+                       .move = NEW(double, a->n)};
+    int status =
+        origin && s.theta && s.next && s.inner && s.move ? 0 : GSV_NO_MEMORY;
+    if (!status) {
+        memcpy(origin, theta, size * sizeof *origin);
+        status = all_intervals(&s, r);
+    }
+    mem_free(s.theta);
+    mem_free(s.next);
+    mem_free(s.inner);
+    mem_free(s.move);
+    mem_free(origin);
+    return status;
+}
