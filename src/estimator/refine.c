@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "estimator/estimator.h"
+#include "estimator/resolve.h"
 #include "model/model.h"
 
 /* Where the search for steps ends: by the steps of a gap, by drift evaluations
@@ -152,9 +153,9 @@ static size_t pick_gaps(struct ladder *l, unsigned level, struct excess *e)
         double left = left_of(g, l->change[i]), error = g->error;
         variance += isnan(error) ? 0.0 : error * error;
         double value = left - (isnan(error) ? 0.0 : 0.5 * error);
-        if (l->level[i] != level || !(value > 0.0)) continue;
-        e[n++] = (struct excess){value, i};
+        if (!(value > 0.0)) continue;
         sum += value;
+        if (l->level[i] == level) e[n++] = (struct excess){value, i};
     }
     double enough = l->tolerance > 0.0 ? 0.5 * l->tolerance
                                        : fmax(USUAL, 0.5 * sqrt(variance));
@@ -205,9 +206,9 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
  * ---------------------------------------------------------------
  */
 
-/* The picked groups with one level more. What they were is their check. */
-static int run_again(struct ladder *l, unsigned level, size_t n,
-                     const size_t *group)
+/* The picked groups at a level, in place of what they were. */
+static int replace(struct ladder *l, unsigned level, size_t n,
+                   const size_t *group)
 {
     gsv_result finer = {.values = l->r->values};
     int status = run_at(l, (struct effort){level, 1.0, 0}, n, group, &finer);
@@ -225,8 +226,45 @@ static int run_again(struct ladder *l, unsigned level, size_t n,
         if (finer.steps > l->r->steps) l->r->steps = finer.steps;
     }
     gsv_result_free(&finer);
+    return status;
+}
+
+/* The picked groups with one level more. What they were is their check. */
+static int run_again(struct ladder *l, unsigned level, size_t n,
+                     const size_t *group)
+{
+    int status = replace(l, level, n, group);
     if (!status && l->timed)
         status = compare(l, (struct effort){level, BESIDE, 0}, n, group);
+    return status;
+}
+
+/* Groups whose drift changes in time faster than the first steps see: with as
+ * many as they need, and checks of these. */
+static int lift(struct ladder *l)
+{
+    const struct task *t = l->task;
+    unsigned char *level = NEW(unsigned char, l->n);
+    int status = l->n && !level ? GSV_NO_MEMORY : 0;
+    if (!status && l->n)
+        status = resolve_time(t->model, t->series, l->n, l->q->group,
+                              FIRST_STEPS, MOST_LEVELS, level);
+    status = comm_same(t->options->ranks, status);
+    for (unsigned to = 1; !status && to <= MOST_LEVELS; to++) {
+        size_t n, *group = NULL, count = 0;
+        for (size_t i = 0; i < l->n; i++)
+            if (level[i] == to) l->pick[count++] = i;
+        status = share_pick(l, count, &n, &group);
+        if (!status && n) status = replace(l, to, n, group);
+        for (size_t i = 0; i < count; i++)
+            l->change[l->pick[i]] = 0.0;
+        if (!status && n)
+            status = compare(l, (struct effort){to, 0.5, 0}, n, group);
+        if (!status && n)
+            status = compare(l, (struct effort){to, BESIDE, 0}, n, group);
+        mem_free(group);
+    }
+    mem_free(level);
     return status;
 }
 
@@ -244,7 +282,6 @@ static int climb(struct ladder *l)
         status = share_pick(l, count, &n, &group);
         if (!status && n) status = run_again(l, level + 1, n, group);
         mem_free(group);
-        if (!n) break;
     }
     mem_free(e);
     /* What steps too many do not bear is left as it was. */
@@ -423,6 +460,9 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     l->timed = graph_moves(m->spec->graph, m->spec->drift);
     int status = make_memory(l);
     if (!status) status = check(l);
+    if (!status && open && !l->sampled && l->timed && !o->joint && !o->steps &&
+        !(o->step > 0.0))
+        status = lift(l);
     if (!status && open && !l->sampled) status = climb(l);
     if (!status && wide && !l->sampled) status = widen(l);
     if (status) return status;
