@@ -31,6 +31,7 @@ struct ladder {
     const struct request *q;
     gsv_result *r;
     double tolerance;
+    bool checked;          /* other numbers of steps are run, too */
     bool timed;            /* the drift depends on time or inputs           */
     size_t n;              /* groups of the result; 0 on all but one rank   */
     double *change;        /* (n) by steps of half, or beside               */
@@ -86,8 +87,8 @@ static int run_at(const struct ladder *l, struct effort e, size_t n,
     if (group) {
         q.n = n;
         q.group = group;
-        task.most = n;
     }
+    if (q.group) task.most = q.n;
     int status = estimator_init(&machine, &task);
     if (!status) status = estimator_fill(&machine, &q, true, r);
     estimator_free(&machine);
@@ -471,32 +472,53 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     return gradient && (open || wide) ? add_gradients(l) : 0;
 }
 
-int refine_fill(const struct task *t, const struct request *q, double tolerance,
-                gsv_result *r)
+static int fill(struct ladder *l, bool open, bool wide)
 {
-    struct ladder l = {.task = t, .q = q, .r = r, .tolerance = tolerance};
-    const gsv_options *o = t->options;
-    const struct method *method = estimator_choose(t).method;
-    bool gaps = method->groups && o->form != GSV_FORM_BOUND && tolerance >= 0.0;
-    bool open = gaps && ((!o->steps && !(o->step > 0.0)) || tolerance > 0.0) &&
-                !o->sample;
-    bool wide = gaps && !o->paths && !o->joint && !o->sample;
+    gsv_result *r = l->r;
     double *gradient = r->gradient;
-    if (open || wide) r->gradient = NULL;
     const struct effort first = {0, 1.0, 0};
-    int status = run_at(&l, first, 0, NULL, r);
-    if (!status && gaps && r->steps > 1)
-        status = check_and_climb(&l, open, wide, gradient);
+    if (open || wide) r->gradient = NULL;
+    int status = run_at(l, first, 0, NULL, r);
+    if (!status && l->checked && r->steps > 1)
+        status = check_and_climb(l, open, wide, gradient);
     else if (!status && (open || wide) && gradient) {
         size_t values = r->values;
         gsv_result_free(r);
         *r = (gsv_result){.values = values, .gradient = gradient};
-        status = run_at(&l, first, 0, NULL, r);
+        status = run_at(l, first, 0, NULL, r);
     }
     r->gradient = gradient;
-    mem_free(l.change);
-    mem_free(l.level);
-    mem_free(l.rounds);
-    mem_free(l.pick);
+    MEM_FREE(l->change, l->level, l->rounds, l->pick);
+    return status;
+}
+
+/* A list of all groups is run in the order of their numbers, whatever its own
+ * order is: so all lists are. */
+static int sort_groups(const struct request *q, size_t **group)
+{
+    if (!q->group) return 0;
+    *group = NEW(size_t, q->n);
+    if (!*group) return GSV_NO_MEMORY;
+    memcpy(*group, q->group, q->n * sizeof **group);
+    qsort(*group, q->n, sizeof **group, smaller_first);
+    return 0;
+}
+
+int refine_fill(const struct task *t, const struct request *q, double tolerance,
+                gsv_result *r)
+{
+    struct request sorted = *q;
+    size_t *group = NULL;
+    const gsv_options *o = t->options;
+    struct ladder l = {.task = t, .q = &sorted, .r = r, .tolerance = tolerance};
+    l.checked = estimator_choose(t).method->groups &&
+                o->form != GSV_FORM_BOUND && tolerance >= 0.0;
+    bool some = l.checked && !o->sample;
+    bool steps = (!o->steps && !(o->step > 0.0)) || tolerance > 0.0;
+    int status = sort_groups(q, &group);
+    sorted.group = group;
+    if (!status)
+        status = fill(&l, some && steps, some && !o->paths && !o->joint);
+    mem_free(group);
     return status;
 }

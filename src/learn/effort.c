@@ -101,7 +101,7 @@ struct probe {
     double spread; /* what the log of a mean of K weights loses, times K   */
     double left;   /* share of the gaps with sums at left ends             */
     double doubt;  /* of a gap, see groups_doubt()                       */
-    bool by_model; /* auto takes one form for all gaps: stratonovich       */
+    double trapezoids; /* share of the gaps with stratonovich */
 };
 
 /* A sample of gaps with M steps. */
@@ -134,7 +134,7 @@ static int probe_gaps(struct learner *l, const double *theta, size_t M,
         p->spread -= gap.log_bias * PROBE_PATHS * share;
         bool left = gap.form == GSV_FORM_ITO || gap.form == GSV_FORM_EULER;
         p->left += left ? share : 0.0;
-        p->by_model = gap.form == GSV_FORM_STRATONOVICH;
+        p->trapezoids += gap.form == GSV_FORM_STRATONOVICH ? share : 0.0;
     }
     objective_free(&at);
     return status;
@@ -361,7 +361,7 @@ static int search_all(struct search *s, enum gsv_form form)
     bool found = false;
     o.paths = 4;
     o.steps = 2;
-    bool one_form = form == GSV_FORM_AUTO || form == GSV_FORM_EULER;
+    bool one_form = form == GSV_FORM_STRATONOVICH || form == GSV_FORM_EULER;
     o.form = one_form ? form : GSV_FORM_MIDPOINT;
     int status = search_paths(s, &o);
     if (!status) status = score_with(l, s->theta, &one, 0, s->finer);
@@ -387,13 +387,22 @@ static int search_effort(struct learner *l, struct search *s)
     if (!status) status = probe_gaps(l, s->theta, 4, &p);
     enum gsv_form form = GSV_FORM_MIDPOINT;
     if (!status && p.left > 0.5) form = GSV_FORM_ITO;
-    if (!status && p.by_model) form = GSV_FORM_AUTO;
+    if (!status && p.trapezoids > 0.5) form = GSV_FORM_STRATONOVICH;
     if (l->recipe->one_form) form = l->recipe->euler_form;
     usual.form = form;
     usual.paths = 64;
     usual.steps = MOST_STEPS;
     settle(l, &usual);
     return status ? status : search_all(s, form);
+}
+
+void effort_raise(struct learner *l)
+{
+    enum { MANY_PATHS = 64 };
+    gsv_options o = l->stage[1];
+    if (o.steps < MOST_STEPS) o.steps = MOST_STEPS;
+    if (o.paths < MANY_PATHS) o.paths = MANY_PATHS;
+    settle(l, &o);
 }
 
 int effort_by_score(struct learner *l, const double *theta, double share)

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/plain.h"
 #include "data/series.h"
+#include "estimator/refine.h"
 #include "learn/gibbs.h"
 #include "model/fit_record.h"
 
@@ -21,13 +22,11 @@ static gsv_options last_options(const struct learner *l)
     gsv_options o = l->stage[l->stages - 1];
     o.gradient = false;
     if (l->chosen && !learner_matches(l)) return o;
-    size_t steps = gsv_options_default().steps;
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
-    if (o.steps < steps) o.steps = steps;
-    size_t fewest =
-        l->m->spec->nets ? FEWEST_PATHS : gsv_options_default().paths;
-    if (o.paths < fewest) o.paths = fewest;
+    o.steps = 0; /* as many as every gap needs: see refine.h */
+    if (!l->m->spec->nets) o.paths = 0;
+    else if (o.paths < FEWEST_PATHS) o.paths = FEWEST_PATHS;
     return o;
 }
 
@@ -100,7 +99,7 @@ struct sums {
 
 /* Where data are large, a sample tells as much: an error of a three hundredth
  * of the deviation of a gap. */
-enum { MANY_GAPS = 200000, SAMPLE_GAPS = 100000 };
+enum { MANY_GAPS = 200000, SAMPLE_GAPS = 100000, LISTED = 1 << 18 };
 
 /* The number of groups that are evaluated; all, where they are not independent.
  */
@@ -128,22 +127,42 @@ static void scale_up(size_t groups, size_t n, const struct score *score,
     s->gaps = groups;
 }
 
-static int sum_of(struct learner *l, const gsv_options *o, const double *theta,
-                  size_t groups, size_t n, const size_t *group,
-                  struct sums *sums)
+static struct sums sums_of(const gsv_result *r)
+{
+    return (struct sums){.loglik = r->loglik,
+                         .variance = r->error * r->error,
+                         .discretisation = r->discretisation,
+                         .gaps = r->gaps,
+                         .flagged = r->flagged,
+                         .paths = r->paths,
+                         .steps = r->steps};
+}
+
+/* All groups, with the paths and steps that each of them needs. */
+static int sum_all(struct learner *l, const gsv_options *o, const double *theta,
+                   size_t n, const size_t *group, struct sums *sums)
+{
+    gsv_result r = {.values = l->m->spec->parameters};
+    const struct task task = {.model = l->m, .series = l->s, .options = o};
+    const struct request q = {.n = n, .group = group};
+    gsv_theta_set(l->m, theta);
+    int status = refine_fill(&task, &q, 0.0, &r);
+    if (!status) *sums = sums_of(&r);
+    gsv_result_free(&r);
+    return status;
+}
+
+/* A sample of the groups. */
+static int sum_some(struct learner *l, const gsv_options *o,
+                    const double *theta, size_t groups, size_t n,
+                    const size_t *group, struct sums *sums)
 {
     struct objective at;
     gsv_result r = {0};
     int status = objective_init_loglik(&at, l->m, l->s, o, n);
     if (!status) status = objective_sums(&at, theta, n, group, &r);
     if (!status) {
-        *sums = (struct sums){.loglik = r.loglik,
-                              .variance = r.error * r.error,
-                              .discretisation = r.discretisation,
-                              .gaps = r.gaps,
-                              .flagged = r.flagged,
-                              .paths = r.paths,
-                              .steps = r.steps};
+        *sums = sums_of(&r);
         struct score score = {0};
         if (n < groups) score = objective_score(&at);
         if (n < groups) scale_up(groups, n, &score, sums);
@@ -157,14 +176,16 @@ static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
                   size_t groups, const size_t *group, struct sums *sums)
 {
     size_t all = group ? groups : l->gaps, n = sample_size(l, o, all);
-    if (n == all) return sum_of(l, o, theta, groups, groups, group, sums);
+    if (n == all && n <= LISTED && !learner_matches(l))
+        return sum_all(l, o, theta, groups, group, sums);
+    if (n == all) return sum_some(l, o, theta, groups, groups, group, sums);
     size_t *some = NEW(size_t, n);
     if (!some) return GSV_NO_MEMORY;
     for (size_t i = 0; i < n; i++) {
         size_t at = (size_t)((double)i * (double)all / (double)n);
         some[i] = group ? group[at] : at;
     }
-    int status = sum_of(l, o, theta, all, n, some, sums);
+    int status = sum_some(l, o, theta, all, n, some, sums);
     mem_free(some);
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "estimator/refine.h"
 #include "learn/information.h"
 #include "learn/learner.h"
 #include "learn/maximise.h"
@@ -37,6 +38,7 @@ struct round {
     size_t free;
     double first; /* value at the round's start */
     bool begun, resting;
+    bool raised;        /* the effort is chosen already */
     struct score score; /* at the last point          */
 };
 
@@ -193,7 +195,7 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     bool last = stage + 1 == l->stages && !learner_matches(l);
     bool first = stage == 1 && l->now.round == 0.0;
     int status = first ? learner_go_on(l) : 0;
-    if (!status && first && !l->chosen)
+    if (!status && first && !l->chosen && !r->raised)
         status = effort_by_score(l, l->theta, SHARE);
     if (learner_over(l)) rest_here(l);
     else if (!status)
@@ -208,10 +210,82 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     return learner_spared(l, status);
 }
 
+/* --- Whether the search saw the likelihood ----------------------------------
+ */
+
+/* Gaps that are looked at; what the estimator of the search may be off by, in
+ * nats a gap. */
+enum { SEEN_GAPS = 256 };
+static const double SEEN = 0.02;
+
+struct view {
+    size_t n, *group;
+    double search, real, error; /* log-likelihoods of the groups */
+    size_t flagged;
+};
+
+/* The groups' log-likelihood at theta as it is: see refine.h. */
+static int look(struct learner *l, const double *theta, struct view *v)
+{
+    gsv_options o = learner_usual(l);
+    gsv_result r = {.values = l->m->spec->parameters};
+    const struct task task = {.model = l->m, .series = l->s, .options = &o};
+    const struct request q = {.n = v->n, .group = v->group};
+    gsv_theta_set(l->m, theta);
+    int status = refine_fill(&task, &q, 0.0, &r);
+    v->real = status ? -INFINITY : r.loglik;
+    v->error = r.error;
+    v->flagged = r.flagged;
+    gsv_result_free(&r);
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+static int look_as_search(struct learner *l, const double *theta,
+                          struct view *v)
+{
+    struct objective at;
+    struct score score = {0};
+    gsv_options o = l->stage[l->stages - 1];
+    o.gradient = false;
+    int status = objective_init_loglik(&at, l->m, l->s, &o, v->n);
+    if (!status)
+        status = objective_at(&at, theta, 0, v->n, v->group, &score, NULL);
+    v->search = status ? INFINITY : score.mean * (double)score.gaps;
+    objective_free(&at);
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* Whether the search ended where its estimator is right, and no lower than it
+ * began; else theta is the better one of both, and the search is to be done
+ * again with more. */
+static int verify(struct learner *l, const double *first, bool *again)
+{
+    size_t all = l->split.trains;
+    struct view v = {.n = all < SEEN_GAPS ? all : SEEN_GAPS};
+    v.group = NEW(size_t, v.n);
+    if (!v.group) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < v.n; i++) {
+        size_t at = i * all / v.n;
+        v.group[i] = l->split.train ? l->split.train[at] : at;
+    }
+    int status = look_as_search(l, l->theta, &v);
+    if (!status) status = look(l, l->theta, &v);
+    struct view end = v;
+    double most = fmax(SEEN * (double)v.n, 3.0 * v.error);
+    *again = !status && !(fabs(v.search - v.real) <= most);
+    if (*again) status = look(l, first, &v);
+    /* Where no estimator sees the likelihood, its value says nothing. */
+    bool better = v.real > end.real || v.flagged < end.flagged / 2;
+    if (*again && !status && better)
+        memcpy(l->theta, first, l->n * sizeof *l->theta);
+    mem_free(v.group);
+    return status;
+}
+
 static int run_stages(struct round *r)
 {
     struct learner *l = r->l;
-    bool done = false;
+    bool done = false, again = true;
     int status = 0;
     l->ended = GSV_ENDED_CONVERGED;
     while (!status && !done && (size_t)l->now.stage < l->stages) {
@@ -219,6 +293,15 @@ static int run_stages(struct round *r)
         if (status || done) break;
         l->now.stage += 1.0;
         l->now.round = 0.0;
+        bool last = (size_t)l->now.stage == l->stages && again;
+        if (!last || l->chosen || !learner_has_groups(l) || l->stages < 2)
+            continue;
+        status = learner_spared(l, verify(l, l->first, &again));
+        if (status || !again) continue;
+        effort_raise(l);
+        l->now.stage -= 1.0;
+        r->raised = true;
+        again = false;
     }
     return status;
 }
