@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Series from arrays and from files. The first station on the line of DESIGN:
- * data -> series. */
+/* Series from arrays and from files. */
 #include "data/series.h"
 
 #include <string.h>

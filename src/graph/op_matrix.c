@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Products, solutions, log-determinants and Cholesky factors of matrices.
- * A uniform matrix times a point's vector is one small matrix product over
- * all points of the block; everything else goes point by point. */
+/* Products of matrices; op_solve.c has what needs a factorisation. A uniform
+ * matrix times a point's vector is one small matrix product over all points of
+ * the block; everything else goes point by point. */
 #include <math.h>
 #include <string.h>
 

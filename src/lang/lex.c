@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lexer of the model language (DESIGN 4). */
+/* The lexer of the model language (docs/LANGUAGE.md). */
 #include "lang/lex.h"
 
 #include <math.h>

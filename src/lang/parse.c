@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser of the model language (DESIGN 4): statements. Each is a row of
- * RULES; a line that begins with none of their words is an equation. */
+/* The parser of the model language (docs/LANGUAGE.md): statements. Each is a
+ * row of RULES; a line that begins with none of their words is an equation. */
 #include "lang/parse.h"
 
 #include <string.h>

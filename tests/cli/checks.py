@@ -753,6 +753,46 @@ def docs__contents_have_every_page(place):
                   and "(%s)" % path.name not in contents)
 
 
+def architecture__names_every_file(place):
+    """Below the heading of a folder, `name` is the file name.c, or name.h where
+    there is no name.c; files with an ending or a folder exist."""
+    page = (place.root / "docs" / "ARCHITECTURE.md").read_text()
+    parts = re.findall(r"^### `([\w/]+)/`\n(.*?)(?=^#|\Z)", page, re.M | re.S)
+    named = ["%s/%s" % (folder, name if "." in name else name + ".c")
+             for folder, text in parts
+             for name in re.findall(r"`(\w+(?:\.[ch])?)`", text)]
+    paths = [path.relative_to(place.root) for top in ("src", "cli")
+             for path in sorted((place.root / top).rglob("*.[ch]"))]
+    every = {str(path) for path in paths}
+    alone = {f for f in every if f[-1] == "c" or f[:-1] + "c" not in every}
+    known = every | {path.name for path in paths}
+    wrong = [(f, "is not named") for f in sorted(alone - set(named))]
+    wrong += [(f, "does not exist") for f in sorted(set(named) - every)]
+    wrong += [(f, "is named twice") for f in sorted(set(named))
+              if named.count(f) > 1]
+    wrong += [(f, "does not exist")
+              for f in re.findall(r"`([\w/.]+\.[ch])`", page)
+              if f not in known and not (place.root / f).exists()
+              and f != "tests/ROOM/test_NAME.c"]
+    return gather(wrong)
+
+
+def architecture__words_are_in_the_code(place):
+    """A line with `struct name` or `name()` gives a file that has it, or none."""
+    page = (place.root / "docs" / "ARCHITECTURE.md").read_text()
+    text = {str(path.relative_to(place.root)): path.read_text()
+            for top in ("src", "include")
+            for path in (place.root / top).rglob("*.[ch]")}
+    wrong = []
+    for line in page.splitlines():
+        files = re.findall(r"`((?:src|include)/[\w/]+\.[ch])`", line) or text
+        for word in re.findall(r"`(struct \w+|\w+(?=\(\)`))", line):
+            if not any(re.search(r"\b%s\b" % word, text.get(f, ""))
+                       for f in files):
+                wrong.append((word, "is not in " + ", ".join(list(files)[:3])))
+    return gather(wrong)
+
+
 # --- The page of report ----------------------------------------------------
 
 class Page(HTMLParser):

@@ -161,7 +161,7 @@ static void params__have_names_shapes_and_bounds(void **state)
     gsv_model_free(m);
 }
 
-/* Those examples of DESIGN that are supported. */
+/* Networks, vectors, inputs and observations together. */
 static void examples__parse(void **state)
 {
     (void)state;
