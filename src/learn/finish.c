@@ -278,8 +278,8 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
     if (!r->flagged) return 0;
     plain_format(
         line, sizeof line,
-        "%zu of %zu %s are not to be trusted; 'girsanov diagnose' names "
-        "them and says what to do\n",
+        "%zu of %zu %s cannot be trusted; 'girsanov diagnose' lists them "
+        "and says what to do\n",
         r->flagged, all, learner_has_groups(l) ? "gaps" : "rows");
     return fit_record_warn(r, line);
 }
@@ -300,9 +300,9 @@ static int warn_of_kernels(const struct learner *l, gsv_record *r)
 {
     const struct spec *s = l->m->spec;
     if (isnan(l->missed))
-        return fit_record_warn(r, "there was no time to see whether the "
-                                  "kernels have settled; give a longer "
-                                  "--time-limit\n");
+        return fit_record_warn(r, "there was no time to check whether the "
+                                  "kernel parameters have converged; give a "
+                                  "longer --time-limit\n");
     if (!(l->missed > MISSED)) return 0;
     const struct param_spec *p =
         &s->param[spec_param_at(s, l->value[l->missed_by])];
@@ -337,9 +337,9 @@ static int warn_of_halt(const struct learner *l, gsv_record *r)
     if (learner_over(l) == HALT_BY_TIME)
         return fit_record_warn(
             r, "the last estimate took longer than the time limit: there is no "
-               "log-likelihood; girsanov loglik has it\n");
+               "log-likelihood; 'girsanov loglik' computes it\n");
     return fit_record_warn(r, "interrupted: there is no log-likelihood of the "
-                              "estimate; girsanov loglik has it\n");
+                              "estimate; 'girsanov loglik' computes it\n");
 }
 
 static enum gsv_errors choose_errors(const struct learner *l)
@@ -349,6 +349,27 @@ static enum gsv_errors choose_errors(const struct learner *l)
     bool many =
         l->m->spec->nets > 0 || l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
+}
+
+/* Where more gaps than this are flagged, the estimate rests on them. */
+static const double MOST_FLAGGED = 0.05;
+
+/* Standard errors of an estimate that cannot be trusted would be believed. */
+static int withhold_errors(const struct learner *l, gsv_record *r)
+{
+    char line[400];
+    double gaps = (double)(r->gaps + r->heldout_gaps);
+    bool asked = l->o->errors != GSV_ERRORS_AUTO || r->sampled;
+    if (asked || r->errors != GSV_ERRORS_OBSERVED || !learner_has_groups(l) ||
+        !((double)r->flagged > MOST_FLAGGED * gaps))
+        return 0;
+    r->errors = GSV_ERRORS_NONE;
+    plain_format(line, sizeof line,
+                 "there are no standard errors: the estimate depends on %zu "
+                 "gaps that cannot be trusted; give more --paths and --steps, "
+                 "or --errors observed to compute them all the same\n",
+                 r->flagged);
+    return fit_record_warn(r, line);
 }
 
 int finish(struct learner *l, const double *theta, bool last)
@@ -372,6 +393,9 @@ int finish(struct learner *l, const double *theta, bool last)
     if (!status && last) status = warn_of_doubt(l, r);
     if (!status && last) {
         r->errors = choose_errors(l);
+        status = withhold_errors(l, r);
+    }
+    if (!status && last) {
         if (r->errors == GSV_ERRORS_POSTERIOR)
             status = posterior_note(l, l->m->draws, r);
         else if (r->errors != GSV_ERRORS_NONE) {

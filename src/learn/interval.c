@@ -32,6 +32,11 @@ static const double CLOSE = 0.02;
 /* What is left to gain by another Newton step. */
 static const double LITTLE = 0.005;
 
+/* A log-likelihood that is larger than that of the estimate by more than this
+ * is not one: far from the estimate steps may be too long for the drift. Then
+ * Wald's interval stays. */
+static const double ABOVE = 0.1;
+
 enum { SECANTS = 16, NEWTON_STEPS = 6, MOST_INTERVALS = 12 };
 
 /* One number's search: theta is where the last point was made best. */
@@ -40,7 +45,8 @@ struct search {
     size_t at;            /* the number's place in theta              */
     size_t i;             /* its place among the n, or n: at a bound  */
     double unit;          /* its standard error, or 1                 */
-    double most;          /* the largest log-likelihood so far        */
+    double most;          /* the log-likelihood of the estimate       */
+    bool astray;          /* it was met above that: see ABOVE         */
     const double *origin; /* (theta size) the estimate                */
     double *theta, *next; /* (theta size)                             */
     double *inner;        /* (theta size) the best at the last point inside */
@@ -135,8 +141,8 @@ static int distance(struct search *s, double t, double *out)
     move_to(s, t, s->theta);
     int status = maximise_others(s, &value);
     if (status) return status;
-    if (value > s->most) s->most = value;
-    *out = sqrt(2.0 * (s->most - value));
+    s->astray = s->astray || value > s->most + ABOVE;
+    *out = sqrt(2.0 * fmax(s->most - value, 0.0));
     return 0;
 }
 
@@ -172,7 +178,7 @@ static int find_end(struct search *s, double side, double *end)
     memcpy(s->inner, s->origin, s->a->l->n * sizeof *s->inner);
     for (int tries = 0; tries < SECANTS; tries++, t = next_point(&b, tries)) {
         int status = distance(s, side * t, &r);
-        if (status) return status;
+        if (status || s->astray) return status;
         *end = t;
         if (fabs(r - NORMAL_95) < CLOSE) return 0;
         if (r < NORMAL_95) {
@@ -230,9 +236,11 @@ static int one_interval(struct search *s, gsv_record *r)
     size_t v = s->a->l->value[s->at];
     int status = bound ? 0 : parabola_holds(s, &holds);
     if (status || holds) return status;
-    for (int side = 0; !status && side < 2; side++)
+    s->astray = false;
+    for (int side = 0; !status && !s->astray && side < 2; side++)
         status = find_end(s, side ? 1.0 : -1.0, &end[side]);
-    if (status || (bound && isinf(end[0]) && isinf(end[1]))) return status;
+    if (status || s->astray || (bound && isinf(end[0]) && isinf(end[1])))
+        return status;
     double one = value_at(s, -end[0]), two = value_at(s, end[1]);
     r->low[v] = fmin(one, two);
     r->high[v] = fmax(one, two);
