@@ -188,12 +188,15 @@ static inline gsv_series *walk_of(const gsv_model *m, size_t tracks,
     return s;
 }
 
-/* The bits are the same on any number of threads; one does not wait for others
- * where the machine has more to do. */
+/* One number of paths and steps for all gaps. The bits are the same on any
+ * number of threads; one does not wait for others where the machine has more to
+ * do. */
 static inline gsv_options default_options(void)
 {
     gsv_options o = gsv_options_default();
     o.threads = 1;
+    o.paths = 64;
+    o.steps = 8;
     return o;
 }
 

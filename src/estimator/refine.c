@@ -38,8 +38,16 @@ struct ladder {
     unsigned char *level;  /* (n) steps are doubled so often                */
     unsigned char *rounds; /* (n) paths are multiplied by four so often     */
     size_t *pick;          /* (n) groups that are run again: their places   */
+    double checks;         /* drift evaluations of checks */
     size_t sampled;        /* groups that are checked, where they are many  */
 };
+
+/* Where a rank may have failed alone: it goes its way, and the others hear of
+ * it here. */
+static int meet(const struct ladder *l, int status)
+{
+    return status ? status : comm_meet(l->task->options->ranks);
+}
 
 static void broadcast(gsv_ranks *ranks, size_t n, double *data)
 {
@@ -81,7 +89,8 @@ static int run_at(const struct ladder *l, struct effort e, size_t n,
     set_steps(l->task->options, e, &o);
     if (!o.paths) o.paths = FIRST_PATHS;
     o.paths <<= 2 * e.rounds;
-    o.gradient = r->gradient != NULL;
+    /* Others may take other steps with a gradient (joint.c). */
+    if (l->checked) o.gradient = r->gradient != NULL;
     task.options = &o;
     q.gradient = r->gradient;
     if (group) {
@@ -114,7 +123,7 @@ static int compare(struct ladder *l, struct effort e, size_t n,
         if (e.share == 0.5) g->discretisation = change;
         l->change[at] = fmax(l->change[at], fabs(change));
     }
-    l->r->drift_evaluations += other.drift_evaluations;
+    l->checks += (double)other.drift_evaluations;
     gsv_result_free(&other);
     return status;
 }
@@ -187,7 +196,7 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
     if (!*n) return 0;
     *group = NEW(size_t, *n);
     double *number = NEW(double, *n);
-    int status = comm_same(ranks, *group && number ? 0 : GSV_NO_MEMORY);
+    int status = meet(l, *group && number ? 0 : GSV_NO_MEMORY);
     if (status) {
         mem_free(number);
         return status;
@@ -250,7 +259,7 @@ static int lift(struct ladder *l)
     if (!status && l->n)
         status = resolve_time(t->model, t->series, l->n, l->q->group,
                               FIRST_STEPS, MOST_LEVELS, level);
-    status = comm_same(t->options->ranks, status);
+    status = meet(l, status);
     for (unsigned to = 1; !status && to <= MOST_LEVELS; to++) {
         size_t n, *group = NULL, count = 0;
         for (size_t i = 0; i < l->n; i++)
@@ -273,11 +282,10 @@ static int climb(struct ladder *l)
 {
     struct excess *e = l->n ? NEW(struct excess, l->n) : NULL;
     double first = (double)l->r->drift_evaluations;
-    int status =
-        comm_same(l->task->options->ranks, l->n && !e ? GSV_NO_MEMORY : 0);
+    int status = meet(l, l->n && !e ? GSV_NO_MEMORY : 0);
     for (unsigned level = 0; !status && level < MOST_LEVELS; level++) {
         size_t n = 0, *group = NULL;
-        double work = (double)l->r->drift_evaluations;
+        double work = (double)l->r->drift_evaluations + l->checks;
         bool over = work > MOST_EVALUATIONS || work > MOST_TIMES * first;
         size_t count = l->n && !over ? pick_gaps(l, level, e) : 0;
         status = share_pick(l, count, &n, &group);
@@ -328,7 +336,7 @@ static int widen(struct ladder *l)
     bool any = true;
     for (unsigned rounds = 1; any && !status && rounds <= MOST_ROUNDS;
          rounds++) {
-        double work = (double)l->r->drift_evaluations;
+        double work = (double)l->r->drift_evaluations + l->checks;
         if (work > MOST_EVALUATIONS || work > MOST_TIMES * first) break;
         any = false;
         for (unsigned level = 0; !status && level <= MOST_LEVELS; level++)
@@ -410,7 +418,7 @@ static int add_gradients(struct ladder *l)
 {
     size_t values = l->r->values;
     double *part = NEW(double, values);
-    int status = part ? 0 : GSV_NO_MEMORY;
+    int status = meet(l, part ? 0 : GSV_NO_MEMORY);
     memset(l->r->gradient, 0, values * sizeof *l->r->gradient);
     for (unsigned level = 0; level <= MOST_LEVELS; level++)
         for (unsigned rounds = 0; !status && rounds <= MOST_ROUNDS; rounds++)
@@ -427,7 +435,7 @@ static int make_memory(struct ladder *l)
     l->rounds = NEW(unsigned char, l->n);
     l->pick = NEW(size_t, l->n);
     bool found = !l->n || (l->change && l->level && l->rounds && l->pick);
-    return comm_same(l->task->options->ranks, found ? 0 : GSV_NO_MEMORY);
+    return meet(l, found ? 0 : GSV_NO_MEMORY);
 }
 
 /* Against half of the steps, and beside them: of all groups, or of some that

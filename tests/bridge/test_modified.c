@@ -83,9 +83,8 @@ static void modified__tends_to_eulers_chain(void **state)
         o.random = M % 3 ? GSV_RANDOM_SOBOL : GSV_RANDOM_IID;
         for (size_t i = 0; i < M; i++)
             exact_step(&fine, A, b, 2, L, 0.9 / (double)M);
-        for (size_t i = 0; i < M; i += 2)
-            exact_step(&coarse, A, b, 2, L,
-                       0.9 / (double)M * (i + 1 < M ? 2.0 : 1.0));
+        for (size_t i = 0, half = (M + 1) / 2; i < half; i++)
+            exact_step(&coarse, A, b, 2, L, 0.9 / (double)half);
         double l = exact_density(&fine, (double[2]){x[1], x[3]});
         double l2 = exact_density(&coarse, (double[2]){x[1], x[3]});
         gsv_result r = loglik_of(m, s, &o);

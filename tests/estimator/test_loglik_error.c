@@ -78,7 +78,7 @@ static void error__is_the_spread_over_seeds(void **state)
     gsv_model_free(m);
 }
 
-/* l(dt) and l(2 dt) of the Euler chain; an odd last step stands alone. */
+/* The Euler chains of M steps and of half as many. */
 static double halved_euler(const gsv_series *s, size_t M)
 {
     static const double A[1] = {-1.0}, b[1] = {0.0}, G[1] = {1.0};
@@ -86,11 +86,11 @@ static double halved_euler(const gsv_series *s, size_t M)
     for (size_t r = 0; r + 1 < s->rows; r++) {
         double dt = (s->time[r + 1] - s->time[r]) / (double)M;
         struct exact_law fine = exact_point(1, s->value + r), coarse = fine;
-        for (size_t m = 0; m < M; m++) {
+        size_t half = (M + 1) / 2;
+        for (size_t m = 0; m < M; m++)
             exact_step(&fine, A, b, 1, G, dt);
-            if (m % 2 == 0)
-                exact_step(&coarse, A, b, 1, G, m + 1 < M ? 2.0 * dt : dt);
-        }
+        for (size_t m = 0; m < half; m++)
+            exact_step(&coarse, A, b, 1, G, dt * (double)M / (double)half);
         sum += exact_density(&fine, s->value + r + 1) -
                exact_density(&coarse, s->value + r + 1);
     }

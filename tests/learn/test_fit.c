@@ -110,11 +110,12 @@ static void ou__is_fitted_as_promised_in_long_gaps(void **state)
 }
 
 /* theta = log p is off by 1.96 of its own standard errors, error / p. */
+/* With many data the log-likelihood is a parabola, and intervals are Wald's. */
 static void intervals__are_symmetric_without_bounds(void **state)
 {
     (void)state;
     gsv_model *m = model_of(LEARN_OU);
-    gsv_series *s = learn_ou(m, 2, 60, 9);
+    gsv_series *s = learn_ou(m, 8, 200, 9);
     gsv_fit_options o = fit_options();
     const gsv_record *r = fit_must(m, s, &o);
     const double *p = gsv_model_value(m);
@@ -127,6 +128,36 @@ static void intervals__are_symmetric_without_bounds(void **state)
     assert_near(r->high[1], p[1] + 1.959963984540054 * r->error_of[1], 1e-9);
     gsv_series_free(s);
     gsv_model_free(m);
+}
+
+/* From few data to many, twice the loss at an end is 3.84: that of a parabola,
+ * which may be off by a seventh, or that of the likelihood ratio. */
+static void intervals__end_where_the_profile_falls_by_two_nats(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"k", "mu", "s"};
+    static const size_t gaps[] = {15, 30, 60, 400};
+    for (size_t n = 0; n < COUNT(gaps); n++) {
+        gsv_model *m = model_of(LEARN_OU);
+        gsv_series *s = learn_ou(m, 1, gaps[n], 3 + n);
+        gsv_fit_options o = fit_options();
+        fit_must(m, s, &o);
+        const gsv_record *r = gsv_model_record(m);
+        double most = r->loglik, low[3], high[3];
+        memcpy(low, r->low, sizeof low);
+        memcpy(high, r->high, sizeof high);
+        for (size_t i = 0; i < 3; i++) {
+            double end[2] = {low[i], high[i]}, l[2];
+            for (size_t j = 0; j < 2; j++) {
+                if (!isfinite(end[j]) || (i != 1 && !(end[j] > 0.0))) continue;
+                assert_int_equal(
+                    gsv_profile(m, s, &o, name[i], 1, &end[j], &l[j]), 0);
+                assert_near(2.0 * (most - l[j]), 3.84, 0.6);
+            }
+        }
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
 }
 
 static void intervals__stay_inside_of_bounds(void **state)
@@ -458,6 +489,7 @@ int main(void)
         cmocka_unit_test(ou__is_fitted_as_promised),
         cmocka_unit_test(ou__is_fitted_as_promised_in_long_gaps),
         cmocka_unit_test(intervals__are_symmetric_without_bounds),
+        cmocka_unit_test(intervals__end_where_the_profile_falls_by_two_nats),
         cmocka_unit_test(intervals__stay_inside_of_bounds),
         cmocka_unit_test(criteria__are_their_formulas),
         cmocka_unit_test(ou__does_not_move_from_its_maximum),

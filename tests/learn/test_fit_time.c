@@ -188,7 +188,7 @@ static void limit__leaves_a_gp_its_posterior(void **state)
         const gsv_record *r = fit_until(late, s, o, n);
         check_errors(late, r);
         assert_true(gsv_model_has_posterior(late) && isfinite(r->evidence));
-        unsettled += has(r, "no time to see whether the kernels");
+        unsettled += has(r, "no time to check whether the kernel");
         seen[place_of(r, gsv_model_record(whole))]++;
         gsv_model_free(late);
     }

@@ -311,7 +311,7 @@ static void check_gradient__leaves_the_model_as_it_was(void **state)
     gsv_options o = usual_options();
     assert_int_equal(gsv_check_gradient(m, s, &o, &worst, NULL), 0);
     assert_memory_equal(kept, gsv_model_value(m), sizeof kept);
-    o.paths = 0;
+    o.paths = SIZE_MAX;
     assert_int_equal(gsv_check_gradient(m, s, &o, &worst, NULL), GSV_BAD_INPUT);
     gsv_series_free(s);
     gsv_model_free(m);
