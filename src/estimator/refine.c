@@ -154,7 +154,7 @@ static int larger_first(const void *a, const void *b)
 
 /* By what is beyond the error of a gap, the largest first, until the rest may
  * stay. Returns how many, to pick. */
-static size_t pick_gaps(struct ladder *l, unsigned level, struct excess *e)
+static size_t pick_gaps(struct ladder *l, struct effort now, struct excess *e)
 {
     double sum = 0.0, variance = 0.0;
     size_t n = 0, count = 0;
@@ -165,7 +165,8 @@ static size_t pick_gaps(struct ladder *l, unsigned level, struct excess *e)
         double value = left - (isnan(error) ? 0.0 : 0.5 * error);
         if (!(value > 0.0)) continue;
         sum += value;
-        if (l->level[i] == level) e[n++] = (struct excess){value, i};
+        if (l->level[i] == now.level && l->rounds[i] == now.rounds)
+            e[n++] = (struct excess){value, i};
     }
     double enough = l->tolerance > 0.0 ? 0.5 * l->tolerance
                                        : fmax(USUAL, 0.5 * sqrt(variance));
@@ -217,18 +218,18 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
  */
 
 /* The picked groups at a level, in place of what they were. */
-static int replace(struct ladder *l, unsigned level, size_t n,
+static int replace(struct ladder *l, struct effort now, size_t n,
                    const size_t *group)
 {
     gsv_result finer = {.values = l->r->values};
-    int status = run_at(l, (struct effort){level, 1.0, 0}, n, group, &finer);
+    int status = run_at(l, now, n, group, &finer);
     for (size_t i = 0; !status && i < finer.groups; i++) {
         gsv_gap *g = &l->r->gap[l->pick[i]];
         double change = finer.gap[i].loglik - g->loglik;
         *g = finer.gap[i];
         g->discretisation = change;
         l->change[l->pick[i]] = fabs(change);
-        l->level[l->pick[i]] = (unsigned char)level;
+        l->level[l->pick[i]] = (unsigned char)now.level;
     }
     if (!status) {
         l->r->drift_evaluations += finer.drift_evaluations;
@@ -240,13 +241,13 @@ static int replace(struct ladder *l, unsigned level, size_t n,
 }
 
 /* The picked groups with one level more. What they were is their check. */
-static int run_again(struct ladder *l, unsigned level, size_t n,
+static int run_again(struct ladder *l, struct effort now, size_t n,
                      const size_t *group)
 {
-    int status = replace(l, level, n, group);
-    if (!status && l->timed)
-        status = compare(l, (struct effort){level, BESIDE, 0}, n, group);
-    return status;
+    now.level++;
+    int status = replace(l, now, n, group);
+    now.share = BESIDE;
+    return !status && l->timed ? compare(l, now, n, group) : status;
 }
 
 /* Groups whose drift changes in time faster than the first steps see: with as
@@ -265,7 +266,8 @@ static int lift(struct ladder *l)
         for (size_t i = 0; i < l->n; i++)
             if (level[i] == to) l->pick[count++] = i;
         status = share_pick(l, count, &n, &group);
-        if (!status && n) status = replace(l, to, n, group);
+        if (!status && n)
+            status = replace(l, (struct effort){to, 1.0, 0}, n, group);
         for (size_t i = 0; i < count; i++)
             l->change[l->pick[i]] = 0.0;
         if (!status && n)
@@ -283,13 +285,15 @@ static int climb(struct ladder *l)
     struct excess *e = l->n ? NEW(struct excess, l->n) : NULL;
     double first = (double)l->r->drift_evaluations;
     int status = meet(l, l->n && !e ? GSV_NO_MEMORY : 0);
-    for (unsigned level = 0; !status && level < MOST_LEVELS; level++) {
+    for (unsigned i = 0; !status && i < MOST_LEVELS * (MOST_ROUNDS + 1); i++) {
+        const struct effort now = {i / (MOST_ROUNDS + 1), 1.0,
+                                   i % (MOST_ROUNDS + 1)};
         size_t n = 0, *group = NULL;
         double work = (double)l->r->drift_evaluations + l->checks;
         bool over = work > MOST_EVALUATIONS || work > MOST_TIMES * first;
-        size_t count = l->n && !over ? pick_gaps(l, level, e) : 0;
+        size_t count = l->n && !over ? pick_gaps(l, now, e) : 0;
         status = share_pick(l, count, &n, &group);
-        if (!status && n) status = run_again(l, level + 1, n, group);
+        if (!status && n) status = run_again(l, now, n, group);
         mem_free(group);
     }
     mem_free(e);
@@ -472,8 +476,9 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     if (!status && open && !l->sampled && l->timed && !o->joint && !o->steps &&
         !(o->step > 0.0))
         status = lift(l);
-    if (!status && open && !l->sampled) status = climb(l);
     if (!status && wide && !l->sampled) status = widen(l);
+    if (!status && open && !l->sampled) status = climb(l);
+    if (!status && wide && open && !l->sampled) status = widen(l);
     if (status) return status;
     sum_up(l);
     l->r->gradient = gradient;
