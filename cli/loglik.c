@@ -163,12 +163,13 @@ static int print_gradient(const gsv_model *m, const double *gradient)
 static void print_work(const gsv_options *o, const gsv_result *r)
 {
     char text[120];
+    bool open = !r->observe && !o->steps && r->steps > 8;
     say(stdout,
         "work            %zu %s%s, %zu %s%s, %s%zu step%s%s: %llu drift "
         "evaluations, %.3g s\n",
         r->gaps, r->observe ? "row" : "gap", plural(r->gaps), r->paths,
         r->observe ? "point" : "path", plural(r->paths),
-        o->step > 0.0 ? "up to " : "", r->steps, plural(r->steps),
+        o->step > 0.0 || open ? "up to " : "", r->steps, plural(r->steps),
         r->observe ? " a row" : "", (unsigned long long)r->drift_evaluations,
         r->seconds);
     if (r->observe) {
