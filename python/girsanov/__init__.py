@@ -41,7 +41,7 @@ def options(verb: str) -> dict[str, str]:
     describes them.
 
     >>> options("loglik")["paths"]
-    'paths in each gap (64)'
+    'paths in each gap (64, more where few of them carry the weight)'
     """
     count, text = ctypes.c_size_t(), ctypes.create_string_buffer(400)
     rows = lib.gsv_option_table(ctypes.byref(count))

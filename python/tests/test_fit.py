@@ -44,7 +44,11 @@ def test_records_are_the_commands(ou, data, command, tmp_path):
     (tmp_path / "m.sde").write_text(OU)
     theirs = command("fit", tmp_path / "m.sde", tmp_path / "d.csv", "-o",
                      tmp_path / "a.fit", "-q", "--fix", "s=1.1")
-    mine = vars(ou.fit(tmp_path / "d.csv", fix={"s": 1.1}).record)
+    fit = ou.fit(tmp_path / "d.csv", fix={"s": 1.1})
+    mine = vars(fit.record)
+    for end, key in enumerate(("low", "high")):
+        for name, value in theirs.pop(key).items():
+            assert same(fit.intervals[name][end], value), (key, name)
     for key in "seconds", "fit":
         del theirs[key]
     for key, value in theirs.items():
