@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Estimates that were confidently wrong, and the checks that see such cases:
+ * more are tried by experiments/trust. */
+#include <stdio.h>
+
+#include "learn.h"
+
+#define FOLDER TESTS_DIR "/estimator/trust/"
+
+static gsv_model *read_model(const char *name)
+{
+    char path[1000];
+    snprintf(path, sizeof path, FOLDER "%s.sde", name);
+    gsv_model *m = gsv_model_read(path);
+    if (!m) fail_msg("%s", gsv_last_error());
+    return m;
+}
+
+static gsv_series *read_data(const gsv_model *m, const char *name)
+{
+    char path[1000];
+    snprintf(path, sizeof path, FOLDER "%s.csv", name);
+    gsv_series *s = gsv_series_read(path, gsv_model_data_columns(m),
+                                    gsv_model_data_column(m));
+    if (!s) fail_msg("%s", gsv_last_error());
+    return s;
+}
+
+/* Paths and steps as every gap needs them. */
+static gsv_options open_options(void)
+{
+    gsv_options o = gsv_options_default();
+    o.threads = 1;
+    return o;
+}
+
+/* A Fokker-Planck grid, and a closed form. */
+static const struct {
+    const char *name;
+    double exact;
+} CASES[] = {{"escape", 5.951}, {"forced", -4.532886}};
+
+static void defaults__are_right_or_say_that_they_are_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        gsv_model *m = read_model(CASES[i].name);
+        gsv_series *s = read_data(m, CASES[i].name);
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            gsv_options o = open_options();
+            o.seed = seed;
+            gsv_result r = loglik_of(m, s, &o);
+            print_message("%s: %.3f +- %.3f, %zu flagged\n", CASES[i].name,
+                          r.loglik, r.error, r.flagged);
+            assert_near(r.loglik, CASES[i].exact, 4.0 * r.error + 0.1);
+            assert_int_equal(r.flagged, 0);
+            gsv_result_free(&r);
+        }
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+static void tolerance__keeps_its_word(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        gsv_model *m = read_model(CASES[i].name);
+        gsv_series *s = read_data(m, CASES[i].name);
+        gsv_options o = open_options();
+        o.tolerance = 0.05;
+        gsv_result r = loglik_of(m, s, &o);
+        assert_true(r.settled);
+        assert_near(r.loglik, CASES[i].exact, 3.0 * o.tolerance);
+        gsv_result_free(&r);
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+/* A term in time that is next to nothing changes the form, not the answer. */
+static void escape__is_the_same_with_time_in_it(void **state)
+{
+    (void)state;
+    gsv_model *plain = read_model("escape");
+    gsv_model *timed =
+        model_of("state x\n param k = 3 > 0, d = 0.25 > 0, s = 0.2 > 0\n"
+                 "dx = (k*x - d*x^3 + 1e-12*t)*dt + s*dW");
+    gsv_series *s = read_data(plain, "escape");
+    gsv_options o = open_options();
+    o.tolerance = 0.02;
+    gsv_result a = loglik_of(plain, s, &o), b = loglik_of(timed, s, &o);
+    assert_near(a.loglik, b.loglik, 3.0 * (a.error + b.error) + 0.04);
+    gsv_result_free(&a);
+    gsv_result_free(&b);
+    gsv_series_free(s);
+    gsv_model_free(plain);
+    gsv_model_free(timed);
+}
+
+/* The check is l with M steps less l with M / 2, for every reference, form and
+ * kind of average. */
+static void discretisation__is_that_of_two_runs(void **state)
+{
+    (void)state;
+    static const enum gsv_form form[] = {
+        GSV_FORM_AUTO, GSV_FORM_ITO, GSV_FORM_MIDPOINT, GSV_FORM_STRATONOVICH};
+    gsv_model *m = read_model("escape");
+    gsv_series *s = read_data(m, "escape");
+    for (size_t n = 0; n < 64; n++) {
+        gsv_options o = open_options(), half;
+        o.steps = 1 + n % 9;
+        o.paths = 16;
+        o.form = form[n % COUNT(form)];
+        o.reference = (enum gsv_reference)(n / 4 % 4);
+        o.random = n / 16 % 2 ? GSV_RANDOM_IID : GSV_RANDOM_SOBOL;
+        o.joint = n / 32 % 2;
+        half = o;
+        half.steps = (o.steps + 1) / 2;
+        gsv_result r = loglik_of(m, s, &o), q = loglik_of(m, s, &half);
+        if (o.steps == 1) assert_true(isnan(r.discretisation));
+        else
+            assert_near(r.discretisation, r.loglik - q.loglik,
+                        1e-9 * (1.0 + fabs(r.loglik)));
+        gsv_result_free(&r);
+        gsv_result_free(&q);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* With the paths and steps that gaps need the gradient is still that of the
+ * value. */
+static void gradient__is_that_of_all_levels(void **state)
+{
+    (void)state;
+    gsv_model *m = read_model("escape");
+    gsv_series *s = read_data(m, "escape");
+    gsv_options o = open_options();
+    o.gradient = true;
+    gsv_result r = loglik_of(m, s, &o);
+    double kept[3], h = 1e-5;
+    memcpy(kept, gsv_model_value(m), sizeof kept);
+    o.gradient = false;
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const name[] = {"k", "d", "s"};
+        double l[2];
+        for (int side = 0; side < 2; side++) {
+            double v = kept[i] * (side ? 1.0 + h : 1.0 - h);
+            assert_int_equal(gsv_model_set(m, name[i], 1, &v), 0);
+            gsv_result q = loglik_of(m, s, &o);
+            l[side] = q.loglik;
+            gsv_result_free(&q);
+        }
+        assert_int_equal(gsv_model_set(m, name[i], 1, &kept[i]), 0);
+        double slope = (l[1] - l[0]) / (2.0 * h * kept[i]);
+        /* References follow the parameters in differences alone. */
+        assert_near(r.gradient[i], slope, 0.05 * fabs(slope) + 3.0);
+    }
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* The exact maximum by a grid is at a = 1.70; the search used to end at 3.70.
+ */
+static void well__is_fitted_where_its_likelihood_is_seen(void **state)
+{
+    (void)state;
+    gsv_model *m = read_model("well_gap1");
+    gsv_series *s = read_data(m, "well_gap1");
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.threads = 1;
+    const gsv_record *r = fit_must(m, s, &o);
+    print_message("a = %.3f, from %.3f to %.3f\n", value_of(m, "a"), r->low[0],
+                  r->high[0]);
+    assert_near(value_of(m, "a"), 1.70, 0.5);
+    assert_true(r->low[0] < 1.70 && r->high[0] > 1.70);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults__are_right_or_say_that_they_are_not),
+        cmocka_unit_test(tolerance__keeps_its_word),
+        cmocka_unit_test(escape__is_the_same_with_time_in_it),
+        cmocka_unit_test(discretisation__is_that_of_two_runs),
+        cmocka_unit_test(gradient__is_that_of_all_levels),
+        cmocka_unit_test(well__is_fitted_where_its_likelihood_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
