@@ -12,7 +12,8 @@ enum { SHOWN = 10 };
 /* The sort key of the list of gaps. */
 static double badness(const gsv_gap *g)
 {
-    return 100.0 * (double)((g->flags & GSV_FLAG_ESS) > 0) +
+    return 1000.0 * (double)((g->flags & GSV_FLAG_MODES) > 0) +
+           100.0 * (double)((g->flags & GSV_FLAG_ESS) > 0) +
            10.0 * (double)((g->flags & GSV_FLAG_KHAT) > 0) +
            (isfinite(g->discretisation) ? fabs(g->discretisation) : 0.0) -
            1e-3 * g->ess;
@@ -67,8 +68,12 @@ const char *gap_reason(const gsv_result *r, const gsv_gap *g,
     if (g->flags & GSV_FLAG_KHAT)
         n += (size_t)sprintf(room + n, "%sk-hat %.2f", n ? ", " : "", g->khat);
     if (g->flags & GSV_FLAG_STEPS)
-        sprintf(room + n, "%schanges by %+.2g when the steps double",
-                n ? ", " : "", g->discretisation);
+        n += (size_t)sprintf(room + n,
+                             "%schanges by %+.2g when the steps double",
+                             n ? ", " : "", g->discretisation);
+    if (g->flags & GSV_FLAG_MODES)
+        sprintf(room + n, "%sother states explain the data as well",
+                n ? ", " : "");
     return room;
 }
 
@@ -113,17 +118,26 @@ static void print_health(const gsv_options *o, const gsv_result *r)
 
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 {
-    size_t weights = 0, steps = 0, brownian = 0;
+    size_t weights = 0, steps = 0, brownian = 0, modes = 0;
     for (size_t i = 0; i < r->groups; i++) {
         unsigned flags = r->gap[i].flags;
         if (flags & (GSV_FLAG_ESS | GSV_FLAG_KHAT)) weights++;
         if (flags & GSV_FLAG_STEPS) steps++;
+        if (flags & GSV_FLAG_MODES) modes++;
         if (flags && r->gap[i].reference == GSV_REFERENCE_BROWNIAN) brownian++;
     }
     if (weights && o->joint)
         fputs("  average each gap separately: omit --joint\n", out);
     if (weights && brownian && o->reference == GSV_REFERENCE_BROWNIAN)
         fputs("  draw bridges that follow the drift: --reference auto\n", out);
+    if (modes && r->observe != GSV_OBSERVE_SCAN)
+        fputs("  draw points around all states that explain the data: "
+              "--observe scan\n",
+              out);
+    else if (modes)
+        fputs("  give the first state a narrower law (init), or observe more "
+              "of the state: the data allow more states than are followed\n",
+              out);
     bool observed = r->observe != GSV_OBSERVE_AUTO;
     if (weights && r->observe == GSV_OBSERVE_CONJUGATE)
         fputs("  draw states that follow the equation: --observe scan or "
@@ -195,6 +209,8 @@ static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
         json_array_append_new(flags, json_string("khat"));
     if (g->flags & GSV_FLAG_STEPS)
         json_array_append_new(flags, json_string("steps"));
+    if (g->flags & GSV_FLAG_MODES)
+        json_array_append_new(flags, json_string("modes"));
     json_object_set_new(j, "flags", flags);
     return j;
 }

@@ -673,11 +673,13 @@ struct gsv_simulate_options {
 
 /* Why a gap cannot be trusted. */
 enum gsv_flag {
-    GSV_FLAG_ESS = 1,  /* the effective sample size is below max(10, K/10)  */
-    GSV_FLAG_KHAT = 2, /* the Pareto k-hat of the weights is above
-                        * min(1 - 1/log10 K, 0.7)                           */
-    GSV_FLAG_STEPS = 4 /* the estimated discretisation error is above 0.1 and
-                        * above 3 standard errors                           */
+    GSV_FLAG_ESS = 1,   /* the effective sample size is below max(10, K/10)  */
+    GSV_FLAG_KHAT = 2,  /* the Pareto k-hat of the weights is above
+                         * min(1 - 1/log10 K, 0.7)                           */
+    GSV_FLAG_STEPS = 4, /* the estimated discretisation error is above 0.1 and
+                         * above 3 standard errors                          */
+    GSV_FLAG_MODES = 8  /* several states explain what was observed, and the
+                         * estimator follows one of them, or not all         */
 };
 
 /* One gap of a gsv_result; with joint, one track. */

@@ -132,6 +132,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'ess': 1,
         'khat': 2,
         'steps': 4,
+        'modes': 8,
     },
     'gsv_option_struct': {
         'of-estimator': 0,
@@ -250,6 +251,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_FLAG_ESS': 1,
     'GSV_FLAG_KHAT': 2,
     'GSV_FLAG_STEPS': 4,
+    'GSV_FLAG_MODES': 8,
     'GSV_OF_ESTIMATOR': 0,
     'GSV_OF_FIT': 1,
     'GSV_OF_SIMULATE': 2,

@@ -95,7 +95,7 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
     if (!status) status = stops_init(&j->stops, m, series);
     if (status) return status;
     j->chunk = choose_chunk(j);
-    status = support_init(&j->support, m, &j->stops, &j->options, j->K,
+    status = support_init(&j->support, m, &j->stops, &j->options, j->K, j->K,
                           (j->chunk + 1) * j->K, true);
     if (!status)
         status = estimate_init_pairs(&j->pairs,
@@ -440,6 +440,7 @@ int joint_fill(const struct joint *j, gsv_result *r)
         r->ess_min = fmin(r->ess_min, to->ess);
         to++;
     }
+    laws_flag(&j->support.laws, false, r);
     r->paths = j->K;
     r->steps = j->pairs.plan.longest;
     return 0;

@@ -57,6 +57,7 @@ void laws_free(struct laws *l)
     program_free(l->sigma);
     smoother_free(&l->smoother);
     mem_free(l->pivot);
+    laws_free_others(l);
     arena_free(&l->arena);
     *l = (struct laws){0};
 }
@@ -169,6 +170,11 @@ static int stretch_stop(struct laws *l, size_t n)
     double *S = l->small, *next = S + dd;
     sigma_of(l, n, false, S);
     stretch(l, S, l->mean + n * d, l->cov + n * dd);
+    for (size_t k = 0; k < LAWS_OTHERS; k++) {
+        const struct other_law *o = &l->other[k];
+        if (o->there && o->there[n])
+            stretch(l, S, o->mean + n * d, o->cov + n * dd);
+    }
     if (!l->gain) return 0;
     stretch(l, S, l->predicted_mean + n * d, l->predicted_cov + n * dd);
     stretch(l, S, NULL, l->rest + n * dd);
@@ -261,7 +267,8 @@ static int smooth_track(struct laws *l, const double *values, size_t track,
         law.predicted_mean = l->predicted_mean + first * d;
         law.predicted_cov = l->predicted_cov + first * dd;
     }
-    return smoother_run(&l->smoother, values, &given, &law);
+    status = smoother_run(&l->smoother, values, &given, &law);
+    return status ? status : laws_find_others(l, &given, first, &law);
 }
 
 static int smooth_all(struct laws *l, const double *values)
@@ -290,6 +297,7 @@ static int smooth_all(struct laws *l, const double *values)
 int laws_run(struct laws *l, const double *values)
 {
     program_prepare(l->sigma, values, &l->uniforms);
+    laws_clear_others(l);
     int status = smooth_all(l, values);
     for (size_t n = 0; !status && n < l->stops->count; n++)
         status = stretch_stop(l, n);

@@ -146,6 +146,17 @@ int rows_finish(const struct rows *r, int status, struct score *score);
 
 /* --- laws.c --------------------------------------------------------------- */
 
+/* Laws of other modes than the first, where observations are not one-to-one:
+ * at most so many. */
+enum { LAWS_OTHERS = 7 };
+
+/* A law that goes along another path: at the stops of a track where it is
+ * there, because it is none of those before it. */
+struct other_law {
+    double *mean, *cov; /* as those of struct laws; NULL: none was ever found */
+    bool *there;        /* (stops)                                            */
+};
+
 /* The smoother's laws of all stops, in the coordinates u = sigma y of stretched
  * states (unit.c), where each state is by itself. Those that were observed
  * exactly in a row have no variance there. */
@@ -164,6 +175,8 @@ struct laws {
     double *small;                        /* (3, d, d)        */
     int *pivot;                           /* (d)              */
     struct arena arena;
+    struct other_law other[LAWS_OTHERS];
+    bool *crowded; /* (tracks) there are more modes than that; or NULL */
 };
 
 /* linked: with the joint laws of neighbouring stops. */
@@ -171,6 +184,27 @@ int laws_init(struct laws *l, const gsv_model *m, const struct stops *stops,
               bool use_double, bool linked);
 void laws_free(struct laws *l);
 int laws_run(struct laws *l, const double *values);
+
+/* --- laws_modes.c: the laws of other modes -------------------------------- */
+
+/* After the smoother's run for a track, whose stops begin at `first`, to law;
+ * in the smoother's coordinates. Where another path is better, law becomes that
+ * of this one. */
+int laws_find_others(struct laws *l, const struct smooth_track *track,
+                     size_t first, const struct smooth_law *law);
+
+/* Forgets those of the run before; frees them. */
+void laws_clear_others(struct laws *l);
+void laws_free_others(struct laws *l);
+
+/* The number of laws of a stop. */
+size_t laws_count(const struct laws *l, size_t stop);
+
+/* Flags the rows of a result, which are in the order of the stops, where other
+ * modes were found, or only those of tracks with more than are followed. */
+void laws_flag(const struct laws *l, bool crowded_only, gsv_result *r);
+
+/* --- laws.c --------------------------------------------------------------- */
 
 /* What was observed of state i at a stop, or NaN; and of how many of them. */
 double laws_state(const struct laws *l, size_t stop, size_t i);
@@ -194,13 +228,17 @@ struct support {
     const struct stops *stops;
     const gsv_options *options;
     size_t d, J, generator; /* of the lattice of J points */
+    size_t most;            /* points of a stop with laws of several modes */
     bool given;             /* points are the caller's, J at every stop */
     bool rooted;            /* whether the laws' factors are needed     */
     struct laws laws;
-    double *root;        /* (stops, d, d): lower factors, of the states that */
-                         /* are not exact                                    */
-    double *log_root;    /* (stops) log |det| of the factor                  */
-    struct graph *graph; /* the model's, with what follows */
+    double *root;     /* (stops, d, d): lower factors, of the states that */
+                      /* are not exact                                    */
+    double *log_root; /* (stops) log |det| of the factor                  */
+    struct {
+        double *root, *log_root; /* the same of laws.other, or NULL          */
+    } other[LAWS_OTHERS];
+    struct graph *graph;   /* the model's, with what follows */
     struct program *place; /* x of u */
     struct program *weigh; /* over x: du/dx, the first state's log density, */
     /* every obs's, but 0 of what belongs to steps (rate.h) */
@@ -213,18 +251,19 @@ struct support {
     double *time, *input, *slope;
     double *log_g; /* (capacity) of observations and of the first state   */
     double *log_q; /* (capacity)                                          */
-    double *z;     /* (J)                                                 */
+    double *z;     /* (most)                                              */
     double *bar;   /* (outputs, capacity)                                 */
     const double **output_bar; /* (outputs) into bar */
     double *weigh_bar; /* of weigh's uniforms                              */
     struct arena arena;
 };
 
-/* given: the caller draws the points, J at every stop, by links.h, or from what
+/* most: points of a stop with several modes. given: the caller draws the
+ * points, J at every stop, by links.h, or from what
  * the noise says of them (conjugate.c). */
 int support_init(struct support *s, const gsv_model *m,
                  const struct stops *stops, const gsv_options *o, size_t J,
-                 size_t capacity, bool given);
+                 size_t most, size_t capacity, bool given);
 void support_free(struct support *s);
 
 /* Laws by the smoother at these values; then the model's own are prepared. */
@@ -236,8 +275,13 @@ void support_widen(struct support *s, double factor);
 /* The smallest power of two that is not below n: numbers of Sobol' points. */
 size_t power_of_two(size_t n);
 
-/* The number of points of a stop. */
+/* The number of points of a stop: J, `most` where laws of several modes share
+ * them, 1 where all states are exact. */
 size_t support_points(const struct support *s, size_t stop);
+
+/* draw.c: u of the points of one stop, and their log_q, at point `at` of P. */
+void support_draw_stop(struct support *s, size_t stop, uint32_t iteration,
+                       size_t at, size_t P);
 
 /* Draws the points of stops [first, end) to x, with log_g and log_q; returns
  * their number. */

@@ -72,8 +72,8 @@ static int particle_init(struct particle *p, const gsv_model *m,
     if (!status) status = jumps_divide(m, &p->stops, o);
     if (status) return status;
     p->slots = count_slots(p);
-    status =
-        support_init(&p->support, m, &p->stops, &p->options, p->K, p->K, true);
+    status = support_init(&p->support, m, &p->stops, &p->options, p->K, p->K,
+                          p->K, true);
     if (!status) status = links_init(&p->links, &p->support.laws);
     if (!status) status = jumper_init(&p->jumper, &p->jumps, p->K, o->gradient);
     if (!status) status = rates_init(&p->rates, m, &p->stops, o->wide);
@@ -417,7 +417,10 @@ static int particle_fill(const struct particle *p, gsv_result *r)
     r->observe = GSV_OBSERVE_PARTICLE;
     r->paths = p->K;
     r->drift_evaluations = p->stops.count * p->K;
-    return stops_fill(&p->stops, p->increment, p->error, p->ess, p->K, NULL, r);
+    int status =
+        stops_fill(&p->stops, p->increment, p->error, p->ess, p->K, NULL, r);
+    if (!status) laws_flag(&p->support.laws, false, r);
+    return status;
 }
 
 /* --- The method ----------------------------------------------------------- */

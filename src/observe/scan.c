@@ -255,7 +255,7 @@ static void forward(const struct scan *s, size_t chunk, struct subset of,
 {
     size_t low = low_of(s, chunk), first = scan_first(s, chunk);
     size_t end = scan_first(s, chunk + 1);
-    if (chunk) memcpy(a, keep + chunk * s->J, s->at[1] * sizeof *a);
+    if (chunk) memcpy(a, keep + chunk * s->most, s->at[1] * sizeof *a);
     for (size_t n = first; n < end; n++) {
         const size_t *at = &s->at[n - low];
         if (stop_is_first(&s->stops, n)) start_track(s, at, a);
@@ -264,7 +264,7 @@ static void forward(const struct scan *s, size_t chunk, struct subset of,
     }
     if (chunk + 1 < s->chunks) {
         const size_t *at = &s->at[end - 1 - low];
-        memcpy(keep + (chunk + 1) * s->J, a + at[0],
+        memcpy(keep + (chunk + 1) * s->most, a + at[0],
                (at[1] - at[0]) * sizeof *a);
     }
 }
@@ -301,18 +301,30 @@ static void find_misses(const struct scan *s, size_t track, double *sum,
     *rows = sqrt(squares);
 }
 
+/* Whether points of a track are drawn from laws of several modes. */
+static bool has_modes(const struct scan *s, size_t track)
+{
+    size_t end = s->stops.first[track + 1];
+    for (size_t n = s->stops.first[track]; n < end; n++)
+        if (laws_count(&s->support.laws, n) > 1) return true;
+    return false;
+}
+
 /* What all points miss of a track, from what halves of them do, and a quarter:
  * with twice as many it falls by a factor, or faster and faster once they lie
  * close enough together for what is averaged. By chance a half may come close,
  * so that the other one is asked, too, and the rows one by one; and no smaller
  * factor is believed than those that were seen with n latent states
- * (tests/observe/test_observe_flags.c). */
+ * (tests/observe/test_observe_flags.c), and with several modes
+ * (tests/observe/test_modes.c). */
 static double find_left(const struct scan *s, size_t track)
 {
     static const double LEAST[] = {1.0, 1.0 / 64.0, 1.0 / 8.0, 1.0 / 4.0};
+    static const double MODES = 1.0 / 2.0;
     size_t n = spec_latent(s->model->spec), last = s->stops.first[track + 1];
     double least = n < sizeof LEAST / sizeof *LEAST ? LEAST[n] : 0.5, sum, rows;
     if (s->stops.first[track] == last--) return 0.0;
+    if (has_modes(s, track)) least = MODES;
     find_misses(s, track, &sum, &rows);
     double miss = fmax(fabs(sum), fabs(s->total[track] - s->odd[last]));
     double before = fabs(s->total[track] - s->fourth[last]);

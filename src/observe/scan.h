@@ -45,6 +45,7 @@ struct scan {
     struct rater *rater; /* (threads)                                     */
     size_t threads;
     size_t J, chunk, chunks; /* stops of a chunk, and their number          */
+    size_t most;             /* points of a stop with several modes         */
     size_t loaded;           /* the chunk whose densities are at hand       */
     size_t now;              /* the chunk that threads are at               */
     size_t *at;              /* (chunk + 2) first points, from the stop
@@ -59,10 +60,10 @@ struct scan {
     double *a, *b;           /* (points of a chunk) log a_n(j), log b_n(j)  */
     double *some;            /* log a of some points by themselves          */
     double *posterior;       /* (points of a chunk)                         */
-    double *keep;            /* (chunks, J) a at the last stop before       */
+    double *keep; /* (chunks, most) a at the last stop before       */
     double *keep_even, *keep_odd, *keep_fourth; /* the same of some points   */
     double *total;        /* (tracks) log p of a track                   */
-    double *ahead;        /* (J) log b of the stop before the next chunk */
+    double *ahead;        /* (most) log b of the stop before the next chunk */
     double *ess;          /* (stops)                                     */
     double *error;        /* (stops) increment less that of half the points */
     double *odd, *fourth; /* (stops) sums up to each of the other half, and

@@ -12,7 +12,8 @@ enum { MOST_PAIRS = 1 << 18 };
 
 static int make_memory(struct scan *s)
 {
-    size_t points = (s->chunk + 1) * s->J, pairs = s->chunk * s->J * s->J;
+    size_t points = (s->chunk + 1) * s->most;
+    size_t pairs = s->chunk * s->most * s->most;
     size_t tracks = s->stops.gaps.series->tracks, n = s->stops.count;
     size_t d = s->jumps.d;
     bool gradient = s->options.gradient;
@@ -27,12 +28,12 @@ static int make_memory(struct scan *s)
         {&s->b, points},
         {&s->some, points},
         {&s->posterior, points},
-        {&s->keep, s->chunks * s->J},
-        {&s->keep_even, s->chunks * s->J},
-        {&s->keep_odd, s->chunks * s->J},
-        {&s->keep_fourth, s->chunks * s->J},
+        {&s->keep, s->chunks * s->most},
+        {&s->keep_even, s->chunks * s->most},
+        {&s->keep_odd, s->chunks * s->most},
+        {&s->keep_fourth, s->chunks * s->most},
         {&s->total, tracks},
-        {&s->ahead, s->J},
+        {&s->ahead, s->most},
         {&s->increment, n},
         {&s->ess, n},
         {&s->error, n},
@@ -60,10 +61,10 @@ static int make_jumpers(struct scan *s)
     int status = s->jumper && s->rater ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < s->threads; i++) {
         status =
-            jumper_init(&s->jumper[i], &s->jumps, s->J, s->options.gradient);
+            jumper_init(&s->jumper[i], &s->jumps, s->most, s->options.gradient);
         if (!status)
-            status =
-                rater_init(&s->rater[i], &s->rates, s->J, s->options.gradient);
+            status = rater_init(&s->rater[i], &s->rates, s->most,
+                                s->options.gradient);
     }
     return status;
 }
@@ -87,13 +88,14 @@ int scan_init(struct scan *s, const gsv_model *m, const gsv_series *series,
         return fail(GSV_BAD_INPUT,
                     "%zu support points: a scan takes 2 to %d (--support)",
                     s->J, SCAN_MOST);
+    s->most = 4 * s->J < SCAN_MOST ? 4 * s->J : SCAN_MOST;
     int status = stops_init(&s->stops, m, series);
     if (!status) status = jumps_init(&s->jumps, m, &s->stops.gaps, o->wide);
     if (!status) status = jumps_divide(m, &s->stops, o);
     if (status) return status;
     make_chunks(s);
-    status = support_init(&s->support, m, &s->stops, &s->options, s->J,
-                          (s->chunk + 1) * s->J, false);
+    status = support_init(&s->support, m, &s->stops, &s->options, s->J, s->most,
+                          (s->chunk + 1) * s->most, false);
     if (!status) status = rates_init(&s->rates, m, &s->stops, o->wide);
     if (!status) status = make_jumpers(s);
     return status ? status : make_memory(s);
@@ -119,11 +121,16 @@ void scan_free(struct scan *s)
 static int scan_fill(const struct scan *s, gsv_result *r)
 {
     r->observe = GSV_OBSERVE_SCAN;
-    for (size_t n = 0; n < s->stops.count; n++)
-        r->drift_evaluations += support_points(&s->support, n);
     r->paths = s->J;
-    return stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, s->left,
-                      r);
+    for (size_t n = 0; n < s->stops.count; n++) {
+        size_t points = support_points(&s->support, n);
+        r->drift_evaluations += points;
+        if (points > r->paths) r->paths = points;
+    }
+    int status =
+        stops_fill(&s->stops, s->increment, s->error, s->ess, s->J, s->left, r);
+    if (!status) laws_flag(&s->support.laws, true, r);
+    return status;
 }
 
 /* --- Given the data so far ------------------------------------------------ */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/linalg.h"
 #include "graph/words.h"
 #include "observe/smooth_parts.h"
 
@@ -73,6 +74,7 @@ static void filter(struct smoother *s, const struct smooth_track *track,
                    const struct smooth_law *law)
 {
     size_t d = s->d, dd = d * d;
+    s->log_gain = 0.0;
     memcpy(s->mean, s->first_mean, d * sizeof *s->mean);
     memcpy(s->cov, s->first_cov, dd * sizeof *s->cov);
     for (size_t n = 0; n < track->stops; n++) {
@@ -194,15 +196,17 @@ static double begin(struct smoother *s, const struct smooth_track *track,
     return J[1];
 }
 
+/* From the path in law->mean, which is linearised, and its J. */
 static void pass_on(struct smoother *s, const struct smooth_track *track,
-                    const struct smooth_law *law)
+                    const struct smooth_law *law, double J)
 {
-    double J = begin(s, track, law), step = 0.0;
+    double step = 0.0;
     for (s->passes = 1;; s->passes++) {
         filter(s, track, law);
         smooth_backward(s, track->stops, law);
         double away = distance(s, track->stops, law);
         s->converged = away < CLOSE;
+        s->log_path = J;
         if (s->converged) break;
         step = extrapolate(s, track->stops, law, step);
         if (s->passes < MOST_PASSES)
@@ -270,8 +274,33 @@ int smoother_run(struct smoother *s, const double *parameters,
     int status = smooth_first(s, track);
     if (status) return status;
     smooth_fix(s, track);
-    pass_on(s, track, law);
+    pass_on(s, track, law, begin(s, track, law));
     return check(s, track, law);
+}
+
+bool smoother_run_from(struct smoother *s, const struct smooth_track *track,
+                       const double *inside, const struct smooth_law *law)
+{
+    size_t d = s->d, n = track->stops * d;
+    memcpy(s->stop.trial, law->mean, n * sizeof *law->mean);
+    confine(s, track, inside);
+    accept_trial(s, track->stops, law->mean);
+    pass_on(s, track, law, linearise(s, track, law->mean));
+    return isfinite(s->log_path) && all_finite(n, law->mean) &&
+           all_finite(n * d, law->cov);
+}
+
+double smoother_evidence(struct smoother *s, const struct smooth_track *track)
+{
+    size_t d = s->d;
+    double *L = matrix_of(s, 0), sum = s->log_path - s->log_gain;
+    for (size_t n = 1; n < track->stops; n++) {
+        memcpy(L, s->stop.Q + n * d * d, d * d * sizeof *L);
+        if (!linalg_cholesky(d, L)) continue;
+        for (size_t i = 0; i < d; i++)
+            sum += log(L[i * (d + 1)]);
+    }
+    return sum;
 }
 
 /* --- Programs and memory ---------------------------------------------------
@@ -346,6 +375,15 @@ static void part_free(struct smooth_part *p)
     program_free(p->program);
 }
 
+/* Whether the curvature of a log density changes with y: with a constant one
+ * it has one mode at most. */
+static bool is_curved(struct smoother *s, node gradient)
+{
+    node ones = graph_fill(s->graph, graph_number(s->graph, 1.0), s->d, 1);
+    node curve = graph_directional(s->graph, gradient, leaf_of(s), ones);
+    return graph_depends(s->graph, curve, OP_STATE);
+}
+
 static int density_init(struct smoother *s)
 {
     const struct spec *spec = s->model->spec;
@@ -358,6 +396,7 @@ static int density_init(struct smoother *s)
         node over_z = log_density(s, &spec->obs[i]);
         output[2 * i] = graph_substitute(s->graph, over_z, z);
         output[2 * i + 1] = graph_gradient(s->graph, output[2 * i], y);
+        s->curved = s->curved || is_curved(s, output[2 * i + 1]);
     }
     int status = s->graph->failed ? GSV_NO_MEMORY
                                   : part_init(&s->density, s, 2 * n, output);

@@ -100,9 +100,13 @@ struct smoother {
     double *eigen_room;
     struct smooth_stops stop;
 
+    bool curved; /* whether a density may have several modes: see below      */
+
     /* Of the last run. */
     size_t passes;
     bool converged;
+    double log_path; /* J of smooth.c at its end                             */
+    double log_gain; /* sum over stops of 1/2 log |I + H P H'|               */
 };
 
 /* 0, GSV_NO_MEMORY, or GSV_BAD_INPUT for a model whose noise no map takes out.
@@ -115,5 +119,61 @@ void smoother_free(struct smoother *s);
 int smoother_run(struct smoother *s, const double *parameters,
                  const struct smooth_track *track,
                  const struct smooth_law *law);
+
+/* --- Other modes: smooth_modes.c ------------------------------------------ */
+
+/* Where an observation is not one-to-one, as y ~ normal(x^2, s), other paths
+ * may explain all data as well as the one that smoother_run() finds. They are
+ * searched for along lines through the means of a law: at every stop the next
+ * mode of the density of what was observed, above and below the mean. There are
+ * so many lines; none where no density can have two modes. */
+size_t smoother_lines(const struct smoother *s);
+
+/* Paths to start from along one line: the other mode at all stops that have
+ * one, above the mean and below it. */
+enum { SMOOTH_STARTS = 2 };
+
+/* To start (SMOOTH_STARTS, stops, d). Bit i of the result: there is a start i.
+ * law: any that was found for the track, by the last smoother_run() or since.
+ * shift (2, stops) is scratch. */
+unsigned smoother_look(struct smoother *s, const struct smooth_track *track,
+                       const struct smooth_law *law, size_t line, double *shift,
+                       double *start);
+
+/* With one state paths may also change from mode to mode. All modes of a stop
+ * are listed, at most so many, the first of which is the mean itself; and of
+ * each the best chain of modes through it, by the costs of steps. */
+enum { SMOOTH_MODES = 6 };
+
+struct mode {
+    double place, value, width; /* of its top: y, the log density; variance */
+    double before, after;       /* costs of the chain, in nats: up to here,
+                                   and from here on                         */
+    double step[SMOOTH_MODES];  /* to the next observed stop                */
+    size_t from, to;            /* modes of the chain at the stops with modes
+                                   before and after                         */
+    bool used, best;    /* it is one; of the best chain of all              */
+    bool wanted, tried; /* see smoother_chain()                             */
+};
+
+/* To all (stops, SMOOTH_MODES); false where no stop has several modes. */
+bool smoother_modes(struct smoother *s, const struct smooth_track *track,
+                    const struct smooth_law *law, struct mode *all);
+
+/* The best chain of all as a path (stops) to start from, but through modes that
+ * are wanted wherever their chains leave it: one after the other, as many as
+ * there is room for. These are tried then; returns their number. */
+size_t smoother_chain(const struct smooth_track *track,
+                      const struct smooth_law *law, struct mode *all,
+                      double *path);
+
+/* The law that passes from the path in law->mean lead to; false where it is not
+ * finite. inside (stops, d): a path inside of T's range. */
+bool smoother_run_from(struct smoother *s, const struct smooth_track *track,
+                       const double *inside, const struct smooth_law *law);
+
+/* After a run: log p(data) of the track by Laplace's method, up to a constant
+ * that is the same for all its runs. */
+double smoother_evidence(struct smoother *s, const struct smooth_track *track);
 
 #endif

@@ -146,17 +146,25 @@ void smooth_drifts(struct smoother *s, const struct smooth_track *track,
 
 /* --- Densities ------------------------------------------------------------ */
 
+/* Whether obs i was observed at stop n. */
+static bool is_present(const struct smoother *s,
+                       const struct smooth_track *track, size_t n, size_t i)
+{
+    const struct obs_spec *obs = &s->model->spec->obs[i];
+    if (obs->rate && !n) return false;
+    for (size_t v = obs->value; v < obs->value + obs->values; v++)
+        if (isnan(track->value[v * track->stops + n])) return false;
+    return true;
+}
+
 /* Whether obs i was observed at point k of a block that begins with stop from,
  * and is finite there. */
 static bool is_usable(const struct smoother *s,
                       const struct smooth_track *track, size_t from, size_t P,
                       size_t k, size_t i, bool *present)
 {
-    const struct obs_spec *obs = &s->model->spec->obs[i];
     const double *g = output(&s->density, P, 2 * i + 1);
-    *present = !obs->rate || from + k > 0;
-    for (size_t v = obs->value; v < obs->value + obs->values; v++)
-        if (isnan(track->value[v * track->stops + from + k])) *present = false;
+    *present = is_present(s, track, from + k, i);
     if (!*present || !isfinite(output(&s->density, P, 2 * i)[k])) return false;
     for (size_t j = 0; j < s->d; j++)
         if (!isfinite(g[j * P + k])) return false;
@@ -283,6 +291,46 @@ bool smooth_inside(struct smoother *s, const struct smooth_track *track,
     put_states(s, 1, y);
     forward(&s->range, &in);
     return is_inside(s, 1, 0);
+}
+
+/* --- Densities of one stop ------------------------------------------------ */
+
+/* Time, inputs and values of stop n at P points. */
+static struct points at_stop(struct smoother *s,
+                             const struct smooth_track *track, size_t n,
+                             size_t P)
+{
+    struct points in = at_stops(s, track, n, 1);
+    for (size_t i = s->columns; i-- > 0;)
+        for (size_t k = P; k-- > 0;)
+            s->input[i * P + k] = s->input[i];
+    for (size_t k = 1; k < P; k++)
+        s->time[k] = s->time[0];
+    memset(s->slope, 0, s->inputs * P * sizeof *s->slope);
+    in.P = P;
+    return in;
+}
+
+bool smooth_values(struct smoother *s, const struct smooth_track *track,
+                   size_t n, size_t P, const double *y, double *value)
+{
+    bool any = false;
+    memset(value, 0, P * sizeof *value);
+    if (!s->density.program) return false;
+    struct points in = at_stop(s, track, n, P);
+    put_states(s, P, y);
+    forward(&s->density, &in);
+    for (size_t i = 0; i < s->model->spec->observations; i++) {
+        if (!is_present(s, track, n, i)) continue;
+        any = true;
+        for (size_t k = 0; k < P; k++)
+            value[k] += output(&s->density, P, 2 * i)[k];
+    }
+    if (any && s->range.program) forward(&s->range, &in);
+    for (size_t k = 0; k < P; k++)
+        if (!isfinite(value[k]) || (s->range.program && !is_inside(s, P, k)))
+            value[k] = -INFINITY;
+    return any;
 }
 
 /* --- The first law -------------------------------------------------------- */

@@ -215,6 +215,8 @@ bool smooth_gain(struct smoother *s, const double *H)
     for (size_t i = 0; i < d; i++)
         S[i * (d + 1)] += 1.0;
     if (!linalg_cholesky(d, S)) return false;
+    for (size_t i = 0; i < d; i++)
+        s->log_gain += log(S[i * (d + 1)]);
     linalg_lower_solve(d, d, S, false, K);
     linalg_lower_solve(d, d, S, true, K);
     rest_of_identity(d, d, K, H, rest);

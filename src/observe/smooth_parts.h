@@ -42,6 +42,12 @@ void smooth_densities(struct smoother *s, const struct smooth_track *track,
 
 extern const double SMOOTH_BAD;
 
+/* The log density alone of what was observed at stop n, at P <= SMOOTH_BLOCK
+ * points y (P, d), to value (P): -INFINITY where it is not finite, or outside
+ * of T's range. false where nothing was observed. */
+bool smooth_values(struct smoother *s, const struct smooth_track *track,
+                   size_t n, size_t P, const double *y, double *value);
+
 /* Moves points of y (count, d) that are beyond T's range towards those of
  * inside (count, d) until they are not. */
 void smooth_confine(struct smoother *s, const struct smooth_track *track,
@@ -88,8 +94,8 @@ void smooth_predict(struct smoother *s, size_t n);
 void smooth_pin(struct smoother *s, size_t n);
 
 /* K' = (I + H P H')^-1 H P and P+ = (P^-1 + H'H)^-1 = (I - K H) P, for any
- * P = cov >= 0, to matrices 0 and 1. Uses 0 to 5. false where they cannot be
- * factored. */
+ * P = cov >= 0, to matrices 0 and 1. Uses 0 to 5. Adds 1/2 log |I + H P H'| to
+ * log_gain. false where they cannot be factored. */
 bool smooth_gain(struct smoother *s, const double *H);
 
 /* mean, cov times exp(g'(y - mu) - |H (y - mu)|^2 / 2). Uses matrices 0 to 5,

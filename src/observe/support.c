@@ -9,22 +9,7 @@
 #include "base/constant.h"
 #include "base/error.h"
 #include "base/lattice.h"
-#include "base/linalg.h"
 #include "observe/observe.h"
-
-/* q is wider than the smoother's law, so that what is averaged vanishes where
- * the points end: then a lattice is a trapezoidal rule, and with 32 points of
- * one state errors are of 1e-4 where they would be of 1e-2. With more states
- * most of a wide law is empty. Its tails are heavier, too: of a normal number
- * z, sinh(TAIL z) / TAIL is taken. */
-static const double TAIL = 0.15;
-static const double WIDTH[] = {1.0, 2.0, 2.0, 1.5, 1.25, 1.1};
-
-static double width_of(size_t states)
-{
-    size_t most = sizeof WIDTH / sizeof *WIDTH - 1;
-    return WIDTH[states < most ? states : most];
-}
 
 /* Outputs of weigh: before those of the observations. */
 enum { SLOPES, FIRST_STATE, OBSERVED };
@@ -107,7 +92,7 @@ static int make_memory(struct support *s)
         {&s->slope, inputs * P},
         {&s->log_g, P},
         {&s->log_q, P},
-        {&s->z, s->J},
+        {&s->z, s->most},
         {&s->bar, s->options->gradient ? outputs * P : 0},
         {&s->weigh_bar, program_uniforms(s->weigh)}};
     s->output_bar = NEW(const double *, outputs);
@@ -119,13 +104,14 @@ static int make_memory(struct support *s)
 
 int support_init(struct support *s, const gsv_model *m,
                  const struct stops *stops, const gsv_options *o, size_t J,
-                 size_t capacity, bool given)
+                 size_t most, size_t capacity, bool given)
 {
     *s = (struct support){.model = m,
                           .stops = stops,
                           .options = o,
                           .d = m->spec->dim,
                           .J = J,
+                          .most = most,
                           .generator = lattice_generator(J, m->spec->dim),
                           .given = given,
                           .rooted =
@@ -147,6 +133,8 @@ void support_free(struct support *s)
     program_free(s->weigh);
     if (s->graph) graph_free(s->graph);
     laws_free(&s->laws);
+    for (size_t k = 0; k < LAWS_OTHERS; k++)
+        MEM_FREE(s->other[k].root, s->other[k].log_root);
     mem_free(s->output_bar);
     arena_free(&s->arena);
     *s = (struct support){0};
@@ -192,17 +180,41 @@ size_t power_of_two(size_t n)
 
 size_t support_points(const struct support *s, size_t stop)
 {
-    bool one = !s->given && laws_exact(&s->laws, stop) == s->d;
-    return one ? 1 : s->J;
+    if (s->given) return s->J;
+    if (laws_exact(&s->laws, stop) == s->d) return 1;
+    size_t all = laws_count(&s->laws, stop) * s->J;
+    return all < s->most ? all : s->most;
 }
 
-/* The factor of a stop's covariance, of the states that are not exact. */
-static int factor(struct support *s, size_t stop)
+/* The factor of a covariance at a stop, of the states that are not exact. */
+static int factor(struct support *s, size_t stop, const double *cov,
+                  double *root, double *log_root)
 {
     size_t d = s->d, n = d - laws_exact(&s->laws, stop);
-    double *L = s->root + stop * d * d;
-    laws_pick(&s->laws, stop, stop, s->laws.cov + stop * d * d, L);
-    return n ? laws_factor(&s->laws, stop, n, L, &s->log_root[stop]) : 0;
+    double *L = root + stop * d * d;
+    laws_pick(&s->laws, stop, stop, cov + stop * d * d, L);
+    return n ? laws_factor(&s->laws, stop, n, L, &log_root[stop]) : 0;
+}
+
+/* Those of the laws of other modes. */
+static int factor_others(struct support *s)
+{
+    size_t N = s->stops->count;
+    int status = 0;
+    for (size_t k = 0; !status && k < LAWS_OTHERS; k++) {
+        const struct other_law *o = &s->laws.other[k];
+        if (!o->there) break;
+        if (!s->other[k].root) {
+            s->other[k].root = NEW(double, N * s->d * s->d);
+            s->other[k].log_root = NEW(double, N);
+        }
+        if (!s->other[k].root || !s->other[k].log_root) return GSV_NO_MEMORY;
+        for (size_t n = 0; !status && n < N; n++)
+            if (o->there[n])
+                status = factor(s, n, o->cov, s->other[k].root,
+                                s->other[k].log_root);
+    }
+    return status;
 }
 
 int support_prepare(struct support *s, const double *reference)
@@ -215,55 +227,30 @@ int support_prepare(struct support *s, const double *reference)
     if (reference) program_prepare(s->weigh, reference, &s->reference_uniforms);
     int status = laws_run(&s->laws, values);
     for (size_t n = 0; s->rooted && !status && n < s->stops->count; n++)
-        status = factor(s, n);
-    return status;
+        status = factor(s, n, s->laws.cov, s->root, s->log_root);
+    return status || s->given ? status : factor_others(s);
+}
+
+static void widen(const struct support *s, size_t n, double factor,
+                  double *root, double *log_root)
+{
+    size_t dd = s->d * s->d;
+    for (size_t i = 0; i < dd; i++)
+        root[n * dd + i] *= factor;
+    log_root[n] += (double)(s->d - laws_exact(&s->laws, n)) * log(factor);
 }
 
 void support_widen(struct support *s, double factor)
 {
-    size_t d = s->d;
     for (size_t n = 0; n < s->stops->count; n++) {
-        for (size_t i = 0; i < d * d; i++)
-            s->root[n * d * d + i] *= factor;
-        s->log_root[n] += (double)(d - laws_exact(&s->laws, n)) * log(factor);
+        widen(s, n, factor, s->root, s->log_root);
+        for (size_t k = 0; k < LAWS_OTHERS; k++)
+            if (s->laws.other[k].there && s->laws.other[k].there[n])
+                widen(s, n, factor, s->other[k].root, s->other[k].log_root);
     }
 }
 
 /* --- Points --------------------------------------------------------------- */
-
-/* u = mean + root z, z from Sobol' points, and log q of u. */
-static void draw_stop(struct support *s, size_t stop, uint32_t iteration,
-                      size_t at, size_t P)
-{
-    size_t d = s->d, J = s->J, n = d - laws_exact(&s->laws, stop);
-    const double *mean = s->laws.mean + stop * d, *L = s->root + stop * d * d;
-    double width = width_of(n);
-    struct random_key key = {.seed = s->options->seed,
-                             .purpose = RANDOM_SUPPORT,
-                             .iteration =
-                                 iteration + s->stops->stop[stop].stream,
-                             .item = stop};
-    for (size_t j = 0; j < J; j++)
-        s->log_q[at + j] =
-            -s->log_root[stop] - (double)n * (0.5 * LOG_TWO_PI + log(width));
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < J; j++)
-            s->u[i * P + at + j] = mean[i];
-    for (size_t k = 0; k < n; k++) {
-        double *z = s->z;
-        lattice_normals(&key, s->generator, k, J, z);
-        for (size_t j = 0; j < J; j++) {
-            s->log_q[at + j] -= 0.5 * z[j] * z[j] + log(cosh(TAIL * z[j]));
-            z[j] = width * sinh(TAIL * z[j]) / TAIL;
-        }
-        for (size_t i = 0, row = 0; i < d; i++) {
-            if (!isnan(laws_state(&s->laws, stop, i))) continue;
-            for (size_t j = 0; row >= k && j < J; j++)
-                s->u[i * P + at + j] += L[row * n + k] * z[j];
-            row++;
-        }
-    }
-}
 
 /* Time, inputs and values, the same for all points of a stop. */
 static void fill_stop(struct support *s, size_t stop, size_t at, size_t n,
@@ -306,7 +293,7 @@ static void change_stop(struct support *s, size_t stop, const double *slope,
 {
     for (size_t i = 0; i < s->d; i++) {
         if (!isnan(laws_state(&s->laws, stop, i))) continue;
-        for (size_t j = at; j < at + s->J; j++) {
+        for (size_t j = at; j < at + support_points(s, stop); j++) {
             double more = log(fabs(slope[i * P + j]));
             if (!direct || !isfinite(more)) s->log_q[j] += more;
         }
@@ -420,7 +407,7 @@ size_t support_draw(struct support *s, size_t first, size_t end,
 {
     size_t P = points_in_all(s, first, end), at = 0, d = s->d;
     for (size_t n = first; n < end; at += support_points(s, n), n++) {
-        if (support_points(s, n) > 1) draw_stop(s, n, iteration, at, P);
+        if (support_points(s, n) > 1) support_draw_stop(s, n, iteration, at, P);
         else
             for (size_t i = 0; i < d; i++)
                 s->u[i * P + at] = s->laws.mean[n * d + i];

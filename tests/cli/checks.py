@@ -301,8 +301,9 @@ def json__has_the_fields_that_the_page_promises(place):
             given |= set(json.loads(done.stdout)["gaps"][0])
             residuals = json.loads(done.stdout)["residuals"]
             given |= set(residuals) | set(residuals["columns"]["x"])
-            promised |= {"ess", "khat", "steps"}
-            given |= {"ess", "khat", "steps"}
+            flags = {"ess", "khat", "steps", "modes"}
+            promised |= flags
+            given |= flags
         promised.discard("null")
         promised.discard("observe")  # with noisy observations alone
         promised -= {"drawn", "predictive", "predictive_stderr"}  # of a gp

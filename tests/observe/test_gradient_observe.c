@@ -24,6 +24,11 @@ static const struct subject SUBJECTS[] = {
      "state x\n param a = 1, e = 0.5 > 0\n dx = (a*x - x^3)*dt + dW\n"
      "obs y ~ normal(x + 0.2*x^2, e)\n init x ~ normal(0, 0.5)",
      false},
+    {"squares",
+     "state x\n param k = 1 > 0, e = 0.2 > 0, m = 0.3\n"
+     "dx = k*(m - x)*dt + 0.5*dW\n obs y ~ normal(x^2, e)\n"
+     "init x ~ normal(m, 1)",
+     false},
     {"counts",
      "state x, l\n param k = 1 > 0, s = 0.5 > 0, e = 0.3 > 0, m = 0.2\n"
      "param c = 1 > 0\n"
