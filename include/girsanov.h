@@ -203,7 +203,7 @@ gsv_options gsv_options_default(void);
 typedef struct gsv_result {
     double loglik;
     double error;             /* its Monte Carlo standard error             */
-    double discretisation;    /* l(dt) - l(2 dt) with the same paths        */
+    double discretisation;    /* l(dt) - l(2 dt), of two runs               */
     double ess_min;           /* smallest effective sample size of a gap    */
     double khat_max;          /* largest Pareto k-hat; NaN with few paths   */
     double log_bias;          /* of the log of a mean, by the delta method  */
