@@ -195,22 +195,18 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
     broadcast(ranks, 1, &many);
     *n = (size_t)many;
     if (!*n) return 0;
-    *group = NEW(size_t, *n);
+    size_t *to = *group = NEW(size_t, *n);
     double *number = NEW(double, *n);
-    int status = meet(l, *group && number ? 0 : GSV_NO_MEMORY);
-    if (status) {
-        mem_free(number);
-        return status;
-    }
-    for (size_t i = 0; i < count; i++) {
+    int status = to && number ? meet(l, 0) : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < count; i++) {
         size_t at = l->pick[i];
         number[i] = (double)(l->q->group ? l->q->group[at] : at);
     }
-    broadcast(ranks, *n, number);
-    for (size_t i = 0; i < *n; i++)
-        (*group)[i] = (size_t)number[i];
+    if (!status) broadcast(ranks, *n, number);
+    for (size_t i = 0; !status && to && number && i < *n; i++)
+        to[i] = (size_t)number[i];
     mem_free(number);
-    return 0;
+    return status;
 }
 
 /* --- Twice as many

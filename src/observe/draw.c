@@ -107,13 +107,14 @@ static void mix(struct support *s, size_t stop, size_t count,
 {
     size_t J = support_points(s, stop);
     for (size_t j = at; j < at + J; j++) {
-        double term[LAWS_OTHERS + 1], most = -INFINITY, sum = 0.0;
+        double term[LAWS_OTHERS + 1], most = -INFINITY, sum;
         for (size_t k = 0; k < count; k++) {
             double share = (double)part[k].points / (double)J;
             term[k] = log(share) + part_density(s, stop, &part[k], j, P);
             most = fmax(most, term[k]);
         }
-        for (size_t k = 0; k < count; k++)
+        sum = exp(term[0] - most);
+        for (size_t k = 1; k < count; k++)
             sum += exp(term[k] - most);
         s->log_q[j] = most + log(sum);
     }
