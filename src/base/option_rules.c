@@ -83,7 +83,7 @@ static void add_words(const gsv_option *r, size_t size, char *text)
     size_t n = strlen(text), words = 0, last = 0;
     for (size_t i = 0; r->word[i]; i++)
         if (*r->word[i]) last = i;
-    for (size_t i = 0; r->word[i] && i <= last && n < size; i++)
+    for (size_t i = 0; i <= last && r->word[i] && n < size; i++)
         if (*r->word[i])
             n += (size_t)snprintf(text + n, size - n, "%s%s",
                                   !words++    ? ""

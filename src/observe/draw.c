@@ -107,7 +107,7 @@ static void mix(struct support *s, size_t stop, size_t count,
 {
     size_t J = support_points(s, stop);
     for (size_t j = at; j < at + J; j++) {
-        double term[LAWS_OTHERS + 1], most = -INFINITY, sum;
+        double term[LAWS_OTHERS + 1] = {0}, most = -INFINITY, sum;
         for (size_t k = 0; k < count; k++) {
             double share = (double)part[k].points / (double)J;
             term[k] = log(share) + part_density(s, stop, &part[k], j, P);
