@@ -54,12 +54,27 @@ int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
 
 /* Beyond these an estimate is not made better by waiting. */
 static const double MOST_PATHS = 1 << 20, MOST_EVALUATIONS = 1e9;
+enum { MOST_POINTS = 1024, MOST_STEPS = 512 };
 
-/* The next number of paths; false where it goes no further. Steps are found by
- * refine.c. */
+/* Of hidden states: more points and steps of all rows. */
+static bool raise_points(const gsv_result *r, gsv_options *o)
+{
+    size_t steps = o->steps ? o->steps : FIRST_STEPS;
+    bool points = r->error > o->tolerance && r->paths < MOST_POINTS;
+    bool finer = fabs(r->discretisation) > o->tolerance && steps < MOST_STEPS;
+    if (points) o->points = 2 * r->paths;
+    if (finer && o->step > 0.0) o->step *= 0.5;
+    else if (finer) o->steps = 2 * steps;
+    return points || finer;
+}
+
+/* More paths of all gaps; refine.c finds steps, and more paths of some. False
+ * where there are no more. */
 static bool raise_effort(const gsv_result *r, gsv_options *o)
 {
-    double paths = (double)r->paths, ratio = r->error / o->tolerance;
+    if (r->observe) return raise_points(r, o);
+    double paths = o->paths ? (double)o->paths : FIRST_PATHS;
+    double ratio = r->error / o->tolerance;
     double more = ratio > 1.0 ? fmin(fmax(ratio * ratio, 2.0), 16.0) : 1.0;
     double room = MOST_EVALUATIONS / (double)r->drift_evaluations;
     more = fmin(more, fmin(MOST_PATHS / paths, room));

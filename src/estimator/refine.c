@@ -527,7 +527,8 @@ int refine_fill(const struct task *t, const struct request *q, double tolerance,
     int status = sort_groups(q, &group);
     sorted.group = group;
     if (!status)
-        status = fill(&l, some && steps, some && !o->paths && !o->joint);
+        status = fill(&l, some && steps,
+                      some && (!o->paths || tolerance > 0.0) && !o->joint);
     mem_free(group);
     return status;
 }
