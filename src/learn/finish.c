@@ -24,8 +24,10 @@ static gsv_options last_options(const struct learner *l)
     if (l->chosen && !learner_matches(l)) return o;
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
-    o.steps = 0; /* as many as every gap needs: see refine.h */
-    if (!l->m->spec->nets) o.paths = 0;
+    /* Of formulas, as many as every gap needs: see refine.h. */
+    bool net = l->m->spec->nets > 0;
+    o.steps = net ? FIRST_STEPS : 0;
+    if (!net) o.paths = 0;
     else if (o.paths < FEWEST_PATHS) o.paths = FEWEST_PATHS;
     return o;
 }
