@@ -23,8 +23,9 @@ enum { MANY_GROUPS = 1 << 18, SAMPLE = 1 << 16 };
 /* Steps that stand beside M and M / 2: 5 of 8, 11 of 16. */
 static const double BESIDE = 0.625;
 
-/* What steps may change the sum by, unless its standard error is larger. */
-static const double USUAL = 0.05;
+/* What steps may change the sum by, in all and a gap, unless half of its
+ * standard error is larger. */
+static const double USUAL = 0.05, USUAL_GAP = 1e-3;
 
 struct ladder {
     const struct task *task;
@@ -152,6 +153,11 @@ static int larger_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static double usual_change(size_t n, double variance)
+{
+    return fmax(fmax(USUAL, USUAL_GAP * (double)n), 0.5 * sqrt(variance));
+}
+
 /* By what is beyond the error of a gap, the largest first, until the rest may
  * stay. Returns how many, to pick. */
 static size_t pick_gaps(struct ladder *l, struct effort now, struct excess *e)
@@ -168,8 +174,8 @@ static size_t pick_gaps(struct ladder *l, struct effort now, struct excess *e)
         if (l->level[i] == now.level && l->rounds[i] == now.rounds)
             e[n++] = (struct excess){value, i};
     }
-    double enough = l->tolerance > 0.0 ? 0.5 * l->tolerance
-                                       : fmax(USUAL, 0.5 * sqrt(variance));
+    double enough =
+        l->tolerance > 0.0 ? 0.5 * l->tolerance : usual_change(l->n, variance);
     if (sum <= enough) return 0;
     qsort(e, n, sizeof *e, larger_first);
     while (count < n && sum > 0.5 * enough) {
