@@ -105,9 +105,7 @@ static int run_at(const struct ladder *l, struct effort e, size_t n,
     return status;
 }
 
-/* --- How far other steps are
- * ---------------------------------------------------
- */
+/* --- How far other steps are -------------------------------------------- */
 
 /* The change at places pick (all where n is 0) against a run of their groups.
  */
@@ -137,9 +135,14 @@ static double left_of(const gsv_gap *g, double change)
     return first ? change : 0.5 * change;
 }
 
-/* --- Which gaps need more
- * ------------------------------------------------------
- */
+/* Whether the effort is at its limit, against that of a beginning. */
+static bool is_spent(const struct ladder *l, double first)
+{
+    double work = (double)l->r->drift_evaluations + l->checks;
+    return work > MOST_EVALUATIONS || work > MOST_TIMES * first;
+}
+
+/* --- Which gaps need more ----------------------------------------------- */
 
 struct excess {
     double value;
@@ -215,9 +218,7 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
     return status;
 }
 
-/* --- Twice as many
- * ---------------------------------------------------------------
- */
+/* --- Twice as many ------------------------------------------------------ */
 
 /* The picked groups at a level, in place of what they were. */
 static int replace(struct ladder *l, struct effort now, size_t n,
@@ -291,9 +292,7 @@ static int climb(struct ladder *l)
         const struct effort now = {i / (MOST_ROUNDS + 1), 1.0,
                                    i % (MOST_ROUNDS + 1)};
         size_t n = 0, *group = NULL;
-        double work = (double)l->r->drift_evaluations + l->checks;
-        bool over = work > MOST_EVALUATIONS || work > MOST_TIMES * first;
-        size_t count = l->n && !over ? pick_gaps(l, now, e) : 0;
+        size_t count = e && !is_spent(l, first) ? pick_gaps(l, now, e) : 0;
         status = share_pick(l, count, &n, &group);
         if (!status && n) status = run_again(l, now, n, group);
         mem_free(group);
@@ -303,8 +302,7 @@ static int climb(struct ladder *l)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-/* --- More paths ------------------------------------------------------------
- */
+/* --- More paths --------------------------------------------------------- */
 
 static const unsigned WEIGHTS = GSV_FLAG_ESS | GSV_FLAG_KHAT;
 
@@ -342,8 +340,7 @@ static int widen(struct ladder *l)
     bool any = true;
     for (unsigned rounds = 1; any && !status && rounds <= MOST_ROUNDS;
          rounds++) {
-        double work = (double)l->r->drift_evaluations + l->checks;
-        if (work > MOST_EVALUATIONS || work > MOST_TIMES * first) break;
+        if (is_spent(l, first)) break;
         any = false;
         for (unsigned level = 0; !status && level <= MOST_LEVELS; level++)
             status = widen_level(l, (struct effort){level, 1.0, rounds}, &any);
@@ -351,8 +348,7 @@ static int widen(struct ladder *l)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
-/* --- The result
- * --------------------------------------------------------------- */
+/* --- The result --------------------------------------------------------- */
 
 static void flag_steps(const struct ladder *l, size_t i)
 {
@@ -385,9 +381,11 @@ static void sum_up(struct ladder *l)
         if (isnan(g->discretisation)) continue;
         r->discretisation += l->sampled ? 0.0 : g->discretisation;
     }
-    for (size_t i = 0; l->n && i < l->sampled; i++)
-        r->discretisation += r->gap[l->pick[i]].discretisation * (double)l->n /
-                             (double)l->sampled;
+    for (size_t i = 0; l->n && i < l->sampled; i++) {
+        double change = r->gap[l->pick[i]].discretisation;
+        if (isnan(change)) continue; /* it has one step */
+        r->discretisation += change * (double)l->n / (double)l->sampled;
+    }
     if (l->n) r->error = sqrt(variance);
     double sum[] = {r->loglik, r->log_bias, r->discretisation,
                     r->error,  r->ess_min,  r->khat_max,
