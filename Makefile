@@ -24,9 +24,13 @@ demo: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@examples/demo.sh
 
+# A test that hangs is ended, said, and tried once more.
+CTEST = ctest --output-on-failure -j $(JOBS) --timeout 600 \
+	--repeat after-timeout:2
+
 check: packages
 	@$(MAKE) --no-print-directory all
-	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	$(CTEST) --test-dir $(BUILD)
 
 # Every example with data: simulate, fit, compare with the truth. Takes a minute.
 examples: packages
@@ -60,12 +64,11 @@ lint: packages-lint
 asan: packages
 	$(call make_in,$(BUILD)-asan,-DGSV_SANITIZE=ON)
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
-	ctest --test-dir $(BUILD)-asan --output-on-failure -j $(JOBS) -LE numbers
+	$(CTEST) --test-dir $(BUILD)-asan -LE numbers
 
 tsan: packages
 	$(call make_in,$(BUILD)-tsan,-DGSV_THREADS=ON)
-	OMP_NUM_THREADS=4 ctest --test-dir $(BUILD)-tsan --output-on-failure \
-		-j $(JOBS) -LE numbers
+	OMP_NUM_THREADS=4 $(CTEST) --test-dir $(BUILD)-tsan -LE numbers
 
 # Lines and branches of src/ that the tests execute, for each file.
 coverage-report: packages-lint

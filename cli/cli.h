@@ -330,6 +330,11 @@ void say_effort(const struct args *a, const gsv_options *o,
 /* The estimator's options on the command line. */
 gsv_options estimator_options(const struct args *a);
 
+/* Whether an estimate is a mean over weights; and one without is exact, with no
+ * error of steps either. */
+bool has_weights(const gsv_result *r);
+bool is_exact(const gsv_result *r);
+
 /* Whether the discretisation error is too large; and whether there is any doubt
  * about an estimate. */
 bool steps_are_long(const gsv_result *r);
@@ -339,9 +344,11 @@ bool estimate_is_doubtful(const gsv_result *r);
  * with a note. */
 void estimator_recall(const struct args *a, const gsv_model *m, gsv_options *o);
 
-/* The same for --support, where only a scan can use it; and for the estimator
- * of `paths`, which is a scan with its own number of paths. */
-size_t support_recall(const struct args *a, const gsv_model *m);
+/* The same, without a note, for forecasts; for residuals, which use the default
+ * where the estimator does not know the laws of the states; and for `paths`,
+ * which do so, too, and have their own number of paths. */
+gsv_predict_options predict_recall(const struct args *a, const gsv_model *m);
+gsv_predict_options residual_options(const struct args *a, const gsv_model *m);
 void estimator_for_paths(const struct args *a, const gsv_model *m,
                          gsv_options *o);
 
@@ -486,6 +493,9 @@ bool signals_caught(void);
 /* Adds an unfinished file, which a deadly signal removes; and drops a file that
  * is finished or removed. */
 void signals_add(const char *name);
+/* Signals wait between (true) and (false): while a file exists whose name is
+ * not yet noted. */
+void signals_hold(bool hold);
 void signals_drop(const char *name);
 
 /* --- samples.c -------------------------------------------------------------

@@ -41,11 +41,11 @@ const gsv_gap **worst_gaps(const gsv_result *r)
 }
 
 /* What has weights, for each estimator. */
-static const char *const WEIGHED[] = {[GSV_OBSERVE_AUTO] = "paths",
-                                      [GSV_OBSERVE_SCAN] = "points",
-                                      [GSV_OBSERVE_PARTICLE] = "particles",
-                                      [GSV_OBSERVE_CONJUGATE] = "draws",
-                                      [GSV_OBSERVE_VARIATIONAL] = "draws"};
+static const char *const WEIGHED[] = {
+    [GSV_OBSERVE_AUTO] = "paths",         [GSV_OBSERVE_SCAN] = "points",
+    [GSV_OBSERVE_PARTICLE] = "particles", [GSV_OBSERVE_CONJUGATE] = "draws",
+    [GSV_OBSERVE_VARIATIONAL] = "draws",  [GSV_OBSERVE_KALMAN] = "laws",
+    [GSV_OBSERVE_GUIDED] = "particles"};
 
 const char *unit_of(const gsv_options *o, const gsv_result *r)
 {
@@ -96,10 +96,13 @@ static void print_health(const gsv_options *o, const gsv_result *r)
 {
     char text[120];
     say(stdout, "log-likelihood  %.6g", r->loglik);
-    if (isfinite(r->error)) say(stdout, " +- %.2g", r->error);
+    if (!has_weights(r)) say(stdout, is_exact(r) ? " (exact)" : "");
+    else if (isfinite(r->error)) say(stdout, " +- %.2g", r->error);
     say(stdout, ", %zu %s\n", r->groups, unit_of(o, r));
-    say(stdout, "effective %s %.1f at worst, median %.1f, of %zu\n",
-        r->observe ? "size " : "paths", r->ess_min, median_ess(r), r->paths);
+    if (has_weights(r))
+        say(stdout, "effective %s %.1f at worst, median %.1f, of %zu\n",
+            r->observe ? "size " : "paths", r->ess_min, median_ess(r),
+            r->paths);
     if (isfinite(r->khat_max) && r->paths > 1)
         say(stdout, "k-hat           %.2f at worst\n", r->khat_max);
     if (r->paths > 1 && !r->observe)
@@ -140,9 +143,11 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
               out);
     bool observed = r->observe != GSV_OBSERVE_AUTO;
     if (weights && r->observe == GSV_OBSERVE_CONJUGATE)
-        fputs("  draw states that follow the equation: --observe scan or "
-              "variational\n",
+        fputs("  draw states that follow the equation: --observe guided or "
+              "scan\n",
               out);
+    else if (weights && r->observe && r->observe != GSV_OBSERVE_GUIDED)
+        fputs("  let particles look ahead: --observe guided\n", out);
     if (weights)
         say(out, "  use more %s: --%s %zu\n", observed ? "points" : "paths",
             observed ? "support" : "paths", 4 * r->paths);
@@ -158,6 +163,12 @@ static void print_unflagged(const gsv_result *r)
             "when they double.\n\nWhat may help:\n  use more steps: --steps "
             "%zu\n",
             r->discretisation, 2 * r->steps);
+    else if (is_exact(r))
+        puts("\nThe value is exact: there are no weights and no steps to "
+             "check.");
+    else if (!has_weights(r))
+        puts("\nThe steps are short enough, and there are no weights to "
+             "check.");
     else if (r->steps == 1 && !r->observe)
         puts("\nWith one step per gap nothing can be checked: compare with "
              "--steps 2.");

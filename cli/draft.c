@@ -25,6 +25,16 @@ static int close_draft(struct draft *d, bool keep)
     return gsv_draft_close(d->draft, keep);
 }
 
+/* A new draft, which a deadly signal removes. NULL: as gsv_draft_open(). */
+static gsv_draft *open_noted(const char *path)
+{
+    signals_hold(true);
+    gsv_draft *d = gsv_draft_open(path);
+    if (d && gsv_draft_name(d)) signals_add(gsv_draft_name(d));
+    signals_hold(false);
+    return d;
+}
+
 /* The library uses the same names: its first draft in a folder has the name of
  * this one. */
 void draft_guard(const char *path)
@@ -32,9 +42,7 @@ void draft_guard(const char *path)
     struct stat info;
     if (!path || !strcmp(path, "-")) return;
     if (!stat(path, &info) && !S_ISREG(info.st_mode)) return;
-    gsv_draft *d = gsv_draft_open(path);
-    if (d && gsv_draft_name(d)) signals_add(gsv_draft_name(d));
-    gsv_draft_close(d, false);
+    gsv_draft_close(open_noted(path), false);
 }
 
 int draft_open(struct draft *d, const char *path)
@@ -44,9 +52,8 @@ int draft_open(struct draft *d, const char *path)
         d->out = stdout;
         return 0;
     }
-    d->draft = gsv_draft_open(path);
+    d->draft = open_noted(path);
     if (!d->draft) return complain_last();
-    if (gsv_draft_name(d->draft)) signals_add(gsv_draft_name(d->draft));
     int copy = fcntl(gsv_draft_descriptor(d->draft), F_DUPFD_CLOEXEC, 3);
     d->out = copy < 0 ? NULL : fdopen(copy, "wb");
     if (d->out) return 0;

@@ -107,16 +107,34 @@ void estimator_recall(const struct args *a, const gsv_model *m, gsv_options *o)
             room);
 }
 
-static bool is_scan(const gsv_options *o)
+/* Those that know the laws of the states. */
+static bool knows_states(enum gsv_observe e)
 {
-    return o->observe == GSV_OBSERVE_AUTO || o->observe == GSV_OBSERVE_SCAN;
+    return e == GSV_OBSERVE_AUTO || e == GSV_OBSERVE_SCAN ||
+           e == GSV_OBSERVE_KALMAN || e == GSV_OBSERVE_GUIDED;
 }
 
-size_t support_recall(const struct args *a, const gsv_model *m)
+gsv_predict_options predict_recall(const struct args *a, const gsv_model *m)
 {
     const gsv_options *asked = asked_of(a, m);
-    if (a->predict.points || !asked) return a->predict.points;
-    return is_scan(asked) ? asked->points : 0;
+    gsv_predict_options o = a->predict;
+    bool given = is_given(a, "--observe");
+    if (is_given(a, "--steps")) o.steps = a->estimator.steps;
+    if (!asked || !knows_states(asked->observe)) return o;
+    if (!given) o.observe = asked->observe;
+    if (o.observe != asked->observe) return o;
+    if (!o.points) o.points = asked->points;
+    if (!o.steps) o.steps = asked->steps;
+    return o;
+}
+
+gsv_predict_options residual_options(const struct args *a, const gsv_model *m)
+{
+    gsv_predict_options o = predict_recall(a, m);
+    if (knows_states(o.observe)) return o;
+    o.observe = GSV_OBSERVE_AUTO;
+    o.points = 0;
+    return o;
 }
 
 void estimator_for_paths(const struct args *a, const gsv_model *m,
@@ -125,8 +143,8 @@ void estimator_for_paths(const struct args *a, const gsv_model *m,
     const gsv_options *asked = asked_of(a, m), given = *o;
     if (asked) take_asked(a, asked, o);
     o->paths = given.paths;
-    if (!given.points && asked && !is_scan(asked)) o->points = 0;
-    if (!is_scan(o)) o->observe = GSV_OBSERVE_AUTO;
+    if (!given.points && asked && !knows_states(asked->observe)) o->points = 0;
+    if (!knows_states(o->observe)) o->observe = GSV_OBSERVE_AUTO;
 }
 
 /* --- What was used ------------------------------------------------------- */
@@ -157,6 +175,16 @@ const char *references_used(const gsv_result *r, char room[120])
 const char *forms_used(const gsv_result *r, char room[120])
 {
     return used("--form", offsetof(gsv_gap, form), r, room);
+}
+
+bool has_weights(const gsv_result *r)
+{
+    return r->observe != GSV_OBSERVE_KALMAN;
+}
+
+bool is_exact(const gsv_result *r)
+{
+    return !has_weights(r) && !isfinite(r->discretisation);
 }
 
 bool steps_are_long(const gsv_result *r)

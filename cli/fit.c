@@ -180,6 +180,12 @@ static void watch_phase(void *user, enum gsv_phase phase)
     progress_phase(&w->progress, phase);
 }
 
+static void watch_refits(void *user, size_t done, size_t all)
+{
+    struct watch *w = user;
+    progress_refit(&w->progress, done, all);
+}
+
 static int write_all(const struct args *a, const gsv_model *m,
                      const char *samples)
 {
@@ -200,6 +206,7 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
         o.progress = watch_iteration;
         o.stop = watch_all;
         o.phase = watch_phase;
+        o.refit = watch_refits;
         o.user = &w;
         draft_guard(a->output);
         draft_guard(a->checkpoint);
@@ -217,11 +224,15 @@ static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
 static int say_interrupted(const struct args *a, const gsv_record *r,
                            const char *samples)
 {
+    const char *but = r->bootstraps && !r->bootstrap ? ", without a bootstrap"
+                      : r->errors == GSV_ERRORS_NONE
+                          ? ", without standard errors"
+                          : "";
     if (r->ended != GSV_ENDED_STOPPED)
         return complain(
             EXIT_INTERRUPTED,
             "interrupted after the last iteration: %s is complete%s", a->output,
-            r->errors == GSV_ERRORS_NONE ? ", without standard errors" : "");
+            but);
     if (!samples)
         return complain(EXIT_INTERRUPTED,
                         "interrupted after %zu iterations; %s has the state; "

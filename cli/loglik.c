@@ -160,6 +160,19 @@ static int print_gradient(const gsv_model *m, const double *gradient)
     return EXIT_DONE;
 }
 
+/* Without points and random numbers. */
+static void print_work_exact(const gsv_result *r)
+{
+    say(stdout,
+        "work            %zu row%s, %zu step%s a row: %llu drift evaluations, "
+        "%.3g s\n",
+        r->gaps, plural(r->gaps), r->steps, plural(r->steps),
+        (unsigned long long)r->drift_evaluations, r->seconds);
+    say(stdout, "estimator       %s: no random numbers%s\n",
+        option_word("--observe", (int)r->observe),
+        is_exact(r) ? ", no error of steps" : "");
+}
+
 static void print_work(const gsv_options *o, const gsv_result *r)
 {
     char text[120];
@@ -191,7 +204,8 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     int n = digits(r->error);
     const gsv_gap *worst = worst_gap(r);
     say(stdout, "log-likelihood  %.*f", n, r->loglik);
-    if (isfinite(r->error)) say(stdout, " +- %.*f\n", n, r->error);
+    if (!has_weights(r)) puts(is_exact(r) ? "  (exact)" : "");
+    else if (isfinite(r->error)) say(stdout, " +- %.*f\n", n, r->error);
     else puts("  (no standard error with one path)");
     say(stdout, "per %s         %.*f\n", r->observe ? "row" : "gap", n + 1,
         r->loglik / (double)r->gaps);
@@ -201,11 +215,13 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     if (isfinite(r->discretisation))
         say(stdout, "discretisation  %+.*f  from steps twice as long\n", n,
             shown(r->discretisation, n));
-    say(stdout,
-        "effective %s %.1f of %zu at worst (series %s, time %g to %g)\n",
-        r->observe ? "size " : "paths", r->ess_min, r->paths,
-        s->label[worst->track], s->time[worst->from], s->time[worst->to]);
-    print_work(o, r);
+    if (has_weights(r))
+        say(stdout,
+            "effective %s %.1f of %zu at worst (series %s, time %g to %g)\n",
+            r->observe ? "size " : "paths", r->ess_min, r->paths,
+            s->label[worst->track], s->time[worst->from], s->time[worst->to]);
+    if (has_weights(r)) print_work(o, r);
+    else print_work_exact(r);
     return r->gradient ? print_gradient(m, r->gradient) : EXIT_DONE;
 }
 

@@ -14,9 +14,10 @@ const struct verb VERBS[] = {
      "noise, the map to unit diffusion, and which estimator loglik uses and\n"
      "why. With data, also the time and the memory of one gradient.\n"
      "--gradient compares the gradient with finite differences with the same\n"
-     "random numbers, on the data or on simulated data. Warnings\n"
-     "name parts of the model that do not affect the likelihood. The exit\n"
-     "code is 1 if loglik would refuse the model.\n",
+     "random numbers, on the data or on simulated data; with particles\n"
+     "the means over 16 seeds, against their standard error. Warnings name\n"
+     "parts of the model that do not affect the likelihood. The exit code\n"
+     "is 1 if loglik would refuse the model, 2 if the gradient is wrong.\n",
      "  girsanov check lorenz.sde\n"
      "  girsanov check lorenz.sde data.csv --gradient\n",
      true, true, false, false, check_run},
@@ -26,7 +27,8 @@ const struct verb VERBS[] = {
      "standard normal law, restricted to their domain. Observations (obs)\n"
      "are drawn from their laws in every row. Latent states are written,\n"
      "too; without --x0 they start from their init. With a fit of a gp each\n"
-     "track has its own function, drawn from the posterior.\n",
+     "track has its own function, drawn from the posterior. The schemes\n"
+     "gillespie and tau-leap simulate reactions in whole numbers.\n",
      "  girsanov simulate lorenz.sde -o data.csv --times 0:10:200\n"
      "  girsanov simulate lorenz.sde --tracks 16 --x0 normal --set q=0.15\n",
      false, false, false, false, simulate_run},

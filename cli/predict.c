@@ -88,8 +88,7 @@ static int check_together(const struct args *a)
 
 static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
 {
-    q->o = a->predict;
-    q->o.points = support_recall(a, m);
+    q->o = predict_recall(a, m);
     if (parse_levels(a, q)) return EXIT_INPUT;
     if (a->times) {
         q->time = parse_times(a->times, &q->o.times);

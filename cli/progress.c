@@ -16,8 +16,10 @@ static const double FRESH = 0.2;
 
 int progress_begin(struct progress *p, const gsv_model *m, bool quiet)
 {
-    *p = (struct progress){
-        .quiet = quiet, .terminal = isatty(STDERR_FILENO), .heldout = NAN};
+    *p = (struct progress){.quiet = quiet,
+                           .terminal = isatty(STDERR_FILENO),
+                           .heldout = NAN,
+                           .waits = clock_now()};
     size_t count;
     struct number *list = model_numbers(m, &count);
     if (!list) return EXIT_NUMBERS;
@@ -105,6 +107,7 @@ static const struct {
     [GSV_OBJECTIVE_MSE_FORWARD] = {"mse", -1.0},
     [GSV_OBJECTIVE_GRADIENT_MATCHING] = {"pseudo-loglik/gap", 1.0},
     [GSV_OBJECTIVE_EM_LINEAR] = {"bound/gap", 1.0},
+    [GSV_OBJECTIVE_SLOPES] = {"density/gap", 1.0},
 };
 
 static void write_parts(const struct progress *p, const gsv_progress *now,
@@ -261,7 +264,8 @@ void progress_wait(struct progress *p)
                                         [GSV_PHASE_EFFORT] =
                                             "choice of paths and steps",
                                         [GSV_PHASE_ESTIMATE] = "last estimate",
-                                        [GSV_PHASE_ERRORS] = "standard errors"};
+                                        [GSV_PHASE_ERRORS] = "standard errors",
+                                        [GSV_PHASE_BOOTSTRAP] = "bootstrap"};
     char since[40], line[80];
     double now = clock_now();
     /* During the search iterations have their own lines. */
@@ -272,7 +276,21 @@ void progress_wait(struct progress *p)
     p->waited = true;
     write_duration(now - p->waits, since, sizeof since);
     snprintf(line, sizeof line, "%s, %s", WORDS[p->phase], since);
-    draw(p, line);
+    draw(p, p->refits[0] ? p->refits : line);
+}
+
+void progress_refit(struct progress *p, size_t done, size_t all)
+{
+    char left[40];
+    double now = clock_now();
+    if (p->quiet) return;
+    write_duration((now - p->waits) / (double)done * (double)(all - done), left,
+                   sizeof left);
+    snprintf(p->refits, sizeof p->refits, "bootstrap %zu/%zu, ETA %s", done,
+             all, left);
+    if (now - fmax(p->waits, p->seen) < (p->terminal ? REDRAW : LOG)) return;
+    p->waited = true;
+    draw(p, p->refits);
 }
 
 void progress_end(struct progress *p)

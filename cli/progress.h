@@ -22,6 +22,7 @@ struct progress {
     enum gsv_phase phase;
     double waits, seen; /* clock at its start and at the last line */
     bool waited;        /* a line was drawn for the phase          */
+    char refits[80];    /* of the bootstrap, or ""                 */
 };
 
 int progress_begin(struct progress *p, const gsv_model *m, bool quiet);
@@ -30,6 +31,9 @@ void progress_show(struct progress *p, const gsv_progress *now);
 /* Between iterations: the phase and its duration. */
 void progress_phase(struct progress *p, enum gsv_phase phase);
 void progress_wait(struct progress *p);
+
+/* During a bootstrap: the refits that are done, and the time that is left. */
+void progress_refit(struct progress *p, size_t done, size_t all);
 
 /* Seconds as "3:20 min". */
 void write_duration(double seconds, char *text, size_t size);

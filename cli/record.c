@@ -11,7 +11,7 @@ static const struct {
 } ENDS[] = {
     [GSV_ENDED_CONVERGED] = {"converged", "converged"},
     [GSV_ENDED_ITERATIONS] = {"iterations", "all iterations done"},
-    [GSV_ENDED_EARLY] = {"early", "the held-out likelihood stopped improving"},
+    [GSV_ENDED_EARLY] = {"early", "the watched likelihood stopped improving"},
     [GSV_ENDED_TIME] = {"time", "time limit"},
     [GSV_ENDED_STOPPED] = {"stopped", "interrupted"},
 };
@@ -34,6 +34,9 @@ static void put_maximum(const gsv_record *r, FILE *out)
         r->iterations, plural(r->iterations));
     if (r->restarts > 1) say(out, ", best of %zu starts", r->restarts);
     say(out, ", %.3g s\n", r->seconds);
+    if (r->bootstraps)
+        say(out, "bootstrap       %zu of %zu refits succeeded\n", r->refits,
+            r->bootstraps);
 }
 
 static void put_chains(const gsv_record *r, FILE *out)
@@ -65,6 +68,10 @@ static void put_objective(const gsv_record *r, FILE *out)
         say(out, "lower bound     %.6g  (%s: of the log-likelihood)\n",
             r->value, name);
         break;
+    case GSV_OBJECTIVE_SLOPES:
+        say(out, "pseudo-loglik   %.6g  (%s: one forecast per gap)\n", r->value,
+            name);
+        break;
     }
     say(out, "                this objective is not a likelihood: there are no "
              "standard errors\n");
@@ -82,10 +89,16 @@ static void put_estimate(const gsv_record *r, FILE *out)
     if (r->sampled)
         snprintf(sample, sizeof sample, "; from %zu of %zu gaps", r->sampled,
                  r->gaps);
+    /* One path of others has no standard error. */
+    bool random = !(r->paths == 1 && r->error <= 0.0);
+    bool exact = !random && !isfinite(r->discretisation);
     say(out, "log-likelihood  %.*f", n, r->loglik);
-    if (isfinite(r->error)) say(out, " +- %.*f", n, r->error);
-    say(out, "  (%zu path%s, %zu step%s%s%s)\n", r->paths, plural(r->paths),
-        r->steps, plural(r->steps), r->chains ? "; at the means" : "", sample);
+    if (exact) say(out, "  (exact%s)\n", r->chains ? "; at the means" : "");
+    else if (isfinite(r->error)) say(out, " +- %.*f", n, r->error);
+    if (!exact)
+        say(out, "  (%zu path%s, %zu step%s%s%s)\n", r->paths, plural(r->paths),
+            r->steps, plural(r->steps), r->chains ? "; at the means" : "",
+            sample);
     say(out, "per gap         %.*f\n", n + 1, r->loglik / (double)r->gaps);
     if (isfinite(r->discretisation))
         say(out, "discretisation  %+.*f  from steps twice as long\n", n,
@@ -173,6 +186,30 @@ static int print_posteriors(const gsv_model *m, const gsv_record *r)
     return EXIT_DONE;
 }
 
+/* --- The bootstrap -------------------------------------------------------- */
+
+static double bootstrap(const gsv_record *r, enum gsv_bootstrap row, size_t at)
+{
+    return r->bootstrap[(size_t)row * r->values + at];
+}
+
+static void print_bootstrap(const gsv_record *r, const struct number *list,
+                            size_t count)
+{
+    char name[NAME_ROOM];
+    int width = numbers_width(list, count);
+    say(stdout, "\n%-*s %14s %14s %29s\n", width, "bootstrap", "corrected",
+        "standard error", "95 % interval");
+    for (size_t i = 0; i < count; i++) {
+        say(stdout, "%-*s", width, number_name(&list[i], name));
+        print_cell(bootstrap(r, GSV_BOOTSTRAP_CORRECTED, list[i].at), 6);
+        print_cell(bootstrap(r, GSV_BOOTSTRAP_ERROR, list[i].at), 3);
+        print_cell(bootstrap(r, GSV_BOOTSTRAP_LOW, list[i].at), 6);
+        print_cell(bootstrap(r, GSV_BOOTSTRAP_HIGH, list[i].at), 6);
+        putchar('\n');
+    }
+}
+
 int print_estimates(const gsv_model *m, const gsv_record *r)
 {
     size_t count;
@@ -187,6 +224,7 @@ int print_estimates(const gsv_model *m, const gsv_record *r)
     if (count) putchar('\n');
     for (size_t i = 0; i < count; i++)
         print_estimate(m, r, &list[i], width);
+    if (r->bootstrap && count) print_bootstrap(r, list, count);
     free(list);
     return EXIT_DONE;
 }
@@ -210,6 +248,22 @@ static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
     add_count(j, "chains", r->chains);
     add_count(j, "warmup", r->warmup);
     add_count(j, "draws", r->draws);
+    return j;
+}
+
+static json_t *bootstrap_json(const gsv_model *m, const gsv_record *r)
+{
+    static const char *const word[GSV_BOOTSTRAPS] = {
+        [GSV_BOOTSTRAP_CORRECTED] = "corrected",
+        [GSV_BOOTSTRAP_ERROR] = "errors",
+        [GSV_BOOTSTRAP_LOW] = "low",
+        [GSV_BOOTSTRAP_HIGH] = "high"};
+    json_t *j = json_object();
+    add_count(j, "sets", r->bootstraps);
+    add_count(j, "refits", r->refits);
+    for (size_t i = 0; r->bootstrap && i < GSV_BOOTSTRAPS; i++)
+        json_object_set_new(j, word[i],
+                            json_params(m, r->bootstrap + i * r->values, true));
     return j;
 }
 
@@ -280,5 +334,7 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     json_object_set_new(j, "high", json_params(m, r->high, true));
     if (r->objective != GSV_OBJECTIVE_LIKELIHOOD) add_objective(r, j);
     if (r->posterior) json_object_set_new(j, "posterior", posterior_json(m, r));
+    if (r->bootstraps)
+        json_object_set_new(j, "bootstrap", bootstrap_json(m, r));
     return j;
 }

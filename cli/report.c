@@ -43,16 +43,9 @@ static int find_weights(struct report *r)
     return r->worst ? 0 : EXIT_NUMBERS;
 }
 
-static gsv_predict_options predict_options(const struct report *r)
-{
-    gsv_predict_options o = r->args->predict;
-    o.points = support_recall(r->args, r->model);
-    return o;
-}
-
 static int find_residuals(struct report *r)
 {
-    gsv_predict_options o = predict_options(r);
+    gsv_predict_options o = residual_options(r->args, r->model);
     tell(r, "residuals of all rows");
     if (!gsv_residuals(r->model, r->data, &o, &r->residuals)) return 0;
     r->residuals = (gsv_residuals_result){0};
@@ -103,7 +96,7 @@ static int find_paths(struct report *r)
 /* Half as long as the rows that are drawn. */
 static int find_forecast(struct report *r)
 {
-    gsv_predict_options o = predict_options(r);
+    gsv_predict_options o = residual_options(r->args, r->model);
     o.ahead = 0.5 * (r->near->time[r->near->rows - 1] - r->from);
     tell(r, "forecast");
     if (!gsv_predict(r->model, r->near, &o, &r->forecast)) return 0;

@@ -295,11 +295,13 @@ int put_weights_table(const struct report *r)
     size_t shown = w->flagged < MOST_GAPS ? w->flagged : MOST_GAPS;
     char used[120];
     fputs("<table class=\"facts\"><tbody>\n", out);
-    if (isfinite(w->error))
+    if (is_exact(w)) fact(out, "log-likelihood", "%.6g, exact", w->loglik);
+    else if (isfinite(w->error))
         fact(out, "log-likelihood", "%.6g +- %.2g", w->loglik, w->error);
     else fact(out, "log-likelihood", "%.6g", w->loglik);
-    fact(out, "effective size", "%.1f at worst, median %.1f, of %zu",
-         w->ess_min, median_ess(w), w->paths);
+    if (has_weights(w))
+        fact(out, "effective size", "%.1f at worst, median %.1f, of %zu",
+             w->ess_min, median_ess(w), w->paths);
     if (isfinite(w->khat_max) && w->paths > 1)
         fact(out, "k-hat", "%.2f at worst", w->khat_max);
     if (isfinite(w->discretisation))

@@ -74,6 +74,13 @@ static const char *what_is_good(const struct report *r)
     if (*r->no_residuals || r->residuals.rows < FEW_RESIDUALS)
         return "The weights are good and the fit has no warnings. The model "
                "was not checked: there are too few residuals.";
+    if (is_exact(&r->weights))
+        return "The likelihood is exact, the residuals do not contradict the "
+               "model, and the fit has no warnings.";
+    if (!has_weights(&r->weights))
+        return "The likelihood has no random numbers and its steps are short, "
+               "the residuals do not contradict the model, and the fit has no "
+               "warnings.";
     if (r->weights.paths == 1 || (r->weights.steps == 1 && !r->weights.observe))
         return "The residuals do not contradict the model and the fit has no "
                "warnings. The weights could not be checked: this needs at "

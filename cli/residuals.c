@@ -175,8 +175,7 @@ int report_residuals(const struct args *a, const gsv_model *m,
                      json_t *json)
 {
     gsv_residuals_result r;
-    gsv_predict_options o = a->predict;
-    o.points = support_recall(a, m);
+    gsv_predict_options o = residual_options(a, m);
     o.ranks = a->ranks;
     if (gsv_residuals(m, s, &o, &r)) {
         if (a->residuals || gsv_last_status() == GSV_NO_MEMORY)

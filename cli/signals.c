@@ -12,7 +12,8 @@ enum { DRAFTS = 8 };
 
 static const int DEADLY[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* A name is set before the file exists, and cleared after it is removed. */
+/* A name is set before a signal can end the command, and cleared after the file
+ * is removed. */
 static char draft[DRAFTS][4096];
 
 /* Removes the files, then ends the command by the same signal. */
@@ -68,6 +69,15 @@ bool signals_caught(void)
 }
 
 /* --- Names ---------------------------------------------------------------- */
+
+void signals_hold(bool hold)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof DEADLY / sizeof *DEADLY; i++)
+        sigaddset(&set, DEADLY[i]);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
 
 void signals_add(const char *name)
 {

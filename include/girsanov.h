@@ -191,10 +191,12 @@ void gsv_text_free(char *text);
 /* The estimator for noisy observations; auto chooses by the states. */
 enum gsv_observe {
     GSV_OBSERVE_AUTO,
-    GSV_OBSERVE_SCAN,       /* support points at every row             */
-    GSV_OBSERVE_PARTICLE,   /* a particle filter                       */
-    GSV_OBSERVE_CONJUGATE,  /* whole tracks, as in the paper           */
-    GSV_OBSERVE_VARIATIONAL /* whole tracks, drawn from a smoother     */
+    GSV_OBSERVE_SCAN,        /* support points at every row             */
+    GSV_OBSERVE_PARTICLE,    /* a particle filter                       */
+    GSV_OBSERVE_CONJUGATE,   /* whole tracks, as in the paper           */
+    GSV_OBSERVE_VARIATIONAL, /* whole tracks, drawn from a smoother    */
+    GSV_OBSERVE_KALMAN,      /* linear equations, normal observations: exact */
+    GSV_OBSERVE_GUIDED       /* particles that look ahead, under any noise  */
 };
 
 typedef struct gsv_options gsv_options;
@@ -349,7 +351,8 @@ gsv_simulate_options gsv_simulate_options_default(void);
  *     gsv_series *s = gsv_simulate(m, &o);
  *
  * The first row has no value of a poisson process, which counts since the row
- * before. */
+ * before, unless `init` has an earlier time. Where an event acts at another
+ * time than those given there is a row without states and observations. */
 gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o);
 
 /* ========================================================================== *
@@ -411,16 +414,19 @@ struct gsv_options {
 
 /* --- Options and record of a fit ------------------------------------------ */
 
-/* auto: evidence with a gp, adam with a network, else lbfgs. */
+/* auto: evidence with a gp, soap with a network (adam for squared errors of
+ * simulated paths), else lbfgs. soap is Adam in the eigenbases of each weight
+ * matrix. */
 enum gsv_optimizer {
     GSV_OPTIMIZER_AUTO,
     GSV_OPTIMIZER_ADAM,
     GSV_OPTIMIZER_LBFGS,
-    GSV_OPTIMIZER_EVIDENCE
+    GSV_OPTIMIZER_EVIDENCE,
+    GSV_OPTIMIZER_SOAP
 };
 
-/* Adam's rate: a cosine down to 0; halved when the held-out likelihood does not
- * improve; constant. */
+/* The rate of Adam and soap: a cosine down to 0 in each stage; halved when the
+ * held-out likelihood does not improve; constant. */
 enum gsv_schedule {
     GSV_SCHEDULE_COSINE,
     GSV_SCHEDULE_PLATEAU,
@@ -443,17 +449,28 @@ enum gsv_estimate { GSV_ESTIMATE_AUTO, GSV_ESTIMATE_ALL, GSV_ESTIMATE_NONE };
 enum gsv_method { GSV_METHOD_LIKELIHOOD, GSV_METHOD_GIBBS };
 
 /* What is maximised (docs/LEARN.md). The others are for comparison: squared
- * errors of simulated paths, with three kinds of gradients, and regressions. */
+ * errors of simulated paths, with three kinds of gradients, and regressions.
+ * Slopes are also the first stage of networks. */
 enum gsv_objective {
     GSV_OBJECTIVE_LIKELIHOOD,
     GSV_OBJECTIVE_MSE_BACKPROP,
     GSV_OBJECTIVE_MSE_ADJOINT,
     GSV_OBJECTIVE_MSE_FORWARD,
     GSV_OBJECTIVE_GRADIENT_MATCHING,
-    GSV_OBJECTIVE_EM_LINEAR
+    GSV_OBJECTIVE_EM_LINEAR,
+    GSV_OBJECTIVE_SLOPES
 };
 
-enum gsv_scheme { GSV_EULER, GSV_MILSTEIN, GSV_HEUN, GSV_SRK };
+/* Schemes of SDEs; and for the reactions of a model in whole numbers: exact, or
+ * with Poisson numbers of reactions in each step. */
+enum gsv_scheme {
+    GSV_EULER,
+    GSV_MILSTEIN,
+    GSV_HEUN,
+    GSV_SRK,
+    GSV_GILLESPIE,
+    GSV_TAU_LEAP
+};
 
 /* What a fit is doing. */
 enum gsv_phase {
@@ -461,7 +478,8 @@ enum gsv_phase {
     GSV_PHASE_SEARCH,   /* iterations                            */
     GSV_PHASE_EFFORT,   /* choosing paths and steps              */
     GSV_PHASE_ESTIMATE, /* the final log-likelihood              */
-    GSV_PHASE_ERRORS    /* standard errors                       */
+    GSV_PHASE_ERRORS,   /* standard errors                       */
+    GSV_PHASE_BOOTSTRAP /* refits of simulated data              */
 };
 
 /* Prior laws of a parameter's numbers, truncated at its bounds. */
@@ -509,8 +527,10 @@ struct gsv_fit_options {
     size_t iterations; /* at most; 0: chosen                              */
     size_t batch;      /* gaps in an iteration; 0: chosen                 */
     size_t restarts;   /* different starts, the best is kept; 1           */
-    double rate;       /* of Adam; 0: chosen                              */
-    double decay;      /* of networks' weights, as in AdamW; 0            */
+    double rate;       /* of Adam and soap; 0: chosen                     */
+    double decay;      /* penalty decay/2 |w|^2 of networks' weights against
+                        * the log-likelihood of all gaps; negative: 1, of
+                        * noise 4, or estimated from few data            */
     double clip;       /* longest gradient, in running lengths; 10, 0: none */
     double average;    /* memory of the average of theta; 0.98, 0: none   */
     double heldout;    /* share of the gaps; negative: chosen             */
@@ -518,6 +538,8 @@ struct gsv_fit_options {
                         * held-out likelihood that ends the fit; 0: never */
     double time_limit; /* seconds for the search, and as many for what
                         * follows it; 0: none                             */
+    size_t bootstrap;  /* simulated data sets to refit, for less bias and for
+                        * intervals of few data; 0: none, else at least 20 */
     size_t fixed;      /* parameters or elements that are not learned     */
     const char *const *fix;
     size_t kept; /* parameters whose starts are not taken from the data   */
@@ -541,6 +563,8 @@ struct gsv_fit_options {
     bool (*stop)(void *user);
     /* Called when a phase begins. */
     void (*phase)(void *user, enum gsv_phase phase);
+    /* Called after refits of the bootstrap: done of all. */
+    void (*refit)(void *user, size_t done, size_t all);
     void *user;
 };
 
@@ -589,6 +613,9 @@ struct gsv_record {
     char *warning;                /* reasons for doubt, a line each, or ""   */
     size_t chains, warmup, draws; /* gibbs; else 0                       */
     double *posterior; /* (GSV_POSTERIORS, values), or NULL              */
+    size_t bootstraps; /* simulated data sets; 0 without a bootstrap     */
+    size_t refits;     /* of them that succeeded                         */
+    double *bootstrap; /* (GSV_BOOTSTRAPS, values), or NULL              */
     size_t points;     /* of the learning curve                          */
     double *curve;     /* (GSV_CURVES, points), or NULL                  */
 };
@@ -603,6 +630,15 @@ enum gsv_posterior {
     GSV_POSTERIOR_ESS_TAIL,
     GSV_POSTERIOR_MCSE, /* standard error of the mean */
     GSV_POSTERIORS
+};
+
+/* Rows of a record's bootstrap. */
+enum gsv_bootstrap {
+    GSV_BOOTSTRAP_CORRECTED, /* the estimate without its bias            */
+    GSV_BOOTSTRAP_ERROR,     /* standard deviation of the refits         */
+    GSV_BOOTSTRAP_LOW,       /* the 95 % interval of the likelihood ratio, */
+    GSV_BOOTSTRAP_HIGH,      /* with the limit that the refits ask for   */
+    GSV_BOOTSTRAPS
 };
 
 /* Rows of a record's learning curve. */
@@ -628,10 +664,13 @@ struct gsv_predict_options {
                           * scores only                                     */
     size_t quantiles;    /* levels; 0: 5, 25, 50, 75 and 95 %               */
     const double *quantile;
-    bool parameters;  /* draws the parameters, too, from the fit's covariance;
-                       * not with rolling                                    */
-    bool mean;        /* a gp's posterior mean instead of draws              */
+    bool parameters; /* draws the parameters, too, from the fit's covariance;
+                      * not with rolling                                    */
+    bool mean;       /* a gp's posterior mean instead of draws              */
+    enum gsv_observe observe; /* finds the latent states so far: AUTO, SCAN,
+                               * KALMAN or GUIDED                            */
     size_t points;    /* for each noisy observation; 0: chosen               */
+    size_t steps;     /* of this estimator in each gap; 0: chosen            */
     uint64_t seed;    /* 1                                                   */
     size_t threads;   /* 0: all                                              */
     gsv_ranks *ranks; /* share the work of gsv_residuals()                  */
@@ -658,7 +697,8 @@ struct gsv_simulate_options {
                           * states are normal with                        */
     double start_mean;   /* this mean and                                 */
     double start_sd;     /* this standard deviation, inside the domain. If both
-                          * are 0, latent states come from `init`         */
+                          * are 0, latent states come from `init`, at its
+                          * time where it has one                         */
     double step;         /* longest step; 0: 1/32 of the shortest gap     */
     enum gsv_scheme scheme;  /* srk                                       */
     const gsv_series *input; /* inputs, and the columns of gsv_model_given(),
@@ -816,14 +856,19 @@ enum gsv_status gsv_model_outside_at(const gsv_model *m, size_t n,
 
 /* The columns that a simulation reads from its input because no law has them:
  * trials of binomials, and counts of multinomials, of which only the sums are
- * used. The last row with a value is used. Writes the first n names, borrowed,
- * and returns the number of columns. */
+ * used, where the last row with a value is used; then those of events. Writes
+ * the first n names, borrowed, and returns the number of columns. */
 size_t gsv_model_given(const gsv_model *m, size_t n, const char **name);
 
 /* Whether the log-likelihood of a model can be estimated, and whether it can be
  * learned. Fails with the place in the model's text. */
 enum gsv_status gsv_check_likelihood(const gsv_model *m);
 enum gsv_status gsv_check_fit(const gsv_model *m);
+
+/* Whether the covariance of the noise has no inverse, because a state has no
+ * noise or only that of other states. Data of all states themselves have no
+ * density then; they can be simulated. */
+bool gsv_model_singular(const gsv_model *m);
 
 /* --- Posterior of Gaussian-process functions ------------------------------ */
 
@@ -851,12 +896,22 @@ double gsv_record_correlation(const gsv_record *r, size_t a, size_t b);
 
 /* --- Gradients and profiles ----------------------------------------------- */
 
+/* A gradient against differences of values: the number of theta that is worst.
+ */
+typedef struct gsv_gradient_check {
+    size_t where; /* its place in theta                                  */
+    double worst; /* the difference, relative                            */
+    double error; /* its standard error; 0 with one seed                 */
+    size_t seeds; /* 1, or more where the value jumps                    */
+    bool agrees;  /* within rounding errors, or 5 standard errors        */
+} gsv_gradient_check;
+
 /* Compares the gradient with central differences under the same random numbers.
- * worst is the largest relative difference; where, which may be NULL, is its
- * place in theta. */
+ * Where particles are resampled the value jumps, and no gradient is that of one
+ * seed: there the means over some seeds are compared. */
 enum gsv_status gsv_check_gradient(gsv_model *m, const gsv_series *s,
-                                   const gsv_options *o, double *worst,
-                                   size_t *where);
+                                   const gsv_options *o,
+                                   gsv_gradient_check *check);
 
 /* The objective of a fit at the model's values, as a mean over the gaps, and
  * its gradient (values); the sign of a squared error is changed. Reads the

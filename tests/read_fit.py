@@ -195,7 +195,7 @@ def check_checkpoint(girsanov):
                if "put_" not in k)
     for name in VECTORS:
         assert tensors[f"@state.{name}"].shape == (size,), name
-    assert tensors["@state.adam"].shape == (3,)
+    assert tensors["@state.adam"].shape == (4,)
     assert tensors["@state.numbers"].ndim == 1
     assert terms["model"] == texts["model"]
     run(*fit, "--time-limit", "0.002", "--resume")

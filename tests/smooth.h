@@ -27,8 +27,10 @@ static inline void watch_free(gsv_model *m)
     struct spec *s = m->spec;
     mem_free(s->latent);
     mem_free(s->obs);
+    mem_free(s->integral);
     s->latent = NULL;
     s->obs = NULL;
+    s->integral = NULL;
     s->observations = s->values = s->integrals = 0;
     gsv_model_free(m);
 }

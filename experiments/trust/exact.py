@@ -106,3 +106,29 @@ def linear_loglik(A, b, covariance, data, steps=2000):
     square = (r * np.linalg.solve(P, r[..., None])[..., 0]).sum()
     return -0.5 * (square + np.linalg.slogdet(P)[1].sum() +
                    r.size * np.log(2 * np.pi))
+
+
+def maximum(f, values, unit, rounds=5, h=0.25):
+    """Where f, a function of named values, is largest: how far it is from these,
+    in units. By Newton steps from differences; None where that does not end."""
+    names = [n for n in unit if unit[n]]
+    u, n = np.zeros(len(names)), len(names)
+
+    def at(u):
+        moved = {name: values[name] + u[i] * unit[name] for i, name in enumerate(names)}
+        return f({**values, **moved})
+
+    for _ in range(rounds):
+        E, here = h * np.eye(n), at(u)
+        up, down = (np.array([at(u + sign * e) for e in E]) for sign in (1, -1))
+        slope, H = (up - down) / (2 * h), np.diag((up - 2 * here + down) / h ** 2)
+        for i in range(n):
+            for j in range(i):
+                H[i, j] = H[j, i] = (at(u + E[i] + E[j]) - up[i] - up[j] + here) / h ** 2
+        if not np.all(np.isfinite(H)) or not np.all(np.linalg.eigvalsh(H) < 0):
+            return None
+        step = -np.linalg.solve(H, slope)
+        u = u + step * min(1.0, 2.0 / np.abs(step).max())
+        if np.abs(step).max() < 0.03:
+            return dict(zip(names, u))
+    return None

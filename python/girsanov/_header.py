@@ -26,6 +26,8 @@ ENUMS: dict[str, dict[str, int]] = {
         'particle': 2,
         'conjugate': 3,
         'variational': 4,
+        'kalman': 5,
+        'guided': 6,
     },
     'gsv_reference': {
         'auto': 0,
@@ -51,6 +53,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'adam': 1,
         'lbfgs': 2,
         'evidence': 3,
+        'soap': 4,
     },
     'gsv_schedule': {
         'cosine': 0,
@@ -80,12 +83,15 @@ ENUMS: dict[str, dict[str, int]] = {
         'mse-forward': 3,
         'gradient-matching': 4,
         'em-linear': 5,
+        'slopes': 6,
     },
     'gsv_scheme': {
         'euler': 0,
         'milstein': 1,
         'heun': 2,
         'srk': 3,
+        'gillespie': 4,
+        'tau-leap': 5,
     },
     'gsv_phase': {
         'start': 0,
@@ -93,6 +99,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'effort': 2,
         'estimate': 3,
         'errors': 4,
+        'bootstrap': 5,
     },
     'gsv_law': {
         'normal': 0,
@@ -120,6 +127,13 @@ ENUMS: dict[str, dict[str, int]] = {
         'ess-tail': 5,
         'mcse': 6,
         'posteriors': 7,
+    },
+    'gsv_bootstrap': {
+        'corrected': 0,
+        'error': 1,
+        'low': 2,
+        'high': 3,
+        'bootstraps': 4,
     },
     'gsv_curve': {
         'iteration': 0,
@@ -175,6 +189,8 @@ CONSTANTS: dict[str, int] = {
     'GSV_OBSERVE_PARTICLE': 2,
     'GSV_OBSERVE_CONJUGATE': 3,
     'GSV_OBSERVE_VARIATIONAL': 4,
+    'GSV_OBSERVE_KALMAN': 5,
+    'GSV_OBSERVE_GUIDED': 6,
     'GSV_LAGS': 10,
     'GSV_VISIBLE': 5,
     'GSV_REFERENCE_AUTO': 0,
@@ -194,6 +210,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_OPTIMIZER_ADAM': 1,
     'GSV_OPTIMIZER_LBFGS': 2,
     'GSV_OPTIMIZER_EVIDENCE': 3,
+    'GSV_OPTIMIZER_SOAP': 4,
     'GSV_SCHEDULE_COSINE': 0,
     'GSV_SCHEDULE_PLATEAU': 1,
     'GSV_SCHEDULE_CONSTANT': 2,
@@ -213,15 +230,19 @@ CONSTANTS: dict[str, int] = {
     'GSV_OBJECTIVE_MSE_FORWARD': 3,
     'GSV_OBJECTIVE_GRADIENT_MATCHING': 4,
     'GSV_OBJECTIVE_EM_LINEAR': 5,
+    'GSV_OBJECTIVE_SLOPES': 6,
     'GSV_EULER': 0,
     'GSV_MILSTEIN': 1,
     'GSV_HEUN': 2,
     'GSV_SRK': 3,
+    'GSV_GILLESPIE': 4,
+    'GSV_TAU_LEAP': 5,
     'GSV_PHASE_START': 0,
     'GSV_PHASE_SEARCH': 1,
     'GSV_PHASE_EFFORT': 2,
     'GSV_PHASE_ESTIMATE': 3,
     'GSV_PHASE_ERRORS': 4,
+    'GSV_PHASE_BOOTSTRAP': 5,
     'GSV_LAW_NORMAL': 0,
     'GSV_LAW_LOGNORMAL': 1,
     'GSV_LAW_HALFNORMAL': 2,
@@ -243,6 +264,11 @@ CONSTANTS: dict[str, int] = {
     'GSV_POSTERIOR_ESS_TAIL': 5,
     'GSV_POSTERIOR_MCSE': 6,
     'GSV_POSTERIORS': 7,
+    'GSV_BOOTSTRAP_CORRECTED': 0,
+    'GSV_BOOTSTRAP_ERROR': 1,
+    'GSV_BOOTSTRAP_LOW': 2,
+    'GSV_BOOTSTRAP_HIGH': 3,
+    'GSV_BOOTSTRAPS': 4,
     'GSV_CURVE_ITERATION': 0,
     'GSV_CURVE_RESTART': 1,
     'GSV_CURVE_LOGLIK': 2,
@@ -571,6 +597,7 @@ class gsv_fit_options(Structure):
         ('heldout', c_double),
         ('patience', c_double),
         ('time_limit', c_double),
+        ('bootstrap', c_size_t),
         ('fixed', c_size_t),
         ('fix', POINTER(c_char_p)),
         ('kept', c_size_t),
@@ -589,6 +616,7 @@ class gsv_fit_options(Structure):
         ('progress', CFUNCTYPE(c_bool, c_void_p, POINTER(gsv_progress))),
         ('stop', CFUNCTYPE(c_bool, c_void_p)),
         ('phase', CFUNCTYPE(None, c_void_p, c_int)),
+        ('refit', CFUNCTYPE(None, c_void_p, c_size_t, c_size_t)),
         ('user', c_void_p),
     ]
     enums: dict = {
@@ -652,6 +680,9 @@ class gsv_record(Structure):
         ('warmup', c_size_t),
         ('draws', c_size_t),
         ('posterior', POINTER(c_double)),
+        ('bootstraps', c_size_t),
+        ('refits', c_size_t),
+        ('bootstrap', POINTER(c_double)),
         ('points', c_size_t),
         ('curve', POINTER(c_double)),
     ]
@@ -670,6 +701,7 @@ class gsv_record(Structure):
         'estimate': ('estimates',),
         'correlation': ('estimates', 'estimates'),
         'posterior': ('GSV_POSTERIORS', 'values'),
+        'bootstrap': ('GSV_BOOTSTRAPS', 'values'),
         'curve': ('GSV_CURVES', 'points'),
     }
 
@@ -687,12 +719,16 @@ class gsv_predict_options(Structure):
         ('quantile', POINTER(c_double)),
         ('parameters', c_bool),
         ('mean', c_bool),
+        ('observe', c_int),
         ('points', c_size_t),
+        ('steps', c_size_t),
         ('seed', c_uint64),
         ('threads', c_size_t),
         ('ranks', c_void_p),
     ]
-    enums: dict = {}
+    enums: dict = {
+        'observe': 'gsv_observe',
+    }
     shapes: dict = {
         'time': ('times',),
         'until': ('tracks',),
@@ -776,6 +812,18 @@ class gsv_callback(Structure):
         'parameter': ('parameters',),
         'sigma': ('dim',),
     }
+
+
+class gsv_gradient_check(Structure):
+    _fields_ = [
+        ('where', c_size_t),
+        ('worst', c_double),
+        ('error', c_double),
+        ('seeds', c_size_t),
+        ('agrees', c_bool),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
 
 
 class gsv_option(Structure):
@@ -938,6 +986,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p]),
     'gsv_check_fit': (
         c_int, [c_void_p]),
+    'gsv_model_singular': (
+        c_bool, [c_void_p]),
     'gsv_model_has_posterior': (
         c_bool, [c_void_p]),
     'gsv_functions_new': (
@@ -951,7 +1001,7 @@ FUNCTIONS: dict[str, tuple] = {
     'gsv_record_correlation': (
         c_double, [POINTER(gsv_record), c_size_t, c_size_t]),
     'gsv_check_gradient': (
-        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_void_p, c_void_p]),
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_gradient_check)]),
     'gsv_objective_gradient': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_profile': (
@@ -1004,7 +1054,7 @@ class Options(TypedDict, total=False):
     reference: Literal['auto', 'brownian', 'linear', 'lna', 'modified']
     form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound']
     random: Literal['sobol', 'iid']
-    observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational']
+    observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational', 'kalman', 'guided']
     points: int
     richardson: bool
     delta: bool
@@ -1019,7 +1069,7 @@ class Options(TypedDict, total=False):
 
 
 class FitOptions(Options, total=False):
-    optimizer: Literal['auto', 'adam', 'lbfgs', 'evidence']
+    optimizer: Literal['auto', 'adam', 'lbfgs', 'evidence', 'soap']
     schedule: Literal['cosine', 'plateau', 'constant']
     errors: Literal['auto', 'none', 'observed', 'sandwich', 'posterior']
     estimate: Literal['auto', 'all', 'none']
@@ -1033,9 +1083,10 @@ class FitOptions(Options, total=False):
     heldout: float
     patience: float
     time_limit: float
+    bootstrap: int
     every: float
-    objective: Literal['likelihood', 'mse-backprop', 'mse-adjoint', 'mse-forward', 'gradient-matching', 'em-linear']
-    scheme: Literal['euler', 'milstein', 'heun', 'srk']
+    objective: Literal['likelihood', 'mse-backprop', 'mse-adjoint', 'mse-forward', 'gradient-matching', 'em-linear', 'slopes']
+    scheme: Literal['euler', 'milstein', 'heun', 'srk', 'gillespie', 'tau-leap']
     method: Literal['likelihood', 'gibbs']
     chains: int
     warmup: int
@@ -1049,7 +1100,9 @@ class PredictOptions(TypedDict, total=False):
     rolling: int
     parameters: bool
     mean: bool
+    observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational', 'kalman', 'guided']
     points: int
+    steps: int
     seed: int
     threads: int
 
@@ -1063,7 +1116,7 @@ class SimulateOptions(TypedDict, total=False):
     start_mean: float
     start_sd: float
     step: float
-    scheme: Literal['euler', 'milstein', 'heun', 'srk']
+    scheme: Literal['euler', 'milstein', 'heun', 'srk', 'gillespie', 'tau-leap']
     mean: bool
     seed: int
     threads: int

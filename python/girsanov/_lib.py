@@ -257,21 +257,25 @@ def recalled(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recalled_scan(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for paths, which use the scan for latent states and have their
-    own number of paths."""
+    """The same for paths, which need an estimator that knows the laws of latent
+    states and have their own number of paths."""
     own = asked(model)
     merged = recalled(model, given)
     names = {"paths"}
-    if own.get("observe", "scan") != "scan":
+    if own.get("observe", "scan") not in ("scan", "kalman", "guided"):
         names |= {"observe", "points"}
     return {n: v for n, v in merged.items()
             if n not in names or given.get(n) is not None}
 
 
 def recalled_points(model: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for forecasts, which use only the points."""
-    points = recalled_scan(model, {}).get("points")
-    return dict(given) if given.get("points") else {**given, "points": points}
+    """The same for forecasts, which use the estimator, its points and steps."""
+    own = recalled_scan(model, {})
+    said = {name: v for name, v in given.items() if v is not None}
+    if said.get("observe", own.get("observe")) != own.get("observe"):
+        own = {}
+    names = ("observe", "points", "steps")
+    return {**{n: own[n] for n in names if n in own}, **given, **said}
 
 
 # --- Memory ------------------------------------------------------------------

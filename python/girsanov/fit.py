@@ -72,6 +72,9 @@ class Record(Result):
     params: Params
     errors: Params
     posterior: dict[str, Params] | None
+    bootstraps: int
+    refits: int
+    bootstrap: dict[str, Params] | None
 
 
 class Fit(Model):
@@ -89,6 +92,10 @@ class Fit(Model):
             words = _header.ENUMS["gsv_posterior"]
             posterior = {w.replace("-", "_"): self._of_values(column)
                          for w, column in zip(words, posterior.T)}
+        bootstrap = r.pop("bootstrap")
+        if bootstrap is not None:
+            bootstrap = {w: self._of_values(column) for w, column in
+                         zip(_header.ENUMS["gsv_bootstrap"], bootstrap.T)}
         gibbs = r["chains"] > 0
         gaps, heldout = r["gaps"], r["heldout_gaps"]
         return Record(
@@ -99,7 +106,7 @@ class Fit(Model):
             warnings=r["warning"].splitlines(),
             estimator=_lib.asked(self),
             params=self.params, errors=self._of_values(r["error_of"]),
-            posterior=posterior)
+            posterior=posterior, bootstrap=bootstrap)
 
     @property
     def stderr(self) -> Params:
@@ -112,6 +119,12 @@ class Fit(Model):
         r = self.record
         low, high = self._of_values(r.low), self._of_values(r.high)
         return {n: np.stack([low[n], high[n]], -1) for n in low}
+
+    @property
+    def bootstrap(self) -> dict[str, Params] | None:
+        """"corrected" estimates, their "error" and the ends "low" and "high" of
+        their 95 % intervals, by name; None without a bootstrap."""
+        return self.record.bootstrap
 
     @property
     def draws(self) -> dict[str, np.ndarray] | None:

@@ -304,7 +304,8 @@ class Model:
         """Sample paths at these times.
 
         x0: a number, one for each state, an array (tracks, states), "normal"
-        or ("normal", mean, sd). inputs: covariates over time.
+        or ("normal", mean, sd). inputs: covariates over time, and the columns
+        of events.
 
         >>> m = Model("state x\\nparam s = 1 > 0\\ndx = -x*dt + s*dW")
         >>> m.simulate(np.linspace(0, 1, 11), tracks=3, x0="normal").array.shape

@@ -78,8 +78,8 @@ def test_what_cannot_be_forecast_has_no_residuals():
                            "dx = (u - x)*dt + s*dW")
     data = {"time": [0, 1, 2], "x": [0.1, 0.2, 0.1], "u": [0, 1, 0]}
     assert model.diagnose(data).residuals is not None
-    with pytest.raises(TypeError, match="no option 'steps'"):
-        model.residuals(data, steps=3)
+    with pytest.raises(TypeError, match="no option 'delta'"):
+        model.residuals(data, delta=True)
 
 
 def test_a_bad_estimate_is_not_held_against_the_model():

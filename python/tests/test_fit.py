@@ -106,7 +106,7 @@ def test_starts_that_were_set_are_kept(data):
 def test_networks_and_files(tmp_path):
     data = net_data()
     fit = Model(NET).fit(data, **QUICK)
-    assert fit.record.iterations == 30 and fit.record.optimizer == "adam"
+    assert fit.record.iterations == 30 and fit.record.optimizer == "soap"
     assert fit.params["f.0.weight"].shape == (8, 2)
     assert "weights of networks" in fit.summary()
     fit.save(tmp_path / "a.fit")
@@ -222,11 +222,21 @@ def test_gibbs_has_draws(ou, data):
     assert ou.fit(data, fix="s").draws is None
 
 
+def test_bootstrap_has_numbers_by_name(ou, data):
+    fit = ou.fit(data, bootstrap=20)
+    assert ou.fit(data).bootstrap is None
+    assert set(fit.bootstrap) == {"corrected", "error", "low", "high"}
+    assert fit.record.bootstraps == fit.record.refits == 20
+    for name in ("a", "s"):
+        b = {w: float(v[name]) for w, v in fit.bootstrap.items()}
+        assert b["low"] < b["corrected"] < b["high"] and b["error"] > 0
+
+
 def test_a_gp_knows_its_uncertainty():
     model = Model("state x\nparam s = 0.5 > 0\n"
-                  "gp h(x) -> 1 : grid 12 rbf\ndx = h*dt + s*dW")
+                  "gp h(x) -> 1 : grid 12 rbf + linear\ndx = h*dt + s*dW")
     data = Model(OU).simulate(np.linspace(0, 10, 101), tracks=2, seed=3)
-    fit = model.fit(data)
+    fit = model.fit(data, errors="none")
     sd = fit.field([0.0, 50.0]).drift_sd
     assert sd.shape == (2, 1) and (sd > 0).all()
     assert np.isfinite(fit.record.evidence)

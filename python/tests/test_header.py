@@ -70,5 +70,6 @@ def test_every_function_of_the_library_is_known():
 
 def test_words_of_enums():
     assert _header.ENUMS["gsv_scheme"] == {
-        "euler": 0, "milstein": 1, "heun": 2, "srk": 3}
+        "euler": 0, "milstein": 1, "heun": 2, "srk": 3, "gillespie": 4,
+        "tau-leap": 5}
     assert _header.ENUMS["gsv_objective"]["mse-adjoint"] == 2

@@ -39,11 +39,21 @@ static enum halt_reason ask(struct halt *s)
     return HALT_NOT;
 }
 
+/* The same without asking: what the thread that may ask has found. */
+static enum halt_reason told(const struct halt *s)
+{
+    enum halt_reason why = HALT_NOT;
+    for (; s && s->ask && !why; s = s->outer)
+        why = (enum halt_reason)atomic_load(&s->why);
+    return why;
+}
+
+/* Work that a thread begins inside of what it was lent does not ask, either. */
 bool halt_asked(void)
 {
     if (!current || !current->ask) return false;
-    if (!atomic_load(&current->why) && !lent) {
-        enum halt_reason why = ask(current);
+    if (!atomic_load(&current->why)) {
+        enum halt_reason why = lent ? told(current) : ask(current);
         if (why) atomic_store(&current->why, why);
     }
     return atomic_load(&current->why) != HALT_NOT;

@@ -22,7 +22,7 @@ struct halt {
 };
 
 /* Between these two calls, this thread asks s, and the work that was begun
- * before. s must not move in memory. */
+ * before; or, where ask is NULL, nobody. s must not move in memory. */
 void halt_begin(struct halt *s, halt_question *ask, void *context);
 void halt_end(struct halt *s);
 

@@ -27,7 +27,8 @@ enum random_purpose {
     RANDOM_CHAIN,
     RANDOM_ACCEPT,
     RANDOM_FUNCTION,
-    RANDOM_INTEGRATE
+    RANDOM_INTEGRATE,
+    RANDOM_REACTION
 };
 
 struct random_key {

@@ -10,6 +10,7 @@
  * 1e15 are as exact as those of 10. */
 #include "base/sampler.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -67,6 +68,21 @@ double sampler_gamma(struct sampler *s, double shape)
         v = v * v * v;
     } while (log(sampler_uniform(s)) > 0.5 * z * z + d * (1.0 - v + log(v)));
     return boost * d * v;
+}
+
+/* The logarithm of a gamma draw, also where that is too small for a double. */
+static double log_gamma_draw(struct sampler *s, double shape)
+{
+    if (shape >= 1.0) return log(sampler_gamma(s, shape));
+    double log_u = log(sampler_uniform(s));
+    return log_u / shape + log(sampler_gamma(s, shape + 1.0));
+}
+
+double sampler_beta(struct sampler *s, double a, double b)
+{
+    double left = log_gamma_draw(s, a), right = log_gamma_draw(s, b);
+    double x = 1.0 / (1.0 + exp(right - left));
+    return fmin(fmax(x, DBL_MIN), 1.0 - 0.5 * DBL_EPSILON);
 }
 
 double sampler_student(struct sampler *s, double nu)
@@ -208,6 +224,27 @@ double sampler_binomial(struct sampler *s, double n, double p)
     if (n * p >= MOST_INVERTED) return reject_binomial(s, n, p);
     double odds = p / (1.0 - p);
     return fmin(n, invert(s, exp(n * log1p(-p)), n * odds, odds));
+}
+
+double sampler_betabinomial(struct sampler *s, double n, double p, double size)
+{
+    if (p > 0.0 && p < 1.0) p = sampler_beta(s, p * size, (1.0 - p) * size);
+    return sampler_binomial(s, n, p);
+}
+
+double sampler_category(struct sampler *s, size_t n, const double *p)
+{
+    double sum = 0.0, last = 1.0;
+    for (size_t i = 0; i < n; i++)
+        sum += p[i];
+    double left = sum * sampler_uniform(s);
+    for (size_t i = 0; i < n; i++) {
+        if (!(p[i] > 0.0)) continue;
+        last = (double)(i + 1);
+        if (left < p[i]) break;
+        left -= p[i];
+    }
+    return last;
 }
 
 /* One category at a time: of the remaining count, its share among the remaining

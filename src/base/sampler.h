@@ -27,6 +27,9 @@ double sampler_normal(struct sampler *s);
 /* Of density x^(shape - 1) exp(-x) / Gamma(shape), shape > 0. */
 double sampler_gamma(struct sampler *s, double shape);
 
+/* Of density x^(a - 1) (1 - x)^(b - 1) / B(a, b), a and b > 0; never 0 or 1. */
+double sampler_beta(struct sampler *s, double a, double b);
+
 /* With nu > 0 degrees of freedom; infinite where nu is so small that the
  * number does not fit. */
 double sampler_student(struct sampler *s, double nu);
@@ -38,6 +41,12 @@ double sampler_negbin(struct sampler *s, double mean, double size);
 
 /* n is a whole number. */
 double sampler_binomial(struct sampler *s, double n, double p);
+
+/* With a probability of law beta, whose mean is p and a + b = size. */
+double sampler_betabinomial(struct sampler *s, double n, double p, double size);
+
+/* From 1 to n, with probabilities that are proportional to p. */
+double sampler_category(struct sampler *s, size_t n, const double *p);
 
 /* n draws over some categories, with probabilities that are proportional to p;
  * entries of both are strided. */

@@ -279,9 +279,12 @@ static void bound_forward(const struct plan *p, const struct values *v,
         for (size_t t = 0; t < r->times; t++) {
             size_t at = b->piece[i].at + t * r->points;
             place_points(r, c, t, s->Z + at, b->P, s->small);
-            fill_time(p, s, c->gap->track,
-                      c->gap->start + r->time[t] * c->gap->length, false, at,
-                      r->points, b->P);
+            double time = c->gap->start + r->time[t] * c->gap->length;
+            struct instant now = {.track = c->gap->track,
+                                  .time = time,
+                                  .low = time,
+                                  .high = time};
+            fill_time(p, s, &now, at, r->points, b->P);
         }
     }
     struct points in = block_points(s, b->P);

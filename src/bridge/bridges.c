@@ -137,6 +137,20 @@ static double shift_of(const struct piece *q)
     return has_middle(q) ? 0.5 : 0.0;
 }
 
+/* The part of the gap that f at time t stands for: the step of its left end or
+ * of its middle; of the trapezoid a half on either side. */
+static struct instant instant_of(const struct piece *q, size_t step, double t)
+{
+    const struct context *c = q->context;
+    bool left = c->form != GSV_FORM_STRATONOVICH && !has_middle(q);
+    double before = left ? 0.0 : 0.5 * c->dt, end = c->gap->end;
+    return (struct instant){.track = c->gap->track,
+                            .time = t,
+                            .low = fmax(t - before, c->gap->start),
+                            .high = fmin(t - before + c->dt, end),
+                            .end = step == c->M};
+}
+
 /* Time and inputs where f is evaluated, the same for all paths. */
 static void fill_times(const struct plan *p, const struct scratch *s,
                        const struct piece *q, size_t P)
@@ -146,8 +160,8 @@ static void fill_times(const struct plan *p, const struct scratch *s,
         size_t step = q->first + m;
         double after = fmin((double)step + shift_of(q), (double)c->M);
         double t = c->gap->start + c->dt * after;
-        fill_time(p, s, c->gap->track, t, step == c->M, q->at + m * q->K, q->K,
-                  P);
+        struct instant now = instant_of(q, step, t);
+        fill_time(p, s, &now, q->at + m * q->K, q->K, P);
     }
 }
 
@@ -164,6 +178,7 @@ static struct slice slice_of(const struct plan *p, const struct scratch *s,
     return (struct slice){
         .form = q->context->form,
         .potential = p->potential && divergence,
+        .alone = !plan_has_pairs(p),
         .reference = &q->context->reference,
         .first = q->first,
         .steps = q->steps,

@@ -46,9 +46,14 @@ static struct points fill_points(const struct plan *p, struct scratch *s,
         double steps = (double)steps_of(c, kind);
         double time =
             c->gap->start + c->gap->length * ((double)at.step + 0.5) / steps;
+        double half = 0.5 * c->gap->length / steps;
+        struct instant now = {.track = c->gap->track,
+                              .time = time,
+                              .low = time - half,
+                              .high = time + half};
         for (size_t i = 0; i < d; i++)
             s->Z[i * P + n] = c->reference.place[at.step * d + i];
-        fill_time(p, s, c->gap->track, time, false, n, 1, P);
+        fill_time(p, s, &now, n, 1, P);
     }
     return block_points(s, P);
 }

@@ -554,8 +554,10 @@ int estimate_init(struct estimate *e, const struct task *t)
     struct task both = *t;
     both.halved = true;
     *e = (struct estimate){0};
-    int status =
-        plan_init(&e->plan, weigher_choose(t->model, t->options), &both, 0, 0);
+    int status = refuse_singular(t->model);
+    if (!status)
+        status = plan_init(&e->plan, weigher_choose(t->model, t->options),
+                           &both, 0, 0);
     if (!status) status = run_init(&e->run, &e->plan);
     e->plan.halved = t->halved;
     return status;
@@ -565,7 +567,9 @@ int estimate_init_pairs(struct estimate *e, const struct task *t, size_t pairs,
                         double longest)
 {
     *e = (struct estimate){0};
-    int status = plan_init(&e->plan, weigher_choose(t->model, t->options), t,
+    int status = refuse_singular(t->model);
+    if (!status)
+        status = plan_init(&e->plan, weigher_choose(t->model, t->options), t,
                            pairs, longest);
     return status ? status : run_init(&e->run, &e->plan);
 }

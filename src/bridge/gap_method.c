@@ -13,7 +13,7 @@
 
 static int accept(const struct method *row, const struct task *t)
 {
-    if (!spec_is_latent(t->model->spec)) return 0;
+    if (!spec_is_latent(t->model->spec)) return refuse_singular(t->model);
     return fail(GSV_BAD_INPUT,
                 "the estimator %s is for states that are observed themselves; "
                 "this model observes them with noise",
@@ -137,7 +137,7 @@ static int fill_window(void *user, struct run *run, size_t first)
     groups_own(run, &own, &end);
     for (size_t g = own; g < end; g++) {
         to[g] = group_result(run, g);
-        to[g].flags = group_flags(run, g, &to[g]);
+        to[g].flags = group_flags(run, &to[g]);
     }
     int status = collect_groups(run, to);
     if (status) return status;

@@ -45,8 +45,7 @@ struct chain {
 /* The steps of the second walk: none where it is not needed, or the same. */
 static size_t coarse_steps(const struct plan *p, size_t M)
 {
-    bool needed = p->halved || p->options->richardson;
-    return needed && M > 1 ? (M + 1) / 2 : 0;
+    return plan_has_pairs(p) && M > 1 ? (M + 1) / 2 : 0;
 }
 
 /* The points of both walks. */
@@ -168,9 +167,14 @@ static void fill_times(const struct plan *p, const struct scratch *s,
 {
     struct chain w;
     for (size_t n = 0; next_chain(p, b, 0, &n, &w);)
-        for (size_t m = 0; m < w.steps; m++)
-            fill_time(p, s, w.piece->context->gap->track, step_of(&w, m).start,
-                      false, point_of(&w, m), w.piece->K, b->P);
+        for (size_t m = 0; m < w.steps; m++) {
+            struct step step = step_of(&w, m);
+            struct instant now = {.track = w.piece->context->gap->track,
+                                  .time = step.start,
+                                  .low = step.start,
+                                  .high = step.start + step.dt};
+            fill_time(p, s, &now, point_of(&w, m), w.piece->K, b->P);
+        }
 }
 
 /* --- One step of all walks ----------------------------------------------- */

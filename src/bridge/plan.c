@@ -9,6 +9,11 @@
 
 /* --- Gaps and their groups ------------------------------------------------ */
 
+bool plan_has_pairs(const struct plan *p)
+{
+    return p->halved || p->options->richardson;
+}
+
 size_t plan_steps(const struct plan *p, const struct gap *gap)
 {
     const gsv_options *o = p->options;

@@ -73,7 +73,7 @@ struct plan {
     double pair_length; /* of them at most, and their longest time        */
     size_t d, inputs;
     size_t K;           /* paths of a gap                                 */
-    bool halved;        /* whether l(2 dt) is needed                      */
+    bool halved;        /* whether l(2 dt) is needed in results            */
     bool is_shared;     /* whether all ranks need the findings of a group */
     enum gsv_form form; /* the options', or chosen for the whole model    */
     bool potential;     /* int f~ dY depends on the ends alone: context.c */
@@ -108,6 +108,9 @@ void plan_free(struct plan *p);
 int values_init(const struct plan *p, struct values *v);
 void values_set(const struct plan *p, const double *value, struct values *v);
 void values_free(struct values *v);
+
+/* Whether weights with steps twice as long are computed, too. */
+bool plan_has_pairs(const struct plan *p);
 
 /* The number of steps of a gap. */
 size_t plan_steps(const struct plan *p, const struct gap *gap);

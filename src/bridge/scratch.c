@@ -165,13 +165,17 @@ void chord_point(const struct context *c, double share, double *x, size_t ld)
         x[i * ld] = c->y0[i] + share * (c->y1[i] - c->y0[i]);
 }
 
-void fill_time(const struct plan *p, const struct scratch *s, size_t track,
-               double time, bool end, size_t at, size_t n, size_t P)
+void fill_time(const struct plan *p, const struct scratch *s,
+               const struct instant *now, size_t at, size_t n, size_t P)
 {
-    if (p->inputs)
-        gap_inputs(&p->gaps, track, time, end, s->input + at, s->slope + at, P);
+    if (p->inputs) {
+        gap_inputs(&p->gaps, now->track, now->time, now->end, s->input + at,
+                   s->slope + at, P);
+        gap_mean_inputs(&p->gaps, now->track, now->low, now->high,
+                        s->input + at, s->slope + at, P);
+    }
     for (size_t k = 0; k < n; k++)
-        s->time[at + k] = time;
+        s->time[at + k] = now->time;
     for (size_t i = 0; i < p->inputs; i++)
         for (size_t k = 1; k < n; k++) {
             s->input[i * P + at + k] = s->input[i * P + at];

@@ -102,9 +102,17 @@ void find_outside(const struct plan *p, const struct values *v,
  * always inside the range: x (d), elements ld apart. */
 void chord_point(const struct context *c, double share, double *x, size_t ld);
 
+/* The time of some points, and the part of the gap that they stand for: inputs
+ * that change inside of it have their mean. */
+struct instant {
+    size_t track;
+    double time, low, high;
+    bool end; /* of the gap: a held input still has its old value */
+};
+
 /* The same time, and the inputs at that time, for points [at, at + n) of P. */
-void fill_time(const struct plan *p, const struct scratch *s, size_t track,
-               double time, bool end, size_t at, size_t n, size_t P);
+void fill_time(const struct plan *p, const struct scratch *s,
+               const struct instant *now, size_t at, size_t n, size_t P);
 
 /* Whether f is evaluated elsewhere than at the left ends. */
 static inline bool has_middle(const struct piece *q)

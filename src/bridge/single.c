@@ -96,9 +96,13 @@ static void keep_ends(const struct run *r, struct scratch *s,
 static struct points middle_points(const struct plan *p, struct scratch *s,
                                    const struct gap *gap, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        fill_time(p, s, gap[i].track, gap[i].start + 0.5 * gap[i].length, false,
-                  i, 1, n);
+    for (size_t i = 0; i < n; i++) {
+        struct instant now = {.track = gap[i].track,
+                              .time = gap[i].start + 0.5 * gap[i].length,
+                              .low = gap[i].start,
+                              .high = gap[i].end};
+        fill_time(p, s, &now, i, 1, n);
+    }
     return block_points(s, n);
 }
 

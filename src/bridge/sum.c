@@ -46,16 +46,7 @@ static bool has_pairs(const struct run *r, size_t group)
     return false;
 }
 
-/* The discretisation error at dt, from the change from 2 dt: about all of it,
- * but a fifth for the midpoint where the drift dominates (docs/ESTIMATOR.md).
- */
-static double left_of(const gsv_gap *gap, double energy)
-{
-    double left = fabs(gap->discretisation);
-    return gap->form == GSV_FORM_MIDPOINT && energy > 20.0 ? left / 5.0 : left;
-}
-
-unsigned group_flags(const struct run *r, size_t group, const gsv_gap *gap)
+unsigned group_flags(const struct run *r, const gsv_gap *gap)
 {
     size_t K = r->plan->K;
     double k = (double)K, least = fmin(fmax(10.0, 0.1 * k), 0.5 * k);
@@ -64,8 +55,6 @@ unsigned group_flags(const struct run *r, size_t group, const gsv_gap *gap)
     /* A heavy tail does no harm to weights that hardly differ. */
     if (gap->khat > khat_threshold(K) && gap->ess < 0.8 * k)
         flags |= GSV_FLAG_KHAT;
-    if (left_of(gap, r->finding[group].energy) > fmax(0.1, 3.0 * gap->error))
-        flags |= GSV_FLAG_STEPS;
     return flags;
 }
 
@@ -99,7 +88,9 @@ gsv_gap group_result(const struct run *r, size_t g)
     const struct tally *t = &r->tally[g * p->chunks];
     struct gap first = run_gap(r, r->group_first[g]);
     struct gap last = run_gap(r, r->group_first[g + 1] - 1);
-    double change = log_weight(r, t) - log_weight(r, &r->tally2[g * p->chunks]);
+    double change =
+        p->halved ? log_weight(r, t) - log_weight(r, &r->tally2[g * p->chunks])
+                  : 0.0;
     return (gsv_gap){.track = first.track,
                      .from = first.from,
                      .to = last.to,
@@ -143,6 +134,15 @@ void moments_merge(struct moments *a, const struct moments *b)
     a->sum += b->sum;
     a->groups += b->groups;
     if (b->lost < a->lost) a->lost = b->lost;
+}
+
+/* The discretisation error at dt, from the change from 2 dt: about all of it,
+ * but a fifth for the midpoint where the drift dominates (docs/ESTIMATOR.md).
+ */
+static double left_of(const gsv_gap *gap, double energy)
+{
+    double left = fabs(gap->discretisation);
+    return gap->form == GSV_FORM_MIDPOINT && energy > 20.0 ? left / 5.0 : left;
 }
 
 double groups_doubt(const struct run *r)

@@ -17,7 +17,7 @@ double extrapolated_error(const struct run *r, size_t group, const double *S,
 gsv_gap group_result(const struct run *r, size_t group);
 
 /* The reasons to distrust a group: enum gsv_flag. */
-unsigned group_flags(const struct run *r, size_t group, const gsv_gap *gap);
+unsigned group_flags(const struct run *r, const gsv_gap *gap);
 
 /* Of groups [first, end), which this rank must have; and of both together. */
 struct moments groups_moments(const struct run *r, size_t first, size_t end);

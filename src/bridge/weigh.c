@@ -93,7 +93,7 @@ static void weigh_ito(const struct slice *s, double *S, double *S2)
     for (size_t m = 0; m < s->steps; m++) {
         residual(s, m, w);
         add_step(s, m, w, s->dY + m * s->K, s->ld, dt, S);
-        if (m % 2) continue;
+        if (s->alone || m % 2) continue;
         long_step(s, m, w.move);
         add_step(s, m, w, w.move, s->K, m + 1 < s->steps ? 2.0 * dt : dt, S2);
     }

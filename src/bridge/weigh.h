@@ -24,6 +24,7 @@
 struct slice {
     enum gsv_form form;
     bool potential; /* see above */
+    bool alone;     /* S2 is not needed: it may be left as it is */
     const struct reference *reference;
     size_t first, steps, K, ld;
     const double *Y;   /* (d; steps, K) left ends                            */

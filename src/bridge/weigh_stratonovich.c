@@ -127,7 +127,8 @@ void weigh_stratonovich(const struct slice *s, double *S, double *S2)
 {
     for (size_t m = 0; m < s->steps; m++) {
         add_step(s, m, m + 1, S);
-        if (m % 2 == 0) add_step(s, m, m + 1 < s->steps ? m + 2 : m + 1, S2);
+        if (s->alone || m % 2) continue;
+        add_step(s, m, m + 1 < s->steps ? m + 2 : m + 1, S2);
     }
 }
 

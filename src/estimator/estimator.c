@@ -6,10 +6,14 @@
 #include "base/option_rules.h"
 #include "bridge/driver.h"
 #include "bridge/gap_method.h"
+#include "guided/guided.h"
 #include "integrate/path_method.h"
+#include "kalman/kalman.h"
+#include "model/model.h"
 #include "observe/joint.h"
 #include "observe/particle.h"
 #include "observe/scan.h"
+#include "slope/slope_method.h"
 
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
@@ -27,29 +31,99 @@ static struct method_choice choose_exact(const struct task *t)
     return row[i];
 }
 
-/* The scan is the default up to this number of latent states: with more of
- * them particles are better at the same cost (docs/ESTIMATOR.md). */
+/* The scan is a candidate up to this number of latent states, and networks of
+ * hidden states up to it are learned with it: with more of them particles are
+ * better at the same cost (docs/ESTIMATOR.md). */
 enum { SCAN_STATES = 2 };
+
+/* Whether an obs has an integral that is not just the mean of a count. */
+static bool has_integrals(const struct spec *s)
+{
+    for (size_t i = 0; i < s->observations; i++) {
+        size_t integral;
+        if (s->obs[i].integrated && !obs_is_process(s, &s->obs[i], &integral))
+            return true;
+    }
+    return false;
+}
+
+/* Why only the guided filter can be used, or NULL. */
+static const char *needs_guided(const gsv_model *m)
+{
+    if (m->bridged)
+        return "guided filter: states are latent, and no map to unit diffusion "
+               "takes this noise out";
+    if (m->spec->events)
+        return "guided filter: states are latent, and events move them";
+    if (has_integrals(m->spec))
+        return "guided filter: integrals of latent states are observed";
+    return NULL;
+}
+
+static bool has_functions(const struct spec *s)
+{
+    return s->nets || s->gps;
+}
+
+/* Whether the scan and the guided filter are both possible. */
+static bool is_measured(const gsv_model *m)
+{
+    return spec_latent(m->spec) <= SCAN_STATES && !m->linear.is &&
+           !needs_guided(m) && !has_functions(m->spec);
+}
+
+static struct method_choice choose_open(const gsv_model *m)
+{
+    static const struct method_choice
+        exact = {&METHOD_KALMAN,
+                 "kalman: linear equations with constant noise and normal "
+                 "observations: exact"},
+        timed = {&METHOD_KALMAN,
+                 "kalman: linear equations with normal observations, whose "
+                 "coefficients change between rows: no random numbers"},
+        many = {&METHOD_GUIDED, "guided filter: observations are noisy, and "
+                                "more than two states are latent"},
+        networks = {&METHOD_PARTICLE,
+                    "particle filter: observations are noisy, more than two "
+                    "states are latent, and there are networks"},
+        few = {&METHOD_SCAN,
+               "scan: observations are noisy, and at most two states are "
+               "latent; or the guided filter, where that is the better one on "
+               "the first rows of the data"},
+        learned = {&METHOD_SCAN, "scan: observations are noisy, at most two "
+                                 "states are latent, and there are networks"};
+    bool scanned = spec_latent(m->spec) <= SCAN_STATES;
+    const char *only = needs_guided(m);
+    if (m->linear.is) return kalman_is_exact(m) ? exact : timed;
+    if (only) return (struct method_choice){&METHOD_GUIDED, only};
+    if (is_measured(m)) return few;
+    return !has_functions(m->spec) ? many : scanned ? learned : networks;
+}
+
+bool estimator_is_open(const struct task *t)
+{
+    return t->objective == GSV_OBJECTIVE_LIKELIHOOD &&
+           spec_is_latent(t->model->spec) &&
+           t->options->observe == GSV_OBSERVE_AUTO && is_measured(t->model);
+}
 
 static struct method_choice choose_latent(const struct task *t)
 {
     static const struct method_choice row[] = {
-        [GSV_OBSERVE_AUTO] = {&METHOD_SCAN, "scan: observations are noisy, and "
-                                            "at most two states are latent"},
         [GSV_OBSERVE_SCAN] = {&METHOD_SCAN, "scan: the options ask for it"},
         [GSV_OBSERVE_PARTICLE] = {&METHOD_PARTICLE,
                                   "particle filter: the options ask for it"},
         [GSV_OBSERVE_CONJUGATE] = {&METHOD_CONJUGATE,
                                    "conjugate draws: the options ask for them"},
-        [GSV_OBSERVE_VARIATIONAL] = {
-            &METHOD_VARIATIONAL,
-            "variational draws: the options ask for them"}};
-    static const struct method_choice particles = {
-        &METHOD_PARTICLE, "particle filter: observations are noisy, and more "
-                          "than two states are latent"};
-    bool open = t->options->observe == GSV_OBSERVE_AUTO;
-    if (open && spec_latent(t->model->spec) > SCAN_STATES) return particles;
-    return row[t->options->observe];
+        [GSV_OBSERVE_VARIATIONAL] =
+            {&METHOD_VARIATIONAL,
+             "variational draws: the options ask for them"},
+        [GSV_OBSERVE_KALMAN] = {&METHOD_KALMAN,
+                                "kalman: the options ask for it"},
+        [GSV_OBSERVE_GUIDED] = {&METHOD_GUIDED,
+                                "guided filter: the options ask for it"}};
+    struct method_choice asked = row[t->options->observe];
+    return asked.method ? asked : choose_open(t->model);
 }
 
 struct method_choice estimator_choose(const struct task *t)
@@ -67,6 +141,9 @@ struct method_choice estimator_choose(const struct task *t)
         return (struct method_choice){
             &METHOD_MSE_FORWARD,
             "simulated paths: the objective is mse-forward"};
+    case GSV_OBJECTIVE_SLOPES:
+        return (struct method_choice){
+            &METHOD_SLOPES, "corrected slopes: the objective is slopes"};
     case GSV_OBJECTIVE_LIKELIHOOD:
     case GSV_OBJECTIVE_GRADIENT_MATCHING: /* bridges of one step */
     case GSV_OBJECTIVE_EM_LINEAR: break;  /* the bound           */
@@ -74,10 +151,21 @@ struct method_choice estimator_choose(const struct task *t)
     return spec_is_latent(t->model->spec) ? choose_latent(t) : choose_exact(t);
 }
 
+int estimator_accept(const struct method *method, const struct task *t)
+{
+    const struct spec *spec = t->model->spec;
+    int status = method->accept(method, t);
+    if (!status && spec->events && !method->jumps)
+        status = refuse_events(t->model, method->name);
+    if (!status && spec->init_log_density && !method->first_laws)
+        status = refuse_first_laws(t->model, method->name);
+    return status;
+}
+
 int estimator_init(struct estimator *e, const struct task *t)
 {
     *e = (struct estimator){.method = estimator_choose(t).method};
-    int status = e->method->accept(e->method, t);
+    int status = estimator_accept(e->method, t);
     if (status) return status;
     e->machine = mem_new(1, e->method->size);
     if (!e->machine) return GSV_NO_MEMORY;

@@ -18,6 +18,13 @@ struct method_choice {
 };
 struct method_choice estimator_choose(const struct task *t);
 
+/* Whether the data decide between two of them: see settle.h. */
+bool estimator_is_open(const struct task *t);
+
+/* Fails where a row cannot run the task: for its own reasons, or because the
+ * model has what the row does not say that it knows of. */
+int estimator_accept(const struct method *method, const struct task *t);
+
 /* What the task borrows stays borrowed. estimator_free() also after a failure.
  */
 int estimator_init(struct estimator *e, const struct task *t);

@@ -11,17 +11,20 @@
 #include "data/series.h"
 #include "estimator/estimator.h"
 #include "estimator/refine.h"
+#include "estimator/settle.h"
 #include "model/model.h"
 
 /* steps: what they may change the sum by, see refine.h; a negative number: they
- * are not checked. */
+ * are not checked. left: see there. */
 static int fill(const gsv_model *m, const gsv_series *s, const gsv_options *o,
-                const double *reference, double steps, gsv_result *result)
+                const double *reference, double steps, gsv_result *result,
+                double *left)
 {
     double begin = clock_seconds();
     gsv_options own = *o;
+    /* Steps are checked by runs with others (refine.c). */
     const struct task task = {
-        .model = m, .series = s, .options = &own, .halved = true};
+        .model = m, .series = s, .options = &own, .halved = o->richardson};
     /* Frozen references are for finite differences of the estimate that has the
      * gradient. Without a gradient others may take fewer steps (joint.c). */
     if (reference && !estimator_choose(&task).method->holds)
@@ -35,7 +38,7 @@ static int fill(const gsv_model *m, const gsv_series *s, const gsv_options *o,
     const struct request q = {.reference_values = reference,
                               .iteration = o->iteration,
                               .gradient = r.gradient};
-    if (!status) status = refine_fill(&task, &q, steps, &r);
+    if (!status) status = refine_fill(&task, &q, steps, &r, left);
     r.seconds = clock_seconds() - begin;
     if (status) gsv_result_free(&r);
     *result = r;
@@ -46,8 +49,8 @@ int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                   const double *reference, gsv_result *result)
 {
     gsv_options fixed = *o;
-    if (!o->steps && !(o->step > 0.0)) fixed.steps = FIRST_STEPS;
-    return fill(m, s, &fixed, reference, -1.0, result);
+    if (steps_are_open(o)) fixed.steps = FIRST_STEPS;
+    return fill(m, s, &fixed, reference, -1.0, result, NULL);
 }
 
 /* --- Until a tolerance is met ------------------------------------------- */
@@ -59,7 +62,7 @@ enum { MOST_POINTS = 1024, MOST_STEPS = 512 };
 /* Of hidden states: more points and steps of all rows. */
 static bool raise_points(const gsv_result *r, gsv_options *o)
 {
-    size_t steps = o->steps ? o->steps : FIRST_STEPS;
+    size_t steps = o->steps ? o->steps : r->steps;
     bool points = r->error > o->tolerance && r->paths < MOST_POINTS;
     bool finer = fabs(r->discretisation) > o->tolerance && steps < MOST_STEPS;
     if (points) o->points = 2 * r->paths;
@@ -68,13 +71,24 @@ static bool raise_points(const gsv_result *r, gsv_options *o)
     return points || finer;
 }
 
+/* The change by other steps is a difference of two estimates: a check that is
+ * less exact than the tolerance neither finds an error of steps nor excludes
+ * it, and a change that is noise falls with more paths. */
+static double check_error(const gsv_result *r)
+{
+    bool checked = !r->observe && r->steps > 1;
+    return checked ? sqrt(2.0) * r->error : r->error;
+}
+
 /* More paths of all gaps; refine.c finds steps, and more paths of some. False
  * where there are no more. */
-static bool raise_effort(const gsv_result *r, gsv_options *o)
+static bool raise_effort(const gsv_result *r, double left, gsv_options *o)
 {
     if (r->observe) return raise_points(r, o);
     double paths = o->paths ? (double)o->paths : FIRST_PATHS;
-    double ratio = r->error / o->tolerance;
+    double error = check_error(r);
+    /* Steps are sought once the check is exact enough (pick.c). */
+    double ratio = (error > o->tolerance ? error : left) / o->tolerance;
     double more = ratio > 1.0 ? fmin(fmax(ratio * ratio, 2.0), 16.0) : 1.0;
     double room = MOST_EVALUATIONS / (double)r->drift_evaluations;
     more = fmin(more, fmin(MOST_PATHS / paths, room));
@@ -93,18 +107,20 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
     if (o.paths == 1) o.paths = 2;
     if (o.steps == 1) o.steps = 2;
     for (;;) {
-        int status = fill(m, s, &o, NULL, o.tolerance, result);
+        double left = 0.0;
+        int status = fill(m, s, &o, NULL, o.tolerance, result, &left);
         if (status) return status;
-        result->settled = result->error <= o.tolerance && !result->flagged &&
-                          !(fabs(result->discretisation) > o.tolerance);
-        if (result->settled || !raise_effort(result, &o)) break;
+        left = fmax(left, fabs(result->discretisation)); /* which may be NAN */
+        result->settled = check_error(result) <= o.tolerance &&
+                          !result->flagged && left <= o.tolerance;
+        if (result->settled || !raise_effort(result, left, &o)) break;
         gsv_result_free(result);
     }
     if (!wish->gradient) return 0;
     bool settled = result->settled;
     gsv_result_free(result);
     o.gradient = true;
-    int status = fill(m, s, &o, NULL, o.tolerance, result);
+    int status = fill(m, s, &o, NULL, o.tolerance, result, NULL);
     result->settled = settled;
     return status;
 }
@@ -116,6 +132,9 @@ enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
     *result = (gsv_result){0};
     if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s))
         return GSV_BAD_INPUT;
-    return o->tolerance > 0.0 ? loglik_until(m, s, o, result)
-                              : fill(m, s, o, NULL, 0.0, result);
+    gsv_options own = *o;
+    int status = estimator_settle(m, s, &own);
+    if (status) return status;
+    return own.tolerance > 0.0 ? loglik_until(m, s, &own, result)
+                               : fill(m, s, &own, NULL, 0.0, result, NULL);
 }

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "estimator/estimator.h"
+#include "estimator/ladder.h"
 #include "estimator/resolve.h"
 #include "model/model.h"
 
-/* Where the search for steps ends: by the steps of a gap, by drift evaluations
- * in all and against those of the first run. */
-enum { MOST_LEVELS = 8, MOST_ROUNDS = 3 };
+/* Where the search for steps ends: by drift evaluations in all and against
+ * those of the first run. */
 static const double MOST_EVALUATIONS = 1e9, MOST_TIMES = 64.0;
 
 /* Of more groups than this a sample is checked, and none is run again. */
@@ -22,26 +22,6 @@ enum { MANY_GROUPS = 1 << 18, SAMPLE = 1 << 16 };
 
 /* Steps that stand beside M and M / 2: 5 of 8, 11 of 16. */
 static const double BESIDE = 0.625;
-
-/* What steps may change the sum by, in all and a gap, unless half of its
- * standard error is larger. */
-static const double USUAL = 0.05, USUAL_GAP = 1e-3;
-
-struct ladder {
-    const struct task *task;
-    const struct request *q;
-    gsv_result *r;
-    double tolerance;
-    bool checked;          /* other numbers of steps are run, too */
-    bool timed;            /* the drift depends on time or inputs           */
-    size_t n;              /* groups of the result; 0 on all but one rank   */
-    double *change;        /* (n) by steps of half, or beside               */
-    unsigned char *level;  /* (n) steps are doubled so often                */
-    unsigned char *rounds; /* (n) paths are multiplied by four so often     */
-    size_t *pick;          /* (n) groups that are run again: their places   */
-    double checks;         /* drift evaluations of checks */
-    size_t sampled;        /* groups that are checked, where they are many  */
-};
 
 /* Where a rank may have failed alone: it goes its way, and the others hear of
  * it here. */
@@ -56,14 +36,6 @@ static void broadcast(gsv_ranks *ranks, size_t n, double *data)
 }
 
 /* --- One run ------------------------------------------------------------- */
-
-/* Steps doubled so often, times a share, for the checks; paths times four so
- * often. */
-struct effort {
-    unsigned level;
-    double share;
-    unsigned rounds;
-};
 
 static void set_steps(const gsv_options *from, struct effort e, gsv_options *to)
 {
@@ -87,7 +59,8 @@ static int run_at(const struct ladder *l, struct effort e, size_t n,
     gsv_options o = *l->task->options;
     struct task task = *l->task;
     struct request q = *l->q;
-    set_steps(l->task->options, e, &o);
+    /* Hidden states have their own number of steps. */
+    if (l->checked || e.level) set_steps(l->task->options, e, &o);
     if (!o.paths) o.paths = FIRST_PATHS;
     o.paths <<= 2 * e.rounds;
     /* Others may take other steps with a gradient (joint.c). */
@@ -120,19 +93,26 @@ static int compare(struct ladder *l, struct effort e, size_t n,
         double change = g->loglik - other.gap[i].loglik;
         if (isnan(g->discretisation)) continue;
         if (e.share == 0.5) g->discretisation = change;
-        l->change[at] = fmax(l->change[at], fabs(change));
+        if (e.share == 0.25) l->before[at] = change - g->discretisation;
+        else l->change[at] = fmax(l->change[at], fabs(change));
     }
     l->checks += (double)other.drift_evaluations;
     gsv_result_free(&other);
     return status;
 }
 
-/* What is left of a change at the finer steps: all of it where the error falls
- * by a half with the steps, less where it falls by a fourth. */
-static double left_of(const gsv_gap *g, double change)
+/* Against half of the steps, and beside them; for a tolerance against a fourth,
+ * too. n is 0 for all groups. */
+static int check_steps(struct ladder *l, struct effort e, size_t n,
+                       const size_t *group, void *user)
 {
-    bool first = g->form == GSV_FORM_ITO || g->form == GSV_FORM_EULER;
-    return first ? change : 0.5 * change;
+    (void)user;
+    e.share = 0.5;
+    int status = compare(l, e, n, group);
+    e.share = 0.25;
+    if (!status && l->tolerance > 0.0) status = compare(l, e, n, group);
+    e.share = BESIDE;
+    return !status && l->timed ? compare(l, e, n, group) : status;
 }
 
 /* Whether the effort is at its limit, against that of a beginning. */
@@ -142,52 +122,7 @@ static bool is_spent(const struct ladder *l, double first)
     return work > MOST_EVALUATIONS || work > MOST_TIMES * first;
 }
 
-/* --- Which gaps need more ----------------------------------------------- */
-
-struct excess {
-    double value;
-    size_t at;
-};
-
-static int larger_first(const void *a, const void *b)
-{
-    double x = ((const struct excess *)a)->value;
-    double y = ((const struct excess *)b)->value;
-    return (x < y) - (x > y);
-}
-
-static double usual_change(size_t n, double variance)
-{
-    return fmax(fmax(USUAL, USUAL_GAP * (double)n), 0.5 * sqrt(variance));
-}
-
-/* By what is beyond the error of a gap, the largest first, until the rest may
- * stay. Returns how many, to pick. */
-static size_t pick_gaps(struct ladder *l, struct effort now, struct excess *e)
-{
-    double sum = 0.0, variance = 0.0;
-    size_t n = 0, count = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        const gsv_gap *g = &l->r->gap[i];
-        double left = left_of(g, l->change[i]), error = g->error;
-        variance += isnan(error) ? 0.0 : error * error;
-        double value = left - (isnan(error) ? 0.0 : 0.5 * error);
-        if (!(value > 0.0)) continue;
-        sum += value;
-        if (l->level[i] == now.level && l->rounds[i] == now.rounds)
-            e[n++] = (struct excess){value, i};
-    }
-    double enough =
-        l->tolerance > 0.0 ? 0.5 * l->tolerance : usual_change(l->n, variance);
-    if (sum <= enough) return 0;
-    qsort(e, n, sizeof *e, larger_first);
-    while (count < n && sum > 0.5 * enough) {
-        sum -= e[count].value;
-        l->pick[count] = e[count].at;
-        count++;
-    }
-    return count;
-}
+/* --- Some of the groups --------------------------------------------------- */
 
 static int smaller_first(const void *a, const void *b)
 {
@@ -218,6 +153,33 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
     return status;
 }
 
+/* What is done with groups, which all ranks know by their numbers; the places
+ * are in pick. */
+typedef int action(struct ladder *l, struct effort e, size_t n,
+                   const size_t *group, void *user);
+
+static int run_picked(struct ladder *l, size_t count, struct effort e,
+                      action *act, void *user)
+{
+    size_t n = 0, *group = NULL;
+    int status = share_pick(l, count, &n, &group);
+    if (!status && n) status = act(l, e, n, group, user);
+    mem_free(group);
+    return status;
+}
+
+/* The same with all groups that a question picks. */
+static int run_where(struct ladder *l, struct effort e,
+                     bool (*ask)(const struct ladder *l, struct effort e,
+                                 size_t i),
+                     action *act, void *user)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (ask(l, e, i)) l->pick[count++] = i;
+    return run_picked(l, count, e, act, user);
+}
+
 /* --- Twice as many ------------------------------------------------------ */
 
 /* The picked groups at a level, in place of what they were. */
@@ -229,6 +191,7 @@ static int replace(struct ladder *l, struct effort now, size_t n,
     for (size_t i = 0; !status && i < finer.groups; i++) {
         gsv_gap *g = &l->r->gap[l->pick[i]];
         double change = finer.gap[i].loglik - g->loglik;
+        l->before[l->pick[i]] = g->discretisation;
         *g = finer.gap[i];
         g->discretisation = change;
         l->change[l->pick[i]] = fabs(change);
@@ -245,12 +208,28 @@ static int replace(struct ladder *l, struct effort now, size_t n,
 
 /* The picked groups with one level more. What they were is their check. */
 static int run_again(struct ladder *l, struct effort now, size_t n,
-                     const size_t *group)
+                     const size_t *group, void *user)
 {
+    (void)user;
     now.level++;
     int status = replace(l, now, n, group);
     now.share = BESIDE;
     return !status && l->timed ? compare(l, now, n, group) : status;
+}
+
+static bool is_wanted(const struct ladder *l, struct effort e, size_t i)
+{
+    return l->wanted[i] == e.level;
+}
+
+/* At once to a level, with all checks. */
+static int raise_to(struct ladder *l, struct effort e, size_t n,
+                    const size_t *group, void *user)
+{
+    int status = replace(l, e, n, group);
+    for (size_t i = 0; l->n && i < n; i++)
+        l->change[l->pick[i]] = 0.0;
+    return status ? status : check_steps(l, e, n, group, user);
 }
 
 /* Groups whose drift changes in time faster than the first steps see: with as
@@ -258,28 +237,15 @@ static int run_again(struct ladder *l, struct effort now, size_t n,
 static int lift(struct ladder *l)
 {
     const struct task *t = l->task;
-    unsigned char *level = NEW(unsigned char, l->n);
-    int status = l->n && !level ? GSV_NO_MEMORY : 0;
+    l->wanted = NEW(unsigned char, l->n);
+    int status = l->n && !l->wanted ? GSV_NO_MEMORY : 0;
     if (!status && l->n)
         status = resolve_time(t->model, t->series, l->n, l->q->group,
-                              FIRST_STEPS, MOST_LEVELS, level);
+                              FIRST_STEPS, MOST_LEVELS, l->wanted);
     status = meet(l, status);
-    for (unsigned to = 1; !status && to <= MOST_LEVELS; to++) {
-        size_t n, *group = NULL, count = 0;
-        for (size_t i = 0; i < l->n; i++)
-            if (level[i] == to) l->pick[count++] = i;
-        status = share_pick(l, count, &n, &group);
-        if (!status && n)
-            status = replace(l, (struct effort){to, 1.0, 0}, n, group);
-        for (size_t i = 0; i < count; i++)
-            l->change[l->pick[i]] = 0.0;
-        if (!status && n)
-            status = compare(l, (struct effort){to, 0.5, 0}, n, group);
-        if (!status && n)
-            status = compare(l, (struct effort){to, BESIDE, 0}, n, group);
-        mem_free(group);
-    }
-    mem_free(level);
+    for (unsigned to = 1; !status && to <= MOST_LEVELS; to++)
+        status = run_where(l, (struct effort){to, 1.0, 0}, is_wanted, raise_to,
+                           NULL);
     return status;
 }
 
@@ -291,11 +257,8 @@ static int climb(struct ladder *l)
     for (unsigned i = 0; !status && i < MOST_LEVELS * (MOST_ROUNDS + 1); i++) {
         const struct effort now = {i / (MOST_ROUNDS + 1), 1.0,
                                    i % (MOST_ROUNDS + 1)};
-        size_t n = 0, *group = NULL;
-        size_t count = e && !is_spent(l, first) ? pick_gaps(l, now, e) : 0;
-        status = share_pick(l, count, &n, &group);
-        if (!status && n) status = run_again(l, now, n, group);
-        mem_free(group);
+        size_t count = e && !is_spent(l, first) ? pick_groups(l, now, e) : 0;
+        status = run_picked(l, count, now, run_again, NULL);
     }
     mem_free(e);
     /* What steps too many do not bear is left as it was. */
@@ -306,18 +269,18 @@ static int climb(struct ladder *l)
 
 static const unsigned WEIGHTS = GSV_FLAG_ESS | GSV_FLAG_KHAT;
 
-/* Groups of one level whose weights are flagged, with four times as many paths;
- * whether there were any. */
-static int widen_level(struct ladder *l, struct effort e, bool *any)
+static bool is_narrow(const struct ladder *l, struct effort e, size_t i)
+{
+    return l->level[i] == e.level && l->rounds[i] + 1U == e.rounds &&
+           (l->r->gap[i].flags & WEIGHTS);
+}
+
+/* Groups of one level with four times as many paths; any: there were some. */
+static int widen_level(struct ladder *l, struct effort e, size_t n,
+                       const size_t *group, void *any)
 {
     gsv_result wider = {.values = l->r->values};
-    size_t n, *group = NULL, count = 0;
-    for (size_t i = 0; i < l->n; i++)
-        if (l->level[i] == e.level && l->rounds[i] + 1U == e.rounds &&
-            (l->r->gap[i].flags & WEIGHTS))
-            l->pick[count++] = i;
-    int status = share_pick(l, count, &n, &group);
-    if (!status && n) status = run_at(l, e, n, group, &wider);
+    int status = run_at(l, e, n, group, &wider);
     for (size_t i = 0; !status && i < wider.groups; i++) {
         gsv_gap *g = &l->r->gap[l->pick[i]];
         double change = g->discretisation;
@@ -325,11 +288,10 @@ static int widen_level(struct ladder *l, struct effort e, bool *any)
         g->discretisation = change;
         l->rounds[l->pick[i]] = (unsigned char)e.rounds;
     }
-    if (!status && n) l->r->drift_evaluations += wider.drift_evaluations;
+    if (!status) l->r->drift_evaluations += wider.drift_evaluations;
     if (!status && wider.paths > l->r->paths) l->r->paths = wider.paths;
-    *any = *any || n;
+    *(bool *)any = true;
     gsv_result_free(&wider);
-    mem_free(group);
     return status;
 }
 
@@ -343,7 +305,8 @@ static int widen(struct ladder *l)
         if (is_spent(l, first)) break;
         any = false;
         for (unsigned level = 0; !status && level <= MOST_LEVELS; level++)
-            status = widen_level(l, (struct effort){level, 1.0, rounds}, &any);
+            status = run_where(l, (struct effort){level, 1.0, rounds},
+                               is_narrow, widen_level, &any);
     }
     return status == GSV_NUMERICAL ? 0 : status;
 }
@@ -387,9 +350,8 @@ static void sum_up(struct ladder *l)
         r->discretisation += change * (double)l->n / (double)l->sampled;
     }
     if (l->n) r->error = sqrt(variance);
-    double sum[] = {r->loglik, r->log_bias, r->discretisation,
-                    r->error,  r->ess_min,  r->khat_max,
-                    flagged};
+    double sum[] = {r->loglik,  r->log_bias, r->discretisation, r->error,
+                    r->ess_min, r->khat_max, flagged,           left_in_all(l)};
     broadcast(l->task->options->ranks, sizeof sum / sizeof *sum, sum);
     r->loglik = sum[0];
     r->log_bias = sum[1];
@@ -398,23 +360,24 @@ static void sum_up(struct ladder *l)
     r->ess_min = sum[4];
     r->khat_max = sum[5];
     r->flagged = (size_t)sum[6];
+    l->left = sum[7];
+}
+
+static bool had(const struct ladder *l, struct effort e, size_t i)
+{
+    return l->level[i] == e.level && l->rounds[i] == e.rounds;
 }
 
 /* The gradient of the groups with one effort, added to that of the result. */
-static int add_gradient(struct ladder *l, struct effort e, double *part)
+static int add_gradient(struct ladder *l, struct effort e, size_t n,
+                        const size_t *group, void *part)
 {
     gsv_result r = {.values = l->r->values, .gradient = part};
-    size_t n, *group = NULL, count = 0;
-    for (size_t i = 0; i < l->n; i++)
-        if (l->level[i] == e.level && l->rounds[i] == e.rounds)
-            l->pick[count++] = i;
-    int status = share_pick(l, count, &n, &group);
-    if (!status && n) status = run_at(l, e, n, group, &r);
-    for (size_t i = 0; !status && n && i < r.values; i++)
-        l->r->gradient[i] += part[i];
+    int status = run_at(l, e, n, group, &r);
+    for (size_t i = 0; !status && i < r.values; i++)
+        l->r->gradient[i] += r.gradient[i];
     r.gradient = NULL;
     gsv_result_free(&r);
-    mem_free(group);
     return status;
 }
 
@@ -426,7 +389,8 @@ static int add_gradients(struct ladder *l)
     memset(l->r->gradient, 0, values * sizeof *l->r->gradient);
     for (unsigned level = 0; level <= MOST_LEVELS; level++)
         for (unsigned rounds = 0; !status && rounds <= MOST_ROUNDS; rounds++)
-            status = add_gradient(l, (struct effort){level, 1.0, rounds}, part);
+            status = run_where(l, (struct effort){level, 1.0, rounds}, had,
+                               add_gradient, part);
     mem_free(part);
     return status;
 }
@@ -435,29 +399,27 @@ static int make_memory(struct ladder *l)
 {
     l->n = l->r->groups;
     l->change = NEW(double, l->n);
+    l->before = NEW(double, l->n);
     l->level = NEW(unsigned char, l->n);
     l->rounds = NEW(unsigned char, l->n);
     l->pick = NEW(size_t, l->n);
-    bool found = !l->n || (l->change && l->level && l->rounds && l->pick);
+    bool found =
+        !l->n || (l->change && l->before && l->level && l->rounds && l->pick);
     return meet(l, found ? 0 : GSV_NO_MEMORY);
 }
 
-/* Against half of the steps, and beside them: of all groups, or of some that
- * are spread evenly. */
+/* Of all groups, or of some that are spread evenly; of the others nothing is
+ * known. */
 static int check(struct ladder *l)
 {
-    size_t n = 0, *group = NULL;
-    int status = 0;
-    if (l->sampled) {
-        for (size_t i = 0; l->n && i < l->sampled; i++)
-            l->pick[i] = i * (l->n / l->sampled);
-        status = share_pick(l, l->n ? l->sampled : 0, &n, &group);
+    const struct effort first = {0, 1.0, 0};
+    if (!l->sampled) return check_steps(l, first, 0, NULL, NULL);
+    size_t apart = l->n / l->sampled, count = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        if (i % apart == 0 && count < l->sampled) l->pick[count++] = i;
+        else l->r->gap[i].discretisation = NAN;
     }
-    if (!status) status = compare(l, (struct effort){0, 0.5, 0}, n, group);
-    if (!status && l->timed)
-        status = compare(l, (struct effort){0, BESIDE, 0}, n, group);
-    mem_free(group);
-    return status;
+    return run_picked(l, count, first, check_steps, NULL);
 }
 
 /* After the first run, whose gradient is left to the end where steps are still
@@ -473,8 +435,8 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     l->timed = graph_moves(m->spec->graph, m->spec->drift);
     int status = make_memory(l);
     if (!status) status = check(l);
-    if (!status && open && !l->sampled && l->timed && !o->joint && !o->steps &&
-        !(o->step > 0.0))
+    if (!status && open && !l->sampled && l->timed && !o->joint &&
+        steps_are_open(o))
         status = lift(l);
     if (!status && wide && !l->sampled) status = widen(l);
     if (!status && open && !l->sampled) status = climb(l);
@@ -501,7 +463,7 @@ static int fill(struct ladder *l, bool open, bool wide)
         status = run_at(l, first, 0, NULL, r);
     }
     r->gradient = gradient;
-    MEM_FREE(l->change, l->level, l->rounds, l->pick);
+    MEM_FREE(l->change, l->before, l->level, l->rounds, l->wanted, l->pick);
     return status;
 }
 
@@ -518,7 +480,7 @@ static int sort_groups(const struct request *q, size_t **group)
 }
 
 int refine_fill(const struct task *t, const struct request *q, double tolerance,
-                gsv_result *r)
+                gsv_result *r, double *left)
 {
     struct request sorted = *q;
     size_t *group = NULL;
@@ -527,12 +489,13 @@ int refine_fill(const struct task *t, const struct request *q, double tolerance,
     l.checked = estimator_choose(t).method->groups &&
                 o->form != GSV_FORM_BOUND && tolerance >= 0.0;
     bool some = l.checked && !o->sample;
-    bool steps = (!o->steps && !(o->step > 0.0)) || tolerance > 0.0;
+    bool steps = steps_are_open(o) || tolerance > 0.0;
     int status = sort_groups(q, &group);
     sorted.group = group;
     if (!status)
         status = fill(&l, some && steps,
                       some && (!o->paths || tolerance > 0.0) && !o->joint);
+    if (left) *left = l.left;
     mem_free(group);
     return status;
 }

@@ -16,8 +16,9 @@
 /* Fills a result that is zero, with a list of gaps on the first rank.
  * tolerance: what steps may change the sum by; 0 for the usual; a negative
  * number leaves steps unchecked. Gradients go to r->gradient where there is
- * room for one. */
+ * room for one. left: what shorter steps may still change the sum by (limit.h),
+ * 0 if nothing was checked; or NULL. */
 int refine_fill(const struct task *t, const struct request *q, double tolerance,
-                gsv_result *r);
+                gsv_result *r, double *left);
 
 #endif

@@ -3,6 +3,8 @@
  * in simplify.c, which stands between the callers and make_node(). */
 #include "graph/graph.h"
 
+#include <math.h>
+
 #include <assert.h>
 #include <string.h>
 
@@ -419,6 +421,45 @@ static node with_state(struct graph *g, node n, const node *image, node state)
 node graph_substitute(struct graph *g, node a, node state)
 {
     return remake_all(g, a, with_state, state);
+}
+
+static node not_below_zero(struct graph *g, node a)
+{
+    return graph_binary(g, OP_MAX, a, graph_number(g, 0.0));
+}
+
+static node with_roots(struct graph *g, node n, const node *image, node unused)
+{
+    struct node_info info = g->info[n];
+    double power = 0.5;
+    (void)unused;
+    if (info.op != OP_SQRT && info.op != OP_POW) return remake(g, n, image);
+    node base = image[graph_input(g, n, 0)];
+    if (info.op == OP_SQRT)
+        return graph_unary(g, OP_SQRT, not_below_zero(g, base));
+    node exponent = image[graph_input(g, n, 1)];
+    bool whole = graph_is_number(g, exponent, &power) && power == floor(power);
+    return graph_binary(g, OP_POW, whole ? base : not_below_zero(g, base),
+                        exponent);
+}
+
+node graph_guard_roots(struct graph *g, node a)
+{
+    return remake_all(g, a, with_roots, 0);
+}
+
+node graph_replace(struct graph *g, node a, node what, node with)
+{
+    if (g->failed || what > a) return a;
+    node *image = NEW(node, a + 1);
+    bool *wanted = NEW(bool, a + 1);
+    g->failed = !image || !wanted;
+    if (!g->failed) graph_parts(g, a, wanted);
+    for (node n = 0; !g->failed && n <= a; n++)
+        if (wanted[n]) image[n] = n == what ? with : remake(g, n, image);
+    node result = g->failed ? 0 : image[a];
+    MEM_FREE(image, wanted);
+    return result;
 }
 
 static node with_all(struct graph *g, node n, const node *image, node all)

@@ -165,6 +165,14 @@ node graph_call(struct graph *g, const struct call_spec *call, size_t params,
 /* The same expression with every state leaf replaced. */
 node graph_substitute(struct graph *g, node a, node state);
 
+/* The same expression with node `what` replaced by another of its shape. */
+node graph_replace(struct graph *g, node a, node what, node with);
+
+/* The same expression with roots, and powers that are not whole, of negative
+ * numbers taken as those of 0: noise at states a little outside of where they
+ * should be. */
+node graph_guard_roots(struct graph *g, node a);
+
 /* The same expression of a longer state, the leaf `all`: parameters first, in
  * the order of their vector, the state below them. a must have no networks,
  * gps and callbacks, whose parameters are the same at all points. */

@@ -99,7 +99,7 @@ int integrator_check(const gsv_model *m, enum gsv_scheme scheme)
     if (scheme != GSV_EULER && scheme != GSV_HEUN)
         return fail(GSV_BAD_INPUT, "the schemes of a mean squared error are "
                                    "euler and heun");
-    return 0;
+    return refuse_singular(m);
 }
 
 /* Ito's and Stratonovich's equations differ where the noise depends on the

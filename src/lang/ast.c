@@ -14,6 +14,12 @@ void expr_free(struct expr *e)
     mem_free(e);
 }
 
+bool declares_name(enum statement_kind kind)
+{
+    return kind != EQUATION && kind != OBS && kind != INIT && kind != EVENT &&
+           kind != REACTION;
+}
+
 static void statement_clear(struct statement *s)
 {
     mem_free(s->declared.name);
@@ -30,6 +36,10 @@ static void statement_clear(struct statement *s)
         expr_free(s->box[i]);
     mem_free(s->box);
     mem_free(s->polynomial);
+    for (size_t i = 0; i < s->reactants; i++)
+        mem_free(s->reactant[i].name);
+    mem_free(s->reactant);
+    mem_free(s->text);
 }
 
 void ast_free(struct ast *ast)

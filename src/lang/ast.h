@@ -67,8 +67,23 @@ enum statement_kind {
               /* kernel [+ polynomial] [map]                                */
     EQUATION, /* dNAME = value: name is that of the state                   */
     OBS,      /* obs NAME ~ value (a call)                                  */
-    INIT      /* init NAME ~ value (a call)                                 */
+    INIT,     /* init NAME ~ value (a call) [at time], time in low          */
+    EVENT,    /* event NAME[k] += value                                     */
+    REACTION  /* reaction parts -> parts : value; the name is ""            */
 };
+
+/* Of a reaction: how many of a state, or of its element from 1 on, are used up
+ * or made. */
+struct reactant {
+    char *name;
+    size_t element; /* 0 where none is written */
+    size_t count;
+    bool made;
+    struct place place;
+};
+
+/* Whether such a statement declares its name; the others speak of one. */
+bool declares_name(enum statement_kind kind);
 
 /* One declared thing: `state x, y` is two statements. */
 struct statement {
@@ -98,6 +113,11 @@ struct statement {
     char *polynomial; /* or NULL */
     struct place grid_place, polynomial_place;
     bool map;
+
+    /* Of a reaction; the place of the statement is that of all parts. */
+    struct reactant *reactant;
+    size_t reactants, reactant_capacity;
+    char *text; /* of the parts, as written */
 };
 
 struct ast {

@@ -431,6 +431,8 @@ int declare(struct builder *b, const struct statement *s)
     case GP: return declare_gp(b, s);
     case OBS:
     case INIT:
+    case EVENT:
+    case REACTION:
     case EQUATION: break;
     }
     return 0;

@@ -289,8 +289,8 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     if (refused) return refused;
     if (!t->coefficient)
         return complain(b->source, t->place,
-                        "the factor of this noise is zero; without noise the "
-                        "data have no density to learn from");
+                        "the factor of this noise is zero; leave this term "
+                        "out, as an equation may have no noise");
     if (!t->matrix) {
         int status = check_shape(b, q, t->coefficient, "noise");
         if (!status) t->coefficient = graph_fill(g, t->coefficient, q->rows, 1);
@@ -328,19 +328,12 @@ int equation_build(struct builder *b, struct equation *q)
 {
     struct graph *g = b->spec->graph;
     struct form *f = &q->form;
-    const struct statement *s = q->statement;
     int status = find_form(b, q);
     if (status) return status;
     if (f->has_plain)
         return complain(b->source, f->plain_place,
                         "this term has no dt or dW; write '(...)*dt' for the "
                         "drift and '(...)*dW' for the noise");
-    if (!f->terms)
-        return complain(b->source, s->declared.place,
-                        "the equation of '%s' has no noise; without it the "
-                        "data have no density to learn from: add a term such "
-                        "as 's*dW'",
-                        s->declared.name);
     if (!f->drift) f->drift = graph_number(g, 0.0);
     status = check_shape(b, q, f->drift, "drift");
     if (status) return status;

@@ -29,6 +29,7 @@ struct form {
 
 struct equation {
     const struct statement *statement;
+    struct place place;  /* where its line begins */
     size_t offset, rows; /* of its state */
     struct form form;
     node shape; /* system.c: what all of its noises share */

@@ -260,6 +260,13 @@ static int call_where(struct builder *b, const struct expr *e, enum op op,
     return 0;
 }
 
+static int call_integral(struct builder *b, const struct expr *e, enum op op,
+                         const node *a, node *result)
+{
+    (void)op;
+    return evaluate_integral(b, e, a[0], result);
+}
+
 int refuse_slope(const struct builder *b, struct place place, node a,
                  const char *what)
 {
@@ -294,6 +301,7 @@ static const struct function FUNCTION[] = {
     {"softmax", 1, OP_SOFTMAX, call_sum},
     {"dot", 2, OP_SUM, call_dot},
     {"grad", 2, OP_SUM, call_grad},
+    {"integral", 1, OP_SUM, call_integral},
 };
 enum { FUNCTIONS = sizeof FUNCTION / sizeof *FUNCTION };
 

@@ -151,7 +151,8 @@ static void classify_symbol(struct token *t)
     static const struct {
         const char *text;
         char symbol;
-    } PAIR[] = {{"->", ARROW}, {">=", AT_LEAST}, {"<=", AT_MOST}};
+    } PAIR[] = {
+        {"->", ARROW}, {">=", AT_LEAST}, {"<=", AT_MOST}, {"+=", ADDED}};
     const char *s = t->text;
     bool known = strchr("()[]+-*/^@=,:~<>", *s) != NULL;
     t->kind = known ? TOKEN_SYMBOL : TOKEN_BAD;

@@ -17,8 +17,8 @@ enum token_kind {
     TOKEN_BAD     /* no token at all                                 */
 };
 
-/* The symbols of '->', '>=' and '<=', which have two characters. */
-enum { ARROW = '!', AT_LEAST = 'g', AT_MOST = 'l' };
+/* The symbols of '->', '>=', '<=' and '+=', which have two characters. */
+enum { ARROW = '!', AT_LEAST = 'g', AT_MOST = 'l', ADDED = 'a' };
 
 struct token {
     enum token_kind kind;

@@ -14,33 +14,65 @@
 /* A line while it is built. */
 struct line {
     const struct declared *name;
-    const struct expr *call;
+    struct place place;
+    const struct expr *call; /* of the law                               */
+    const struct expr *zero; /* of zeroinflated(p, ...) its p, or NULL   */
     enum law law;
-    node argument[LAW_ARGUMENTS];
+    node argument[LAW_ARGUMENTS], inflation;
     struct declared trials; /* the column of a binomial's, or no name */
+    size_t obs;             /* the number of its first obs            */
 };
 
 /* --- The law -------------------------------------------------------------- */
 
-static int find_law(struct builder *b, struct line *l)
+static int unknown_law(struct builder *b, const struct expr *call)
 {
-    const char *name[LAW_COUNT];
-    char known[200] = "";
-    size_t law = law_find(l->call->name);
-    l->law = (enum law)law;
-    if (law < LAW_COUNT) return 0;
-    for (size_t i = 0; i < LAW_COUNT; i++) {
-        name[i] = LAW_TABLE[i].name;
+    const char *name[LAW_COUNT + 1];
+    char known[300] = "";
+    for (size_t i = 0; i <= LAW_COUNT; i++) {
+        name[i] = i < LAW_COUNT ? LAW_TABLE[i].name : ZERO_INFLATED;
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
                  i ? " " : "", name[i]);
     }
-    const char *near = gsv_suggestion(l->call->name, LAW_COUNT, name);
+    const char *near = gsv_suggestion(call->name, LAW_COUNT + 1, name);
     if (near)
-        return complain(b->source, l->call->place,
-                        "unknown law '%s'; did you mean '%s'?", l->call->name,
+        return complain(b->source, call->place,
+                        "unknown law '%s'; did you mean '%s'?", call->name,
                         near);
+    return complain(b->source, call->place, "unknown law '%s'; the laws are %s",
+                    call->name, known);
+}
+
+/* zeroinflated(p, law(...)): goes on with the law inside. */
+static int open_inflated(struct builder *b, struct line *l)
+{
+    const struct expr *call = l->call;
+    if (call->kids != 2 || call->kid[1]->kind != EXPR_CALL)
+        return complain(b->source, expr_span(call),
+                        "'%s' takes 2 arguments (probability, law of counts), "
+                        "as in '%s(p, poisson(m))'",
+                        ZERO_INFLATED, ZERO_INFLATED);
+    l->zero = call->kid[0];
+    l->call = call->kid[1];
+    size_t law = law_find(l->call->name);
+    bool again = !strcmp(l->call->name, ZERO_INFLATED);
+    if (!again && (law == LAW_COUNT || law_can_be_inflated((enum law)law)))
+        return 0;
     return complain(b->source, l->call->place,
-                    "unknown law '%s'; the laws are %s", l->call->name, known);
+                    "'%s' cannot be inside of '%s', which is for laws of one "
+                    "count: poisson negbin binomial betabinomial",
+                    l->call->name, ZERO_INFLATED);
+}
+
+static int find_law(struct builder *b, struct line *l)
+{
+    if (!strcmp(l->call->name, ZERO_INFLATED)) {
+        int status = open_inflated(b, l);
+        if (status) return status;
+    }
+    size_t law = law_find(l->call->name);
+    l->law = (enum law)law;
+    return law < LAW_COUNT ? 0 : unknown_law(b, l->call);
 }
 
 int check_law_arguments(struct builder *b, const struct expr *call, size_t law)
@@ -57,52 +89,61 @@ int check_law_arguments(struct builder *b, const struct expr *call, size_t law)
         row->arguments == 1 ? "argument" : "arguments", list, call->kids);
 }
 
+/* Whether element k of a is a number in the text, by itself or in a list. */
+static bool is_known(struct graph *g, node a, size_t k, double *number)
+{
+    enum op op = graph_info(g, a)->op;
+    if (op != OP_CONSTANT && op != OP_STACK) return false;
+    return graph_is_number(g, graph_slice(g, a, k, 1, 1), number);
+}
+
+/* Numbers of the argument `what` of a law that are out of their range. */
+static int check_numbers_of(struct builder *b, const struct expr *e,
+                            const char *law, const char *what,
+                            enum law_range range, node value)
+{
+    struct graph *g = b->spec->graph;
+    double number;
+    for (size_t k = 0; k < graph_size(g, value); k++)
+        if (is_known(g, value, k, &number) && !law_allows(range, number))
+            return complain(b->source, expr_span(e),
+                            "the %s of '%s' must be %s, but is %g", what, law,
+                            RANGE_WORDS[range], number);
+    return 0;
+}
+
 int check_law_numbers(struct builder *b, const struct expr *e, size_t law,
                       size_t argument, node value)
 {
-    static const char *const WANTED[] = {[RANGE_ANY] = "a finite number",
-                                         [RANGE_POSITIVE] = "positive",
-                                         [RANGE_PROBABILITY] = "from 0 to 1",
-                                         [RANGE_WHOLE] =
-                                             "a whole number from 0 on"};
     const struct law_row *row = &LAW_TABLE[law];
-    enum law_range range = row->argument[argument].range;
-    const struct node_info *i = graph_info(b->spec->graph, value);
-    size_t n = i->op == OP_CONSTANT ? i->rows * i->columns : 0;
-    for (size_t k = 0; k < n; k++)
-        if (!law_allows(range, i->data[k]))
-            return complain(b->source, expr_span(e),
-                            "the %s of '%s' must be %s, but is %g",
-                            row->argument[argument].name, row->name,
-                            WANTED[range], i->data[k]);
-    return 0;
+    return check_numbers_of(b, e, row->name, row->argument[argument].name,
+                            row->argument[argument].range, value);
 }
 
 /* --- The columns ---------------------------------------------------------- */
 
-static int check_others(struct builder *b, const struct declared *d)
+int check_others(struct builder *b, const struct declared *d, const char *what)
 {
     const struct spec *spec = b->spec;
     for (size_t i = 0; i < spec->dim; i++)
         if (is_column_of(d, spec->column[i]))
             return complain(b->source, d->place,
                             "'%s' is the name of a state or of its column; an "
-                            "observation is a column of its own, with another "
-                            "name",
-                            spec->column[i]);
+                            "%s a column of its own, with another name",
+                            spec->column[i], what);
     for (size_t i = 0; i < spec->inputs; i++)
         if (is_column_of(d, spec->input[i].name))
             return complain(b->source, d->place,
-                            "'%s' is an input; an observation is a column of "
-                            "its own, with another name",
-                            spec->input[i].name);
+                            "'%s' is an input; an %s a column of its own, "
+                            "with another name",
+                            spec->input[i].name, what);
     return column_is_ordinary(b, d);
 }
 
 static int check_value(struct builder *b, const struct declared *d)
 {
     const struct spec *spec = b->spec;
-    int status = check_others(b, d);
+    int status = check_others(b, d, "observation is");
     if (!status) status = scope_check(b, d->name, d->place);
     if (status) return status;
     if (d->rank > 1)
@@ -133,7 +174,7 @@ static int find_trials(struct builder *b, struct line *l)
         return 0;
     *d = (struct declared){name->name, name->place, 0, 1, 1};
     int status = column_size(b, e, d);
-    if (!status) status = check_others(b, d);
+    if (!status) status = check_others(b, d, "observation is");
     if (status) return status;
     if (d->rank && d->rows != l->name->rows)
         return complain(b->source, expr_span(e),
@@ -148,7 +189,7 @@ static int find_trials(struct builder *b, struct line *l)
     return 0;
 }
 
-static int add_value(struct spec *spec, const struct declared *d, size_t i)
+int add_value(struct spec *spec, const struct declared *d, size_t i)
 {
     if (MEM_ROOM(spec->value_column, spec->values, spec->value_capacity))
         return GSV_NO_MEMORY;
@@ -158,23 +199,55 @@ static int add_value(struct spec *spec, const struct declared *d, size_t i)
     return 0;
 }
 
-static node value_leaf(const struct spec *spec, size_t value)
+node value_leaf(const struct spec *spec, size_t value)
 {
     return graph_leaf(spec->graph, OP_INPUT, spec->inputs + value, 1, 1);
 }
 
 /* --- Arguments ------------------------------------------------------------ */
 
-static int check_shape(struct builder *b, const struct line *l, size_t i)
+static int check_rising(struct builder *b, const struct line *l, size_t i)
+{
+    const struct law_row *row = &LAW_TABLE[l->law];
+    struct graph *g = b->spec->graph;
+    node a = l->argument[i];
+    double now, last;
+    for (size_t k = 1; k < graph_size(g, a); k++)
+        if (is_known(g, a, k, &now) && is_known(g, a, k - 1, &last) &&
+            !(now > last))
+            return complain(b->source, expr_span(l->call->kid[i]),
+                            "the %s of '%s' must rise, but %g comes after %g",
+                            row->argument[i].name, row->name, now, last);
+    return 0;
+}
+
+/* A list is for all columns. */
+static int check_list(struct builder *b, const struct line *l, size_t i)
+{
+    const struct graph *g = b->spec->graph;
+    const struct law_row *row = &LAW_TABLE[l->law];
+    node a = l->argument[i];
+    char text[48];
+    if (graph_info(g, a)->columns == 1 && graph_size(g, a) >= row->list[i])
+        return row->rising ? check_rising(b, l, i) : 0;
+    return complain(b->source, expr_span(l->call->kid[i]),
+                    "the %s of '%s' are a vector of %zu or more, such as "
+                    "'[a, b]', but this is %s",
+                    row->argument[i].name, row->name, row->list[i],
+                    shape_text(g, a, text));
+}
+
+/* A number for all columns, or one for each: of the argument `what`. */
+static int check_shape(struct builder *b, const struct line *l,
+                       const struct expr *e, const char *what, node a)
 {
     const struct graph *g = b->spec->graph;
     const struct declared *d = l->name;
-    const char *what = LAW_TABLE[l->law].argument[i].name;
-    struct place place = expr_span(l->call->kid[i]);
-    size_t n = graph_size(g, l->argument[i]);
-    bool column = graph_info(g, l->argument[i])->columns == 1;
+    struct place place = expr_span(e);
+    size_t n = graph_size(g, a);
+    bool column = graph_info(g, a)->columns == 1;
     char text[48];
-    shape_text(g, l->argument[i], text);
+    shape_text(g, a, text);
     if (column && n == d->rows) return 0;
     if (LAW_TABLE[l->law].together)
         return complain(b->source, place,
@@ -192,26 +265,46 @@ static int check_shape(struct builder *b, const struct line *l, size_t i)
                     text);
 }
 
+static int evaluate_part(struct builder *b, const struct expr *e, node *a)
+{
+    b->observing = true;
+    int status = evaluate(b, e, a);
+    b->observing = false;
+    return status ? status
+                  : refuse_slope(b, expr_span(e), *a, "this observation");
+}
+
+static int evaluate_inflation(struct builder *b, struct line *l)
+{
+    node *p = &l->inflation;
+    int status = evaluate_part(b, l->zero, p);
+    if (!status) status = check_shape(b, l, l->zero, "probability", *p);
+    return status ? status
+                  : check_numbers_of(b, l->zero, ZERO_INFLATED, "probability",
+                                     RANGE_PROBABILITY, *p);
+}
+
+static int evaluate_argument(struct builder *b, struct line *l, size_t i)
+{
+    const struct expr *e = l->call->kid[i];
+    node *a = &l->argument[i];
+    int status = evaluate_part(b, e, a);
+    if (!status)
+        status =
+            LAW_TABLE[l->law].list[i]
+                ? check_list(b, l, i)
+                : check_shape(b, l, e, LAW_TABLE[l->law].argument[i].name, *a);
+    if (!status) status = check_law_numbers(b, e, l->law, i, *a);
+    if (!status && LAW_TABLE[l->law].integrated)
+        status = integrate_elements(b, expr_span(e), *a, a);
+    return status;
+}
+
 static int evaluate_arguments(struct builder *b, struct line *l)
 {
-    int status = check_law_arguments(b, l->call, l->law);
-    if (!status) status = find_trials(b, l);
-    if (!status && LAW_TABLE[l->law].together && l->name->rows < 2)
-        status = complain(b->source, l->name->place,
-                          "'%s' needs two or more columns; write "
-                          "'%s[3]' for '%s1' to '%s3'",
-                          LAW_TABLE[l->law].name, l->name->name, l->name->name,
-                          l->name->name);
-    for (size_t i = l->trials.name ? 1 : 0; !status && i < l->call->kids; i++) {
-        const struct expr *e = l->call->kid[i];
-        status = evaluate(b, e, &l->argument[i]);
-        if (!status) status = check_shape(b, l, i);
-        if (!status)
-            status = refuse_slope(b, expr_span(e), l->argument[i],
-                                  "this observation");
-        if (!status)
-            status = check_law_numbers(b, e, l->law, i, l->argument[i]);
-    }
+    int status = l->zero ? evaluate_inflation(b, l) : 0;
+    for (size_t i = l->trials.name ? 1 : 0; !status && i < l->call->kids; i++)
+        status = evaluate_argument(b, l, i);
     return status;
 }
 
@@ -235,14 +328,29 @@ int make_latent(struct builder *b, size_t state, struct place place)
     return 0;
 }
 
-/* Marks the states that an argument is made of. */
+/* The states that an argument is made of, also inside of integrals: used (dim)
+ * is added to. */
+static int find_states(const struct spec *spec, node a, bool *used)
+{
+    bool any, *inside = NEW(bool, spec->integrals);
+    int status =
+        inside ? spec_integrals_used(spec, a, inside, &any) : GSV_NO_MEMORY;
+    if (!status) status = graph_state_used(spec->graph, a, spec->dim, used);
+    for (size_t k = 0; !status && k < spec->integrals; k++)
+        if (inside[k])
+            status = graph_state_used(spec->graph, spec->integral[k].rate,
+                                      spec->dim, used);
+    mem_free(inside);
+    return status;
+}
+
+/* Marks them. */
 static int mark(struct builder *b, const struct expr *e, node a, bool *any)
 {
     const struct spec *spec = b->spec;
-    if (!graph_depends(spec->graph, a, OP_STATE)) return 0;
     bool *used = NEW(bool, spec->dim);
     if (!used) return GSV_NO_MEMORY;
-    int status = graph_state_used(spec->graph, a, spec->dim, used);
+    int status = find_states(spec, a, used);
     for (size_t i = 0; !status && i < spec->dim; i++)
         if (used[i]) {
             *any = true;
@@ -255,7 +363,7 @@ static int mark(struct builder *b, const struct expr *e, node a, bool *any)
 static int mark_all(struct builder *b, const struct line *l)
 {
     bool any = false;
-    int status = 0;
+    int status = l->zero ? mark(b, l->zero, l->inflation, &any) : 0;
     for (size_t i = l->trials.name ? 1 : 0; !status && i < l->call->kids; i++)
         status = mark(b, l->call->kid[i], l->argument[i], &any);
     if (status || any) return status;
@@ -265,30 +373,20 @@ static int mark_all(struct builder *b, const struct line *l)
                     l->name->name);
 }
 
-/* --- The statement -------------------------------------------------------- */
+/* --- The statements ------------------------------------------------------- */
 
-/* Columns from first on, n of them, with the arguments of the first. */
+/* An obs of n columns from first on, without its arguments. */
 static int add_obs(struct builder *b, const struct line *l, size_t first,
                    size_t n)
 {
     struct spec *spec = b->spec;
-    struct obs_spec o = {.law = l->law, .value = spec->values};
+    struct obs_spec o = {
+        .law = l->law, .value = spec->values, .place = l->place};
     int status = 0;
     for (size_t i = 0; !status && i < n; i++)
         status = add_value(spec, l->name, first + i);
-    for (size_t i = 0; i < l->call->kids; i++) {
-        node a = l->argument[i];
-        bool one = n > 1 || graph_size(spec->graph, a) == 1;
-        o.argument[i] = one ? a : graph_slice(spec->graph, a, first, 1, 1);
-    }
-    if (!status && l->trials.name) {
-        o.argument[0] = value_leaf(spec, spec->values);
+    if (!status && l->trials.name)
         status = add_value(spec, &l->trials, l->trials.rank ? first : 0);
-    }
-    if (LAW_TABLE[l->law].integrated) {
-        o.rate = o.argument[0];
-        o.integral = spec->integrals++;
-    }
     o.values = spec->values - o.value;
     if (status || MEM_ROOM(spec->obs, spec->observations, spec->obs_capacity))
         return GSV_NO_MEMORY;
@@ -298,45 +396,97 @@ static int add_obs(struct builder *b, const struct line *l, size_t first,
 
 /* A vector is observed element by element, so that one that is missing leaves
  * the others; the counts of a multinomial are one. */
-static int observe(struct builder *b, const struct statement *s)
+static size_t columns_of(const struct line *l)
 {
-    struct line l = {.name = &s->declared, .call = s->value};
-    int status = check_value(b, l.name);
-    if (!status) status = find_law(b, &l);
-    if (!status) status = evaluate_arguments(b, &l);
-    if (!status) status = mark_all(b, &l);
-    if (status) return status;
-    size_t n = LAW_TABLE[l.law].together ? l.name->rows : 1;
-    for (size_t i = 0; !status && i < l.name->rows; i += n)
-        status = add_obs(b, &l, i, n);
+    return LAW_TABLE[l->law].together ? l->name->rows : 1;
+}
+
+/* The law and the columns of a line. */
+static int read_columns(struct builder *b, struct line *l)
+{
+    int status = check_value(b, l->name);
+    if (!status) status = find_law(b, l);
+    if (!status) status = check_law_arguments(b, l->call, l->law);
+    if (!status) status = find_trials(b, l);
+    if (!status && LAW_TABLE[l->law].together && l->name->rows < 2)
+        status = complain(b->source, l->name->place,
+                          "'%s' needs two or more columns; write "
+                          "'%s[3]' for '%s1' to '%s3'",
+                          LAW_TABLE[l->law].name, l->name->name, l->name->name,
+                          l->name->name);
+    l->obs = b->spec->observations;
+    for (size_t i = 0; !status && i < l->name->rows; i += columns_of(l))
+        status = add_obs(b, l, i, columns_of(l));
     return status;
 }
 
-/* The integrals stand after all values, whose number is known only now. */
-static int add_densities(struct spec *spec)
+/* What column i has of a number for all columns, or one for each. */
+static node element(const struct spec *spec, node a, size_t i)
 {
-    for (size_t i = 0; i < spec->observations; i++) {
-        struct obs_spec *o = &spec->obs[i];
-        node *value = NEW(node, o->values);
-        if (!value) return GSV_NO_MEMORY;
-        for (size_t k = 0; k < o->values; k++)
-            value[k] = value_leaf(spec, o->value + k);
-        node integral = value_leaf(spec, spec->values + o->integral);
-        o->log_density =
-            LAW_TABLE[o->law].density(spec->graph, o, value, integral);
-        mem_free(value);
+    struct graph *g = spec->graph;
+    return graph_size(g, a) == 1 ? a : graph_slice(g, a, i, 1, 1);
+}
+
+/* Its arguments, to all of its obs. */
+static int read_arguments_of(struct builder *b, struct line *l)
+{
+    const struct spec *spec = b->spec;
+    size_t n = columns_of(l);
+    int status = evaluate_arguments(b, l);
+    if (!status) status = mark_all(b, l);
+    for (size_t first = 0; !status && first < l->name->rows; first += n) {
+        struct obs_spec *o = &spec->obs[l->obs + first / n];
+        for (size_t i = l->trials.name ? 1 : 0; i < l->call->kids; i++) {
+            bool whole = n > 1 || LAW_TABLE[l->law].list[i];
+            o->argument[i] =
+                whole ? l->argument[i] : element(spec, l->argument[i], first);
+        }
+        if (l->zero) o->zero = element(spec, l->inflation, first);
+        if (l->trials.name)
+            o->argument[0] = value_leaf(spec, o->value + o->values - 1);
     }
-    return spec->graph->failed ? GSV_NO_MEMORY : 0;
+    return status;
+}
+
+static int add_density(struct spec *spec, struct obs_spec *o)
+{
+    node *value = NEW(node, o->values);
+    if (!value) return GSV_NO_MEMORY;
+    for (size_t k = 0; k < o->values; k++)
+        value[k] = value_leaf(spec, o->value + k);
+    o->log_density = law_density(spec->graph, o, value);
+    mem_free(value);
+    if (spec->graph->failed) return GSV_NO_MEMORY;
+    return spec_integrals_used(spec, o->log_density, NULL, &o->integrated);
+}
+
+/* Integrals stand in the graph after all values, so the columns of all lines,
+ * and of events, are read before the first argument. */
+static int observe_all(struct builder *b, struct line *line)
+{
+    struct spec *spec = b->spec;
+    size_t lines = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < b->ast->statements; i++) {
+        const struct statement *s = &b->ast->statement[i];
+        if (s->kind != OBS) continue;
+        line[lines] = (struct line){
+            .name = &s->declared, .place = s->value->place, .call = s->value};
+        status = read_columns(b, &line[lines++]);
+    }
+    if (!status) status = build_events(b);
+    for (size_t i = 0; !status && i < lines; i++)
+        status = read_arguments_of(b, &line[i]);
+    for (size_t i = 0; !status && i < spec->observations; i++)
+        status = add_density(spec, &spec->obs[i]);
+    return status;
 }
 
 int build_observations(struct builder *b)
 {
-    int status = 0;
+    struct line *line = NEW(struct line, b->ast->statements);
     b->spec->latent = NEW(bool, b->spec->dim);
-    if (!b->spec->latent) return GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < b->ast->statements; i++)
-        if (b->ast->statement[i].kind == OBS)
-            status = observe(b, &b->ast->statement[i]);
-    if (!status) status = add_densities(b->spec);
+    int status = line && b->spec->latent ? observe_all(b, line) : GSV_NO_MEMORY;
+    mem_free(line);
     return status ? status : build_init(b);
 }

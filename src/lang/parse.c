@@ -14,7 +14,8 @@ enum { LONGEST_TEXT = 16 << 20 };
 static const double LARGEST_SIZE = 1e6, MOST_ELEMENTS = 1e8;
 
 /* A kind of statement: WORD NAME[shape] rest, with several of them,
- * separated by commas, where that is allowed. */
+ * separated by commas, where that is allowed. A reaction has no name, and no
+ * rest. */
 struct rule {
     const char *word;
     enum statement_kind kind;
@@ -29,13 +30,16 @@ static int value_rest(struct parser *, const struct rule *, struct statement *);
 static int net_rest(struct parser *, const struct rule *, struct statement *);
 static int gp_rest(struct parser *, const struct rule *, struct statement *);
 static int law_rest(struct parser *, const struct rule *, struct statement *);
+static int init_rest(struct parser *, const struct rule *, struct statement *);
+static int event_rest(struct parser *, const struct rule *, struct statement *);
 
 static const struct rule RULES[] = {
-    {"state", STATE, true, state_rest}, {"input", INPUT, true, input_rest},
-    {"param", PARAM, true, param_rest}, {"const", CONSTANT, true, value_rest},
-    {"let", LET, true, value_rest},     {"net", NET, false, net_rest},
-    {"gp", GP, false, gp_rest},         {"obs", OBS, false, law_rest},
-    {"init", INIT, false, law_rest},
+    {"state", STATE, true, state_rest},  {"input", INPUT, true, input_rest},
+    {"param", PARAM, true, param_rest},  {"const", CONSTANT, true, value_rest},
+    {"let", LET, true, value_rest},      {"net", NET, false, net_rest},
+    {"gp", GP, false, gp_rest},          {"obs", OBS, false, law_rest},
+    {"init", INIT, false, init_rest},    {"event", EVENT, false, event_rest},
+    {"reaction", REACTION, false, NULL},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };
@@ -178,6 +182,34 @@ static int law_rest(struct parser *p, const struct rule *rule,
     return refuse(p, place,
                   "after '~' a distribution is expected, such as "
                   "'normal(x, 0.1)'");
+}
+
+static int init_rest(struct parser *p, const struct rule *rule,
+                     struct statement *s)
+{
+    int status = law_rest(p, rule, s);
+    if (status || !parse_at_word(p, "at")) return status;
+    parse_next(p);
+    if (parse_ended(p))
+        return refuse(p, parse_gap(p),
+                      "after 'at' a time is expected, such as 'at 0'");
+    s->low = parse_expr(p);
+    return s->low ? 0 : GSV_BAD_INPUT;
+}
+
+static int event_rest(struct parser *p, const struct rule *rule,
+                      struct statement *s)
+{
+    (void)rule;
+    if (parse_take(p, ADDED)) return parse_value(p, s);
+    if (parse_at(p, '-') || parse_at(p, '=') || parse_at(p, '~'))
+        return refuse(p, p->token.place,
+                      "an event adds to a state; write 'event %.*s += ...', "
+                      "with a negative value for what is taken away",
+                      SHOWN, s->declared.name);
+    return refuse(p, parse_here(p),
+                  "'+=' is missing; write 'event %.*s += ...'", SHOWN,
+                  s->declared.name);
 }
 
 static void take_lower(struct parser *p, struct statement *s)
@@ -360,8 +392,9 @@ static int parse_rule(struct parser *p, const struct rule *rule)
     do {
         struct statement *s = begin(p, rule->kind);
         if (!s) return GSV_NO_MEMORY;
-        int status = parse_declared(p, rule, &s->declared);
-        if (!status) status = rule->rest(p, rule, s);
+        int status = rule->rest ? parse_declared(p, rule, &s->declared)
+                                : parse_reaction(p, s);
+        if (!status && rule->rest) status = rule->rest(p, rule, s);
         if (status) return status;
         last = s;
     } while (rule->several && parse_take(p, ','));
@@ -463,6 +496,11 @@ static int not_a_statement(struct parser *p, const struct token *word)
                       "'%.*s = ...' is not a statement; write 'let', 'param' "
                       "or 'const' before it, or 'd%.*s = ...' for an equation",
                       SHOW(word), SHOW(word));
+    if (parse_at(p, ADDED))
+        return refuse(p, word->place,
+                      "'%.*s += ...' is not a statement; write 'event %.*s += "
+                      "...' for a jump at rows of the data",
+                      SHOW(word), SHOW(word));
     if (is_differential(word) && p->token.kind == TOKEN_SYMBOL)
         return not_an_equation(p, word);
     if (meant)
@@ -471,8 +509,9 @@ static int not_a_statement(struct parser *p, const struct token *word)
                       SHOW(word), meant);
     return refuse(p, word->place,
                   "'%.*s' is not a statement; a line begins with state, input, "
-                  "param, const, let, net, gp, obs or init, or is an equation "
-                  "'dx = ...*dt + ...*dW'",
+                  "param, const, let, net, gp, obs, init, event or reaction, "
+                  "or is an "
+                  "equation 'dx = ...*dt + ...*dW'",
                   SHOW(word));
 }
 

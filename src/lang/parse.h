@@ -84,6 +84,9 @@ int parse_size(struct parser *p, size_t *size);
 /* What follows the colon of a gp. */
 int parse_gp(struct parser *p, struct statement *s);
 
+/* What follows the word 'reaction'. */
+int parse_reaction(struct parser *p, struct statement *s);
+
 /* Says why the token cannot follow the expression before it. */
 int parse_stray(struct parser *p);
 

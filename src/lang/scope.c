@@ -120,8 +120,7 @@ int scope_unknown(const struct builder *b, const struct expr *e,
     char near[160];
     for (size_t i = 0; i < b->ast->statements; i++) {
         const struct statement *s = &b->ast->statement[i];
-        if (s->kind == EQUATION || s->kind == OBS || s->kind == INIT ||
-            strcmp(s->declared.name, e->name))
+        if (!declares_name(s->kind) || strcmp(s->declared.name, e->name))
             continue;
         bool own = contains(s->value, e);
         for (size_t k = 0; k < s->arguments; k++)

@@ -26,6 +26,7 @@ struct symbol {
     size_t net;    /* of a net or gp: its number in the graph */
     size_t offset; /* of a state or column: its first row   */
     bool equation; /* of a state: seen                      */
+    bool reacts;   /* of a state: a reaction changes it     */
     int rank;
     const char *column; /* of a state: what it is a function of, or NULL */
 };
@@ -53,6 +54,7 @@ struct builder {
     size_t flows, flow_capacity;
     const struct space *space; /* what indices run over here, or NULL */
     size_t constants;          /* numbers in all of them */
+    bool observing;            /* in the arguments of an obs */
 };
 
 /* --- scope.c ------------------------------------------------------------ */
@@ -216,6 +218,26 @@ int make_latent(struct builder *b, size_t state, struct place place);
 int check_law_arguments(struct builder *b, const struct expr *call, size_t law);
 int check_law_numbers(struct builder *b, const struct expr *e, size_t law,
                       size_t argument, node value);
+
+/* Refuses a column that is one of states or inputs, or of time or series. */
+int check_others(struct builder *b, const struct declared *d, const char *what);
+
+/* One more column of values, number i of d; and a value as a node. */
+int add_value(struct spec *spec, const struct declared *d, size_t i);
+node value_leaf(const struct spec *spec, size_t value);
+
+/* --- event.c ------------------------------------------------------------ */
+
+int build_events(struct builder *b);
+
+/* --- integral.c --------------------------------------------------------- */
+
+/* integral(rate), of the call e; and the integrals of all elements, without
+ * looking at where they stand. */
+int evaluate_integral(struct builder *b, const struct expr *e, node rate,
+                      node *result);
+int integrate_elements(struct builder *b, struct place place, node rate,
+                       node *result);
 
 /* --- init.c ------------------------------------------------------------- */
 

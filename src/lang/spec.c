@@ -13,7 +13,7 @@ static int declare_all(struct builder *b, const struct ast *ast, bool leaves)
     for (size_t i = 0; i < ast->statements; i++) {
         const struct statement *s = &ast->statement[i];
         bool leaf = s->kind != LET && s->kind != NET && s->kind != GP &&
-                    s->kind != EQUATION && s->kind != OBS && s->kind != INIT;
+                    declares_name(s->kind);
         int status = leaf == leaves ? declare(b, s) : 0;
         if (status) return status;
     }
@@ -80,6 +80,11 @@ size_t spec_param_at(const struct spec *s, size_t number)
     return p;
 }
 
+node spec_noise(const struct spec *s)
+{
+    return s->noise == NOISE_SINGULAR ? s->diffusion : s->sigma;
+}
+
 size_t spec_latent(const struct spec *s)
 {
     size_t latent = 0;
@@ -115,7 +120,13 @@ void spec_free(struct spec *spec)
     mem_free(spec->gp);
     mem_free(spec->latent);
     mem_free(spec->obs);
+    mem_free(spec->event);
+    mem_free(spec->first);
+    mem_free(spec->integral);
     mem_free(spec->value_column);
+    for (size_t i = 0; i < spec->reactions; i++)
+        MEM_FREE(spec->reaction[i].change, spec->reaction[i].text);
+    mem_free(spec->reaction);
     graph_free(spec->graph);
     mem_free(spec);
 }

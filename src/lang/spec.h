@@ -83,11 +83,44 @@ struct obs_spec {
     enum law law;
     size_t value, values; /* its columns: spec->value_column[value ...]      */
     node argument[LAW_ARGUMENTS];
-    node log_density; /* over states, t, inputs and values; scalar            */
-    node rate;        /* of a poisson process: log_density is then over its   */
-                      /* integral, the input number spec->inputs +            */
-                      /* spec->values + integral; else 0                      */
-    size_t integral;
+    node zero;          /* of zeroinflated(p, ...): p, else 0                 */
+    node log_density;   /* over states, t, inputs, values, integrals; scalar  */
+    bool integrated;    /* whether it is made of integrals                    */
+    struct place place; /* of the law                                         */
+};
+
+/* integral(e) of an obs: since the row before. It stands in the graph as input
+ * number spec->inputs + spec->values + its own number. */
+struct integral_spec {
+    node rate; /* e: one number over states, t and inputs */
+    struct place place;
+};
+
+/* event STATE += jump: at every row in which its column has a value, after what
+ * was observed there, jump is added to z. Events of one row act together: every
+ * jump is that of the state before them. */
+struct event_spec {
+    size_t value; /* its column: spec->value_column[value], after those of */
+                  /* obs; events may share one. As an input of the graph   */
+                  /* it has the number spec->inputs + value                */
+    node jump;    /* (dim, 1) over z, t, inputs and that column's value    */
+    struct place place;
+};
+
+/* The law of one state at the first time of a series. */
+struct first_spec {
+    enum law law;
+    node argument[LAW_ARGUMENTS]; /* scalars of parameters and numbers */
+    struct place place;           /* of the law in its init            */
+};
+
+/* In drift and diffusion already: kept for simulations in whole numbers. The
+ * diffusion's last columns are those of the reactions. */
+struct reaction_spec {
+    node rate;      /* scalar, over z            */
+    double *change; /* (dim) when it happens     */
+    char *text;     /* its two sides, as written */
+    struct place place;
 };
 
 /* Why no map brings a noise to unit diffusion. */
@@ -96,14 +129,20 @@ enum no_map {
     NO_MAP_OTHERS,   /* it depends on other states than its own          */
     NO_MAP_NOISES,   /* noises of one state depend on it in two ways     */
     NO_MAP_FUNCTION, /* it is made of a network or gp of the state       */
-    NO_MAP_SHAPE     /* not positive and finite where the search looked  */
+    NO_MAP_SHAPE,    /* not positive and finite where the search looked  */
+    NO_MAP_JUMPS,    /* made of comparisons, or of functions that jump   */
+    NO_MAP_REACTION, /* the root of a reaction's rate                    */
+    NO_MAP_MISSING,  /* a row has no noise                               */
+    NO_MAP_DEPENDENT /* a row's is a combination of those of other rows  */
 };
 
 /* How the equations' noise becomes that of unit diffusion. */
 enum noise_kind {
     NOISE_ADDITIVE,  /* sigma(t): without the state                           */
     NOISE_STRETCHED, /* shape(z) sigma(t): each state is stretched by itself  */
-    NOISE_BRIDGED    /* sigma(z, t), and no map that brings it there          */
+    NOISE_BRIDGED,   /* sigma(z, t), and no map that brings it there          */
+    NOISE_SINGULAR   /* a row has no noise, or what other rows have: no       */
+                     /* inverse of its covariance, and no sigma               */
 };
 
 struct spec {
@@ -140,27 +179,44 @@ struct spec {
     struct obs_spec *obs;
     size_t observations, obs_capacity;
     char **value_column; /* (values) the data's columns of all obs; the */
-                         /* trials of binomials may be there again      */
+                         /* trials of binomials may be there again; then */
+                         /* those of events, each once                   */
     size_t values, value_capacity;
-    size_t integrals; /* of poisson processes                        */
-    /* The normal law of the first state, independent from state to state; of
-     * a latent one without an init it is wide: mean 0, deviation 10. Made of
+    size_t obs_values; /* those of obs: the values before this number   */
+    struct event_spec *event;
+    size_t events, event_capacity;
+    struct integral_spec *integral;
+    size_t integrals, integral_capacity;
+    /* The law of the first state, independent from state to state; of a latent
+     * one without an init it is wide: normal with mean 0, deviation 10. Made of
      * parameters and numbers. */
-    node init_mean, init_deviation; /* (dim, 1)                      */
+    struct first_spec *first;       /* (dim)                         */
+    node init_mean, init_deviation; /* (dim, 1) of these laws        */
+    node init_log_density; /* of all latent states over z, scalar: -inf where */
+                           /* a law does not reach; 0 where all are normal    */
+    bool init_timed;  /* the law holds at init_time, one for all states, and  */
+    double init_time; /* not at the first row of a series                     */
 
     /* The equations, over the leaf that stands for z. */
     node drift; /* (dim, 1) */
+    struct reaction_spec *reaction;
+    size_t reactions, reaction_capacity;
+    node rates;                /* (reactions, 1), or 0                       */
+    bool reacts_only;          /* whether reactions alone move the states;   */
+    struct place moving_place; /* else an equation that moves one, too       */
     bool diagonal;
     size_t noises;
-    node diffusion; /* (dim, 1) where diagonal, else (dim, noises)       */
+    node diffusion; /* (dim, 1) where diagonal, else (dim, noises); of a  */
+                    /* model without any noise, one column of zeros       */
 
     /* dz = f dt + shape(z, t) sigma(t) dW: each state by itself is stretched,
      * u = U(z, t) with dU/dz = 1 / shape, and y = sigma(t)^-1 u. */
     enum noise_kind noise;
-    enum no_map no_map; /* where NOISE_BRIDGED: why, and of which noise       */
-    struct place no_map_place;
+    enum no_map no_map; /* where NOISE_BRIDGED or NOISE_SINGULAR: why, and of */
+    struct place no_map_place; /* which noise or equation                     */
     node sigma; /* a square root of the covariance: (dim, 1) where diagonal,  */
-                /* else (dim, dim); of NOISE_BRIDGED it depends on the state  */
+                /* else (dim, dim); of NOISE_BRIDGED it depends on the state, */
+                /* of NOISE_SINGULAR it is 0                                  */
     node shape; /* (dim, 1), or 0 where it is 1              */
     node stretch;        /* U over z, (dim, 1), or 0 where it is z    */
     node unstretch;      /* its inverse over u                        */
@@ -181,11 +237,24 @@ size_t net_scales(const struct graph *g, size_t net);
 /* The parameter that a number of the vector of all parameters belongs to. */
 size_t spec_param_at(const struct spec *s, size_t number);
 
+/* What the noise is made of: sigma, or where that is none the diffusion. */
+node spec_noise(const struct spec *s);
+
 /* Whether any state is latent. */
 bool spec_is_latent(const struct spec *s);
 
 /* The number of states that are not in the data. */
 size_t spec_latent(const struct spec *s);
+
+/* The number of the integral that a node is, or spec->integrals; and those that
+ * it is made of: used (integrals) is added to, unless it is NULL. */
+size_t spec_integral(const struct spec *s, node a);
+int spec_integrals_used(const struct spec *s, node a, bool *used, bool *any);
+
+/* Whether an obs counts events, poisson(integral(r)), and nothing else; then
+ * the number of its integral. */
+bool obs_is_process(const struct spec *s, const struct obs_spec *o,
+                    size_t *integral);
 
 /* Parses and builds, or fails with a message. */
 struct spec *spec_new(const struct source *source);

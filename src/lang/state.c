@@ -76,8 +76,7 @@ const struct statement *find_declaration(const struct builder *b,
 {
     for (size_t i = 0; i < b->ast->statements; i++) {
         const struct statement *s = &b->ast->statement[i];
-        bool names = s->kind != EQUATION && s->kind != OBS && s->kind != INIT;
-        if (names && !strcmp(s->declared.name, name)) return s;
+        if (declares_name(s->kind) && !strcmp(s->declared.name, name)) return s;
     }
     return NULL;
 }

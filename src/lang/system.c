@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* All equations together: the drift vector, the diffusion matrix, and how its
  * noise becomes that of unit diffusion. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,12 +9,15 @@
 #include "graph/build.h"
 #include "lang/equation.h"
 #include "lang/lamperti.h"
+#include "lang/reaction.h"
+#include "lang/singular.h"
 
 struct system {
     struct equation *equation;
     size_t equations;
     size_t *shared; /* the numbers k of the dWk, in order of appearance */
     size_t shares, capacity;
+    struct deficit deficit; /* rows whose noise is missing or dependent */
 };
 
 static int find_equation(struct builder *b, const struct statement *s,
@@ -37,15 +41,28 @@ static int find_equation(struct builder *b, const struct statement *s,
     state->equation = true;
     y->equation[y->equations++] =
         (struct equation){.statement = s,
+                          .place = s->declared.place,
                           .offset = state->offset,
                           .rows = graph_size(b->spec->graph, state->value)};
     return 0;
 }
 
+/* The equation of a state that only reactions change, without their part. */
+static struct equation reactions_only(struct builder *b, const struct symbol *s)
+{
+    struct graph *g = b->spec->graph;
+    size_t rows = graph_size(g, s->value);
+    node still = graph_fill(g, graph_number(g, 0.0), rows, 1);
+    return (struct equation){.place = s->place,
+                             .offset = s->offset,
+                             .rows = rows,
+                             .form.drift = still};
+}
+
 static int find_equations(struct builder *b, const struct ast *ast,
                           struct system *y)
 {
-    y->equation = NEW(struct equation, ast->statements);
+    y->equation = NEW(struct equation, ast->statements + b->symbols);
     if (!y->equation) return GSV_NO_MEMORY;
     for (size_t i = 0; i < ast->statements; i++) {
         if (ast->statement[i].kind != EQUATION) continue;
@@ -55,11 +72,13 @@ static int find_equations(struct builder *b, const struct ast *ast,
     }
     for (size_t i = 0; i < b->symbols; i++) {
         const struct symbol *s = &b->symbol[i];
-        if (s->kind == SYMBOL_STATE && !s->equation)
+        if (s->kind != SYMBOL_STATE || s->equation) continue;
+        if (!s->reacts)
             return complain(b->source, s->place,
                             "the state '%s' has no equation; add a line "
                             "'d%s = ...*dt + ...*dW'",
                             s->name, s->name);
+        y->equation[y->equations++] = reactions_only(b, s);
     }
     return 0;
 }
@@ -120,7 +139,7 @@ static void place_term(struct graph *g, const struct equation *q,
     }
 }
 
-static int full_matrix(struct builder *b, const struct system *y, size_t m,
+static int full_matrix(struct builder *b, struct system *y, size_t m,
                        node *result)
 {
     struct spec *spec = b->spec;
@@ -140,9 +159,13 @@ static int full_matrix(struct builder *b, const struct system *y, size_t m,
         }
         own += own_columns(g, q);
     }
+    for (size_t i = 0; i < spec->dim; i++)
+        for (size_t j = 0; j < spec->reactions; j++)
+            element[i * m + own + j] = reaction_noise(spec, j, i);
     *result = graph_stack(g, spec->dim * m, element, spec->dim, m);
+    int status = find_deficit(g, spec->dim, m, element, &y->deficit);
     mem_free(element);
-    return 0;
+    return status;
 }
 
 /* Parts in the order of the states' rows, a vector for each equation. */
@@ -181,7 +204,7 @@ PART(unstretch, q->map.unstretch)
 
 /* (dim, 1) where every equation has a noise of its own and no other, else
  * (dim, noises). */
-static int factors(struct builder *b, const struct system *y, node *result)
+static int factors(struct builder *b, struct system *y, node *result)
 {
     const struct spec *spec = b->spec;
     return spec->diagonal ? gather(b, y, noise_factor_of, result)
@@ -248,6 +271,19 @@ static void explain_as(struct spec *spec, enum no_map why, struct place place)
 {
     spec->no_map = why;
     spec->no_map_place = place;
+}
+
+static void explain_jump(struct spec *spec, const struct system *y)
+{
+    for (size_t i = 0; i < y->equations; i++)
+        for (size_t k = 0; k < y->equation[i].form.terms; k++) {
+            const struct term *t = &y->equation[i].form.term[k];
+            if (!noise_jumps(spec->graph, term_whole(spec->graph, t))) continue;
+            explain_as(spec, NO_MAP_JUMPS, t->place);
+            return;
+        }
+    assert(spec->reactions);
+    explain_as(spec, NO_MAP_REACTION, spec->reaction[0].place);
 }
 
 /* Takes the shape that all noises of an equation share out of its terms; false
@@ -333,6 +369,7 @@ static int build_kind(struct builder *b, struct system *y)
     spec->sigma = square_root(spec, spec->diffusion);
     if (noise_jumps(spec->graph, spec->diffusion)) {
         spec->noise = NOISE_BRIDGED;
+        explain_jump(spec, y);
         return 0;
     }
     spec->noise = NOISE_ADDITIVE;
@@ -348,6 +385,32 @@ static int build_kind(struct builder *b, struct system *y)
     return build_stretch(b, y);
 }
 
+/* Whether all elements of an equation have a noise of their own: none of its
+ * factors is 0. */
+static bool is_own(const struct graph *g, const struct equation *q)
+{
+    if (!q->form.terms || q->form.term[0].matrix) return false;
+    for (size_t r = 0; r < q->rows; r++)
+        if (element_is_zero(g, q->form.term[0].coefficient, r)) return false;
+    return true;
+}
+
+static const struct equation *equation_of(const struct system *y, size_t row)
+{
+    size_t i = 0;
+    while (row - y->equation[i].offset >= y->equation[i].rows)
+        i++;
+    return &y->equation[i];
+}
+
+static void build_singular(struct spec *spec, const struct system *y)
+{
+    const struct deficit *d = &y->deficit;
+    spec->noise = NOISE_SINGULAR;
+    explain_as(spec, d->missing ? NO_MAP_MISSING : NO_MAP_DEPENDENT,
+               equation_of(y, d->row)->place);
+}
+
 static int build_noise(struct builder *b, struct system *y)
 {
     struct spec *spec = b->spec;
@@ -355,28 +418,45 @@ static int build_noise(struct builder *b, struct system *y)
     own_noises(y);
     int status = list_shared(y);
     if (status) return status;
-    spec->diagonal = y->shares == 0;
-    spec->noises = y->shares;
+    spec->diagonal = y->shares == 0 && !spec->reactions;
+    spec->noises = y->shares + spec->reactions;
     for (size_t i = 0; i < y->equations; i++) {
         spec->noises += own_columns(g, &y->equation[i]);
-        spec->diagonal = spec->diagonal && !y->equation[i].form.term[0].matrix;
+        spec->diagonal = spec->diagonal && is_own(g, &y->equation[i]);
     }
-    if (spec->noises < spec->dim)
-        return complain(b->source, y->equation[0].statement->declared.place,
-                        "%zu states are driven by only %zu %s, so the data "
-                        "have no density; give every equation a noise of its "
-                        "own ('dW')",
-                        spec->dim, spec->noises,
-                        spec->noises == 1 ? "noise" : "noises");
+    if (!spec->noises) spec->noises = 1;
     status = factors(b, y, &spec->diffusion);
-    return status ? status : build_kind(b, y);
+    if (!status && y->deficit.found) build_singular(spec, y);
+    else if (!status) status = build_kind(b, y);
+    return status;
+}
+
+/* Whether an equation has no part of its own. */
+static bool stands_still(const struct graph *g, const struct equation *q)
+{
+    for (size_t r = 0; r < q->rows; r++)
+        if (!element_is_zero(g, q->form.drift, r)) return false;
+    return !q->form.terms;
+}
+
+static void find_moving(struct spec *spec, const struct system *y)
+{
+    spec->reacts_only = spec->reactions;
+    for (size_t i = 0; spec->reacts_only && i < y->equations; i++) {
+        if (stands_still(spec->graph, &y->equation[i])) continue;
+        spec->reacts_only = false;
+        spec->moving_place = y->equation[i].place;
+    }
 }
 
 int build_equations(struct builder *b, const struct ast *ast)
 {
     struct system y = {0};
-    int status = find_equations(b, ast, &y);
+    int status = build_reactions(b);
+    if (!status) status = find_equations(b, ast, &y);
     if (!status) status = gather(b, &y, drift_of, &b->spec->drift);
+    if (!status) find_moving(b->spec, &y);
+    if (!status) status = add_rates(b->spec, &b->spec->drift);
     if (!status) status = build_noise(b, &y);
     for (size_t i = 0; i < y.equations; i++)
         equation_free(&y.equation[i]);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "learn/adam.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/fast.h"
 #include "base/memory.h"
-
-static const double BETA1 = 0.9, BETA2 = 0.999, TINY = 1e-8;
 
 int adam_init(struct adam *a, size_t n)
 {
@@ -23,6 +20,13 @@ void adam_free(struct adam *a)
 {
     MEM_FREE(a->mean, a->square, a->average);
     *a = (struct adam){0};
+}
+
+void adam_forget(struct adam *a)
+{
+    memset(a->mean, 0, a->n * sizeof *a->mean);
+    memset(a->average, 0, a->n * sizeof *a->average);
+    a->weight = a->averaged = 0.0;
 }
 
 /* In eight sums, which the processor adds side by side. */
@@ -51,26 +55,31 @@ void adam_clip(struct adam *a, double most, double *gradient)
     a->length = a->length > 0.0 ? 0.98 * a->length + 0.02 * length : length;
 }
 
-FAST void adam_step(struct adam *a, double rate, double decay,
-                    const double *unit, const bool *decaying,
-                    const double *gradient, double *theta)
+void adam_begin(struct adam *a)
 {
     a->steps += 1.0;
-    double one = 1.0 / (1.0 - pow(BETA1, a->steps));
-    double two = 1.0 / (1.0 - pow(BETA2, a->steps));
+}
+
+struct adam_scale adam_scale(const struct adam *a)
+{
+    return (struct adam_scale){1.0 / (1.0 - pow(ADAM_BETA1, a->steps)),
+                               1.0 / (1.0 - pow(ADAM_BETA2, a->steps))};
+}
+
+FAST void adam_step(struct adam *a, double rate, size_t first, size_t end,
+                    const double *unit, const double *gradient, double *theta)
+{
+    struct adam_scale scale = adam_scale(a);
     double *restrict m = a->mean, *restrict v = a->square;
-    for (size_t i = 0; i < a->n; i++) {
-        double g = gradient[i];
-        m[i] += (1.0 - BETA1) * (g - m[i]);
-        v[i] += (1.0 - BETA2) * (g * g - v[i]);
-        theta[i] += rate * unit[i] * one * m[i] / (sqrt(two * v[i]) + TINY);
-    }
-    for (size_t i = 0; decay > 0.0 && i < a->n; i++)
-        if (decaying[i] && unit[i] > 0.0) theta[i] -= rate * decay * theta[i];
+    for (size_t i = first; i < end; i++)
+        theta[i] +=
+            rate * unit[i] * adam_direction(&scale, gradient[i], &m[i], &v[i]);
 }
 
 FAST void adam_average(struct adam *a, double memory, const double *theta)
 {
+    double since = a->averaged++;
+    memory = fmin(memory, (1.0 + since) / (10.0 + since));
     for (size_t i = 0; i < a->n; i++)
         a->average[i] = memory * a->average[i] + (1.0 - memory) * theta[i];
     a->weight = memory * a->weight + (1.0 - memory);

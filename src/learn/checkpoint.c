@@ -14,25 +14,34 @@
 #include "learn/learner.h"
 #include "model/fit_record.h"
 
-enum { VECTORS = 9, NUMBERS = sizeof(struct standing) / sizeof(double) };
+enum {
+    VECTORS = 12,
+    ADAM = 4,
+    NUMBERS = sizeof(struct standing) / sizeof(double)
+};
 
-/* The vectors by name, (n) each. */
+/* The vectors by name. */
 struct vector {
     const char *name;
+    size_t n;
     double *value;
 };
 
 static void list_vectors(struct learner *l, struct vector *v)
 {
-    struct vector all[VECTORS] = {{"@state.theta", l->theta},
-                                  {"@state.safe", l->safe},
-                                  {"@state.best", l->best},
-                                  {"@state.champion", l->best_restart},
-                                  {"@state.mean", l->adam.mean},
-                                  {"@state.square", l->adam.square},
-                                  {"@state.average", l->adam.average},
-                                  {"@state.first", l->first},
-                                  {"@state.move", l->move}};
+    size_t n = l->n;
+    struct vector all[VECTORS] = {{"@state.theta", n, l->theta},
+                                  {"@state.safe", n, l->safe},
+                                  {"@state.best", n, l->best},
+                                  {"@state.champion", n, l->best_restart},
+                                  {"@state.mean", n, l->adam.mean},
+                                  {"@state.square", n, l->adam.square},
+                                  {"@state.average", n, l->adam.average},
+                                  {"@state.first", n, l->first},
+                                  {"@state.move", n, l->move},
+                                  {"@state.penalty", n, l->penalty},
+                                  {"@state.watched", l->watched, l->best_value},
+                                  {"@state.bases", l->soap.size, l->soap.kept}};
     memcpy(v, all, sizeof all);
 }
 
@@ -41,16 +50,19 @@ static void list_vectors(struct learner *l, struct vector *v)
 int checkpoint_keep(struct learner *l)
 {
     struct vector v[VECTORS];
-    double adam[3] = {l->adam.steps, l->adam.weight, l->adam.length};
+    double adam[ADAM] = {l->adam.steps, l->adam.weight, l->adam.length,
+                         l->adam.averaged};
     struct standing now = l->now;
     struct tensors *t = &l->m->state;
     now.seconds = learner_seconds(l);
     tensors_free(t);
+    soap_keep(&l->soap);
     list_vectors(l, v);
     int status = tensors_note(t, "state", l->terms);
     for (size_t i = 0; !status && i < VECTORS; i++)
-        status = tensors_add(t, v[i].name, 1, &l->n, v[i].value);
-    if (!status) status = tensors_add(t, "@state.adam", 1, (size_t[]){3}, adam);
+        if (v[i].n) status = tensors_add(t, v[i].name, 1, &v[i].n, v[i].value);
+    if (!status)
+        status = tensors_add(t, "@state.adam", 1, (size_t[]){ADAM}, adam);
     if (!status)
         status = tensors_add(t, "@state.numbers", 1, (size_t[]){NUMBERS},
                              (const double *)&now);
@@ -155,8 +167,6 @@ static int check_numbers(size_t n, const struct allowed *a, const double *x,
     return 0;
 }
 
-enum { ADAM = 3 };
-
 /* In the order of struct standing. */
 static int check_standing(const struct learner *l, const char *path)
 {
@@ -175,6 +185,11 @@ static int check_standing(const struct learner *l, const char *path)
         {"heldout", -DBL_MAX, DBL_MAX, false, true},
         {"best", -DBL_MAX, DBL_MAX, false, true},
         {"best_at", 0, last, true, false},
+        {"looked_at", -1, last, true, false},
+        {"began_at", 0, last, true, false},
+        {"improved", 0, 1, true, false},
+        {"falls", 0, 1e6, true, false},
+        {"penalised_at", 0, last, true, false},
         {"lowered_at", 0, last, true, false},
         {"round", 0, 1e6, true, false},
         {"round_began", 0, last, true, false},
@@ -191,18 +206,21 @@ static int check_adam(const double *adam, const char *path)
     static const struct allowed ALLOWED[ADAM] = {
         {"steps", 0, 1e15, true, false},
         {"weight", 0, 1.0 + 1e-9, false, false},
-        {"length", 0, DBL_MAX, false, false}};
+        {"length", 0, DBL_MAX, false, false},
+        {"averaged", 0, 1e15, true, false}};
     return check_numbers(ADAM, ALLOWED, adam, path);
 }
 
-/* Squares and steps are not below 0. */
+/* Squares, steps and penalties are not below 0; bases have single precision. */
 static int check_vector(const struct learner *l, const struct vector *v,
                         const char *path)
 {
-    bool positive = v->value == l->adam.square || v->value == l->move;
-    const struct allowed one = {v->name, positive ? 0.0 : -DBL_MAX, DBL_MAX,
-                                false, false};
-    for (size_t i = 0; i < l->n; i++)
+    bool positive = v->value == l->adam.square || v->value == l->move ||
+                    v->value == l->penalty;
+    double most = v->value == l->soap.kept ? (double)FLT_MAX : DBL_MAX;
+    const struct allowed one = {v->name, positive ? 0.0 : -most, most, false,
+                                false};
+    for (size_t i = 0; i < v->n; i++)
         if (!is_allowed(&one, v->value[i]))
             return refuse(path, v->name, i + 1, v->value[i]);
     return 0;
@@ -227,7 +245,8 @@ static int read_state(struct learner *l, const struct tensors *t,
     list_vectors(l, v);
     int status = check_terms(l, tensors_text(t, "state"), path);
     for (size_t i = 0; !status && i < VECTORS; i++)
-        status = read_tensor(t, v[i].name, l->n, path, v[i].value);
+        if (v[i].n)
+            status = read_tensor(t, v[i].name, v[i].n, path, v[i].value);
     if (!status) status = read_tensor(t, "@state.adam", ADAM, path, adam);
     if (!status)
         status =
@@ -242,6 +261,8 @@ static int read_state(struct learner *l, const struct tensors *t,
     l->adam.steps = adam[0];
     l->adam.weight = adam[1];
     l->adam.length = adam[2];
+    l->adam.averaged = adam[3];
+    soap_take(&l->soap);
     if (l->now.stage > 0.0 && l->now.paths >= 1.0 && l->now.steps >= 1.0) {
         l->stage[l->stages - 1].paths = (size_t)l->now.paths;
         l->stage[l->stages - 1].steps = (size_t)l->now.steps;

@@ -59,10 +59,11 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
 void effort_plan(struct learner *l)
 {
     gsv_options o = l->o->estimator;
-    bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
+    bool adam = learner_by_batches(l);
     o.gradient = true;
     o.tolerance = 0.0;
     l->stages = 1;
+    l->aim[0] = l->aim[1] = l->o->objective;
     l->chosen = chosen_by_user(&o);
     if (learner_integrates(l) || learner_matches(l)) {
         if (learner_matches(l)) match_plan(l, &o);
@@ -88,6 +89,7 @@ void effort_plan(struct learner *l)
     l->stage[0].reference = l->recipe->one_step;
     l->stage[0].form = l->recipe->one_step_form;
     if (l->m->spec->gps) match_first(&l->stage[0]);
+    if (adam && !l->m->spec->mapped) l->aim[0] = GSV_OBJECTIVE_SLOPES;
     l->stage[1].reference = l->recipe->sampled;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;

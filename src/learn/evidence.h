@@ -94,4 +94,8 @@ int start_kernels(struct evidence *e, double *x);
 /* What is known of the functions to the model: see model/posterior.h. */
 int evidence_keep(const struct evidence *e);
 
+/* What is not known of the kernels, too, and the functions of theta (n) become
+ * means over kernels: see evidence_kernels.c. */
+int evidence_spread(struct learner *l, double *theta);
+
 #endif

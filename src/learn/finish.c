@@ -11,26 +11,8 @@
 #include "data/series.h"
 #include "estimator/refine.h"
 #include "learn/gibbs.h"
+#include "learn/weight_prior.h"
 #include "model/fit_record.h"
-
-/* The last estimate reports a standard error, and its pilot paths need some
- * paths; networks take longer. */
-enum { FEWEST_PATHS = 16 };
-
-static gsv_options last_options(const struct learner *l)
-{
-    gsv_options o = l->stage[l->stages - 1];
-    o.gradient = false;
-    if (l->chosen && !learner_matches(l)) return o;
-    o.reference = GSV_REFERENCE_AUTO;
-    o.form = GSV_FORM_AUTO;
-    /* Of formulas, as many as every gap needs: see refine.h. */
-    bool net = l->m->spec->nets > 0;
-    o.steps = net ? FIRST_STEPS : 0;
-    if (!net) o.paths = 0;
-    else if (o.paths < FEWEST_PATHS) o.paths = FEWEST_PATHS;
-    return o;
-}
 
 /* --- What was fitted ---------------------------------------------------- */
 
@@ -148,7 +130,7 @@ static int sum_all(struct learner *l, const gsv_options *o, const double *theta,
     const struct task task = {.model = l->m, .series = l->s, .options = o};
     const struct request q = {.n = n, .group = group};
     gsv_theta_set(l->m, theta);
-    int status = refine_fill(&task, &q, 0.0, &r);
+    int status = refine_fill(&task, &q, 0.0, &r, NULL);
     if (!status) *sums = sums_of(&r);
     gsv_result_free(&r);
     return status;
@@ -205,7 +187,7 @@ static void note_sums(const struct sums *s, gsv_record *r)
 static int note_likelihoods(struct learner *l, const double *theta,
                             gsv_record *r)
 {
-    gsv_options o = last_options(l);
+    gsv_options o = learner_final(l, (int)l->stages - 1);
     struct sums train, held = {.loglik = NAN};
     r->gaps = l->split.trains;
     r->heldout_gaps = l->split.helds;
@@ -235,7 +217,7 @@ static int mean_objective(struct learner *l, const double *theta, double *mean)
     struct score score = {0};
     gsv_options o = l->stage[0];
     o.gradient = false;
-    int status = learner_objective(l, &at, &o, l->split.trains);
+    int status = learner_objective(l, &at, l->aim[0], &o, l->split.trains);
     if (!status)
         status = objective_at(&at, theta, 0, l->split.trains, l->split.train,
                               &score, NULL);
@@ -248,9 +230,10 @@ static int mean_objective(struct learner *l, const double *theta, double *mean)
  * without noise there is none. */
 static int note_errors(struct learner *l, const double *theta, gsv_record *r)
 {
+    enum { NETWORK_PATHS = 16 };
     gsv_options o = learner_usual(l);
     struct sums all = {.loglik = NAN, .variance = NAN};
-    if (l->m->spec->nets) o.paths = FEWEST_PATHS;
+    if (l->m->spec->nets) o.paths = NETWORK_PATHS;
     int status = mean_objective(l, theta, &r->mse);
     if (status) return status;
     r->mse = -r->mse;
@@ -286,6 +269,52 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* Of a search by batches that was shorter than this, nothing is said. */
+enum { ENOUGH_ITERATIONS = 200 };
+
+/* Networks that learned nothing, or that fell again and again. */
+static int warn_of_training(const struct learner *l, gsv_record *r)
+{
+    enum { OFTEN = 3 };
+    bool watched = learner_by_batches(l) && isfinite(l->now.best);
+    if (!watched || r->iterations < ENOUGH_ITERATIONS) return 0;
+    if (l->now.improved == 0.0)
+        return fit_record_warn(
+            r, "learning has not improved the likelihood of the gaps that are "
+               "watched, and the network is about as it was drawn; take a "
+               "lower --rate, a smaller network, or more data\n");
+    if (l->now.falls < OFTEN) return 0;
+    return fit_record_warn(
+        r, "the likelihood fell several times while the network was learned, "
+           "and these iterations were undone; take a lower --rate\n");
+}
+
+/* Networks that the data are too few for. */
+static int warn_of_few_data(struct learner *l, const double *theta,
+                            gsv_record *r)
+{
+    /* Of its size. Of 30 small problems of experiments/training this is said of
+     * seven, among which are five of the six largest errors. */
+    static const double FAR = 0.4;
+    struct weight_doubt doubt;
+    char line[400];
+    if (!learner_by_batches(l) || learner_over(l) ||
+        r->iterations < ENOUGH_ITERATIONS)
+        return 0;
+    int status = weight_prior_doubt(l, theta, &doubt);
+    double off = sqrt(doubt.error);
+    if (status || !(off > FAR)) return status;
+    plain_format(
+        line, sizeof line,
+        "the data can hardly carry the networks of the drift: they determine "
+        "about %.2g of %zu weights, and the drift is expected to be off by %s "
+        "%.0f %% of its size; use more data, a formula, or a gp, whose bands "
+        "show what is known\n",
+        doubt.determined, doubt.weights, off < 1.0 ? "about" : "more than",
+        100.0 * fmin(off, 1.0));
+    return fit_record_warn(r, line);
+}
+
 /* Rows outside of the grid of a gp. */
 static int warn_of_grids(const struct learner *l, gsv_record *r)
 {
@@ -318,6 +347,50 @@ static int warn_of_kernels(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* The values are given where a message has room for them. */
+static const char *const SPREAD[SPREAD_ENDS] = {
+    [SPREAD_OPEN] =
+        "the data leave the kernels open: %s may be %.2g as well as %.2g; the "
+        "bands of the functions include this, but depend on the prior of the "
+        "kernels; use more data, or --fix it at a known value\n",
+    [SPREAD_UNSEEN] =
+        "the data can hardly tell a function from 0: the evidence is nearly "
+        "the same without it; its band depends on the prior of %s; use more "
+        "data, or leave the function out\n",
+    [SPREAD_LONG] =
+        "the data show no end of %s, here from %.2g to %.2g: the function is "
+        "nearly a polynomial, and its band is too narrow if it is not; use "
+        "more data, or add '+ linear' or '+ quadratic'\n",
+    [SPREAD_SHORT] =
+        "%s, here from %.2g to %.2g, is about as short as a cell of the grid: "
+        "the function may vary between the nodes; use more nodes\n",
+    [SPREAD_EDGE] =
+        "the evidence is not that of a single kernel: much of it is far from "
+        "its maximum, as for %s between %.2g and %.2g; the bands may be too "
+        "narrow; use more data, or start elsewhere by --set\n",
+    [SPREAD_STOPPED] =
+        "there was no time for the uncertainty of the kernels: the bands of "
+        "the functions are as if they were known; give a longer --time-limit\n",
+    [SPREAD_TOO_WIDE] =
+        "the functions have too many directions to include the uncertainty of "
+        "their kernels: the bands are as if these were known; use fewer nodes, "
+        "or the kernel rbf\n",
+    [SPREAD_FAILED] =
+        "near the estimate the evidence is not finite for other kernels: the "
+        "bands of the functions are as if the kernels were known\n",
+};
+
+static int warn_of_spread(const struct learner *l, gsv_record *r)
+{
+    const struct spec *s = l->m->spec;
+    const struct kernel_spread *w = &l->spread;
+    char line[400];
+    if (!SPREAD[w->end]) return 0;
+    const char *name = s->param[spec_param_at(s, l->value[w->by])].name;
+    plain_format(line, sizeof line, SPREAD[w->end], name, w->low, w->high);
+    return fit_record_warn(r, line);
+}
+
 /* In nats a gap: the error that the steps of the last stage may leave. */
 static int warn_of_doubt(const struct learner *l, gsv_record *r)
 {
@@ -331,6 +404,16 @@ static int warn_of_doubt(const struct learner *l, gsv_record *r)
         "more --steps, or take --objective em-linear\n",
         l->doubt);
     return fit_record_warn(r, line);
+}
+
+/* A search by batches that gave up. */
+static int warn_of_search(const struct learner *l, gsv_record *r)
+{
+    if (!(l->now.failures > MOST_FAILURES)) return 0;
+    return fit_record_warn(
+        r, "the search came again and again to values at which drift or noise "
+           "are not finite, and ended with the best ones before that; use a "
+           "smaller --rate, or formulas that are defined everywhere\n");
 }
 
 /* The last estimate was stopped before its end. */
@@ -353,8 +436,11 @@ static enum gsv_errors choose_errors(const struct learner *l)
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
-/* Where more gaps than this are flagged, the estimate rests on them. */
+/* Where more gaps than this are flagged, the estimate rests on them. Of a short
+ * series one gap is more than that share: some may be flagged there, and the
+ * warning about them is enough. */
 static const double MOST_FLAGGED = 0.05;
+enum { SOME_FLAGGED = 4 };
 
 /* Standard errors of an estimate that cannot be trusted would be believed. */
 static int withhold_errors(const struct learner *l, gsv_record *r)
@@ -363,7 +449,7 @@ static int withhold_errors(const struct learner *l, gsv_record *r)
     double gaps = (double)(r->gaps + r->heldout_gaps);
     bool asked = l->o->errors != GSV_ERRORS_AUTO || r->sampled;
     if (asked || r->errors != GSV_ERRORS_OBSERVED || !learner_has_groups(l) ||
-        !((double)r->flagged > MOST_FLAGGED * gaps))
+        !((double)r->flagged > fmax(MOST_FLAGGED * gaps, SOME_FLAGGED)))
         return 0;
     r->errors = GSV_ERRORS_NONE;
     plain_format(line, sizeof line,
@@ -374,6 +460,43 @@ static int withhold_errors(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+/* --- The record ---------------------------------------------------------- */
+
+/* How likely the data are, or how far off. */
+static int note_estimate(struct learner *l, const double *theta, gsv_record *r)
+{
+    int status = 0;
+    learner_phase(l, GSV_PHASE_ESTIMATE);
+    if (learner_integrates(l)) status = note_errors(l, theta, r);
+    else if (l->o->estimate != GSV_ESTIMATE_NONE)
+        status = note_likelihoods(l, theta, r);
+    if (learner_matches(l)) status = note_match(l, theta, r, status);
+    return status == GSV_STOPPED ? warn_of_halt(l, r) : status;
+}
+
+static int note_warnings(struct learner *l, const double *theta, gsv_record *r)
+{
+    static int (*const WARN[])(const struct learner *, gsv_record *) = {
+        warn_of_gaps,    warn_of_training, warn_of_search, warn_of_grids,
+        warn_of_kernels, warn_of_spread,   warn_of_doubt};
+    int status = 0;
+    for (size_t i = 0; !status && i < sizeof WARN / sizeof *WARN; i++)
+        status = WARN[i](l, r);
+    return status ? status : warn_of_few_data(l, theta, r);
+}
+
+static int note_uncertainty(struct learner *l, const double *theta,
+                            gsv_record *r)
+{
+    r->errors = choose_errors(l);
+    int status = withhold_errors(l, r);
+    if (status || r->errors == GSV_ERRORS_NONE) return status;
+    if (r->errors == GSV_ERRORS_POSTERIOR)
+        return posterior_note(l, l->m->draws, r);
+    learner_phase(l, GSV_PHASE_ERRORS);
+    return uncertainty(l, theta, r);
+}
+
 int finish(struct learner *l, const double *theta, bool last)
 {
     learner_set(l, theta);
@@ -381,30 +504,9 @@ int finish(struct learner *l, const double *theta, bool last)
     if (!r) return GSV_NO_MEMORY;
     int status = note_facts(l, r);
     if (!status) status = curve_write(&l->curve, r);
-    bool estimate = l->o->estimate != GSV_ESTIMATE_NONE;
-    if (last) learner_phase(l, GSV_PHASE_ESTIMATE);
-    if (!status && last && learner_integrates(l))
-        status = note_errors(l, theta, r);
-    else if (!status && last && estimate)
-        status = note_likelihoods(l, theta, r);
-    if (last && learner_matches(l)) status = note_match(l, theta, r, status);
-    if (status == GSV_STOPPED) status = warn_of_halt(l, r);
-    if (!status && last) status = warn_of_gaps(l, r);
-    if (!status && last) status = warn_of_grids(l, r);
-    if (!status && last) status = warn_of_kernels(l, r);
-    if (!status && last) status = warn_of_doubt(l, r);
-    if (!status && last) {
-        r->errors = choose_errors(l);
-        status = withhold_errors(l, r);
-    }
-    if (!status && last) {
-        if (r->errors == GSV_ERRORS_POSTERIOR)
-            status = posterior_note(l, l->m->draws, r);
-        else if (r->errors != GSV_ERRORS_NONE) {
-            learner_phase(l, GSV_PHASE_ERRORS);
-            status = uncertainty(l, theta, r);
-        }
-    }
+    if (!status && last) status = note_estimate(l, theta, r);
+    if (!status && last) status = note_warnings(l, theta, r);
+    if (!status && last) status = note_uncertainty(l, theta, r);
     learner_set(l, theta);
     r->seconds = learner_seconds(l);
     if (status) {

@@ -11,6 +11,7 @@
 #include "data/series.h"
 #include "learn/gibbs.h"
 #include "learn/start.h"
+#include "learn/weight_prior.h"
 #include "model/fit_record.h"
 #include "model/theta.h"
 
@@ -79,6 +80,15 @@ static void place_start(struct learner *l, const double *first)
 
 /* --- Restarts ----------------------------------------------------------- */
 
+/* Of weights and of no biases; the least where it is left open. */
+static void set_penalty(struct learner *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        double given = learner_is_penalised(l, i) ? l->o->decay : 0.0;
+        l->penalty[i] = given < 0.0 ? weight_prior_least(l, i) : given;
+    }
+}
+
 static void reset(struct learner *l)
 {
     effort_plan(l);
@@ -89,10 +99,14 @@ static void reset(struct learner *l)
                                .total = l->now.total,
                                .factor = 1.0,
                                .heldout = NAN,
-                               .best = -INFINITY};
+                               .best = -INFINITY,
+                               .looked_at = -1.0};
+    if (l->soap.matrices) soap_reset(&l->soap);
+    set_penalty(l);
     for (size_t i = 0; i < l->n; i++)
         l->adam.mean[i] = l->adam.square[i] = l->adam.average[i] = 0.0;
     l->adam.steps = l->adam.weight = l->adam.length = 0.0;
+    l->adam.averaged = 0.0;
 }
 
 static bool can_go_on(const struct learner *l)
@@ -117,7 +131,7 @@ static int rank(struct learner *l, const double *theta, double *score)
     bool held = l->split.helds > 0;
     size_t n = held ? l->split.helds : l->split.trains;
     o.gradient = false;
-    int status = learner_objective(l, &at, &o, n);
+    int status = learner_objective(l, &at, l->o->objective, &o, n);
     if (!status)
         status =
             objective_at(&at, theta, 0, n,
@@ -143,14 +157,14 @@ static int keep_best(struct learner *l)
 
 static int run_restarts(struct learner *l)
 {
-    bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
+    bool batches = learner_by_batches(l);
     for (; (size_t)l->now.restart < l->o->restarts; l->now.restart += 1.0) {
         if (!l->resumed) {
             reset(l);
             place_start(l, l->first);
         }
         l->resumed = false;
-        int status = adam              ? learn_adam(l)
+        int status = batches           ? learn_batches(l)
                      : l->m->spec->gps ? learn_evidence(l)
                                        : learn_lbfgs(l);
         if (!status) status = l->failed;
@@ -171,7 +185,10 @@ static int conclude_at(struct learner *l, double *theta)
 {
     bool begun = l->now.factor > 0.0;
     int status = l->m->spec->gps && begun ? evidence_conclude(l, theta) : 0;
-    return status ? status : finish(l, theta, true);
+    if (!status) status = finish(l, theta, true);
+    if (!status && l->compared && !can_go_on(l))
+        status = uncertainty_compare(l, theta, l->compared);
+    return status || can_go_on(l) ? status : bootstrap(l, theta);
 }
 
 /* An unfinished fit ends with what it has; a finished one with its best. */
@@ -241,17 +258,15 @@ static int run_fit(struct learner *l)
 }
 
 /* Where the fit fails, the model gets its earlier record back. */
-enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
-                        const gsv_fit_options *o)
+int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                 const struct compared *c)
 {
-    if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
-    if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
     draws_free(m->draws);
     m->draws = NULL;
     gsv_model before = *m;
-    struct learner l = {.m = m, .s = s, .o = &full};
+    struct learner l = {.m = m, .s = s, .o = &full, .given = o, .compared = c};
     l.refit = before.record != NULL;
     l.evidence = NAN;
     l.kept = NEW(double, values);
@@ -271,4 +286,12 @@ enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
     mem_free(l.kept);
     learner_free(&l);
     return status;
+}
+
+enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
+                        const gsv_fit_options *o)
+{
+    if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
+    if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
+    return fit_compared(m, s, o, NULL);
 }

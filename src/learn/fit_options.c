@@ -4,7 +4,9 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "estimator/estimator.h"
 #include "learn/learner.h"
+#include "learn/weight_prior.h"
 
 /* Options of the other method would be ignored: they are refused. */
 static int check_method(const struct learner *l, const gsv_fit_options *o)
@@ -63,12 +65,42 @@ static int check_objective(const struct learner *l, const gsv_fit_options *o)
                               .options = e,
                               .objective = o->objective,
                               .scheme = o->scheme};
-    return l->method->accept(l->method, &task);
+    return estimator_accept(l->method, &task);
+}
+
+/* A refit needs formulas: few numbers, which a likelihood determines. */
+static int check_bootstrap(const struct learner *l, const gsv_fit_options *o)
+{
+    const struct spec *s = l->m->spec;
+    const char *why =
+        !o->bootstrap ? NULL
+        : o->method == GSV_METHOD_GIBBS
+            ? "the method gibbs has a posterior instead"
+        : s->nets ? "the weights of a network have no intervals, and every "
+                    "refit would take as long as the fit"
+        : s->gps  ? "a model with a gp has a posterior of its functions instead"
+        : l->m->calls ? "a drift in C cannot be copied for the refits"
+        : o->objective != GSV_OBJECTIVE_LIKELIHOOD
+            ? "its intervals are those of the likelihood, and the objective is "
+              "another one"
+            : NULL;
+    return why ? fail(GSV_BAD_INPUT, "there is no bootstrap of this fit: %s",
+                      why)
+               : 0;
 }
 
 /* Defaults of Adam. */
 static const double RATE = 5e-3, HELDOUT = 0.05;
-enum { ADAM_ITERATIONS = 3000, LBFGS_ITERATIONS = 1000, BATCH = 256 };
+enum { LBFGS_ITERATIONS = 1000, BATCH = 256 };
+
+/* With more data there is more to be learned, and a longer search pays: by the
+ * third root of their number. */
+static size_t iterations_for(size_t gaps)
+{
+    double n = 1500.0 * cbrt((double)gaps / 3000.0);
+    return (size_t)fmin(fmax(n, 900.0), 30000.0);
+}
+
 enum { FEWEST_TO_HOLD = 100 };
 
 /* Models with a gp have their own optimiser, which is for no other models. */
@@ -78,9 +110,12 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     bool own = o->optimizer == GSV_OPTIMIZER_EVIDENCE;
     l->optimizer = o->optimizer;
     if (o->optimizer == GSV_OPTIMIZER_AUTO)
-        l->optimizer = s->gps ? GSV_OPTIMIZER_EVIDENCE
-                       : s->nets || learner_integrates(l) ? GSV_OPTIMIZER_ADAM
-                                                          : GSV_OPTIMIZER_LBFGS;
+        l->optimizer = s->gps                  ? GSV_OPTIMIZER_EVIDENCE
+                       : learner_integrates(l) ? GSV_OPTIMIZER_ADAM
+                       : s->nets               ? GSV_OPTIMIZER_SOAP
+                       : o->objective == GSV_OBJECTIVE_SLOPES
+                           ? GSV_OPTIMIZER_ADAM
+                           : GSV_OPTIMIZER_LBFGS;
     if (s->gps && learner_integrates(l))
         return fail(GSV_BAD_INPUT,
                     "a model with a gp is learned by its evidence, not by a "
@@ -105,7 +140,8 @@ int fit_options_check(struct learner *l, const gsv_fit_options *o)
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
                                    "it as the objective em-linear");
-    int status = check_objective(l, o);
+    int status = check_bootstrap(l, o);
+    if (!status) status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = gsv_check_fit(l->m);
     return status ? status : check_method(l, o);
@@ -114,12 +150,15 @@ int fit_options_check(struct learner *l, const gsv_fit_options *o)
 void fit_options_fill(struct learner *l, gsv_fit_options *o)
 {
     bool nets = l->m->spec->nets > 0;
-    bool adam = l->optimizer == GSV_OPTIMIZER_ADAM;
+    bool adam = learner_by_batches(l);
     if (!o->iterations)
-        o->iterations = adam ? ADAM_ITERATIONS : LBFGS_ITERATIONS;
+        o->iterations = adam ? iterations_for(l->gaps) : LBFGS_ITERATIONS;
     if (!(o->rate > 0.0)) o->rate = RATE;
     if (o->heldout < 0.0)
-        o->heldout = nets && adam && l->gaps >= FEWEST_TO_HOLD ? HELDOUT : 0.0;
+        o->heldout = nets && adam && l->gaps >= FEWEST_TO_HOLD &&
+                             !weight_prior_is_used(l)
+                         ? HELDOUT
+                         : 0.0;
     l->ramp = !o->batch;
     if (l->ramp) o->batch = BATCH;
     l->iterations = o->iterations;

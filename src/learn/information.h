@@ -38,6 +38,10 @@ struct information {
     bool *lost;                /* (n) without a variance of their own */
     bool *flat, *bound;        /* (n) because of others, of a bound   */
     bool *at_bound;            /* (theta size) left out because of it */
+    bool rising;               /* I has a direction of growth    */
+    size_t apart;              /* the only lost number's place in theta, or
+                                * the size of theta              */
+    double apart_unit;         /* about its standard error       */
     struct arena arena;
     char *text; /* what is wrong with it, in lines */
     size_t size;
@@ -58,11 +62,15 @@ int information_slope(struct information *a, const double *theta);
 
 /* I and, during a search, the slope; then V: false, with a warning, where no
  * number has a variance. Numbers that the data do not determine, or cannot
- * separate from others, or that are at a bound are lost, each with a warning: V
- * holds for the other numbers. Kernels' numbers that the data leave open are no
- * longer among the n. */
+ * separate from others, or that l still rises along, or that are at a bound are
+ * lost, each with a warning: V holds for the other numbers. Kernels' numbers
+ * that the data leave open are no longer among the n. */
 int information_fill(struct information *a);
 bool information_invert(struct information *a);
+
+/* V of |I| instead, in which all directions lead down: V times the slope leads
+ * up, also at a saddle. False where I is not finite. */
+bool information_uphill(struct information *a);
 
 /* Number i of theta as the user would write it: "s", "A[1,2]". */
 const char *information_name(const struct information *a, size_t i,

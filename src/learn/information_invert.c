@@ -21,33 +21,34 @@ static const double FLAT = 1e-4, RISING = -1e-2;
 /* What a flat direction may leave out of a number's variance, as a share. */
 static const double LEFT_OUT = 0.01;
 
-static void say_rising(const struct information *a, const double *vector)
+/* Up to six names of those that are chosen, and how many more there are. */
+static void say_names(const struct information *a, const bool *chosen)
 {
+    enum { MOST_NAMES = 6 };
     char room[120];
     size_t named = 0;
+    for (size_t i = 0; i < a->n; i++)
+        if (chosen[i] && ++named <= MOST_NAMES)
+            plain_print(a->words, "%s%s", named > 1 ? ", " : "",
+                        information_name(a, a->place[i], room));
+    if (named > MOST_NAMES)
+        plain_print(a->words, " and %zu more", named - MOST_NAMES);
+}
+
+static void say_rising(const struct information *a, const bool *rising)
+{
     plain_print(a->words, "this is not a maximum: the %s still rises along ",
                 a->by_evidence ? "evidence" : "log-likelihood");
-    for (size_t i = 0; i < a->n; i++)
-        if (fabs(vector[i]) > 0.2 && named < 6)
-            plain_print(a->words, "%s%s", named++ ? ", " : "",
-                        information_name(a, a->place[i], room));
-    fputs("; there are no standard errors (more --iterations, or other starts "
+    say_names(a, rising);
+    fputs("; they have no standard errors (more --iterations, or other starts "
           "with --restarts)\n",
           a->words);
 }
 
 static void say_flat(const struct information *a, const bool *flat)
 {
-    enum { MOST_NAMES = 6 };
-    char room[120];
-    size_t named = 0;
     fputs("the data do not tell apart ", a->words);
-    for (size_t i = 0; i < a->n; i++)
-        if (flat[i] && ++named <= MOST_NAMES)
-            plain_print(a->words, "%s%s", named > 1 ? ", " : "",
-                        information_name(a, a->place[i], room));
-    if (named > MOST_NAMES)
-        plain_print(a->words, " and %zu more", named - MOST_NAMES);
+    say_names(a, flat);
     fputs(": their information is singular, and they have no standard errors; "
           "fix one of them (--fix)\n",
           a->words);
@@ -112,9 +113,26 @@ static void find_flat(struct information *a, const double *value)
         }
         any += a->flat[i];
     }
-    if (any) say_flat(a, a->flat);
+    if (any && a->rising) say_rising(a, a->flat);
+    else if (any) say_flat(a, a->flat);
     for (size_t i = 0; i < n; i++)
         a->lost[i] = a->lost[i] || a->flat[i];
+}
+
+/* Where one number alone is lost, the others can be made best for any value of
+ * it: it has a likelihood-ratio interval. */
+static void find_apart(struct information *a)
+{
+    size_t lost = 0;
+    a->apart = a->l->n;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->lost[i]) continue;
+        double own = a->I[i * (a->n + 1)], at = a->theta[a->place[i]];
+        lost++;
+        a->apart = a->place[i];
+        a->apart_unit = own > 0.0 ? 1.0 / sqrt(own) : fmax(fabs(at), 1.0);
+    }
+    if (lost != 1 || a->at_bound[a->apart]) a->apart = a->l->n;
 }
 
 bool information_invert(struct information *a)
@@ -125,14 +143,37 @@ bool information_invert(struct information *a)
     find_silent(a);
     scale_information(a);
     if (!linalg_eigen(n, a->V, value, a->room)) return false;
-    if (value[0] < RISING) {
-        say_rising(a, a->V);
-        return false;
-    }
+    a->rising = value[0] < RISING;
     invert_steep(a, value);
     find_flat(a, value);
     memcpy(a->V, a->room, n * n * sizeof *a->V);
+    find_apart(a);
     for (size_t i = 0; i < n; i++)
         kept += !a->lost[i];
     return kept > 0;
+}
+
+/* Of directions, relative to a diagonal of ones: flatter ones count as this. */
+static const double STEEP = 0.05;
+
+bool information_uphill(struct information *a)
+{
+    size_t n = a->n;
+    double *value = a->room + (n > 64 ? n : 64) * n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double own = fabs(a->I[i * (n + 1)] * a->I[j * (n + 1)]);
+            a->V[i * n + j] = own > 0.0 ? a->I[i * n + j] / sqrt(own) : 0.0;
+        }
+    if (!linalg_eigen(n, a->V, value, a->room)) return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double own = fabs(a->I[i * (n + 1)] * a->I[j * (n + 1)]), sum = 0.0;
+            for (size_t k = 0; k < n; k++)
+                sum += a->V[k * n + i] * a->V[k * n + j] /
+                       fmax(fabs(value[k]), STEEP);
+            a->room[i * n + j] = own > 0.0 ? sum / sqrt(own) : 0.0;
+        }
+    memcpy(a->V, a->room, n * n * sizeof *a->V);
+    return true;
 }

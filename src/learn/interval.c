@@ -9,10 +9,9 @@
  * to a bound, than the standard error needs. It is also right in any
  * coordinates.
  *
- * At both ends of Wald's interval, with the others moved along V's column, the
- * loss is at least that of p. Where it is near to 3.84 / 2 on both sides, the
- * log-likelihood is a parabola as far as it matters, and the interval stays.
- * Else its ends are found by secants on sqrt(2 loss), which is nearly a
+ * p is evaluated at both ends of Wald's interval. Where twice its loss is near
+ * to 3.84 on both sides, p is a parabola as far as it matters, and the interval
+ * stays. Else its ends are found by secants on sqrt(2 loss), which is nearly a
  * straight line, with a few Newton steps for the others at each point. */
 #include <math.h>
 #include <string.h>
@@ -45,6 +44,7 @@ struct search {
     size_t at;            /* the number's place in theta              */
     size_t i;             /* its place among the n, or n: at a bound  */
     double unit;          /* its standard error, or 1                 */
+    double reach;         /* sqrt(2 loss) of an end: 1.96 and the like */
     double most;          /* the log-likelihood of the estimate       */
     bool astray;          /* it was met above that: see ABOVE         */
     const double *origin; /* (theta size) the estimate                */
@@ -146,8 +146,7 @@ static int distance(struct search *s, double t, double *out)
     return 0;
 }
 
-/* --- An end ----------------------------------------------------------------
- */
+/* --- An end --------------------------------------------------------------- */
 
 /* Nothing is looked for further away, in units. */
 static const double FURTHEST = 30.0;
@@ -159,12 +158,12 @@ struct bracket {
 
 /* By a secant, kept away from both ends; every third time in the middle, as
  * sqrt(2 loss) may be flat first and steep then. */
-static double next_point(const struct bracket *b, int tries)
+static double next_point(const struct bracket *b, double reach, int tries)
 {
     bool open = isinf(b->out), cliff = isinf(b->out_r);
     double rise = open ? b->in_r : b->out_r - b->in_r;
     double run = open ? b->in : b->out - b->in;
-    double next = b->in + (NORMAL_95 - b->in_r) * run / fmax(rise, 1e-12);
+    double next = b->in + (reach - b->in_r) * run / fmax(rise, 1e-12);
     if (open) return fmin(fmin(next, 3.0 * fmax(b->in, 1.0)), FURTHEST);
     if (cliff || tries % 3 == 2) next = 0.5 * (b->in + b->out);
     return fmin(fmax(next, b->in + 0.05 * run), b->out - 0.05 * run);
@@ -174,14 +173,15 @@ static double next_point(const struct bracket *b, int tries)
 static int find_end(struct search *s, double side, double *end)
 {
     struct bracket b = {0.0, 0.0, INFINITY, INFINITY};
-    double t = NORMAL_95, r;
+    double t = s->reach, r;
     memcpy(s->inner, s->origin, s->a->l->n * sizeof *s->inner);
-    for (int tries = 0; tries < SECANTS; tries++, t = next_point(&b, tries)) {
+    for (int tries = 0; tries < SECANTS;
+         tries++, t = next_point(&b, s->reach, tries)) {
         int status = distance(s, side * t, &r);
         if (status || s->astray) return status;
         *end = t;
-        if (fabs(r - NORMAL_95) < CLOSE) return 0;
-        if (r < NORMAL_95) {
+        if (fabs(r - s->reach) < CLOSE) return 0;
+        if (r < s->reach) {
             b.in = t;
             b.in_r = r;
             memcpy(s->inner, s->theta, s->a->l->n * sizeof *s->inner);
@@ -195,24 +195,23 @@ static int find_end(struct search *s, double side, double *end)
     return 0;
 }
 
-/* Whether the loss at both ends of Wald's interval is that of a parabola. */
+/* Whether the profile's loss at both ends of Wald's interval is that of a
+ * parabola. With the others held on V's column it may be where the profile's is
+ * not: of a mean, the best rate of return falls with the distance from it. */
 static int parabola_holds(struct search *s, bool *holds)
 {
     *holds = true;
+    memcpy(s->inner, s->origin, s->a->l->n * sizeof *s->inner);
     for (int side = -1; side < 2 && *holds; side += 2) {
-        double value;
-        memcpy(s->next, s->origin, s->a->l->n * sizeof *s->next);
-        move_to(s, side * NORMAL_95, s->next);
-        int status = value_of(s, s->next, &value);
+        double r;
+        int status = distance(s, side * s->reach, &r);
         if (status) return status;
-        double r = sqrt(2.0 * fmax(s->most - value, 0.0));
-        *holds = fabs(r - NORMAL_95) < NEARLY;
+        *holds = fabs(r - s->reach) < NEARLY;
     }
     return 0;
 }
 
-/* --- To the record -----------------------------------------------------------
- */
+/* --- To the record -------------------------------------------------------- */
 
 /* The value at an end; where there is none, the bound on that side. */
 static double value_at(const struct search *s, double t)
@@ -229,61 +228,130 @@ static double value_at(const struct search *s, double t)
     return up ? p->high : p->lower ? 0.0 : p->low;
 }
 
-static int one_interval(struct search *s, gsv_record *r)
+double intervals_reach(const struct intervals *t, size_t i)
+{
+    return NORMAL_95 * (t->factor ? sqrt(t->factor[i]) : 1.0);
+}
+
+static int one_interval(struct search *s, const struct intervals *t)
 {
     bool holds = false, bound = s->i == s->a->n;
     double end[2];
     size_t v = s->a->l->value[s->at];
-    int status = bound ? 0 : parabola_holds(s, &holds);
-    if (status || holds) return status;
+    s->reach = intervals_reach(t, s->at);
+    if (isnan(s->reach)) return 0;
     s->astray = false;
+    int status = bound || t->all ? 0 : parabola_holds(s, &holds);
+    if (status || holds || s->astray) return status;
     for (int side = 0; !status && !s->astray && side < 2; side++)
         status = find_end(s, side ? 1.0 : -1.0, &end[side]);
     if (status || s->astray || (bound && isinf(end[0]) && isinf(end[1])))
         return status;
     double one = value_at(s, -end[0]), two = value_at(s, end[1]);
-    r->low[v] = fmin(one, two);
-    r->high[v] = fmax(one, two);
+    t->low[v] = fmin(one, two);
+    t->high[v] = fmax(one, two);
     return 0;
 }
 
-static int all_intervals(struct search *s, gsv_record *r)
+static int all_intervals(struct search *s, const struct intervals *t)
 {
     struct information *a = s->a;
     int status = value_of(s, s->origin, &s->most);
     for (s->i = 0; !status && s->i < a->n; s->i++) {
         s->at = a->place[s->i];
         s->unit = sqrt(a->V[s->i * (a->n + 1)]);
-        status = one_interval(s, r);
+        status = one_interval(s, t);
     }
     s->unit = 1.0;
     for (s->at = 0; !status && s->at < a->l->n; s->at++)
-        if (a->at_bound[s->at]) status = one_interval(s, r);
-    return status;
+        if (a->at_bound[s->at]) status = one_interval(s, t);
+    s->at = a->apart;
+    s->unit = a->apart_unit;
+    return status || s->at == a->l->n ? status : one_interval(s, t);
+}
+
+static bool are_possible(const struct information *a)
+{
+    return !a->by_evidence && !a->rough && a->n <= MOST_INTERVALS;
+}
+
+static int search_init(struct search *s, struct information *a,
+                       const double *origin)
+{
+    size_t size = a->l->n;
+    *s = (struct search){.a = a,
+                         .origin = origin,
+                         .theta = NEW(double, size),
+                         .next = NEW(double, size),
+                         .inner = NEW(double, size),
+                         .move = NEW(double, a->n)};
+    return s->theta && s->next && s->inner && s->move ? 0 : GSV_NO_MEMORY;
+}
+
+static void search_free(struct search *s)
+{
+    MEM_FREE(s->theta, s->next, s->inner, s->move);
 }
 
 int likelihood_intervals(struct information *a, const double *theta,
-                         gsv_record *r)
+                         const struct intervals *t)
 {
-    size_t size = a->l->n;
-    if (a->by_evidence || a->rough || a->n > MOST_INTERVALS) return 0;
-    double *origin = NEW(double, size);
-    struct search s = {.a = a,
-                       .origin = origin,
-                       .theta = NEW(double, size),
-                       .next = NEW(double, size),
-                       .inner = NEW(double, size),
-                       .move = NEW(double, a->n)};
-    int status =
-        origin && s.theta && s.next && s.inner && s.move ? 0 : GSV_NO_MEMORY;
-    if (!status) {
-        memcpy(origin, theta, size * sizeof *origin);
-        status = all_intervals(&s, r);
+    struct search s;
+    if (!are_possible(a)) return 0;
+    int status = search_init(&s, a, theta);
+    if (!status) status = all_intervals(&s, t);
+    search_free(&s);
+    return status;
+}
+
+/* --- At a given value ----------------------------------------------------- */
+
+/* The others start where they are best for a parabola, or from the truth. */
+static int one_ratio(struct search *s, const struct compared *c)
+{
+    size_t size = s->a->l->n;
+    double moved, truth, value;
+    memcpy(s->theta, s->origin, size * sizeof *s->theta);
+    move_to(s, (c->theta[s->at] - s->origin[s->at]) / s->unit, s->theta);
+    s->theta[s->at] = c->theta[s->at];
+    int status = value_of(s, s->theta, &moved);
+    if (!status) status = value_of(s, c->theta, &truth);
+    if (status) return status;
+    if (truth > moved) memcpy(s->theta, c->theta, size * sizeof *s->theta);
+    status = maximise_others(s, &value);
+    if (!status && isfinite(value))
+        c->ratio[s->at] = 2.0 * fmax(s->most - value, 0.0);
+    return status;
+}
+
+static int all_ratios(struct search *s, const struct compared *c)
+{
+    struct information *a = s->a;
+    int status = value_of(s, s->origin, &s->most);
+    for (s->i = 0; !status && s->i < a->n; s->i++) {
+        s->at = a->place[s->i];
+        s->unit = sqrt(a->V[s->i * (a->n + 1)]);
+        status = one_ratio(s, c);
     }
-    mem_free(s.theta);
-    mem_free(s.next);
-    mem_free(s.inner);
-    mem_free(s.move);
-    mem_free(origin);
+    s->unit = 1.0;
+    for (s->at = 0; !status && s->at < a->l->n; s->at++)
+        if (a->at_bound[s->at]) status = one_ratio(s, c);
+    s->at = a->apart;
+    s->unit = a->apart_unit;
+    return status || s->at == a->l->n ? status : one_ratio(s, c);
+}
+
+int likelihood_ratios(struct information *a, const double *theta,
+                      const struct compared *c)
+{
+    struct search s;
+    for (size_t i = 0; i < a->n; i++) {
+        double off = theta[a->place[i]] - c->theta[a->place[i]];
+        c->ratio[a->place[i]] = off * off / a->V[i * (a->n + 1)];
+    }
+    if (!are_possible(a)) return 0;
+    int status = search_init(&s, a, theta);
+    if (!status) status = all_ratios(&s, c);
+    search_free(&s);
     return status;
 }

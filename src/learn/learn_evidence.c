@@ -65,6 +65,7 @@ static bool step(void *context, const double *z, double value)
     struct score score = c->e.score;
     score.mean = value / (double)score.gaps;
     l->now.iteration += 1.0;
+    learner_advance(l);
     if ((size_t)l->now.iteration >= l->iterations) c->resting = true;
     gsv_theta_set(l->m, l->theta);
     return learner_step(l, &score, 1.0) || c->resting;
@@ -140,11 +141,14 @@ static int search_in_rounds(struct climb *c, struct maximise *job,
     return status;
 }
 
-/* The search stops: theta is that of the last iteration. */
-static int leave(struct learner *l, int status, bool *done)
+/* The search stops: theta is that of the last iteration. After all iterations
+ * there is nothing to resume. */
+static int leave(const struct climb *c, int status, bool *done)
 {
+    struct learner *l = c->l;
     *done = true;
     learner_rest(l);
+    if (c->resting) l->ended = GSV_ENDED_ITERATIONS;
     return learner_spared(l, status);
 }
 
@@ -170,7 +174,7 @@ static int maximise_here(struct climb *c, bool *done)
     if (!status && !learner_over(l))
         status = evidence_at(&c->e, c->x, &value, NULL);
     l->missed = 0.0;
-    if (learner_over(l)) return leave(l, status, done);
+    if (learner_over(l)) return leave(c, status, done);
     if (status) return status;
     memcpy(l->theta, c->e.theta, l->n * sizeof *l->theta);
     bool short_of =
@@ -212,7 +216,7 @@ static int start_small(struct climb *c, bool *done)
     *done = end == MAXIMISE_STOPPED;
     if (*done && c->resting) l->ended = GSV_ENDED_ITERATIONS;
     evidence_free(&c->e);
-    return learner_over(l) ? leave(l, status, done) : status;
+    return learner_over(l) ? leave(c, status, done) : status;
 }
 
 int learn_evidence(struct learner *l)
@@ -232,7 +236,7 @@ int learn_evidence(struct learner *l)
             status = effort_by_value(l, l->theta,
                                      ACCURACY * fmax(1.0, states / 3.0));
         if (learner_over(l)) {
-            status = leave(l, status, &done);
+            status = leave(&c, status, &done);
             break;
         }
         if (!status)
@@ -276,5 +280,6 @@ int evidence_conclude(struct learner *l, double *theta)
     halt_begin(&shield, NULL, NULL);
     int status = conclude(l, theta);
     halt_end(&shield);
-    return status;
+    if (status || l->ended == GSV_ENDED_STOPPED) return status;
+    return evidence_spread(l, theta);
 }

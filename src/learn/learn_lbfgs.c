@@ -39,6 +39,7 @@ struct round {
     double first; /* value at the round's start */
     bool begun, resting;
     bool raised;        /* the effort is chosen already */
+    bool rising;        /* it ended where there is no maximum */
     struct score score; /* at the last point          */
 };
 
@@ -107,6 +108,7 @@ static int run_rounds(struct round *r, bool *done)
         if (*done && r->resting) l->ended = GSV_ENDED_ITERATIONS;
         bool still = end != MAXIMISE_ITERATIONS && !learner_alternates(l);
         if (*done || still || value - r->first < gain) return 0;
+        learner_advance(l);
     }
     l->ended = GSV_ENDED_ITERATIONS;
     return 0;
@@ -164,7 +166,8 @@ static int polish(struct round *r)
     int status = information_init(&a, l, l->theta);
     if (!status) status = a.n ? information_value(&a, l->theta, &value) : 0;
     if (!status && a.n) status = information_fill(&a);
-    if (!status && !information_invert(&a)) small = true;
+    if (!status && (!information_invert(&a) || a.rising)) small = true;
+    r->rising = a.rising;
     for (int i = 0; !status && !small && i < NEWTON_STEPS; i++) {
         if (i) status = information_slope(&a, l->theta);
         if (!status) status = newton_step(r, &a, &value, &small);
@@ -210,8 +213,7 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     return learner_spared(l, status);
 }
 
-/* --- Whether the search saw the likelihood ----------------------------------
- */
+/* --- Whether the search saw the likelihood -------------------------------- */
 
 /* Gaps that are looked at; what the estimator of the search may be off by, in
  * nats a gap. */
@@ -232,7 +234,7 @@ static int look(struct learner *l, const double *theta, struct view *v)
     const struct task task = {.model = l->m, .series = l->s, .options = &o};
     const struct request q = {.n = v->n, .group = v->group};
     gsv_theta_set(l->m, theta);
-    int status = refine_fill(&task, &q, 0.0, &r);
+    int status = refine_fill(&task, &q, 0.0, &r, NULL);
     v->real = status ? -INFINITY : r.loglik;
     v->error = r.error;
     v->flagged = r.flagged;
@@ -293,10 +295,13 @@ static int run_stages(struct round *r)
         if (status || done) break;
         l->now.stage += 1.0;
         l->now.round = 0.0;
+        learner_advance(l);
         bool last = (size_t)l->now.stage == l->stages && again;
         if (!last || l->chosen || !learner_has_groups(l) || l->stages < 2)
             continue;
         status = learner_spared(l, verify(l, l->first, &again));
+        /* Too few steps can have a likelihood without a maximum. */
+        again = again || r->rising;
         if (status || !again) continue;
         effort_raise(l);
         l->now.stage -= 1.0;

@@ -7,8 +7,10 @@
 #include "base/comm.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "estimator/settle.h"
 #include "learn/learner.h"
 #include "learn/prior.h"
+#include "learn/watch.h"
 #include "model/theta.h"
 
 /* --- Its beginning and end ------------------------------------------------ */
@@ -52,28 +54,71 @@ static enum halt_reason ask(void *context)
     const struct learner *l = context;
     const gsv_fit_options *o = l->o;
     if (o->stop && o->stop(o->user)) return HALT_BY_CALLER;
-    if (l->due < INFINITY && clock_seconds() >= l->due) return HALT_BY_TIME;
-    return HALT_NOT;
+    bool late = l->due < INFINITY && clock_seconds() >= l->due;
+    return late && !l->must_advance ? HALT_BY_TIME : HALT_NOT;
+}
+
+static bool any_fixed(const struct learner *l, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        if (l->fixed[i]) return true;
+    return false;
+}
+
+/* The weight matrices of networks, in the order of theta. */
+static int find_matrices(struct learner *l)
+{
+    const struct spec *s = l->m->spec;
+    struct soap_matrix *shape = NEW(struct soap_matrix, s->params);
+    size_t n = 0;
+    if (!shape) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct param_spec *p = &s->param[spec_param_at(s, l->value[i])];
+        if (p->offset != l->value[i] || !p->fan_in) continue;
+        if (p->rank < 2 || p->bound != BOUND_NONE || p->lower) continue;
+        if (any_fixed(l, i, p->rows * p->columns)) continue;
+        shape[n++] = (struct soap_matrix){
+            .place = i, .rows = p->rows, .columns = p->columns};
+    }
+    int status = soap_init(&l->soap, n, shape, l->o->estimator.threads);
+    mem_free(shape);
+    return status;
+}
+
+static int prepare_batches(struct learner *l)
+{
+    int status = 0;
+    l->watched = watch_most(l);
+    l->best_value = NEW(double, l->watched);
+    if (!l->best_value) return GSV_NO_MEMORY;
+    if (l->optimizer == GSV_OPTIMIZER_SOAP) status = find_matrices(l);
+    /* Squared errors are no densities. */
+    if (status || learner_integrates(l)) return status;
+    return noise_step_init(&l->noise, l->m, l->s, l->fixed);
 }
 
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
     const struct arena_part vector[] = {
-        {&l->unit, n},         {&l->theta, n}, {&l->safe, n}, {&l->best, n},
-        {&l->best_restart, n}, {&l->first, n}, {&l->move, n}};
+        {&l->unit, n}, {&l->penalty, n},      {&l->theta, n}, {&l->safe, n},
+        {&l->best, n}, {&l->best_restart, n}, {&l->first, n}, {&l->move, n}};
     l->began = l->saved = clock_seconds();
     set_due(l, o);
+    l->must_advance = o->resume != NULL;
     halt_begin(&l->halt, ask, l);
     l->recipe = recipe_choose(l->m);
+    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD
+                     ? estimator_settle(l->m, l->s, &o->estimator)
+                     : 0;
+    if (status) return status;
     l->method = estimator_choose(&(struct task){.model = l->m,
                                                 .options = &o->estimator,
                                                 .objective = o->objective})
                     .method;
-    int status = fit_options_check(l, o);
+    status = fit_options_check(l, o);
     if (!status) status = count_groups(l, &l->gaps);
     if (status) return status;
-    fit_options_fill(l, o);
     l->fixed = NEW(bool, n);
     l->value = NEW(size_t, n);
     l->weight = NEW(bool, n);
@@ -85,10 +130,12 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     for (size_t i = 0; i < n; i++)
         l->free += !l->fixed[i];
     if (!status) status = check_priors(l);
+    effort_plan(l);
+    fit_options_fill(l, o);
     if (!status)
         status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
                             l->ramp ? 2 * o->batch : o->batch);
-    if (!status) effort_plan(l);
+    if (!status && learner_by_batches(l)) status = prepare_batches(l);
     return status ? status : terms_write(l);
 }
 
@@ -97,8 +144,10 @@ void learner_free(struct learner *l)
     halt_end(&l->halt);
     split_free(&l->split);
     adam_free(&l->adam);
+    soap_free(&l->soap);
+    noise_step_free(&l->noise);
     arena_free(&l->arena);
-    MEM_FREE(l->fixed, l->value, l->weight, l->terms);
+    MEM_FREE(l->fixed, l->value, l->weight, l->best_value, l->terms);
 }
 
 /* --- What it is at ------------------------------------------------------- */
@@ -117,11 +166,23 @@ void learner_set(struct learner *l, const double *theta)
 
 void learner_result(const struct learner *l, double *to)
 {
-    bool held = l->split.helds && isfinite(l->now.best);
-    if (l->optimizer != GSV_OPTIMIZER_ADAM)
-        memcpy(to, l->theta, l->n * sizeof *to);
+    bool held = isfinite(l->now.best);
+    if (!learner_by_batches(l)) memcpy(to, l->theta, l->n * sizeof *to);
     else if (held) memcpy(to, l->best, l->n * sizeof *to);
     else adam_averaged(&l->adam, l->theta, to);
+}
+
+bool learner_is_penalised(const struct learner *l, size_t i)
+{
+    const struct spec *s = l->m->spec;
+    const struct param_spec *p = &s->param[spec_param_at(s, l->value[i])];
+    return p->fan_in && p->rank == 2 && !l->fixed[i];
+}
+
+bool learner_by_batches(const struct learner *l)
+{
+    return l->optimizer == GSV_OPTIMIZER_ADAM ||
+           l->optimizer == GSV_OPTIMIZER_SOAP;
 }
 
 bool learner_integrates(const struct learner *l)
@@ -144,13 +205,32 @@ gsv_options learner_usual(const struct learner *l)
     return o;
 }
 
+gsv_options learner_final(const struct learner *l, int stage)
+{
+    /* The last estimate reports a standard error, and its pilot paths need some
+     * paths; networks take longer. */
+    enum { FEWEST_PATHS = 16 };
+    gsv_options o = l->stage[stage];
+    bool net = l->m->spec->nets > 0;
+    o.gradient = false;
+    if (l->chosen && !learner_matches(l)) return o;
+    o.reference = GSV_REFERENCE_AUTO;
+    o.form = GSV_FORM_AUTO;
+    /* Of formulas, as many as every gap needs: see refine.h. */
+    o.steps = net ? FIRST_STEPS : 0;
+    if (!net) o.paths = 0;
+    else if (o.paths < FEWEST_PATHS) o.paths = FEWEST_PATHS;
+    return o;
+}
+
 int learner_objective(const struct learner *l, struct objective *o,
-                      const gsv_options *options, size_t most)
+                      enum gsv_objective aim, const gsv_options *options,
+                      size_t most)
 {
     const struct task task = {.series = l->s,
                               .options = options,
                               .most = most,
-                              .objective = l->o->objective,
+                              .objective = aim,
                               .scheme = l->o->scheme};
     return objective_init(o, l->m, &task);
 }
@@ -180,9 +260,15 @@ void learner_phase(const struct learner *l, enum gsv_phase phase)
     if (l->o->phase) l->o->phase(l->o->user, phase);
 }
 
+void learner_advance(struct learner *l)
+{
+    l->must_advance = false;
+}
+
 void learner_end_search(struct learner *l)
 {
     l->searched = true;
+    learner_advance(l);
     halt_forget(&l->halt);
     set_due(l, l->o);
 }

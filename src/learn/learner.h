@@ -4,12 +4,16 @@
 #define LEARN_LEARNER_H
 
 #include "base/halt.h"
-#include "learn/adam.h"
 #include "learn/curve.h"
+#include "learn/noise_step.h"
 #include "learn/objective.h"
+#include "learn/soap.h"
 #include "learn/split.h"
 
 enum { STAGES = 2 };
+
+/* Iterations that are not finite before a fit by batches gives up. */
+enum { MOST_FAILURES = 20 };
 
 /* Up to so many numbers differences are of the log-likelihood itself; of its
  * gradient, which leaves out that references follow, where that would take too
@@ -25,29 +29,64 @@ struct standing {
     double stage;           /* 0 or 1                                     */
     double reference, form; /* of the second stage, once it has begun */
     double paths, steps;
-    double factor;      /* of the rate: failures and plateaus         */
-    double failures;    /* iterations whose values were not finite    */
-    double heldout;     /* the last held-out mean                     */
-    double best;        /* the best held-out mean of this stage       */
-    double best_at;     /* its iteration                              */
-    double lowered_at;  /* iteration at which a plateau lowered the rate */
-    double round;       /* of lbfgs                                   */
-    double round_began; /* iteration at which this one did          */
-    double best_score;  /* score of the best restart so far           */
-    double seconds;     /* of the runs before                         */
-    double total;       /* iterations of all restarts                 */
-    double end;         /* 1: held-out gaps say that it is enough     */
-    double place;       /* gaps that batches have taken               */
+    double factor;       /* of the rate: failures and plateaus         */
+    double failures;     /* iterations whose values were not finite    */
+    double heldout;      /* the last held-out mean                     */
+    double best;         /* the best held-out mean of this stage       */
+    double best_at;      /* its iteration                              */
+    double looked_at;    /* iteration of the last look; -1: none yet   */
+    double began_at;     /* iteration of the first look of this stage  */
+    double improved;     /* 1: a look was better than the first of its stage */
+    double falls;        /* that were undone                           */
+    double penalised_at; /* iteration of the last penalty            */
+    double lowered_at;   /* iteration at which a plateau lowered the rate */
+    double round;        /* of lbfgs                                   */
+    double round_began;  /* iteration at which this one did          */
+    double best_score;   /* score of the best restart so far           */
+    double seconds;      /* of the runs before                         */
+    double total;        /* iterations of all restarts                 */
+    double end;          /* 1: held-out gaps say that it is enough     */
+    double place;        /* gaps that batches have taken               */
+};
+
+/* What the estimate of a refit is compared with: see bootstrap.c. */
+struct compared {
+    const double *theta; /* (n) the truth of its data              */
+    double *ratio;       /* (n) likelihood ratios of its numbers, or NaN */
+};
+
+/* How the mixture over kernels ended: see evidence_kernels.c. Without one,
+ * bands are as if the kernels were known. */
+enum spread_end {
+    SPREAD_FINE,
+    SPREAD_UNSEEN,   /* the function may as well be 0                */
+    SPREAD_OPEN,     /* the data allow very different amplitudes     */
+    SPREAD_LONG,     /* lengths at the end of their range, or...     */
+    SPREAD_SHORT,    /* ...at its beginning                          */
+    SPREAD_EDGE,     /* one of the outer kernels has most weight     */
+    SPREAD_STOPPED,  /* none: there was no time                      */
+    SPREAD_TOO_WIDE, /* none: there was no room                      */
+    SPREAD_FAILED,   /* none: the evidence was not finite            */
+    SPREAD_ENDS
+};
+
+struct kernel_spread {
+    enum spread_end end;
+    size_t by;        /* the place in theta of a kernel's number     */
+    double low, high; /* two of its values, an error away from its mean */
 };
 
 struct learner {
     gsv_model *m;
     const gsv_series *s;
     const gsv_fit_options *o;
-    const struct method *method; /* the estimator, as the options name it */
-    const struct recipe *recipe; /* what the stages ask it for            */
+    const gsv_fit_options *given;    /* the same, with what was left open */
+    const struct compared *compared; /* or NULL                           */
+    const struct method *method;     /* the estimator, as the options name it */
+    const struct recipe *recipe;     /* what the stages ask it for            */
     enum gsv_optimizer optimizer;
-    gsv_options stage[STAGES]; /* the estimator of each */
+    gsv_options stage[STAGES];      /* the estimator of each */
+    enum gsv_objective aim[STAGES]; /* and what it maximises */
     size_t stages;
     size_t iterations, n, gaps;
     struct split split;
@@ -59,6 +98,7 @@ struct learner {
     size_t *value;        /* (n) where theta's numbers stand among the values */
     bool *weight;         /* (n) of a network                     */
     double *unit;         /* (n) of Adam's steps; 0 where fixed   */
+    double *penalty;      /* (n) of half of a number's square     */
     double *theta;        /* (n)                                  */
     double *safe;         /* (n) the last one that was finite     */
     double *best;         /* (n) with the best held-out value     */
@@ -68,6 +108,10 @@ struct learner {
     double *move;         /* (n) a step to difference by; 0: none known */
     struct arena arena;
     struct adam adam;
+    struct soap soap;
+    struct noise_step noise;
+    double *best_value; /* (watched) of gaps at the best look  */
+    size_t watched;     /* gaps that are watched, at most      */
     struct standing now;
     struct curve curve;
     bool refit;  /* of a model that was fitted before */
@@ -78,8 +122,10 @@ struct learner {
     double missed;       /* what another kernel would gain there, about;
                           * NaN: not known */
     size_t missed_by;    /* the place in theta of its number            */
+    struct kernel_spread spread;
     double began, saved; /* on the clock */
     double due;          /* the same: when it must have ended; or infinite */
+    bool must_advance;   /* the time limit waits: see learner_advance() */
     bool searched;       /* the search is over */
     struct halt halt;    /* what is under way: by the caller, or by time */
     enum gsv_ended ended;
@@ -110,6 +156,10 @@ enum halt_reason learner_over(const struct learner *l);
 /* The status of work that may be stopped: 0 where it was stopped. */
 int learner_spared(const struct learner *l, int status);
 
+/* After anything that a resume does not do again. A fit that was resumed goes
+ * on until then, whatever its time limit: resumed often enough it ends. */
+void learner_advance(struct learner *l);
+
 /* The search stops where it is: l->ended says why. */
 void learner_rest(struct learner *l);
 
@@ -131,9 +181,20 @@ void learner_result(const struct learner *l, double *to);
 /* Default options of the likelihood, with the fit's seed and threads. */
 gsv_options learner_usual(const struct learner *l);
 
+/* Those that a fit ends with, from those of a stage: every gap with the
+ * reference and the form that suit it, unless they were chosen by hand. */
+gsv_options learner_final(const struct learner *l, int stage);
+
 /* The objective of the fit under an estimator, to be freed in any case. */
 int learner_objective(const struct learner *l, struct objective *o,
-                      const gsv_options *options, size_t most);
+                      enum gsv_objective aim, const gsv_options *options,
+                      size_t most);
+
+/* Whether number i of theta has a penalty: weights, and no biases. */
+bool learner_is_penalised(const struct learner *l, size_t i);
+
+/* Whether it learns from batches of gaps. */
+bool learner_by_batches(const struct learner *l);
 
 /* Whether it is a mean squared error. */
 bool learner_integrates(const struct learner *l);
@@ -166,7 +227,7 @@ void match_plan(struct learner *l, gsv_options *o);
 void match_first(gsv_options *o);
 
 /* The optimisers: from l->theta on, which is moved. */
-int learn_adam(struct learner *l);
+int learn_batches(struct learner *l);
 int learn_lbfgs(struct learner *l);
 
 /* The one of models with gps; and at the end of it, the posterior to the model
@@ -226,5 +287,23 @@ int finish(struct learner *l, const double *theta, bool last);
 
 /* Standard errors, intervals and correlations to the record. */
 int uncertainty(struct learner *l, const double *theta, gsv_record *r);
+
+/* The likelihood ratios that c asks for; NaN where there are none. */
+int uncertainty_compare(struct learner *l, const double *theta,
+                        const struct compared *c);
+
+/* Intervals with the limits of likelihood ratios times factor (n), to low and
+ * high (values); a NaN stays. */
+int uncertainty_corrected(struct learner *l, const double *theta,
+                          const double *factor, double *low, double *high);
+
+/* --- fit.c, bootstrap.c --------------------------------------------------- */
+
+/* As gsv_fit(), whose estimate is compared; for c NULL it is the same. */
+int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                 const struct compared *c);
+
+/* Fits simulated data sets, and adds what they say to the record. */
+int bootstrap(struct learner *l, const double *theta);
 
 #endif

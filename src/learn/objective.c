@@ -37,7 +37,8 @@ void objective_free(struct objective *o)
 bool objective_matches(enum gsv_objective objective)
 {
     return objective == GSV_OBJECTIVE_GRADIENT_MATCHING ||
-           objective == GSV_OBJECTIVE_EM_LINEAR;
+           objective == GSV_OBJECTIVE_EM_LINEAR ||
+           objective == GSV_OBJECTIVE_SLOPES;
 }
 
 int objective_hold(struct objective *o)

@@ -13,8 +13,6 @@
 #include "model/fit_record.h"
 #include "model/theta.h"
 
-static const double NORMAL_95 = 1.959963984540054;
-
 /* --- The sandwich ------------------------------------------------------- */
 
 /* The scores of all groups by number i, to score (groups). */
@@ -74,6 +72,21 @@ static void drop_lost(struct information *a)
     a->n = kept;
 }
 
+/* Those of Wald. */
+static void note_intervals(const struct information *a,
+                           const struct intervals *t)
+{
+    const gsv_model *m = a->l->m;
+    for (size_t i = 0; i < a->n; i++) {
+        size_t at = a->place[i], v = a->l->value[at];
+        double wide = intervals_reach(t, at) * sqrt(a->V[i * (a->n + 1)]);
+        double one = theta_value(m, at, a->theta[at] - wide);
+        double two = theta_value(m, at, a->theta[at] + wide);
+        t->low[v] = fmin(one, two);
+        t->high[v] = fmax(one, two);
+    }
+}
+
 static int note_errors(struct information *a, gsv_record *r)
 {
     const gsv_model *m = a->l->m;
@@ -86,14 +99,10 @@ static int note_errors(struct information *a, gsv_record *r)
     mem_free(value);
     if (status) return status;
     theta_slopes(m, a->up);
+    note_intervals(a, &(struct intervals){.low = r->low, .high = r->high});
     for (size_t i = 0; i < n; i++) {
         size_t at = a->place[i], v = a->l->value[at];
-        double error = sqrt(a->V[i * n + i]);
-        double one = theta_value(m, at, a->theta[at] - NORMAL_95 * error);
-        double two = theta_value(m, at, a->theta[at] + NORMAL_95 * error);
-        r->error_of[v] = error * fabs(a->up[at]);
-        r->low[v] = fmin(one, two);
-        r->high[v] = fmax(one, two);
+        r->error_of[v] = sqrt(a->V[i * n + i]) * fabs(a->up[at]);
         for (size_t j = 0; j < n; j++) {
             size_t to = a->place[j];
             double sign = a->up[at] * a->up[to] < 0.0 ? -1.0 : 1.0;
@@ -128,11 +137,31 @@ static void say_why(const struct information *a, gsv_record *r)
             a->by_evidence ? "evidence" : "log-likelihood");
 }
 
+/* At a saddle there is no V, but a profile: V of |I| brings the others to their
+ * best as well. */
+static int note_profiles(struct information *a, const double *theta,
+                         gsv_record *r)
+{
+    size_t size = a->n * a->n;
+    double *V = NEW(double, size);
+    int status = V ? 0 : GSV_NO_MEMORY;
+    if (!status) memcpy(V, a->V, size * sizeof *V);
+    if (!status && information_uphill(a))
+        status = likelihood_intervals(
+            a, theta,
+            &(struct intervals){.low = r->low, .high = r->high, .all = true});
+    if (!status) memcpy(a->V, V, size * sizeof *V);
+    mem_free(V);
+    return status;
+}
+
 static int measure(struct information *a, const double *theta, gsv_record *r)
 {
     if (!a->n) return 0;
     int status = information_fill(a);
     bool found = !status && information_invert(a);
+    if (!status && a->rising && r->errors != GSV_ERRORS_SANDWICH)
+        status = note_profiles(a, theta, r);
     if (found && r->errors == GSV_ERRORS_SANDWICH) status = make_sandwich(a);
     if (status == GSV_NUMERICAL || status == GSV_STOPPED) {
         say_why(a, r);
@@ -142,7 +171,8 @@ static int measure(struct information *a, const double *theta, gsv_record *r)
     if (!found || status) return status;
     status = note_errors(a, r);
     if (!status && r->errors != GSV_ERRORS_SANDWICH)
-        status = likelihood_intervals(a, theta, r);
+        status = likelihood_intervals(
+            a, theta, &(struct intervals){.low = r->low, .high = r->high});
     gsv_theta_set(a->l->m, theta);
     return status == GSV_STOPPED ? 0 : status;
 }
@@ -167,4 +197,48 @@ int uncertainty(struct learner *l, const double *theta, gsv_record *r)
     memcpy(l->move, move, l->n * sizeof *move);
     mem_free(move);
     return status;
+}
+
+/* --- For the bootstrap ---------------------------------------------------- */
+
+/* V of what the data determine; found: there is any. */
+static int invert(struct information *a, struct learner *l, const double *theta,
+                  bool *found)
+{
+    int status = information_init(a, l, theta);
+    *found = false;
+    if (!status && a->n) status = information_fill(a);
+    if (!status && a->n) *found = information_invert(a);
+    if (*found) drop_lost(a);
+    gsv_theta_set(l->m, theta);
+    if (*found) memcpy(a->theta, theta, l->n * sizeof *theta);
+    return status;
+}
+
+int uncertainty_compare(struct learner *l, const double *theta,
+                        const struct compared *c)
+{
+    struct information a;
+    bool found;
+    for (size_t i = 0; i < l->n; i++)
+        c->ratio[i] = NAN;
+    int status = invert(&a, l, theta, &found);
+    if (!status && found) status = likelihood_ratios(&a, theta, c);
+    gsv_theta_set(l->m, theta);
+    information_free(&a);
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+int uncertainty_corrected(struct learner *l, const double *theta,
+                          const double *factor, double *low, double *high)
+{
+    struct information a;
+    const struct intervals t = {.low = low, .high = high, .factor = factor};
+    bool found;
+    int status = invert(&a, l, theta, &found);
+    if (!status && found) note_intervals(&a, &t);
+    if (!status && found) status = likelihood_intervals(&a, theta, &t);
+    gsv_theta_set(l->m, theta);
+    information_free(&a);
+    return status == GSV_NUMERICAL ? 0 : status;
 }

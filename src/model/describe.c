@@ -8,16 +8,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plain.h"
-#include "lang/law.h"
+#include "model/describe.h"
 #include "model/gp_rows.h"
-#include "model/model.h"
 #include "model/names.h"
 
-/* Formulas of a vector that are shown. */
-enum { MOST_ROWS = 6 };
-
-static void names(FILE *out, const char *title, size_t n,
-                  const char *const *name)
+void describe_names(FILE *out, const char *title, size_t n,
+                    const char *const *name)
 {
     fprintf(out, "%-15s", title);
     for (size_t i = 0; i < n; i++) {
@@ -67,20 +63,7 @@ static void parameters(FILE *out, const gsv_model *m)
     }
 }
 
-static const char *noise_words(const struct spec *s)
-{
-    const struct graph *g = s->graph;
-    if (graph_depends(g, s->diffusion, OP_STATE)) return "depends on the state";
-    return graph_moves(g, s->diffusion) ? "changing in time" : "constant";
-}
-
 /* --- The map, by its formulas -------------------------------------------- */
-
-/* Names such as y, or y1, y2, ...: borrowed from the text. */
-struct letters {
-    char *text;
-    const char **name; /* (dim) */
-};
 
 static bool is_taken(const gsv_model *m, char letter)
 {
@@ -96,20 +79,19 @@ static bool is_taken(const gsv_model *m, char letter)
     return false;
 }
 
-/* The first letter of a choice that no column or parameter has. */
-static char free_letter(const gsv_model *m, const char *choice)
+char free_letter(const gsv_model *m, const char *choice)
 {
     for (const char *c = choice; *c; c++)
         if (!is_taken(m, *c)) return *c;
     return *choice;
 }
 
-static void letters_free(struct letters *l)
+void letters_free(struct letters *l)
 {
     MEM_FREE(l->text, l->name);
 }
 
-static int letters_init(struct letters *l, size_t n, char letter)
+int letters_init(struct letters *l, size_t n, char letter)
 {
     enum { SIZE = 24 };
     *l = (struct letters){NEW(char, n *SIZE), NEW(const char *, n)};
@@ -223,6 +205,9 @@ static bool *positive_units(const gsv_model *m, const struct graph_names *names)
 
 static const char *map_words(const struct spec *s)
 {
+    if (s->noise == NOISE_SINGULAR)
+        return "no map to unit diffusion: the noise's covariance has no "
+               "inverse";
     if (s->noise == NOISE_BRIDGED)
         return spec_is_latent(s)
                    ? "no map to unit diffusion"
@@ -278,7 +263,8 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     int status = positive ? 0 : GSV_NO_MEMORY;
     over_y.positive_state = positive;
     over_x.matrix = over_y.matrix = s->sigma;
-    over_x.matrix_name = over_y.matrix_name = s->diagonal ? NULL : "sigma";
+    bool square = !s->diagonal && s->noise != NOISE_SINGULAR;
+    over_x.matrix_name = over_y.matrix_name = square ? "sigma" : NULL;
     if (s->mapped) {
         fprintf(out, "%-15s of the data\n", "functions");
         status = rows_of(out, m, s->state_of_data, &over_x, state);
@@ -293,6 +279,8 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     if (!status && closed) status = drift_rows(out, m, &over_y, &over_z);
     if (!status && !m->bridged) status = sigma_rows(out, m, &over_x);
     if (!status) status = domain(out, m, &over_x);
+    if (!status && (s->noise == NOISE_SINGULAR || s->reactions))
+        status = describe_equations(out, m, &over_z);
     mem_free(positive);
     return status;
 }
@@ -301,120 +289,19 @@ static int map(FILE *out, const gsv_model *m)
 {
     const struct spec *s = m->spec;
     struct letters y, z;
-    if (!s->mapped && s->noise == NOISE_ADDITIVE) {
+    if (!s->mapped && s->noise == NOISE_ADDITIVE && !s->reactions) {
         fprintf(out, "%-15s y = %s, so that dy = f~ dt + dW\n", "map",
                 s->diagonal ? "x / sigma, state by state" : "sigma^-1 x");
         return 0;
     }
     if (letters_init(&y, s->dim, free_letter(m, "yYvw"))) return GSV_NO_MEMORY;
-    int status = letters_init(&z, s->dim, free_letter(m, "zZuq"));
+    int status = letters_init(&z, s->dim, free_letter(m, STATE_LETTERS));
     if (!status) {
         status = formulas(out, m, &y, &z);
         letters_free(&z);
     }
     letters_free(&y);
     return status;
-}
-
-/* --- Noisy observations --------------------------------------------------- */
-
-/* A softmax is said once for all of its elements. */
-static int put_softmax(FILE *out, const struct graph *g, node a,
-                       const struct graph_names *names)
-{
-    char *text = graph_element_text(g, a, 0, names);
-    if (!text) return GSV_NO_MEMORY;
-    size_t n = strlen(text);
-    bool first = n > 3 && !strcmp(text + n - 3, "[1]");
-    fprintf(out, "%.*s", (int)(first ? n - 3 : n), text);
-    mem_free(text);
-    return 0;
-}
-
-/* A number as it is, a vector in brackets. */
-static int put_argument(FILE *out, const struct graph *g, node a,
-                        const struct graph_names *names)
-{
-    size_t n = graph_size(g, a);
-    if (graph_info(g, a)->op == OP_SOFTMAX)
-        return put_softmax(out, g, a, names);
-    if (n > 1) fputc('[', out);
-    for (size_t i = 0; i < n && i < MOST_ROWS; i++) {
-        char *text = graph_element_text(g, a, i, names);
-        if (!text) return GSV_NO_MEMORY;
-        fprintf(out, "%s%s", i ? ", " : "", text);
-        mem_free(text);
-    }
-    if (n > MOST_ROWS) fputs(", ...", out);
-    if (n > 1) fputc(']', out);
-    return 0;
-}
-
-static int put_obs(FILE *out, const gsv_model *m, const struct obs_spec *o,
-                   const struct graph_names *names)
-{
-    const struct spec *s = m->spec;
-    size_t n = o->values - law_given(o);
-    int status = 0;
-    for (size_t i = 0; i < n && i < MOST_ROWS; i++)
-        fprintf(out, "%s%s", i ? ", " : "  ", s->value_column[o->value + i]);
-    fprintf(out, "%s ~ %s(", n > MOST_ROWS ? ", ..." : "",
-            LAW_TABLE[o->law].name);
-    for (size_t i = 0; !status && i < LAW_TABLE[o->law].arguments; i++) {
-        if (i) fputs(", ", out);
-        status = put_argument(out, s->graph, o->argument[i], names);
-    }
-    fputs(")\n", out);
-    return status;
-}
-
-static int first_values(FILE *out, const gsv_model *m,
-                        const struct graph_names *names)
-{
-    const struct spec *s = m->spec;
-    fprintf(out, "%-15s of the latent states\n", "first values");
-    for (size_t i = 0, shown = 0; i < s->dim; i++) {
-        if (!s->latent[i]) continue;
-        if (shown++ == MOST_ROWS) {
-            fputs("  ...\n", out);
-            break;
-        }
-        char *mean = graph_element_text(s->graph, s->init_mean, i, names);
-        char *sd = graph_element_text(s->graph, s->init_deviation, i, names);
-        if (mean && sd)
-            fprintf(out, "  %s ~ normal(%s, %s)\n", m->column[i], mean, sd);
-        bool failed = !mean || !sd;
-        MEM_FREE(mean, sd);
-        if (failed) return GSV_NO_MEMORY;
-    }
-    return 0;
-}
-
-static int latent_names(FILE *out, const gsv_model *m)
-{
-    size_t n = 0;
-    const char **name = NEW(const char *, m->spec->dim);
-    if (!name) return GSV_NO_MEMORY;
-    for (size_t i = 0; i < m->spec->dim; i++)
-        if (m->spec->latent[i]) name[n++] = m->column[i];
-    names(out, "latent", n, name);
-    mem_free(name);
-    return 0;
-}
-
-static int observations(FILE *out, const gsv_model *m)
-{
-    const struct spec *s = m->spec;
-    struct graph_names names = spec_names(s, m->column, m->column + s->dim);
-    if (!spec_is_latent(s)) return 0;
-    int status = latent_names(out, m);
-    if (s->observations)
-        fprintf(out, "%-15s given the states\n", "observations");
-    for (size_t i = 0; !status && i < s->observations; i++) {
-        if (i < MOST_ROWS) status = put_obs(out, m, &s->obs[i], &names);
-        else if (i == MOST_ROWS) fputs("  ...\n", out);
-    }
-    return status ? status : first_values(out, m, &names);
 }
 
 /* --- All of it ----------------------------------------------------------- */
@@ -464,12 +351,11 @@ static void grid_functions(FILE *out, const gsv_model *m)
 static int write_all(FILE *out, const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    names(out, s->mapped ? "data" : "states", s->dim, m->column);
-    if (s->inputs) names(out, "inputs", s->inputs, m->column + s->dim);
-    int status = observations(out, m);
-    fprintf(out, "%-15s %s, %s, %zu %s\n", "noise",
-            s->diagonal ? "diagonal" : "full matrix", noise_words(s), s->noises,
-            s->noises == 1 ? "source" : "sources");
+    describe_names(out, s->mapped ? "data" : "states", s->dim, m->column);
+    if (s->inputs) describe_names(out, "inputs", s->inputs, m->column + s->dim);
+    int status = describe_observations(out, m);
+    if (!status) status = describe_events(out, m);
+    describe_noise(out, m);
     if (!status) status = map(out, m);
     networks(out, s->graph);
     grid_functions(out, m);

@@ -43,7 +43,8 @@ void fit_record_free(gsv_record *r)
 {
     if (!r) return;
     MEM_FREE(r->data, r->warning, r->lowest, r->highest, r->error_of, r->low,
-             r->high, r->estimate, r->correlation, r->posterior, r->curve, r);
+             r->high, r->estimate, r->correlation, r->posterior, r->bootstrap,
+             r->curve, r);
 }
 
 int fit_record_correlate(gsv_record *r, size_t n, const size_t *value)
@@ -109,22 +110,23 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 enum field_type { COUNT, REAL, SEED, FLAG, WORD };
 
-static const char *const OPTIMIZERS[] = {"auto", "adam", "lbfgs", "evidence",
-                                         NULL};
+static const char *const OPTIMIZERS[] = {"auto",     "adam", "lbfgs",
+                                         "evidence", "soap", NULL};
 static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
 static const char *const SOURCES[] = {"auto",     "none",      "observed",
                                       "sandwich", "posterior", NULL};
 static const char *const OBJECTIVES[] = {
     "likelihood",        "mse-backprop", "mse-adjoint", "mse-forward",
-    "gradient-matching", "em-linear",    NULL};
+    "gradient-matching", "em-linear",    "slopes",      NULL};
 static const char *const REFERENCES[] = {"auto", "brownian", "linear",
                                          "lna",  "modified", NULL};
 static const char *const FORMS[] = {"auto",         "ito",   "midpoint",
                                     "stratonovich", "euler", NULL};
 static const char *const RANDOMS[] = {"sobol", "iid", NULL};
 static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
-                                        "conjugate", "variational", NULL};
+                                        "conjugate", "variational", "kalman",
+                                        "guided",    NULL};
 /* later: older files do not have it. words: of a WORD, by its number. */
 struct field {
     const char *name;
@@ -162,6 +164,8 @@ static const struct field FIELDS[] = {
     {"chains", COUNT, AT(chains), true, NULL},
     {"warmup", COUNT, AT(warmup), true, NULL},
     {"draws", COUNT, AT(draws), true, NULL},
+    {"bootstraps", COUNT, AT(bootstraps), true, NULL},
+    {"refits", COUNT, AT(refits), true, NULL},
     {"objective", WORD, AT(objective), true, OBJECTIVES},
     {"mse", REAL, AT(mse), true, NULL},
     {"objective_value", REAL, AT(value), true, NULL},
@@ -302,6 +306,9 @@ int fit_record_write(const gsv_record *r, struct tensors *t)
     if (!status && r->points)
         status = tensors_add(t, "@curve", 2, (size_t[]){GSV_CURVES, r->points},
                              r->curve);
+    if (!status && r->bootstrap)
+        status = tensors_add(t, "@bootstrap", 2, (size_t[]){GSV_BOOTSTRAPS, n},
+                             r->bootstrap);
     if (status || r->errors == GSV_ERRORS_NONE) return status;
     status = tensors_add(t, "@stderr", 1, &n, r->error_of);
     if (!status) status = tensors_add(t, "@low", 1, &n, r->low);
@@ -366,6 +373,15 @@ static int read_array(const struct tensors *t, const char *name, size_t n,
     return 0;
 }
 
+/* The same, which is NULL where it is absent. */
+static int read_rows(const struct tensors *t, const char *name, size_t n,
+                     const char *path, double **to)
+{
+    if (!tensors_find(t, name)) return 0;
+    *to = NEW(double, n);
+    return *to ? read_array(t, name, n, path, *to) : GSV_NO_MEMORY;
+}
+
 /* The only array whose size the file says. */
 static int read_curve(const struct tensors *t, const char *path, gsv_record *r)
 {
@@ -425,12 +441,12 @@ int fit_record_read(const gsv_model *m, const struct tensors *t,
     if (!status) status = read_array(t, "@low", n, path, r->low);
     if (!status) status = read_array(t, "@high", n, path, r->high);
     if (!status) status = read_correlation(t, path, r);
-    if (!status && tensors_find(t, "@posterior")) {
-        r->posterior = NEW(double, GSV_POSTERIORS *n);
-        status = r->posterior ? read_array(t, "@posterior", GSV_POSTERIORS * n,
-                                           path, r->posterior)
-                              : GSV_NO_MEMORY;
-    }
+    if (!status)
+        status =
+            read_rows(t, "@posterior", GSV_POSTERIORS * n, path, &r->posterior);
+    if (!status)
+        status =
+            read_rows(t, "@bootstrap", GSV_BOOTSTRAPS * n, path, &r->bootstrap);
     if (status) fit_record_free(r);
     else *record = r;
     return status;

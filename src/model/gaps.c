@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/series.h"
-#include "lang/law.h"
 
 static int find_column(struct gaps *g, const char *name, size_t i)
 {
@@ -38,7 +37,14 @@ bool gaps_are_observed(const struct gaps *g, size_t row)
 {
     for (size_t i = 0; i < g->spec->dim; i++)
         if (!isnan(gaps_state(g, i, row))) return true;
-    for (size_t i = 0; i < g->spec->values; i++)
+    for (size_t i = 0; i < g->spec->obs_values; i++)
+        if (!isnan(gaps_value(g, i, row))) return true;
+    return false;
+}
+
+bool gaps_states_jump(const struct gaps *g, size_t row)
+{
+    for (size_t i = g->spec->obs_values; i < g->spec->values; i++)
         if (!isnan(gaps_value(g, i, row))) return true;
     return false;
 }
@@ -55,7 +61,7 @@ bool gaps_have_events(const struct gaps *g, size_t row)
 {
     const struct spec *spec = g->spec;
     for (size_t k = 0; spec->integrals && k < spec->observations; k++)
-        if (LAW_TABLE[spec->obs[k].law].integrated &&
+        if (spec->obs[k].integrated &&
             !isnan(gaps_value(g, spec->obs[k].value, row)))
             return true;
     return false;
@@ -210,22 +216,79 @@ bool gaps_input_changes(const struct gaps *g, size_t track, size_t row)
     return false;
 }
 
+/* Whether there are rows of inputs or events. */
+static bool has_rows(const struct gaps *g)
+{
+    return g->spec->inputs || g->spec->events;
+}
+
+/* The first row of a track after a time. */
+static size_t row_after(const gsv_series *s, size_t track, double time)
+{
+    size_t row = s->start[track], end = s->start[track + 1];
+    while (row < end) {
+        size_t middle = row + (end - row) / 2;
+        if (s->time[middle] <= time) row = middle + 1;
+        else end = middle;
+    }
+    return row;
+}
+
 size_t gaps_next_change(const struct gaps *g, size_t track, double after,
                         double before)
 {
     const gsv_series *s = g->series;
-    double close = rounding(s, track);
-    if (!g->spec->inputs || !(before - after > 2.0 * close)) return NO_ROW;
-    size_t row = s->start[track], end = s->start[track + 1];
-    while (row < end) {
-        size_t middle = row + (end - row) / 2;
-        if (s->time[middle] <= after + close) row = middle + 1;
-        else end = middle;
-    }
-    end = s->start[track + 1];
-    for (; row < end && s->time[row] < before - close; row++)
-        if (gaps_input_changes(g, track, row)) return row;
+    double close = has_rows(g) ? rounding(s, track) : 0.0;
+    if (!has_rows(g) || !(before - after > 2.0 * close)) return NO_ROW;
+    for (size_t row = row_after(s, track, after + close);
+         row < s->start[track + 1] && s->time[row] < before - close; row++)
+        if (gaps_input_changes(g, track, row) || gaps_states_jump(g, row))
+            return row;
     return NO_ROW;
+}
+
+size_t gaps_event_at(const struct gaps *g, size_t track, double time)
+{
+    const gsv_series *s = g->series;
+    if (!g->spec->events || !has_rows(g)) return NO_ROW;
+    double close = rounding(s, track);
+    size_t row = row_after(s, track, time + close);
+    if (row == s->start[track] || s->time[row - 1] < time - close)
+        return NO_ROW;
+    return gaps_states_jump(g, row - 1) ? row - 1 : NO_ROW;
+}
+
+/* Adds the mean of an input over [low, high], where no knot is inside, as a
+ * part of the mean over a longer time. */
+static void add_mean(const struct gaps *g, size_t n, size_t track, double low,
+                     double high, double part, struct line *mean)
+{
+    size_t i = g->spec->dim + n;
+    struct line l =
+        line_at(g, i, track, 0.5 * (low + high), false, 0.5 * (low + high));
+    mean->value += part * l.value;
+    mean->slope += part * l.slope;
+}
+
+void gap_mean_inputs(const struct gaps *g, size_t track, double low,
+                     double high, double *value, double *slope, size_t stride)
+{
+    const gsv_series *s = g->series;
+    if (gaps_next_change(g, track, low, high) == NO_ROW) return;
+    size_t first = row_after(s, track, low + rounding(s, track));
+    for (size_t n = 0; n < g->spec->inputs; n++) {
+        struct line mean = {0.0, 0.0};
+        double from = low;
+        if (g->noise_input[n]) continue;
+        for (size_t row = first; from < high; row++) {
+            bool inside = row < s->start[track + 1] && s->time[row] < high;
+            double to = inside ? s->time[row] : high;
+            add_mean(g, n, track, from, to, (to - from) / (high - low), &mean);
+            from = to;
+        }
+        value[n * stride] = mean.value;
+        slope[n * stride] = mean.slope;
+    }
 }
 
 /* --- Gaps --------------------------------------------------------------- */
@@ -370,14 +433,19 @@ int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 {
     *g = (struct gaps){
         .series = s, .spec = m->spec, .noise_input = m->noise_input};
-    if (!m->spec->inputs) return 0;
+    const struct spec *spec = m->spec;
+    size_t first = spec->dim, values = first + spec->inputs;
+    if (!has_rows(g)) return 0;
     if (!s || !s->tracks || !s->rows)
         return fail(GSV_BAD_INPUT,
-                    "the model has the input '%s'; give a file with its "
-                    "values",
-                    m->spec->input[0].name);
-    int status =
-        map_columns(g, m, m->spec->dim, m->spec->dim + m->spec->inputs);
+                    "the model has the %s '%s'; give a file with its values",
+                    spec->inputs ? "input" : "event column",
+                    spec->inputs ? spec->input[0].name
+                                 : spec->value_column[spec->obs_values]);
+    int status = map_columns(g, m, first, values);
+    for (size_t i = spec->obs_values; !status && i < spec->values; i++)
+        status = find_column(g, spec->value_column[i], values + i);
+    if (!status) status = events_check(g);
     if (status) gaps_free(g);
     return status;
 }

@@ -54,6 +54,12 @@ void gap_ends(const struct gaps *g, const struct gap *gap, double *x,
 void gap_inputs(const struct gaps *g, size_t track, double time, bool before,
                 double *value, double *slope, size_t stride);
 
+/* Replaces value and slope by their means over the time from low to high, where
+ * an input changes in between: what a step that goes across rows without states
+ * needs. Inputs of the noise are left as they are: T has them at a moment. */
+void gap_mean_inputs(const struct gaps *g, size_t track, double low,
+                     double high, double *value, double *slope, size_t stride);
+
 /* P points at one moment of a track, with this state: time (P), and where the
  * model has inputs, input and slope (inputs, P), are filled in. */
 struct points gaps_points(const struct gaps *g, size_t track, double moment,
@@ -65,9 +71,12 @@ struct points gaps_points(const struct gaps *g, size_t track, double moment,
 bool gaps_input_changes(const struct gaps *g, size_t track, size_t row);
 
 /* The first row of a track after a time, and before another one, in which an
- * input changes, or NO_ROW. */
+ * input changes or an event acts, or NO_ROW. */
 size_t gaps_next_change(const struct gaps *g, size_t track, double after,
                         double before);
+
+/* The row of a track at a time, if an event acts there, or NO_ROW. */
+size_t gaps_event_at(const struct gaps *g, size_t track, double time);
 
 /* No row of the data: nothing was observed there. */
 #define NO_ROW SIZE_MAX
@@ -75,7 +84,8 @@ size_t gaps_next_change(const struct gaps *g, size_t track, double after,
 /* State number i in a row: NaN where it is missing or latent. */
 double gaps_state(const struct gaps *g, size_t i, size_t row);
 
-/* Value number i of the observations in a row: NaN where it is missing. */
+/* Value number i of the observations, or of an event, in a row: NaN where it is
+ * missing. */
 double gaps_value(const struct gaps *g, size_t i, size_t row);
 
 /* Whether anything was observed in a row; and whether a row says where the
@@ -89,10 +99,16 @@ bool gaps_are_known(const struct gaps *g, size_t row);
 bool gaps_have_events(const struct gaps *g, size_t row);
 bool gaps_lead_to_events(const struct gaps *g, size_t track, size_t row);
 
-/* Fails where a value is none that its law allows. */
+/* Whether an event of the model (event x += ...) acts in a row. */
+bool gaps_states_jump(const struct gaps *g, size_t row);
+
+/* Fails where a value is none that its law allows, or an event's not finite. */
 int values_check(const struct gaps *g);
 
-/* Checks that inputs alone are there: for simulation. */
+/* The same of events alone. */
+int events_check(const struct gaps *g);
+
+/* Checks that inputs and events alone are there: for simulation. */
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s);
 
 #endif

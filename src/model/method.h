@@ -19,6 +19,11 @@
 /* Paths and steps of a gap where the options leave them open. */
 enum { FIRST_PATHS = 64, FIRST_STEPS = 8 };
 
+static inline bool steps_are_open(const gsv_options *o)
+{
+    return !o->steps && !(o->step > 0.0);
+}
+
 /* What an estimator is made for. All of it is borrowed. */
 struct task {
     const gsv_model *model;
@@ -56,6 +61,9 @@ struct score {
 
 struct filter_visitor;
 struct path_visitor;
+struct normal_paths;
+struct drawn_paths;
+struct ahead_visitor;
 
 struct method {
     const char *name;
@@ -63,8 +71,12 @@ struct method {
     bool shares;       /* ranks share the work                         */
     bool selects;      /* a run may select some groups                  */
     bool holds;        /* it can run with reference_values             */
+    bool paced;        /* its steps are chosen by what more change     */
+    bool jumps;        /* it follows states that jump (event)          */
+    bool first_laws;   /* it takes first states that are not normal    */
     size_t size;       /* bytes of a machine, all zero to begin with   */
-    /* Fails with a reason where it cannot run this model with these options. */
+    /* Fails with a reason where it cannot run this model with these options;
+     * called by estimator_accept(). */
     int (*accept)(const struct method *row, const struct task *t);
     /* A machine, which must not be moved; free() also after a failure. */
     int (*init)(const struct method *row, void *machine, const struct task *t);
@@ -94,10 +106,14 @@ struct method {
     struct slots (*slots)(const void *machine, size_t *unit);
     int (*units)(void *machine, const uint32_t *turn, double *unit);
     /* Of hidden states (model/states.h): their laws row by row given the data
-     * so far, and points for paths given all data. NULL where states are
+     * so far, and points for paths given all data, or, where all laws are
+     * normal, the laws themselves, or whole paths. NULL where states are
      * observed themselves, or where the estimator cannot say. */
     int (*filter)(const struct task *t, const struct filter_visitor *v);
     int (*paths)(const struct task *t, const struct path_visitor *v);
+    int (*normal)(const struct task *t, const struct normal_paths *p);
+    int (*drawn)(const struct task *t, const struct drawn_paths *p);
+    int (*ahead)(const struct task *t, const struct ahead_visitor *v);
 };
 
 #endif

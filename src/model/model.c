@@ -53,7 +53,7 @@ static int find_dependencies(struct gsv_model *m)
     int status = GSV_NO_MEMORY;
     if (m->noise_input && m->noise_param && m->drift_param && other)
         status = spec_leaves(s, s->drift, other, m->drift_param);
-    const node noise[] = {m->unit_state, m->log_jacobian, s->sigma};
+    const node noise[] = {m->unit_state, m->log_jacobian, spec_noise(s)};
     for (size_t i = 0; !status && i < sizeof noise / sizeof *noise; i++)
         status = spec_leaves(s, noise[i], m->noise_input, m->noise_param);
     mem_free(other);
@@ -144,7 +144,7 @@ static gsv_model *model_new(struct spec *spec, const char *text)
     m->text = utf8_string(text);
     m->value = NEW(double, spec->parameters);
     if (!m->text || !m->value || name_columns(m) || to_unit_diffusion(m) ||
-        to_data_coordinates(m) || find_dependencies(m)) {
+        to_data_coordinates(m) || find_dependencies(m) || to_linear_form(m)) {
         gsv_model_free(m);
         return NULL;
     }
@@ -175,7 +175,7 @@ void gsv_model_free(gsv_model *m)
     if (!m) return;
     spec_free(m->spec);
     MEM_FREE(m->value, m->column, m->data, m->noise_input, m->noise_param,
-             m->drift_param, m->text);
+             m->drift_param, m->text, m->linear.why);
     fit_record_free(m->record);
     draws_free(m->draws);
     tensors_free(&m->posterior);

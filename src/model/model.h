@@ -16,6 +16,19 @@
 
 #include "girsanov.h"
 
+/* Linear equations with normal observations, over the state z of the equations
+ * (linear.c):
+ *
+ *     dz = (A z + b) dt + G dW,   y = H z + offset + deviation eps,
+ *
+ * all of them free of z; they may depend on t and on inputs. */
+struct linear_form {
+    bool is;
+    node A, b, G;              /* (dim, dim), (dim, 1), (dim, noises)        */
+    node H, offset, deviation; /* (observations, dim), (observations, 1) two */
+    char *why;                 /* where it is not: a clause that says so     */
+};
+
 struct gsv_model {
     struct spec *spec;
     const char **column; /* (dim + inputs + values), of the spec   */
@@ -24,6 +37,7 @@ struct gsv_model {
     double *value;        /* (spec->parameters)                     */
     node unit_drift;      /* f~(y, t): (dim, 1)                     */
     node state_drift;     /* f~ over z = T^-1(y): (dim, 1)          */
+    node stretched_drift; /* of u = U(z, t), over z: (dim, 1)       */
     node unit_state;      /* T(x, t): (dim, 1)                      */
     node data_state;      /* T^-1(y, t): (dim, 1)                   */
     node log_jacobian;    /* log |det dT/dx|                        */
@@ -40,16 +54,18 @@ struct gsv_model {
     node data_drift;      /* of x itself, over x: (dim, 1)          */
     node data_diffusion;  /* (dim, noises), or (dim, 1) where it is */
                           /* diagonal and x is the state            */
-    bool bridged;         /* whether no T brings it to unit diffusion */
-    bool learned_noise;   /* whether T depends on parameters        */
-    bool *noise_input;    /* (inputs) whether the noise depends on it */
-    bool *noise_param;    /* (params) the same                      */
-    bool *drift_param;    /* (params) whether the drift does        */
-    bool calls;           /* whether the drift is a C callback      */
-    char *text;           /* what it was made from, or ""           */
-    gsv_record *record;   /* of a fit, or NULL                      */
-    gsv_draws *draws;     /* of a gibbs fit, or NULL                */
-    struct tensors state; /* of an optimiser that can be resumed    */
+    struct linear_form linear; /* of models with latent states      */
+    bool bridged;              /* whether no T brings it to unit diffusion; */
+                               /* also where the noise is singular       */
+    bool learned_noise;        /* whether T depends on parameters        */
+    bool *noise_input;         /* (inputs) whether the noise depends on it */
+    bool *noise_param;         /* (params) the same                      */
+    bool *drift_param;         /* (params) whether the drift does        */
+    bool calls;                /* whether the drift is a C callback      */
+    char *text;                /* what it was made from, or ""           */
+    gsv_record *record;        /* of a fit, or NULL                      */
+    gsv_draws *draws;          /* of a gibbs fit, or NULL                */
+    struct tensors state;      /* of an optimiser that can be resumed    */
     /* Of gps that were fitted: see posterior.h. */
     struct tensors posterior;
 };
@@ -64,6 +80,36 @@ int to_unit_diffusion(struct gsv_model *m);
 /* Makes data_drift and data_diffusion. */
 int to_data_coordinates(struct gsv_model *m);
 
+/* --- linear.c ----------------------------------------------------------- */
+
+/* Makes the linear form, or says why there is none. */
+int to_linear_form(struct gsv_model *m);
+
+/* Whether a is made of any leaves that pass a test, and whether it is affine in
+ * all of these together, as its operations show: the derivative of floor() is
+ * 0, too. */
+typedef bool leaf_test(const struct spec *s, const struct node_info *leaf);
+int spec_is_affine(const struct spec *s, node a, leaf_test *test, bool *any,
+                   bool *affine);
+
+/* --- whiten.c ----------------------------------------------------------- */
+
+/* The equations' noise at the states X (dim, 1): a square root sigma of its
+ * covariance, without the shape of a stretched noise; and with it sigma^-1 v
+ * and log |det sigma|. g is the model's graph or a copy of it. */
+node noise_root(const struct spec *s, struct graph *g, node X);
+node noise_inverse(const struct spec *s, struct graph *g, node X, node v,
+                   node *log_det);
+
+/* Whether the noise is made of networks, too. */
+bool noise_has_networks(const gsv_model *m);
+
+/* --- usable.c ----------------------------------------------------------- */
+
+/* Fails where estimators with points of latent states cannot run; a Kalman
+ * filter needs none. */
+int check_points(const gsv_model *m);
+
 /* --- model.c ------------------------------------------------------------ */
 
 /* A copy, with '?' for what is not UTF-8: a fit takes nothing else, but in a
@@ -73,6 +119,25 @@ char *utf8_string(const char *text);
 /* Of a bridged model: fails with the place of its noise, why it has no map, and
  * what to do. */
 int refuse_noise(const gsv_model *m, const char *remedy);
+
+/* Fails where the covariance of the noise has no inverse, with the place of an
+ * equation that lacks a noise. For all that needs the inverse. */
+int refuse_singular(const gsv_model *m);
+
+/* Fails where anything but reactions moves a state: for a scheme in whole
+ * numbers. */
+int refuse_equations(const gsv_model *m, const char *scheme);
+
+/* Refuses events, for estimators whose paths do not jump. */
+int refuse_events(const gsv_model *m, const char *method);
+
+/* Refuses first states that are not normal, for estimators that know no other
+ * law. */
+int refuse_first_laws(const gsv_model *m, const char *method);
+
+/* Fails where an obs has integrals in another way than poisson(integral(r)),
+ * with its place: for estimators that know only this one. */
+int refuse_integrals(const gsv_model *m, const char *estimator);
 
 /* Marks the inputs and parameters (params) that an expression is made of; the
  * values of observations are inputs, too. */

@@ -3,7 +3,10 @@
  * output the information of the data, in m->posterior under "@gp.NAME.OUTPUT":
  * stencil, cross, square and pull of gp_information.h, one after the other.
  * With the kernel's numbers, which are parameters, the posterior comes from it
- * again to the bit. */
+ * again to the bit. Where the kernels' uncertainty is known, the posterior is a
+ * mixture over some kernels: "@gp.weights" has their weights, and
+ * "@gp.NAME.OUTPUT.kernels" a row for each: lengths, amplitude, that of the
+ * polynomial (0 without one), pull. */
 #ifndef MODEL_POSTERIOR_H
 #define MODEL_POSTERIOR_H
 
@@ -13,6 +16,13 @@
 int posterior_put(gsv_model *m, size_t gp, size_t output,
                   const struct gp_information *h);
 void posterior_forget(gsv_model *m);
+
+/* Numbers in a row of kernels; the rows (count, so many) of an output, and the
+ * weights (count) of all outputs' rows. */
+size_t posterior_row(const gsv_model *m, size_t gp);
+int posterior_put_kernels(gsv_model *m, size_t gp, size_t output, size_t count,
+                          const double *rows);
+int posterior_put_weights(gsv_model *m, size_t count, const double *weight);
 
 /* From a file's tensors, which are checked. */
 int posterior_read(gsv_model *m, const struct tensors *t, const char *path);

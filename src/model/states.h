@@ -7,13 +7,15 @@
 #include "model/method.h"
 
 /* The law of the states in a row given the data up to that row: points in the
- * data's coordinates, with weights. */
+ * data's coordinates, with weights; or the normal law around one of them. */
 struct state_law {
     size_t track, row;
     double time;
     size_t points, stride;
     const double *x;          /* (dim, stride)                              */
     const double *log_weight; /* (points) up to a constant; NULL: all equal */
+    const double *root;       /* (dim, dim) of a normal law's covariance
+                               * root root', x its mean; else NULL          */
 };
 
 /* Receives n rows in their order. They are valid until it returns. */
@@ -43,6 +45,38 @@ struct path_stop {
 struct path_visitor {
     void *user;
     int (*visit)(void *user, const struct path_stop *s);
+};
+
+/* Normal laws of the states at requested times, given all data: mean and
+ * deviation, and draws of whole paths. */
+struct normal_paths {
+    size_t rows;
+    const size_t *track; /* (rows), rising                       */
+    const double *time;  /* (rows), rising in each track         */
+    size_t draws;
+    double *mean, *sd; /* (dim, rows)        */
+    double *draw;      /* (draws, dim, rows) */
+};
+
+/* Paths with weights at requested times, given all data: track after track. */
+struct drawn_paths {
+    size_t rows;
+    const size_t *track; /* (rows), rising               */
+    const double *time;  /* (rows), rising in each track */
+    void *user;
+    /* Rows [first, first + rows) of one track: x (rows, dim, K), and weights
+     * (K) whose sum is 1; ess: the effective number of paths that differ from
+     * their beginning on. */
+    int (*visit)(void *user, size_t first, size_t rows, size_t K,
+                 const double *x, const double *weight, double ess);
+};
+
+/* Receives the normal law of every column of a row, given the rows before it in
+ * its track: mean and sd (dim + values), NaN for columns without a law. Rows
+ * come in their order, without the first stop of a track. */
+struct ahead_visitor {
+    void *user;
+    void (*visit)(void *user, size_t row, const double *mean, const double *sd);
 };
 
 #endif

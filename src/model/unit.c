@@ -191,7 +191,7 @@ int to_unit_diffusion(struct gsv_model *m)
 {
     const struct spec *s = m->spec;
     struct graph *g = s->graph;
-    m->bridged = s->noise == NOISE_BRIDGED;
+    m->bridged = s->noise == NOISE_BRIDGED || s->noise == NOISE_SINGULAR;
     if (m->bridged) {
         m->unit_drift = s->drift;
         m->unit_state = s->state_of_data;
@@ -200,7 +200,8 @@ int to_unit_diffusion(struct gsv_model *m)
         m->domain = s->map_domain;
     } else {
         m->unit_drift = unit_drift(s);
-        m->state_drift = over_sigma(s, stretched_drift(s));
+        m->stretched_drift = stretched_drift(s);
+        m->state_drift = over_sigma(s, m->stretched_drift);
         m->unit_state = unit_state(s);
         m->data_state = graph_substitute(g, s->data_of_state, state_of_unit(s));
         m->log_jacobian = log_jacobian(s);
@@ -218,9 +219,10 @@ int to_unit_diffusion(struct gsv_model *m)
     m->forth[2] = pushed(s, m->forth[0]);
     m->back[0] = at_first(s, m->data_state);
     m->back[1] = pushed(s, m->back[0]);
-    m->learned_noise = graph_depends(g, m->unit_state, OP_PARAM) ||
-                       graph_depends(g, m->log_jacobian, OP_PARAM) ||
-                       (m->bridged && graph_depends(g, s->sigma, OP_PARAM));
+    m->learned_noise =
+        graph_depends(g, m->unit_state, OP_PARAM) ||
+        graph_depends(g, m->log_jacobian, OP_PARAM) ||
+        (m->bridged && graph_depends(g, spec_noise(s), OP_PARAM));
     m->calls = g->call.f != NULL;
     return g->failed ? GSV_NO_MEMORY : 0;
 }

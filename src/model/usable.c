@@ -31,30 +31,118 @@ static const char *const WHY[] = {
     [NO_MAP_FUNCTION] = "it is made of a network or gp of the state",
     [NO_MAP_SHAPE] = "it is not a function, element by element, that is "
                      "positive and finite at the parameters' start values",
+    [NO_MAP_JUMPS] = "it is made of comparisons, or of functions that jump",
+    [NO_MAP_REACTION] = "it is the square root of a reaction's rate",
+    [NO_MAP_MISSING] = "here a state has no noise",
+    [NO_MAP_DEPENDENT] = "here the noise of a state is a combination of those "
+                         "of other states",
 };
+
+int refuse_singular(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    if (s->noise != NOISE_SINGULAR) return 0;
+    if (spec_is_latent(s))
+        return REFUSE(m, s->no_map_place,
+                      "%s, but the estimators scan, particle, conjugate and "
+                      "variational need a noise for every state; use --observe "
+                      "guided, or add a noise of its own ('s*dW')",
+                      WHY[s->no_map]);
+    return REFUSE(m, s->no_map_place,
+                  "%s, so data of the states themselves have no density in "
+                  "this version; add a noise of its own ('s*dW'), or observe "
+                  "states with noise (obs)",
+                  WHY[s->no_map]);
+}
 
 int refuse_noise(const gsv_model *m, const char *remedy)
 {
+    int status = refuse_singular(m);
+    if (status) return status;
     return REFUSE(m, m->spec->no_map_place,
                   "no map to unit diffusion takes this noise out, since %s; %s",
                   WHY[m->spec->no_map], remedy);
 }
 
-enum gsv_status gsv_check_likelihood(const gsv_model *m)
+int refuse_equations(const gsv_model *m, const char *scheme)
 {
-    if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
-    if (spec_is_latent(s) && m->bridged)
-        return refuse_noise(
-            m, "the likelihood of latent states (obs, init) needs one: make "
-               "the noise a formula of its own state alone, or give the states "
-               "as columns of the data");
+    if (s->reacts_only) return 0;
+    if (!s->reactions)
+        return fail(GSV_BAD_INPUT,
+                    "the scheme %s is for reactions, and this model has none; "
+                    "use srk, heun, milstein or euler",
+                    scheme);
+    return REFUSE(m, s->moving_place,
+                  "the scheme %s is for states that only reactions change, in "
+                  "whole numbers, but this equation moves its state by itself; "
+                  "use srk, heun or euler",
+                  scheme);
+}
+
+int check_points(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    int status = spec_is_latent(s) ? 0 : refuse_singular(m);
+    if (status) return status;
     if (spec_latent(s) > MOST_LATENT)
         return REFUSE(m, s->latent_place,
                       "the model has %zu latent states (obs, init); the "
                       "likelihood is for at most %d",
                       spec_latent(s), MOST_LATENT);
     return 0;
+}
+
+enum gsv_status gsv_check_likelihood(const gsv_model *m)
+{
+    if (ANY_NULL(m)) return GSV_BAD_INPUT;
+    return m->linear.is ? 0 : check_points(m);
+}
+
+int refuse_events(const gsv_model *m, const char *method)
+{
+    if (!m->spec->events) return 0;
+    return REFUSE(m, m->spec->event[0].place,
+                  "the estimator %s cannot follow a state that jumps at known "
+                  "times (event); %s",
+                  method,
+                  spec_is_latent(m->spec)
+                      ? "use --observe guided"
+                      : "observe it with noise (obs) instead");
+}
+
+int refuse_first_laws(const gsv_model *m, const char *method)
+{
+    const struct spec *s = m->spec;
+    size_t i = 0;
+    while (i + 1 < s->dim && (!s->latent[i] || s->first[i].law == LAW_NORMAL))
+        i++;
+    return REFUSE(m, s->first[i].place,
+                  "the estimator %s takes only normal laws of first states "
+                  "(init); write 'normal(mean, deviation)' here, or use "
+                  "--observe guided",
+                  method);
+}
+
+int refuse_integrals(const gsv_model *m, const char *estimator)
+{
+    const struct spec *s = m->spec;
+    size_t k;
+    for (size_t i = 0; i < s->observations; i++)
+        if (s->obs[i].integrated && !obs_is_process(s, &s->obs[i], &k))
+            return REFUSE(m, s->obs[i].place,
+                          "the estimator %s can use an integral only as the "
+                          "whole mean of a poisson law, and '%s' has it "
+                          "elsewhere; for counts of events write "
+                          "'poisson(integral(r))', with all factors inside, or "
+                          "use --observe guided",
+                          estimator, s->value_column[s->obs[i].value]);
+    return 0;
+}
+
+bool gsv_model_singular(const gsv_model *m)
+{
+    return !ANY_NULL(m) && m->spec->noise == NOISE_SINGULAR;
 }
 
 /* --- Learning ------------------------------------------------------------- */
@@ -91,21 +179,23 @@ static int mark_observations(const gsv_model *m, bool *input, bool *param)
 {
     const struct spec *s = m->spec;
     int status = 0;
-    for (size_t i = 0; !status && i < s->observations; i++) {
+    for (size_t i = 0; !status && i < s->observations; i++)
         status = mark(m, s->obs[i].log_density, input, param);
-        if (!status) status = mark(m, s->obs[i].rate, input, param);
-    }
+    for (size_t i = 0; !status && i < s->integrals; i++)
+        status = mark(m, s->integral[i].rate, input, param);
     if (!status && spec_is_latent(s))
         status = mark(m, s->init_mean, input, param);
     if (!status && spec_is_latent(s))
         status = mark(m, s->init_deviation, input, param);
-    return status;
+    for (size_t i = 0; !status && i < s->events; i++)
+        status = mark(m, s->event[i].jump, input, param);
+    return status ? status : mark(m, s->init_log_density, input, param);
 }
 
 static int mark_all(const gsv_model *m, bool *input, bool *param)
 {
     const struct spec *s = m->spec;
-    const node part[] = {s->drift,      s->sigma,      s->shape,
+    const node part[] = {s->drift,      spec_noise(s), s->shape,
                          m->unit_drift, m->unit_state, m->log_jacobian};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof part / sizeof *part; i++)

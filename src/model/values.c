@@ -31,15 +31,22 @@ static int refuse(const struct gaps *g, size_t track, size_t row, size_t i,
                 g->spec->value_column[i], gaps_value(g, i, row), law, wanted);
 }
 
-/* The trials of a binomial where they are known: from a column, or a number in
- * the text. */
-static bool find_trials(const struct gaps *g, const struct obs_spec *o,
-                        size_t row, double *trials)
+/* The largest value where it is known, and what it is: the trials of a binomial
+ * from a column, or a number in the text; or the number of categories. */
+static bool find_most(const struct gaps *g, const struct obs_spec *o,
+                      size_t row, double *most, const char **what)
 {
-    if (!LAW_TABLE[o->law].trials) return false;
+    const struct law_row *law = &LAW_TABLE[o->law];
+    *what = "trials";
+    if (law->value == RANGE_LABEL) {
+        *most = (double)law_numbers(g->spec->graph, o);
+        *what = "categories";
+        return true;
+    }
+    if (!law->trials) return false;
     if (!law_given(o))
-        return graph_is_number(g->spec->graph, o->argument[0], trials);
-    *trials = gaps_value(g, o->value + 1, row);
+        return graph_is_number(g->spec->graph, o->argument[0], most);
+    *most = gaps_value(g, o->value + 1, row);
     return true;
 }
 
@@ -47,32 +54,49 @@ static int check_row(const struct gaps *g, const struct obs_spec *o,
                      size_t track, size_t row)
 {
     const struct law_row *law = &LAW_TABLE[o->law];
-    double trials;
+    const char *what;
+    double most;
     /* A cell that is missing takes the whole obs out of the row. */
     for (size_t i = 0; i < o->values; i++)
         if (isnan(gaps_value(g, o->value + i, row))) return 0;
     for (size_t i = 0; i < o->values; i++) {
         double v = gaps_value(g, o->value + i, row);
-        if (!isfinite(v))
+        if (!law_allows(law->value, v))
             return refuse(g, track, row, o->value + i, law->name,
-                          "a finite number");
-        if (law->counts && !law_allows(RANGE_WHOLE, v))
-            return refuse(g, track, row, o->value + i, law->name,
-                          "a whole number from 0 on");
+                          RANGE_WORDS[law->value]);
     }
-    if (!find_trials(g, o, row, &trials) ||
-        gaps_value(g, o->value, row) <= trials)
+    if (!find_most(g, o, row, &most, &what) ||
+        gaps_value(g, o->value, row) <= most)
         return 0;
-    char most[80];
-    plain_format(most, sizeof most, "at most the number of trials, %.10g",
-                 trials);
-    return refuse(g, track, row, o->value, law->name, most);
+    char text[80];
+    plain_format(text, sizeof text, "at most the number of %s, %.10g", what,
+                 most);
+    return refuse(g, track, row, o->value, law->name, text);
+}
+
+/* The columns of events: empty cells are rows without the event. */
+static int check_events(const struct gaps *g, size_t track, size_t row)
+{
+    for (size_t i = g->spec->obs_values; i < g->spec->values; i++)
+        if (isinf(gaps_value(g, i, row)))
+            return refuse(g, track, row, i, "event", "a finite number");
+    return 0;
+}
+
+int events_check(const struct gaps *g)
+{
+    const gsv_series *s = g->series;
+    int status = 0;
+    for (size_t r = 0; g->spec->events && r < s->tracks; r++)
+        for (size_t row = s->start[r]; !status && row < s->start[r + 1]; row++)
+            status = check_events(g, r, row);
+    return status;
 }
 
 int values_check(const struct gaps *g)
 {
     const gsv_series *s = g->series;
-    if (!g->spec->observations) return 0;
+    if (!g->spec->values) return 0;
     for (size_t r = 0; r < s->tracks; r++)
         for (size_t row = s->start[r]; row < s->start[r + 1]; row++) {
             series_passed(s, row);
@@ -80,6 +104,8 @@ int values_check(const struct gaps *g)
                 int status = check_row(g, &g->spec->obs[i], r, row);
                 if (status) return status;
             }
+            int status = check_events(g, r, row);
+            if (status) return status;
         }
     return 0;
 }

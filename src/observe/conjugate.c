@@ -35,7 +35,7 @@ static const struct obs_spec *obs_of(const struct joint *j, size_t k)
 
 static enum law_link link_of(const struct obs_spec *o)
 {
-    return LAW_TABLE[o->law].link;
+    return o->zero ? LINK_NONE : LAW_TABLE[o->law].link;
 }
 
 static bool is_count(const struct obs_spec *o)

@@ -87,7 +87,7 @@ static double part_density(const struct support *s, size_t stop,
                            const struct part *part, size_t p, size_t P)
 {
     size_t d = s->d, n = 0;
-    double z[64]; /* gsv_check_likelihood() */
+    double z[64]; /* check_points() */
     for (size_t i = 0; i < d; i++)
         if (isnan(laws_state(&s->laws, stop, i)))
             z[n++] = s->u[i * P + p] - part->mean[i];

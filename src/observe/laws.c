@@ -92,7 +92,7 @@ int laws_factor(const struct laws *l, size_t stop, size_t n, double *L,
     double copy[64 * 64], size = 0.0;
     *log_det = 0.0;
     if (!n) return 0;
-    assert(n <= 64); /* gsv_check_likelihood() */
+    assert(n <= 64); /* check_points() */
     for (size_t i = 0; i < n; i++)
         size = fmax(size, L[i * (n + 1)]);
     memcpy(copy, L, n * n * sizeof *L);

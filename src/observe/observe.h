@@ -26,6 +26,7 @@ struct stops {
     size_t *first;    /* (tracks + 1) of each track */
     double longest;   /* gap in time               */
     bool has_changes; /* the equation depends on inputs */
+    bool cuts_events; /* stops_divide() cuts gaps that end in a count, too */
 };
 
 /* Fails where no track has two stops, or where a value is not one of its law.
@@ -38,6 +39,11 @@ void stops_free(struct stops *s);
  * positive. Gaps that end in a count of events stay whole. */
 int stops_divide(struct stops *s, size_t steps, double longest);
 
+/* More stops, without a row, at times between the first and the last stop of
+ * their track: in the order of tracks, then of time. */
+int stops_insert(struct stops *s, size_t n, const size_t *track,
+                 const double *time);
+
 /* Whether stop n is the first, or the last, of its track. */
 bool stop_is_first(const struct stops *s, size_t n);
 bool stop_is_last(const struct stops *s, size_t n);
@@ -45,6 +51,10 @@ bool stop_is_last(const struct stops *s, size_t n);
 /* Whether events since the stop before were counted at stop n: obs ~
  * poisson_process (rate.h). The stop before is then the row before. */
 bool stop_has_events(const struct stops *s, size_t n);
+
+/* What the column of the model's event k has at stop n, where it acts after
+ * what was observed there; NaN where it does not act. */
+double stop_event_value(const struct stops *s, size_t n, size_t k);
 
 /* Fails where what a stop of [first, end) adds to log p(data) is not finite.
  * advice ends the message. */
@@ -100,12 +110,15 @@ struct rows {
  * ROWS_FIRST.
  */
 int rows_accept(const struct method *row, const struct task *t);
+/* The same for those whose points are drawn by the linearised smoother, which
+ * has integrals only as counts of events. */
+int smoothed_accept(const struct method *row, const struct task *t);
 struct slots rows_slots(const void *machine, size_t *unit);
 int rows_units(void *machine, const uint32_t *stream, double *unit);
 #define ROWS_METHOD                                                            \
-    .accept = rows_accept, .slots = rows_slots, .units = rows_units,           \
-    .init = method_init, .free = method_free, .run = method_run,               \
-    .fill = method_fill
+    .first_laws = true, .accept = smoothed_accept, .slots = rows_slots,        \
+    .units = rows_units, .init = method_init, .free = method_free,             \
+    .run = method_run, .fill = method_fill
 
 /* The others, from NAME_init(), NAME_run(), NAME_fill() and NAME_free(). */
 #define ROWS_FUNCTIONS(NAME)                                                   \

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/gamma.h"
 #include "graph/words.h"
-#include "lang/law.h"
 
 /* Points of a block, roughly: a pair has 2d of them. */
 enum { BLOCK = 2048 };
@@ -31,11 +30,11 @@ static int make_program(struct rates *r, bool use_double)
     r->value = NEW(size_t, r->count);
     if (g && rate && r->value) {
         node z = state_of_unit(g, spec);
-        for (size_t k = 0; k < spec->observations; k++) {
-            const struct obs_spec *o = &spec->obs[k];
-            if (!LAW_TABLE[o->law].integrated) continue;
-            rate[o->integral] = graph_substitute(g, o->rate, z);
-            r->value[o->integral] = o->value;
+        for (size_t i = 0, n = 0; i < spec->observations; i++) {
+            size_t k;
+            if (!obs_is_process(spec, &spec->obs[i], &k)) continue;
+            rate[n] = graph_substitute(g, spec->integral[k].rate, z);
+            r->value[n++] = spec->obs[i].value;
         }
         all = graph_stack(g, r->count, rate, r->count, 1);
     }
@@ -45,13 +44,21 @@ static int make_program(struct rates *r, bool use_double)
     return r->program ? uniforms_init(&r->uniforms, r->program) : GSV_NO_MEMORY;
 }
 
+static size_t count_processes(const struct spec *spec)
+{
+    size_t n = 0, k;
+    for (size_t i = 0; i < spec->observations; i++)
+        n += obs_is_process(spec, &spec->obs[i], &k);
+    return n;
+}
+
 int rates_init(struct rates *r, const gsv_model *m, const struct stops *stops,
                bool use_double)
 {
     *r = (struct rates){.model = m,
                         .stops = stops,
                         .d = m->spec->dim,
-                        .count = m->spec->integrals};
+                        .count = count_processes(m->spec)};
     return r->count ? make_program(r, use_double) : 0;
 }
 

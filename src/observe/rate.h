@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of events since the row before, obs n ~ poisson_process(r): what a
+/* Counts of events since the row before, obs n ~ poisson(integral(r)): what a
  * step of length h from y0 to y1 adds to its log density,
  *
  *     log p(n | y0, y1) = n log L - L - log n!,

@@ -23,6 +23,13 @@ int rows_accept(const struct method *row, const struct task *t)
     return 0;
 }
 
+int smoothed_accept(const struct method *row, const struct task *t)
+{
+    int status = rows_accept(row, t);
+    if (!status) status = refuse_singular(t->model);
+    return status ? status : refuse_integrals(t->model, row->name);
+}
+
 static struct score score_of(const struct rows *r)
 {
     const struct stops *s = &r->stops;

@@ -347,11 +347,12 @@ static node log_density(const struct smoother *s, const struct obs_spec *obs)
 {
     const struct spec *spec = s->model->spec;
     struct graph *g = s->graph;
-    if (!obs->rate) return obs->log_density;
+    size_t k;
+    if (!obs_is_process(spec, obs, &k)) return obs->log_density;
     node count = graph_leaf(g, OP_INPUT, spec->inputs + obs->value, 1, 1);
-    node length = graph_leaf(g, OP_INPUT,
-                             spec->inputs + spec->values + obs->integral, 1, 1);
-    node mean = op(g, OP_MUL, obs->rate, length);
+    node length =
+        graph_leaf(g, OP_INPUT, spec->inputs + spec->values + k, 1, 1);
+    node mean = op(g, OP_MUL, spec->integral[k].rate, length);
     node log_mean = graph_unary(g, OP_LOG, mean);
     return op(g, OP_SUB, op(g, OP_MUL, count, log_mean), mean);
 }
@@ -443,7 +444,11 @@ int smoother_init(struct smoother *s, const gsv_model *m)
 {
     const struct spec *spec = m->spec;
     *s = (struct smoother){.model = m, .d = spec->dim, .inputs = spec->inputs};
-    int refused = gsv_check_likelihood(m);
+    int refused = check_points(m);
+    if (!refused && m->bridged)
+        refused = refuse_noise(m, "this estimator of hidden states needs one; "
+                                  "the guided filter does not (--observe "
+                                  "guided)");
     if (refused) return refused;
     s->columns = spec->inputs + spec->values + spec->integrals;
     for (size_t i = 0; i < s->d; i++)

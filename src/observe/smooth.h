@@ -18,9 +18,12 @@
 #include "base/memory.h"
 #include "model/model.h"
 
-/* A row of a track with at least one observed value. */
+/* A row of a track with at least one observed value, or another time at which
+ * the state is needed, with NO_ROW. */
 struct stop {
     size_t track, row;
+    size_t event; /* the row whose events act here, after what was observed; */
+                  /* NO_ROW where none does                                  */
     double time;
     uint32_t stream; /* added to the iteration of its random numbers */
 };

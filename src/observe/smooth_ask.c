@@ -151,7 +151,7 @@ static bool is_present(const struct smoother *s,
                        const struct smooth_track *track, size_t n, size_t i)
 {
     const struct obs_spec *obs = &s->model->spec->obs[i];
-    if (obs->rate && !n) return false;
+    if (obs->integrated && !n) return false;
     for (size_t v = obs->value; v < obs->value + obs->values; v++)
         if (isnan(track->value[v * track->stops + n])) return false;
     return true;

@@ -88,7 +88,7 @@ static void put_point(const struct line *l, size_t n, double t, double *y)
 static bool look_at(const struct line *l, size_t n, size_t P,
                     const double *place, double *value)
 {
-    double y[GRID * 64]; /* gsv_check_likelihood() */
+    double y[GRID * 64]; /* check_points() */
     for (size_t p = 0; p < P; p++)
         put_point(l, n, place[p], y + p * l->s->d);
     return smooth_values(l->s, l->track, n, P, y, value);

@@ -10,9 +10,11 @@ static const double MOST_STOPS = 1e8;
 enum { NONE, ROW, BETWEEN };
 
 /* The first row is where the law of the first state holds, whatever was
- * observed in it; but a state that is observed exactly has no such law, so that
- * its series begins with what was observed of it. Between the points of two
- * stops the drift changes smoothly: a stop is wherever an input turns. */
+ * observed in it, unless the model gives a time for that; but a state that is
+ * observed exactly has no such law, so that its series begins with what was
+ * observed of it. Between the points of two stops the drift changes smoothly
+ * and the state does not jump: a stop is wherever an input turns or an event
+ * acts. */
 static int purpose_of(const struct stops *s, const gsv_model *m, size_t track,
                       size_t row, bool begun)
 {
@@ -21,8 +23,46 @@ static int purpose_of(const struct stops *s, const gsv_model *m, size_t track,
         gaps_lead_to_events(&s->gaps, track, row))
         return ROW;
     if (!begun) return spec_latent(spec) == spec->dim ? BETWEEN : NONE;
-    return s->has_changes && gaps_input_changes(&s->gaps, track, row) ? BETWEEN
-                                                                      : NONE;
+    bool changes = s->has_changes && gaps_input_changes(&s->gaps, track, row);
+    return changes || gaps_states_jump(&s->gaps, row) ? BETWEEN : NONE;
+}
+
+static int add_stop(struct stops *s, struct stop stop)
+{
+    if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
+    s->stop[s->count++] = stop;
+    return 0;
+}
+
+/* The stop at init_time, where it is not the first row itself. */
+static int begin_track(struct stops *s, const gsv_model *m, size_t track)
+{
+    const struct spec *spec = m->spec;
+    const gsv_series *series = s->gaps.series;
+    size_t row = series->start[track];
+    if (!spec->init_timed || row == series->start[track + 1]) return 0;
+    double t0 = spec->init_time, first = series->time[row];
+    size_t known = 0;
+    while (known < spec->dim && spec->latent[known])
+        known++;
+    if (t0 > first)
+        return fail(GSV_BAD_INPUT,
+                    "%s: series '%s' begins at time %g, before the time %g of "
+                    "the model's init; give an earlier time in 'init ... at', "
+                    "or leave the rows before it out",
+                    series->source, series->label[track], first, t0);
+    if (t0 == first) return 0;
+    if (known < spec->dim)
+        return fail(GSV_BAD_INPUT,
+                    "%s: series '%s' begins at time %g, but the model's init "
+                    "is at time %g, where the state '%s' is unknown: it is "
+                    "observed exactly, in the rows of the data; give it an "
+                    "obs and an init, or write the init without 'at'",
+                    series->source, series->label[track], first, t0,
+                    spec->column[known]);
+    return add_stop(
+        s, (struct stop){
+               .track = track, .row = NO_ROW, .event = NO_ROW, .time = t0});
 }
 
 /* What comes after the last row with an observation says nothing of any. */
@@ -30,16 +70,18 @@ static int add_track(struct stops *s, const gsv_model *m, size_t track)
 {
     const gsv_series *series = s->gaps.series;
     size_t before = s->count, end = series->start[track + 1], last = before;
-    for (size_t row = series->start[track]; row < end; row++) {
+    int status = begin_track(s, m, track);
+    for (size_t row = series->start[track]; !status && row < end; row++) {
         int purpose = purpose_of(s, m, track, row, s->count > before);
         if (purpose == NONE) continue;
-        if (MEM_ROOM(s->stop, s->count, s->capacity)) return GSV_NO_MEMORY;
-        s->stop[s->count++] =
-            (struct stop){.track = track,
-                          .row = purpose == ROW ? row : NO_ROW,
-                          .time = series->time[row]};
+        bool jumps = gaps_states_jump(&s->gaps, row);
+        status = add_stop(s, (struct stop){.track = track,
+                                           .row = purpose == ROW ? row : NO_ROW,
+                                           .event = jumps ? row : NO_ROW,
+                                           .time = series->time[row]});
         if (purpose == ROW) last = s->count;
     }
+    if (status) return status;
     s->count = s->first[track + 1] = last;
     for (size_t n = before + 1; n < last; n++)
         s->longest = fmax(s->longest, s->stop[n].time - s->stop[n - 1].time);
@@ -50,11 +92,12 @@ static int add_track(struct stops *s, const gsv_model *m, size_t track)
 static bool has_inputs(const gsv_model *m)
 {
     const struct graph *g = m->spec->graph;
-    const node part[] = {m->unit_drift, m->unit_state};
+    const node part[] = {m->spec->drift, m->spec->diffusion, m->unit_drift,
+                         m->unit_state};
     if (m->spec->inputs && m->calls) return true;
     for (size_t i = 0; m->spec->inputs && i < sizeof part / sizeof *part; i++)
-        if (graph_depends(g, part[i], OP_INPUT) ||
-            graph_depends(g, part[i], OP_SLOPE))
+        if (part[i] && (graph_depends(g, part[i], OP_INPUT) ||
+                        graph_depends(g, part[i], OP_SLOPE)))
             return true;
     return false;
 }
@@ -98,7 +141,8 @@ static struct span span_of(const struct stops *s, size_t n, struct span now)
 static double parts_of(const struct stops *s, size_t n, size_t steps,
                        double longest, struct span *span)
 {
-    if (stop_is_first(s, n) || stop_has_events(s, n)) return 1.0;
+    if (stop_is_first(s, n) || (!s->cuts_events && stop_has_events(s, n)))
+        return 1.0;
     double length = s->stop[n].time - s->stop[n - 1].time;
     if (longest > 0.0) return fmax(ceil(length / longest), 1.0);
     *span = span_of(s, n, *span);
@@ -132,6 +176,7 @@ int stops_divide(struct stops *s, size_t steps, double longest)
         for (size_t k = 1; k < parts; k++)
             all[at++] = (struct stop){.track = end.track,
                                       .row = NO_ROW,
+                                      .event = NO_ROW,
                                       .time = from + part * (double)k};
         all[at++] = end;
         s->longest = fmax(s->longest, part);
@@ -139,6 +184,36 @@ int stops_divide(struct stops *s, size_t steps, double longest)
     for (size_t r = s->stop[s->count - 1].track; r < s->gaps.series->tracks;
          r++)
         s->first[r + 1] = at;
+    mem_free(s->stop);
+    s->stop = all;
+    s->count = s->capacity = at;
+    return 0;
+}
+
+/* Stops of a track and times merge; what is at a stop is one already. */
+int stops_insert(struct stops *s, size_t n, const size_t *track,
+                 const double *time)
+{
+    struct stop *all = NEW(struct stop, s->count + n);
+    size_t at = 0, next = 0, tracks = s->gaps.series->tracks;
+    if (!all) return GSV_NO_MEMORY;
+    for (size_t r = 0; r < tracks; r++) {
+        size_t begin = at, end = s->first[r + 1], k = s->first[r];
+        for (s->first[r] = at; k < end; k++) {
+            for (; next < n &&
+                   (track[next] < r ||
+                    (track[next] == r && time[next] < s->stop[k].time));
+                 next++)
+                if (track[next] == r && at > begin &&
+                    time[next] > all[at - 1].time)
+                    all[at++] = (struct stop){.track = r,
+                                              .row = NO_ROW,
+                                              .event = NO_ROW,
+                                              .time = time[next]};
+            all[at++] = s->stop[k];
+        }
+    }
+    s->first[tracks] = at;
     mem_free(s->stop);
     s->stop = all;
     s->count = s->capacity = at;
@@ -165,6 +240,11 @@ bool stop_is_last(const struct stops *s, size_t n)
 bool stop_has_events(const struct stops *s, size_t n)
 {
     return !stop_is_first(s, n) && gaps_have_events(&s->gaps, s->stop[n].row);
+}
+
+double stop_event_value(const struct stops *s, size_t n, size_t k)
+{
+    return gaps_value(&s->gaps, s->gaps.spec->event[k].value, s->stop[n].event);
 }
 
 int stops_check(const struct stops *s, size_t first, size_t end,

@@ -16,9 +16,12 @@ enum { SLOPES, FIRST_STATE, OBSERVED };
 
 /* --- Expressions ---------------------------------------------------------- */
 
-/* log N(z; m, s) of the latent states, as the law of the first row. */
+/* log N(z; m, s) of the latent states, as the law of the first stop, or what
+ * the text says instead. */
 static node first_density(struct graph *g, const struct spec *s, node state)
 {
+    if (s->init_log_density)
+        return graph_substitute(g, s->init_log_density, state);
     node sum = graph_number(g, 0.0);
     for (size_t i = 0; i < s->dim; i++) {
         if (!s->latent[i]) continue;
@@ -55,9 +58,10 @@ static int make_programs(struct support *s)
     output[FIRST_STATE] = first_density(g, spec, spec->state_of_data);
     for (size_t k = 0; k < spec->observations; k++)
         output[OBSERVED + k] =
-            spec->obs[k].rate ? graph_number(g, 0.0)
-                              : graph_substitute(g, spec->obs[k].log_density,
-                                                 spec->state_of_data);
+            spec->obs[k].integrated
+                ? graph_number(g, 0.0)
+                : graph_substitute(g, spec->obs[k].log_density,
+                                   spec->state_of_data);
     bool use_double = s->options->wide;
     node x = spec->unstretch
                  ? graph_substitute(g, spec->data_of_state, spec->unstretch)
@@ -272,7 +276,7 @@ bool support_observed(const struct support *s, size_t stop, size_t obs)
 {
     const struct obs_spec *o = &s->model->spec->obs[obs];
     size_t row = s->stops->stop[stop].row;
-    if (o->rate) return false;
+    if (o->integrated) return false;
     for (size_t k = 0; k < o->values; k++)
         if (isnan(gaps_value(&s->stops->gaps, o->value + k, row))) return false;
     return true;

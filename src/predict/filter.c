@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "predict/filter.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "estimator/estimator.h"
 
@@ -81,10 +82,29 @@ static int run_observed(const gsv_model *m, const gsv_series *s,
 
 const struct method *filter_method(const gsv_model *m, const gsv_options *o)
 {
-    gsv_options full = *o;
-    if (full.observe == GSV_OBSERVE_AUTO) full.observe = GSV_OBSERVE_SCAN;
-    return estimator_choose(&(struct task){.model = m, .options = &full})
-        .method;
+    gsv_options scan = *o;
+    struct task task = {.model = m, .options = o};
+    const struct method *method = estimator_choose(&task).method;
+    if (o->observe != GSV_OBSERVE_AUTO || method->filter ||
+        !spec_is_latent(m->spec))
+        return method;
+    scan.observe = GSV_OBSERVE_SCAN;
+    task.options = &scan;
+    return estimator_choose(&task).method;
+}
+
+/* What rows refuse for their own reasons is asked where they run. */
+int filter_check(const gsv_model *m, const gsv_options *o)
+{
+    const struct task task = {.model = m, .options = o};
+    const struct method *method = filter_method(m, o);
+    bool special = m->spec->events || m->spec->init_log_density;
+    if (spec_is_latent(m->spec) && !method->filter)
+        return fail(GSV_BAD_INPUT,
+                    "the estimator %s does not know where latent states are "
+                    "row by row; use --observe guided or --observe scan",
+                    method->name);
+    return special ? estimator_accept(method, &task) : 0;
 }
 
 int filter_run(const gsv_model *m, const gsv_series *s, const gsv_options *o,
@@ -92,5 +112,7 @@ int filter_run(const gsv_model *m, const gsv_series *s, const gsv_options *o,
 {
     const struct task task = {.model = m, .series = s, .options = o};
     const struct method *method = filter_method(m, o);
-    return method->filter ? method->filter(&task, v) : run_observed(m, s, v);
+    if (!method->filter) return run_observed(m, s, v);
+    int refused = method->accept(method, &task);
+    return refused ? refused : method->filter(&task, v);
 }

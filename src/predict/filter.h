@@ -19,9 +19,15 @@ struct filter_rows {
 int filter_rows_init(struct filter_rows *f, const struct gaps *g);
 void filter_rows_free(struct filter_rows *f);
 
-/* The estimator that says where hidden states are: the scan where the options
- * do not name one. Its filter and paths are NULL where all are observed. */
+/* The estimator that says where hidden states are: where the options do not
+ * name one, and the usual one cannot, the scan. Its filter and paths are NULL
+ * where all are observed. */
 const struct method *filter_method(const gsv_model *m, const gsv_options *o);
+
+/* Fails where this estimator does not know the laws of hidden states; and where
+ * states jump at known times (event) or have first laws that are
+ * not normal, unless this estimator knows of that. */
+int filter_check(const gsv_model *m, const gsv_options *o);
 
 int filter_run(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                const struct filter_visitor *v);

@@ -132,6 +132,24 @@ static double weight_of(const struct state_law *o, size_t point, double most)
     return o->log_weight ? exp(o->log_weight[point] - most) : 1.0;
 }
 
+/* Adds root eps to all draws, eps ~ N(0, I) by the number of a draw. */
+static void spread_draws(struct block *b, const double *root)
+{
+    struct stepper *s = &b->w->stepper;
+    const struct random_key key = {.seed = b->w->seed, .purpose = RANDOM_START};
+    size_t d = b->f->d;
+    for (size_t p = 0; p < b->w->count; p++)
+        for (size_t j = 0; j < d; j++) {
+            double eps;
+            random_normals(&key, 1 + j, 1, b->w->first + p, 1, &eps);
+            for (size_t i = 0; i < d; i++)
+                s->x[i * s->P + p] += root[i * d + j] * eps;
+        }
+    for (size_t p = b->w->count; p < s->P; p++)
+        for (size_t i = 0; i < d; i++)
+            s->x[i * s->P + p] = s->x[i * s->P + b->w->count - 1];
+}
+
 /* Draw i stands at the share (i + v) / draws of the weights. */
 static void place_draws(struct block *b)
 {
@@ -154,6 +172,7 @@ static void place_draws(struct block *b)
         for (size_t i = 0; i < b->f->d; i++)
             s->x[i * s->P + p] = o->x[i * o->stride + point];
     }
+    if (o->root) spread_draws(b, o->root);
     if (b->f->field.to_state.program)
         memcpy(s->x,
                stepper_run(s, &b->f->field.to_state, &s->to_state, o->time,
@@ -187,11 +206,12 @@ static size_t steps_of(const struct forecast *f, double gap)
     return (size_t)fmin(fmax(n, 1.0), TRACKS_MOST_STEPS);
 }
 
-/* Over a time in which no input turns. */
+/* Over a time in which no input turns, after the events at its beginning. */
 static bool walk_piece(struct block *b, double from, double to)
 {
     size_t lost;
     double time;
+    if (!tracks_jump(b->w, from, &lost)) return lose(b, from);
     return tracks_walk(b->w, from, to, steps_of(b->f, to - from), &lost, &time)
                ? true
                : lose(b, time);

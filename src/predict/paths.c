@@ -13,6 +13,7 @@
 #include "base/option_rules.h"
 #include "base/sampler.h"
 #include "data/series.h"
+#include "estimator/settle.h"
 #include "lang/law.h"
 #include "predict/predict.h"
 
@@ -54,10 +55,11 @@ static int check_options(const struct paths *p, const gsv_paths_options *o)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
-    if (!p->method->paths && !p->method->selects)
+    if (!p->method->paths && !p->method->normal && !p->method->drawn &&
+        !p->method->selects)
         return fail(GSV_BAD_INPUT,
                     "the estimator %s draws no paths of latent states; use "
-                    "--observe scan",
+                    "--observe guided or --observe scan",
                     p->method->name);
     return 0;
 }
@@ -365,9 +367,12 @@ enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_smoothed){0};
     if (option_check(GSV_OF_PATHS, o) || series_check(s)) return GSV_BAD_INPUT;
-    const struct method *method = filter_method(m, &o->estimator);
+    gsv_paths_options full = *o;
+    int status = estimator_settle(m, s, &full.estimator);
+    if (status) return status;
+    const struct method *method = filter_method(m, &full.estimator);
     bool latent = !method->selects;
-    gsv_paths_options full = complete(o, latent);
+    full = complete(&full, latent);
     gsv_smoothed out = {0};
     struct paths p = {.model = m,
                       .series = s,
@@ -377,13 +382,18 @@ enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
                       .out = &out};
     p.sample =
         full.estimator.paths > o->draws ? full.estimator.paths : o->draws;
-    int status = check_options(&p, &full);
+    status = check_options(&p, &full);
+    if (!status) status = filter_check(m, &full.estimator);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
     if (!status) status = make_out(&p);
     if (!status) status = find_seen(&p);
     set_bridges(&p, latent);
-    if (!status) status = latent ? paths_latent(&p) : paths_exact(&p);
+    if (!status)
+        status = method->normal  ? paths_normal(&p)
+                 : method->drawn ? paths_drawn(&p)
+                 : latent        ? paths_latent(&p)
+                                 : paths_exact(&p);
     paths_free(&p);
     if (status) gsv_smoothed_free(&out);
     *result = out;

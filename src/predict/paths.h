@@ -3,7 +3,8 @@
  * are independent given their ends: each has K bridges with weights. Where they
  * are latent, the estimator's points are drawn backward (model/states.h), and
  * of a few bridges between two of them one is drawn by its weight. What is
- * reported at a stop itself comes from the posterior weights of its points. */
+ * reported at a stop itself comes from the posterior weights of its points.
+ * Where all laws are normal, the estimator says what they are. */
 #ifndef PREDICT_PATHS_H
 #define PREDICT_PATHS_H
 
@@ -114,5 +115,15 @@ double *draw_at(const struct paths *p, size_t draw, size_t i, size_t row);
 /* --- paths_latent.c ------------------------------------------------------ */
 
 int paths_latent(struct paths *p);
+
+/* --- paths_normal.c ------------------------------------------------------ */
+
+/* Of laws that are normal, without points and bridges. */
+int paths_normal(struct paths *p);
+
+/* --- paths_drawn.c ------------------------------------------------------- */
+
+/* Of an estimator that draws whole paths. */
+int paths_drawn(struct paths *p);
 
 #endif

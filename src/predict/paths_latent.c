@@ -177,7 +177,8 @@ int paths_latent(struct paths *p)
     const gsv_options *o = &p->options->estimator;
     const struct task task = {
         .model = p->model, .series = p->series, .options = o};
-    int status = make_memory(p);
+    int status = p->method->accept(p->method, &task);
+    if (!status) status = make_memory(p);
     if (!status && p->most) status = make_bridges(p);
     if (status) return status;
     p->out->paths = o->points;

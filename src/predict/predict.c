@@ -504,9 +504,7 @@ static int predictor_init(struct predictor *p)
 {
     const gsv_predict_options *o = p->o;
     struct gaps known = {0};
-    int status = predict_check(o);
-    if (!status) status = series_check(p->all);
-    if (!status) status = gaps_init(&p->gaps, p->model, p->all);
+    int status = gaps_init(&p->gaps, p->model, p->all);
     if (status) return status;
     if (o->until && !is_rolling(p)) {
         p->cut = series_until(p->all, o->until);
@@ -562,8 +560,11 @@ enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};
-    struct predictor p = {.model = m, .all = s, .past = s, .o = o, .out = &out};
-    int status = predictor_init(&p);
+    gsv_predict_options own = *o;
+    struct predictor p = {
+        .model = m, .all = s, .past = s, .o = &own, .out = &out};
+    int status = predict_settle(m, s, &own);
+    if (!status) status = predictor_init(&p);
     if (!status) {
         size_t places = is_rolling(&p) ? p.rows.count * p.times : p.times / 32;
         p.draws = out.draws = predict_draws(o, places);

@@ -30,6 +30,11 @@ double predict_actual(const struct gaps *g, size_t column, size_t row);
 /* The estimator's options for laws of latent states. */
 gsv_options predict_estimator(const gsv_predict_options *o);
 
+/* Fails where options or series cannot be used, and chooses the estimator where
+ * that is open. */
+int predict_settle(const gsv_model *m, const gsv_series *s,
+                   gsv_predict_options *o);
+
 struct forecast_options predict_forecast(const gsv_predict_options *o,
                                          size_t draws);
 

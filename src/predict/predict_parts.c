@@ -5,6 +5,8 @@
 #include "base/linalg.h"
 #include "base/option_rules.h"
 #include "base/random.h"
+#include "data/series.h"
+#include "estimator/settle.h"
 #include "lang/law.h"
 #include "model/theta.h"
 #include "predict/predict.h"
@@ -74,10 +76,25 @@ double predict_actual(const struct gaps *g, size_t column, size_t row)
 gsv_options predict_estimator(const gsv_predict_options *o)
 {
     gsv_options e = gsv_options_default();
+    e.observe = o->observe;
     e.points = o->points;
+    e.steps = o->steps;
     e.seed = o->seed;
     e.threads = o->threads;
     return e;
+}
+
+int predict_settle(const gsv_model *m, const gsv_series *s,
+                   gsv_predict_options *o)
+{
+    gsv_options e = predict_estimator(o);
+    int status = predict_check(o);
+    if (!status) status = series_check(s);
+    if (!status) status = estimator_settle(m, s, &e);
+    if (!status) status = filter_check(m, &e);
+    o->observe = e.observe;
+    o->steps = e.steps;
+    return status;
 }
 
 struct forecast_options predict_forecast(const gsv_predict_options *o,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Residuals one row ahead: where a row stands in the law of that row given all
  * before it. By simulation from the law of the states at the row before, or,
- * where states are observed, drift is linear and noise additive, in closed
- * form. A rank among N draws is uniform where the row is one more draw,
- * whatever N is. */
+ * where drift is linear, noise additive, and states are observed or all laws of
+ * observations are normal, in closed form. A rank among N draws is uniform
+ * where the row is one more draw, whatever N is. */
 #include <math.h>
 #include <string.h>
 
@@ -284,6 +284,38 @@ static int solve(struct residuals *r)
     return status;
 }
 
+/* Where all laws are normal, from the estimator. */
+static void see_row(void *user, size_t row, const double *mean,
+                    const double *sd)
+{
+    struct residuals *r = user;
+    if (r->done == r->out->rows || r->out->row[r->done] != row) return;
+    for (size_t c = 0; c < r->columns; c++) {
+        size_t k = r->column[c];
+        double actual = predict_actual(&r->gaps, k, row);
+        r->out->column[c].u[r->done] =
+            isnan(actual) ? NAN
+                          : normal_probability((actual - mean[k]) / sd[k]);
+    }
+    r->done++;
+}
+
+static int look_ahead(struct residuals *r, const struct method *method,
+                      const gsv_options *o)
+{
+    const struct task task = {
+        .model = r->model, .series = r->gaps.series, .options = o};
+    return method->ahead(&task, &(struct ahead_visitor){r, see_row});
+}
+
+/* Of latent states. */
+static int ask_estimator(struct residuals *r)
+{
+    gsv_options e = predict_estimator(r->o);
+    const struct method *method = filter_method(r->model, &e);
+    return method->ahead ? look_ahead(r, method, &e) : simulate(r);
+}
+
 /* --- What they say -------------------------------------------------------- */
 
 static int describe(const gsv_residuals_result *out, gsv_residual *c,
@@ -375,15 +407,17 @@ enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_residuals_result out = {0};
-    struct residuals r = {.model = m, .o = o, .out = &out};
-    int status = predict_check(o);
-    if (!status) status = series_check(s);
+    gsv_predict_options own = *o;
+    /* In closed form, whatever the estimate was made with. */
+    if (m->linear.is) own.observe = GSV_OBSERVE_AUTO;
+    struct residuals r = {.model = m, .o = &own, .out = &out};
+    int status = predict_settle(m, s, &own);
     if (!status) status = gaps_find(&r.gaps, m, s);
     if (!status) status = filter_rows_init(&r.rows, &r.gaps);
     if (!status) status = make_rows(&r);
     if (!status) status = make_columns(&r);
     if (!status) status = linear_law_init(&r.linear, m);
-    if (!status) status = r.linear.is ? solve(&r) : simulate(&r);
+    if (!status) status = r.linear.is ? solve(&r) : ask_estimator(&r);
     if (!status) status = describe_all(&out);
     arena_free(&r.linear.arena);
     filter_rows_free(&r.rows);

@@ -60,6 +60,8 @@ size_t gsv_model_given(const gsv_model *m, size_t n, const char **name)
             count += !known;
         }
     }
+    for (size_t i = s->obs_values; i < s->values; i++, count++)
+        if (count < n) name[count] = s->value_column[i];
     return count;
 }
 
@@ -204,23 +206,35 @@ static int function_of(struct function *f, const gsv_model *m, size_t n,
     return 0;
 }
 
-/* Trials that are a column are no output: a probability stands in for them. */
+/* Trials that are a column are no output: a probability stands in for them. The
+ * probability of another 0 is the last one. */
+static size_t list_outputs(const struct obs_spec *o, node *what)
+{
+    size_t n = LAW_TABLE[o->law].arguments;
+    for (size_t k = 0; k < n; k++)
+        what[k] = o->argument[!k && law_given(o) ? 1 : k];
+    if (o->zero) what[n++] = o->zero;
+    return n;
+}
+
 static int functions_init(struct emitter *e, const gsv_model *m)
 {
     const struct spec *s = e->spec;
-    size_t outputs = 0, rates = 0;
-    node *what = NEW(node, LAW_ARGUMENTS * s->observations);
+    size_t outputs = 0;
+    node *what = NEW(node, (LAW_ARGUMENTS + 1) * s->observations);
     node *rate = NEW(node, s->integrals);
     int status = what && rate ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < s->observations; i++) {
         const struct obs_spec *o = &s->obs[i];
+        size_t n = law_numbers(s->graph, o);
         e->output[i] = outputs;
-        for (size_t k = 0; k < LAW_TABLE[o->law].arguments; k++)
-            what[outputs++] = o->argument[!k && law_given(o) ? 1 : k];
-        if (LAW_TABLE[o->law].integrated) rate[o->integral] = o->rate, rates++;
+        outputs += list_outputs(o, what + outputs);
+        if (n > e->most) e->most = n;
     }
+    for (size_t i = 0; !status && i < s->integrals; i++)
+        rate[i] = s->integral[i].rate;
     if (!status) status = function_of(&e->argument, m, outputs, what);
-    if (!status) status = function_of(&e->rate, m, rates, rate);
+    if (!status) status = function_of(&e->rate, m, s->integrals, rate);
     MEM_FREE(what, rate);
     return status;
 }
@@ -264,8 +278,13 @@ void emitter_free(struct emitter *e)
 int emission_init(struct emission *n, const struct emitter *e, size_t P)
 {
     size_t rows = e->spec->integrals * P;
-    *n = (struct emission){.emitter = e};
-    int status = arena_init(&n->arena, 2 * arena_size(rows));
+    size_t columns = e->spec->inputs + e->spec->values;
+    const struct arena_part part[] = {
+        {&n->left, rows},
+        {&n->input, rows ? columns * P + rows : 0},
+        {&n->number, e->most}};
+    *n = (struct emission){.emitter = e, .columns = columns};
+    int status = arena_lay(&n->arena, sizeof part / sizeof *part, part);
     if (!status && e->argument.program)
         status =
             workspace_init(&n->argument, e->argument.program, P, false, false);
@@ -275,8 +294,6 @@ int emission_init(struct emission *n, const struct emitter *e, size_t P)
         emission_free(n);
         return status;
     }
-    n->left = arena_take(&n->arena, rows);
-    n->integral = arena_take(&n->arena, rows);
     return 0;
 }
 
@@ -290,10 +307,17 @@ void emission_free(struct emission *n)
 
 /* --- Integrals ------------------------------------------------------------ */
 
+/* They are the last inputs of the arguments. */
+static double *integrals_of(struct emission *n, size_t P)
+{
+    return n->input + n->columns * P;
+}
+
 void emission_begin(struct emission *n, size_t P)
 {
     size_t rows = n->emitter->spec->integrals;
-    if (rows) memset(n->integral, 0, rows * P * sizeof *n->integral);
+    n->begun = true;
+    if (rows) memset(integrals_of(n, P), 0, rows * P * sizeof *n->input);
 }
 
 void emission_enter(struct emission *n, struct stepper *s, double t)
@@ -314,13 +338,28 @@ void emission_leave(struct emission *n, struct stepper *s,
     const struct function *f = &n->emitter->rate;
     size_t P = s->P;
     if (!f->program) return;
+    double *integral = integrals_of(n, P);
     stepper_run(s, f, &n->rate, step->end, true, s->x);
     for (size_t i = 0; i < n->emitter->spec->integrals; i++) {
         const double *right = program_output(f->program, &n->rate, P, i);
         for (size_t p = 0; p < P; p++)
-            n->integral[i * P + p] +=
+            integral[i * P + p] +=
                 0.5 * step->h * (n->left[i * P + p] + right[p]);
     }
+}
+
+static void run_arguments(struct emission *n, struct stepper *s, double time)
+{
+    const struct emitter *e = n->emitter;
+    struct points in = stepper_points(s, time, false, s->x);
+    if (e->rate.program) {
+        if (e->spec->inputs)
+            memcpy(n->input, in.input,
+                   e->spec->inputs * s->P * sizeof *n->input);
+        in.input = n->input;
+    }
+    program_forward(e->argument.program, &e->argument.uniforms, &n->argument,
+                    &in);
 }
 
 /* --- Draws ---------------------------------------------------------------- */
@@ -339,14 +378,22 @@ static double total_of(const struct emitter *e, const struct draw *d)
                          : e->total[d->obs * e->times + d->row->k];
 }
 
+/* Output number i of an obs: its first number for the track. */
+static const double *output_of(const struct emission *n, const struct draw *d,
+                               size_t i)
+{
+    const struct emitter *e = n->emitter;
+    return program_output(e->argument.program, &n->argument, d->P,
+                          e->output[d->obs] + i) +
+           d->p;
+}
+
 /* Probabilities need not sum to 1, but to something. */
 static bool draw_counts(const struct emission *n, struct draw *d)
 {
     const struct emitter *e = n->emitter;
     const struct obs_spec *o = &e->spec->obs[d->obs];
-    const double *prob = program_output(e->argument.program, &n->argument, d->P,
-                                        e->output[d->obs]) +
-                         d->p;
+    const double *prob = output_of(n, d, 0);
     double sum = 0.0;
     for (size_t i = 0; i < o->values; i++) {
         if (!(prob[i * d->P] >= 0.0)) return false;
@@ -360,36 +407,42 @@ static bool draw_counts(const struct emission *n, struct draw *d)
     return true;
 }
 
-/* The arguments, with trials and integrals put in. */
-static void find_arguments(const struct emission *n, const struct draw *d,
-                           double a[LAW_ARGUMENTS])
+/* The numbers of all arguments, with trials put in; how many. */
+static size_t find_arguments(const struct emission *n, const struct draw *d)
 {
     const struct emitter *e = n->emitter;
     const struct obs_spec *o = &e->spec->obs[d->obs];
-    for (size_t i = 0; i < LAW_TABLE[o->law].arguments; i++)
-        a[i] = program_output(e->argument.program, &n->argument, d->P,
-                              e->output[d->obs] + i)[d->p];
-    if (LAW_TABLE[o->law].integrated)
-        a[0] = n->integral[o->integral * d->P + d->p];
-    if (!law_given(o)) return;
-    a[0] = e->drawn[d->obs] == NONE ? total_of(e, d)
-                                    : d->cell[e->drawn[d->obs] * d->row->rows];
+    size_t count = 0;
+    for (size_t i = 0; i < LAW_TABLE[o->law].arguments; i++) {
+        const double *a = output_of(n, d, i);
+        size_t size = graph_size(e->spec->graph, o->argument[i]);
+        for (size_t k = 0; k < size; k++)
+            n->number[count++] = a[k * d->P];
+    }
+    if (law_given(o))
+        n->number[0] = e->drawn[d->obs] == NONE
+                           ? total_of(e, d)
+                           : d->cell[e->drawn[d->obs] * d->row->rows];
+    return count;
 }
 
 /* The first row has no row before it to integrate from. */
 static bool draw_obs(const struct emission *n, struct draw *d)
 {
     const struct obs_spec *o = &n->emitter->spec->obs[d->obs];
-    double a[LAW_ARGUMENTS] = {0};
-    if (LAW_TABLE[o->law].together) return draw_counts(n, d);
-    if (LAW_TABLE[o->law].integrated && !d->row->k) {
-        *d->value = NAN;
+    const struct law_row *law = &LAW_TABLE[o->law];
+    if (o->integrated && !n->begun) {
+        for (size_t i = 0; i < o->values; i++)
+            d->value[i * d->row->rows] = NAN;
         return true;
     }
-    find_arguments(n, d, a);
-    if (!LAW_TABLE[o->law].lawful(a)) return false;
-    *d->value = LAW_TABLE[o->law].draw(&d->sampler, a);
-    if (law_given(o)) d->value[d->row->rows] = a[0];
+    if (law->together) return draw_counts(n, d);
+    size_t count = find_arguments(n, d);
+    double zero = o->zero ? *output_of(n, d, law->arguments) : 0.0;
+    if (!law->lawful(count, n->number) || !law_allows(RANGE_PROBABILITY, zero))
+        return false;
+    *d->value = law_draw(o, &d->sampler, zero, count, n->number);
+    if (law_given(o)) d->value[d->row->rows] = n->number[0];
     return isfinite(*d->value);
 }
 
@@ -398,7 +451,7 @@ bool emission_draw(struct emission *n, struct stepper *s,
 {
     const struct emitter *e = n->emitter;
     if (!e->argument.program) return true;
-    stepper_run(s, &e->argument, &n->argument, row->time, false, s->x);
+    run_arguments(n, s, row->time);
     for (size_t i = 0; i < e->spec->observations; i++)
         for (size_t p = 0; p < row->tracks; p++) {
             struct draw d = {.row = row, .obs = e->order[i], .p = p, .P = s->P};

@@ -18,6 +18,7 @@ struct emitter {
                    /* where that is drawn itself; else NONE       */
     double *total; /* (observations, times) trials from the data  */
     size_t times;
+    size_t most; /* numbers in the arguments of an obs */
 };
 
 /* The model is borrowed. data has what laws do not say (gsv_model_given()), and
@@ -31,8 +32,12 @@ struct emission {
     const struct emitter *emitter;
     struct workspace argument, rate;
     struct arena arena;
-    double *left;     /* (integrals, P) rates at the left end of a step */
-    double *integral; /* (integrals, P) since the row before            */
+    double *left;   /* (integrals, P) rates at the left end of a step        */
+    double *input;  /* (columns + integrals, P) of arguments: inputs, values */
+                    /* (not read), and the integrals since the row before    */
+    size_t columns; /* inputs and values                                     */
+    double *number; /* those of one obs in one track                         */
+    bool begun;     /* there was a row before, or an earlier start           */
 };
 
 int emission_init(struct emission *n, const struct emitter *e, size_t P);

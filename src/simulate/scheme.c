@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "simulate/reactor.h"
+
 /* --- The right-hand side ------------------------------------------------ */
 
 static int function_init(struct function *f, const gsv_model *m, node what)
@@ -27,11 +29,10 @@ static void function_free(struct function *f)
 }
 
 /* Asks the program, not the graph: that cannot fail. */
-static bool is_steady(const struct program *diffusion)
+static bool is_steady(const struct program *p)
 {
-    return !program_uses(diffusion, OP_TIME) &&
-           !program_uses(diffusion, OP_INPUT) &&
-           !program_uses(diffusion, OP_SLOPE);
+    return !program_uses(p, OP_TIME) && !program_uses(p, OP_INPUT) &&
+           !program_uses(p, OP_SLOPE);
 }
 
 /* Whether an operation is not defined, or has no end, for some numbers. */
@@ -42,13 +43,27 @@ static bool is_partial(enum op op)
            op == OP_SOLVE || op == OP_CHOLESKY;
 }
 
-/* Whether a node that depends on the state is made of such operations. */
-static int find_boundary(struct field *f, node what)
+/* The parts of the noise that may have a boundary. Roots of reactions' rates
+ * have none, as they go on as 0: only their rates may. */
+static void mark_noise(const struct spec *s, bool *wanted)
+{
+    size_t own = s->noises - s->reactions;
+    wanted[s->diffusion] = !s->reactions;
+    for (size_t j = 0; j < s->reactions; j++)
+        wanted[s->reaction[j].rate] = true;
+    for (size_t i = 0; s->reactions && own && i < s->dim * s->noises; i++)
+        if (i % s->noises < own)
+            wanted[graph_input(s->graph, s->diffusion, i)] = true;
+}
+
+/* Whether noise that depends on the state is made of such operations. */
+static int find_boundary(struct field *f)
 {
     const struct graph *g = f->spec->graph;
+    node what = f->spec->diffusion;
     bool *wanted = NEW(bool, what + 1);
     if (!wanted) return GSV_NO_MEMORY;
-    wanted[what] = true;
+    mark_noise(f->spec, wanted);
     for (node n = what + 1; n-- > 0;) {
         const struct node_info *info = graph_info(g, n);
         if (!wanted[n] || !graph_depends(g, n, OP_STATE)) continue;
@@ -67,7 +82,7 @@ static int look_at_noise(struct field *f)
     size_t d = spec->dim;
     if (!f->state_noise) return 0;
     f->bounded = spec->stretch_domain;
-    int status = find_boundary(f, spec->diffusion);
+    int status = find_boundary(f);
     if (status || !spec->diagonal) return status;
     bool *uses = NEW(bool, d *d);
     if (!uses) return GSV_NO_MEMORY;
@@ -94,6 +109,14 @@ static int functions_init(struct field *f, const gsv_model *m)
         status = function_init(&f->to_state, m, spec->state_of_data);
     if (!status && spec->mapped)
         status = function_init(&f->to_data, m, spec->data_of_state);
+    f->jump = NEW(struct function, spec->events);
+    if (!f->jump) return GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < spec->events; i++)
+        status = function_init(&f->jump[i], m, spec->event[i].jump);
+    if (!status && spec->reactions)
+        status = function_init(&f->rates, m, spec->rates);
+    if (!status && spec->reactions)
+        f->rates_move = !is_steady(f->rates.program);
     return status ? status : look_at_noise(f);
 }
 
@@ -114,6 +137,10 @@ void field_free(struct field *f)
     function_free(&f->inside);
     function_free(&f->to_state);
     function_free(&f->to_data);
+    for (size_t i = 0; f->jump && i < f->spec->events; i++)
+        function_free(&f->jump[i]);
+    mem_free(f->jump);
+    function_free(&f->rates);
     gaps_free(&f->inputs);
     *f = (struct field){0};
 }
@@ -152,6 +179,11 @@ static int workspaces_init(struct stepper *s, size_t P)
                                 tangent))
             return GSV_NO_MEMORY;
     }
+    s->jump = NEW(struct workspace, f->spec->events);
+    if (!s->jump) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < f->spec->events; i++)
+        if (workspace_init(&s->jump[i], f->jump[i].program, P, false, false))
+            return GSV_NO_MEMORY;
     return 0;
 }
 
@@ -161,6 +193,7 @@ static int arrays_init(struct stepper *s, size_t P)
     const struct field *f = s->field;
     size_t d = f->spec->dim, n = f->spec->inputs;
     size_t moved = f->state_noise ? P : 0, g = f->noise_size;
+    size_t jumps = f->spec->events ? (n + f->spec->values) * P : 0;
     const struct arena_part part[] = {{&s->x, d * P},
                                       {&s->stage, d * P},
                                       {&s->f0, d * P},
@@ -168,6 +201,8 @@ static int arrays_init(struct stepper *s, size_t P)
                                       {&s->time, P},
                                       {&s->input, n * P},
                                       {&s->slope, n * P},
+                                      {&s->jump_input, jumps},
+                                      {&s->jump_slope, jumps},
                                       {&s->g0, moved ? g * moved : g},
                                       {&s->g1, moved ? g * moved : g},
                                       {&s->g2, g * moved},
@@ -203,6 +238,9 @@ void stepper_free(struct stepper *s)
     workspace_free(&s->inside);
     workspace_free(&s->to_state);
     workspace_free(&s->to_data);
+    for (size_t i = 0; s->jump && i < s->field->spec->events; i++)
+        workspace_free(&s->jump[i]);
+    mem_free(s->jump);
     arena_free(&s->arena);
     mem_free(s->arrived);
     *s = (struct stepper){0};
@@ -222,9 +260,8 @@ static const double *right_noise(struct stepper *s, const struct step *step)
     return s->g1;
 }
 
-/* The points of all tracks at one time. */
-static struct points points_at(struct stepper *s, double t, bool before,
-                               const double *x)
+struct points stepper_points(struct stepper *s, double t, bool before,
+                             const double *x)
 {
     struct points in = gaps_points(&s->field->inputs, s->track, t, before, s->P,
                                    x, s->time, s->input, s->slope);
@@ -238,9 +275,38 @@ const double *stepper_run(struct stepper *s, const struct function *f,
                           struct workspace *w, double t, bool before,
                           const double *x)
 {
-    struct points in = points_at(s, t, before, x);
+    struct points in = stepper_points(s, t, before, x);
     program_forward(f->program, &f->uniforms, w, &in);
     return program_output(f->program, w, s->P, 0);
+}
+
+/* All jumps are those of the state before them: their sum is made in stage. */
+bool stepper_jump(struct stepper *s, double t, size_t row)
+{
+    const struct field *f = s->field;
+    const struct spec *spec = f->spec;
+    size_t P = s->P, n = spec->dim * P;
+    struct points in = stepper_points(s, t, false, s->x);
+    memset(s->stage, 0, n * sizeof *s->stage);
+    memcpy(s->jump_input, s->input, spec->inputs * P * sizeof *s->input);
+    memcpy(s->jump_slope, s->slope, spec->inputs * P * sizeof *s->slope);
+    for (size_t i = spec->obs_values * P; i < spec->values * P; i++)
+        s->jump_input[spec->inputs * P + i] =
+            gaps_value(&f->inputs, i / P, row);
+    in.input = s->jump_input;
+    in.slope = s->jump_slope;
+    for (size_t k = 0; k < spec->events; k++) {
+        if (isnan(gaps_value(&f->inputs, spec->event[k].value, row))) continue;
+        program_forward(f->jump[k].program, &f->jump[k].uniforms, &s->jump[k],
+                        &in);
+        const double *jump =
+            program_output(f->jump[k].program, &s->jump[k], P, 0);
+        for (size_t i = 0; i < n; i++)
+            s->stage[i] += jump[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        s->x[i] += s->stage[i];
+    return !f->state_noise || stepper_enter(s, t);
 }
 
 const double *stepper_drift(struct stepper *s, double t, bool before,
@@ -357,9 +423,11 @@ static void srk(struct stepper *s, const struct step *step)
     add_noise(s, 1.0, g0, s->J, s->x);
 }
 
-const struct scheme SCHEME_TABLE[SCHEMES] = {
-    [GSV_EULER] = {"euler", false, euler, euler_state},
-    [GSV_MILSTEIN] = {"milstein", false, milstein, milstein_state},
-    [GSV_HEUN] = {"heun", false, heun, heun_state},
-    [GSV_SRK] = {"srk", true, srk, srk_state},
+const struct scheme SCHEME_TABLE[ALL_SCHEMES] = {
+    [GSV_EULER] = {"euler", false, euler, euler_state, NULL},
+    [GSV_MILSTEIN] = {"milstein", false, milstein, milstein_state, NULL},
+    [GSV_HEUN] = {"heun", false, heun, heun_state, NULL},
+    [GSV_SRK] = {"srk", true, srk, srk_state, NULL},
+    [GSV_GILLESPIE] = {"gillespie", .react = reactor_exact},
+    [GSV_TAU_LEAP] = {"tau-leap", .react = reactor_leap},
 };

@@ -24,6 +24,9 @@ struct field {
     struct function drift, diffusion;
     struct function inside; /* above 0 in the domain of state-dependent noise */
     struct function to_state, to_data; /* of mapped states                   */
+    struct function *jump; /* (events) what they add to the state            */
+    struct function rates; /* of reactions                       */
+    bool rates_move;   /* whether these depend on time or inputs             */
     size_t noise_size; /* numbers of g: dim where diagonal                   */
     bool steady;       /* g depends on neither time nor inputs               */
     bool state_noise;  /* g depends on the state                             */
@@ -45,6 +48,8 @@ struct stepper {
     size_t own_first, own_stride;
 
     struct workspace drift, diffusion, inside, to_state, to_data;
+    struct workspace *jump; /* (events)                                      */
+    double *jump_input, *jump_slope; /* (inputs + values, P)                 */
     struct arena arena;
     double *stage;                /* (dim, P)     a point inside of the step */
     double *f0;                   /* (dim, P)     f at the left end          */
@@ -75,22 +80,31 @@ struct step {
                         /* by a scheme that says so                          */
 };
 
+struct reactor;
+
 /* By number of enum gsv_scheme. step() is for noise without the state and
- * moves s->x; propose() is for noise with it and fills s->next. */
+ * moves s->x; propose() is for noise with it and fills s->next. Of a scheme in
+ * whole numbers there is only react(): see reactor.h. */
 struct scheme {
     const char *name;
     bool zeta;
     void (*step)(struct stepper *s, const struct step *step);
     void (*propose)(struct stepper *s, const struct step *step);
+    bool (*react)(struct reactor *e, struct stepper *s, const struct step *step,
+                  size_t tracks, size_t *lost);
 };
 
-enum { SCHEMES = GSV_SRK + 1 };
-extern const struct scheme SCHEME_TABLE[SCHEMES];
+/* Those of SDEs come first. */
+enum { SCHEMES = GSV_SRK + 1, ALL_SCHEMES = GSV_TAU_LEAP + 1 };
+extern const struct scheme SCHEME_TABLE[ALL_SCHEMES];
 
 /* --- What schemes are made of -------------------------------------------- */
 
-/* A function at time t and states x, (size, P): valid until its next run. At a
- * knot of held inputs these have their old value where before is set. */
+/* The points of all tracks at one time, with inputs (inputs, P); and a function
+ * there, (size, P): valid until its next run. At a knot of held inputs these
+ * have their old value where before is set. */
+struct points stepper_points(struct stepper *s, double t, bool before,
+                             const double *x);
 const double *stepper_run(struct stepper *s, const struct function *f,
                           struct workspace *w, double t, bool before,
                           const double *x);
@@ -102,6 +116,10 @@ const double *stepper_noise(struct stepper *s, double t, bool before,
                             const double *x);
 const double *stepper_noise_along(struct stepper *s, const double *x,
                                   const double *v);
+
+/* Adds what the events of a row of the inputs add, to s->x at time t. False
+ * where state noise has left the domain by that: see s->arrived. */
+bool stepper_jump(struct stepper *s, double t, size_t row);
 
 /* --- scheme_state.c: noise that depends on the state ---------------------- */
 

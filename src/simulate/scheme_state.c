@@ -328,14 +328,25 @@ static bool look_around(struct stepper *s, double t, const double *x, double *f,
     return all;
 }
 
+/* Numbers of what reacts are not below 0, where laws of counts have no mean: a
+ * step of the SDE that ends there ends at 0. */
+static void stay_above(const struct stepper *s, double *x)
+{
+    size_t n = s->field->spec->reacts_only ? s->field->spec->dim * s->P : 0;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] < 0.0) x[i] = 0.0;
+}
+
 bool stepper_enter(struct stepper *s, double t)
 {
+    stay_above(s, s->x);
     memset(s->debt, 0, bytes_of(s));
     return look_around(s, t, s->x, s->f0, s->g0);
 }
 
 bool stepper_look(struct stepper *s, double t)
 {
+    stay_above(s, s->next);
     return look_around(s, t, s->next, s->f1, s->g1);
 }
 

@@ -12,6 +12,8 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
+#include "simulate/first.h"
+#include "simulate/schedule.h"
 #include "simulate/tracks.h"
 
 /* How often a start outside of the domain is drawn again. */
@@ -21,7 +23,9 @@ enum { MOST_DRAWS = 1000 };
 enum loss_kind {
     LOST_NOTHING,
     LOST_START, /* began outside of the domain              */
+    LOST_JUMP,  /* left the domain by an event              */
     LOST_TRACK, /* is not finite                            */
+    LOST_RATE,  /* a rate grew too much within a step       */
     LOST_LAW    /* an observation's law has no such argument */
 };
 
@@ -32,14 +36,18 @@ struct loss {
 };
 
 struct simulation {
-    const gsv_simulate_options *o;
+    gsv_simulate_options all;      /* with the times of events as well */
+    const gsv_simulate_options *o; /* these                            */
+    struct schedule schedule;      /* their times                      */
     const struct scheme *scheme;
     struct field field;
     struct emitter emitter;
     struct ensemble ensemble; /* a block of functions for each thread */
     size_t d;
-    double *mean, *deviation; /* (dim) the first states' where none are given */
-    bool random_start;        /* whether a deviation is above 0 */
+    struct first first; /* their law, where none are given */
+    bool random_start;  /* whether they are drawn          */
+    bool *counts;  /* (dim) which states are whole numbers in this scheme */
+    bool one_step; /* whether steps change nothing: one in each gap       */
     double step;
     size_t blocks, threads;
     struct tracks *worker; /* (threads)                                 */
@@ -83,36 +91,40 @@ static int check_start(const gsv_simulate_options *o, const struct spec *spec)
 
 /* --- Steps -------------------------------------------------------------- */
 
-/* Steps of the gap before time k, as a double: there may be too many. A gap
- * that is a whole number of steps but for rounding is not given one more. */
-static double gap_steps(const struct simulation *s, size_t k)
+/* Steps of a gap, as a double: there may be too many. A gap that is a whole
+ * number of steps but for rounding is not given one more. */
+static double gap_steps(const struct simulation *s, double from, double to)
 {
-    double gap = s->o->time[k] - s->o->time[k - 1];
-    double steps = ceil(gap / s->step * (1.0 - 1e-9));
+    if (s->one_step) return 1.0;
+    double steps = ceil((to - from) / s->step * (1.0 - 1e-9));
     return steps < 1.0 ? 1.0 : steps;
 }
 
-static double default_step(const gsv_simulate_options *o)
+/* The times that were asked for say what is short, not those of events. */
+static double default_step(const struct simulation *s,
+                           const gsv_simulate_options *asked)
 {
-    double shortest = INFINITY;
-    for (size_t k = 1; k < o->times; k++)
-        shortest = fmin(shortest, o->time[k] - o->time[k - 1]);
+    double before = asked->time[0] - s->schedule.begin;
+    double shortest = before > 0.0 ? before : INFINITY;
+    for (size_t k = 1; k < asked->times; k++)
+        shortest = fmin(shortest, asked->time[k] - asked->time[k - 1]);
     return shortest / 32.0;
 }
 
-static int set_step(struct simulation *s)
+static int set_step(struct simulation *s, const gsv_simulate_options *asked)
 {
     const gsv_simulate_options *o = s->o;
-    s->step = o->step > 0.0 ? o->step : default_step(o);
-    double steps = 0.0;
+    s->step = o->step > 0.0 ? o->step : default_step(s, asked);
+    double steps = gap_steps(s, s->schedule.begin, o->time[0]);
     for (size_t k = 1; k < o->times; k++)
-        steps += gap_steps(s, k);
+        steps += gap_steps(s, o->time[k - 1], o->time[k]);
     if (steps <= TRACKS_MOST_STEPS) return 0;
     return fail(GSV_BAD_INPUT,
                 "a step of %g%s takes %g steps from time %g to %g, but %g is "
                 "the most; give a longer --step",
                 s->step, o->step > 0.0 ? "" : " (1/32 of the shortest gap)",
-                steps, o->time[0], o->time[o->times - 1], TRACKS_MOST_STEPS);
+                steps, s->schedule.begin, o->time[o->times - 1],
+                TRACKS_MOST_STEPS);
 }
 
 /* --- Memory ------------------------------------------------------------- */
@@ -150,32 +162,52 @@ static int make_workers(struct simulation *s, const gsv_model *m)
  * say nothing, that of the model. */
 static int set_start(struct simulation *s, const gsv_model *m)
 {
-    const struct spec *spec = m->spec;
     const gsv_simulate_options *o = s->o;
-    const struct points none = {.P = 1};
     bool silent = !o->start && o->start_mean == 0.0 && o->start_sd == 0.0;
-    s->mean = NEW(double, s->d);
-    s->deviation = NEW(double, s->d);
-    if (!s->mean || !s->deviation) return GSV_NO_MEMORY;
-    bool own = silent && spec_is_latent(spec);
-    if (own &&
-        (model_evaluate(m, spec->init_mean, &none, true, s->mean) ||
-         model_evaluate(m, spec->init_deviation, &none, true, s->deviation)))
-        return GSV_NO_MEMORY;
+    int status = first_init(&s->first, m, silent && spec_is_latent(m->spec),
+                            o->start_mean, o->start_sd);
+    s->random_start = !status && !o->start && first_is_random(&s->first);
+    return status;
+}
+
+static bool is_count(double x)
+{
+    return x > -0.5 && fabs(x - rint(x)) <= 1e-9 * fmax(1.0, fabs(x));
+}
+
+/* Which states are counts: those that reactions change. They start from whole
+ * numbers; what is drawn is rounded. */
+static int set_counts(struct simulation *s, const struct spec *spec)
+{
+    const gsv_simulate_options *o = s->o;
+    s->counts = NEW(bool, s->d);
+    if (!s->counts) return GSV_NO_MEMORY;
     for (size_t i = 0; i < s->d; i++) {
-        if (!own || !spec->latent[i]) {
-            s->mean[i] = o->start_mean;
-            s->deviation[i] = o->start_sd;
-        }
-        if (!isfinite(s->mean[i]) || !(s->deviation[i] >= 0.0))
+        for (size_t j = 0; j < spec->reactions; j++)
+            if (spec->reaction[j].change[i] != 0.0) s->counts[i] = true;
+        for (size_t r = 0; s->counts[i] && r < o->tracks; r++) {
+            double x =
+                o->start ? o->start[i * o->tracks + r] : s->first.mean[i];
+            if (is_count(x) || (!o->start && s->first.deviation[i] > 0.0))
+                continue;
             return fail(GSV_BAD_INPUT,
-                        "the first '%s' has mean %g and deviation %g; both "
-                        "must be finite, and the deviation not below 0",
-                        spec->column[i], s->mean[i], s->deviation[i]);
-        s->random_start =
-            s->random_start || (!o->start && s->deviation[i] > 0.0);
+                        "'%s' starts at %g in track %zu, but the scheme %s "
+                        "needs whole numbers from 0 on: give another --x0",
+                        spec->column[i], x, r + 1, s->scheme->name);
+        }
     }
     return 0;
+}
+
+static int set_times(struct simulation *s)
+{
+    bool own = s->first.argument != NULL;
+    int status = schedule_init(&s->schedule, s->o, &s->field.inputs, own);
+    s->all = *s->o;
+    s->all.time = s->schedule.time;
+    s->all.times = s->schedule.times;
+    s->o = &s->all;
+    return status;
 }
 
 static int simulation_init(struct simulation *s, const gsv_model *m,
@@ -186,11 +218,17 @@ static int simulation_init(struct simulation *s, const gsv_model *m,
     if (!status) status = check_start(o, m->spec);
     if (status) return status;
     s->scheme = &SCHEME_TABLE[o->scheme];
-    status = set_step(s);
+    if (s->scheme->react) status = refuse_equations(m, s->scheme->name);
     if (!status) status = field_init(&s->field, m, o->input);
+    s->one_step = o->scheme == GSV_GILLESPIE && !s->field.rates_move &&
+                  !m->spec->integrals;
     if (!status) status = set_start(s, m);
+    if (!status && s->scheme->react) status = set_counts(s, m->spec);
+    if (!status) status = set_times(s);
+    if (!status) status = set_step(s, o);
     if (!status)
-        status = emitter_init(&s->emitter, m, o->input, o->times, o->time);
+        status =
+            emitter_init(&s->emitter, m, o->input, s->o->times, s->o->time);
     if (!status) status = make_values(s);
     if (!status) status = make_workers(s, m);
     return status;
@@ -200,7 +238,9 @@ static void simulation_free(struct simulation *s)
 {
     for (size_t i = 0; s->worker && i < s->threads; i++)
         tracks_free(&s->worker[i]);
-    MEM_FREE(s->worker, s->loss, s->value, s->mean, s->deviation);
+    MEM_FREE(s->worker, s->loss, s->value, s->counts);
+    first_free(&s->first);
+    schedule_free(&s->schedule);
     ensemble_free(&s->ensemble);
     emitter_free(&s->emitter);
     field_free(&s->field);
@@ -231,7 +271,8 @@ static void draw_starts(struct block *b, uint32_t attempt, double *z)
     random_normals(&key, 0, s->d, b->w->first, P, z);
     for (size_t i = 0; i < s->d * P; i++)
         if (!attempt || !x->arrived[i % P])
-            x->x[i] = s->mean[i / P] + s->deviation[i / P] * z[i];
+            x->x[i] =
+                first_draw(&s->first, &key, i / P, b->w->first + i % P, z[i]);
 }
 
 /* Given starts are those of the data; the others are of the equations' state.
@@ -241,6 +282,7 @@ static void place_tracks(struct block *b)
     const gsv_simulate_options *o = b->s->o;
     struct stepper *s = &b->w->stepper;
     const struct field *f = &b->s->field;
+    const struct random_key none = {0};
     size_t P = s->P, d = b->s->d;
     if (b->s->random_start) {
         draw_starts(b, 0, s->stage);
@@ -249,8 +291,8 @@ static void place_tracks(struct block *b)
     for (size_t i = 0; i < d * P; i++) {
         size_t p = i % P;
         size_t track = b->w->first + (p < b->w->count ? p : b->w->count - 1);
-        s->x[i] =
-            o->start ? o->start[i / P * o->tracks + track] : b->s->mean[i / P];
+        s->x[i] = o->start ? o->start[i / P * o->tracks + track]
+                           : first_draw(&b->s->first, &none, i / P, track, 0.0);
     }
     if (o->start && f->to_state.program)
         memcpy(
@@ -259,40 +301,78 @@ static void place_tracks(struct block *b)
             d * P * sizeof *s->x);
 }
 
+/* A start of a scheme in whole numbers. */
+static void round_starts(struct block *b)
+{
+    struct stepper *s = &b->w->stepper;
+    for (size_t i = 0; b->s->counts && i < b->s->d * s->P; i++)
+        if (b->s->counts[i / s->P]) s->x[i] = fmax(0.0, rint(s->x[i]));
+}
+
 /* False where a track begins outside of the domain. */
 static bool start_tracks(struct block *b)
 {
-    const gsv_simulate_options *o = b->s->o;
+    double begin = b->s->schedule.begin;
     struct stepper *s = &b->w->stepper;
     bool inside = true;
     size_t lost;
     place_tracks(b);
-    if (b->s->field.state_noise) inside = stepper_enter(s, o->time[0]);
+    round_starts(b);
+    if (b->s->field.state_noise) inside = stepper_enter(s, begin);
     for (uint32_t i = 1; b->s->random_start && !inside && i < MOST_DRAWS; i++) {
         draw_starts(b, i, s->stage);
-        inside = stepper_enter(s, o->time[0]);
+        round_starts(b);
+        inside = stepper_enter(s, begin);
     }
     for (size_t p = 0; !inside && p < b->w->count; p++)
         if (!s->arrived[p]) {
-            lose(b, p, o->time[0], LOST_START);
+            lose(b, p, begin, LOST_START);
             return false;
         }
     if (!tracks_find_lost(b->w, s->x, &lost)) return true;
-    lose(b, lost, o->time[0], LOST_START);
+    lose(b, lost, begin, LOST_START);
     return false;
 }
 
-/* From time k - 1 to time k. */
+/* Over a time in which no input turns. */
+static bool walk_piece(struct block *b, double from, double to)
+{
+    size_t n = (size_t)gap_steps(b->s, from, to), lost;
+    double time;
+    if (tracks_walk(b->w, from, to, n, &lost, &time)) return true;
+    lose(b, lost, time, b->w->reactor.outrun ? LOST_RATE : LOST_TRACK);
+    return false;
+}
+
+/* To time k from the one before, where events act first. No step goes across a
+ * change of an input, which may be shorter than the step. */
 static bool walk_gap(struct block *b, size_t k)
 {
     const struct simulation *s = b->s;
-    size_t n = (size_t)gap_steps(s, k), lost;
-    double time;
+    const struct gaps *g = &s->field.inputs;
+    double from = k ? s->o->time[k - 1] : s->schedule.begin, to = s->o->time[k];
+    size_t lost, row;
+    if (!k && from == to) return true;
     emission_begin(&b->w->emission, b->w->stepper.P);
-    if (tracks_walk(b->w, s->o->time[k - 1], s->o->time[k], n, &lost, &time))
-        return true;
-    lose(b, lost, time, LOST_TRACK);
-    return false;
+    if (k && !tracks_jump(b->w, from, &lost)) {
+        lose(b, lost, from, LOST_JUMP);
+        return false;
+    }
+    for (; (row = gaps_next_change(g, 0, from, to)) != NO_ROW;
+         from = g->series->time[row])
+        if (!walk_piece(b, from, g->series->time[row])) return false;
+    return walk_piece(b, from, to);
+}
+
+/* A row that an event made: nothing is observed there. */
+static void skip_row(struct block *b, size_t k)
+{
+    const struct simulation *s = b->s;
+    const struct spec *spec = s->field.spec;
+    size_t inputs = s->d + spec->inputs;
+    for (size_t c = 0; c < inputs + spec->obs_values; c++)
+        for (size_t p = 0; (c < s->d || c >= inputs) && p < b->w->count; p++)
+            s->value[c * s->rows + (b->w->first + p) * s->o->times + k] = NAN;
 }
 
 /* The states at time k, in the data's coordinates. A start that was given is
@@ -354,9 +434,11 @@ static void block_run(void *context, size_t block, size_t thread)
     ensemble_draw(&s->ensemble, b.w->first, thread * TRACKS_BLOCK, thread);
     ensemble_lend(&s->ensemble, thread * TRACKS_BLOCK, &b.w->stepper);
     bool alive = start_tracks(&b);
-    for (size_t k = 0; alive && k < s->o->times; k++)
-        alive =
-            (!k || walk_gap(&b, k)) && keep_states(&b, k) && keep_values(&b, k);
+    for (size_t k = 0; alive && k < s->o->times; k++) {
+        alive = walk_gap(&b, k);
+        if (!s->schedule.asked[k]) skip_row(&b, k);
+        else alive = alive && keep_states(&b, k) && keep_values(&b, k);
+    }
 }
 
 /* Milstein's step is wrong where noises do not commute. Looked at where the
@@ -373,7 +455,7 @@ static int check_milstein(struct simulation *s)
     random_normals(&key, 0, s->d, 0, x->P, x->stage);
     for (size_t i = 0; i < s->d * x->P; i++)
         if (i % x->P) x->x[i] += 0.2 * (1.0 + fabs(x->x[i])) * x->stage[i];
-    if (stepper_commutes(x, s->o->time[0])) return 0;
+    if (stepper_commutes(x, s->schedule.begin)) return 0;
     return fail(GSV_BAD_INPUT,
                 "the scheme milstein needs noises that commute, but those of "
                 "this model do not: one moves the factor of another; use srk, "
@@ -392,12 +474,23 @@ static int check_loss(const struct simulation *s, const struct loss *l)
                     "its drift, its noise or its map is not defined: give "
                     "another --x0",
                     l->track + 1);
+    case LOST_JUMP:
+        return fail(GSV_NUMERICAL,
+                    "the event at time %g takes track %zu out of the model's "
+                    "domain, or its jump is not finite: check its formula and "
+                    "its column",
+                    l->time, l->track + 1);
     case LOST_TRACK:
         return fail(GSV_NUMERICAL,
                     "track %zu is not finite at time %g with steps of %g: "
                     "give a smaller --step, or check the "
                     "model's formula and its parameters",
                     l->track + 1, l->time, s->step);
+    case LOST_RATE:
+        return fail(GSV_NUMERICAL,
+                    "the rates of track %zu grow to more than twice in a step "
+                    "that ends at time %g: give a smaller --step",
+                    l->track + 1, l->time);
     case LOST_LAW:
         return fail(GSV_NUMERICAL,
                     "the law of '%s' has arguments that it cannot have, or no "
@@ -414,6 +507,22 @@ static int check_losses(const struct simulation *s)
     for (size_t i = 0; !status && i < s->blocks; i++)
         status = check_loss(s, &s->loss[i]);
     return status;
+}
+
+/* What the columns of events have at the output times, after those of
+ * observations. */
+static void keep_events(struct simulation *s)
+{
+    const struct spec *spec = s->field.spec;
+    const struct gaps *g = &s->field.inputs;
+    size_t times = s->o->times, before = s->d + spec->inputs;
+    for (size_t k = 0; spec->events && k < times; k++) {
+        size_t row = gaps_event_at(g, 0, s->o->time[k]);
+        for (size_t i = spec->obs_values; i < spec->values; i++)
+            for (size_t r = 0; r < s->o->tracks; r++)
+                s->value[(before + i) * s->rows + r * times + k] =
+                    gaps_value(g, i, row);
+    }
 }
 
 /* The inputs at the output times are the columns after the states. */
@@ -493,6 +602,7 @@ gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
         if (!status) status = check_losses(&s);
     }
     if (!status) status = keep_inputs(&s);
+    if (!status) keep_events(&s);
     if (!status) series = make_series(&s);
     simulation_free(&s);
     return series;

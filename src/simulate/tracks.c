@@ -26,7 +26,9 @@ int tracks_init(struct tracks *b, const struct field *f,
     b->drawn = rows < DRAWN_ROWS ? DRAWN_ROWS / rows : 1;
     b->z = NEW(double, b->drawn *rows *P);
     if (!b->z || stepper_init(&b->stepper, f, P) ||
-        (f->state_noise && guard_init(&b->guard, f, scheme, P)) ||
+        (scheme->react
+             ? reactor_init(&b->reactor, f, P)
+             : f->state_noise && guard_init(&b->guard, f, scheme, P)) ||
         emission_init(&b->emission, e, P))
         return GSV_NO_MEMORY;
     return 0;
@@ -36,6 +38,7 @@ void tracks_free(struct tracks *b)
 {
     stepper_free(&b->stepper);
     guard_free(&b->guard);
+    reactor_free(&b->reactor);
     emission_free(&b->emission);
     mem_free(b->z);
 }
@@ -47,7 +50,10 @@ void tracks_begin(struct tracks *b, uint64_t seed, size_t block, size_t all)
     b->first = block * TRACKS_BLOCK;
     b->count = left < TRACKS_BLOCK ? left : TRACKS_BLOCK;
     b->step = 0;
+    b->emission.begun = false;
     b->stepper.P = fill_vectors(b->count);
+    if (b->scheme->react)
+        reactor_begin(&b->reactor, seed, b->first, b->stepper.P);
 }
 
 bool tracks_find_lost(const struct tracks *b, const double *x, size_t *lost)
@@ -87,6 +93,8 @@ static double *next_numbers(struct tracks *b, double h)
 static bool make_step(struct tracks *b, const struct step *step, size_t *lost)
 {
     struct stepper *s = &b->stepper;
+    if (b->scheme->react)
+        return b->scheme->react(&b->reactor, s, step, b->count, lost);
     if (s->field->state_noise) {
         const struct address from = {b->seed, b->first, b->step - 1};
         return guard_step(&b->guard, s, step, b->count, &from, lost);
@@ -101,7 +109,7 @@ bool tracks_walk(struct tracks *b, double from, double to, size_t n,
     struct stepper *s = &b->stepper;
     double h = (to - from) / (double)n;
     for (size_t j = 0; j < n; j++) {
-        const double *z = next_numbers(b, h);
+        const double *z = b->scheme->react ? b->z : next_numbers(b, h);
         struct step step = {.t = from + h * (double)j,
                             .h = h,
                             .end = j + 1 < n ? from + h * (double)(j + 1) : to,
@@ -113,4 +121,18 @@ bool tracks_walk(struct tracks *b, double from, double to, size_t n,
         emission_leave(&b->emission, s, &step);
     }
     return true;
+}
+
+bool tracks_jump(struct tracks *b, double time, size_t *lost)
+{
+    struct stepper *s = &b->stepper;
+    size_t row = gaps_event_at(&s->field->inputs, s->track, time);
+    if (row == NO_ROW) return true;
+    bool inside = stepper_jump(s, time, row);
+    for (size_t p = 0; !inside && p < b->count; p++)
+        if (!s->arrived[p]) {
+            *lost = p;
+            return false;
+        }
+    return !tracks_find_lost(b, s->x, lost);
 }

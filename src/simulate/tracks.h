@@ -9,6 +9,7 @@
 #include "simulate/emit.h"
 #include "simulate/ensemble.h"
 #include "simulate/guard.h"
+#include "simulate/reactor.h"
 
 /* Tracks of a block. A block is filled up to whole vectors, so that no track
  * ever goes through the scalar rest of a loop. */
@@ -20,7 +21,8 @@ enum { TRACKS_BLOCK = FUNCTIONS_BLOCK };
 struct tracks {
     const struct scheme *scheme;
     struct stepper stepper;
-    struct guard guard; /* of noise that depends on the state */
+    struct guard guard;     /* of noise that depends on the state */
+    struct reactor reactor; /* of a scheme in whole numbers       */
     struct emission emission;
     double *z;    /* (drawn, 2 noises, P) random numbers         */
     size_t drawn; /* steps whose numbers are drawn at once       */
@@ -43,6 +45,10 @@ void tracks_begin(struct tracks *b, uint64_t seed, size_t block, size_t all);
  * where a track is lost: which one, and when. */
 bool tracks_walk(struct tracks *b, double from, double to, size_t n,
                  size_t *lost, double *time);
+
+/* The events of the inputs' row at this time, if there are any; false as
+ * above. */
+bool tracks_jump(struct tracks *b, double time, size_t *lost);
 
 /* The first track whose x (dim, P) is not finite, if any. */
 bool tracks_find_lost(const struct tracks *b, const double *x, size_t *lost);

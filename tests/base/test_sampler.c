@@ -136,6 +136,22 @@ static double gamma_below(double x, double a, double b)
     return sum;
 }
 
+/* The incomplete beta function, below its mean by the series
+ *     x^a (1 - x)^b / (a B(a, b)) sum of (a + b)_n / (a + 1)_n x^n. */
+static double beta_below(double x, double a, double b)
+{
+    if (x <= 0.0 || x >= 1.0) return x >= 1.0;
+    if (x > (a + 1.0) / (a + b + 2.0)) return 1.0 - beta_below(1.0 - x, b, a);
+    double term = exp(a * log(x) + b * log1p(-x) + lgamma(a + b) -
+                      lgamma(a + 1.0) - lgamma(b));
+    double sum = term;
+    for (double n = 0.0; term > 1e-17 * sum; n++) {
+        term *= x * (a + b + n) / (a + 1.0 + n);
+        sum += term;
+    }
+    return sum;
+}
+
 /* 1/2 + the integral of the density from 0, over x = sqrt(nu) tan(angle). */
 static double student_below(double x, double nu, double b)
 {
@@ -199,6 +215,34 @@ static double binomial_p(double k, double n, double p)
 static double binomial_below(double x, double n, double p)
 {
     return sum_below(x, n, p, binomial_p);
+}
+
+/* A betabinomial of so many trials. */
+static const double TRIALS = 30.0;
+
+static double betabinomial_p(double k, double p, double size)
+{
+    double a = p * size, b = size - a, l = TRIALS - k;
+    if (l < 0.0) return -INFINITY;
+    return lgamma(TRIALS + 1.0) - lgamma(k + 1.0) - lgamma(l + 1.0) +
+           lgamma(a + k) + lgamma(b + l) - lgamma(size + TRIALS) - lgamma(a) -
+           lgamma(b) + lgamma(size);
+}
+
+static double betabinomial_below(double x, double p, double size)
+{
+    return sum_below(x, p, size, betabinomial_p);
+}
+
+static const double SHARE[] = {3.0, 0.0, 0.5, 4.0, 2.5, 0.0};
+
+static double category_below(double x, double a, double b)
+{
+    (void)a, (void)b;
+    double sum = 0.0;
+    for (size_t i = 0; i < COUNT(SHARE) && (double)i + 1.0 <= x; i++)
+        sum += SHARE[i] / 10.0;
+    return sum;
 }
 
 static double huge_below(double x, double n, double p)
@@ -265,6 +309,57 @@ static void sampler__has_the_laws_of_the_line(void **state)
     }
 }
 
+static double draw_betabinomial(struct sampler *s, double p, double size)
+{
+    return sampler_betabinomial(s, TRIALS, p, size);
+}
+
+static double draw_category(struct sampler *s, double a, double b)
+{
+    (void)a, (void)b;
+    return sampler_category(s, COUNT(SHARE), SHARE);
+}
+
+static void sampler__has_the_beta_law(void **state)
+{
+    (void)state;
+    const double argument[][2] = {{0.05, 0.5}, {0.5, 0.5},  {1.0, 1.0},
+                                  {2.0, 5.0},  {30.0, 0.7}, {400.0, 600.0},
+                                  {1e5, 3.0}};
+    for (size_t i = 0; i < COUNT(argument); i++) {
+        double a = argument[i][0], b = argument[i][1], n = a + b;
+        double more = 6.0 * ((a - b) * (a - b) * (n + 1.0) - a * b * (n + 2.0));
+        check_law(&(struct law_case){"beta", sampler_beta, beta_below, a, b,
+                                     a / n, a * b / (n * n * (n + 1.0)),
+                                     more / (a * b * (n + 2.0) * (n + 3.0)),
+                                     false});
+    }
+}
+
+static void sampler__has_the_betabinomial_law(void **state)
+{
+    (void)state;
+    const double argument[][2] = {
+        {0.5, 0.02}, {0.1, 0.5}, {0.5, 2.0}, {0.8, 7.0}, {0.3, 1e6}};
+    for (size_t i = 0; i < COUNT(argument); i++) {
+        double p = argument[i][0], size = argument[i][1], fourth = 0.0;
+        double mean = TRIALS * p, variance = mean * (1.0 - p);
+        variance *= (size + TRIALS) / (size + 1.0);
+        for (double k = 0.0; k <= TRIALS; k++)
+            fourth += exp(betabinomial_p(k, p, size)) * pow(k - mean, 4.0);
+        check_law(&(struct law_case){
+            "betabinomial", draw_betabinomial, betabinomial_below, p, size,
+            mean, variance, fourth / (variance * variance) - 3.0, true});
+    }
+}
+
+static void sampler__has_the_law_of_categories(void **state)
+{
+    (void)state;
+    check_law(&(struct law_case){"category", draw_category, category_below, 0,
+                                 0, 3.3, 2.51, NAN, true});
+}
+
 static void sampler__has_the_law_of_poisson(void **state)
 {
     (void)state;
@@ -323,6 +418,11 @@ static void sampler__knows_the_edges_of_laws(void **state)
         assert_true(sampler_binomial(&s, 1e6, 0.0) == 0.0);
         assert_true(sampler_binomial(&s, 1e6, 1.0) == 1e6);
         assert_true(sampler_binomial(&s, 30.0, 1.0 - 1e-16) <= 30.0);
+        assert_true(sampler_betabinomial(&s, 9.0, 0.0, 2.0) == 0.0);
+        assert_true(sampler_betabinomial(&s, 9.0, 1.0, 2.0) == 9.0);
+        assert_true(sampler_category(&s, 3, (double[]){0, 1e-300, 0}) == 2.0);
+        double share = sampler_beta(&s, 1e-9, 1e-9);
+        assert_true(share > 0.0 && share < 1.0);
         double u = sampler_uniform(&s);
         assert_true(u > 0.0 && u < 1.0);
     }
@@ -401,6 +501,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sampler__has_the_laws_of_the_line),
+        cmocka_unit_test(sampler__has_the_beta_law),
+        cmocka_unit_test(sampler__has_the_betabinomial_law),
+        cmocka_unit_test(sampler__has_the_law_of_categories),
         cmocka_unit_test(sampler__has_the_law_of_poisson),
         cmocka_unit_test(sampler__has_the_negative_binomial_law),
         cmocka_unit_test(sampler__has_the_binomial_law),

@@ -231,13 +231,12 @@ static void bound__has_the_gradient_of_its_differences(void **state)
         for (size_t i = 0; MODEL[k].size > 0.0 && i < s->rows; i++)
             s->value[i] = MODEL[k].size * (0.4 + fabs(s->value[i]));
         gsv_options o = bound_options(4);
-        double worst = NAN;
-        size_t where = 0;
-        if (gsv_check_gradient(m, s, &o, &worst, &where))
+        gsv_gradient_check check;
+        if (gsv_check_gradient(m, s, &o, &check))
             fail_msg("%s: %s", MODEL[k].text, gsv_last_error());
-        if (!(worst < 2e-8))
-            fail_msg("%s: off by %g at number %zu", MODEL[k].text, worst,
-                     where);
+        if (!(check.worst < 2e-8))
+            fail_msg("%s: off by %g at number %zu", MODEL[k].text, check.worst,
+                     check.where);
         gsv_series_free(s);
         gsv_model_free(m);
     }

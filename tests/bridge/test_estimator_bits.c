@@ -284,7 +284,8 @@ static void memory__may_run_out_in_the_gradients_check(void **state)
     (void)state;
     gsv_model *m = model_of(WELL);
     gsv_series *s = walk_of(m, 1, 3, 0.2, 3);
-    double kept[2], worst;
+    gsv_gradient_check check;
+    double kept[2];
     memcpy(kept, gsv_model_value(m), sizeof kept);
     gsv_options o = default_options();
     o.paths = 16;
@@ -292,7 +293,7 @@ static void memory__may_run_out_in_the_gradients_check(void **state)
     int status = GSV_NO_MEMORY;
     for (size_t n = 1; status == GSV_NO_MEMORY; n++) {
         mem_fail_at(n);
-        status = gsv_check_gradient(m, s, &o, &worst, NULL);
+        status = gsv_check_gradient(m, s, &o, &check);
         mem_fail_at(0);
         assert_memory_equal(kept, gsv_model_value(m), sizeof kept);
     }

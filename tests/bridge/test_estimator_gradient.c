@@ -42,20 +42,18 @@ static void assert_gradient(gsv_model *m, const gsv_options *way,
 {
     gsv_series *s = walk_of(m, shape->tracks, shape->rows, shape->h, 3);
     gsv_options o = *way;
-    double worst = NAN;
-    size_t where = 0;
+    gsv_gradient_check check;
     o.paths = shape->paths;
     o.steps = shape->steps;
     o.joint = shape->joint;
-    if (gsv_check_gradient(m, s, &o, &worst, &where))
-        fail_msg("%s", gsv_last_error());
-    if (!(worst <= CLOSE))
+    if (gsv_check_gradient(m, s, &o, &check)) fail_msg("%s", gsv_last_error());
+    if (!(check.worst <= CLOSE))
         fail_msg("off by %g at number %zu of '%s ...', reference %d, form %d, "
                  "random %d, richardson %d, delta %d, paths %zu, steps %zu, "
                  "joint %d",
-                 worst, where, gsv_model_param(m, 0).name, (int)o.reference,
-                 (int)o.form, (int)o.random, o.richardson, o.delta, o.paths,
-                 o.steps, o.joint);
+                 check.worst, check.where, gsv_model_param(m, 0).name,
+                 (int)o.reference, (int)o.form, (int)o.random, o.richardson,
+                 o.delta, o.paths, o.steps, o.joint);
     gsv_series_free(s);
 }
 
@@ -163,14 +161,14 @@ static void gradient__agrees_where_the_noise_turns_the_reference(void **state)
     gsv_series *s = walk_of(m, 2, 4, 0.3, 6);
     for (size_t n = 0; n < WAYS; n += stride) {
         gsv_options o = way_of(n);
-        double worst = NAN;
-        size_t where = 0;
+        gsv_gradient_check check;
         o.paths = 8;
         o.steps = 4 + n % 5;
         o.joint = n % 11 < 4;
-        assert_int_equal(gsv_check_gradient(m, s, &o, &worst, &where), 0);
-        if (!(worst <= close))
-            fail_msg("way %zu: off by %g at number %zu", n, worst, where);
+        assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
+        if (!(check.worst <= close))
+            fail_msg("way %zu: off by %g at number %zu", n, check.worst,
+                     check.where);
     }
     gsv_series_free(s);
     gsv_model_free(m);
@@ -230,12 +228,13 @@ static void gradient__agrees_where_the_steps_differ(void **state)
     gsv_series *s = track_of(m, COUNT(time), time, x);
     for (size_t n = 0; n < 2 * WAYS; n++) {
         gsv_options o = way_of(n / 2);
-        double worst = NAN;
+        gsv_gradient_check check;
         o.paths = 8;
         o.step = 0.1;
         o.joint = n % 2;
-        assert_int_equal(gsv_check_gradient(m, s, &o, &worst, NULL), 0);
-        if (!(worst <= CLOSE)) fail_msg("way %zu: off by %g", n, worst);
+        assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
+        if (!(check.worst <= CLOSE))
+            fail_msg("way %zu: off by %g", n, check.worst);
     }
     gsv_series_free(s);
     gsv_model_free(m);

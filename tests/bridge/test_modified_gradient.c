@@ -35,15 +35,14 @@ static gsv_options shaped(gsv_options o, const struct shape *p)
 static void assert_gradient(gsv_model *m, const gsv_series *s,
                             const gsv_options *o)
 {
-    double worst = NAN;
-    size_t where = 0;
-    if (gsv_check_gradient(m, s, o, &worst, &where))
-        fail_msg("%s", gsv_last_error());
-    if (!(worst <= CLOSE))
+    gsv_gradient_check check;
+    if (gsv_check_gradient(m, s, o, &check)) fail_msg("%s", gsv_last_error());
+    if (!(check.worst <= CLOSE))
         fail_msg("off by %g at number %zu of '%s ...', random %d, richardson "
                  "%d, delta %d, paths %zu, steps %zu, joint %d",
-                 worst, where, gsv_model_param(m, 0).name, (int)o->random,
-                 o->richardson, o->delta, o->paths, o->steps, o->joint);
+                 check.worst, check.where, gsv_model_param(m, 0).name,
+                 (int)o->random, o->richardson, o->delta, o->paths, o->steps,
+                 o->joint);
 }
 
 /* Positive data, within a factor of a few. */

@@ -402,10 +402,9 @@ static void gradient__is_that_of_the_value(void **state)
         gsv_model *m = model_of(TEXT[c]);
         gsv_series *s = track_of(m, N, time, x);
         gsv_options o = default_options();
-        double worst;
-        size_t where;
-        assert_int_equal(gsv_check_gradient(m, s, &o, &worst, &where), 0);
-        assert_true(worst < 1e-6);
+        gsv_gradient_check check;
+        assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
+        assert_true(check.worst < 1e-6);
         gsv_series_free(s);
         gsv_model_free(m);
     }

@@ -852,8 +852,12 @@ class Page(HTMLParser):
 REPORTS = {
     "formula": ("state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n",
                 ["--times", "0:8:60"], []),
-    "noisy": (OU + "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 1)\n",
+    "noisy": ("state x\nparam a = 1 > 0, s = 1 > 0\n"
+              "dx = -a*sin(x)*dt + s*dW\n"
+              "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 1)\n",
               ["--times", "0:8:40"], []),
+    "linear": (OU + "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 1)\n",
+               ["--times", "0:8:40"], []),
     "gp": ("state x\nparam s = 1 > 0\ngp h(x) -> 1 : grid 8 rbf\n"
            "dx = h*dt + s*dW\n", ["--times", "0:8:60"], []),
     "net": ("state x, y\nparam s = 1 > 0\nnet f(x, y) -> 2 : 4 silu\n"
@@ -880,7 +884,9 @@ def report__is_one_sound_page(place):
             if done.returncode:
                 wrong.append((name, done.stderr.decode()))
         page = (place.work / (name + ".html")).read_text()
-        wrong.append((name, Page(page).complaints(6)))
+        # An exact likelihood has no weights to show.
+        figures = 5 if name == "linear" else 6
+        wrong.append((name, Page(page).complaints(figures)))
         if len(page) > 2e6:
             wrong.append((name, "%d bytes" % len(page)))
     return gather(wrong)

@@ -6,7 +6,9 @@
 #include "base/memory.h"
 #include "bridge/gap_method.h"
 #include "estimator/estimator.h"
+#include "guided/guided.h"
 #include "integrate/path_method.h"
+#include "kalman/kalman.h"
 #include "observe/joint.h"
 #include "observe/particle.h"
 #include "observe/scan.h"
@@ -19,6 +21,22 @@ static const char SHARED[] = "state x, y\n param a = 1, s = 0.5 > 0\n"
 static const char NOISY[] = "state x\n param a = 1, s = 0.5 > 0, e = 0.3 > 0\n"
                             "dx = a*(x - x^3)*dt + s*dW\n"
                             "obs y ~ normal(x, e)\n init x ~ normal(0, 1)";
+
+static const char LINEAR[] = "state x\n param a = 1, s = 0.5 > 0, e = 0.3 > 0\n"
+                             "dx = -a*x*dt + s*dW\n"
+                             "obs y ~ normal(x, e)\n init x ~ normal(0, 1)";
+
+/* Noise that no map takes out. */
+static const char VANISHING[] =
+    "state x\n state z\n param a = 1, s = 0.5 > 0, e = 0.3 > 0\n"
+    "dx = a*(z - x)*dt + s*dW\n"
+    "dz = -z*dt + 0.3*sqrt(1 + x^2)*dW\n"
+    "obs y ~ normal(x, e)\n init x ~ normal(0, 1)\n init z ~ normal(0, 1)";
+
+static bool is_hidden(const char *model)
+{
+    return model == NOISY || model == LINEAR || model == VANISHING;
+}
 
 #define ON_BRIDGES                                                             \
     "bridges: all states are observed exactly, and a map to unit diffusion "   \
@@ -57,7 +75,20 @@ static const struct row {
      NOISY,
      {.paths = 16, .steps = 2},
      0,
-     "scan: observations are noisy, and at most two states are latent"},
+     "scan: observations are noisy, and at most two states are latent; or the "
+     "guided filter, where that is the better one on the first rows of the "
+     "data"},
+    {&METHOD_GUIDED,
+     NOISY,
+     {.steps = 2, .points = 32, .observe = GSV_OBSERVE_GUIDED},
+     0,
+     "guided filter: the options ask for it"},
+    {&METHOD_GUIDED,
+     VANISHING,
+     {.steps = 2, .points = 32},
+     0,
+     "guided filter: states are latent, and no map to unit diffusion takes "
+     "this noise out"},
     {&METHOD_PARTICLE,
      NOISY,
      {.paths = 16, .steps = 2, .observe = GSV_OBSERVE_PARTICLE},
@@ -76,6 +107,22 @@ static const struct row {
       .observe = GSV_OBSERVE_VARIATIONAL},
      0,
      "variational draws: the options ask for them"},
+    {&METHOD_KALMAN,
+     LINEAR,
+     {.observe = GSV_OBSERVE_KALMAN},
+     0,
+     "kalman: the options ask for it"},
+    {&METHOD_KALMAN,
+     LINEAR,
+     {.paths = 16, .steps = 2},
+     0,
+     "kalman: linear equations with constant noise and normal observations: "
+     "exact"},
+    {&METHOD_SCAN,
+     LINEAR,
+     {.paths = 16, .steps = 2, .observe = GSV_OBSERVE_SCAN},
+     0,
+     "scan: the options ask for it"},
     {&METHOD_MSE_BACKPROP,
      WELL,
      {.paths = 8, .steps = 4},
@@ -97,7 +144,7 @@ static const struct row {
 static gsv_series *series_for(const char *model)
 {
     static const char *const NAME[] = {"x", "y"};
-    bool hidden = model == NOISY, pair = model == SHARED;
+    bool hidden = is_hidden(model), pair = model == SHARED;
     enum { TRACKS = 2, EACH = 9, N = TRACKS * EACH };
     double time[N], *z = normals(2 * N, 5);
     size_t start[TRACKS + 1] = {0, EACH, N};
@@ -157,8 +204,8 @@ static void choose_it(struct bench *b)
         assert_ptr_equal(gsv_estimator_reason(b->m, &b->o), c.reason);
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         const struct method *other = ROWS[i].method;
-        bool hidden = b->row->model == NOISY;
-        bool takes = (ROWS[i].model == NOISY) == hidden;
+        bool hidden = is_hidden(b->row->model);
+        bool takes = (is_hidden(ROWS[i].model)) == hidden;
         if (takes) continue;
         assert_int_equal(other->accept(other, &b->task), GSV_BAD_INPUT);
         assert_true(strlen(gsv_last_error()) > 20);
@@ -194,7 +241,7 @@ static void add_up(struct bench *b)
         assert_near(r.loglik, sum, 1e-9 * fabs(sum));
         if (row != &METHOD_VARIATIONAL) /* moves by what it has seen */
             assert_memory_equal(r.gradient, gradient,
-                                b->row->model == NOISY ? 24 : 16);
+                                is_hidden(b->row->model) ? 24 : 16);
         gsv_result_free(&r);
     }
     q.gradient = again;
@@ -221,7 +268,7 @@ static void every_row__adds_up(void **state)
 /* Half of the groups, then the others. */
 static void halve(struct bench *b)
 {
-    if (b->row->model == NOISY) return; /* all of its data at once */
+    if (is_hidden(b->row->model)) return; /* all of its data at once */
     struct estimator e = made(b);
     struct score all, part;
     double sum = 0.0;

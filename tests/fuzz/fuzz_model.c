@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Model texts: what can be parsed is described, evaluated at a point, and given
- * three rows of data for one likelihood with its gradient. */
+ * three rows of data for one likelihood with its gradient, and simulated. */
 #include "fuzz.h"
 #include "girsanov.h"
 
@@ -42,6 +42,21 @@ static void likelihood(const gsv_model *m)
     gsv_series_free(s);
 }
 
+static void simulation(const gsv_model *m)
+{
+    const double time[2] = {0, 0.5}, start[STATES] = {3, 2, 1, 0};
+    gsv_simulate_options o = gsv_simulate_options_default();
+    if (gsv_model_inputs(m) || gsv_model_given(m, 0, NULL)) return;
+    o.times = 2;
+    o.time = time;
+    o.start = start;
+    o.step = 0.1;
+    o.threads = 1;
+    gsv_series_free(gsv_simulate(m, &o));
+    o.scheme = GSV_TAU_LEAP;
+    gsv_series_free(gsv_simulate(m, &o));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gsv_model *m = gsv_model_parse(bytes_text(data, size), "fuzz.sde");
@@ -52,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         gsv_model_values(m) <= VALUES) {
         evaluate(m);
         likelihood(m);
+        simulation(m);
     }
     gsv_model_free(m);
     return 0;

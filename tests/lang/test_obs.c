@@ -41,6 +41,9 @@ static void latent__are_the_states_that_observations_are_made_of(void **state)
         {"obs v[2] ~ normal([x, z[2]], 1)\n", "L--L"},
         {"obs v ~ binomial(w, sigmoid(y))\n", "-L--"},
         {"obs v ~ poisson_process(exp(x + y))\n", "LL--"},
+        {"obs v ~ normal(y*integral(x), 1)\n", "LL--"},
+        {"obs v[2] ~ normal(integral(z), 1)\n", "--LL"},
+        {"obs v ~ normal(integral(z[2])/integral(1), integral(t))\n", "---L"},
         {"init y ~ normal(0, 1)\n", "-L--"},
         {"init z ~ normal(0, 1)\nobs v ~ poisson(exp(x))\n", "L-LL"},
     };
@@ -121,13 +124,59 @@ static void vectors__are_observed_element_by_element(void **state)
         assert_true(y->argument[2] == graph_leaf(g, OP_PARAM, 3, 1, 1));
         assert_true(k->values == 2 && k->value == 6 + 2 * i);
         assert_true(k->argument[0] == graph_leaf(g, OP_INPUT, 7 + 2 * i, 1, 1));
-        assert_true(r->integral == i && graph_size(g, r->rate) == 1);
-        assert_int_equal(graph_state_used(g, r->rate, 3, used), 0);
+        size_t number;
+        assert_true(obs_is_process(s, r, &number) && number == i);
+        assert_true(r->argument[0] == graph_leaf(g, OP_INPUT, 15 + i, 1, 1));
+        node rate = s->integral[i].rate;
+        assert_int_equal(graph_size(g, rate), 1);
+        assert_int_equal(graph_state_used(g, rate, 3, used), 0);
         for (size_t j = 0; j < 3; j++)
             assert_int_equal(used[j], j == i);
     }
     assert_true(s->obs[3].law == LAW_MULTINOMIAL && s->obs[3].values == 3);
     assert_int_equal(graph_size(g, s->obs[3].argument[0]), 3);
+    spec_free(s);
+}
+
+/* Leaves after all values, also those of later lines; equal ones are one. */
+static void integrals__are_leaves_after_all_values(void **state)
+{
+    (void)state;
+    struct spec *s =
+        spec_of("state x[2]\ninput u\nparam e = 1 > 0\n"
+                "dx = -u*x*dt + dW\n"
+                "obs y[2] ~ normal(integral(x), e)\n"
+                "obs n ~ poisson(integral(x[2]))\n"
+                "obs m ~ poisson(x[1] + integral(u*t))\n"
+                "obs p ~ poisson_process(x[1])\n"
+                "obs k ~ binomial(w, sigmoid(sum(j in 1:2, integral(x[j]))))\n"
+                "obs z ~ normal(x[1], e)\n");
+    struct graph *g = s->graph;
+    static const size_t PROCESS[] = {2, 2, 1, 2, 0, 2, 2};
+    node x = graph_leaf(g, OP_STATE, 0, 2, 1), leaf[3];
+    assert_true(s->values == 8 && s->integrals == 3 && s->observations == 7);
+    for (size_t k = 0; k < 3; k++) {
+        leaf[k] = graph_leaf(g, OP_INPUT, 1 + 8 + k, 1, 1);
+        assert_int_equal(spec_integral(s, leaf[k]), k);
+        assert_int_equal(s->integral[k].place.line, k < 2 ? 5 : 7);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(s->integral[i].rate == graph_slice(g, x, i, 1, 1));
+        assert_true(s->obs[i].argument[0] == leaf[i]);
+    }
+    assert_true(s->obs[2].argument[0] == leaf[1]);
+    assert_true(s->obs[4].argument[0] == leaf[0]);
+    for (size_t i = 0; i < 7; i++) {
+        size_t k = 2;
+        bool process = obs_is_process(s, &s->obs[i], &k);
+        assert_int_equal(process, i == 2 || i == 4);
+        assert_int_equal(process ? k : 2, PROCESS[i]);
+        assert_int_equal(s->obs[i].integrated, i < 6);
+    }
+    bool used[3] = {false}, any;
+    assert_int_equal(spec_integrals_used(s, s->obs[5].log_density, used, &any),
+                     0);
+    assert_true(any && used[0] && used[1] && !used[2]);
     spec_free(s);
 }
 
@@ -161,6 +210,8 @@ static void check__tells_observations_and_first_values(void **state)
         "  n1, n2, n3 ~ multinomial(softmax(z1, z2, u))\n",
         "  k ~ binomial(w, sigmoid(z2))\n",
         "  c ~ poisson_process(exp(l))\n",
+        "  d ~ normal(integral(l)/integral(1), e)\n",
+        "  q ~ zeroinflated(sigmoid(l), poisson_process(exp(l)))\n",
         "first values    of the latent states\n",
         "  l ~ normal(e, 0.5)\n",
         "  z1 ~ normal(0, 10)\n"};
@@ -169,6 +220,9 @@ static void check__tells_observations_and_first_values(void **state)
                          "obs n[3] ~ multinomial(softmax([z, u]))\n"
                          "obs k ~ binomial(w, sigmoid(z[2]))\n"
                          "obs c ~ poisson_process(exp(l))\n"
+                         "obs d ~ normal(integral(l)/integral(1), e)\n"
+                         "obs q ~ zeroinflated(sigmoid(l), "
+                         "poisson_process(exp(l)))\n"
                          "init l ~ normal(e, 0.5)\n");
     char *text = gsv_model_describe(m);
     assert_non_null(text);
@@ -237,6 +291,30 @@ static const struct datum {
      "'k' = 4, but a value of 'binomial' is at most the number of trials, 3"},
     {"obs k ~ binomial(n, sigmoid(x))", "k,n", "3,", "4,4.5",
      "'n' = 4.5, but a value of 'binomial' is a whole number from 0 on"},
+    {"obs v ~ lognormal(x, 1)", "v", "1e-300", "0",
+     "'v' = 0, but a value of 'lognormal' is positive"},
+    {"obs v ~ gamma(exp(x), 2)", "v", "7", "-1",
+     "'v' = -1, but a value of 'gamma' is positive"},
+    {"obs v ~ beta(sigmoid(x), 2)", "v", "0.999", "1",
+     "'v' = 1, but a value of 'beta' is above 0 and below 1"},
+    {"obs v ~ beta(sigmoid(x), 2)", "v", "", "0", "'v' = 0, but a value"},
+    {"obs k ~ betabinomial(5, sigmoid(x), 2)", "k", "5", "6",
+     "'k' = 6, but a value of 'betabinomial' is at most the number of trials, "
+     "5"},
+    {"obs k ~ betabinomial(n, sigmoid(x), 2)", "k,n", "3,3", "4,3",
+     "at most the number of trials, 3"},
+    {"obs c ~ categorical(softmax([x, 0, 1]))", "c", "3", "4",
+     "'c' = 4, but a value of 'categorical' is at most the number of "
+     "categories, 3"},
+    {"obs c ~ categorical(softmax([x, 0, 1]))", "c", "1", "0",
+     "'c' = 0, but a value of 'categorical' is a whole number from 1 on"},
+    {"obs c ~ ordered(x, [0, 1])", "c", "3", "4",
+     "at most the number of categories, 3"},
+    {"obs c ~ ordered(x, [0, 1])", "c", "2", "1.5", "a whole number from 1"},
+    {"obs n ~ zeroinflated(0.5, poisson(exp(x)))", "n", "0", "0.5",
+     "'n' = 0.5, but a value of 'poisson' is a whole number from 0 on"},
+    {"obs n ~ zeroinflated(0.5, binomial(w, sigmoid(x)))", "n,w", "0,3", "5,3",
+     "at most the number of trials, 3"},
 };
 
 /* File and line, series, time, column and value, and what would be right. */
@@ -290,7 +368,8 @@ static void memory__may_fail_anywhere(void **state)
                        "dx = dW\ndy = dW\nobs v[2] ~ normal(y, e)\n"
                        "obs n[2] ~ multinomial(softmax([x, u]))\n"
                        "obs k ~ binomial(w, sigmoid(x))\n"
-                       "init y ~ normal(e, [1, 2])\n";
+                       "init y ~ student(e, [1, 2], 5) at 0\n"
+                       "event y += dose*y\nevent x += u*other\n";
     size_t failures = 0;
     for (size_t n = 1; n < 10000; n++) {
         mem_fail_at(n);
@@ -298,10 +377,111 @@ static void memory__may_fail_anywhere(void **state)
         mem_fail_at(0);
         gsv_model_free(m);
         if (m) break;
-        assert_int_equal(gsv_last_status(), GSV_NO_MEMORY);
+        if (gsv_last_status() != GSV_NO_MEMORY)
+            fail_msg("allocation %zu: %s", n, gsv_last_error());
         failures++;
     }
     assert_true(failures > 50 && failures < 9999);
+}
+
+/* --- Events and first states ---------------------------------------------- */
+
+static void event__columns_follow_those_of_observations(void **state)
+{
+    (void)state;
+    gsv_model *m = parse("state x, v[2]\ninput u\nparam F = 0.5\n"
+                         "event x += F*dose\n"
+                         "dx = u*dt + dW\ndv = -v*dt + dW\n"
+                         "obs y[2] ~ normal(v, 1)\n"
+                         "event v[2] += (1 - F)*dose*u\n"
+                         "event v += sum(i in 1:2, i*v[i])*[other, 1]\n");
+    const struct spec *s = m->spec;
+    expect_names(gsv_model_data_columns(m), gsv_model_data_column(m),
+                 "x u y1 y2 dose other");
+    assert_int_equal(s->obs_values, 2);
+    assert_int_equal(s->values, 4);
+    assert_int_equal(s->events, 3);
+    static const size_t VALUE[] = {2, 2, 3};
+    for (size_t i = 0; i < COUNT(VALUE); i++)
+        assert_int_equal(s->event[i].value, VALUE[i]);
+    gsv_model_free(m);
+}
+
+/* At x = 2, v = (3, 4), u = 5, F = 0.5 and a value of 10. */
+static void event__jumps_are_those_of_the_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double jump[3];
+    } CASE[] = {
+        {"event x += dose", {10, 0, 0}},
+        {"event x += F*dose", {5, 0, 0}},
+        {"event v[2] += (1 - F)*dose*u", {0, 0, 25}},
+        {"event v += dose*v", {0, 30, 40}},
+        {"event x += where(dose > 3, -x, 0)", {-2, 0, 0}},
+        {"event v[1] += sum(i in 1:2, sum(j in 1:2, i*j*v[i]))*dose",
+         {0, 330, 0}},
+        {"event x += min(x, dose) + t", {2.5, 0, 0}},
+        {"event x += 0*dose", {0, 0, 0}},
+    };
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "state x, v[2]\ninput u\nparam F = 0.5\ndx = u*dt + dW\n"
+                 "dv = -v*dt + dW\nobs y ~ normal(x, 1)\n%s\n",
+                 CASE[i].text);
+        gsv_model *m = parse(text);
+        double jump[3];
+        const struct points at = {.P = 1,
+                                  .state = (double[]){2, 3, 4},
+                                  .time = (double[]){0.5},
+                                  .input = (double[]){5, NAN, 10},
+                                  .slope = (double[]){0, 0, 0}};
+        assert_int_equal(
+            model_evaluate(m, m->spec->event[0].jump, &at, true, jump), 0);
+        for (size_t k = 0; k < 3; k++)
+            assert_true(jump[k] == CASE[i].jump[k]);
+        gsv_model_free(m);
+    }
+}
+
+static void init__has_the_law_its_moments_and_its_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double mean, sd;
+        bool normal, timed;
+        double time;
+    } CASE[] = {
+        {"", 0, 10, true, false, 0},
+        {"init x ~ normal(1, 2)", 1, 2, true, false, 0},
+        {"init x ~ normal(1, 2) at -3.5", 1, 2, true, true, -3.5},
+        {"const a = 4\ninit x ~ normal(1, 2) at a + 1", 1, 2, true, true, 5},
+        {"init x ~ student(1, 2, 4)", 1, 2.8284271247461903, false, false, 0},
+        {"init x ~ student(1, 1, 1) at 0", 1, 4.58257569495584, false, true, 0},
+    };
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "state x\ndx = -x*dt + dW\nobs y ~ normal(x, 1)\n%s\n",
+                 CASE[i].text);
+        gsv_model *m = parse(text);
+        const struct spec *s = m->spec;
+        const struct points none = {.P = 1};
+        double mean, sd;
+        assert_int_equal(model_evaluate(m, s->init_mean, &none, true, &mean),
+                         0);
+        assert_int_equal(model_evaluate(m, s->init_deviation, &none, true, &sd),
+                         0);
+        assert_true(fabs(mean - CASE[i].mean) <= 1e-12);
+        assert_true(fabs(sd - CASE[i].sd) <= 1e-12);
+        assert_int_equal(s->init_log_density == 0, CASE[i].normal);
+        assert_int_equal(s->init_timed, CASE[i].timed);
+        assert_true(s->init_time == CASE[i].time);
+        gsv_model_free(m);
+    }
 }
 
 int main(void)
@@ -310,11 +490,15 @@ int main(void)
         cmocka_unit_test(latent__are_the_states_that_observations_are_made_of),
         cmocka_unit_test(columns__are_exact_states_inputs_and_values),
         cmocka_unit_test(vectors__are_observed_element_by_element),
+        cmocka_unit_test(integrals__are_leaves_after_all_values),
         cmocka_unit_test(init__is_wide_where_nothing_is_said),
         cmocka_unit_test(check__tells_observations_and_first_values),
         cmocka_unit_test(gaps__have_the_values_and_what_is_missing),
         cmocka_unit_test(values__that_no_law_allows_are_refused),
         cmocka_unit_test(columns__of_observations_must_be_there),
+        cmocka_unit_test(event__columns_follow_those_of_observations),
+        cmocka_unit_test(event__jumps_are_those_of_the_text),
+        cmocka_unit_test(init__has_the_law_its_moments_and_its_time),
         cmocka_unit_test(memory__may_fail_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

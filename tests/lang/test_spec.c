@@ -84,7 +84,7 @@ static void broken__every_text_has_its_message(void **state)
     for (struct dirent *d; (d = readdir(folder));)
         if (strstr(d->d_name, ".txt")) count += topic(d->d_name);
     closedir(folder);
-    assert_true(count >= 269);
+    assert_true(count >= 300);
 }
 
 /* --- Right texts: names, shapes, numbers --------------------------------- */
@@ -235,7 +235,7 @@ static void noises__of_one_equation_each_are_a_diagonal(void **state)
 static uint32_t random_below(uint32_t n)
 {
     static uint64_t z = 3;
-    z = z * 6364136223846793005u + 1442695040888963407u;
+    z = z * 6364136223846793005u + 1443005040888963407u;
     return (uint32_t)(z >> 33) % n;
 }
 

@@ -170,7 +170,7 @@ static void net__learns_a_drift_beside_such_noise(void **state)
     gsv_series *s = pair_series(m, 1000, 0.1);
     gsv_fit_options o = net_options();
     const gsv_record *r = fit_must(m, s, &o);
-    assert_int_equal(r->optimizer, GSV_OPTIMIZER_ADAM);
+    assert_int_equal(r->optimizer, GSV_OPTIMIZER_SOAP);
     assert_near(value_of(m, "s"), 0.5, 0.05);
     assert_near(value_of(m, "r"), -0.6, 0.08);
     gsv_series_free(s);

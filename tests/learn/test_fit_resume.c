@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A fit is the same bit for bit on any number of threads, and when it was
  * stopped anywhere, or lost, and resumed; what cannot be resumed is said. */
-#include "learn.h"
+#include "resume.h"
 
 #include "data/safetensors.h"
 
@@ -10,31 +10,6 @@ static const char LEARN_DENSE[] =
     "state x\n param a = 0.1, b = 0.1 > 0, s = 1 > 0\n"
     "dx = 0.05*(a*x - b*x^3)*dt + s*dW";
 
-/* Stops at an iteration of a restart; keeps the checkpoint of the one before,
- * as if the power had gone then. */
-struct watch {
-    size_t restart, stop_at, lose_at, stop_calls;
-    size_t calls, last;
-};
-
-static bool watch(void *user, const gsv_progress *p)
-{
-    struct watch *w = user;
-    w->calls++;
-    w->last = p->iteration;
-    if (w->lose_at && p->restart == w->restart && p->iteration == w->lose_at)
-        assert_int_equal(rename("a.fit", "kept.fit"), 0);
-    if (w->stop_calls) return w->calls == w->stop_calls;
-    return w->stop_at && p->restart == w->restart && p->iteration >= w->stop_at;
-}
-
-struct problem {
-    const char *text;
-    gsv_series *s;
-    gsv_fit_options o;
-    gsv_model *whole; /* the uninterrupted fit */
-};
-
 static gsv_fit_options adam_options(void)
 {
     gsv_fit_options o = fit_options();
@@ -42,6 +17,7 @@ static gsv_fit_options adam_options(void)
     o.iterations = 60;
     o.batch = 32;
     o.patience = 0.0;
+    o.heldout = 0.05;
     return o;
 }
 
@@ -52,63 +28,6 @@ static gsv_fit_options lbfgs_options(void)
     return o;
 }
 
-static void problem_open(struct problem *p, const char *text, size_t rows,
-                         gsv_fit_options o)
-{
-    *p = (struct problem){.text = text, .o = o};
-    p->whole = model_of(text);
-    p->s = learn_well(p->whole, 1, rows, 3);
-    fit_must(p->whole, p->s, &p->o);
-}
-
-static void problem_close(struct problem *p)
-{
-    gsv_series_free(p->s);
-    gsv_model_free(p->whole);
-}
-
-/* Stopped at k by progress(), and resumed from the file. */
-static void expect_same_after_stop(const struct problem *p, size_t restart,
-                                   size_t k)
-{
-    struct watch w = {.restart = restart, .stop_at = k};
-    gsv_fit_options o = p->o;
-    gsv_model *m = model_of(p->text), *n = model_of(p->text);
-    o.progress = watch;
-    o.user = &w;
-    o.checkpoint = "a.fit";
-    const gsv_record *r = fit_must(m, p->s, &o);
-    assert_int_equal(w.last, k);
-    assert_int_equal(r->ended, GSV_ENDED_STOPPED);
-    o = p->o;
-    o.resume = "a.fit";
-    fit_must(n, p->s, &o);
-    assert_same_fit(n, p->whole);
-    gsv_model_free(m);
-    gsv_model_free(n);
-}
-
-/* The file that was written after iteration k - 1 is all that is left. */
-static void expect_same_after_loss(const struct problem *p, size_t restart,
-                                   size_t k)
-{
-    struct watch w = {.restart = restart, .lose_at = k};
-    gsv_fit_options o = p->o;
-    gsv_model *m = model_of(p->text), *n = model_of(p->text);
-    o.progress = watch;
-    o.user = &w;
-    o.checkpoint = "a.fit";
-    o.every = 0.0;
-    fit_must(m, p->s, &o);
-    assert_same_fit(m, p->whole); /* writing changes nothing */
-    o = p->o;
-    o.resume = "kept.fit";
-    fit_must(n, p->s, &o);
-    assert_same_fit(n, p->whole);
-    gsv_model_free(m);
-    gsv_model_free(n);
-}
-
 /* --- Threads -------------------------------------------------------------- */
 
 static void adam__has_the_same_bits_on_any_threads(void **state)
@@ -116,14 +35,7 @@ static void adam__has_the_same_bits_on_any_threads(void **state)
     (void)state;
     struct problem p;
     problem_open(&p, LEARN_NET, 201, adam_options());
-    for (size_t threads = 2; threads <= 3; threads++) {
-        gsv_fit_options o = p.o;
-        gsv_model *m = model_of(p.text);
-        o.estimator.threads = threads;
-        fit_must(m, p.s, &o);
-        assert_same_fit(m, p.whole);
-        gsv_model_free(m);
-    }
+    expect_same_on_threads(&p);
     assert_true(gsv_model_record(p.whole)->heldout_gaps == 10);
     assert_true(isfinite(gsv_model_record(p.whole)->heldout));
     problem_close(&p);
@@ -134,14 +46,7 @@ static void lbfgs__has_the_same_bits_on_any_threads(void **state)
     (void)state;
     struct problem p;
     problem_open(&p, LEARN_WELL, 101, lbfgs_options());
-    for (size_t threads = 2; threads <= 3; threads++) {
-        gsv_fit_options o = p.o;
-        gsv_model *m = model_of(p.text);
-        o.estimator.threads = threads;
-        fit_must(m, p.s, &o);
-        assert_same_fit(m, p.whole);
-        gsv_model_free(m);
-    }
+    expect_same_on_threads(&p);
     problem_close(&p);
 }
 
@@ -383,10 +288,11 @@ static void resume__is_possible_after_a_profile(void **state)
 
 /* --- What cannot be resumed ----------------------------------------------- */
 
-static void make_checkpoint(struct problem *p)
+static void make_checkpoint_by(struct problem *p, enum gsv_optimizer optimizer)
 {
     struct watch w = {.restart = 1, .stop_at = 20};
     gsv_fit_options o = adam_options();
+    o.optimizer = optimizer;
     problem_open(p, LEARN_NET, 61, o);
     gsv_model *m = model_of(p->text);
     o.progress = watch;
@@ -394,6 +300,11 @@ static void make_checkpoint(struct problem *p)
     o.checkpoint = "a.fit";
     fit_must(m, p->s, &o);
     gsv_model_free(m);
+}
+
+static void make_checkpoint(struct problem *p)
+{
+    make_checkpoint_by(p, GSV_OPTIMIZER_ADAM);
 }
 
 static void resume__says_what_differs(void **state)
@@ -526,9 +437,9 @@ static void damage__of_a_states_sizes_is_said(void **state)
 {
     (void)state;
     static const char *const NAMES[] = {
-        "@state.theta",    "@state.safe", "@state.best",
-        "@state.champion", "@state.mean", "@state.square",
-        "@state.average",  "@state.adam", "@state.numbers"};
+        "@state.theta",   "@state.safe",    "@state.best",    "@state.champion",
+        "@state.mean",    "@state.square",  "@state.average", "@state.adam",
+        "@state.numbers", "@state.penalty", "@state.watched"};
     struct problem p;
     make_checkpoint(&p);
     gsv_model *m = model_of(p.text);
@@ -570,6 +481,11 @@ static const struct {
     {"heldout", true, false, false, INFINITY},
     {"best", true, false, false, INFINITY},
     {"best_at", false, true, true, 1e5},
+    {"looked_at", false, true, false, 1e5},
+    {"began_at", false, true, true, 1e5},
+    {"improved", false, true, true, 2},
+    {"falls", false, true, true, 4e9},
+    {"penalised_at", false, true, true, 1e5},
     {"lowered_at", false, true, true, 1e5},
     {"round", false, true, true, 4e9},
     {"round_began", false, true, true, 1e5},
@@ -614,18 +530,31 @@ static void damage__of_a_states_vectors_is_said(void **state)
 {
     (void)state;
     static const char *const NAMES[] = {
-        "@state.square", "@state.move",    "@state.theta",
-        "@state.safe",   "@state.best",    "@state.champion",
-        "@state.mean",   "@state.average", "@state.first"};
+        "@state.square",  "@state.move",  "@state.penalty",  "@state.theta",
+        "@state.safe",    "@state.best",  "@state.champion", "@state.mean",
+        "@state.average", "@state.first", "@state.watched"};
     static const double BAD[] = {NAN, INFINITY, -INFINITY};
     struct problem p;
     make_checkpoint(&p);
     for (size_t i = 0; i < COUNT(NAMES) * COUNT(BAD); i++)
         expect_refusal(&p, NAMES[i / COUNT(BAD)], 3, BAD[i % COUNT(BAD)],
                        NAMES[i / COUNT(BAD)]);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 3; i++)
         expect_refusal(&p, NAMES[i], 3, -1e-9, NAMES[i]);
     expect_refusal(&p, "@state.square", 3, -1e-9, "number 4 of");
+    problem_close(&p);
+}
+
+/* They are in single precision. */
+static void damage__of_bases_is_said(void **state)
+{
+    (void)state;
+    static const double BAD[] = {NAN, INFINITY, -INFINITY, 1e39, -1e300};
+    struct problem p;
+    make_checkpoint_by(&p, GSV_OPTIMIZER_SOAP);
+    for (size_t i = 0; i < COUNT(BAD); i++)
+        expect_refusal(&p, "@state.bases", 3 * i, BAD[i], "@state.bases");
+    expect_refusal(&p, "@state.bases", 3, 1.0, NULL);
     problem_close(&p);
 }
 
@@ -652,6 +581,7 @@ int main(void)
         cmocka_unit_test(damage__of_a_states_numbers_is_said),
         cmocka_unit_test(damage__of_adams_numbers_is_said),
         cmocka_unit_test(damage__of_a_states_vectors_is_said),
+        cmocka_unit_test(damage__of_bases_is_said),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

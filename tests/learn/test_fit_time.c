@@ -198,6 +198,56 @@ static void limit__leaves_a_gp_its_posterior(void **state)
     free_both(m, s);
 }
 
+/* --- Resumed with no time at all -------------------------------------------
+ */
+
+/* Ended at once, and resumed again and again with a limit that is over before
+ * the first iteration: it ends, and with the bits of the fit without a limit,
+ * unless L-BFGS loses its memory in the middle of a round (gps). */
+static void check_ends(const char *text, gsv_series *s, gsv_fit_options o,
+                       bool same)
+{
+    enum { MOST = 400 };
+    gsv_model *whole = model_of(text), *m = model_of(text);
+    fit_must(whole, s, &o);
+    const gsv_record *r = fit_until(m, s, o, 2);
+    size_t runs = 0;
+    for (; r->ended == GSV_ENDED_TIME && runs < MOST; runs++) {
+        assert_int_equal(gsv_model_write(m, "a.fit"), 0);
+        o.resume = "a.fit";
+        r = fit_until(m, s, o, 2);
+    }
+    assert_in_range(runs, 1, MOST - 1);
+    assert_true(!same || same_bits(gsv_model_values(m), gsv_model_value(m),
+                                   gsv_model_value(whole)));
+    gsv_model_free(whole);
+    gsv_model_free(m);
+}
+
+static void limit__never_holds_a_resumed_fit_up(void **state)
+{
+    (void)state;
+    static const enum gsv_optimizer OPTIMIZER[] = {
+        GSV_OPTIMIZER_LBFGS, GSV_OPTIMIZER_ADAM, GSV_OPTIMIZER_SOAP};
+    gsv_model *m = model_of(LEARN_WELL);
+    gsv_series *s = learn_well(m, 1, 41, 3);
+    for (size_t i = 0; i < sizeof OPTIMIZER / sizeof *OPTIMIZER; i++) {
+        gsv_fit_options o = fit_options();
+        o.optimizer = OPTIMIZER[i];
+        o.errors = GSV_ERRORS_NONE;
+        if (i) o.iterations = 20;
+        o.restarts = i == 1 ? 2 : 1;
+        check_ends(LEARN_WELL, s, o, true);
+    }
+    gsv_fit_options o = fit_options();
+    o.iterations = 3;
+    o.errors = GSV_ERRORS_NONE;
+    o.estimator.paths = o.estimator.steps = 1;
+    o.estimator.reference = GSV_REFERENCE_BROWNIAN;
+    check_ends(GP, s, o, false);
+    free_both(m, s);
+}
+
 /* --- Chains ----------------------------------------------------------------
  */
 
@@ -279,6 +329,7 @@ int main(void)
         cmocka_unit_test(limit__ends_particles_anywhere),
         cmocka_unit_test(limit__ends_adam_between_stages),
         cmocka_unit_test(limit__leaves_a_gp_its_posterior),
+        cmocka_unit_test(limit__never_holds_a_resumed_fit_up),
         cmocka_unit_test(limit__ends_chains_with_what_they_have),
         cmocka_unit_test(stop__anywhere_leaves_a_fit_that_goes_on),
     };

@@ -21,16 +21,14 @@ static void assert_gradient(gsv_model *m, const struct shape *shape)
 {
     gsv_series *s = walk_of(m, shape->tracks, shape->rows, shape->h, 3);
     gsv_options o = usual_options();
-    double worst = NAN;
-    size_t where = 0;
+    gsv_gradient_check check;
     o.paths = shape->paths;
     o.steps = shape->steps;
     o.joint = shape->joint;
-    if (gsv_check_gradient(m, s, &o, &worst, &where))
-        fail_msg("%s", gsv_last_error());
-    if (!(worst < CLOSE))
-        fail_msg("gradient off by %g at number %zu of '%s ...'", worst, where,
-                 gsv_model_param(m, 0).name);
+    if (gsv_check_gradient(m, s, &o, &check)) fail_msg("%s", gsv_last_error());
+    if (!(check.worst < CLOSE))
+        fail_msg("gradient off by %g at number %zu of '%s ...'", check.worst,
+                 check.where, gsv_model_param(m, 0).name);
     gsv_series_free(s);
 }
 
@@ -304,15 +302,16 @@ static void check_gradient__leaves_the_model_as_it_was(void **state)
 {
     (void)state;
     gsv_model *m = model_of(MODELS[3]);
-    double kept[21], worst;
+    gsv_gradient_check check;
+    double kept[21];
     assert_int_equal(gsv_model_values(m), COUNT(kept));
     memcpy(kept, gsv_model_value(m), sizeof kept);
     gsv_series *s = walk_of(m, 1, 3, 0.2, 5);
     gsv_options o = usual_options();
-    assert_int_equal(gsv_check_gradient(m, s, &o, &worst, NULL), 0);
+    assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
     assert_memory_equal(kept, gsv_model_value(m), sizeof kept);
     o.paths = SIZE_MAX;
-    assert_int_equal(gsv_check_gradient(m, s, &o, &worst, NULL), GSV_BAD_INPUT);
+    assert_int_equal(gsv_check_gradient(m, s, &o, &check), GSV_BAD_INPUT);
     gsv_series_free(s);
     gsv_model_free(m);
 }

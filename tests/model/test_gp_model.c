@@ -109,16 +109,15 @@ static void gradient__agrees_with_differences(void **state)
         shake(m, i + 1);
         gsv_series *s = walk_of(m, 2, 4, 0.3, 3);
         gsv_options o = usual_options();
-        double worst = NAN;
-        size_t where = 0;
+        gsv_gradient_check check;
         o.paths = 8;
         o.steps = 4;
         o.form = MODELS[i].form;
-        if (gsv_check_gradient(m, s, &o, &worst, &where))
+        if (gsv_check_gradient(m, s, &o, &check))
             fail_msg("%s", gsv_last_error());
-        if (!(worst < CLOSE))
-            fail_msg("model %zu: gradient off by %g at number %zu", i, worst,
-                     where);
+        if (!(check.worst < CLOSE))
+            fail_msg("model %zu: gradient off by %g at number %zu", i,
+                     check.worst, check.where);
         gsv_series_free(s);
         gsv_model_free(m);
     }

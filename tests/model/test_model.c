@@ -358,6 +358,15 @@ static gsv_model *make_wide(void)
                            "wide.sde");
 }
 
+static gsv_model *make_reactions(void)
+{
+    return gsv_model_parse("state S, I, x[2]\nparam b = 1 > 0\n"
+                           "reaction S + I -> 2 I : b*S*I\n"
+                           "reaction x[1] -> 3 x[2] : x[1]\n"
+                           "dS = -S*dt + 0.1*dW\n",
+                           "reactions.sde");
+}
+
 static gsv_model *make_callback(void)
 {
     return gsv_model_callback(&CALLBACK);
@@ -372,9 +381,9 @@ static gsv_model *make_read(void)
 static void memory__may_run_out_while_a_model_is_made(void **state)
 {
     (void)state;
-    static gsv_model *(*const MAKE[])(void) = {make_rich, make_wide,
-                                               make_callback, make_read};
-    static const size_t LEAST[] = {100, 30, 10, 100};
+    static gsv_model *(*const MAKE[])(void) = {
+        make_rich, make_wide, make_reactions, make_callback, make_read};
+    static const size_t LEAST[] = {100, 30, 60, 10, 100};
     put(RICH, strlen(RICH));
     for (size_t i = 0; i < COUNT(MAKE); i++) {
         gsv_model *m = NULL;

@@ -51,6 +51,27 @@ static const struct subject SUBJECTS[] = {
      "dx = -k*sin(x)*dt + s*dW\n obs y ~ student(x, e, 4)\n"
      "obs n ~ negbin(exp(x), r)\n init x ~ normal(0, 0.6)",
      false},
+    {"positive",
+     "state x\n param k = 1 > 0, s = 0.5 > 0, e = 0.4 > 0, r = 3 > 0\n"
+     "dx = -k*sin(x)*dt + s*dW\n obs y ~ lognormal(x, e)\n"
+     "obs g ~ gamma(exp(x), r)\n obs b ~ beta(sigmoid(x), 2*r)\n"
+     "init x ~ normal(0, 0.6)",
+     false},
+    {"first state",
+     "state x, v\n param k = 1 > 0, s = 0.5 > 0, e = 0.4 > 0, m = 1 > 0\n"
+     "param w = 0.5 > 0, nu = 4 > 0\n"
+     "dx = k*(v - x)*dt + s*x*dW\n dv = (m - v)*dt + 0.4*dW\n"
+     "obs y ~ normal(x, e)\n init x ~ gamma(m, 2 + w) at -0.5\n"
+     "init v ~ student(m, w, nu)",
+     false},
+    {"labels",
+     "state x\n param k = 1 > 0, s = 0.5 > 0, c = -0.5, d = 1 > 0\n"
+     "param p = 0.3 in (0, 1), r = 3 > 0\n"
+     "dx = -k*sin(x)*dt + s*dW\n obs o ~ ordered(2*x, [c, c + d])\n"
+     "obs a ~ categorical(softmax([x, c*x, 0]))\n"
+     "obs n ~ zeroinflated(p, betabinomial(9, sigmoid(x), r))\n"
+     "init x ~ normal(0, 0.6)",
+     false},
     {"three",
      "state x[3]\n param A[2,3] = [1, 0.5, 0, 0, 1, -0.5], e[2] = 0.5 > 0\n"
      "param k = 1 > 0, s[3] = 0.6 > 0\n"

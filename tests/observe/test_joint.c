@@ -150,12 +150,12 @@ static void gradient__is_that_of_the_value(void **state)
     gsv_series *s = mixed_data();
     for (size_t i = 0; i < COUNT(KIND); i++) {
         gsv_options o = options_of(KIND[i]);
-        double worst;
-        size_t where;
+        gsv_gradient_check check;
         o.steps = 2;
         o.points = 64;
-        assert_int_equal(gsv_check_gradient(m, s, &o, &worst, &where), 0);
-        if (!(worst < 1e-6)) fail_msg("off by %g at %zu", worst, where);
+        assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
+        if (!(check.worst < 1e-6))
+            fail_msg("off by %g at %zu", check.worst, check.where);
     }
     gsv_series_free(s);
     gsv_model_free(m);

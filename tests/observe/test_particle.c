@@ -332,14 +332,14 @@ static void gradient__is_that_of_the_value(void **state)
     gsv_model *m = model_of(MIXED);
     gsv_series *s = mixed_data();
     gsv_options o = particles(64);
-    double worst;
-    size_t where;
+    gsv_gradient_check check;
     o.steps = 2;
     gsv_result r = loglik_of(m, s, &o);
     assert_true(r.ess_min > 32.0);
     gsv_result_free(&r);
-    assert_int_equal(gsv_check_gradient(m, s, &o, &worst, &where), 0);
-    if (!(worst < 1e-6)) fail_msg("off by %g at %zu", worst, where);
+    assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
+    if (!(check.worst < 1e-6))
+        fail_msg("off by %g at %zu", check.worst, check.where);
     gsv_series_free(s);
     gsv_model_free(m);
 }

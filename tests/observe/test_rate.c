@@ -251,14 +251,15 @@ static void gradient__is_that_of_the_value(void **state)
     gsv_series *s = rich_data();
     for (size_t k = 0; k < COUNT(HOW); k++) {
         gsv_options o = default_options();
-        double worst;
-        size_t where;
+        gsv_gradient_check check;
         o.observe = HOW[k];
         o.steps = 2;
-        if (gsv_check_gradient(m, s, &o, &worst, &where))
+        if (gsv_check_gradient(m, s, &o, &check))
             fail_msg("%s", gsv_last_error());
-        print_message("%s: off by %.1e\n", k ? "particle" : "scan", worst);
-        if (!(worst < 1e-6)) fail_msg("off by %g at %zu", worst, where);
+        print_message("%s: off by %.1e\n", k ? "particle" : "scan",
+                      check.worst);
+        if (!(check.worst < 1e-6))
+            fail_msg("off by %g at %zu", check.worst, check.where);
     }
     gsv_series_free(s);
     gsv_model_free(m);

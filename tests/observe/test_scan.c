@@ -239,11 +239,11 @@ static void gradient__is_that_of_the_value(void **state)
     gsv_model *m = model_of(MIXED);
     gsv_series *s = mixed_data();
     gsv_options o = default_options();
-    double worst;
-    size_t where;
+    gsv_gradient_check check;
     o.steps = 2;
-    assert_int_equal(gsv_check_gradient(m, s, &o, &worst, &where), 0);
-    if (!(worst < 1e-6)) fail_msg("off by %g at %zu", worst, where);
+    assert_int_equal(gsv_check_gradient(m, s, &o, &check), 0);
+    if (!(check.worst < 1e-6))
+        fail_msg("off by %g at %zu", check.worst, check.where);
     gsv_series_free(s);
     gsv_model_free(m);
 }

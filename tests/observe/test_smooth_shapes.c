@@ -147,8 +147,13 @@ static void smoother__of_a_process_takes_the_gaps_length(void **state)
     for (size_t n = 1; n < r.N; n++)
         r.scale[n] = r.time[n] - r.time[n - 1];
     watch_add(m, graph_number(g, 0.0));
-    m->spec->obs[0].rate = graph_unary(g, OP_EXP, watch_sum(m, &ONE));
+    m->spec->integral = NEW(struct integral_spec, 1);
     m->spec->integrals = 1;
+    m->spec->integral[0].rate = graph_unary(g, OP_EXP, watch_sum(m, &ONE));
+    m->spec->obs[0].law = LAW_POISSON_PROCESS;
+    m->spec->obs[0].integrated = true;
+    m->spec->obs[0].argument[0] =
+        graph_leaf(g, OP_INPUT, m->spec->inputs + m->spec->values, 1, 1);
     assert_mode(&r, m);
     watch_free(m);
 }

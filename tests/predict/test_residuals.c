@@ -316,6 +316,47 @@ static void counts__are_uniform_when_spread(void **state)
     gsv_model_free(m);
 }
 
+/* One column each. */
+static const char *const LAW[] = {
+    "lognormal(x, 0.3)",
+    "gamma(exp(x), 2)",
+    "beta(sigmoid(x), 6)",
+    "betabinomial(12, sigmoid(x), 3)",
+    "categorical(softmax([x, 0, -x]))",
+    "ordered(2*x, [-1, 0.5])",
+    "zeroinflated(0.3, poisson(exp(1 + x)))",
+    "negbin(exp(1 + x), 2)",
+};
+
+static void laws__have_uniform_residuals(void **state)
+{
+    (void)state;
+    enum { N = SLOWER > 1 ? 60 : 400 };
+    char text[900] = "state x\n dx = -0.5*x*dt + 0.5*dW\n"
+                     "init x ~ normal(0, 0.5)\n";
+    for (size_t i = 0; i < COUNT(LAW); i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "obs v%zu ~ %s\n", i, LAW[i]);
+    gsv_model *m = model_of(text);
+    gsv_series *s = data_of(m, N, 0.5, 0.0, 7);
+    gsv_predict_options o = usual_predict();
+    o.draws = 256;
+    o.points = 32;
+    gsv_residuals_result r = residuals_of(m, s, &o);
+    assert_int_equal(r.columns, COUNT(LAW));
+    for (size_t i = 0; i < r.columns; i++) {
+        const gsv_residual *c = &r.column[i];
+        print_message("%s: p %.3f, mean %.3f, sd %.3f\n", LAW[i], c->uniform_p,
+                      c->mean, c->sd);
+        assert_int_equal(c->rows, N - 1);
+        assert_true(c->uniform_p > 1e-3 && c->ljung_p > 1e-3);
+        assert_near(c->sd, 1.0, 4.0 / sqrt(2.0 * N));
+    }
+    gsv_residuals_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 static void bits__are_the_same_on_any_threads(void **state)
 {
     (void)state;
@@ -385,6 +426,7 @@ int main(void)
         cmocka_unit_test(residuals__say_whether_the_noise_is_right),
         cmocka_unit_test(residuals__say_whether_the_drift_is_right),
         cmocka_unit_test(counts__are_uniform_when_spread),
+        cmocka_unit_test(laws__have_uniform_residuals),
         cmocka_unit_test(bits__are_the_same_on_any_threads),
         cmocka_unit_test(tails__are_closed_forms),
         cmocka_unit_test(distances__have_kolmogorovs_law),

@@ -46,6 +46,15 @@ static const double *column_of(const gsv_series *s, const char *name)
     "obs k ~ binomial(n, x/5)\n"                                               \
     "obs j ~ binomial(40, x/5)\n"                                              \
     "obs e ~ poisson_process(3*x)\n"
+#define MORE_LAWS                                                              \
+    "obs l ~ lognormal(x, r)\n"                                                \
+    "obs g ~ gamma(2*x, 5*r)\n"                                                \
+    "obs s ~ beta(x/5, 5)\n"                                                   \
+    "obs j[2] ~ betabinomial(20, [x/5, 1 - x/5], 3)\n"                         \
+    "obs c ~ categorical([x, 2, 1])\n"                                         \
+    "obs o ~ ordered(x, [0, 1, 3])\n"                                          \
+    "obs z ~ zeroinflated(x/5, poisson(4*x))\n"                                \
+    "obs w ~ zeroinflated(r/2, poisson_process(3*x))\n"
 
 /* Mean and variance of a column in row k of all tracks. */
 static void check_column(const gsv_series *s, const char *name, size_t k,
@@ -91,6 +100,97 @@ static void emit__has_the_moments_of_each_law(void **state)
     gsv_model_free(m);
 }
 
+/* Values from `from` on that have the weights p. */
+static void check_masses(const gsv_series *s, const char *name, size_t k,
+                         double from, size_t n, const double *p)
+{
+    double sum = 0.0, mean = 0.0, variance = 0.0, fourth = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        sum += p[i];
+        mean += p[i] * (from + (double)i);
+    }
+    mean /= sum;
+    for (size_t i = 0; i < n; i++) {
+        double off = from + (double)i - mean;
+        variance += p[i] / sum * off * off;
+        fourth += p[i] / sum * pow(off, 4.0);
+    }
+    check_column(s, name, k, mean, variance,
+                 fourth / (variance * variance) - 3.0);
+}
+
+/* betabinomial(20, p, 3), whose mean and variance are 20 p and 115 p (1 - p).
+ */
+static void check_trials(const gsv_series *s, const char *name, size_t k,
+                         double p)
+{
+    double a = 3.0 * p, b = 3.0 - a, mass[21], mean = 0.0, square = 0.0;
+    for (size_t i = 0; i <= 20; i++) {
+        double n = (double)i, l = 20.0 - n;
+        mass[i] = exp(lgamma(a + n) + lgamma(b + l) - lgamma(n + 1.0) -
+                      lgamma(l + 1.0) + lgamma(21.0) - lgamma(23.0) +
+                      lgamma(3.0) - lgamma(a) - lgamma(b));
+        mean += mass[i] * n;
+        square += mass[i] * n * n;
+    }
+    assert_near(mean, 20.0 * p, 1e-10);
+    assert_near(square - mean * mean, 115.0 * p * (1.0 - p), 1e-9);
+    check_masses(s, name, k, 0.0, 21, mass);
+}
+
+/* Zeros of probability p among poisson counts of mean m. */
+static void check_inflated(const gsv_series *s, const char *name, size_t k,
+                           double p, double m)
+{
+    double q = 1.0 - p, a = q * m, second = q * (m + m * m);
+    double third = q * m * (1.0 + 3.0 * m + m * m);
+    double fourth = q * m * (1.0 + m * (7.0 + m * (6.0 + m)));
+    double v = second - a * a;
+    fourth += a * (-4.0 * third + 6.0 * a * second - 3.0 * a * a * a);
+    check_column(s, name, k, a, v, fourth / (v * v) - 3.0);
+}
+
+static double beta_kurtosis(double a, double b)
+{
+    double n = a + b;
+    return 6.0 * ((a - b) * (a - b) * (n + 1.0) - a * b * (n + 2.0)) /
+           (a * b * (n + 2.0) * (n + 3.0));
+}
+
+static double logistic(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+static void emit__has_the_moments_of_more_laws(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of(STILL MORE_LAWS);
+    gsv_simulate_options o = options_of(20000 / SLOWER);
+    gsv_series *s = simulate(m, &o);
+    for (size_t k = 0; k < COUNT(TIME); k++) {
+        double x = 0.5 + TIME[k], p = x / 5.0, e = exp(0.16);
+        double spread = p * (1.0 - p), mean = exp(x + 0.08);
+        check_column(s, "l", k, mean, mean * mean * (e - 1.0),
+                     pow(e, 4) + 2.0 * pow(e, 3) + 3.0 * e * e - 6.0);
+        check_column(s, "g", k, 2.0 * x, 2.0 * x * x, 3.0);
+        check_column(s, "s", k, p, spread / 6.0, beta_kurtosis(x, 5.0 - x));
+        check_trials(s, "j1", k, p);
+        check_trials(s, "j2", k, 1.0 - p);
+        check_masses(s, "c", k, 1.0, 3, (double[]){x, 2.0, 1.0});
+        double below[] = {logistic(-x), logistic(1.0 - x), logistic(3.0 - x)};
+        check_masses(s, "o", k, 1.0, 4,
+                     (double[]){below[0], below[1] - below[0],
+                                below[2] - below[1], 1.0 - below[2]});
+        check_inflated(s, "z", k, p, 4.0 * x);
+        if (!k) continue;
+        double before = 0.5 + TIME[k - 1];
+        check_inflated(s, "w", k, 0.2, 1.5 * (x * x - before * before));
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 /* The trapezoid over the simulation's own steps. A rate of 1e12 x makes a count
  * the integral but for 1e-6 of it. */
 static void emit__integrates_the_rate_along_the_path(void **state)
@@ -98,6 +198,8 @@ static void emit__integrates_the_rate_along_the_path(void **state)
     (void)state;
     gsv_model *m = model_of("state x\ndx = -x*dt + 0.3*dW\n"
                             "obs e ~ poisson_process(1e12*(2 + x))\n"
+                            "obs v ~ normal(x*integral(2 + x), 1e-9)\n"
+                            "obs w ~ normal(x + integral(1), 1e-9)\n"
                             "init x ~ normal(1, 0.2)");
     const double all[] = {0.0, 0.25, 0.5, 0.75, 1.0};
     gsv_simulate_options o = options_of(3);
@@ -116,6 +218,9 @@ static void emit__integrates_the_rate_along_the_path(void **state)
         for (size_t k = 0; k < 4; k++)
             sum += 0.25 * (2.0 + 0.5 * (x[k] + x[k + 1]));
         assert_near(column_of(s, "e")[2 * r + 1] / 1e12, sum, 1e-5);
+        assert_near(column_of(s, "v")[2 * r + 1], x[4] * sum, 1e-7);
+        assert_near(column_of(s, "w")[2 * r + 1], x[4] + 1.0, 1e-7);
+        assert_true(isnan(column_of(s, "v")[2 * r]));
     }
     gsv_series_free(fine);
     gsv_series_free(s);
@@ -349,6 +454,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emit__has_the_moments_of_each_law),
+        cmocka_unit_test(emit__has_the_moments_of_more_laws),
         cmocka_unit_test(emit__integrates_the_rate_along_the_path),
         cmocka_unit_test(emit__draws_vectors),
         cmocka_unit_test(emit__starts_latent_states_by_their_init),

@@ -114,7 +114,8 @@ static void call_all(const char *text, const gsv_series *s,
     memset(&prediction, 0xaa, sizeof prediction);
     memset(&residuals, 0xaa, sizeof residuals);
     memset(&smoothed, 0xaa, sizeof smoothed);
-    double value, gradient[64], worst, at = 0.5, loglik;
+    gsv_gradient_check check;
+    double value, gradient[64], at = 0.5, loglik;
     expect_sound(gsv_loglik(m, s, e, &result));
     gsv_result_free(&result);
     expect_sound(gsv_predict(m, s, q, &prediction));
@@ -123,7 +124,7 @@ static void call_all(const char *text, const gsv_series *s,
     gsv_residuals_free(&residuals);
     expect_sound(gsv_paths(m, s, p, &smoothed));
     gsv_smoothed_free(&smoothed);
-    expect_sound(gsv_check_gradient(m, s, e, &worst, NULL));
+    expect_sound(gsv_check_gradient(m, s, e, &check));
     assert_true(gsv_model_values(m) <= COUNT(gradient));
     expect_sound(gsv_objective_gradient(m, s, f, &value, gradient));
     expect_sound(gsv_profile(m, s, f, "s", 1, &at, &loglik));

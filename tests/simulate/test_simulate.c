@@ -597,8 +597,8 @@ static const struct {
     {"'x' starts at nan in track 3", {BASE, .start = START}},
     {"start_mean is inf", {BASE, .start_mean = INFINITY}},
     {"start_sd is -1", {BASE, .start_sd = -1.0}},
-    {"scheme is 4, but must be from 0 to 3: euler",
-     {BASE, .scheme = (enum gsv_scheme)SCHEMES}},
+    {"scheme is 6, but must be from 0 to 5: euler",
+     {BASE, .scheme = (enum gsv_scheme)ALL_SCHEMES}},
 };
 #undef BASE
 

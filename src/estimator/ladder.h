@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The groups of a result on their way to enough steps and paths: what refine.c
+ * runs, and what pick.c chooses. */
+#ifndef ESTIMATOR_LADDER_H
+#define ESTIMATOR_LADDER_H
+
+#include "model/method.h"
+
+/* The most doublings of steps, and of paths times four. */
+enum { MOST_LEVELS = 8, MOST_ROUNDS = 3 };
+
+/* Steps doubled so often, times a share, for the checks; paths times four so
+ * often. */
+struct effort {
+    unsigned level;
+    double share;
+    unsigned rounds;
+};
+
+struct ladder {
+    const struct task *task;
+    const struct request *q;
+    gsv_result *r;
+    double tolerance;
+    bool checked;          /* other numbers of steps are run, too */
+    bool timed;            /* the drift depends on time or inputs           */
+    size_t n;              /* groups of the result; 0 on all but one rank   */
+    double *change;        /* (n) by steps of half, or beside               */
+    double *before;        /* (n) half against a quarter, for a tolerance   */
+    unsigned char *level;  /* (n) steps are doubled so often                */
+    unsigned char *rounds; /* (n) paths are multiplied by four so often     */
+    unsigned char *wanted; /* (n) the level that time needs, or NULL        */
+    size_t *pick;          /* (n) groups that are run again: their places   */
+    double checks;         /* drift evaluations of checks */
+    size_t sampled;        /* groups that are checked, where they are many  */
+    double left;           /* what shorter steps may change the sum by      */
+};
+
+/* What is left of a change of a gap at its finer steps. */
+double left_of(const gsv_gap *g, double change);
+
+/* What shorter steps may still change the sum by. */
+double left_in_all(const struct ladder *l);
+
+/* The groups at an effort that need more steps, to pick. Returns how many;
+ * room: (n) */
+struct excess {
+    double value;
+    size_t at;
+};
+size_t pick_groups(struct ladder *l, struct effort now, struct excess *room);
+
+#endif

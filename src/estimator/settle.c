@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "estimator/settle.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "data/series_join.h"
+#include "estimator/estimator.h"
+
+/* Rows of a track, and tracks, that are tried; and how far off an estimate of
+ * them may be, in nats, before others are asked. */
+enum { PILOT_ROWS = 100, PILOT_TRACKS = 4 };
+static const double GOOD = 0.1;
+
+/* Of the guided filter: particles, steps, and how much of a change by longer
+ * steps is small. */
+enum { PILOT_POINTS = 512, FEWEST_STEPS = 4, MOST_STEPS = 64 };
+static const double SMALL = 0.02;
+
+/* The first rows of the first tracks. */
+static gsv_series *first_rows(const gsv_series *s)
+{
+    double *until = NEW(double, s->tracks);
+    if (!until) return NULL;
+    for (size_t r = 0; r < s->tracks; r++) {
+        size_t rows = s->start[r + 1] - s->start[r];
+        if (rows > PILOT_ROWS) rows = PILOT_ROWS;
+        until[r] = rows && r < PILOT_TRACKS ? s->time[s->start[r] + rows - 1]
+                                            : -INFINITY;
+    }
+    gsv_series *some = series_until(s, until);
+    mem_free(until);
+    return some;
+}
+
+/* How far off an estimate may be: by chance, or by its steps. */
+static int look(const gsv_model *m, const gsv_series *s,
+                const gsv_options *options, double *doubt, double *change)
+{
+    gsv_options o = *options;
+    gsv_result r = {.values = 0};
+    struct estimator e = {0};
+    o.gradient = false;
+    const struct task task = {.model = m, .series = s, .options = &o};
+    const struct request q = {.iteration = o.iteration};
+    int status = estimator_init(&e, &task);
+    if (!status) status = estimator_fill(&e, &q, true, &r);
+    estimator_free(&e);
+    *doubt = INFINITY;
+    *change = 0.0;
+    if (!status) {
+        if (!isnan(r.discretisation)) *change = fabs(r.discretisation);
+        *doubt = r.error + *change;
+        if (r.flagged && *doubt < GOOD) *doubt = GOOD;
+    }
+    gsv_result_free(&r);
+    return status == GSV_NUMERICAL || status == GSV_BAD_INPUT ? 0 : status;
+}
+
+/* The scan, or the guided filter where that is the better one. */
+static int choose(const gsv_model *m, const gsv_series *s, gsv_options *o)
+{
+    gsv_options by_scan = *o, by_guide = *o;
+    double scan, guided = INFINITY, change;
+    by_scan.observe = GSV_OBSERVE_SCAN;
+    by_guide.observe = GSV_OBSERVE_GUIDED;
+    int status = look(m, s, &by_scan, &scan, &change);
+    if (!status && !(scan < GOOD))
+        status = look(m, s, &by_guide, &guided, &change);
+    o->observe = guided < scan ? GSV_OBSERVE_GUIDED : GSV_OBSERVE_SCAN;
+    return status;
+}
+
+/* The steps of the guided filter: twice as many until that changes little. */
+static int choose_steps(const gsv_model *m, const gsv_series *s, gsv_options *o)
+{
+    gsv_options more = *o;
+    double doubt, change;
+    more.points = PILOT_POINTS;
+    for (size_t steps = FEWEST_STEPS; steps <= MOST_STEPS; steps *= 2) {
+        more.steps = steps;
+        int status = look(m, s, &more, &doubt, &change);
+        if (status) return status;
+        if (isfinite(doubt) && change < SMALL + 2.0 * (doubt - change)) break;
+        o->steps = 2 * steps;
+    }
+    return 0;
+}
+
+int estimator_settle(const gsv_model *m, const gsv_series *s, gsv_options *o)
+{
+    const struct task task = {.model = m, .options = o};
+    bool open = estimator_is_open(&task);
+    if (!open && !(steps_are_open(o) && estimator_choose(&task).method->paced))
+        return 0;
+    gsv_series *some = first_rows(s);
+    if (!some) return GSV_NO_MEMORY;
+    int status = open ? choose(m, some, o) : 0;
+    if (!status && steps_are_open(o) && estimator_choose(&task).method->paced)
+        status = choose_steps(m, some, o);
+    gsv_series_free(some);
+    return status;
+}

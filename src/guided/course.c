@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+#include "guided/course.h"
+
+#include <math.h>
+
+#include "base/constant.h"
+#include "base/error.h"
+#include "graph/build.h"
+#include "graph/words.h"
+
+/* --- Coordinates ---------------------------------------------------------- */
+
+static node leaf_x(const struct course *f)
+{
+    return graph_leaf(f->graph, OP_STATE, 0, f->D, 1);
+}
+
+/* z over x. */
+static node state_of(const struct course *f)
+{
+    struct graph *g = f->graph;
+    node u = graph_slice(g, leaf_x(f), 0, f->d, 1);
+    return f->stretched ? graph_substitute(g, f->model->spec->unstretch, u) : u;
+}
+
+/* An expression over z as one over x, at no state below where its noise ends.
+ */
+static node over_x(const struct course *f, node a)
+{
+    struct graph *g = f->graph;
+    node z = state_of(f);
+    if (f->ends) {
+        node least = graph_constant(g, f->d, 1, f->least);
+        z = op(g, OP_MAX, z, least);
+    }
+    return graph_substitute(g, a, z);
+}
+
+static node over_raw(const struct course *f, node a)
+{
+    return graph_substitute(f->graph, a, state_of(f));
+}
+
+/* Below each other, as one column. */
+static node below(struct graph *g, node a, node b)
+{
+    return graph_stack(g, 2, (node[2]){a, b},
+                       graph_size(g, a) + graph_size(g, b), 1);
+}
+
+/* --- Where noise ends ----------------------------------------------------- */
+
+/* Whether what stands in a root of the noise is 0 wherever state i is: at some
+ * points with other states of any size. */
+static int ends_at_zero(const struct course *f, node root, size_t i, bool *ends)
+{
+    enum { POINTS = 4 };
+    const gsv_model *m = f->model;
+    const struct spec *s = m->spec;
+    size_t inputs = s->inputs + s->values + s->integrals;
+    double *room = NEW(double, POINTS *(f->d + 1 + 2 * inputs) + POINTS);
+    if (!room) return GSV_NO_MEMORY;
+    double *state = room + POINTS, *time = state + POINTS * f->d;
+    double *input = time + POINTS, *slope = input + POINTS * inputs;
+    for (size_t e = 0; e < POINTS * f->d; e++)
+        state[e] = e / POINTS == i
+                       ? 0.0
+                       : ldexp(1.0 + 0.1 * (double)(e % 7), (int)(e % POINTS));
+    for (size_t e = 0; e < POINTS * inputs; e++)
+        input[e] = 1.0 + (double)(e % 3);
+    const struct points in = {.P = POINTS,
+                              .state = state,
+                              .time = time,
+                              .input = input,
+                              .slope = slope};
+    int status = model_evaluate_in(m, f->graph, root, &in, true, room);
+    *ends = !status;
+    for (size_t p = 0; p < POINTS; p++)
+        *ends = *ends && room[p] == 0.0;
+    mem_free(room);
+    return status;
+}
+
+static const double LEAST = 1e-12;
+
+static int find_ends_of(struct course *f, node root)
+{
+    int status = 0;
+    if (graph_size(f->graph, root) > 1 ||
+        !graph_depends(f->graph, root, OP_STATE))
+        return 0;
+    for (size_t i = 0; !status && i < f->d; i++) {
+        bool ends = false;
+        status = ends_at_zero(f, root, i, &ends);
+        if (ends) f->least[i] = LEAST;
+        f->ends = f->ends || ends;
+    }
+    return status;
+}
+
+/* Populations and variances: their noise is a root that is 0 where they are. A
+ * state below 0 has the drift and noise of 0, or rather of a little more, where
+ * logarithms of densities exist. */
+static int find_ends(struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    struct graph *g = f->graph;
+    node all = s->diffusion;
+    bool *part = NEW(bool, all + 1);
+    f->least = NEW(double, f->d);
+    int status = part && f->least ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < f->d; i++)
+        f->least[i] = -INFINITY;
+    if (!status) graph_parts(g, all, part);
+    for (node n = 0; !f->stretched && !status && n <= all; n++) {
+        enum op op = graph_info(g, n)->op;
+        if (part[n] && (op == OP_SQRT || op == OP_POW))
+            status = find_ends_of(f, graph_input(g, n, 0));
+    }
+    for (size_t k = 0; !status && k < s->reactions; k++)
+        status = find_ends_of(f, s->reaction[k].rate);
+    mem_free(part);
+    return status;
+}
+
+/* --- Drift and noise ------------------------------------------------------ */
+
+static node drift_of(const struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    struct graph *g = f->graph;
+    node all = over_x(f, f->stretched ? f->model->stretched_drift : s->drift);
+    for (size_t k = 0; k < s->integrals; k++)
+        all = below(g, all, over_x(f, s->integral[k].rate));
+    return graph_guard_roots(g, all);
+}
+
+/* (D, m), with rows of zeros for the integrals. */
+static node noise_of(const struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    struct graph *g = f->graph;
+    size_t d = f->d, m = f->noises;
+    node G = f->stretched ? s->sigma : s->diffusion;
+    node *element = GRAPH_NEW(g, node, f->D * m);
+    if (!element) return 0;
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < m; j++) {
+            if (s->diagonal && i != j) continue;
+            element[i * m + j] =
+                graph_slice(g, G, s->diagonal ? i : i * m + j, 1, 1);
+        }
+    node all = graph_stack(g, f->D * m, element, f->D, m);
+    mem_free(element);
+    return graph_guard_roots(g, over_x(f, all));
+}
+
+static bool has_functions(struct graph *g, node a)
+{
+    bool *part = GRAPH_NEW(g, bool, a + 1), has = false;
+    if (!part) return false;
+    graph_parts(g, a, part);
+    for (node n = 0; n <= a; n++) {
+        enum op op = graph_info(g, n)->op;
+        has =
+            has || (part[n] && (op == OP_NET || op == OP_GP || op == OP_CALL));
+    }
+    mem_free(part);
+    return has;
+}
+
+/* F'v and v'F''v over (x; v). */
+static void derivatives_of(const struct course *f, node F, node *first,
+                           node *second)
+{
+    struct graph *g = f->graph;
+    size_t D = f->D;
+    node both = graph_leaf(g, OP_STATE, 0, 2 * D, 1);
+    node along = graph_pad(g, graph_slice(g, both, D, D, 1), 0, 2 * D, 1);
+    node at = graph_substitute(g, F, graph_slice(g, both, 0, D, 1));
+    *first = graph_directional(g, at, both, along);
+    *second = graph_directional(g, *first, both, along);
+}
+
+static node filled(struct graph *g, node a, size_t rows)
+{
+    return graph_fill(g, a, rows, 1);
+}
+
+/* Whether F'v, over (x; v), does not depend on x. */
+static bool is_straight(struct graph *g, node first, size_t D)
+{
+    bool *used = GRAPH_NEW(g, bool, 2 * D), straight = true;
+    if (!used || graph_state_used(g, first, 2 * D, used)) g->failed = true;
+    for (size_t i = 0; !g->failed && i < D; i++)
+        straight = straight && !used[i];
+    mem_free(used);
+    return straight;
+}
+
+/* The outputs in the middle of a step. */
+static void middle_of(struct course *f, node F, node G, node *output)
+{
+    struct graph *g = f->graph;
+    size_t D = f->D, m = f->noises;
+    output[MIDDLE_DRIFT] = F;
+    output[MIDDLE_NOISE] = G;
+    output[MIDDLE_SLOPE] = output[MIDDLE_CURVATURE] = graph_number(g, 0.0);
+    f->open = !has_functions(g, F);
+    if (!f->open) return;
+    node first, second, curve = graph_number(g, 0.0);
+    node *column = GRAPH_NEW(g, node, m);
+    derivatives_of(f, F, &first, &second);
+    bool straight = is_straight(g, first, D);
+    f->linear = straight && !graph_depends(g, G, OP_STATE);
+    node transposed = graph_transpose(g, G);
+    for (size_t j = 0; column && j < m; j++) {
+        node v = graph_slice(g, transposed, j * D, D, 1);
+        node at = below(g, leaf_x(f), v);
+        column[j] = filled(g, graph_substitute(g, first, at), D);
+        if (!straight) curve = add(g, curve, graph_substitute(g, second, at));
+    }
+    if (column && m)
+        output[MIDDLE_SLOPE] =
+            graph_transpose(g, graph_stack(g, m, column, m, D));
+    output[MIDDLE_CURVATURE] = filled(g, curve, D);
+    mem_free(column);
+}
+
+/* --- Observations --------------------------------------------------------- */
+
+/* The log density of an obs over x. */
+static node density_of(const struct course *f, const struct obs_spec *o)
+{
+    const struct spec *s = f->model->spec;
+    struct graph *g = f->graph;
+    node a = over_x(f, o->log_density);
+    size_t first = s->inputs + s->values;
+    for (size_t k = 0; k < s->integrals; k++)
+        a = graph_replace(g, a, graph_leaf(g, OP_INPUT, first + k, 1, 1),
+                          graph_slice(g, leaf_x(f), f->d + k, 1, 1));
+    return a;
+}
+
+static void densities_of(const struct course *f, node *output)
+{
+    const struct spec *s = f->model->spec;
+    for (size_t k = 0; k < s->observations; k++) {
+        output[2 * k] = density_of(f, &s->obs[k]);
+        output[2 * k + 1] = filled(
+            f->graph, graph_gradient(f->graph, output[2 * k], leaf_x(f)), f->D);
+    }
+}
+
+/* --- The first state ------------------------------------------------------ */
+
+/* log N(z_i; mean, deviation). */
+static node normal_density(struct graph *g, node z, node mean, node deviation)
+{
+    node off = over(g, sub(g, z, mean), deviation);
+    node half = mul(g, num(g, -0.5), mul(g, off, off));
+    return sub(g, sub(g, half, f(g, OP_LOG, deviation)),
+               num(g, 0.5 * LOG_TWO_PI));
+}
+
+static node log_size(struct graph *g, node a)
+{
+    return f(g, OP_LOG, f(g, OP_ABS, a));
+}
+
+/* Of the latent states in u: with |dz/du|, the shape. */
+static node first_of(const struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    struct graph *g = f->graph;
+    node z = state_of(f);
+    node sum =
+        s->init_log_density ? over_raw(f, s->init_log_density) : num(g, 0.0);
+    node shape = f->stretched ? over_raw(f, s->shape) : 0;
+    for (size_t i = 0; i < f->d; i++) {
+        if (!s->latent[i]) continue;
+        if (!s->init_log_density)
+            sum =
+                add(g, sum,
+                    normal_density(g, graph_slice(g, z, i, 1, 1),
+                                   graph_slice(g, s->init_mean, i, 1, 1),
+                                   graph_slice(g, s->init_deviation, i, 1, 1)));
+        if (shape)
+            sum = add(g, sum, log_size(g, graph_slice(g, shape, i, 1, 1)));
+    }
+    return sum;
+}
+
+/* --- All programs --------------------------------------------------------- */
+
+static int make(struct course *f, enum course_part part, size_t n,
+                const node *output, bool wide)
+{
+    if (f->graph->failed) return GSV_NO_MEMORY;
+    f->part[part] =
+        program_new(f->graph, n, output, f->model->spec->parameters, wide);
+    return f->part[part] ? 0 : GSV_NO_MEMORY;
+}
+
+/* dF/dx, column by column. */
+static node slope_of(const struct course *f, node F)
+{
+    struct graph *g = f->graph;
+    size_t D = f->D;
+    node *column = GRAPH_NEW(g, node, D), slope = 0;
+    double *unit = GRAPH_NEW(g, double, D);
+    for (size_t j = 0; column && unit && j < D; j++) {
+        for (size_t i = 0; i < D; i++)
+            unit[i] = i == j ? 1.0 : 0.0;
+        column[j] = filled(
+            g,
+            graph_directional(g, F, leaf_x(f), graph_constant(g, D, 1, unit)),
+            D);
+    }
+    if (column && unit)
+        slope = graph_transpose(g, graph_stack(g, D, column, D, D));
+    MEM_FREE(column, unit);
+    return slope;
+}
+
+static int make_equations(struct course *f, bool wide)
+{
+    struct graph *g = f->graph;
+    node F = drift_of(f), G = noise_of(f), output[MIDDLES];
+    if (g->failed) return GSV_NO_MEMORY;
+    middle_of(f, F, G, output);
+    f->m = f->linear ? f->D : f->noises;
+    f->steady = !graph_moves(g, F) && !graph_moves(g, G);
+    int status = make(f, COURSE_DRIFT, 1, &F, wide);
+    if (!status) status = make(f, COURSE_MIDDLE, MIDDLES, output, wide);
+    if (status || !f->open) return status;
+    node slope = slope_of(f, F);
+    return make(f, COURSE_SLOPE, 1, &slope, wide);
+}
+
+static int make_events(struct course *f, bool wide)
+{
+    const struct spec *s = f->model->spec;
+    if (!s->events) return 0;
+    node *output = NEW(node, 1 + s->events);
+    if (!output) return GSV_NO_MEMORY;
+    output[0] = state_of(f);
+    for (size_t e = 0; e < s->events; e++)
+        output[1 + e] = over_x(f, s->event[e].jump);
+    int status = make(f, COURSE_DEPART, 1 + s->events, output, wide);
+    mem_free(output);
+    return status;
+}
+
+static int make_densities(struct course *f, bool wide)
+{
+    const struct spec *s = f->model->spec;
+    if (!s->observations) return 0;
+    node *output = NEW(node, 2 * s->observations);
+    if (!output) return GSV_NO_MEMORY;
+    densities_of(f, output);
+    int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    mem_free(output);
+    return status;
+}
+
+/* Between the data, the states and u. */
+static int make_places(struct course *f, bool wide)
+{
+    const struct spec *s = f->model->spec;
+    struct graph *g = f->graph;
+    node leaf = graph_leaf(g, OP_STATE, 0, f->d, 1);
+    node ones = graph_fill(g, graph_number(g, 1.0), f->d, 1);
+    node u = f->stretched ? graph_substitute(g, s->stretch, s->state_of_data)
+                          : s->state_of_data;
+    node enter[2] = {u, filled(g, graph_directional(g, u, leaf, ones), f->d)};
+    node first = first_of(f), place = over_raw(f, s->data_of_state);
+    node start[4] = {s->init_mean, s->init_deviation,
+                     f->stretched ? s->stretch : leaf,
+                     f->stretched ? s->shape : ones};
+    int status = make(f, COURSE_ENTER, 2, enter, wide);
+    if (!status) status = make(f, COURSE_START, 4, start, wide);
+    if (!status) status = make(f, COURSE_FIRST, 1, &first, wide);
+    if (!status) status = make(f, COURSE_PLACE, 1, &place, wide);
+    if (!status && f->stretched && s->stretch_range) {
+        node range = graph_substitute(g, s->stretch_range,
+                                      graph_slice(g, leaf_x(f), 0, f->d, 1));
+        f->conditions = graph_size(g, range);
+        status = make(f, COURSE_RANGE, 1, &range, wide);
+    }
+    return status;
+}
+
+int course_init(struct course *f, const gsv_model *m, bool wide)
+{
+    const struct spec *s = m->spec;
+    *f = (struct course){.model = m,
+                         .d = s->dim,
+                         .D = s->dim + s->integrals,
+                         .graph = graph_copy(s->graph)};
+    if (!f->graph) return GSV_NO_MEMORY;
+    f->stretched =
+        s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
+    f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
+    f->normal_first = !f->stretched && !s->init_log_density;
+    int status = find_ends(f);
+    if (!status) status = make_equations(f, wide);
+    if (!status) status = make_densities(f, wide);
+    if (!status) status = make_events(f, wide);
+    return status ? status : make_places(f, wide);
+}
+
+void course_free(struct course *f)
+{
+    for (size_t i = 0; i < COURSE_PARTS; i++)
+        if (f->part[i]) program_free(f->part[i]);
+    if (f->graph) graph_free(f->graph);
+    mem_free(f->least);
+    *f = (struct course){0};
+}
+
+/* --- Values and memory ---------------------------------------------------- */
+
+int course_values_init(struct course_values *v, const struct course *f)
+{
+    *v = (struct course_values){0};
+    for (size_t i = 0; i < COURSE_PARTS; i++)
+        if (f->part[i] && uniforms_init(&v->part[i], f->part[i]))
+            return GSV_NO_MEMORY;
+    return 0;
+}
+
+void course_values_free(struct course_values *v)
+{
+    for (size_t i = 0; i < COURSE_PARTS; i++)
+        uniforms_free(&v->part[i]);
+}
+
+void course_prepare(const struct course *f, const double *parameters,
+                    struct course_values *v)
+{
+    for (size_t i = 0; i < COURSE_PARTS; i++)
+        if (f->part[i]) program_prepare(f->part[i], parameters, &v->part[i]);
+}
+
+int course_room_init(struct course_room *r, const struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    size_t inputs = s->inputs + s->values + s->integrals, P = COURSE_BLOCK;
+    const struct arena_part part[] = {{&r->time, P},
+                                      {&r->input, inputs * P},
+                                      {&r->slope, inputs * P},
+                                      {&r->dot, (f->D + 1) * P}};
+    *r = (struct course_room){0};
+    for (size_t i = 0; i < COURSE_PARTS; i++)
+        if (f->part[i] &&
+            workspace_init(&r->part[i], f->part[i], P, false, true))
+            return GSV_NO_MEMORY;
+    return arena_lay(&r->arena, sizeof part / sizeof *part, part);
+}
+
+void course_room_free(struct course_room *r)
+{
+    for (size_t i = 0; i < COURSE_PARTS; i++)
+        workspace_free(&r->part[i]);
+    arena_free(&r->arena);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "guided/guided.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/halt.h"
+#include "base/lanes.h"
+#include "guided/control.h"
+#include "model/states.h"
+
+/* --- Setting up ----------------------------------------------------------- */
+
+static int guide_init(struct guide *g, const struct guided *a, size_t movers)
+{
+    const struct course *f = &a->course;
+    size_t nodes = stops_longest(&a->stops);
+    g->parameters = NEW(double, f->model->spec->parameters);
+    g->mover = NEW(struct mover, movers);
+    if (!g->parameters || !g->mover) return GSV_NO_MEMORY;
+    g->movers = movers;
+    int status = course_values_init(&g->values, f);
+    if (!status) status = pace_init(&g->pace, f, &a->stops);
+    if (!status) status = ahead_init(&g->ahead, f, nodes);
+    for (size_t i = 0; !status && i < movers; i++) {
+        status = mover_init(&g->mover[i], f);
+        g->mover[i].values = &g->values;
+    }
+    if (!status)
+        status = swarm_init(&g->swarm, f, a->K, nodes, g->mover, movers);
+    g->swarm.seed = a->options.seed;
+    return status;
+}
+
+static void guide_free(struct guide *g)
+{
+    course_values_free(&g->values);
+    pace_free(&g->pace);
+    ahead_free(&g->ahead);
+    swarm_free(&g->swarm);
+    swarm_free(&g->pilots);
+    mem_free(g->history);
+    for (size_t i = 0; g->mover && i < g->movers; i++)
+        mover_free(&g->mover[i]);
+    MEM_FREE(g->mover, g->parameters);
+}
+
+int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
+                const gsv_options *o, const struct drawn_paths *also)
+{
+    *a = (struct guided){.model = m,
+                         .options = *o,
+                         .K = o->points ? o->points : GUIDED_PARTICLES};
+    if (a->K < 2 || a->K > GUIDED_MOST)
+        return fail(GSV_BAD_INPUT,
+                    "%zu particles: 2 to %d are possible (--support)", a->K,
+                    GUIDED_MOST);
+    int status = course_init(&a->course, m, o->wide);
+    if (!status) status = stops_init(&a->stops, m, series);
+    if (!status && also)
+        status = stops_insert(&a->stops, also->rows, also->track, also->time);
+    a->stops.cuts_events = true;
+    size_t steps = a->course.linear ? 1 : GUIDED_STEPS;
+    if (!status)
+        status = stops_divide(&a->stops, o->steps ? o->steps : steps, o->step);
+    if (status) return status;
+    a->threads = lanes_threads(o->threads);
+    a->guide = NEW(struct guide, a->threads);
+    a->controlled = NEW(bool, series->tracks);
+    if (!a->guide || !a->controlled) return GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < a->threads; i++)
+        status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
+    size_t n = a->stops.count;
+    const struct arena_part part[] = {{&a->path, n * a->course.D},
+                                      {&a->increment, n},
+                                      {&a->ess, n},
+                                      {&a->error, n}};
+    return status ? status
+                  : arena_lay(&a->arena, sizeof part / sizeof *part, part);
+}
+
+static int guided_init(struct guided *a, const gsv_model *m,
+                       const gsv_series *series, const gsv_options *o)
+{
+    return guided_make(a, m, series, o, NULL);
+}
+
+void guided_free(struct guided *a)
+{
+    for (size_t i = 0; a->guide && i < a->threads; i++)
+        guide_free(&a->guide[i]);
+    MEM_FREE(a->guide, a->controlled);
+    course_free(&a->course);
+    stops_free(&a->stops);
+    arena_free(&a->arena);
+}
+
+/* --- Tracks --------------------------------------------------------------- */
+
+/* Pilots of a better psi, and the most numbers that they may leave behind. */
+enum { PILOTS = 512, MOST_HISTORY = 1 << 25 };
+
+/* Memory of the pilots, once for all tracks. */
+static int make_pilots(struct guide *g, size_t size)
+{
+    if (g->history) return 0;
+    double *history = NEW(double, size);
+    int status = history ? swarm_init(&g->pilots, g->swarm.course, PILOTS,
+                                      g->pace.capacity, g->mover, g->movers)
+                         : GSV_NO_MEMORY;
+    if (status) {
+        swarm_free(&g->pilots);
+        g->pilots = (struct swarm){0};
+        mem_free(history);
+        return GSV_NO_MEMORY;
+    }
+    g->history = history;
+    return 0;
+}
+
+/* A better psi, where there is memory for it. */
+static int control(struct guide *g)
+{
+    size_t size = control_memory(g->swarm.course, PILOTS, g->pace.capacity);
+    if (size > MOST_HISTORY) return 0;
+    if (make_pilots(g, size)) return GSV_NO_MEMORY;
+    g->pilots.seed = ~g->swarm.seed;
+    g->pilots.iteration = g->swarm.iteration;
+    g->pilots.share = g->swarm.share;
+    return control_improve(&g->pilots, &g->ahead, &g->pace, g->history);
+}
+
+static double worst_ess(const struct guide *g)
+{
+    double worst = INFINITY;
+    for (size_t k = 0; k < g->pace.nodes; k++)
+        worst = fmin(worst, g->swarm.ess[k]);
+    return worst;
+}
+
+/* A track at the guide's parameters, with a psi of the linearised model or a
+ * better one. */
+struct walk {
+    size_t track;
+    bool blind, controlled;
+    const double *from;
+    const struct swarm_observer *observer;
+};
+
+static int run_track(struct guide *g, const struct walk *t)
+{
+    pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
+    int status =
+        ahead_make(&g->ahead, &g->mover[0], &g->pace, t->blind, t->from);
+    if (!status && t->controlled) status = control(g);
+    return status ? status
+                  : swarm_run(&g->swarm, &g->pace, &g->ahead, t->observer);
+}
+
+/* The same, with the better psi only where it is needed and helps. */
+static int run_best(struct guide *g, struct walk *t)
+{
+    int status = run_track(g, t);
+    double before = worst_ess(g);
+    if (status == GSV_STOPPED || status == GSV_NO_MEMORY ||
+        (!status && before > 0.5 * (double)g->swarm.K))
+        return status;
+    t->controlled = true;
+    int better = run_track(g, t);
+    if (!better && (status || worst_ess(g) > before)) return 0;
+    if (better == GSV_STOPPED || better == GSV_NO_MEMORY) return better;
+    t->controlled = false;
+    return run_track(g, t);
+}
+
+/* Tracks at the present values, or with one parameter moved. */
+struct job {
+    struct guided *guided;
+    const double *values;
+    uint32_t iteration;
+    size_t tracks;
+    const size_t *number; /* of moved parameters, (pairs); NULL: none */
+    const double *away;   /* (pairs)                                  */
+    double *value;        /* (pairs, 2, tracks)                       */
+    int *status;          /* (lanes)                                  */
+};
+
+static void prepare(struct guide *g, const struct job *j, size_t pair,
+                    double side)
+{
+    const struct course *f = &j->guided->course;
+    memcpy(g->parameters, j->values,
+           f->model->spec->parameters * sizeof *g->parameters);
+    if (j->number) g->parameters[j->number[pair]] += side * j->away[pair];
+    course_prepare(f, g->parameters, &g->values);
+    g->swarm.iteration = j->iteration;
+    g->swarm.share = j->guided->options.gradient ? 0.1 : 0.5;
+}
+
+/* One track, as it is. */
+static void work_value(void *context, size_t track, size_t thread)
+{
+    const struct job *j = context;
+    struct guided *a = j->guided;
+    struct guide *g = &a->guide[thread];
+    size_t first = a->stops.first[track], D = a->course.D;
+    size_t n = a->stops.first[track + 1] - first;
+    if (!n) return;
+    prepare(g, j, 0, 0.0);
+    struct walk walk = {.track = track};
+    j->status[track] = run_best(g, &walk);
+    a->controlled[track] = walk.controlled;
+    memcpy(a->increment + first, g->swarm.increment, n * sizeof *a->increment);
+    memcpy(a->ess + first, g->swarm.ess, n * sizeof *a->ess);
+    memcpy(a->error + first, g->swarm.error, n * sizeof *a->error);
+    memcpy(a->path + first * D, g->ahead.mu, n * D * sizeof *a->path);
+    j->value[track] = (double)g->swarm.drawn;
+}
+
+/* One side of one parameter. */
+static void work_side(void *context, size_t lane, size_t thread)
+{
+    const struct job *j = context;
+    struct guided *a = j->guided;
+    struct guide *g = &a->guide[thread];
+    size_t track = lane % j->tracks, side = lane / j->tracks;
+    size_t first = a->stops.first[track], D = a->course.D;
+    if (a->stops.first[track + 1] == first) return;
+    prepare(g, j, side / 2, side % 2 ? 1.0 : -1.0);
+    const struct walk walk = {.track = track,
+                              .controlled = a->controlled[track],
+                              .from = a->path + first * D};
+    j->status[lane] = run_track(g, &walk);
+    j->value[lane] = g->swarm.log_z;
+}
+
+static int run_jobs(struct job *j, size_t lanes,
+                    void (*work)(void *context, size_t lane, size_t thread))
+{
+    struct lanes_job job = {.context = j, .work = work};
+    j->status = NEW(int, lanes);
+    j->value = NEW(double, lanes);
+    int status = j->status && j->value ? 0 : GSV_NO_MEMORY;
+    /* One track alone: its particles go to threads. */
+    if (!status)
+        status = lanes_run(lanes, lanes > 1 ? j->guided->threads : 1, &job);
+    for (size_t i = 0; !status && i < lanes; i++) {
+        status = j->status[i];
+        /* Once more, for a message in this thread. */
+        if (status == GSV_NUMERICAL && lanes > 1) {
+            work(j, i, 0);
+            status = j->status[i];
+        }
+    }
+    if (status == GSV_NO_MEMORY)
+        fail(GSV_NO_MEMORY, "out of memory for the particles of a track");
+    return status;
+}
+
+int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o)
+{
+    struct guide *g = &a->guide[0];
+    const struct job j = {.guided = a,
+                          .values = a->model->value,
+                          .iteration = a->options.iteration};
+    prepare(g, &j, 0, 0.0);
+    for (size_t track = 0; track < a->stops.gaps.series->tracks; track++) {
+        size_t first = a->stops.first[track];
+        if (first == a->stops.first[track + 1]) continue;
+        /* First, whether a better psi helps. */
+        struct walk walk = {.track = track, .blind = blind};
+        int status = blind ? 0 : run_best(g, &walk);
+        walk.observer = o;
+        if (!status) status = run_track(g, &walk);
+        if (status) return status;
+    }
+    return 0;
+}
+
+/* --- Gradients ------------------------------------------------------------ */
+
+/* How far a parameter is moved to both sides: its numbers are bounded. */
+static double distance_of(const gsv_model *m, size_t number, double value)
+{
+    const struct param_spec *p =
+        &m->spec->param[spec_param_at(m->spec, number)];
+    double away = 1e-4 * fmax(fabs(value), 1e-2);
+    if (p->bound != BOUND_NONE) {
+        if (isfinite(p->low)) away = fmin(away, 0.5 * (value - p->low));
+        if (isfinite(p->high)) away = fmin(away, 0.5 * (p->high - value));
+    }
+    return away;
+}
+
+static int add_gradient(struct job *j, double *gradient)
+{
+    const gsv_model *m = j->guided->model;
+    size_t n = m->spec->parameters, pairs = 0;
+    size_t *number = NEW(size_t, n);
+    double *away = NEW(double, n);
+    int status = number && away ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < n; i++) {
+        gradient[i] = 0.0;
+        if (m->spec->param[spec_param_at(m->spec, i)].scale) continue;
+        number[pairs] = i;
+        away[pairs++] = distance_of(m, i, j->values[i]);
+    }
+    MEM_FREE(j->status, j->value);
+    j->status = NULL;
+    j->value = NULL;
+    j->number = number;
+    j->away = away;
+    if (!status) status = run_jobs(j, 2 * pairs * j->tracks, work_side);
+    for (size_t i = 0; !status && i < pairs; i++)
+        for (size_t t = 0; t < j->tracks; t++) {
+            const double *low = j->value + 2 * i * j->tracks + t;
+            gradient[number[i]] += (low[j->tracks] - low[0]) / (2.0 * away[i]);
+        }
+    MEM_FREE(number, away);
+    return status;
+}
+
+static int guided_run(struct guided *a, const double *reference,
+                      uint32_t iteration, double *gradient)
+{
+    (void)reference;
+    size_t tracks = a->stops.gaps.series->tracks;
+    struct job j = {.guided = a,
+                    .values = a->model->value,
+                    .iteration = iteration,
+                    .tracks = tracks};
+    int status = run_jobs(&j, tracks, work_value);
+    a->drawn = 0;
+    for (size_t i = 0; !status && i < tracks; i++)
+        a->drawn += (size_t)j.value[i];
+    if (!status && gradient) status = add_gradient(&j, gradient);
+    MEM_FREE(j.status, j.value);
+    return status;
+}
+
+/* --- The result ----------------------------------------------------------- */
+
+static int guided_fill(const struct guided *a, gsv_result *r)
+{
+    r->observe = GSV_OBSERVE_GUIDED;
+    r->paths = a->K;
+    r->drift_evaluations = 2 * a->K * a->stops.count;
+    return stops_fill(&a->stops, a->increment, a->error, a->ess, a->K, NULL, r);
+}
+
+ROWS_FUNCTIONS(guided)
+
+/* What steps twice as long would say. */
+static int look_at_steps(const struct guided *a, const struct request *q,
+                         gsv_result *r)
+{
+    struct guided half;
+    gsv_options o = a->options;
+    double sum = 0.0;
+    if (r->steps < 2) return 0;
+    o.gradient = false;
+    o.steps = ((o.steps ? o.steps : GUIDED_STEPS) + 1) / 2;
+    o.step *= 2.0;
+    int status = guided_init(&half, a->model, a->stops.gaps.series, &o);
+    bool coarser = !status && half.stops.count < a->stops.count;
+    if (coarser) status = guided_run(&half, NULL, q->iteration, NULL);
+    for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
+        sum += half.increment[n];
+    guided_free(&half);
+    if (status == GSV_NUMERICAL) sum = -INFINITY;
+    if (status && status != GSV_NUMERICAL) return status;
+    if (coarser) r->discretisation = r->loglik - sum;
+    return 0;
+}
+
+static int fill_steps(void *machine, const struct request *q, bool list,
+                      gsv_result *r)
+{
+    int status = method_fill(machine, q, list, r);
+    return status || !list ? status : look_at_steps(machine, q, r);
+}
+
+/* Gradients by differences are for few numbers; states and noises for which
+ * small matrices have room. */
+enum { MOST_NUMBERS = 256, MOST_STATES = 64 };
+
+static int accept(const struct method *row, const struct task *t)
+{
+    const struct spec *s = t->model->spec;
+    size_t states = s->dim + s->integrals;
+    size_t most = states > s->noises ? states : s->noises;
+    int status = rows_accept(row, t);
+    if (!status) status = check_points(t->model);
+    if (status) return status;
+    if (most > MOST_STATES)
+        return fail(GSV_BAD_INPUT,
+                    "the guided filter is for at most %d states and integrals, "
+                    "and as many noises; there are %zu and %zu",
+                    MOST_STATES, states, s->noises);
+    if (t->options->gradient && s->parameters > MOST_NUMBERS)
+        return fail(GSV_BAD_INPUT,
+                    "the gradient of the guided filter is made of differences, "
+                    "for at most %d numbers; the model has %zu: with networks "
+                    "use --observe scan or particle",
+                    MOST_NUMBERS, s->parameters);
+    return 0;
+}
+
+static bool is_rough(const void *machine)
+{
+    return ((const struct guided *)machine)->drawn > 0;
+}
+
+const struct method METHOD_GUIDED = {.name = "guided",
+                                     .size = sizeof(struct guided),
+                                     .paced = true,
+                                     .jumps = true,
+                                     .first_laws = true,
+                                     .accept = accept,
+                                     .init = method_init,
+                                     .free = method_free,
+                                     .run = method_run,
+                                     .fill = fill_steps,
+                                     .rough = is_rough,
+                                     .slots = rows_slots,
+                                     .units = rows_units,
+                                     .filter = guided_filter,
+                                     .drawn = guided_drawn};

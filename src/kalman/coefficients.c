@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+/* From parameters to transitions and views, and back. Where coefficients change
+ * within a gap in any way, a step of length h has, from the points t1 < t2 of
+ * Gauss and Legendre, the constant coefficients
+ *
+ *     A = (A1 + A2) / 2 + k (A2 A1 - A1 A2),       k = sqrt(3) h / 12,
+ *     b = (b1 + b2) / 2 + k (A2 b1 - A1 b2),
+ *     q = (q1 + q2) / 2 + k (A2 q1 + q1 A2' - A1 q2 - q2 A1'):
+ *
+ * Magnus' expansion of the equations of mean and covariance, of order 4. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/lanes.h"
+#include "kalman/kalman.h"
+#include "kalman/small.h"
+
+/* Transitions or views that are evaluated together; lanes of them. */
+enum { BLOCK = 32, SHARES = 64 };
+
+struct kalman_thread {
+    struct workspace dynamics, seen;
+    double *state, *time, *input, *slope; /* (d, P), (P), (inputs, P) twice */
+    double *bar;                          /* (outputs, P)                   */
+    double *dynamics_bar, *seen_bar;      /* (program_uniforms)             */
+    double *node[2], *node_bar[2];        /* A, b, q, G of a point          */
+    double *effective, *effective_bar;    /* A, b, slope, q                 */
+    double *scratch, *room;
+    struct arena arena;
+};
+
+static size_t points_of(const struct kalman *k)
+{
+    return k->motion == MOTION_NONE ? 1 : 2;
+}
+
+double *coefficients_room(const struct kalman *k, size_t thread)
+{
+    return k->thread[thread].room;
+}
+
+/* --- Sharing -------------------------------------------------------------- */
+
+struct key {
+    const double *number;
+    size_t n, stop;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    for (size_t i = 0; i < x->n; i++)
+        if (x->number[i] != y->number[i])
+            return x->number[i] < y->number[i] ? -1 : 1;
+    return (x->stop > y->stop) - (x->stop < y->stop);
+}
+
+static bool is_same(const struct key *a, const struct key *b)
+{
+    return !memcmp(a->number, b->number, a->n * sizeof *a->number);
+}
+
+/* Numbers that make a gap the same as another: its length, and the inputs where
+ * they are used. Where coefficients change within it, it is the only one. */
+static size_t key_size(const struct kalman *k)
+{
+    size_t inputs = k->model->spec->inputs;
+    bool used = program_uses(k->dynamics.program, OP_INPUT) ||
+                program_uses(k->dynamics.program, OP_SLOPE);
+    if (k->motion != MOTION_NONE) return 2;
+    return used ? 1 + 2 * inputs : 1;
+}
+
+static void fill_key(const struct kalman *k, size_t stop, size_t n, double *to)
+{
+    const struct stop *here = &k->stops.stop[stop];
+    size_t inputs = k->model->spec->inputs;
+    to[0] = here->time - here[-1].time;
+    if (k->motion != MOTION_NONE) to[1] = (double)stop;
+    else if (n > 1)
+        gap_inputs(&k->stops.gaps, here->track, here[-1].time, false, to + 1,
+                   to + 1 + inputs, 1);
+}
+
+static void number_gaps(struct kalman *k, size_t count, struct key *key)
+{
+    qsort(key, count, sizeof *key, compare);
+    for (size_t i = 0; i < count; i++) {
+        if (!i || !is_same(&key[i - 1], &key[i]))
+            k->gap_of[k->transitions++] = key[i].stop;
+        k->transition[key[i].stop] = k->transitions - 1;
+    }
+}
+
+static void number_rows(struct kalman *k)
+{
+    const struct program *p = k->seen.program;
+    bool each = p && (program_uses(p, OP_TIME) || program_uses(p, OP_INPUT) ||
+                      program_uses(p, OP_SLOPE));
+    k->views = p && !each ? 1 : 0;
+    for (size_t n = 0; each && n < k->stops.count; n++) {
+        if (k->stops.stop[n].row == NO_ROW) continue;
+        k->view[n] = k->views;
+        k->row_of[k->views++] = n;
+    }
+}
+
+int coefficients_share(struct kalman *k)
+{
+    size_t n = k->stops.count, size = key_size(k), count = 0;
+    double *number = NEW(double, n *size);
+    struct key *key = NEW(struct key, n);
+    k->transition = NEW(size_t, n);
+    k->view = NEW(size_t, n);
+    k->gap_of = NEW(size_t, n);
+    k->row_of = NEW(size_t, n);
+    bool room =
+        number && key && k->transition && k->view && k->gap_of && k->row_of;
+    for (size_t i = 0; room && i < n; i++) {
+        if (stop_is_first(&k->stops, i)) continue;
+        key[count] = (struct key){number + i * size, size, i};
+        fill_key(k, i, size, number + i * size);
+        count++;
+    }
+    if (room) number_gaps(k, count, key);
+    if (room) number_rows(k);
+    MEM_FREE(number, key);
+    return room ? 0 : GSV_NO_MEMORY;
+}
+
+/* --- Memory --------------------------------------------------------------- */
+
+static int thread_init(struct kalman *k, struct kalman_thread *t)
+{
+    bool bars = k->options.gradient;
+    size_t d = k->d, dd = d * d, P = BLOCK * points_of(k);
+    size_t inputs = k->model->spec->inputs * P, p = k->p;
+    size_t part_size = 2 * dd + d + d * k->noises, all = 2 * dd + 2 * d;
+    size_t outputs = dd + d + d * k->noises, views = p * (d + 2);
+    if (views > outputs) outputs = views;
+    const struct formula *f = &k->dynamics, *s = &k->seen;
+    const struct arena_part part[] = {
+        {&t->state, d * P},
+        {&t->time, P},
+        {&t->input, inputs},
+        {&t->slope, inputs},
+        {&t->bar, outputs * P},
+        {&t->dynamics_bar, bars ? program_uniforms(f->program) : 0},
+        {&t->seen_bar, bars && p ? program_uniforms(s->program) : 0},
+        {&t->node[0], part_size},
+        {&t->node[1], part_size},
+        {&t->node_bar[0], part_size},
+        {&t->node_bar[1], part_size},
+        {&t->effective, all},
+        {&t->effective_bar, all + 2 * dd + d},
+        {&t->scratch, transition_scratch(d)},
+        {&t->room, 6 * dd + 2 * d + adjoint_size(d)}};
+    if (arena_lay(&t->arena, sizeof part / sizeof *part, part) ||
+        workspace_init(&t->dynamics, f->program, P, bars, false) ||
+        (p && workspace_init(&t->seen, s->program, BLOCK, bars, false)))
+        return GSV_NO_MEMORY;
+    return 0;
+}
+
+int coefficients_init(struct kalman *k)
+{
+    int status = 0;
+    k->threads = lanes_threads(k->options.threads);
+    k->thread = NEW(struct kalman_thread, k->threads);
+    if (!k->thread) return GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < k->threads; i++)
+        status = thread_init(k, &k->thread[i]);
+    return status;
+}
+
+void coefficients_free(struct kalman *k)
+{
+    for (size_t i = 0; k->thread && i < k->threads; i++) {
+        workspace_free(&k->thread[i].dynamics);
+        workspace_free(&k->thread[i].seen);
+        arena_free(&k->thread[i].arena);
+    }
+    mem_free(k->thread);
+}
+
+/* --- Points --------------------------------------------------------------- */
+
+static void put_point(const struct kalman *k, struct kalman_thread *t,
+                      size_t track, double time, bool before, size_t at,
+                      size_t P)
+{
+    t->time[at] = time;
+    if (k->model->spec->inputs)
+        gap_inputs(&k->stops.gaps, track, time, before, t->input + at,
+                   t->slope + at, P);
+}
+
+static struct points block_points(const struct kalman_thread *t, size_t P)
+{
+    return (struct points){.P = P,
+                           .state = t->state,
+                           .time = t->time,
+                           .input = t->input,
+                           .slope = t->slope};
+}
+
+static double gap_length(const struct kalman *k, size_t transition)
+{
+    const struct stop *to = &k->stops.stop[k->gap_of[transition]];
+    return to->time - to[-1].time;
+}
+
+/* Points of the transitions [first, first + n), then the program there. */
+static struct points run_dynamics(const struct kalman *k,
+                                  struct kalman_thread *t, size_t first,
+                                  size_t n)
+{
+    size_t each = points_of(k), P = n * each;
+    double off = 0.5 - sqrt(3.0) / 6.0;
+    for (size_t i = 0; i < n; i++) {
+        const struct stop *to = &k->stops.stop[k->gap_of[first + i]];
+        double t0 = to[-1].time, h = to->time - t0;
+        bool any = k->motion == MOTION_ANY;
+        put_point(k, t, to->track, any ? t0 + off * h : t0, false, i * each, P);
+        if (each > 1)
+            put_point(k, t, to->track, any ? t0 + (1.0 - off) * h : to->time,
+                      true, i * each + 1, P);
+    }
+    struct points in = block_points(t, P);
+    program_forward(k->dynamics.program, &k->dynamics.uniforms, &t->dynamics,
+                    &in);
+    return in;
+}
+
+/* --- Coefficients of a step ----------------------------------------------- */
+
+/* What stands in a thread's node and effective memory. */
+struct node_part {
+    double *A, *b, *q, *G; /* (d, d), (d), (d, d), (d, noises) */
+};
+
+static struct node_part part_of(const struct kalman *k, double *of)
+{
+    size_t d = k->d, dd = d * d;
+    return (struct node_part){of, of + dd, of + dd + d, of + 2 * dd + d};
+}
+
+static struct coefficients step_of(const struct kalman *k, double *memory)
+{
+    size_t d = k->d, dd = d * d;
+    return (struct coefficients){memory, memory + dd, memory + dd + d,
+                                 memory + dd + 2 * d};
+}
+
+/* The outputs at a point to node memory, and q = G G'. */
+static void read_node(const struct kalman *k, const struct kalman_thread *t,
+                      size_t P, size_t at, double *memory)
+{
+    size_t d = k->d, m = k->noises;
+    struct node_part to = part_of(k, memory);
+    const struct program *f = k->dynamics.program;
+    double *const into[] = {to.A, to.b, to.G};
+    const size_t size[] = {d * d, d, d * m};
+    for (size_t o = 0; o < 3; o++) {
+        const double *from = program_output(f, &t->dynamics, P, o);
+        for (size_t e = 0; e < size[o]; e++)
+            into[o][e] = from[e * P + at];
+    }
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            to.q[i * d + j] = small_dot(m, to.G + i * m, to.G + j * m);
+}
+
+/* Magnus, see above. */
+static void mix_nodes(const struct kalman *k, double h, struct kalman_thread *t,
+                      const struct coefficients *to)
+{
+    size_t d = k->d, dd = d * d;
+    double w = sqrt(3.0) * h / 12.0, *X = t->room, *Y = X + dd;
+    struct node_part a = part_of(k, t->node[0]), b = part_of(k, t->node[1]);
+    small_product(d, b.A, false, a.A, false, X);
+    small_product(d, a.A, false, b.A, false, Y);
+    for (size_t e = 0; e < dd; e++)
+        to->A[e] = 0.5 * (a.A[e] + b.A[e]) + w * (X[e] - Y[e]);
+    for (size_t i = 0; i < d; i++)
+        to->b[i] = 0.5 * (a.b[i] + b.b[i]);
+    small_add(d, w, b.A, false, a.b, to->b);
+    small_add(d, -w, a.A, false, b.b, to->b);
+    small_product(d, b.A, false, a.q, false, X);
+    small_product(d, a.A, false, b.q, false, Y);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            size_t e = i * d + j, f = j * d + i;
+            to->q[e] =
+                0.5 * (a.q[e] + b.q[e]) + w * (X[e] + X[f] - Y[e] - Y[f]);
+        }
+}
+
+/* The constant coefficients of transition number i of a block. */
+static struct coefficients effective(const struct kalman *k,
+                                     struct kalman_thread *t, size_t i,
+                                     size_t P, double h)
+{
+    size_t d = k->d, each = points_of(k);
+    struct coefficients to = step_of(k, t->effective);
+    struct node_part a = part_of(k, t->node[0]), b = part_of(k, t->node[1]);
+    for (size_t j = 0; j < each; j++)
+        read_node(k, t, P, i * each + j, t->node[j]);
+    memset(to.slope, 0, d * sizeof *to.slope);
+    if (k->motion == MOTION_ANY) {
+        mix_nodes(k, h, t, &to);
+        return to;
+    }
+    memcpy(to.A, a.A, d * d * sizeof *to.A);
+    memcpy(to.q, a.q, d * d * sizeof *to.q);
+    memcpy(to.b, a.b, d * sizeof *to.b);
+    for (size_t j = 0; k->motion == MOTION_DRIFT && j < d; j++)
+        to.slope[j] = (b.b[j] - a.b[j]) / h;
+    return to;
+}
+
+static void mix_nodes_vjp(const struct kalman *k, double h,
+                          struct kalman_thread *t,
+                          const struct coefficients *bar)
+{
+    size_t d = k->d, dd = d * d;
+    double w = sqrt(3.0) * h / 12.0, *X = t->room, *Y = X + dd;
+    struct node_part a = part_of(k, t->node[0]), b = part_of(k, t->node[1]);
+    struct node_part a_bar = part_of(k, t->node_bar[0]);
+    struct node_part b_bar = part_of(k, t->node_bar[1]);
+    small_product(d, b.A, true, bar->A, false, X);
+    small_product(d, bar->A, false, b.A, true, Y);
+    for (size_t e = 0; e < dd; e++)
+        a_bar.A[e] = 0.5 * bar->A[e] + w * (X[e] - Y[e]);
+    small_product(d, bar->A, false, a.A, true, X);
+    small_product(d, a.A, true, bar->A, false, Y);
+    for (size_t e = 0; e < dd; e++)
+        b_bar.A[e] = 0.5 * bar->A[e] + w * (X[e] - Y[e]);
+    for (size_t i = 0; i < d; i++)
+        a_bar.b[i] = b_bar.b[i] = 0.5 * bar->b[i];
+    small_add(d, w, b.A, true, bar->b, a_bar.b);
+    small_add(d, -w, a.A, true, bar->b, b_bar.b);
+    small_outer(d, w, bar->b, a.b, b_bar.A);
+    small_outer(d, -w, bar->b, b.b, a_bar.A);
+    small_product(d, b.A, true, bar->q, false, X);
+    small_product(d, a.A, true, bar->q, false, Y);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            size_t e = i * d + j, f = j * d + i;
+            a_bar.q[e] = 0.5 * bar->q[e] + w * (X[e] + X[f]);
+            b_bar.q[e] = 0.5 * bar->q[e] - w * (Y[e] + Y[f]);
+        }
+    small_product(d, bar->q, false, a.q, false, X);
+    small_product(d, bar->q, false, b.q, false, Y);
+    for (size_t e = 0; e < dd; e++) {
+        b_bar.A[e] += 2.0 * w * X[e];
+        a_bar.A[e] -= 2.0 * w * Y[e];
+    }
+}
+
+/* To the bars of the outputs at the points of transition number i. */
+static void effective_vjp(const struct kalman *k, struct kalman_thread *t,
+                          size_t i, size_t P, double h,
+                          const struct coefficients *bar)
+{
+    size_t d = k->d, dd = d * d, m = k->noises, each = points_of(k);
+    struct node_part a_bar = part_of(k, t->node_bar[0]);
+    struct node_part b_bar = part_of(k, t->node_bar[1]);
+    size_t size = 2 * dd + d + d * m;
+    memset(t->node_bar[0], 0, size * sizeof(double));
+    memset(t->node_bar[1], 0, size * sizeof(double));
+    if (k->motion == MOTION_ANY) mix_nodes_vjp(k, h, t, bar);
+    else {
+        memcpy(a_bar.A, bar->A, dd * sizeof *bar->A);
+        memcpy(a_bar.q, bar->q, dd * sizeof *bar->q);
+        memcpy(a_bar.b, bar->b, d * sizeof *bar->b);
+    }
+    for (size_t j = 0; k->motion == MOTION_DRIFT && j < d; j++) {
+        a_bar.b[j] -= bar->slope[j] / h;
+        b_bar.b[j] += bar->slope[j] / h;
+    }
+    for (size_t n = 0; n < each; n++) {
+        struct node_part from = part_of(k, t->node_bar[n]);
+        struct node_part at = part_of(k, t->node[n]);
+        double *to = t->bar + i * each + n;
+        for (size_t e = 0; e < dd; e++, to += P)
+            *to = from.A[e];
+        for (size_t e = 0; e < d; e++, to += P)
+            *to = from.b[e];
+        for (size_t e = 0; e < d * m; e++, to += P) {
+            *to = 0.0;
+            for (size_t l = 0; l < d; l++)
+                *to += 2.0 * from.q[e / m * d + l] * at.G[l * m + e % m];
+        }
+    }
+}
+
+/* --- Transitions ---------------------------------------------------------- */
+
+static void make_block(struct kalman *k, struct kalman_thread *t, size_t first,
+                       size_t n)
+{
+    size_t d = k->d, dd = d * d;
+    struct points in = run_dynamics(k, t, first, n);
+    for (size_t i = 0; i < n; i++) {
+        size_t j = first + i;
+        double h = gap_length(k, j), *Q = t->room + 2 * dd;
+        struct coefficients from = effective(k, t, i, in.P, h);
+        const struct transition to = {k->Phi + j * dd, k->c + j * d, Q};
+        k->bad[j] = !transition_make(d, h, &from, &to, t->scratch);
+        if (!k->bad[j]) filter_root(d, Q, k->root + j * dd, t->room + 3 * dd);
+    }
+}
+
+static void vjp_block(struct kalman *k, struct kalman_thread *t, size_t first,
+                      size_t n)
+{
+    size_t d = k->d, dd = d * d, size = 2 * dd + d;
+    struct points in = run_dynamics(k, t, first, n);
+    const double *const output_bar[] = {t->bar, t->bar + dd * in.P,
+                                        t->bar + (dd + d) * in.P};
+    struct coefficients bar = step_of(k, t->effective_bar);
+    for (size_t i = 0; i < n; i++) {
+        double *of = k->transition_bar + (first + i) * size;
+        double h = gap_length(k, first + i);
+        struct coefficients from = effective(k, t, i, in.P, h);
+        const struct transition to = {of, of + dd, of + dd + d};
+        transition_vjp(d, h, &from, &to, &bar, t->scratch);
+        effective_vjp(k, t, i, in.P, h, &bar);
+    }
+    program_vjp(k->dynamics.program, &k->dynamics.uniforms, &t->dynamics, &in,
+                output_bar, NULL, t->dynamics_bar);
+}
+
+/* --- Views ---------------------------------------------------------------- */
+
+/* Points of the views [first, first + n); a view without a row of its own
+ * depends on nothing. */
+static struct points run_seen(const struct kalman *k, struct kalman_thread *t,
+                              size_t first, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct stop *at = &k->stops.stop[k->row_of[first + i]];
+        put_point(k, t, at->track, at->time, false, i, n);
+    }
+    struct points in = block_points(t, n);
+    program_forward(k->seen.program, &k->seen.uniforms, &t->seen, &in);
+    return in;
+}
+
+static void see_block(struct kalman *k, struct kalman_thread *t, size_t first,
+                      size_t n)
+{
+    struct points in = run_seen(k, t, first, n);
+    double *const into[] = {k->H, k->offset, k->deviation};
+    const size_t size[] = {k->p * k->d, k->p, k->p};
+    for (size_t o = 0; o < 3; o++) {
+        const double *from = program_output(k->seen.program, &t->seen, in.P, o);
+        for (size_t i = 0; i < n; i++)
+            for (size_t e = 0; e < size[o]; e++)
+                into[o][(first + i) * size[o] + e] = from[e * in.P + i];
+    }
+}
+
+static void see_block_vjp(struct kalman *k, struct kalman_thread *t,
+                          size_t first, size_t n)
+{
+    struct points in = run_seen(k, t, first, n);
+    size_t size = k->p * (k->d + 2);
+    for (size_t i = 0; i < n; i++)
+        for (size_t e = 0; e < size; e++)
+            t->bar[e * n + i] = k->view_bar[(first + i) * size + e];
+    const double *const output_bar[] = {t->bar, t->bar + k->p * k->d * n,
+                                        t->bar + k->p * (k->d + 1) * n};
+    program_vjp(k->seen.program, &k->seen.uniforms, &t->seen, &in, output_bar,
+                NULL, t->seen_bar);
+}
+
+/* --- All of them ---------------------------------------------------------- */
+
+/* Blocks of transitions or of views. */
+struct sweep {
+    struct kalman *k;
+    size_t count, lanes;
+    void (*block)(struct kalman *k, struct kalman_thread *t, size_t first,
+                  size_t n);
+};
+
+static void work(void *context, size_t lane, size_t thread)
+{
+    const struct sweep *s = context;
+    size_t end = lanes_first(lane + 1, s->lanes, s->count);
+    for (size_t i = lanes_first(lane, s->lanes, s->count); i < end; i += BLOCK)
+        s->block(s->k, &s->k->thread[thread], i,
+                 end - i < BLOCK ? end - i : BLOCK);
+}
+
+static void merge(void *context, size_t lane, size_t thread)
+{
+    const struct sweep *s = context;
+    struct kalman *k = s->k;
+    (void)lane;
+    move_sum(program_uniforms(k->dynamics.program),
+             k->thread[thread].dynamics_bar, k->dynamics.bar);
+    if (k->p)
+        move_sum(program_uniforms(k->seen.program), k->thread[thread].seen_bar,
+                 k->seen.bar);
+}
+
+/* Lanes are as many as blocks, so that small problems have one. */
+static int sweep(struct kalman *k, size_t count, bool gradient,
+                 void (*block)(struct kalman *k, struct kalman_thread *t,
+                               size_t first, size_t n))
+{
+    size_t blocks = (count + BLOCK - 1) / BLOCK;
+    struct sweep s = {k, count, blocks < SHARES ? blocks : SHARES, block};
+    const struct lanes_job job = {&s, work, gradient ? merge : NULL};
+    return lanes_run(s.lanes, k->threads, &job);
+}
+
+static int check(const struct kalman *k)
+{
+    for (size_t i = 0; i < k->transitions; i++)
+        if (k->bad[i])
+            return fail(GSV_NUMERICAL,
+                        "the law of the states after a gap of %g is not "
+                        "finite; check the equations and the parameters",
+                        gap_length(k, i));
+    return 0;
+}
+
+static void make_first(struct kalman *k)
+{
+    struct points in = block_points(&k->thread[0], 1);
+    const struct program *f = k->first.program;
+    program_forward(f, &k->first.uniforms, &k->first_space, &in);
+    memcpy(k->first_mean, program_output(f, &k->first_space, 1, 0),
+           k->d * sizeof *k->first_mean);
+    memcpy(k->first_deviation, program_output(f, &k->first_space, 1, 1),
+           k->d * sizeof *k->first_deviation);
+}
+
+int coefficients_make(struct kalman *k)
+{
+    struct formula *all[] = {&k->dynamics, &k->seen, &k->first};
+    for (size_t i = 0; i < 3; i++)
+        if (all[i]->program)
+            program_prepare(all[i]->program, k->model->value,
+                            &all[i]->uniforms);
+    make_first(k);
+    int status = sweep(k, k->transitions, false, make_block);
+    if (!status && k->views) status = sweep(k, k->views, false, see_block);
+    return status ? status : check(k);
+}
+
+/* The sum over tracks stands in the first one's place. */
+static void first_vjp(struct kalman *k)
+{
+    const struct program *f = k->first.program;
+    struct points in = block_points(&k->thread[0], 1);
+    const double *const bar[] = {k->track_bar, k->track_bar + k->d};
+    program_forward(f, &k->first.uniforms, &k->first_space, &in);
+    program_vjp(f, &k->first.uniforms, &k->first_space, &in, bar, NULL,
+                k->first.bar);
+}
+
+int coefficients_gradient(struct kalman *k, double *gradient)
+{
+    struct formula *all[] = {&k->dynamics, &k->seen, &k->first};
+    size_t n = k->model->spec->parameters;
+    for (size_t i = 0; i < 3; i++)
+        if (all[i]->program)
+            memset(all[i]->bar, 0,
+                   program_uniforms(all[i]->program) * sizeof(double));
+    int status = sweep(k, k->transitions, true, vjp_block);
+    if (!status && k->views) status = sweep(k, k->views, true, see_block_vjp);
+    if (status) return status;
+    first_vjp(k);
+    memset(gradient, 0, n * sizeof *gradient);
+    for (size_t i = 0; i < 3; i++) {
+        struct formula *f = all[i];
+        if (!f->program) continue;
+        program_finish(f->program, &f->uniforms, f->bar);
+        for (size_t j = 0; j < n; j++)
+            gradient[j] += f->bar[j];
+    }
+    return 0;
+}

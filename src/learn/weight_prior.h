@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The penalty lambda/2 |w|^2 of a network's weights is a normal prior, and with
+ * few data its precision lambda is estimated by the evidence (MacKay 1992),
+ * with the network linearised in its weights (Immer et al. 2021). With the rows
+ * J_g of the weights of network g, whitened so that J'J is their information,
+ *
+ *     M = 1 + sum over g of J_g J_g' / lambda_g
+ *     gamma_g = tr(M^-1 J_g J_g') / lambda_g      numbers that are determined
+ *     lambda_g = gamma_g / |w_g|^2
+ *
+ * all in the space of the data, whose size is the number of rows.
+ *
+ * gamma also says how well the networks of a drift are known. Let G be what
+ * they gain, in nats, over constants. The drift that they make has the squared
+ * size 2 G in units of its noise, of which gamma is noise that was fitted: they
+ * are off by about gamma, which is the share gamma / (2 G - gamma) of the
+ * truth. */
+#ifndef LEARN_WEIGHT_PRIOR_H
+#define LEARN_WEIGHT_PRIOR_H
+
+#include "learn/learner.h"
+
+/* Whether the data are few enough for it. */
+bool weight_prior_is_used(const struct learner *l);
+
+/* The precision of number i of theta where none is given: the least that is
+ * estimated; 0 of what has no penalty. */
+double weight_prior_least(const struct learner *l, size_t i);
+
+/* New precisions at theta: l->penalty (n) of every number of theta. */
+int weight_prior_update(struct learner *l, const double *theta);
+
+struct weight_doubt {
+    size_t weights;    /* of the networks of the drift            */
+    double determined; /* gamma of these                          */
+    double error;      /* expected, a share of the drift; or NAN  */
+};
+
+/* At theta; without an error where the data are many, or where there is no such
+ * network. */
+int weight_prior_doubt(struct learner *l, const double *theta,
+                       struct weight_doubt *doubt);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether a model with latent states is linear with normal observations: its
+ * drift and the means of its observations are sums of terms, each of which is a
+ * state times something free of states. This is seen from the operations, not
+ * from derivatives alone: that of floor(x) is 0. The matrices then are the
+ * derivatives, the rest is what is left where z = 0. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lang/law.h"
+#include "model/model.h"
+
+/* --- Affine expressions --------------------------------------------------- */
+
+/* Which inputs of an operation may be made of certain leaves, so that the
+ * result is affine in these where they are. */
+enum affine {
+    NEVER,
+    EVERY, /* all of them    */
+    FIRST, /* the first      */
+    LAST,  /* the last       */
+    ONE    /* any one of two */
+};
+
+static const enum affine AFFINE[OPS] = {
+    [OP_STATE] = EVERY, [OP_TIME] = EVERY,      [OP_INPUT] = EVERY,
+    [OP_SLOPE] = EVERY, [OP_NEG] = EVERY,       [OP_ADD] = EVERY,
+    [OP_SUB] = EVERY,   [OP_FILL] = EVERY,      [OP_SUM] = EVERY,
+    [OP_PAD] = EVERY,   [OP_SLICE] = EVERY,     [OP_STACK] = EVERY,
+    [OP_MUL] = ONE,     [OP_TRANSPOSE] = EVERY, [OP_MATMUL] = ONE,
+    [OP_DIV] = FIRST,   [OP_GATHER] = FIRST,    [OP_SCATTER] = FIRST,
+    [OP_SOLVE] = LAST,
+};
+
+static bool has_state(const struct graph *g, node a)
+{
+    return graph_depends(g, a, OP_STATE);
+}
+
+static bool node_is_affine(const struct graph *g, node n, const bool *with)
+{
+    const struct node_info *info = graph_info(g, n);
+    size_t count = 0, last = info->inputs - 1;
+    for (size_t i = 0; i < info->inputs; i++)
+        count += with[graph_input(g, n, i)];
+    switch (AFFINE[info->op]) {
+    case NEVER: return false;
+    case EVERY: return true;
+    case FIRST: return count == 1 && with[graph_input(g, n, 0)];
+    case LAST: return count == 1 && with[graph_input(g, n, last)];
+    case ONE: return count == 1;
+    }
+    return false;
+}
+
+int spec_is_affine(const struct spec *s, node a, leaf_test *test, bool *any,
+                   bool *affine)
+{
+    const struct graph *g = s->graph;
+    bool *with = NEW(bool, a + 1), *wanted = NEW(bool, a + 1);
+    int status = with && wanted ? 0 : GSV_NO_MEMORY;
+    for (node n = 0; !status && n <= a; n++) {
+        const struct node_info *info = graph_info(g, n);
+        with[n] = op_is_leaf(info->op) && test(s, info);
+        for (size_t i = 0; i < info->inputs; i++)
+            with[n] = with[n] || with[graph_input(g, n, i)];
+    }
+    if (!status) *any = wanted[a] = with[a];
+    *affine = true;
+    for (node n = a + 1; !status && *affine && n-- > 0;) {
+        if (!wanted[n] || !with[n]) continue;
+        *affine = node_is_affine(g, n, with);
+        for (size_t i = 0; i < graph_info(g, n)->inputs; i++)
+            wanted[graph_input(g, n, i)] = true;
+    }
+    MEM_FREE(with, wanted);
+    return status;
+}
+
+static bool is_state(const struct spec *s, const struct node_info *leaf)
+{
+    (void)s;
+    return leaf->op == OP_STATE;
+}
+
+static int find_affine(const struct spec *s, node a, bool *affine)
+{
+    bool any;
+    return spec_is_affine(s, a, is_state, &any, affine);
+}
+
+/* --- Why not -------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static int
+say_why(struct gsv_model *m, const char *format, ...)
+{
+    char text[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    m->linear.why = mem_string(text);
+    return m->linear.why ? 0 : GSV_NO_MEMORY;
+}
+
+/* The first row of the equations that is not affine. */
+static int look_at_drift(struct gsv_model *m)
+{
+    struct spec *s = m->spec;
+    for (size_t i = 0; i < s->dim; i++) {
+        bool affine;
+        node row = graph_slice(s->graph, s->drift, i, 1, 1);
+        int status = find_affine(s, row, &affine);
+        if (status) return status;
+        if (!affine)
+            return say_why(m,
+                           "the drift of d%s is not linear in the states: it "
+                           "must be a sum of states times factors without "
+                           "states",
+                           s->column[i]);
+    }
+    return 0;
+}
+
+static int look_at_noise(struct gsv_model *m)
+{
+    struct spec *s = m->spec;
+    for (size_t i = 0; has_state(s->graph, s->diffusion) && i < s->dim; i++) {
+        size_t n = s->diagonal ? 1 : s->noises;
+        node row = graph_slice(s->graph, s->diffusion, i * n, 1, n);
+        if (has_state(s->graph, row))
+            return say_why(m, "the noise of d%s depends on the states",
+                           s->column[i]);
+    }
+    if (has_state(s->graph, s->diffusion))
+        return say_why(m, "the noise depends on the states");
+    return 0;
+}
+
+/* Values of the data and integrals stand after the inputs. */
+static bool is_value(const struct spec *s, const struct node_info *leaf)
+{
+    return leaf->op == OP_INPUT && leaf->offset >= s->inputs;
+}
+
+static int uses_values(const struct spec *s, node a, bool *uses)
+{
+    bool affine;
+    return spec_is_affine(s, a, is_value, uses, &affine);
+}
+
+static int look_at_obs(struct gsv_model *m, const struct obs_spec *o)
+{
+    const struct spec *s = m->spec;
+    const char *name = s->value_column[o->value];
+    bool affine, uses = false;
+    if (o->law != LAW_NORMAL)
+        return say_why(m, "'obs %s' has the law %s, which is not normal", name,
+                       LAW_TABLE[o->law].name);
+    int status = find_affine(s, o->argument[0], &affine);
+    for (size_t i = 0; !status && !uses && i < 2; i++)
+        status = uses_values(s, o->argument[i], &uses);
+    if (status) return status;
+    if (uses)
+        return say_why(m, "'obs %s' is made of other columns or of integrals",
+                       name);
+    if (!affine)
+        return say_why(m,
+                       "the mean of 'obs %s' is not linear in the states: it "
+                       "must be a sum of states times factors without states",
+                       name);
+    if (has_state(s->graph, o->argument[1]))
+        return say_why(m, "the deviation of 'obs %s' depends on the states",
+                       name);
+    return 0;
+}
+
+static int look_at_all(struct gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    if (!spec_is_latent(s))
+        return say_why(m, "all states are observed exactly");
+    if (m->calls) return say_why(m, "its drift is a function in C");
+    if (s->mapped)
+        return say_why(m, "a state is a function of a column of the data");
+    if (s->events) return say_why(m, "its states jump at events");
+    if (s->init_log_density)
+        return say_why(m, "the law of a first state is not normal");
+    int status = look_at_noise(m);
+    if (!status && !m->linear.why) status = look_at_drift(m);
+    for (size_t i = 0; !status && !m->linear.why && i < s->observations; i++)
+        status = look_at_obs(m, &s->obs[i]);
+    return status;
+}
+
+/* --- Its matrices --------------------------------------------------------- */
+
+/* da/dz (size of a, dim) of an affine column a. */
+static node matrix_of(struct spec *s, node a)
+{
+    struct graph *g = s->graph;
+    size_t d = s->dim, n = graph_size(g, a);
+    node *part = GRAPH_NEW(g, node, d);
+    double *unit = GRAPH_NEW(g, double, d);
+    node leaf = graph_leaf(g, OP_STATE, 0, d, 1), result = 0;
+    for (size_t j = 0; part && unit && j < d; j++) {
+        memset(unit, 0, d * sizeof *unit);
+        unit[j] = 1.0;
+        part[j] = graph_directional(g, a, leaf, graph_constant(g, d, 1, unit));
+        if (graph_size(g, part[j]) != n) part[j] = graph_fill(g, part[j], n, 1);
+    }
+    if (part && unit && !g->failed)
+        result = graph_transpose(g, graph_stack(g, d, part, d, n));
+    MEM_FREE(part, unit);
+    return result;
+}
+
+/* a where z = 0. */
+static node rest_of(struct spec *s, node a)
+{
+    struct graph *g = s->graph;
+    double *zero = GRAPH_NEW(g, double, s->dim);
+    if (!zero) return 0;
+    node rest = graph_substitute(g, a, graph_constant(g, s->dim, 1, zero));
+    mem_free(zero);
+    return rest;
+}
+
+static node diffusion_matrix(struct spec *s)
+{
+    struct graph *g = s->graph;
+    if (!s->noises) return graph_fill(g, graph_number(g, 0.0), s->dim, 1);
+    if (!s->diagonal) return s->diffusion;
+    return graph_binary(
+        g, OP_MUL, graph_identity(g, s->dim),
+        graph_matmul(g, s->diffusion,
+                     graph_fill(g, graph_number(g, 1.0), 1, s->dim)));
+}
+
+static node stack_argument(struct spec *s, size_t i)
+{
+    size_t n = s->observations;
+    node *part = GRAPH_NEW(s->graph, node, n ? n : 1), all = 0;
+    for (size_t k = 0; part && k < n; k++)
+        part[k] = s->obs[k].argument[i];
+    if (part) all = graph_stack(s->graph, n, part, n, 1);
+    mem_free(part);
+    return all;
+}
+
+int to_linear_form(struct gsv_model *m)
+{
+    struct spec *s = m->spec;
+    struct linear_form *l = &m->linear;
+    int status = look_at_all(m);
+    if (status || l->why) return status;
+    l->A = matrix_of(s, s->drift);
+    l->b = rest_of(s, s->drift);
+    l->G = diffusion_matrix(s);
+    if (s->observations) {
+        node mean = stack_argument(s, 0);
+        l->H = matrix_of(s, mean);
+        l->offset = rest_of(s, mean);
+        l->deviation = stack_argument(s, 1);
+    }
+    if (s->graph->failed) return GSV_NO_MEMORY;
+    l->is = true;
+    const node all[] = {l->A, l->b, l->H, l->offset};
+    for (size_t i = 0; i < (s->observations ? 4 : 2); i++)
+        if (has_state(s->graph, all[i])) l->is = false;
+    return l->is ? 0 : say_why(m, "its equations are not linear");
+}
