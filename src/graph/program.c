@@ -30,6 +30,7 @@ struct program {
     size_t rows;                 /* of a workspace                */
     size_t packed;               /* bytes                         */
     size_t most_inputs;
+    size_t inputs;   /* of all nodes that are computed at points */
     struct net *net; /* as in the graph, in double or not */
 };
 
@@ -113,9 +114,11 @@ static int list_nodes(struct program *p)
         if (!list) return GSV_NO_MEMORY;
         for (node n = 0; n < p->nodes; n++) {
             const struct node_info *info = &p->graph->info[n];
-            if (p->slot[n].wanted && has_memory(info->op) &&
-                info->uniform == (bool)uniform)
-                list[p->ordered[uniform]++] = n;
+            if (!p->slot[n].wanted || !has_memory(info->op) ||
+                info->uniform != (bool)uniform)
+                continue;
+            list[p->ordered[uniform]++] = n;
+            if (!uniform) p->inputs += info->inputs;
         }
     }
     return 0;
@@ -247,6 +250,32 @@ void uniforms_free(struct uniforms *u)
     *u = (struct uniforms){0};
 }
 
+/* What operations were bound to, and how. */
+struct bound {
+    struct uniforms uniforms;
+    const struct node_info *info;
+    struct points in;
+    struct apply *apply;     /* (nodes at points)        */
+    struct operand *operand; /* (inputs of all of these) */
+};
+
+static void bound_free(struct bound *b)
+{
+    if (b) MEM_FREE(b->apply, b->operand);
+    mem_free(b);
+}
+
+static struct bound *bound_new(const struct program *p)
+{
+    struct bound *b = NEW(struct bound, 1);
+    if (!b) return NULL;
+    b->apply = NEW(struct apply, p->ordered[0]);
+    b->operand = NEW(struct operand, p->inputs);
+    if (b->apply && b->operand) return b;
+    bound_free(b);
+    return NULL;
+}
+
 int workspace_init(struct workspace *w, const struct program *p, size_t P,
                    bool gradient, bool tangent)
 {
@@ -257,9 +286,10 @@ int workspace_init(struct workspace *w, const struct program *p, size_t P,
         .dot = tangent ? NEW(double, p->rows *P) : NULL,
         .scratch = mem_new(scratch_all(p, P, false), 1),
         .operand = NEW(struct operand, p->most_inputs),
+        .bound = bound_new(p),
     };
-    if (w->value && w->scratch && w->operand && (w->bar || !gradient) &&
-        (w->dot || !tangent))
+    if (w->value && w->scratch && w->operand && w->bound &&
+        (w->bar || !gradient) && (w->dot || !tangent))
         return 0;
     workspace_free(w);
     return GSV_NO_MEMORY;
@@ -272,6 +302,7 @@ void workspace_free(struct workspace *w)
     mem_free(w->dot);
     mem_free(w->scratch);
     mem_free(w->operand);
+    bound_free(w->bound);
     *w = (struct workspace){0};
 }
 
@@ -384,17 +415,47 @@ static void bind(const struct run *r, node n, struct operand *in, char *scratch,
 
 /* --- Forward ------------------------------------------------------------ */
 
-static void forward(const struct run *r, struct operand *in, char *scratch,
-                    size_t capacity, bool uniform)
+static void forward_uniform(const struct run *r, const struct uniforms *u)
 {
     const struct program *p = r->program;
+    char *scratch = u->scratch;
     struct apply a;
-    for (size_t i = 0; i < p->ordered[uniform]; i++) {
-        node n = p->order[uniform][i];
-        bind(r, n, in, scratch, &a);
+    for (size_t i = 0; i < p->ordered[1]; i++) {
+        node n = p->order[1][i];
+        bind(r, n, u->operand, scratch, &a);
         OP_TABLE[a.info->op].forward(&a);
-        scratch += scratch_of(p, n, capacity);
+        scratch += scratch_of(p, n, 1);
     }
+}
+
+/* With few points binding takes longer than the operations. */
+static bool is_bound(const struct bound *b, const struct run *r)
+{
+    const struct points *was = &b->in, *in = r->in;
+    return b->uniforms.value == r->uniforms->value &&
+           b->uniforms.packed == r->uniforms->packed &&
+           b->info == r->program->graph->info && was->P == in->P &&
+           was->state == in->state && was->time == in->time &&
+           was->input == in->input && was->slope == in->slope &&
+           was->own == in->own && was->own_first == in->own_first &&
+           was->own_stride == in->own_stride;
+}
+
+static void bind_all(const struct run *r, const struct workspace *w)
+{
+    const struct program *p = r->program;
+    struct bound *b = w->bound;
+    struct operand *in = b->operand;
+    char *scratch = w->scratch;
+    for (size_t i = 0; i < p->ordered[0]; i++) {
+        node n = p->order[0][i];
+        bind(r, n, in, scratch, &b->apply[i]);
+        in += p->graph->info[n].inputs;
+        scratch += scratch_of(p, n, w->capacity);
+    }
+    b->uniforms = *r->uniforms;
+    b->info = p->graph->info;
+    b->in = *r->in;
 }
 
 void program_prepare(const struct program *p, const double *parameters,
@@ -411,7 +472,7 @@ void program_prepare(const struct program *p, const double *parameters,
                               (char *)u->packed + p->slot[n].packed);
     }
     struct run r = {.program = p, .uniforms = u, .P = 1};
-    forward(&r, u->operand, u->scratch, 1, true);
+    forward_uniform(&r, u);
 }
 
 static void copy_outputs(const struct run *r, bool dot)
@@ -443,7 +504,11 @@ void program_forward(const struct program *p, const struct uniforms *u,
                      struct workspace *w, const struct points *in)
 {
     struct run r = run_over(p, u, w, in);
-    forward(&r, w->operand, w->scratch, w->capacity, false);
+    if (!is_bound(w->bound, &r)) bind_all(&r, w);
+    for (size_t i = 0; i < p->ordered[0]; i++) {
+        const struct apply *a = &w->bound->apply[i];
+        OP_TABLE[a->info->op].forward(a);
+    }
     copy_outputs(&r, false);
 }
 
