@@ -433,3 +433,14 @@ int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
     backward(w, p, blind);
     return add_up(w, p);
 }
+
+int ahead_along(struct ahead *w, struct mover *s, const struct pace *p,
+                const double *path)
+{
+    int status = ahead_first(w, s, p);
+    if (status) return status;
+    memcpy(w->mu, path, p->nodes * w->D * sizeof *w->mu);
+    linearise(w, s, p, w->mu);
+    backward(w, p, false);
+    return add_up(w, p);
+}

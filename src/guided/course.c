@@ -212,7 +212,10 @@ static void middle_of(struct course *f, node F, node G, node *output)
     node *column = GRAPH_NEW(g, node, m);
     derivatives_of(f, F, &first, &second);
     bool straight = is_straight(g, first, D);
-    f->linear = straight && !graph_depends(g, G, OP_STATE);
+    /* Scores need the programs of steps (score.h). */
+    const struct spec *s = f->model->spec;
+    f->linear = straight && !graph_depends(g, G, OP_STATE) && !s->nets &&
+                !s->gps;
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);
@@ -360,6 +363,9 @@ static int make_densities(struct course *f, bool wide)
     if (!output) return GSV_NO_MEMORY;
     densities_of(f, output);
     int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    for (size_t k = 0; k < s->observations; k++)
+        output[k] = output[2 * k];
+    if (!status) status = make(f, COURSE_VALUE, s->observations, output, wide);
     mem_free(output);
     return status;
 }
