@@ -419,23 +419,6 @@ static gsv_gap group_of(const void *machine, size_t g)
 /* Small matrices have room for so many states and noises. */
 enum { MOST_STATES = 64 };
 
-/* Scores need noise in all directions, and nothing exact or sudden. */
-static int accept_scores(const gsv_model *m)
-{
-    const struct spec *s = m->spec;
-    const char *what = s->integrals ? "integrals in an obs"
-                       : s->events  ? "events"
-                       : spec_latent(s) < s->dim ? "states in the data"
-                                                 : NULL;
-    if (what)
-        return fail(GSV_BAD_INPUT,
-                    "the guided filter's gradient for networks is not made "
-                    "for models with %s: learn a formula instead, or use "
-                    "--observe scan or particle",
-                    what);
-    return refuse_singular(m);
-}
-
 static int accept(const struct method *row, const struct task *t)
 {
     const struct spec *s = t->model->spec;
@@ -449,8 +432,13 @@ static int accept(const struct method *row, const struct task *t)
                     "the guided filter is for at most %d states and integrals, "
                     "and as many noises; there are %zu and %zu",
                     MOST_STATES, states, s->noises);
-    if (t->options->gradient && guided_is_scored(t->model))
-        return accept_scores(t->model);
+    const char *lacks = guided_lacks_scores(t->model);
+    if (t->options->gradient && guided_is_scored(t->model) && lacks)
+        return fail(GSV_BAD_INPUT,
+                    "the guided filter's gradient for networks is not made "
+                    "for models with %s: learn a formula instead, or use "
+                    "--observe scan or particle",
+                    lacks);
     return 0;
 }
 

@@ -50,6 +50,16 @@ bool guided_is_scored(const gsv_model *m)
     return s->nets || s->gps || s->parameters > GUIDED_DIFFERENCES;
 }
 
+const char *guided_lacks_scores(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    return s->integrals              ? "integrals in an obs"
+           : s->events               ? "events"
+           : spec_latent(s) < s->dim ? "states in the data"
+           : gsv_model_singular(m)   ? "equations without noise of their own"
+                                     : NULL;
+}
+
 /* --- One track ------------------------------------------------------------ */
 
 /* Some tracks at the present values. */

@@ -11,14 +11,28 @@
 #include "learn/learner.h"
 #include "learn/prior.h"
 #include "learn/watch.h"
+#include "observe/observe.h"
 #include "model/theta.h"
 
 /* --- Its beginning and end ------------------------------------------------ */
+
+/* Series in which anything was observed. */
+static int count_tracks(const struct learner *l, size_t *tracks)
+{
+    struct stops s;
+    int status = stops_init(&s, l->m, l->s);
+    *tracks = 0;
+    for (size_t i = 0; !status && i < l->s->tracks; i++)
+        *tracks += s.first[i + 1] > s.first[i];
+    stops_free(&s);
+    return status;
+}
 
 static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
     *groups = 1;
+    if (learner_by_tracks(l)) return count_tracks(l, groups);
     if (!learner_has_groups(l)) return 0;
     int status = gaps_find(&g, l->m, l->s);
     if (status) return status;
@@ -92,8 +106,9 @@ static int prepare_batches(struct learner *l)
     l->best_value = NEW(double, l->watched);
     if (!l->best_value) return GSV_NO_MEMORY;
     if (l->optimizer == GSV_OPTIMIZER_SOAP) status = find_matrices(l);
-    /* Squared errors are no densities. */
-    if (status || learner_integrates(l)) return status;
+    /* Squared errors are no densities; of hidden states it is the search that
+     * moves the noise. */
+    if (status || learner_integrates(l) || learner_by_tracks(l)) return status;
     return noise_step_init(&l->noise, l->m, l->s, l->fixed);
 }
 
@@ -195,6 +210,11 @@ bool learner_has_groups(const struct learner *l)
     return l->method->selects;
 }
 
+bool learner_by_tracks(const struct learner *l)
+{
+    return l->method->tracks && learner_by_batches(l) && !learner_integrates(l);
+}
+
 gsv_options learner_usual(const struct learner *l)
 {
     gsv_options o = gsv_options_default();
@@ -209,10 +229,12 @@ gsv_options learner_final(const struct learner *l, int stage)
 {
     /* The last estimate reports a standard error, and its pilot paths need some
      * paths; networks take longer. */
-    enum { FEWEST_PATHS = 16 };
+    enum { FEWEST_PATHS = 16, FINAL_PARTICLES = 64 };
     gsv_options o = l->stage[stage];
     bool net = l->m->spec->nets > 0;
     o.gradient = false;
+    if (learner_by_tracks(l) && !l->o->estimator.points)
+        o.points = FINAL_PARTICLES;
     if (l->chosen && !learner_matches(l)) return o;
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
@@ -230,6 +252,7 @@ int learner_objective(const struct learner *l, struct objective *o,
     const struct task task = {.series = l->s,
                               .options = options,
                               .most = most,
+                              .by_track = learner_by_tracks(l),
                               .objective = aim,
                               .scheme = l->o->scheme};
     return objective_init(o, l->m, &task);
