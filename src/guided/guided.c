@@ -413,7 +413,7 @@ static int init_some(const struct method *row, void *machine,
 
 static gsv_gap group_of(const void *machine, size_t g)
 {
-    return (gsv_gap){.loglik = guided_visited(machine, g)};
+    return guided_visited(machine, g);
 }
 
 /* Small matrices have room for so many states and noises. */

@@ -71,8 +71,9 @@ const char *guided_lacks_scores(const gsv_model *m);
 int guided_scores(struct guided *a, const struct request *q,
                   struct score *score);
 
-/* The mean of a row in track number i of the last of these runs. */
-double guided_visited(const struct guided *a, size_t i);
+/* The mean of a row in track number i of the last of these runs, and the
+ * standard error of all of the track. */
+gsv_gap guided_visited(const struct guided *a, size_t i);
 
 void guide_score_free(struct guide_score *g);
 

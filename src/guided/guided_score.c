@@ -70,7 +70,7 @@ struct scores {
     size_t tracks;
     const size_t *track; /* (tracks) or NULL: all             */
     struct visit {
-        double loglik, rows, status;
+        double loglik, variance, rows, status;
     } *visit; /* (tracks) */
 };
 
@@ -128,9 +128,11 @@ static int visit(const struct scores *s, size_t lane, struct guide *g)
     int status = walk(a, g, track, s->gradient ? &o : NULL);
     if (status) return status;
     v->loglik = g->swarm.log_z;
-    v->rows = 0.0;
-    for (size_t k = 0; k < g->pace.nodes; k++)
+    v->rows = v->variance = 0.0;
+    for (size_t k = 0; k < g->pace.nodes; k++) {
         v->rows += pace_is_row(&g->pace, k);
+        v->variance += g->swarm.error[k] * g->swarm.error[k];
+    }
     if (s->gradient) add_score(a, g, track);
     return 0;
 }
@@ -237,7 +239,8 @@ int guided_scores(struct guided *a, const struct request *q,
     return status;
 }
 
-double guided_visited(const struct guided *a, size_t i)
+gsv_gap guided_visited(const struct guided *a, size_t i)
 {
-    return a->visit[i].loglik / a->visit[i].rows;
+    const struct visit *v = &a->visit[i];
+    return (gsv_gap){.loglik = v->loglik / v->rows, .error = sqrt(v->variance)};
 }

@@ -229,12 +229,10 @@ gsv_options learner_final(const struct learner *l, int stage)
 {
     /* The last estimate reports a standard error, and its pilot paths need some
      * paths; networks take longer. */
-    enum { FEWEST_PATHS = 16, FINAL_PARTICLES = 64 };
+    enum { FEWEST_PATHS = 16 };
     gsv_options o = l->stage[stage];
     bool net = l->m->spec->nets > 0;
     o.gradient = false;
-    if (learner_by_tracks(l) && !l->o->estimator.points)
-        o.points = FINAL_PARTICLES;
     if (l->chosen && !learner_matches(l)) return o;
     o.reference = GSV_REFERENCE_AUTO;
     o.form = GSV_FORM_AUTO;
