@@ -123,7 +123,8 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     l->must_advance = o->resume != NULL;
     halt_begin(&l->halt, ask, l);
     l->recipe = recipe_choose(l->m);
-    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD
+    /* Networks that know nothing yet cannot tell what steps they need. */
+    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD && !l->m->spec->nets
                      ? estimator_settle(l->m, l->s, &o->estimator)
                      : 0;
     if (status) return status;
