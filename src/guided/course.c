@@ -164,9 +164,8 @@ static int choose_coordinates(struct course *f)
     bool everywhere = false;
     f->stretched =
         s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    int status = f->stretched && (s->nets || s->gps)
-                     ? is_everywhere(f, &everywhere)
-                     : 0;
+    int status =
+        f->stretched && (s->nets || s->gps) ? is_everywhere(f, &everywhere) : 0;
     if (everywhere) f->stretched = false;
     f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
     f->normal_first = !f->stretched && !s->init_log_density;
@@ -264,8 +263,8 @@ static void middle_of(struct course *f, node F, node G, node *output)
     bool straight = is_straight(g, first, D);
     /* Scores need the programs of steps (score.h). */
     const struct spec *s = f->model->spec;
-    f->linear = straight && !graph_depends(g, G, OP_STATE) && !s->nets &&
-                !s->gps;
+    f->linear =
+        straight && !graph_depends(g, G, OP_STATE) && !s->nets && !s->gps;
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);

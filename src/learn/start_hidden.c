@@ -55,8 +55,7 @@ static int is_itself(const struct guess *g, const struct obs_spec *o, size_t r,
                               .input = input,
                               .slope = input + inputs * POINTS};
     if (!status)
-        status =
-            model_evaluate(g->l->m, o->argument[0], &in, true, mean);
+        status = model_evaluate(g->l->m, o->argument[0], &in, true, mean);
     size_t row = size > 1 ? r : 0;
     *itself = !status;
     for (size_t p = 0; *itself && p < POINTS; p++)
@@ -188,8 +187,8 @@ static int guess_init(struct guess *g, struct learner *l)
                         .V = l->m->spec->obs_values};
     int status = gaps_find(&g->gaps, l->m, l->s);
     if (status) return status;
-    g->state = NEW(double, g->d *g->rows);
-    g->seen = NEW(double, g->V *g->rows);
+    g->state = NEW(double, g->d * g->rows);
+    g->seen = NEW(double, g->V * g->rows);
     if (!g->state || !g->seen) return GSV_NO_MEMORY;
     for (size_t i = 0; i < g->V; i++)
         for (size_t r = 0; r < g->rows; r++)
@@ -230,7 +229,7 @@ static gsv_series *series_of_twin(const struct guess *g)
     const struct spec *spec = g->l->m->spec;
     size_t n = g->d + s->columns, columns = g->d;
     const char **name = NEW(const char *, n);
-    double *value = NEW(double, n *g->rows);
+    double *value = NEW(double, n * g->rows);
     gsv_series *made = NULL;
     if (name && value) {
         memcpy(value, g->state, g->d * g->rows * sizeof *value);
@@ -245,8 +244,8 @@ static gsv_series *series_of_twin(const struct guess *g)
             memcpy(value + columns++ * g->rows, s->value + c * g->rows,
                    g->rows * sizeof *value);
         }
-        made = gsv_series_new(s->tracks, s->start, columns, name, s->time,
-                              value);
+        made =
+            gsv_series_new(s->tracks, s->start, columns, name, s->time, value);
     }
     MEM_FREE(name, value);
     return made;
@@ -339,9 +338,14 @@ static int regression_init(struct regression *r, const struct guess *g,
         adam_init(&r->adam, n))
         return GSV_NO_MEMORY;
     const struct arena_part part[] = {
-        {&r->state, g->d * ROWS},   {&r->time, ROWS}, {&r->input, inputs * ROWS},
-        {&r->slope, inputs * ROWS}, {&r->ones, ROWS}, {&r->theta, n},
-        {&r->theta_bar, n},         {&r->unit, n},
+        {&r->state, g->d * ROWS},
+        {&r->time, ROWS},
+        {&r->input, inputs * ROWS},
+        {&r->slope, inputs * ROWS},
+        {&r->ones, ROWS},
+        {&r->theta, n},
+        {&r->theta_bar, n},
+        {&r->unit, n},
         {&r->value_bar, program_uniforms(r->program)}};
     for (size_t k = 0; k < g->rows; k++) {
         bool whole = true;
