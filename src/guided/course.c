@@ -410,11 +410,17 @@ static int make_densities(struct course *f, bool wide)
     if (!s->observations) return 0;
     node *output = NEW(node, 2 * s->observations);
     if (!output) return GSV_NO_MEMORY;
-    densities_of(f, output);
-    int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
-    for (size_t k = 0; k < s->observations; k++)
-        output[k] = output[2 * k];
-    if (!status) status = make(f, COURSE_VALUE, s->observations, output, wide);
+    bool opened = true;
+    for (size_t k = 0; k < s->observations; k++) {
+        output[k] = density_of(f, &s->obs[k]);
+        opened = opened && !has_functions(f->graph, output[k]);
+    }
+    int status = make(f, COURSE_VALUE, s->observations, output, wide);
+    /* The gradients of many outputs of a network would each go through it. */
+    if (!status && opened) {
+        densities_of(f, output);
+        status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    }
     mem_free(output);
     return status;
 }
