@@ -467,12 +467,12 @@ static int accept(const struct method *row, const struct task *t)
                     "and as many noises; there are %zu and %zu",
                     MOST_STATES, states, s->noises);
     const char *lacks = guided_lacks_scores(t->model);
-    if (t->options->gradient && guided_is_scored(t->model) && lacks)
+    if (t->options->gradient && s->parameters > GUIDED_DIFFERENCES && lacks)
         return fail(GSV_BAD_INPUT,
-                    "the guided filter's gradient for networks is not made "
-                    "for models with %s: learn a formula instead, or use "
-                    "--observe scan or particle",
-                    lacks);
+                    "the guided filter's gradient for more than %d numbers is "
+                    "not made for models with %s, and there are %zu: take a "
+                    "smaller network, or --observe scan or particle",
+                    GUIDED_DIFFERENCES, lacks, s->parameters);
     return 0;
 }
 
@@ -488,7 +488,7 @@ const struct method METHOD_GUIDED = {.name = "guided",
                                      .jumps = true,
                                      .first_laws = true,
                                      .accept = accept,
-                                     .tracks = true,
+                                     .tracks = guided_is_scored,
                                      .init = init_some,
                                      .free = method_free,
                                      .run = run_some,

@@ -44,7 +44,8 @@ void guide_score_free(struct guide_score *g)
 bool guided_is_scored(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    return s->nets || s->gps || s->parameters > GUIDED_DIFFERENCES;
+    return (s->nets || s->gps || s->parameters > GUIDED_DIFFERENCES) &&
+           !guided_lacks_scores(m);
 }
 
 const char *guided_lacks_scores(const gsv_model *m)

@@ -213,7 +213,8 @@ bool learner_has_groups(const struct learner *l)
 
 bool learner_by_tracks(const struct learner *l)
 {
-    return l->method->tracks && learner_by_batches(l) && !learner_integrates(l);
+    return l->method->tracks && l->method->tracks(l->m) &&
+           learner_by_batches(l) && !learner_integrates(l);
 }
 
 gsv_options learner_usual(const struct learner *l)

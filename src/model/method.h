@@ -71,7 +71,6 @@ struct method {
     const void *inner; /* what distinguishes rows with the same functions */
     bool shares;       /* ranks share the work                         */
     bool selects;      /* a run may select some groups                  */
-    bool tracks;       /* with by_track groups are tracks                */
     bool holds;        /* it can run with reference_values             */
     bool paced;        /* its steps are chosen by what more change     */
     bool jumps;        /* it follows states that jump (event)          */
@@ -92,6 +91,8 @@ struct method {
     /* After a run of one window of gaps: the mean of a gap. NULL where data do
      * not fall into independent gaps. */
     struct score (*score)(const void *machine);
+    /* Whether groups of a model can be tracks, with by_track; NULL: no. */
+    bool (*tracks)(const gsv_model *m);
     /* After a run with by_group: the number of groups, and one of them. */
     size_t (*groups)(const void *machine);
     gsv_gap (*group)(const void *machine, size_t g);

@@ -279,17 +279,17 @@ static void score__is_refused_where_it_does_not_exist(void **state)
     static const struct {
         const char *word, *text;
     } WRONG[] = {
-        {"without noise", "state x, v\nnet f(x) -> 1 : 2 tanh\n"
+        {"without noise", "state x, v\nnet f(x) -> 1 : 150 tanh\n"
                           "dx = v*dt\ndv = f*dt + dW\ninit x ~ normal(0, 1)\n"
                           "init v ~ normal(0, 1)\nobs u ~ normal(x, 1)\n"},
         {"integrals",
-         "state x\nnet f(x) -> 1 : 2 tanh\ndx = f*dt + dW\n"
+         "state x\nnet f(x) -> 1 : 150 tanh\ndx = f*dt + dW\n"
          "init x ~ normal(0, 1)\nobs u ~ normal(integral(x), 1)\n"},
-        {"events", "state x\nnet f(x) -> 1 : 2 tanh\ndx = f*dt + dW\n"
+        {"events", "state x\nnet f(x) -> 1 : 150 tanh\ndx = f*dt + dW\n"
                    "event x += w\ninit x ~ normal(0, 1)\n"
                    "obs u ~ normal(x, 1)\n"},
         {"states in the data",
-         "state v, y\nnet f(v, y) -> 2 : 2 tanh\ndv = f[1]*dt + dW\n"
+         "state v, y\nnet f(v, y) -> 2 : 150 tanh\ndv = f[1]*dt + dW\n"
          "dy = f[2]*dt + dW\ninit y ~ normal(0, 1)\nobs u ~ normal(y, 1)\n"},
     };
     (void)state;
