@@ -176,7 +176,7 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
     }
     for (size_t t = 0; t < r->times; t++) {
         struct moment m = moment_of(c, t);
-        if (!linear_transition(d, r->time[t] * h, A_of(c), m.Phi, m.Gamma, m.Q,
+        if (!linear_transition(d, r->time[t] * h, A_of(c), NULL, m.Phi, m.Gamma, m.Q,
                                x, x + dd, x + 2 * dd))
             return false;
     }

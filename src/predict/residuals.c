@@ -95,7 +95,7 @@ static int set_gap(struct linear_law *l, double gap)
     size_t d = l->d;
     if (gap == l->gap) return 0;
     l->gap = gap;
-    if (linear_transition(d, gap, l->A, l->Phi, l->Gamma, l->Q, l->half,
+    if (linear_transition(d, gap, l->A, l->model->chain.noise, l->Phi, l->Gamma, l->Q, l->half,
                           l->half + d * d, l->scratch))
         return 0;
     return fail(GSV_NUMERICAL,
