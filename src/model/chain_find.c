@@ -37,10 +37,13 @@ node chains_index(struct graph *g, size_t n, const size_t *number)
 
 node chains_along(const struct chains *c, node a, size_t n, const size_t *state)
 {
-    node ones = graph_fill(c->g, num(c->g, 1.0), n, 1);
-    node dot =
-        graph_scatter(c->g, ones, chains_index(c->g, n, state), c->d, 1);
-    return graph_directional(c->g, a, c->z, dot);
+    double *dot = GRAPH_NEW(c->g, double, c->d);
+    if (!dot) return 0;
+    for (size_t i = 0; i < n; i++)
+        dot[state[i]] = 1.0;
+    node made = graph_constant(c->g, c->d, 1, dot);
+    mem_free(dot);
+    return graph_directional(c->g, a, c->z, made);
 }
 
 node chains_lie(const struct chains *c, node a)
@@ -84,11 +87,16 @@ node chains_bottoms(const struct chains *c, size_t length)
 
 /* --- The equations -------------------------------------------------------- */
 
-/* Column j of the diffusion (d, 1). */
+/* Column j of the diffusion (d, 1), element by element: zeros stay numbers. */
 static node column_of(const struct spec *s, size_t j)
 {
-    node rows = graph_transpose(s->graph, s->diffusion);
-    return graph_slice(s->graph, rows, j * s->dim, s->dim, 1);
+    node *part = GRAPH_NEW(s->graph, node, s->dim);
+    if (!part) return 0;
+    for (size_t i = 0; i < s->dim; i++)
+        part[i] = graph_slice(s->graph, s->diffusion, i * s->noises + j, 1, 1);
+    node made = graph_stack(s->graph, s->dim, part, s->dim, 1);
+    mem_free(part);
+    return made;
 }
 
 /* f minus half the sum of the columns' derivatives along themselves. */
