@@ -290,8 +290,50 @@ static int keep_form(const struct chains *c)
         form->stretched = form->stretched || c->bottom[i].shape;
         form->numerical = form->numerical || c->bottom[i].map.numerical;
     }
+    form->sigma = c->shared ? c->scale : 0;
     form->longest = c->levels;
     return 0;
+}
+
+/* The states at the bottoms and their derivatives in time, as they are. */
+static node plain_rates(const struct chains *c)
+{
+    size_t parts = 0, *state = GRAPH_NEW(c->g, size_t, c->d);
+    node *part = GRAPH_NEW(c->g, node, c->d);
+    for (size_t k = c->levels; state && part && k > 0; k--) {
+        size_t first = chains_from(c, k + 1), n = chains_from(c, k) - first;
+        for (size_t i = 0; i < n; i++)
+            state[i] = c->bottom[first + i].state;
+        node a = n ? graph_gather(c->g, c->z, chains_index(c->g, n, state), n, 1)
+                   : 0;
+        for (size_t i = 0; n && i < k; i++) {
+            part[parts++] = a;
+            if (i + 1 < k) a = chains_lie(c, a);
+        }
+    }
+    node made = graph_below(c->g, parts, part);
+    MEM_FREE(state, part);
+    return made;
+}
+
+/* What the noise of every coordinate is: all of a chain have that of its top. */
+static node all_scales(const struct chains *c)
+{
+    node *part = GRAPH_NEW(c->g, node, c->d);
+    if (!part) return 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct bottom *b = &c->bottom[i];
+        size_t first = chains_from(c, b->length + 1);
+        size_t n = chains_from(c, b->length) - first;
+        size_t at = chains_level(c, b->length, 1) + i - first;
+        node scale = graph_slice(c->g, c->scale, i, 1, 1);
+        if (b->shape) scale = op(c->g, OP_MUL, scale, b->shape);
+        for (size_t k = 0; k < b->length; k++)
+            part[at + k * n] = scale;
+    }
+    node made = graph_stack(c->g, c->d, part, c->d, 1);
+    mem_free(part);
+    return made;
 }
 
 static int keep_map(struct gsv_model *m, const struct map *map)
@@ -302,6 +344,8 @@ static int keep_map(struct gsv_model *m, const struct map *map)
     node states = graph_stack(g, c->d, map->state, c->d, 1);
     node x = s->state_of_data;
     m->unit_drift = over_y(map, graph_substitute(g, map->drift, states));
+    m->chain.rate = plain_rates(c);
+    m->chain.scales = c->shared ? 0 : all_scales(c);
     m->chain.still = over_y(map, graph_fill(g, num(g, 0.0), c->d, 1));
     m->state_drift = map->drift;
     m->unit_state = graph_substitute(g, map->forward, x);
