@@ -23,9 +23,13 @@ static struct method_choice choose_exact(const struct task *t)
                            "and no map to unit diffusion takes this noise out"},
         {&METHOD_BOUND, "bound: the options ask for this form"},
         {&METHOD_BRIDGES, "bridges: all states are observed exactly, and a map "
-                          "to unit diffusion exists"}};
+                          "to unit diffusion exists"}},
+        chains = {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and those without "
+                  "noise are integrals of one (chains)"};
     const struct weigher *w = weigher_choose(t->model, t->options);
     size_t i = 0;
+    if (t->model->chain.next && w == METHOD_BRIDGES.inner) return chains;
     while (row[i].method->inner != w)
         i++;
     return row[i];

@@ -38,7 +38,9 @@ static int is_linear(const gsv_model *m, bool *linear)
 {
     const struct spec *spec = m->spec;
     const struct graph *g = spec->graph;
-    *linear = spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->calls &&
+    bool additive = m->chain.next ? !m->chain.stretched
+                                  : spec->noise == NOISE_ADDITIVE;
+    *linear = additive && !spec->mapped && !m->calls &&
               !spec_is_latent(spec) && !graph_moves(g, m->unit_drift) &&
               !graph_moves(g, m->data_state);
     return *linear ? drift_is_linear(m, linear) : 0;
@@ -95,7 +97,7 @@ static int set_gap(struct linear_law *l, double gap)
     size_t d = l->d;
     if (gap == l->gap) return 0;
     l->gap = gap;
-    if (linear_transition(d, gap, l->A, l->Phi, l->Gamma, l->Q, l->half,
+    if (linear_transition(d, gap, l->A, l->model->chain.noise, l->Phi, l->Gamma, l->Q, l->half,
                           l->half + d * d, l->scratch))
         return 0;
     return fail(GSV_NUMERICAL,

@@ -184,7 +184,7 @@ static void transition__that_overflows_is_refused(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         const double A[4] = {-1, 0, 0.5, bad[i]};
         double out[5 * 4], scratch[3 * 4];
-        assert_false(linear_transition(2, 1.0, A, out, out + 4, out + 8,
+        assert_false(linear_transition(2, 1.0, A, NULL, out, out + 4, out + 8,
                                        out + 12, out + 16, scratch));
     }
 }
