@@ -11,10 +11,11 @@ int mover_init(struct mover *s, const struct course *f)
     size_t D = f->D, P = COURSE_BLOCK;
     *s = (struct mover){.course = f};
     const struct arena_part part[] = {
-        {&s->from, D * P},     {&s->middle, D * P},     {&s->a, D * P},
-        {&s->arrived, D * P},  {&s->jumped, D * P},     {&s->B, D * f->m * P},
-        {&s->A, D * D * P},    {&s->dot, D * P},        {&s->log_g, P},
-        {&s->gradient, D * P}, {&s->hessian, D * D * P}};
+        {&s->from, D * P},     {&s->middle, D * P},      {&s->a, D * P},
+        {&s->arrived, D * P},  {&s->jumped, D * P},      {&s->B, D * f->m * P},
+        {&s->A, D * D * P},    {&s->dot, D * P},         {&s->log_g, P},
+        {&s->gradient, D * P}, {&s->hessian, D * D * P}, {&s->power, D * P},
+        {&s->first, D * P},    {&s->end, D * P},         {&s->h, P}};
     int status = course_room_init(&s->room, f);
     if (status) return status;
     return arena_lay(&s->arena, sizeof part / sizeof *part, part);
@@ -150,6 +151,8 @@ static void depart(struct mover *s, const struct pace *p, struct nodes n,
 {
     const struct course *f = s->course;
     memcpy(s->from, x, f->D * P * sizeof *x);
+    for (size_t j = 0; j < P; j++)
+        s->h[j] = pace_length(p, node_of(n, j));
     for (size_t i = f->d; i < f->D; i++)
         for (size_t j = 0; j < P; j++)
             if (pace_is_row(p, node_of(n, j))) s->from[i * P + j] = 0.0;
@@ -186,17 +189,99 @@ static void depart_along(struct mover *s, const struct pace *p, struct nodes n,
     memcpy(dot, moved(s, COURSE_START, P, 2), f->d * P * sizeof *dot);
 }
 
+/* Column c of G in the middle, to v (D, P). */
+static void noise_column(const struct mover *s, size_t P, size_t c, double *v)
+{
+    size_t D = s->course->D, m = s->course->noises;
+    const double *G = output(s, COURSE_MIDDLE, P, MIDDLE_NOISE);
+    for (size_t i = 0; i < D; i++)
+        memcpy(v + i * P, G + (i * m + c) * P, P * sizeof *G);
+}
+
+/* v = F'v in the middle. Where F has no network, its slopes are those of
+ * COURSE_SLOPE, which were evaluated there. */
+static void turn(struct mover *s, const struct points *in, double *v)
+{
+    size_t D = s->course->D, P = in->P;
+    if (!s->course->open) {
+        along(s, COURSE_MIDDLE, in, v);
+        memcpy(v, moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT), D * P * sizeof *v);
+        return;
+    }
+    const double *J = output(s, COURSE_SLOPE, P, 0);
+    memcpy(s->power, v, D * P * sizeof *v);
+    memset(v, 0, D * P * sizeof *v);
+    for (size_t i = 0; i < D; i++)
+        for (size_t l = 0; l < D; l++)
+            for (size_t j = 0; j < P; j++)
+                v[i * P + j] += J[(i * D + l) * P + j] * s->power[l * P + j];
+}
+
+/* v times h, or its root. */
+static void stretch(const struct mover *s, size_t P, bool whole, double *v)
+{
+    for (size_t i = 0; i < s->course->D; i++, v += P)
+        for (size_t j = 0; j < P; j++)
+            v[j] *= whole ? s->h[j] : sqrt(s->h[j]);
+}
+
+/* c_jk of step.h. */
+static double legendre(size_t j, size_t k)
+{
+    double c = sqrt(2.0 * (double)k + 1.0);
+    for (size_t i = j - k + 1; i <= j; i++)
+        c *= (double)i;
+    for (size_t i = 2; i <= j + k + 1; i++)
+        c /= (double)i;
+    return c;
+}
+
+/* Adds what v = F'^j G_c is to all parts of the noise. */
+static void add_power(struct mover *s, size_t P, size_t c, size_t j,
+                      const double *v)
+{
+    const struct course *f = s->course;
+    for (size_t k = 0; k <= j && k <= f->orders; k++) {
+        double factor = legendre(j, k);
+        for (size_t i = 0; i < f->D; i++, v += P) {
+            double *to = s->B + (i * f->m + k * f->noises + c) * P;
+            for (size_t q = 0; q < P; q++)
+                to[q] += factor * v[q];
+        }
+        v -= f->D * P;
+    }
+}
+
+/* B with integrals of the noise. */
+static void spread_integrals(struct mover *s, const struct points *in)
+{
+    const struct course *f = s->course;
+    memset(s->B, 0, f->D * f->m * in->P * sizeof *s->B);
+    if (f->open) forward(s, COURSE_SLOPE, in);
+    for (size_t c = 0; c < f->noises; c++) {
+        noise_column(s, in->P, c, s->dot);
+        stretch(s, in->P, false, s->dot);
+        for (size_t j = 0; j <= f->orders + 1; j++) {
+            if (j) turn(s, in, s->dot);
+            if (j) stretch(s, in->P, true, s->dot);
+            add_power(s, in->P, c, j, s->dot);
+        }
+    }
+}
+
 /* B from G and F'G in the middle. */
-static void spread(struct mover *s, const struct pace *p, struct nodes n,
-                   const struct points *in)
+static void spread(struct mover *s, const struct points *in)
 {
     size_t D = s->course->D, m = s->course->noises, P = in->P;
+    if (s->course->orders) {
+        spread_integrals(s, in);
+        return;
+    }
     const double *G = output(s, COURSE_MIDDLE, P, MIDDLE_NOISE);
     const double *FG = output(s, COURSE_MIDDLE, P, MIDDLE_SLOPE);
     for (size_t c = 0; c < m; c++) {
         if (!s->course->open) {
-            for (size_t i = 0; i < D; i++)
-                memcpy(s->dot + i * P, G + (i * m + c) * P, P * sizeof *G);
+            noise_column(s, P, c, s->dot);
             along(s, COURSE_MIDDLE, in, s->dot);
             FG = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
         }
@@ -205,7 +290,7 @@ static void spread(struct mover *s, const struct pace *p, struct nodes n,
             const double *fg = FG + (s->course->open ? i * m + c : i) * P;
             double *to = s->B + (i * m + c) * P;
             for (size_t j = 0; j < P; j++) {
-                double h = pace_length(p, node_of(n, j));
+                double h = s->h[j];
                 to[j] = sqrt(h) * (g[j] + 0.5 * h * fg[j]);
             }
         }
@@ -230,6 +315,51 @@ static void go_straight(struct mover *s, const struct pace *p, struct nodes n,
         }
 }
 
+/* Time and inputs at the ends of the steps: as far from the middle as it is
+ * from their beginning, so that held inputs keep their values. */
+static struct points points_at_end(struct mover *s, const struct pace *p,
+                                   struct nodes n, size_t P, const double *x)
+{
+    struct points in = points_at(s, p, n, true, P, x);
+    size_t inputs = s->course->model->spec->inputs;
+    for (size_t j = 0; j < P; j++) {
+        size_t k = node_of(n, j);
+        s->room.time[j] += 0.5 * pace_length(p, k);
+        for (size_t i = 0; i < inputs; i++)
+            s->room.input[i * P + j] +=
+                s->room.input[i * P + j] - p->input[0][k * inputs + i];
+    }
+    return in;
+}
+
+/* to = a + h b, all (D, P). */
+static void ahead_by(const struct mover *s, size_t P, const double *a,
+                     const double *b, double by, double *to)
+{
+    for (size_t i = 0; i < s->course->D; i++)
+        for (size_t j = 0; j < P; j++)
+            to[i * P + j] = a[i * P + j] + by * s->h[j] * b[i * P + j];
+}
+
+/* From a of order 2 to one of order 3: adds h/6 (F(x) - 2 F(x~) + F(end)). F(x)
+ * is in s->first; F(x~) and the curvature are those of the last points. */
+static void add_third(struct mover *s, const struct pace *p, struct nodes n,
+                      size_t P)
+{
+    const double *F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *curve = output(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
+    ahead_by(s, P, s->a, s->first, 1.0 / 6.0, s->a);
+    ahead_by(s, P, s->a, F, -1.0 / 3.0, s->a);
+    ahead_by(s, P, s->from, s->first, -1.0, s->end);
+    ahead_by(s, P, s->end, F, 2.0, s->end);
+    for (size_t i = 0; s->course->open && i < s->course->D; i++)
+        for (size_t j = 0; j < P; j++)
+            s->end[i * P + j] += 0.5 * s->h[j] * s->h[j] * curve[i * P + j];
+    struct points in = points_at_end(s, p, n, P, s->end);
+    forward(s, COURSE_DRIFT, &in);
+    ahead_by(s, P, s->a, output(s, COURSE_DRIFT, P, 0), 1.0 / 6.0, s->a);
+}
+
 /* From s->from, to a and B. */
 static void go(struct mover *s, const struct pace *p, struct nodes n, size_t P)
 {
@@ -240,24 +370,20 @@ static void go(struct mover *s, const struct pace *p, struct nodes n, size_t P)
     }
     struct points in = points_at(s, p, n, false, P, s->from);
     forward(s, COURSE_DRIFT, &in);
-    const double *F = output(s, COURSE_DRIFT, P, 0);
-    for (size_t i = 0; i < D; i++)
-        for (size_t j = 0; j < P; j++)
-            s->middle[i * P + j] =
-                s->from[i * P + j] +
-                0.5 * pace_length(p, node_of(n, j)) * F[i * P + j];
+    memcpy(s->first, output(s, COURSE_DRIFT, P, 0), D * P * sizeof *s->first);
+    ahead_by(s, P, s->from, s->first, 0.5, s->middle);
     in = points_at(s, p, n, true, P, s->middle);
     forward(s, COURSE_MIDDLE, &in);
-    F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = output(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++) {
-            double h = pace_length(p, node_of(n, j));
-            double bend = s->course->open ? curve[i * P + j] : 0.0;
+            double h = s->h[j], bend = s->course->open ? curve[i * P + j] : 0.0;
             s->a[i * P + j] =
                 s->from[i * P + j] + h * (F[i * P + j] + 0.25 * h * bend);
         }
-    spread(s, p, n, &in);
+    spread(s, &in);
+    if (s->course->orders) add_third(s, p, n, P);
 }
 
 void mover_go(struct mover *s, const struct pace *p, size_t k, size_t P,
@@ -309,15 +435,14 @@ static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++)
             s->dot[i * P + j] =
-                start_dot[i * P + j] +
-                0.5 * pace_length(p, node_of(n, j)) * F[i * P + j];
+                start_dot[i * P + j] + 0.5 * s->h[j] * F[i * P + j];
     in = points_at(s, p, n, true, P, s->middle);
     along(s, COURSE_MIDDLE, &in, s->dot);
     F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = moved(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++) {
-            double h = pace_length(p, node_of(n, j));
+            double h = s->h[j];
             double bend = s->course->open ? curve[i * P + j] : 0.0;
             s->A[(i * D + c) * P + j] =
                 start_dot[i * P + j] + h * (F[i * P + j] + 0.25 * h * bend);
@@ -339,7 +464,7 @@ static void chain(struct mover *s, const struct pace *p, struct nodes n,
     for (size_t i = 0; i < D; i++)
         for (size_t c = 0; c < D; c++)
             for (size_t j = 0; j < P; j++) {
-                double h = pace_length(p, node_of(n, j)), sum = 0.0;
+                double h = s->h[j], sum = 0.0;
                 for (size_t l = 0; l < D; l++)
                     sum += J[(i * D + l) * P + j] *
                            s->hessian[(l * D + c) * P + j];
