@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "guided/step.h"
+#include "guided/step_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,23 +29,9 @@ void mover_free(struct mover *s)
 
 /* --- Points --------------------------------------------------------------- */
 
-/* Which nodes points belong to: all to one, each to the next, or as listed. */
-struct nodes {
-    size_t first;
-    bool each;
-    const size_t *list;
-};
-
-static size_t node_of(struct nodes n, size_t point)
-{
-    if (n.list) return n.list[point];
-    return n.each ? n.first + point : n.first;
-}
-
-/* Time and inputs of P points at their nodes, or in the middles after them. */
-static struct points points_at(struct mover *s, const struct pace *p,
-                               struct nodes n, bool middle, size_t P,
-                               const double *x)
+struct points mover_points_at(struct mover *s, const struct pace *p,
+                              struct nodes n, bool middle, size_t P,
+                              const double *x)
 {
     struct course_room *r = &s->room;
     size_t inputs = s->course->model->spec->inputs;
@@ -68,41 +54,14 @@ static struct points points_at(struct mover *s, const struct pace *p,
 struct points mover_points(struct mover *s, const struct pace *p, size_t k,
                            size_t P, const double *x)
 {
-    return points_at(s, p, (struct nodes){.first = k}, false, P, x);
+    return mover_points_at(s, p, (struct nodes){.first = k}, false, P, x);
 }
 
-static void forward(struct mover *s, enum course_part part,
-                    const struct points *in)
-{
-    program_forward(s->course->part[part], &s->values->part[part],
-                    &s->room.part[part], in);
-}
-
-static const double *output(const struct mover *s, enum course_part part,
-                            size_t P, size_t i)
-{
-    return program_output(s->course->part[part], &s->room.part[part], P, i);
-}
-
-static void along(struct mover *s, enum course_part part,
-                  const struct points *in, const double *dot)
-{
-    program_jvp(s->course->part[part], &s->values->part[part],
-                &s->room.part[part], in, dot);
-}
-
-static const double *moved(const struct mover *s, enum course_part part,
-                           size_t P, size_t i)
-{
-    return program_output_dot(s->course->part[part], &s->room.part[part], P, i);
-}
-
-/* Values of the observations, 1 where they are missing. */
-static struct points with_values(struct mover *s, const struct pace *p,
-                                 struct nodes n, size_t P, const double *x)
+struct points mover_with_values(struct mover *s, const struct pace *p,
+                                struct nodes n, size_t P, const double *x)
 {
     const struct spec *spec = s->course->model->spec;
-    struct points in = points_at(s, p, n, false, P, x);
+    struct points in = mover_points_at(s, p, n, false, P, x);
     for (size_t i = 0; i < spec->values; i++)
         for (size_t j = 0; j < P; j++) {
             double v = p->value[node_of(n, j) * spec->values + i];
@@ -158,7 +117,7 @@ static void depart(struct mover *s, const struct pace *p, struct nodes n,
             if (pace_is_row(p, node_of(n, j))) s->from[i * P + j] = 0.0;
     if (!any_happens(p, n, P)) return;
     memcpy(s->arrived, x, f->D * P * sizeof *x);
-    struct points in = with_values(s, p, n, P, s->arrived);
+    struct points in = mover_with_values(s, p, n, P, s->arrived);
     forward(s, COURSE_DEPART, &in);
     add_events(s, p, n, P, false, s->from);
     if (!f->stretched) return;
@@ -177,7 +136,7 @@ static void depart_along(struct mover *s, const struct pace *p, struct nodes n,
         for (size_t j = 0; j < P; j++)
             if (pace_is_row(p, node_of(n, j))) dot[i * P + j] = 0.0;
     if (!any_happens(p, n, P)) return;
-    struct points in = with_values(s, p, n, P, s->arrived);
+    struct points in = mover_with_values(s, p, n, P, s->arrived);
     forward(s, COURSE_DEPART, &in);
     along(s, COURSE_DEPART, &in, dot);
     add_events(s, p, n, P, true, dot);
@@ -320,7 +279,7 @@ static void go_straight(struct mover *s, const struct pace *p, struct nodes n,
 static struct points points_at_end(struct mover *s, const struct pace *p,
                                    struct nodes n, size_t P, const double *x)
 {
-    struct points in = points_at(s, p, n, true, P, x);
+    struct points in = mover_points_at(s, p, n, true, P, x);
     size_t inputs = s->course->model->spec->inputs;
     for (size_t j = 0; j < P; j++) {
         size_t k = node_of(n, j);
@@ -368,11 +327,11 @@ static void go(struct mover *s, const struct pace *p, struct nodes n, size_t P)
         go_straight(s, p, n, P);
         return;
     }
-    struct points in = points_at(s, p, n, false, P, s->from);
+    struct points in = mover_points_at(s, p, n, false, P, s->from);
     forward(s, COURSE_DRIFT, &in);
     memcpy(s->first, output(s, COURSE_DRIFT, P, 0), D * P * sizeof *s->first);
     ahead_by(s, P, s->from, s->first, 0.5, s->middle);
-    in = points_at(s, p, n, true, P, s->middle);
+    in = mover_points_at(s, p, n, true, P, s->middle);
     forward(s, COURSE_MIDDLE, &in);
     const double *F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = output(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
@@ -429,14 +388,15 @@ static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
         push(s, p, n, P, c, start_dot);
         return;
     }
-    struct points in = points_at(s, p, n, false, P, s->from);
+    struct points in = mover_points_at(s, p, n, false, P, s->from);
+    if (s->course->orders) forward(s, COURSE_DRIFT, &in);
     along(s, COURSE_DRIFT, &in, start_dot);
     const double *F = moved(s, COURSE_DRIFT, P, 0);
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++)
             s->dot[i * P + j] =
                 start_dot[i * P + j] + 0.5 * s->h[j] * F[i * P + j];
-    in = points_at(s, p, n, true, P, s->middle);
+    in = mover_points_at(s, p, n, true, P, s->middle);
     along(s, COURSE_MIDDLE, &in, s->dot);
     F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = moved(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
@@ -450,28 +410,34 @@ static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
 }
 
 /* A = dx~/dx of a step without its curvature, I + h J(x~)(I + h/2 J(x)), by
- * the slopes of F at both points. */
+ * the slopes of F at both points; of order 3 with h^3/6 J(x~)^2 J(x). */
 static void chain(struct mover *s, const struct pace *p, struct nodes n,
                   size_t P)
 {
     size_t D = s->course->D;
-    struct points in = points_at(s, p, n, false, P, s->from);
+    struct points in = mover_points_at(s, p, n, false, P, s->from);
     forward(s, COURSE_SLOPE, &in);
     memcpy(s->hessian, output(s, COURSE_SLOPE, P, 0), D * D * P * sizeof *s->A);
-    in = points_at(s, p, n, true, P, s->middle);
+    in = mover_points_at(s, p, n, true, P, s->middle);
     forward(s, COURSE_SLOPE, &in);
     const double *J = output(s, COURSE_SLOPE, P, 0);
-    for (size_t i = 0; i < D; i++)
-        for (size_t c = 0; c < D; c++)
-            for (size_t j = 0; j < P; j++) {
-                double h = s->h[j], sum = 0.0;
-                for (size_t l = 0; l < D; l++)
-                    sum += J[(i * D + l) * P + j] *
-                           s->hessian[(l * D + c) * P + j];
+    for (size_t c = 0; c < D; c++) {
+        for (size_t i = 0; i < D; i++)
+            memcpy(s->dot + i * P, s->hessian + (i * D + c) * P, P * sizeof *J);
+        turn(s, &in, s->dot);
+        for (size_t i = 0; i < D; i++)
+            for (size_t j = 0; j < P; j++)
                 s->A[(i * D + c) * P + j] =
                     (i == c ? 1.0 : 0.0) +
-                    h * (J[(i * D + c) * P + j] + 0.5 * h * sum);
-            }
+                    s->h[j] * (J[(i * D + c) * P + j] +
+                               0.5 * s->h[j] * s->dot[i * P + j]);
+        if (!s->course->orders) continue;
+        turn(s, &in, s->dot);
+        for (size_t i = 0; i < D; i++)
+            for (size_t j = 0; j < P; j++)
+                s->A[(i * D + c) * P + j] +=
+                    s->h[j] * s->h[j] * s->h[j] / 6.0 * s->dot[i * P + j];
+    }
     for (size_t c = s->course->d; c < D; c++)
         for (size_t j = 0; j < P; j++)
             for (size_t i = 0; pace_is_row(p, node_of(n, j)) && i < D; i++)
@@ -493,98 +459,4 @@ void mover_slopes(struct mover *s, const struct pace *p, size_t k, size_t P,
     }
     for (size_t c = 0; c < D; c++)
         slope_along(s, p, n, P, c, s->gradient);
-}
-
-/* --- Observations --------------------------------------------------------- */
-
-/* Whether an obs has all of its values at a node; what happened since the row
- * before cannot be known at the first. */
-static bool is_seen(const struct pace *p, size_t k, size_t obs)
-{
-    const struct spec *spec = p->course->model->spec;
-    const struct obs_spec *o = &spec->obs[obs];
-    if (!pace_is_row(p, k) || (o->integrated && !k && !spec->init_timed))
-        return false;
-    for (size_t i = 0; i < o->values; i++)
-        if (isnan(p->value[k * spec->values + o->value + i])) return false;
-    return true;
-}
-
-bool mover_density(struct mover *s, const struct pace *p, size_t k, size_t P,
-                   const double *x)
-{
-    struct nodes n = {.first = k};
-    size_t observations = s->course->model->spec->observations;
-    bool any = false;
-    for (size_t o = 0; o < observations; o++) {
-        if (!is_seen(p, k, o)) continue;
-        if (!any) {
-            struct points in = with_values(s, p, n, P, x);
-            forward(s, COURSE_DENSITY, &in);
-            memset(s->log_g, 0, P * sizeof *s->log_g);
-        }
-        any = true;
-        const double *value = output(s, COURSE_DENSITY, P, 2 * o);
-        for (size_t j = 0; j < P; j++)
-            s->log_g[j] += value[j];
-    }
-    for (size_t j = 0; any && j < P; j++)
-        if (!isfinite(s->log_g[j])) s->log_g[j] = -INFINITY;
-    return any;
-}
-
-/* Adds what obs number o says at point j; whether it is finite. */
-static bool use(struct mover *s, size_t o, size_t P, size_t j)
-{
-    double value = output(s, COURSE_DENSITY, P, 2 * o)[j];
-    const double *g = output(s, COURSE_DENSITY, P, 2 * o + 1);
-    bool fine = isfinite(value);
-    for (size_t i = 0; i < s->course->D; i++)
-        fine = fine && isfinite(g[i * P + j]);
-    if (!fine) return false;
-    s->log_g[j] += value;
-    for (size_t i = 0; i < s->course->D; i++)
-        s->gradient[i * P + j] += g[i * P + j];
-    return true;
-}
-
-/* Column c of minus the Hessians. */
-static void curve_along(struct mover *s, const struct pace *p,
-                        const struct points *in, struct nodes n, size_t c)
-{
-    size_t D = s->course->D, P = in->P;
-    memset(s->dot, 0, D * P * sizeof *s->dot);
-    for (size_t j = 0; j < P; j++)
-        s->dot[c * P + j] = 1.0;
-    along(s, COURSE_DENSITY, in, s->dot);
-    for (size_t o = 0; o < s->course->model->spec->observations; o++) {
-        const double *g = moved(s, COURSE_DENSITY, P, 2 * o + 1);
-        for (size_t j = 0; j < P; j++) {
-            if (!is_seen(p, node_of(n, j), o)) continue;
-            for (size_t i = 0; i < D; i++)
-                if (isfinite(g[i * P + j]))
-                    s->hessian[(i * D + c) * P + j] -= g[i * P + j];
-        }
-    }
-}
-
-void mover_expand(struct mover *s, const struct pace *p, size_t P,
-                  const size_t *node_list, const double *x)
-{
-    struct nodes n = {.list = node_list};
-    size_t D = s->course->D;
-    memset(s->log_g, 0, P * sizeof *s->log_g);
-    memset(s->gradient, 0, D * P * sizeof *s->gradient);
-    memset(s->hessian, 0, D * D * P * sizeof *s->hessian);
-    if (!s->course->part[COURSE_DENSITY]) return;
-    for (size_t j = 0; j < P; j++)
-        for (size_t i = 0; i < D; i++)
-            s->from[i * P + j] = x[node_list[j] * D + i];
-    struct points in = with_values(s, p, n, P, s->from);
-    forward(s, COURSE_DENSITY, &in);
-    for (size_t o = 0; o < s->course->model->spec->observations; o++)
-        for (size_t j = 0; j < P; j++)
-            if (is_seen(p, node_of(n, j), o)) use(s, o, P, j);
-    for (size_t c = 0; c < D; c++)
-        curve_along(s, p, &in, n, c);
 }
