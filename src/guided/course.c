@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "graph/build.h"
 #include "graph/words.h"
-#include "guided/reach.h"
 #include "lang/singular.h"
+#include "model/reach.h"
 
 /* --- Coordinates ---------------------------------------------------------- */
 
@@ -331,16 +331,15 @@ static int find_orders(struct course *f, node F, node G)
 {
     size_t D = f->D, m = f->noises;
     bool *drift = NEW(bool, D *D), *noise = NEW(bool, D *m);
-    struct reach r = {0};
-    f->moved = NEW(bool, D);
-    int status = drift && noise && f->moved ? 0 : GSV_NO_MEMORY;
+    size_t orders = 0;
+    int status = drift && noise ? 0 : GSV_NO_MEMORY;
     if (!status) status = graph_state_elements(f->graph, F, D, drift);
     for (size_t i = 0; !status && i < D * m; i++)
         noise[i] = !element_is_zero(f->graph, G, i);
-    if (!status) status = reach_find(D, m, drift, noise, f->moved, &r);
+    if (!status) status = reach_find(D, m, drift, noise, NULL, &orders);
     MEM_FREE(drift, noise);
-    if (f->model->spec->noise != NOISE_SINGULAR) return status;
-    f->orders = r.orders < REACH_MOST ? r.orders : REACH_MOST;
+    if (f->model->spec->noise == NOISE_SINGULAR)
+        f->orders = orders < REACH_MOST ? orders : REACH_MOST;
     return status;
 }
 
@@ -437,7 +436,7 @@ void course_free(struct course *f)
     for (size_t i = 0; i < COURSE_PARTS; i++)
         if (f->part[i]) program_free(f->part[i]);
     if (f->graph) graph_free(f->graph);
-    MEM_FREE(f->least, f->moved);
+    mem_free(f->least);
     *f = (struct course){0};
 }
 

@@ -38,8 +38,7 @@ struct course {
     size_t d, D;
     size_t noises, m; /* columns of G, and of B */
     size_t orders; /* how often a step integrates noise: 0 where no state needs
-                      that of another (reach.h)                             */
-    bool *moved;   /* (D) whether noise ever reaches a state                */
+                      that of another (model/reach.h) */
     size_t conditions;                  /* of COURSE_RANGE */
     struct program *part[COURSE_PARTS]; /* NULL: there is nothing to compute */
     bool stretched;    /* whether u is anything but the equations' state      */

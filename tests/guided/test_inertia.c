@@ -7,7 +7,7 @@
 #include "observe_exact.h"
 
 #include "guided/course.h"
-#include "guided/reach.h"
+#include "model/reach.h"
 
 static gsv_options options(enum gsv_observe observe, size_t points,
                            size_t steps)

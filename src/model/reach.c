@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "guided/reach.h"
+#include "model/reach.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,37 +59,39 @@ static void integrate(size_t D, size_t m, const double *A, double *V,
     memcpy(V, room, D * m * sizeof *V);
 }
 
-/* The columns of V (D, m) to the basis. */
+/* The columns of V (D, m) to the basis, after so many integrations. */
 static void add_all(size_t D, size_t m, const double *V, double *basis,
-                    double *column, bool *moved, size_t *rank)
+                    double *column, size_t count, size_t *order, size_t *rank)
 {
     for (size_t j = 0; j < m; j++) {
         for (size_t i = 0; i < D; i++) {
             column[i] = V[i * m + j];
-            if (moved && column[i] != 0.0) moved[i] = true;
+            if (order && column[i] != 0.0 && count < order[i]) order[i] = count;
         }
         *rank += add(D, *rank, basis, column);
     }
 }
 
 int reach_find(size_t D, size_t m, const bool *drift, const bool *noise,
-               bool *moved, struct reach *r)
+               size_t *order, size_t *orders)
 {
     double *A = NEW(double, 2 * D * D + 2 * D * m + D);
     if (!A) return GSV_NO_MEMORY;
     double *V = A + D * D, *basis = V + D * m, *room = basis + D * D;
     double *column = room + D * m;
+    size_t rank = 0;
     fill(D * D, drift, 1, A);
     fill(D * m, noise, 2, V);
-    *r = (struct reach){0};
-    if (moved) memset(moved, 0, D * sizeof *moved);
-    add_all(D, m, V, basis, column, moved, &r->rank);
-    for (size_t order = 1; order < D; order++) {
-        size_t before = r->rank;
+    for (size_t i = 0; order && i < D; i++)
+        order[i] = REACH_NEVER;
+    add_all(D, m, V, basis, column, 0, order, &rank);
+    *orders = 0;
+    for (size_t count = 1; count < D; count++) {
+        size_t before = rank;
         integrate(D, m, A, V, room);
-        add_all(D, m, V, basis, column, moved, &r->rank);
-        if (r->rank == before) break;
-        r->orders = order;
+        add_all(D, m, V, basis, column, count, order, &rank);
+        if (rank == before) break;
+        *orders = count;
     }
     mem_free(A);
     return 0;
