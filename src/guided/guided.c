@@ -56,8 +56,11 @@ static size_t steps_of(const struct guided *a)
 /* After the course is known. */
 static int set_particles(struct guided *a)
 {
+    const struct course *f = &a->course;
+    bool inert =
+        f->model->spec->noise == NOISE_SINGULAR && (f->orders || f->linear);
     a->K = a->options.points;
-    if (!a->K) a->K = a->course.orders ? INERT_PARTICLES : GUIDED_PARTICLES;
+    if (!a->K) a->K = inert ? INERT_PARTICLES : GUIDED_PARTICLES;
     if (a->K >= 2 && a->K <= GUIDED_MOST) return 0;
     return fail(GSV_BAD_INPUT,
                 "%zu particles: 2 to %d are possible (--support)", a->K,
