@@ -358,13 +358,24 @@ static int warn_of_few_data(struct learner *l, const double *theta,
     return fit_record_warn(r, line);
 }
 
-/* Rows outside of the grid of a gp. */
-static int warn_of_grids(const struct learner *l, gsv_record *r)
+/* Takes the lines. */
+static int warn_lines(gsv_record *r, char *lines)
 {
-    char *lines = gsv_model_outside(l->m, l->s);
     int status = lines ? fit_record_warn(r, lines) : (int)gsv_last_status();
     gsv_text_free(lines);
     return status;
+}
+
+/* Rows outside of the grid of a gp. */
+static int warn_of_grids(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_outside(l->m, l->s));
+}
+
+/* Velocities that are differences of positions. */
+static int warn_of_differences(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_differences(l->m, l->s));
 }
 
 /* A quarter of a nat: 0.7 standard deviations of the kernel's number. */
@@ -521,7 +532,7 @@ static int note_warnings(struct learner *l, const double *theta, gsv_record *r)
 {
     static int (*const WARN[])(const struct learner *, gsv_record *) = {
         warn_of_gaps,    warn_of_training, warn_of_search, warn_of_grids,
-        warn_of_kernels, warn_of_spread,   warn_of_doubt};
+        warn_of_kernels, warn_of_spread,   warn_of_doubt,  warn_of_differences};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof WARN / sizeof *WARN; i++)
         status = WARN[i](l, r);

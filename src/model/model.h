@@ -147,6 +147,10 @@ bool noise_has_networks(const gsv_model *m);
  * filter needs none. */
 int check_points(const gsv_model *m);
 
+/* Fails where a state that is a column of the data has no density: no noise
+ * reaches it, or only after too many integrations (reach.h). */
+int refuse_unreached(const gsv_model *m);
+
 /* --- model.c ------------------------------------------------------------ */
 
 /* A copy, with '?' for what is not UTF-8: a fit takes nothing else, but in a

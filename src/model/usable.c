@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lang/message.h"
+#include "lang/singular.h"
 #include "model/model.h"
 #include "model/names.h"
+#include "model/reach.h"
 
 /* As complain(), of a model that may have no text. */
 #define REFUSE(m, place, ...)                                                  \
@@ -107,6 +109,43 @@ int refuse_chainless(const gsv_model *m)
                   CHAINLESS[m->chain.why].why, CHAINLESS[m->chain.why].remedy);
 }
 
+/* State i is a column of the data, and noise reaches it after so many
+ * integrations. */
+static int look_at_order(const gsv_model *m, size_t i, size_t order)
+{
+    if (m->spec->latent[i] || order <= REACH_MOST) return 0;
+    const char *name = m->spec->column[i];
+    if (order == REACH_NEVER)
+        return fail(GSV_BAD_INPUT,
+                    "no noise ever reaches the state '%s', neither by its "
+                    "equation nor by those of other states, so its column has "
+                    "no density after the first row; declare it as an input, "
+                    "or hide it by 'init %s ~ ...'",
+                    name, name);
+    return fail(GSV_BAD_INPUT,
+                "noise reaches the state '%s' only after %zu integrations, "
+                "and more than %d cannot be told apart in double precision; "
+                "observe it with noise ('obs y ~ normal(%s, e)')",
+                name, order, REACH_MOST, name);
+}
+
+int refuse_unreached(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    size_t d = s->dim, n = s->noises, *order = NEW(size_t, d), orders;
+    bool *drift = NEW(bool, d *d), *noise = NEW(bool, d *n);
+    int status = order && drift && noise ? 0 : GSV_NO_MEMORY;
+    if (!status) status = graph_state_elements(s->graph, s->drift, d, drift);
+    for (size_t i = 0; !status && i < (s->diagonal ? d : d * n); i++)
+        noise[s->diagonal ? i * (d + 1) : i] =
+            !element_is_zero(s->graph, s->diffusion, i);
+    if (!status) status = reach_find(d, n, drift, noise, order, &orders);
+    for (size_t i = 0; !status && i < d; i++)
+        status = look_at_order(m, i, order[i]);
+    MEM_FREE(order, drift, noise);
+    return status;
+}
+
 int refuse_noise(const gsv_model *m, const char *remedy)
 {
     int status = refuse_singular(m);
@@ -148,7 +187,8 @@ int check_points(const gsv_model *m)
 enum gsv_status gsv_check_likelihood(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
-    return m->linear.is ? 0 : check_points(m);
+    int status = spec_is_latent(m->spec) ? refuse_unreached(m) : 0;
+    return status || m->linear.is ? status : check_points(m);
 }
 
 int refuse_events(const gsv_model *m, const char *method)
