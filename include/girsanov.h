@@ -149,6 +149,7 @@ typedef struct gsv_param {
     bool weight; /* belongs to a network                                */
     bool scale;  /* of a network or a grid; set from the data           */
     bool gp;     /* of a gp; a matrix has its values                    */
+    bool effect; /* random: not learned, as a scale; its value is the mean */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
@@ -222,6 +223,8 @@ typedef struct gsv_result {
     double *gradient;    /* (values) d loglik / d value, or NULL       */
     size_t groups;       /* 0 on all ranks except the first            */
     struct gsv_gap *gap; /* (groups) one for each gap, or track if joint */
+    size_t nodes;        /* of random effects, in all; 0 without them  */
+    double quadrature;   /* l(nodes) - l(fewer nodes): see panel       */
 } gsv_result;
 
 /* Estimates log p(rows | first row of each track):
@@ -410,6 +413,7 @@ struct gsv_options {
     size_t sample; /* gaps at most, evenly spread, of exact observations; 0:
                     * all                                           */
     size_t window; /* gaps in memory together at most; 0: 2^18      */
+    size_t nodes;  /* of a random effect's quadrature; 0: 9         */
 };
 
 /* --- Options and record of a fit ------------------------------------------ */
@@ -718,8 +722,10 @@ enum gsv_flag {
                          * min(1 - 1/log10 K, 0.7)                           */
     GSV_FLAG_STEPS = 4, /* the estimated discretisation error is above 0.1 and
                          * above 3 standard errors                          */
-    GSV_FLAG_MODES = 8  /* several states explain what was observed, and the
+    GSV_FLAG_MODES = 8, /* several states explain what was observed, and the
                          * estimator follows one of them, or not all         */
+    GSV_FLAG_NODES = 16 /* of a series with random effects: fewer quadrature
+                         * nodes change its value by more than 0.25          */
 };
 
 /* One gap of a gsv_result; with joint, one track. */

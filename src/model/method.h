@@ -33,6 +33,7 @@ struct task {
     bool by_group;                /* all ranks need the result of a group */
     bool halved;                  /* l(2 dt) is needed                   */
     bool values_alone;            /* neither gradients nor diagnostics   */
+    bool given_effects;           /* random effects are the model's values */
     enum gsv_objective objective; /* of squared errors, with their scheme */
     enum gsv_scheme scheme;
 };
