@@ -238,6 +238,14 @@ enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
                            const gsv_options *o, gsv_result *result);
 void gsv_result_free(gsv_result *result);
 
+/* The random effects of each track given its rows, (tracks, effects): their
+ * means and standard errors. Of a model with the record of a fit, the latter
+ * include the uncertainty of the parameters. */
+size_t gsv_model_effects(const gsv_model *m);
+enum gsv_status gsv_effects(const gsv_model *m, const gsv_series *s,
+                            const gsv_options *o, double *estimate,
+                            double *error);
+
 /* --- Fit ------------------------------------------------------------------ */
 
 typedef struct gsv_fit_options gsv_fit_options;

@@ -4,6 +4,7 @@
 #ifndef PREDICT_PREDICT_H
 #define PREDICT_PREDICT_H
 
+#include "predict/estimates.h"
 #include "predict/filter.h"
 #include "predict/forecast.h"
 
@@ -37,9 +38,5 @@ int predict_settle(const gsv_model *m, const gsv_series *s,
 
 struct forecast_options predict_forecast(const gsv_predict_options *o,
                                          size_t draws);
-
-/* `count` draws (values) of all parameters, from the normal law of a fit's
- * estimates in coordinates without bounds. Yours; NULL after a failure. */
-double *predict_values(const gsv_model *m, size_t count, uint64_t seed);
 
 #endif
