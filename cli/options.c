@@ -72,6 +72,11 @@ static const struct option OWN[] = {
      .help = "continue from FILE, else from the checkpoint, else from -o"},
     {"--trace", NULL, FIT, TARGET, AT(trace), "FILE",
      .help = "CSV with a row for every iteration"},
+    {"--effects", NULL, FIT, TARGET, AT(effects), "FILE",
+     .help = "CSV of the random effects: series,effect,estimate,stderr,low,"
+             "high"},
+    {"--effects", NULL, SUMMARY, FLAG, AT(show_effects), NULL,
+     .help = "the random effects of every series"},
     {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
      .help = "correlations of the estimates, also of more than 12"},
     {"--model", NULL, SUMMARY, FLAG, AT(text), NULL,

@@ -630,6 +630,18 @@ struct gsv_record {
     double *bootstrap; /* (GSV_BOOTSTRAPS, values), or NULL              */
     size_t points;     /* of the learning curve                          */
     double *curve;     /* (GSV_CURVES, points), or NULL                  */
+    size_t nodes;      /* of random effects in the last estimate         */
+    double quadrature; /* what it gains by them against fewer nodes      */
+    size_t effects;    /* random effects of a track; 0 without them      */
+    char **subject;    /* (tracks) the labels of the tracks, or NULL     */
+    double *effect;    /* (GSV_EFFECTS, tracks, effects), or NULL        */
+};
+
+/* Rows of a record's effects. */
+enum gsv_effect {
+    GSV_EFFECT_ESTIMATE, /* mean given the track's rows             */
+    GSV_EFFECT_ERROR,    /* standard error, also of the parameters  */
+    GSV_EFFECTS
 };
 
 /* Rows of a record's posterior. */
