@@ -60,7 +60,7 @@ struct args {
     const char *time, *series;
     const char *output, *times, *x0, *inputs;
     const char *resume; /* "" without a file of its own */
-    const char *checkpoint, *trace, *samples, *effects;
+    const char *checkpoint, *trace, *samples, *effects, *subject;
     bool show_effects;
     const char *at, *grid, *plot, *param, *range;
     const char *against, *from, *quantiles, *residuals;

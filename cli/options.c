@@ -32,6 +32,8 @@ static const struct option OWN[] = {
     {"--x0", NULL, SIMULATE, TEXT, AT(x0), "V",
      .help = "start: a number, one for each state, normal or normal(m,s) (0; "
              "init)"},
+    {"--subject", NULL, SIMULATE, TEXT, AT(subject), "NAME",
+     .help = "a fit's series whose random effects all paths have (new ones)"},
     {"--against", NULL, PREDICT, SOURCE, AT(against), "FILE",
      .help = "forecast the rows of FILE, which come after DATA, and score"},
     {"--from", NULL, PREDICT, TEXT, AT(from), "TIME",

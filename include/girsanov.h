@@ -729,6 +729,7 @@ struct gsv_simulate_options {
                               * by name; the first track is used for all  */
     bool mean;      /* a gp's posterior mean; else track i has the function that
                      * gsv_functions_draw() draws as number i                  */
+    const double *effect; /* (tracks, effects) random effects; NULL: drawn     */
     uint64_t seed;  /* 1                                                  */
     size_t threads; /* 0: all                                             */
 };
