@@ -23,6 +23,9 @@ static const struct manner ROUGH = {0.5, 0.02, 0.1, 8};
  * in units of the last ones at least. */
 static const double LONGEST = 2.0, WIDEST = 2.0, FLATTEST = 0.1;
 
+/* A step in deviations that is made without a look at F. */
+static const double SHORT = 0.1;
+
 /* A place of an earlier search that is further off is of no use. */
 static const double FAR = 8.0;
 
@@ -123,8 +126,9 @@ static double length_of(size_t n, const double *x)
     return sqrt(squares);
 }
 
-/* Half as far, until it is no loss. Returns the share of the step. */
-static double walk(struct climb *c, const double *step)
+/* Half as far, until it is no loss. Where differences are 0 F is not quite at
+ * its top, so short steps are made without a look at it. */
+static void walk(struct climb *c, const double *step, bool is_short)
 {
     double share = fmin(1.0, LONGEST / length_of(c->n, step));
     for (int halvings = 0; halvings < 12; halvings++, share *= 0.5) {
@@ -132,12 +136,12 @@ static double walk(struct climb *c, const double *step)
         for (size_t i = 0; i < c->n; i++)
             z[i] = c->z[i] + share * step[i];
         double there = height(c, z);
-        if (!(there >= c->top - 1e-11 * fabs(c->top))) continue;
+        bool higher = there >= c->top || (is_short && isfinite(there));
+        if (!higher) continue;
         memcpy(c->z, z, c->n * sizeof *z);
         c->top = there;
-        return share;
+        return;
     }
-    return 0.0;
 }
 
 static void unit(struct climb *c, double size)
@@ -192,12 +196,10 @@ static void iterate(struct climb *c)
                 c->R[k] = 0.25 * before[k];
             continue;
         }
-        double off = turn(c, step), share = walk(c, step);
-        double moved =
-            share * length_of(c->n, step) / length_of(c->n * c->n, c->R);
-        bool still = length_of(c->n, step) <=
-                     c->manner->still * length_of(c->n * c->n, c->R);
-        if (off < c->manner->known && (still || moved == 0.0)) return;
+        double off = turn(c, step), size = length_of(c->n * c->n, c->R);
+        double moved = length_of(c->n, step) / size;
+        walk(c, step, moved < SHORT);
+        if (off < c->manner->known && moved < c->manner->still) return;
     }
 }
 
