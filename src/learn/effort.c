@@ -10,6 +10,7 @@
 
 #include "base/linalg.h"
 #include "learn/learner.h"
+#include "panel/panel.h"
 
 enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
 
@@ -68,6 +69,20 @@ static void plan_for_tracks(struct learner *l, const gsv_options *o)
     l->stage[1].steps = MORE_STEPS;
 }
 
+/* A first stage needs no more nodes of random effects than a check has. */
+static void plan_nodes(struct learner *l)
+{
+    size_t nodes = l->o->estimator.nodes;
+    if (l->stages > 1 && l->m->spec->effects)
+        l->stage[0].nodes = rule_fewer(nodes ? nodes : USUAL_NODES);
+}
+
+bool learner_over_gaps(const struct learner *l)
+{
+    const struct method *inner = panel_inner(l->method);
+    return inner && inner->selects;
+}
+
 void effort_plan(struct learner *l)
 {
     gsv_options o = l->o->estimator;
@@ -83,9 +98,10 @@ void effort_plan(struct learner *l)
         l->chosen = true;
         return;
     }
-    if (!learner_has_groups(l)) {
+    if (!learner_has_groups(l) && !learner_over_gaps(l)) {
         if (learner_by_tracks(l)) plan_for_tracks(l, &o);
         else plan_for_latent(l, &o);
+        plan_nodes(l);
         return;
     }
     if (l->chosen) {
@@ -102,11 +118,13 @@ void effort_plan(struct learner *l)
     l->stage[0].reference = l->recipe->one_step;
     l->stage[0].form = l->recipe->one_step_form;
     if (l->m->spec->gps) match_first(&l->stage[0]);
-    if (adam && !l->m->spec->mapped && !l->m->chain.next)
+    if (adam && !l->m->spec->mapped && !l->m->chain.next &&
+        !l->m->spec->effects)
         l->aim[0] = GSV_OBJECTIVE_SLOPES;
     l->stage[1].reference = l->recipe->sampled;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;
+    plan_nodes(l);
     if (adam && l->m->spec->dim > l->recipe->most_dims) l->stages = 1;
 }
 
@@ -120,22 +138,22 @@ struct probe {
     double trapezoids; /* share of the gaps with stratonovich */
 };
 
-/* A sample of gaps with M steps. */
-static int probe_gaps(struct learner *l, const double *theta, size_t M,
+/* A sample of gaps. */
+static int probe_with(struct learner *l, const double *theta, gsv_options o,
                       struct probe *p)
 {
-    gsv_options o = l->stage[1];
     size_t n = l->split.trains < SAMPLE ? l->split.trains : SAMPLE;
     struct objective at;
     struct score score = {0};
-    o.paths = PROBE_PATHS;
-    o.steps = M;
     o.gradient = false;
     /* Without groups it is no sample, and takes as long as all data do. */
     int status = learner_has_groups(l) ? 0 : learner_go_on(l);
     if (status) return status;
-    const struct task task = {
-        .series = l->s, .options = &o, .most = n, .by_group = true};
+    const struct task task = {.series = l->s,
+                              .options = &o,
+                              .most = n,
+                              .by_group = true,
+                              .given_effects = true};
     status = objective_init(&at, l->m, &task);
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
@@ -154,6 +172,16 @@ static int probe_gaps(struct learner *l, const double *theta, size_t M,
     }
     objective_free(&at);
     return status;
+}
+
+/* The same with M steps. */
+static int probe_gaps(struct learner *l, const double *theta, size_t M,
+                      struct probe *p)
+{
+    gsv_options o = l->stage[1];
+    o.paths = PROBE_PATHS;
+    o.steps = M;
+    return probe_with(l, theta, o, p);
 }
 
 static size_t paths_for(double spread, double accuracy, size_t most)
@@ -205,6 +233,18 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
     o.paths = status ? 8 : paths_for(fine.spread, accuracy, MOST_PATHS);
     o.steps = status ? 4 : M;
     settle(l, &o);
+    return 0;
+}
+
+int effort_of_panel(struct learner *l, const double *theta, double accuracy)
+{
+    enum { STEPS = 4 };
+    struct probe one, fine;
+    int status = probe_with(l, theta, l->stage[0], &one);
+    if (!status) status = probe_gaps(l, theta, STEPS, &fine);
+    bool enough = !status && fabs(one.mean - fine.mean) <= 0.1 * accuracy;
+    if (!enough) return effort_by_value(l, theta, accuracy);
+    settle(l, &l->stage[0]);
     return 0;
 }
 

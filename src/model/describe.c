@@ -383,6 +383,7 @@ static int write_all(FILE *out, const gsv_model *m)
     int status = describe_observations(out, m);
     if (!status) status = describe_events(out, m);
     describe_noise(out, m);
+    if (!status) status = describe_effects(out, m);
     if (!status) status = map(out, m);
     networks(out, s->graph);
     grid_functions(out, m);

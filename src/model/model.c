@@ -10,6 +10,7 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "lang/law.h"
+#include "model/effects.h"
 #include "model/fit_record.h"
 
 const char *gsv_version(void)
@@ -154,6 +155,10 @@ static gsv_model *model_new(struct spec *spec, const char *text)
                p->rows * p->columns * sizeof *p->start);
     }
     gsv_model_draw(m, 1);
+    if (effects_to_mean(m)) {
+        gsv_model_free(m);
+        return NULL;
+    }
     return m;
 }
 
@@ -248,6 +253,7 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .lower = p->lower,
                        .weight = p->fan_in > 0,
                        .gp = p->gp,
+                       .effect = p->effect,
                        .scale = p->scale};
 }
 

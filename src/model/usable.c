@@ -292,7 +292,14 @@ static int mark_all(const gsv_model *m, bool *input, bool *param)
     int status = 0;
     for (size_t i = 0; !status && i < sizeof part / sizeof *part; i++)
         status = mark(m, part[i], input, param);
-    return status ? status : mark_observations(m, input, param);
+    if (!status) status = mark_observations(m, input, param);
+    for (size_t i = 0; !status && i < s->effects; i++) {
+        const struct effect_spec *e = &s->effect[i];
+        if (!param[e->param]) continue;
+        status = mark(m, e->mean, input, param);
+        if (!status) status = mark(m, e->root, input, param);
+    }
+    return status;
 }
 
 static void write_one(FILE *out, const gsv_model *m, struct place place,
