@@ -166,9 +166,8 @@ static int choose_coordinates(struct course *f)
     bool everywhere = false;
     f->stretched =
         s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    int status = f->stretched && (s->nets || s->gps)
-                     ? is_everywhere(f, &everywhere)
-                     : 0;
+    int status =
+        f->stretched && (s->nets || s->gps) ? is_everywhere(f, &everywhere) : 0;
     if (everywhere) f->stretched = false;
     f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
     f->normal_first = !f->stretched && !s->init_log_density;
@@ -266,8 +265,8 @@ static void middle_of(struct course *f, node F, node G, node *output)
     bool straight = is_straight(g, first, D);
     /* Scores need the programs of steps (score.h). */
     const struct spec *s = f->model->spec;
-    f->linear = straight && !graph_depends(g, G, OP_STATE) && !s->nets &&
-                !s->gps;
+    f->linear =
+        straight && !graph_depends(g, G, OP_STATE) && !s->nets && !s->gps;
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);
@@ -432,11 +431,17 @@ static int make_densities(struct course *f, bool wide)
     if (!s->observations) return 0;
     node *output = NEW(node, 2 * s->observations);
     if (!output) return GSV_NO_MEMORY;
-    densities_of(f, output);
-    int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
-    for (size_t k = 0; k < s->observations; k++)
-        output[k] = output[2 * k];
-    if (!status) status = make(f, COURSE_VALUE, s->observations, output, wide);
+    bool opened = true;
+    for (size_t k = 0; k < s->observations; k++) {
+        output[k] = density_of(f, &s->obs[k]);
+        opened = opened && !has_functions(f->graph, output[k]);
+    }
+    int status = make(f, COURSE_VALUE, s->observations, output, wide);
+    /* The gradients of many outputs of a network would each go through it. */
+    if (!status && opened) {
+        densities_of(f, output);
+        status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    }
     mem_free(output);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/halt.h"
 #include "base/lanes.h"
+#include "base/spread.h"
 #include "guided/control.h"
 #include "model/states.h"
 
@@ -257,16 +258,49 @@ static void work_side(void *context, size_t lane, size_t thread)
     j->value[lane] = g->swarm.log_z;
 }
 
+static size_t lane_itself(const void *context, size_t lane)
+{
+    (void)context;
+    return lane;
+}
+
+static size_t lane_stop(const void *context, size_t lane)
+{
+    const struct job *j = context;
+    return j->guided->stops.first[lane];
+}
+
+/* Lanes are tracks, or, where parameters are moved, tracks of every side. */
+static int spread_jobs(struct job *j, size_t lanes,
+                       void (*work)(void *context, size_t lane, size_t thread))
+{
+    struct guided *a = j->guided;
+    const struct spread_share share[] = {
+        {j->status, sizeof *j->status, lane_itself},
+        {j->value, sizeof *j->value, lane_itself},
+        {a->controlled, sizeof *a->controlled, lane_itself},
+        {a->increment, sizeof *a->increment, lane_stop},
+        {a->ess, sizeof *a->ess, lane_stop},
+        {a->error, sizeof *a->error, lane_stop},
+        {a->path, a->course.D * sizeof *a->path, lane_stop}};
+    /* One track alone: its particles go to threads. */
+    return spread_run(
+        &(struct spread){.ranks = a->options.ranks,
+                         .lanes = lanes,
+                         .threads = lanes > 1 ? a->threads : 1,
+                         .context = j,
+                         .work = work,
+                         .shares = j->number ? 2 : sizeof share / sizeof *share,
+                         .share = share});
+}
+
 static int run_jobs(struct job *j, size_t lanes,
                     void (*work)(void *context, size_t lane, size_t thread))
 {
-    struct lanes_job job = {.context = j, .work = work};
     j->status = NEW(int, lanes);
     j->value = NEW(double, lanes);
     int status = j->status && j->value ? 0 : GSV_NO_MEMORY;
-    /* One track alone: its particles go to threads. */
-    if (!status)
-        status = lanes_run(lanes, lanes > 1 ? j->guided->threads : 1, &job);
+    if (!status) status = spread_jobs(j, lanes, work);
     for (size_t i = 0; !status && i < lanes; i++) {
         status = j->status[i];
         /* Once more, for a message in this thread. */
@@ -464,6 +498,7 @@ static bool is_rough(const void *machine)
 }
 
 const struct method METHOD_GUIDED = {.name = "guided",
+                                     .shares = true,
                                      .size = sizeof(struct guided),
                                      .paced = true,
                                      .jumps = true,

@@ -61,12 +61,11 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
 /* Networks with hidden states: few particles, since every batch has others. */
 static void plan_for_tracks(struct learner *l, const gsv_options *o)
 {
-    enum { PARTICLES = 32, STEPS = 2, MORE_STEPS = 4 };
-    plan_for_latent(l, o);
-    if (!o->points) l->stage[0].points = l->stage[1].points = PARTICLES;
-    if (l->stages < 2) return;
-    l->stage[0].steps = STEPS;
-    l->stage[1].steps = MORE_STEPS;
+    enum { PARTICLES = 32, STEPS = 4 };
+    l->stage[0] = *o;
+    if (!o->points) l->stage[0].points = PARTICLES;
+    if (steps_are_open(o)) l->stage[0].steps = STEPS;
+    l->chosen = true;
 }
 
 /* A first stage needs no more nodes of random effects than a check has. */

@@ -67,6 +67,12 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->seconds = learner_seconds(l);
     r->seed = l->o->estimator.seed;
     r->estimator = asked(l->o);
+    if (learner_by_tracks(l)) {
+        gsv_options used = learner_final(l, (int)l->stages - 1);
+        r->estimator.observe = GSV_OBSERVE_GUIDED;
+        r->estimator.points = used.points;
+        r->estimator.steps = used.steps;
+    }
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = r->mse = r->value = NAN;
@@ -177,8 +183,7 @@ static int sum_tracks_at(struct learner *l, const gsv_options *o,
                           .steps = o->steps};
     const struct method *row = at.estimator.method;
     for (size_t i = 0; !status && i < n; i++)
-        sums->variance +=
-            pow(row->group(at.estimator.machine, i).error, 2.0);
+        sums->variance += pow(row->group(at.estimator.machine, i).error, 2.0);
     objective_free(&at);
     return status;
 }
@@ -198,8 +203,8 @@ static int sum_tracks(struct learner *l, const gsv_options *o,
     status = sum_tracks_at(l, o, theta, some, group, &fine);
     if (!status) status = sum_tracks_at(l, &half, theta, some, group, &coarse);
     if (status) return status == GSV_NUMERICAL ? 0 : status;
-    sums->discretisation = (fine.loglik - coarse.loglik) * (double)sums->gaps /
-                           (double)fine.gaps;
+    sums->discretisation =
+        (fine.loglik - coarse.loglik) * (double)sums->gaps / (double)fine.gaps;
     return 0;
 }
 
