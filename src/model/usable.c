@@ -210,6 +210,12 @@ enum gsv_status gsv_check_fit(const gsv_model *m)
         return REFUSE(m, place,
                       "a gp cannot be learned where states are latent (obs, "
                       "init); use a net");
+    for (size_t p = 0; m->chain.next && p < s->params; p++)
+        if (s->param[p].gp && m->noise_param[p])
+            return REFUSE(m, s->param[p].place,
+                          "a gp cannot be learned in the equation of a state "
+                          "without noise; use a net, or let it act on a state "
+                          "that has noise");
     if (m->bridged)
         return REFUSE(m, place,
                       "a gp cannot be learned where no map to unit diffusion "
