@@ -20,8 +20,17 @@ struct map {
     node domain, range;
 };
 
+/* The sum of log |a|; of products and ratios of numbers as a sum of theirs, which
+ * is what can be read. */
 static node log_abs_sum(struct graph *g, node a)
 {
+    const struct node_info info = *graph_info(g, a);
+    bool divides = info.op == OP_DIV;
+    if (graph_size(g, a) == 1 && (info.op == OP_MUL || divides))
+        return op(g, divides ? OP_SUB : OP_ADD,
+                  log_abs_sum(g, graph_input(g, a, 0)),
+                  log_abs_sum(g, graph_input(g, a, 1)));
+    if (info.op == OP_NEG) return log_abs_sum(g, graph_input(g, a, 0));
     return graph_sum(g, graph_unary(g, OP_LOG, graph_unary(g, OP_ABS, a)));
 }
 

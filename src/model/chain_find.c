@@ -405,9 +405,9 @@ int chains_find(struct chains *c, struct gsv_model *m, bool *found)
     *found = false;
     if (status) return status;
     find_drift(c);
+    status = find_noisy(c, found);
     if (noise_jumps(c->g, c->spec->diffusion))
         chains_explain(c, NO_CHAIN_JUMPS, 0);
-    status = find_noisy(c, found);
     if (!status)
         status = graph_state_elements(c->g, c->drift, c->d, c->uses);
     if (status || !*found) return status;

@@ -103,7 +103,7 @@ int refuse_chainless(const gsv_model *m)
     if (spec_is_latent(s)) return refuse_singular(m);
     struct place place = s->equation_place ? s->equation_place[m->chain.state]
                                            : s->no_map_place;
-    return REFUSE(m, place, "%s, so exact data of it have no density; %s",
+    return REFUSE(m, place, "%s, so exact data have no density; %s",
                   CHAINLESS[m->chain.why].why, CHAINLESS[m->chain.why].remedy);
 }
 
