@@ -165,6 +165,10 @@ int refuse_singular(const gsv_model *m);
  * with the place of an equation: for exact data of the states. */
 int refuse_chainless(const gsv_model *m);
 
+/* Whether exact data of equations that form no chains have a density that the
+ * guided filter can estimate. */
+bool chain_is_guided(const gsv_model *m);
+
 /* Fails where anything but reactions moves a state: for a scheme in whole
  * numbers. */
 int refuse_equations(const gsv_model *m, const char *scheme);

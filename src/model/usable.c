@@ -96,10 +96,18 @@ static const struct {
                         "observe it with noise (obs)"},
 };
 
+bool chain_is_guided(const gsv_model *m)
+{
+    enum no_chain why = m->chain.why;
+    return why == NO_CHAIN_SAME || why == NO_CHAIN_CURVED ||
+           why == NO_CHAIN_NOISE;
+}
+
 int refuse_chainless(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    if (s->noise != NOISE_SINGULAR || m->chain.next) return 0;
+    if (s->noise != NOISE_SINGULAR || m->chain.next || chain_is_guided(m))
+        return 0;
     if (spec_is_latent(s)) return refuse_singular(m);
     struct place place = s->equation_place ? s->equation_place[m->chain.state]
                                            : s->no_map_place;
