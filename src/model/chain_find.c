@@ -99,6 +99,20 @@ static node column_of(const struct spec *s, size_t j)
     return made;
 }
 
+/* a - b / 2, element by element as well. */
+static node less_half(const struct chains *c, node a, node b)
+{
+    struct graph *g = c->g;
+    node *part = GRAPH_NEW(g, node, c->d);
+    if (!part) return 0;
+    for (size_t i = 0; i < c->d; i++)
+        part[i] = op(g, OP_SUB, graph_slice(g, a, i, 1, 1),
+                     op(g, OP_MUL, num(g, 0.5), graph_slice(g, b, i, 1, 1)));
+    node made = graph_stack(g, c->d, part, c->d, 1);
+    mem_free(part);
+    return made;
+}
+
 /* f minus half the sum of the columns' derivatives along themselves. */
 static void find_drift(struct chains *c)
 {
@@ -107,9 +121,8 @@ static void find_drift(struct chains *c)
     for (size_t j = 0; j < s->noises; j++) {
         node G = c->column[j] = column_of(s, j);
         if (!graph_depends(c->g, G, OP_STATE)) continue;
-        node bend = op(c->g, OP_MUL, num(c->g, 0.5),
-                       graph_directional(c->g, G, c->z, G));
-        c->drift = op(c->g, OP_SUB, c->drift, bend);
+        node bend = graph_directional(c->g, G, c->z, G);
+        c->drift = less_half(c, c->drift, bend);
     }
 }
 

@@ -296,6 +296,124 @@ static void linear_chains__have_the_exact_density(void **state)
         }
 }
 
+/* --- Nonlinear images of linear models ------------------------------------ */
+
+/* Models whose states are functions of those of a linear one, forward[] of the
+ * linear states x, with log |det| of that: exact, too. */
+struct image {
+    const char *name, *text;
+    struct linear l;
+    void (*map)(const double *x, double *z, double *log_det);
+};
+
+static void exponential_bottom(const double *x, double *z, double *log_det)
+{
+    z[0] = exp(x[0]);
+    z[1] = x[1];
+    *log_det = x[0];
+}
+
+static void sheared(const double *x, double *z, double *log_det)
+{
+    z[0] = x[0];
+    z[1] = 2.0 * (x[1] - x[0] * x[0] * x[0]);
+    *log_det = log(2.0);
+}
+
+static void sheared_twice(const double *x, double *z, double *log_det)
+{
+    z[0] = x[0];
+    z[1] = x[1] + x[0] * x[0];
+    z[2] = x[2] + sin(x[0]) * x[1];
+    *log_det = 0.0;
+}
+
+static void growing(const double *x, double *z, double *log_det)
+{
+    memcpy(z, x, 2 * sizeof *z);
+    z[2] = exp(x[2]);
+    *log_det = x[2];
+}
+
+/* Of the underdamped model x' = v, v' = -x - v/2, noise 0.75. */
+#define INERT                                                                  \
+    {                                                                          \
+        2, 1, {0, 1, -1, -0.5}, {0},                                           \
+        {                                                                      \
+            0, 0.75                                                            \
+        }                                                                      \
+    }
+
+static const struct image IMAGE[] = {
+    {"noise that depends on the bottom",
+     "state z, v\nparam s = 0.75 > 0\ndz = z*v*dt\n"
+     "dv = (-log(z) - 0.5*v)*dt + s*dW",
+     INERT, exponential_bottom},
+    {"a neuron's shape",
+     "state x, w\nparam e = 0.5, s = 0.75 > 0\nlet u = e*w + x^3\n"
+     "dx = u*dt\ndw = 2*(-x - 0.5*u - 3*x^2*u)*dt + 2*s*dW",
+     INERT, sheared},
+    {"three, curved",
+     "state x, p, q\nparam s = 0.75 > 0\nlet v = p - x^2\n"
+     "let a = q - sin(x)*v\ndx = v*dt\ndp = (a + 2*x*v)*dt\n"
+     "dq = (-x - v - a + cos(x)*v^2 + sin(x)*a)*dt + s*dW",
+     {3, 1, {0, 1, 0, 0, 0, 1, -1, -1, -1}, {0}, {0, 0, 0.75}},
+     sheared_twice},
+    {"beside a geometric one",
+     "state x, v, n\nparam s = 0.75 > 0\ndx = v*dt\n"
+     "dv = (-x - 0.5*v + 0.25*log(n))*dt + s*dW\n"
+     "dn = n*(0.125 - log(n) + 0.5*x)*dt + 0.5*n*dW",
+     {3,
+      2,
+      {0, 1, 0, -1, -0.5, 0.25, 0.5, 0, -1},
+      {0},
+      {0, 0, 0.75, 0, 0, 0.5}},
+     growing},
+};
+
+static void images_of_linear_chains__have_the_exact_density(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(IMAGE); i++) {
+        struct data s;
+        size_t d = IMAGE[i].l.d;
+        make_data(&IMAGE[i].l, 0.3, 3 + i, &s);
+        for (size_t r = 0; r < ROWS; r++) {
+            double x[MOST], z[MOST], log_det;
+            for (size_t k = 0; k < d; k++)
+                x[k] = s.value[k * ROWS + r];
+            IMAGE[i].map(x, z, &log_det);
+            for (size_t k = 0; k < d; k++)
+                s.value[k * ROWS + r] = z[k];
+            if (r) s.exact -= log_det;
+        }
+        compare(IMAGE[i].text, &s);
+    }
+}
+
+/* --- Without chains --------------------------------------------------------
+ */
+
+/* Two filters of the same noise: the guided filter, in one step. */
+static void parallel_filters__have_the_exact_density(void **state)
+{
+    (void)state;
+    static const struct linear l = {
+        3, 1, {-1, 0, 0, 1, -1, 0, 1, 0, -2}, {0.5, 0, 0}, {0.25, 0, 0}};
+    struct data s;
+    make_data(&l, 0.3, 5, &s);
+    gsv_model *m = model_of("state x, a, b\nparam s = 0.25\n"
+                            "dx = (0.5 - x)*dt + s*dW\nda = (x - a)*dt\n"
+                            "db = (x - 2*b)*dt");
+    gsv_series *series = track_of(m, ROWS, s.time, s.value);
+    gsv_options o = gsv_options_default();
+    gsv_result r = loglik_of(m, series, &o);
+    assert_near(r.loglik, s.exact, 1e-8 + 8.0 * s.ulps);
+    gsv_result_free(&r);
+    gsv_series_free(series);
+    gsv_model_free(m);
+}
+
 /* --- Random models -------------------------------------------------------- */
 
 /* A random order of n states, by the digits of normal numbers. */
@@ -367,6 +485,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_chains__have_the_exact_density),
+        cmocka_unit_test(images_of_linear_chains__have_the_exact_density),
+        cmocka_unit_test(parallel_filters__have_the_exact_density),
         cmocka_unit_test(random_linear_chains__have_the_exact_density),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
