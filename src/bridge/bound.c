@@ -178,8 +178,8 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
     }
     for (size_t t = 0; t < r->times; t++) {
         struct moment m = moment_of(c, t);
-        if (!linear_transition(d, r->time[t] * h, A_of(c), NULL, m.Phi, m.Gamma, m.Q,
-                               x, x + dd, x + 2 * dd))
+        if (!linear_transition(d, r->time[t] * h, A_of(c), NULL, m.Phi, m.Gamma,
+                               m.Q, x, x + dd, x + 2 * dd))
             return false;
     }
     for (size_t t = 0; t < r->times; t++) {

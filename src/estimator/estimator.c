@@ -18,12 +18,14 @@
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
 {
-    static const struct method_choice row[] = {
-        {&METHOD_MODIFIED, "modified bridges: all states are observed exactly, "
-                           "and no map to unit diffusion takes this noise out"},
-        {&METHOD_BOUND, "bound: the options ask for this form"},
-        {&METHOD_BRIDGES, "bridges: all states are observed exactly, and a map "
-                          "to unit diffusion exists"}},
+    static const struct method_choice
+        row[] = {{&METHOD_MODIFIED,
+                  "modified bridges: all states are observed exactly, "
+                  "and no map to unit diffusion takes this noise out"},
+                 {&METHOD_BOUND, "bound: the options ask for this form"},
+                 {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and a map "
+                  "to unit diffusion exists"}},
         chains = {&METHOD_BRIDGES,
                   "bridges: all states are observed exactly, and those without "
                   "noise are integrals of one (chains)"},

@@ -109,8 +109,8 @@ int refuse_chainless(const gsv_model *m)
     if (s->noise != NOISE_SINGULAR || m->chain.next || chain_is_guided(m))
         return 0;
     if (spec_is_latent(s)) return refuse_singular(m);
-    struct place place = s->equation_place ? s->equation_place[m->chain.state]
-                                           : s->no_map_place;
+    struct place place =
+        s->equation_place ? s->equation_place[m->chain.state] : s->no_map_place;
     return REFUSE(m, place, "%s, so exact data have no density; %s",
                   CHAINLESS[m->chain.why].why, CHAINLESS[m->chain.why].remedy);
 }

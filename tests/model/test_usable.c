@@ -55,8 +55,8 @@ static const struct row ROW[] = {
     {"state x\nparam k = 1\ndx = -k*x*dt + where(x > 0, 1, 2)*dW\n" OBS, NULL,
      NULL},
     {"state x\nparam k = 1\nreaction x -> 0 : k*x\n" OBS, NULL, NULL},
-    {"state x, v\nparam k = 1, s = 1\ndx = v*dt\ndv = -k*x*dt + s*dW\n",
-     NULL, NULL},
+    {"state x, v\nparam k = 1, s = 1\ndx = v*dt\ndv = -k*x*dt + s*dW\n", NULL,
+     NULL},
     {"state x, w\nparam k = 1, s = 1\ndx = w*dt\ndw = -k*x*dt + s*dW\n" OBS,
      NULL, NULL},
     {"state x\nparam k = 1\ndx = -k*x*dt\n", "m:3:1: no equation has noise",
@@ -94,8 +94,8 @@ static const struct row ROW[] = {
      "dv = -v*dt + s*dW\n",
      NULL, "m:2:4: a gp cannot be learned in the equation of a state"},
     {"state x\nparam s = 1\nlet y = s*x\ndx = -y*dt\n" OBS, NULL, NULL},
-    {"state x, y\ngp h(x) -> 1 : grid 4 rbf\ndx = y*dt\ndy = h*dt + dW\n",
-     NULL, NULL},
+    {"state x, y\ngp h(x) -> 1 : grid 4 rbf\ndx = y*dt\ndy = h*dt + dW\n", NULL,
+     NULL},
 };
 
 static gsv_series *data_of(const gsv_model *m)
