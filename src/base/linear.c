@@ -145,7 +145,8 @@ INLINE bool transition(size_t d, double dt, const double *A,
     size_t dd = d * d;
     double *X = scratch, *Y = X + dd;
     int doublings, terms;
-    if (!linear_plan(d, noise, norm(d, A) * dt, &doublings, &terms)) return false;
+    if (!linear_plan(d, noise, norm(d, A) * dt, &doublings, &terms))
+        return false;
     double s = ldexp(dt, -doublings);
     series_phi(d, terms, s, A, Phi, Gamma, X, Y);
     series_Q(d, terms, s, A, noise, Q, X, Y);
@@ -166,12 +167,16 @@ FAST bool linear_transition(size_t d, double dt, const double *A,
 {
     switch (d) {
     case 1:
-        return transition(1, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half, scratch);
+        return transition(1, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
     case 2:
-        return transition(2, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half, scratch);
+        return transition(2, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
     case 3:
-        return transition(3, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half, scratch);
+        return transition(3, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
     default:
-        return transition(d, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half, scratch);
+        return transition(d, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
+                          scratch);
     }
 }

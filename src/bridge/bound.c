@@ -36,11 +36,8 @@ enum { MOST_TIMES = 64 };
 static int bound_check(const struct plan *p)
 {
     const gsv_options *o = p->options;
-    if (p->model->chain.next)
-        return fail(GSV_BAD_INPUT,
-                    "the form bound and the objective em-linear need a noise "
-                    "for every state; leave the form to auto, and use the "
-                    "objective likelihood");
+    int refused = refuse_singular(p->model);
+    if (refused) return refused;
     if (o->reference != GSV_REFERENCE_AUTO &&
         o->reference != GSV_REFERENCE_LINEAR)
         return fail(
@@ -181,8 +178,8 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
     }
     for (size_t t = 0; t < r->times; t++) {
         struct moment m = moment_of(c, t);
-        if (!linear_transition(d, r->time[t] * h, A_of(c), NULL, m.Phi, m.Gamma, m.Q,
-                               x, x + dd, x + 2 * dd))
+        if (!linear_transition(d, r->time[t] * h, A_of(c), NULL, m.Phi, m.Gamma,
+                               m.Q, x, x + dd, x + 2 * dd))
             return false;
     }
     for (size_t t = 0; t < r->times; t++) {

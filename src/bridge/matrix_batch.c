@@ -139,7 +139,8 @@ FAST bool batch_transition(size_t d, size_t n, const double *dt,
 {
     double *s = scratch + 2 * d * d * n;
     int doublings, terms;
-    if (!linear_plan(d, noise, largest(d, n, dt, A), &doublings, &terms)) return false;
+    if (!linear_plan(d, noise, largest(d, n, dt, A), &doublings, &terms))
+        return false;
     for (size_t m = 0; m < n; m++)
         s[m] = ldexp(dt[m], -doublings);
 #define CALL(D)                                                                \

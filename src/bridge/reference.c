@@ -66,9 +66,9 @@ static void times_transposed(size_t d, const double *X, const double *x,
 static bool step_transition(struct reference *r, size_t m)
 {
     size_t d = r->d, at = m * d * d;
-    if (!linear_transition(d, r->dt, r->A + at, r->noise, r->Phi + at, r->Gamma + at,
-                           r->Q + at, r->half_Phi + at, r->half_Gamma + at,
-                           r->scratch))
+    if (!linear_transition(d, r->dt, r->A + at, r->noise, r->Phi + at,
+                           r->Gamma + at, r->Q + at, r->half_Phi + at,
+                           r->half_Gamma + at, r->scratch))
         return false;
     times(d, r->Gamma + at, r->b + m * d, false, r->c + m * d);
     times(d, r->half_Gamma + at, r->b + m * d, false, r->half_c + m * d);
@@ -117,9 +117,9 @@ static bool build_pair(struct reference *r, size_t m)
         r->long_A[at + e] = 0.5 * (r->A[at + e] + r->A[next + e]);
     }
     double both = invert(d, P, X);
-    if (!linear_transition(d, 2.0 * r->dt, r->long_A + at, r->noise, r->long_Phi + at,
-                           r->long_Gamma + at, r->long_P + at, half_Phi,
-                           half_Gamma, work))
+    if (!linear_transition(d, 2.0 * r->dt, r->long_A + at, r->noise,
+                           r->long_Phi + at, r->long_Gamma + at, r->long_P + at,
+                           half_Phi, half_Gamma, work))
         return false;
     r->pair_log[m] = both - invert(d, r->long_P + at, X);
     return isfinite(r->pair_log[m]);
@@ -267,8 +267,7 @@ static void residual(const struct reference *r, const double *y0,
 double reference_log_density(const struct reference *r, const double *y0,
                              const double *y1)
 {
-    if (reference_is_plain(r))
-        return brownian_log_density(r, y0, y1);
+    if (reference_is_plain(r)) return brownian_log_density(r, y0, y1);
     size_t d = r->d;
     double *half = r->scratch, *q = half + d, sum = (double)d * LOG_TWO_PI;
     residual(r, y0, y1, half, q);

@@ -35,7 +35,7 @@
 
 struct reference {
     enum gsv_reference kind;
-    bool pairs; /* whether steps twice as long are needed, too */
+    bool pairs;          /* whether steps twice as long are needed, too */
     const size_t *next;  /* (d) of the model's chains, or NULL */
     const double *noise; /* (d) the same */
     size_t d, M;

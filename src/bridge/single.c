@@ -200,8 +200,9 @@ static bool forward(struct run *r, struct scratch *s, const struct gap *gap,
         w->dt[i] = gap[i].length;
     keep_ends(r, s, gap, w);
     linearise(r, s, gap, group, w);
-    if (!batch_transition(d, n, w->dt, w->A, p->model->chain.noise, w->Phi, w->Gamma, w->Q,
-                          w->Phi_half, w->Gamma_half, w->scratch))
+    if (!batch_transition(d, n, w->dt, w->A, p->model->chain.noise, w->Phi,
+                          w->Gamma, w->Q, w->Phi_half, w->Gamma_half,
+                          w->scratch))
         return false;
     batch_times(d, n, w->Phi_half, false, w->y0, false, s->Z);
     batch_times(d, n, w->Gamma_half, false, w->b, true, s->Z);

@@ -285,8 +285,8 @@ static const struct form_row BROWNIAN = {weigh_brownian, weigh_brownian_vjp};
 
 static const struct form_row *row_of(const struct slice *s)
 {
-    bool plain = reference_is_plain(s->reference) &&
-                 s->form != GSV_FORM_STRATONOVICH;
+    bool plain =
+        reference_is_plain(s->reference) && s->form != GSV_FORM_STRATONOVICH;
     return plain ? &BROWNIAN : &FORMS[s->form];
 }
 

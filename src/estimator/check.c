@@ -36,8 +36,8 @@ static const double ERRORS = 5.0;
 /* Above this a relative difference is larger than rounding errors. */
 static const double ROUNDING = 1e-6;
 
-/* Steps of one seed, the longest of these, and the first of many; of theta or of
- * 1. */
+/* Steps of one seed, the longest of these, and the first of many; of theta or
+ * of 1. */
 static const double SHORT = 1e-5, MEDIUM = 1e-3, LONG = 0.1;
 
 struct trial {

@@ -19,18 +19,24 @@
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
 {
-    static const struct method_choice row[] = {
-        {&METHOD_MODIFIED, "modified bridges: all states are observed exactly, "
-                           "and no map to unit diffusion takes this noise out"},
-        {&METHOD_BOUND, "bound: the options ask for this form"},
-        {&METHOD_BRIDGES, "bridges: all states are observed exactly, and a map "
-                          "to unit diffusion exists"}},
+    static const struct method_choice
+        row[] = {{&METHOD_MODIFIED,
+                  "modified bridges: all states are observed exactly, "
+                  "and no map to unit diffusion takes this noise out"},
+                 {&METHOD_BOUND, "bound: the options ask for this form"},
+                 {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and a map "
+                  "to unit diffusion exists"}},
         chains = {&METHOD_BRIDGES,
                   "bridges: all states are observed exactly, and those without "
-                  "noise are integrals of one (chains)"};
+                  "noise are integrals of one (chains)"},
+        guided = {&METHOD_GUIDED,
+                  "guided filter: all states are observed exactly, and those "
+                  "without noise form no chains of integrals"};
     const struct weigher *w = weigher_choose(t->model, t->options);
     size_t i = 0;
     if (t->model->chain.next && w == METHOD_BRIDGES.inner) return chains;
+    if (chain_is_guided(t->model)) return guided;
     while (row[i].method->inner != w)
         i++;
     return row[i];

@@ -196,8 +196,7 @@ static bool slice_of_stack(struct graph *g, node a, size_t offset, size_t rows,
     while (offset >= (size = graph_size(g, graph_input(g, a, first))))
         offset -= size, first++;
     if (offset + n <= size) {
-        *made =
-            graph_slice(g, graph_input(g, a, first), offset, rows, columns);
+        *made = graph_slice(g, graph_input(g, a, first), offset, rows, columns);
         return true;
     }
     for (size = 0; size < n; parts++)

@@ -116,7 +116,7 @@ void effort_plan(struct learner *l)
     l->stage[0].paths = l->stage[0].steps = 1;
     l->stage[0].reference = l->recipe->one_step;
     l->stage[0].form = l->recipe->one_step_form;
-    if (l->m->spec->gps) match_first(&l->stage[0]);
+    if (l->m->spec->gps && !l->m->chain.next) match_first(&l->stage[0]);
     if (adam && !l->m->spec->mapped && !l->m->chain.next &&
         !l->m->spec->effects)
         l->aim[0] = GSV_OBJECTIVE_SLOPES;

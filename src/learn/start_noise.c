@@ -30,7 +30,8 @@ struct variation {
     double *y_bar, *jacobian_bar;
     size_t *place; /* (free) where the free numbers are in theta */
     size_t free;
-    /* Of a bridged model or chains: itself without a drift, and the sample's gaps. */
+    /* Of a bridged model or chains: itself without a drift, and the sample's
+     * gaps. */
     gsv_model still;
     struct objective euler;
     size_t *group;

@@ -12,16 +12,25 @@
 /* What is made of the chains. */
 struct map {
     struct chains *c;
-    node *level;   /* (d) y by their first place, for every length and level */
-    node forward;  /* T over z                                     */
-    node drift;    /* f~ of the tops over z, the others y          */
-    node *state;   /* (d) over y, 0 while they are not known       */
-    node log_det;  /* log |det dT/dz| over z                       */
+    node *level;  /* (d) y by their first place, for every length and level */
+    node forward; /* T over z                                     */
+    node drift;   /* f~ of the tops over z, the others y          */
+    node *state;  /* (d) over y, 0 while they are not known       */
+    node log_det; /* log |det dT/dz| over z                       */
     node domain, range;
 };
 
+/* The sum of log |a|; of products and ratios of numbers as a sum of theirs,
+ * which is what can be read. */
 static node log_abs_sum(struct graph *g, node a)
 {
+    const struct node_info info = *graph_info(g, a);
+    bool divides = info.op == OP_DIV;
+    if (graph_size(g, a) == 1 && (info.op == OP_MUL || divides))
+        return op(g, divides ? OP_SUB : OP_ADD,
+                  log_abs_sum(g, graph_input(g, a, 0)),
+                  log_abs_sum(g, graph_input(g, a, 1)));
+    if (info.op == OP_NEG) return log_abs_sum(g, graph_input(g, a, 0));
     return graph_sum(g, graph_unary(g, OP_LOG, graph_unary(g, OP_ABS, a)));
 }
 
@@ -30,7 +39,7 @@ static node log_abs_sum(struct graph *g, node a)
 /* The first n chains' corner of a triangle. */
 static node corner(const struct chains *c, size_t n)
 {
-    size_t *number = GRAPH_NEW(c->g, size_t, n *n);
+    size_t *number = GRAPH_NEW(c->g, size_t, n * n);
     if (!number) return 0;
     for (size_t i = 0; i < n * n; i++)
         number[i] = i / n * c->count + i % n;
@@ -91,8 +100,8 @@ static void go_up(struct map *m)
 static node at_known(const struct map *m, node a)
 {
     const struct chains *c = m->c;
-    return graph_substitute(
-        c->g, a, graph_stack(c->g, c->d, m->state, c->d, 1));
+    return graph_substitute(c->g, a,
+                            graph_stack(c->g, c->d, m->state, c->d, 1));
 }
 
 /* The coordinates of a distance, with the states that they bring in: of chains
@@ -262,8 +271,7 @@ static node over_y(const struct map *m, node drift)
         size_t first = chains_level(c, k, 1), top = chains_level(c, k, k);
         if (!n) continue;
         if (k > 1)
-            part[parts++] =
-                graph_slice(c->g, c->z, first + n, n * (k - 1), 1);
+            part[parts++] = graph_slice(c->g, c->z, first + n, n * (k - 1), 1);
         part[parts++] = graph_slice(c->g, drift, top, n, 1);
     }
     node all = graph_below(c->g, parts, part);
@@ -304,8 +312,9 @@ static node plain_rates(const struct chains *c)
         size_t first = chains_from(c, k + 1), n = chains_from(c, k) - first;
         for (size_t i = 0; i < n; i++)
             state[i] = c->bottom[first + i].state;
-        node a = n ? graph_gather(c->g, c->z, chains_index(c->g, n, state), n, 1)
-                   : 0;
+        node a =
+            n ? graph_gather(c->g, c->z, chains_index(c->g, n, state), n, 1)
+              : 0;
         for (size_t i = 0; n && i < k; i++) {
             part[parts++] = a;
             if (i + 1 < k) a = chains_lie(c, a);
@@ -316,7 +325,8 @@ static node plain_rates(const struct chains *c)
     return made;
 }
 
-/* What the noise of every coordinate is: all of a chain have that of its top. */
+/* What the noise of every coordinate is: all of a chain have that of its top.
+ */
 static node all_scales(const struct chains *c)
 {
     node *part = GRAPH_NEW(c->g, node, c->d);
@@ -352,9 +362,8 @@ static int keep_map(struct gsv_model *m, const struct map *map)
     m->data_state = graph_substitute(g, s->data_of_state, states);
     m->log_jacobian = op(g, OP_ADD, s->map_log_jacobian,
                          graph_substitute(g, map->log_det, x));
-    m->domain = joined(
-        g, s->map_domain,
-        map->domain ? graph_substitute(g, map->domain, x) : 0);
+    m->domain = joined(g, s->map_domain,
+                       map->domain ? graph_substitute(g, map->domain, x) : 0);
     m->range = map->range;
     return keep_form(c);
 }

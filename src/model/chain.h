@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Chains of integrals: equations without noise of their own. Every noise enters
- * at the top of one chain, and what is below are its integrals. With f the drift
- * in Stratonovich's sense and L a = da/dt + a_z f,
+ * at the top of one chain, and what is below are its integrals. With f the
+ * drift in Stratonovich's sense and L a = da/dt + a_z f,
  *
  *     y_1 = bottom / scale,   y_(k+1) = L y_k,
  *     dy_k = y_(k+1) dt,      dy_top = f~ dt + dW,   f~ = L y_top,
  *
  * where the bottom is a state, stretched where the noise of the top depends on
- * it (lamperti.h), and the scale makes the noise of the top 1. These are as many
- * coordinates as there are states. The states are found again from the bottoms
- * up, as every y is affine in the state that it brings in. */
+ * it (lamperti.h), and the scale makes the noise of the top 1. These are as
+ * many coordinates as there are states. The states are found again from the
+ * bottoms up, as every y is affine in the state that it brings in. */
 #ifndef MODEL_CHAIN_H
 #define MODEL_CHAIN_H
 

@@ -2,13 +2,13 @@
 /* Which states form chains. A state without noise is one step further from the
  * noise than the nearest state in its equation. Every state of a distance needs
  * one of the next smaller distance for itself, whose derivative in its equation
- * is not 0: that one follows it in its chain. Those that follow no other are the
- * bottoms. */
+ * is not 0: that one follows it in its chain. Those that follow no other are
+ * the bottoms. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/linear.h"
 #include "base/error.h"
+#include "base/linear.h"
 #include "base/memory.h"
 #include "graph/words.h"
 #include "lang/singular.h"
@@ -77,8 +77,8 @@ node chains_bottoms(const struct chains *c, size_t length)
     if (!part) return 0;
     for (size_t i = 0; i < n; i++) {
         const struct bottom *b = &c->bottom[first + i];
-        part[i] = b->shape ? b->map.stretch
-                           : graph_slice(c->g, c->z, b->state, 1, 1);
+        part[i] =
+            b->shape ? b->map.stretch : graph_slice(c->g, c->z, b->state, 1, 1);
     }
     node made = graph_stack(c->g, n, part, n, 1);
     mem_free(part);
@@ -99,6 +99,20 @@ static node column_of(const struct spec *s, size_t j)
     return made;
 }
 
+/* a - b / 2, element by element as well. */
+static node less_half(const struct chains *c, node a, node b)
+{
+    struct graph *g = c->g;
+    node *part = GRAPH_NEW(g, node, c->d);
+    if (!part) return 0;
+    for (size_t i = 0; i < c->d; i++)
+        part[i] = op(g, OP_SUB, graph_slice(g, a, i, 1, 1),
+                     op(g, OP_MUL, num(g, 0.5), graph_slice(g, b, i, 1, 1)));
+    node made = graph_stack(g, c->d, part, c->d, 1);
+    mem_free(part);
+    return made;
+}
+
 /* f minus half the sum of the columns' derivatives along themselves. */
 static void find_drift(struct chains *c)
 {
@@ -107,9 +121,8 @@ static void find_drift(struct chains *c)
     for (size_t j = 0; j < s->noises; j++) {
         node G = c->column[j] = column_of(s, j);
         if (!graph_depends(c->g, G, OP_STATE)) continue;
-        node bend = op(c->g, OP_MUL, num(c->g, 0.5),
-                       graph_directional(c->g, G, c->z, G));
-        c->drift = op(c->g, OP_SUB, c->drift, bend);
+        node bend = graph_directional(c->g, G, c->z, G);
+        c->drift = less_half(c, c->drift, bend);
     }
 }
 
@@ -126,7 +139,7 @@ static int find_noisy(struct chains *c, bool *found)
 {
     const struct spec *s = c->spec;
     size_t m = s->noises;
-    node *element = NEW(node, c->d *m);
+    node *element = NEW(node, c->d * m);
     if (!element) return GSV_NO_MEMORY;
     c->count = 0;
     for (size_t i = 0; i < c->d; i++) {
@@ -171,8 +184,8 @@ static bool find_distances(struct chains *c)
             if (c->distance[i]) continue;
             bool near = false;
             for (size_t j = 0; j < d; j++)
-                near = near ||
-                       (c->uses[i * d + j] && c->distance[j] == c->levels);
+                near =
+                    near || (c->uses[i * d + j] && c->distance[j] == c->levels);
             if (!near) continue;
             c->distance[i] = c->levels + 1;
             left--;
@@ -181,8 +194,7 @@ static bool find_distances(struct chains *c)
     }
     for (size_t i = 0; i < d; i++) {
         if (!c->distance[i]) chains_explain(c, why_unreached(c, i), i);
-        if (c->distance[i] > LONGEST_CHAIN)
-            chains_explain(c, NO_CHAIN_LONG, i);
+        if (c->distance[i] > LONGEST_CHAIN) chains_explain(c, NO_CHAIN_LONG, i);
     }
     return !c->model->chain.why;
 }
@@ -219,7 +231,7 @@ static bool follow_only(struct chains *c, size_t rows, const size_t *row,
 static int follow_any(struct chains *c, size_t rows, const size_t *row,
                       size_t columns, const size_t *column)
 {
-    node *element = NEW(node, rows *columns);
+    node *element = NEW(node, rows * columns);
     size_t *pivot = NEW(size_t, rows);
     int status = element && pivot ? 0 : GSV_NO_MEMORY;
     struct deficit deficit = {0};
@@ -317,8 +329,7 @@ static size_t own_noise(const struct chains *c, const node *element, size_t i)
         own = j;
     }
     for (size_t k = 0; own < m && k < c->count; k++)
-        if (k != i && !element_is_zero(c->g, element[k * m + own], 0))
-            return m;
+        if (k != i && !element_is_zero(c->g, element[k * m + own], 0)) return m;
     return own;
 }
 
@@ -364,7 +375,7 @@ static void scale_shared(struct chains *c, const node *element)
 static int find_scale(struct chains *c)
 {
     size_t m = c->spec->noises;
-    node *element = NEW(node, c->count *m);
+    node *element = NEW(node, c->count * m);
     int status = element ? noise_of_tops(c, element) : GSV_NO_MEMORY;
     bool alone = true;
     for (size_t i = 0; !status && i < c->count; i++)
@@ -405,11 +416,10 @@ int chains_find(struct chains *c, struct gsv_model *m, bool *found)
     *found = false;
     if (status) return status;
     find_drift(c);
+    status = find_noisy(c, found);
     if (noise_jumps(c->g, c->spec->diffusion))
         chains_explain(c, NO_CHAIN_JUMPS, 0);
-    status = find_noisy(c, found);
-    if (!status)
-        status = graph_state_elements(c->g, c->drift, c->d, c->uses);
+    if (!status) status = graph_state_elements(c->g, c->drift, c->d, c->uses);
     if (status || !*found) return status;
     *found = false;
     if (!find_distances(c)) return 0;

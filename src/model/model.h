@@ -51,13 +51,13 @@ struct chain_form {
     size_t *bottom; /* (dim) the state that its chain begins with            */
     size_t longest;
     bool stretched, numerical; /* some bottoms are; by quadrature            */
-    node rate;  /* (dim, 1) over z: the bottoms and their rates, unscaled    */
-    node sigma; /* a root of the covariance that their noises share, or 0    */
+    node rate;   /* (dim, 1) over z: the bottoms and their rates, unscaled    */
+    node sigma;  /* a root of the covariance that their noises share, or 0    */
     node scales; /* (dim, 1) over z: what the noise of y is scaled by; 0     */
                  /* where they share noises                               */
-    node still; /* the drift of y where the noisy ones have none: (dim, 1)   */
-    enum no_chain why;         /* where noise is singular and there are none */
-    size_t state;              /* in whose equation                          */
+    node still;  /* the drift of y where the noisy ones have none: (dim, 1)   */
+    enum no_chain why; /* where noise is singular and there are none */
+    size_t state;      /* in whose equation                          */
 };
 
 struct gsv_model {
@@ -168,6 +168,10 @@ int refuse_singular(const gsv_model *m);
 /* Fails where it has none and the equations form no chains of integrals either,
  * with the place of an equation: for exact data of the states. */
 int refuse_chainless(const gsv_model *m);
+
+/* Whether exact data of equations that form no chains have a density that the
+ * guided filter can estimate. */
+bool chain_is_guided(const gsv_model *m);
 
 /* Fails where anything but reactions moves a state: for a scheme in whole
  * numbers. */

@@ -195,8 +195,8 @@ int to_unit_diffusion(struct gsv_model *m)
     int status = chained ? to_chains(m) : 0;
     if (status) return status;
     chained = m->chain.next;
-    m->bridged = !chained && (s->noise == NOISE_BRIDGED ||
-                              s->noise == NOISE_SINGULAR);
+    m->bridged =
+        !chained && (s->noise == NOISE_BRIDGED || s->noise == NOISE_SINGULAR);
     if (chained) {
         m->stretched_drift = s->drift;
     } else if (m->bridged) {

@@ -98,14 +98,22 @@ static const struct {
                         "observe it with noise (obs)"},
 };
 
+bool chain_is_guided(const gsv_model *m)
+{
+    enum no_chain why = m->chain.why;
+    return why == NO_CHAIN_SAME || why == NO_CHAIN_CURVED ||
+           why == NO_CHAIN_NOISE;
+}
+
 int refuse_chainless(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    if (s->noise != NOISE_SINGULAR || m->chain.next) return 0;
+    if (s->noise != NOISE_SINGULAR || m->chain.next || chain_is_guided(m))
+        return 0;
     if (spec_is_latent(s)) return refuse_singular(m);
-    struct place place = s->equation_place ? s->equation_place[m->chain.state]
-                                           : s->no_map_place;
-    return REFUSE(m, place, "%s, so exact data of it have no density; %s",
+    struct place place =
+        s->equation_place ? s->equation_place[m->chain.state] : s->no_map_place;
+    return REFUSE(m, place, "%s, so exact data have no density; %s",
                   CHAINLESS[m->chain.why].why, CHAINLESS[m->chain.why].remedy);
 }
 
@@ -250,6 +258,12 @@ enum gsv_status gsv_check_fit(const gsv_model *m)
         return REFUSE(m, place,
                       "a gp cannot be learned where states are latent (obs, "
                       "init); use a net");
+    for (size_t p = 0; m->chain.next && p < s->params; p++)
+        if (s->param[p].gp && m->noise_param[p])
+            return REFUSE(m, s->param[p].place,
+                          "a gp cannot be learned in the equation of a state "
+                          "without noise; use a net, or let it act on a state "
+                          "that has noise");
     if (m->bridged)
         return REFUSE(m, place,
                       "a gp cannot be learned where no map to unit diffusion "
