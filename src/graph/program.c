@@ -155,19 +155,30 @@ size_t program_uniforms(const struct program *p)
 
 /* --- Memory ------------------------------------------------------------- */
 
-static struct apply blank(const struct program *p, node n, size_t P)
+/* Field by field: of few points, setting the whole struct to zero first takes
+ * longer than most operations. */
+static inline void blank(const struct program *p, node n, size_t P,
+                         struct apply *a)
 {
     const struct graph *g = p->graph;
     const struct node_info *info = &g->info[n];
-    struct apply a = {.P = P, .info = info, .call = &g->call};
-    a.out.size = graph_size(g, n);
-    if (info->inputs) {
-        a.rows = g->info[graph_input(g, n, 0)].rows;
-        a.columns = g->info[graph_input(g, n, 0)].columns;
-    }
-    if (info->op == OP_NET) a.net = &p->net[info->offset];
-    if (info->op == OP_GP) a.gp = &g->gp[gp_number(info->offset)];
-    return a;
+    const struct node_info *first =
+        info->inputs ? &g->info[graph_input(g, n, 0)] : NULL;
+    a->P = P;
+    a->info = info;
+    a->in = NULL;
+    a->out.value = a->out.bar = a->out.dot = NULL;
+    a->out.size = graph_size(g, n);
+    a->out.step = 0;
+    a->rows = first ? first->rows : 0;
+    a->columns = first ? first->columns : 0;
+    a->net = info->op == OP_NET ? &p->net[info->offset] : NULL;
+    a->gp = info->op == OP_GP ? &g->gp[gp_number(info->offset)] : NULL;
+    a->own[0] = a->own[1] = NULL;
+    a->own_stride = 0;
+    a->call = &g->call;
+    a->packed = NULL;
+    a->scratch = NULL;
 }
 
 /* Bytes that node n keeps for P points. */
@@ -175,7 +186,8 @@ static size_t scratch_of(const struct program *p, node n, size_t P)
 {
     const struct op_row *row = &OP_TABLE[p->graph->info[n].op];
     if (!p->slot[n].wanted || !row->scratch) return 0;
-    struct apply a = blank(p, n, P);
+    struct apply a;
+    blank(p, n, P, &a);
     return round_up(row->scratch(&a));
 }
 
@@ -336,22 +348,21 @@ static void bind_own(const struct run *r, node n, struct apply *a)
                                in->own_first);
 }
 
-static struct apply bind(const struct run *r, node n, struct operand *in,
-                         char *scratch)
+static void bind(const struct run *r, node n, struct operand *in, char *scratch,
+                 struct apply *a)
 {
     const struct graph *g = r->program->graph;
-    struct apply a = blank(r->program, n, r->P);
-    for (size_t i = 0; i < a.info->inputs; i++) {
+    blank(r->program, n, r->P, a);
+    for (size_t i = 0; i < a->info->inputs; i++) {
         in[i] = operand(r, graph_input(g, n, i));
-        if (a.info->uniform) in[i].step = 1; /* a block of one point */
+        if (a->info->uniform) in[i].step = 1; /* a block of one point */
     }
-    a.in = in;
-    a.out = operand(r, n);
-    a.out.step = 1;
-    a.scratch = scratch;
-    a.packed = (char *)r->uniforms->packed + r->program->slot[n].packed;
-    if (a.gp) bind_own(r, n, &a);
-    return a;
+    a->in = in;
+    a->out = operand(r, n);
+    a->out.step = 1;
+    a->scratch = scratch;
+    a->packed = (char *)r->uniforms->packed + r->program->slot[n].packed;
+    if (a->gp) bind_own(r, n, a);
 }
 
 static bool runs(const struct program *p, node n, bool uniform)
@@ -369,7 +380,8 @@ static void forward(const struct run *r, struct operand *in, char *scratch,
     const struct program *p = r->program;
     for (node n = 0; n < p->nodes; n++) {
         if (!runs(p, n, uniform)) continue;
-        struct apply a = bind(r, n, in, scratch);
+        struct apply a;
+        bind(r, n, in, scratch, &a);
         OP_TABLE[a.info->op].forward(&a);
         scratch += scratch_of(p, n, capacity);
     }
@@ -439,7 +451,8 @@ static void backward(const struct run *r, struct operand *in, char *end,
     for (node n = p->nodes; n-- > 0;) {
         if (!runs(p, n, uniform)) continue;
         end -= scratch_of(p, n, capacity);
-        struct apply a = bind(r, n, in, end);
+        struct apply a;
+        bind(r, n, in, end, &a);
         if (a.out.bar) OP_TABLE[a.info->op].vjp(&a);
     }
 }
@@ -490,7 +503,8 @@ void program_jvp(const struct program *p, const struct uniforms *u,
     char *scratch = w->scratch;
     for (node n = 0; n < p->nodes; n++) {
         if (!runs(p, n, false)) continue;
-        struct apply a = bind(&r, n, w->operand, scratch);
+        struct apply a;
+        bind(&r, n, w->operand, scratch, &a);
         if (a.out.dot) OP_TABLE[a.info->op].jvp(&a);
         scratch += scratch_of(p, n, w->capacity);
     }
