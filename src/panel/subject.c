@@ -83,7 +83,7 @@ int subject_begin(struct subject *s, const struct task *t, size_t track,
     s->model = *t->model;
     s->model.value = s->value;
     memcpy(s->value, values, bytes);
-    s->holds = held && s->inner->holds;
+    s->holds = held != NULL;
     if (s->holds) memcpy(s->held, held, bytes);
     s->options.seed = track_seed(t->options->seed, track);
     s->task = *t;
