@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/linalg.h"
+#include "kalman/kalman.h"
 #include "learn/learner.h"
 #include "panel/panel.h"
 
@@ -239,6 +240,9 @@ int effort_of_panel(struct learner *l, const double *theta, double accuracy)
 
 bool learner_by_value(const struct learner *l, size_t numbers)
 {
+    /* The Kalman filter has no references: its gradient is that of the value,
+     * and integrated over random effects up to the error of the quadrature. */
+    if (panel_inner(l->method) == &METHOD_KALMAN) return false;
     return numbers <= MOST_BY_VALUE && l->recipe->by_value;
 }
 
