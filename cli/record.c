@@ -101,9 +101,11 @@ static void put_estimate(const gsv_record *r, FILE *out)
     bool random = !(r->paths == 1 && r->error <= 0.0);
     bool exact = !random && !isfinite(r->discretisation) && !r->nodes;
     say(out, "log-likelihood  %.*f", n, r->loglik);
+    bool summed = !random && !isfinite(r->discretisation) && r->nodes;
     if (exact) say(out, "  (exact%s)\n", r->chains ? "; at the means" : "");
+    else if (summed) putc('\n', out);
     else if (isfinite(r->error)) say(out, " +- %.*f", n, r->error);
-    if (!exact)
+    if (!exact && !summed)
         say(out, "  (%zu path%s, %zu step%s%s%s)\n", r->paths, plural(r->paths),
             r->steps, plural(r->steps), r->chains ? "; at the means" : "",
             sample);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/linalg.h"
+#include "kalman/kalman.h"
 #include "learn/learner.h"
 #include "panel/panel.h"
 
@@ -52,8 +53,10 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     if (!o->steps && o->step == 0.0) {
         l->stages = 2;
         l->stage[0].steps = 1;
-        /* Noise that is integrated has steps of a higher order. */
-        l->stage[1].steps = l->m->spec->noise == NOISE_SINGULAR ? 2 : 4;
+        /* Linear equations are exact with one; noise that is integrated has
+         * steps of a higher order. */
+        bool singular = l->m->spec->noise == NOISE_SINGULAR;
+        l->stage[1].steps = l->m->linear.jumps ? 1 : singular ? 2 : 4;
     }
     l->chosen = true;
 }
@@ -251,6 +254,9 @@ int effort_of_panel(struct learner *l, const double *theta, double accuracy)
 
 bool learner_by_value(const struct learner *l, size_t numbers)
 {
+    /* The Kalman filter has no references: its gradient is that of the value,
+     * and integrated over random effects up to the error of the quadrature. */
+    if (panel_inner(l->method) == &METHOD_KALMAN) return false;
     return numbers <= MOST_BY_VALUE && l->recipe->by_value;
 }
 

@@ -27,6 +27,9 @@ struct linear_form {
     node A, b, G;              /* (dim, dim), (dim, 1), (dim, noises)        */
     node H, offset, deviation; /* (observations, dim), (observations, 1) two */
     char *why;                 /* where it is not: a clause that says so     */
+    bool jumps;                /* it is not, but only because states jump by */
+                               /* what does not depend on them: the guided   */
+                               /* filter is exact with any number of points  */
 };
 
 /* Why equations without noise form no chains of integrals. */

@@ -10,9 +10,9 @@
 #include "base/quadrature.h"
 #include "base/random.h"
 
-/* Points of a product with a smaller weight than this are left out: the mean of
+/* Points of a product of three rules with a smaller weight than this are left out: the mean of
  * a function that is 1 in size changes by less than their sum. */
-static const double SMALLEST = 1e-8;
+static const double SMALLEST = 1e-10;
 
 enum { DRAWS_OF_A_NODE = 57, FREEDOM = 5 };
 
@@ -34,7 +34,7 @@ static void fill_product(struct rule *r, size_t nodes, size_t all)
             product *= weight[rest % nodes];
             squares += x[i] * x[i] + LOG_TWO_PI;
         }
-        if (product < SMALLEST && r->n > 1) continue;
+        if (product < SMALLEST && r->n == EFFECTS_PRODUCT) continue;
         r->log_weight[r->count++] = log(product) + 0.5 * squares;
     }
 }

@@ -7,6 +7,10 @@
 #include "base/error.h"
 #include "base/halt.h"
 #include "base/memory.h"
+#include "guided/guided.h"
+
+/* Of the guided filter where all of its points have the same weight. */
+enum { EXACT_POINTS = 2 };
 
 uint64_t track_seed(uint64_t seed, size_t track)
 {
@@ -47,6 +51,9 @@ int subject_init(struct subject *s, const struct method *inner,
                           .value = NEW(double, n),
                           .held = NEW(double, n),
                           .machine = mem_new(1, inner->size)};
+    if (inner == &METHOD_GUIDED && t->model->linear.jumps &&
+        !s->options.points)
+        s->options.points = EXACT_POINTS;
     s->options.threads = 1;
     s->options.ranks = NULL;
     return s->value && s->held && s->machine ? 0 : GSV_NO_MEMORY;
@@ -76,7 +83,7 @@ int subject_begin(struct subject *s, const struct task *t, size_t track,
     s->model = *t->model;
     s->model.value = s->value;
     memcpy(s->value, values, bytes);
-    s->holds = held && s->inner->holds;
+    s->holds = held != NULL;
     if (s->holds) memcpy(s->held, held, bytes);
     s->options.seed = track_seed(t->options->seed, track);
     s->task = *t;

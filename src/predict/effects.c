@@ -118,8 +118,35 @@ static int add_spread(struct at_values *a, const gsv_model *m,
     return status;
 }
 
+/* A number without a standard error, as a deviation at its bound 0, may be as
+ * large as the end of its interval: half way to it counts as one error. */
+static int add_bounded(struct at_values *a, const gsv_model *m,
+                       const gsv_record *record, const double *mean,
+                       struct spread_room *r, double *error)
+{
+    size_t cells = a->panel.tracks * a->panel.n;
+    int status = 0;
+    for (size_t v = 0; !status && v < m->spec->parameters; v++) {
+        double away = 0.5 * (record->high[v] - m->value[v]);
+        if (isfinite(record->error_of[v]) || !(away > 0.0 && isfinite(away)))
+            continue;
+        memcpy(a->value, m->value, m->spec->parameters * sizeof *a->value);
+        a->value[v] += away;
+        status = run(a);
+        if (status == GSV_NUMERICAL) status = 0;
+        else if (!status) copy_moments(&a->panel, r->up, r->up_variance);
+        for (size_t k = 0; !status && k < cells; k++) {
+            double moved = r->up[k] - mean[k];
+            error[k] += moved * moved +
+                        fmax(r->up_variance[k] - r->variance[k], 0.0);
+        }
+    }
+    return status;
+}
+
 static int with_parameters(struct at_values *a, const gsv_model *m,
-                           const gsv_record *record, double *error)
+                           const gsv_record *record, const double *mean,
+                           double *error)
 {
     size_t cells = a->panel.tracks * a->panel.n;
     struct estimates e = {0};
@@ -133,6 +160,7 @@ static int with_parameters(struct at_values *a, const gsv_model *m,
     if (!status) memcpy(r.variance, error, cells * sizeof *error);
     if (!status) status = estimates_init(&e, m, record);
     if (!status) status = add_spread(a, m, &e, &r, error);
+    if (!status) status = add_bounded(a, m, record, mean, &r, error);
     estimates_free(&e);
     arena_free(&r.arena);
     return status;
@@ -147,7 +175,7 @@ int effects_estimate(const gsv_model *m, const gsv_series *s,
     if (!status) status = run(&a);
     if (!status) copy_moments(&a.panel, estimate, error);
     if (!status && r && r->correlation)
-        status = with_parameters(&a, m, r, error);
+        status = with_parameters(&a, m, r, estimate, error);
     size_t cells = status ? 0 : s->tracks * m->spec->effect_size;
     for (size_t k = 0; k < cells; k++)
         error[k] = sqrt(error[k]);

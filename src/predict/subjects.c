@@ -338,7 +338,7 @@ static int begin(struct bundle *b, const gsv_smoothed *one)
     out->dim = one->dim;
     out->quantiles = one->quantiles;
     out->draws = b->o->draws;
-    out->ess_min = one->ess_min;
+    out->ess_min = INFINITY;
     out->probability = NEW(double, one->quantiles);
     out->seen = NEW(size_t, one->dim);
     if (!out->probability || !out->seen) return GSV_NO_MEMORY;
@@ -363,8 +363,11 @@ static int add_bundle(struct bundle *b, size_t track)
             describe(b, i, k, first + k);
     }
     out->paths = EFFECT_SETS * b->each;
+    /* Of normal laws there is one path, which is all. */
     for (size_t k = 0; k < EFFECT_SETS; k++)
-        out->ess_min = fmin(out->ess_min, b->set[k].ess_min);
+        out->ess_min =
+            fmin(out->ess_min, b->set[k].ess_min * (double)out->paths /
+                                   (double)b->set[k].paths);
     return 0;
 }
 
