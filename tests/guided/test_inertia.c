@@ -488,6 +488,46 @@ static void curved__positions_have_the_value_of_a_cloud(void **state)
     }
 }
 
+/* A network without a hidden layer is a linear map: the same force by its
+ * derivatives along directions instead of those of a formula. */
+static void networks__have_the_value_of_their_formula(void **state)
+{
+    static const char FORM[] = "state x, v\nparam b = 0, s = 0.5 > 0\n%s\n"
+                               "dx = v*dt\ndv = (%s - 0.5*v)*dt + s*dW\n"
+                               "init v ~ normal(0, 1)\n";
+    static const size_t start[] = {0, SEEN};
+    static const char *const name[] = {"x"};
+    static const double t[] = {0, 0.3, 0.6, 0.9}, x[] = {1, 1.1, 1.05, 0.9};
+    (void)state;
+    for (size_t steps = 1; steps <= 4; steps *= 2) {
+        gsv_series *s = gsv_series_new(1, start, 1, name, t, x);
+        double value[2];
+        for (int net = 0; net < 2; net++) {
+            char text[400];
+            snprintf(text, sizeof text, FORM, net ? "net f(x) -> 1 :" : "",
+                     net ? "f(x)" : "0.3 - x + b*x^2");
+            gsv_model *m = model_of(text);
+            size_t n = gsv_model_values(m);
+            if (net) { /* weight, bias, after b and s */
+                m->value[2] = -1.0;
+                m->value[3] = 0.3;
+                assert_true(n >= 4);
+            }
+            gsv_options o = options(GSV_OBSERVE_GUIDED, 512, steps);
+            gsv_result r;
+            if (gsv_loglik(m, s, &o, &r)) fail_msg("%s", gsv_last_error());
+            value[net] = r.loglik;
+            assert_true(r.error < 1e-3);
+            gsv_result_free(&r);
+            gsv_model_free(m);
+        }
+        if (!(fabs(value[0] - value[1]) < 2e-3))
+            fail_msg("%zu steps: %.10g by a formula, %.10g by a network", steps,
+                     value[0], value[1]);
+        gsv_series_free(s);
+    }
+}
+
 /* --- How noise reaches states --------------------------------------------- */
 
 static const struct reach_case {
@@ -563,6 +603,7 @@ int main(void)
         cmocka_unit_test(linear__positions_have_gradients),
         cmocka_unit_test(steps__are_of_order_two_with_integrated_noise),
         cmocka_unit_test(curved__positions_have_the_value_of_a_cloud),
+        cmocka_unit_test(networks__have_the_value_of_their_formula),
         cmocka_unit_test(reach__counts_integrations),
         cmocka_unit_test(reach__refuses_columns_that_no_noise_reaches),
     };
