@@ -389,6 +389,32 @@ static void push(struct mover *s, const struct pace *p, struct nodes n,
         }
 }
 
+/* How add_third() moves with x: F(x) moves by s->power, F(x~) and the curvature
+ * as they were asked last; to column c of A. */
+static void third_along(struct mover *s, const struct pace *p, struct nodes n,
+                        size_t P, size_t c, const double *start_dot)
+{
+    size_t D = s->course->D;
+    const double *F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *curve = moved(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
+    ahead_by(s, P, start_dot, s->power, -1.0, s->dot);
+    ahead_by(s, P, s->dot, F, 2.0, s->dot);
+    for (size_t i = 0; i < D; i++)
+        for (size_t j = 0; j < P; j++) {
+            double h = s->h[j], bend = s->course->open ? curve[i * P + j] : 0.0;
+            s->dot[i * P + j] += 0.5 * h * h * bend;
+            s->A[(i * D + c) * P + j] +=
+                h / 6.0 * (s->power[i * P + j] - 2.0 * F[i * P + j]);
+        }
+    struct points in = points_at_end(s, p, n, P, s->end);
+    forward(s, COURSE_DRIFT, &in);
+    along(s, COURSE_DRIFT, &in, s->dot);
+    F = moved(s, COURSE_DRIFT, P, 0);
+    for (size_t i = 0; i < D; i++)
+        for (size_t j = 0; j < P; j++)
+            s->A[(i * D + c) * P + j] += s->h[j] / 6.0 * F[i * P + j];
+}
+
 /* Column c of da/dx. */
 static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
                         size_t P, size_t c, double *start_dot)
@@ -404,22 +430,19 @@ static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
     struct points in = mover_points_at(s, p, n, false, P, s->from);
     if (s->course->orders) forward(s, COURSE_DRIFT, &in);
     along(s, COURSE_DRIFT, &in, start_dot);
-    const double *F = moved(s, COURSE_DRIFT, P, 0);
-    for (size_t i = 0; i < D; i++)
-        for (size_t j = 0; j < P; j++)
-            s->dot[i * P + j] =
-                start_dot[i * P + j] + 0.5 * s->h[j] * F[i * P + j];
+    memcpy(s->power, moved(s, COURSE_DRIFT, P, 0), D * P * sizeof *s->power);
+    ahead_by(s, P, start_dot, s->power, 0.5, s->dot);
     in = mover_points_at(s, p, n, true, P, s->middle);
     along(s, COURSE_MIDDLE, &in, s->dot);
-    F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = moved(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++) {
-            double h = s->h[j];
-            double bend = s->course->open ? curve[i * P + j] : 0.0;
+            double h = s->h[j], bend = s->course->open ? curve[i * P + j] : 0.0;
             s->A[(i * D + c) * P + j] =
                 start_dot[i * P + j] + h * (F[i * P + j] + 0.25 * h * bend);
         }
+    if (s->course->orders) third_along(s, p, n, P, c, start_dot);
 }
 
 /* A = dx~/dx of a step without its curvature, I + h J(x~)(I + h/2 J(x)), by

@@ -37,21 +37,14 @@ static double size_of(size_t n, const double *v)
     return count ? sqrt(sum / (double)count) : 0.0;
 }
 
-/* The difference at row k of [first, end), NaN where there is none. */
-static double difference(const double *t, const double *x, size_t first,
-                         size_t end, size_t k, enum kind kind)
+/* The rows that the difference at row k of a track [first, end) is between;
+ * false where there is none. */
+static bool find_ends(size_t first, size_t end, size_t k, enum kind kind,
+                      size_t *low, size_t *high)
 {
-    size_t low = kind == FORWARD ? k : k - 1;
-    size_t high = kind == BACKWARD ? k : k + 1;
-    if ((kind != FORWARD && k == first) || high >= end) return NAN;
-    return (x[high] - x[low]) / (t[high] - t[low]);
-}
-
-/* The time of the difference that there is at row k. */
-static double gap_of(const gsv_series *s, size_t k, enum kind kind)
-{
-    return s->time[kind == BACKWARD ? k : k + 1] -
-           s->time[kind == FORWARD ? k : k - 1];
+    *low = kind == FORWARD ? k : k - 1;
+    *high = kind == BACKWARD ? k : k + 1;
+    return (kind == FORWARD || k > first) && *high < end;
 }
 
 /* Whether v, of this size, is made of differences of x. */
@@ -62,11 +55,14 @@ static bool is_difference(const gsv_series *s, const double *x, const double *v,
     double most = ODD * (double)s->rows, size_x = size_of(s->rows, x);
     for (size_t track = 0; track < s->tracks; track++)
         for (size_t k = s->start[track]; k < s->start[track + 1]; k++) {
-            double d = difference(s->time, x, s->start[track],
-                                  s->start[track + 1], k, kind);
-            if (!isfinite(d) || !isfinite(v[k])) continue;
-            double gap = gap_of(s, k, kind);
-            bool near = fabs(v[k] - d) <= ROUNDING * (size + size_x / gap);
+            size_t low, high;
+            if (!find_ends(s->start[track], s->start[track + 1], k, kind, &low,
+                           &high))
+                continue;
+            double gap = s->time[high] - s->time[low];
+            double off = v[k] - (x[high] - x[low]) / gap;
+            if (!isfinite(off)) continue;
+            bool near = fabs(off) <= ROUNDING * (size + size_x / gap);
             same += near;
             other += !near;
             if ((double)other > most) return false;
