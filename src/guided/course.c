@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "graph/build.h"
 #include "graph/words.h"
+#include "lang/singular.h"
+#include "model/reach.h"
 
 /* --- Coordinates ---------------------------------------------------------- */
 
@@ -375,15 +377,34 @@ static node slope_of(const struct course *f, node F)
     return slope;
 }
 
+/* How noise reaches the states. Where all have noise of their own, integrals
+ * of it add nothing. */
+static int find_orders(struct course *f, node F, node G)
+{
+    size_t D = f->D, m = f->noises;
+    bool *drift = NEW(bool, D *D), *noise = NEW(bool, D *m);
+    size_t orders = 0;
+    int status = drift && noise ? 0 : GSV_NO_MEMORY;
+    if (!status) status = graph_state_elements(f->graph, F, D, drift);
+    for (size_t i = 0; !status && i < D * m; i++)
+        noise[i] = !element_is_zero(f->graph, G, i);
+    if (!status) status = reach_find(D, m, drift, noise, NULL, &orders);
+    MEM_FREE(drift, noise);
+    if (f->model->spec->noise == NOISE_SINGULAR)
+        f->orders = orders < REACH_MOST ? orders : REACH_MOST;
+    return status;
+}
+
 static int make_equations(struct course *f, bool wide)
 {
     struct graph *g = f->graph;
     node F = drift_of(f), G = noise_of(f), output[MIDDLES];
     if (g->failed) return GSV_NO_MEMORY;
     middle_of(f, F, G, output);
-    f->m = f->linear ? f->D : f->noises;
+    int status = find_orders(f, F, G);
+    f->m = f->linear ? f->D : f->noises * (1 + f->orders);
     f->steady = !graph_moves(g, F) && !graph_moves(g, G);
-    int status = make(f, COURSE_DRIFT, 1, &F, wide);
+    if (!status) status = make(f, COURSE_DRIFT, 1, &F, wide);
     if (!status) status = make(f, COURSE_MIDDLE, MIDDLES, output, wide);
     if (status || !f->open) return status;
     node slope = slope_of(f, F);

@@ -37,7 +37,9 @@ struct course {
     const gsv_model *model;
     struct graph *graph; /* the model's, with what follows */
     size_t d, D;
-    size_t noises, m;                   /* columns of G, and of B */
+    size_t noises, m; /* columns of G, and of B */
+    size_t orders; /* how often a step integrates noise: 0 where no state needs
+                      that of another (model/reach.h) */
     size_t conditions;                  /* of COURSE_RANGE */
     struct program *part[COURSE_PARTS]; /* NULL: there is nothing to compute */
     bool stretched;    /* whether u is anything but the equations' state      */

@@ -48,24 +48,38 @@ static void guide_free(struct guide *g)
     MEM_FREE(g->mover, g->parameters);
 }
 
+static size_t steps_of(const struct guided *a)
+{
+    if (a->options.steps) return a->options.steps;
+    if (a->course.linear) return 1;
+    return a->course.orders ? INERT_STEPS : GUIDED_STEPS;
+}
+
+/* After the course is known. */
+static int set_particles(struct guided *a)
+{
+    const struct course *f = &a->course;
+    bool inert =
+        f->model->spec->noise == NOISE_SINGULAR && (f->orders || f->linear);
+    a->K = a->options.points;
+    if (!a->K) a->K = inert ? INERT_PARTICLES : GUIDED_PARTICLES;
+    if (a->K >= 2 && a->K <= GUIDED_MOST) return 0;
+    return fail(GSV_BAD_INPUT,
+                "%zu particles: 2 to %d are possible (--support)", a->K,
+                GUIDED_MOST);
+}
+
 int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const struct drawn_paths *also)
 {
-    *a = (struct guided){.model = m,
-                         .options = *o,
-                         .K = o->points ? o->points : GUIDED_PARTICLES};
-    if (a->K < 2 || a->K > GUIDED_MOST)
-        return fail(GSV_BAD_INPUT,
-                    "%zu particles: 2 to %d are possible (--support)", a->K,
-                    GUIDED_MOST);
+    *a = (struct guided){.model = m, .options = *o};
     int status = course_init(&a->course, m, o->wide);
+    if (!status) status = set_particles(a);
     if (!status) status = stops_init(&a->stops, m, series);
     if (!status && also)
         status = stops_insert(&a->stops, also->rows, also->track, also->time);
     a->stops.cuts_events = true;
-    size_t steps = a->course.linear ? 1 : GUIDED_STEPS;
-    if (!status)
-        status = stops_divide(&a->stops, o->steps ? o->steps : steps, o->step);
+    if (!status) status = stops_divide(&a->stops, steps_of(a), o->step);
     if (status) return status;
     a->threads = lanes_threads(o->threads);
     a->guide = NEW(struct guide, a->threads);
@@ -344,7 +358,9 @@ static int add_gradient(struct job *j, double *gradient)
     int status = number && away ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++) {
         gradient[i] = 0.0;
-        if (m->spec->param[spec_param_at(m->spec, i)].scale) continue;
+        const struct param_spec *p =
+            &m->spec->param[spec_param_at(m->spec, i)];
+        if (p->scale && !p->effect) continue;
         number[pairs] = i;
         away[pairs++] = distance_of(m, i, j->values[i]);
     }
@@ -408,7 +424,7 @@ static int look_at_steps(const struct guided *a, const struct request *q,
     double sum = 0.0;
     if (r->steps < 2) return 0;
     o.gradient = false;
-    o.steps = ((o.steps ? o.steps : GUIDED_STEPS) + 1) / 2;
+    o.steps = (steps_of(a) + 1) / 2;
     o.step *= 2.0;
     int status = guided_init(&half, a->model, a->stops.gaps.series, &o);
     bool coarser = !status && half.stops.count < a->stops.count;
