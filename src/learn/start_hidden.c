@@ -362,7 +362,7 @@ struct regression {
     struct arena arena;
 };
 
-enum { ROWS = 256, ITERATIONS = 1000 };
+enum { ROWS = 256, ITERATIONS = 2000 };
 
 static struct program *densities_of(const struct spec *s)
 {
@@ -449,7 +449,7 @@ static struct points batch_of(struct regression *r, uint64_t iteration)
 
 static void regress(struct regression *r)
 {
-    static const double RATE = 1e-2;
+    static const double RATE = 2e-2;
     struct learner *l = r->g->l;
     gsv_theta_get(l->m, r->theta);
     for (size_t i = 0; i < l->n; i++)
