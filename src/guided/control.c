@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lanes.h"
 #include "base/linalg.h"
 #include "guided/gauss_step.h"
 #include "guided/twist.h"
@@ -159,11 +160,11 @@ static void add(struct ahead *w, const struct regression *r, size_t k,
 
 /* What psi of node k misses at the points of block b, to off. */
 static void miss(struct swarm *s, const struct ahead *w, const struct pace *p,
-                 size_t k, size_t b, const double *x, double *off)
+                 size_t k, size_t b, struct mover *m, const double *x,
+                 double *off)
 {
     size_t first = b * COURSE_BLOCK, left = s->K - first;
     size_t P = left < COURSE_BLOCK ? left : COURSE_BLOCK;
-    struct mover *m = &s->mover[0];
     memset(off, 0, P * sizeof *off);
     struct psi psi = ahead_at(w, k);
     twist_divide(s->D, P, &psi, x, off);
@@ -171,6 +172,24 @@ static void miss(struct swarm *s, const struct ahead *w, const struct pace *p,
         for (size_t j = 0; j < P; j++)
             off[j] += m->log_g[j];
     if (k + 1 < p->nodes) swarm_aim(s, b, k, m, x, off);
+}
+
+/* All blocks, on threads. */
+struct node_job {
+    struct swarm *swarm;
+    const struct ahead *ahead;
+    const struct pace *pace;
+    size_t node;
+    const double *x;
+    double *off;
+};
+
+static void miss_block(void *context, size_t b, size_t thread)
+{
+    const struct node_job *j = context;
+    struct swarm *s = j->swarm;
+    miss(s, j->ahead, j->pace, j->node, b, &s->mover[thread],
+         j->x + b * COURSE_BLOCK * s->D, j->off + b * COURSE_BLOCK);
 }
 
 int control_improve(struct swarm *pilots, struct ahead *w, const struct pace *p,
@@ -192,9 +211,11 @@ int control_improve(struct swarm *pilots, struct ahead *w, const struct pace *p,
     int status = swarm_run(pilots, p, w, &o);
     for (size_t k = p->nodes; !status && k-- > 0;) {
         r.x = h.x + k * K * D;
-        for (size_t b = 0; b < pilots->blocks; b++)
-            miss(pilots, w, p, k, b, r.x + b * COURSE_BLOCK * D,
-                 r.off + b * COURSE_BLOCK);
+        struct node_job j = {pilots, w, p, k, r.x, r.off};
+        status =
+            lanes_run(pilots->blocks, pilots->threads,
+                      &(struct lanes_job){.context = &j, .work = miss_block});
+        if (status) break;
         if (!swarm_weights(K, h.log_w + k * K, r.weight)) continue;
         measure(pilots, &r);
         if (regress(pilots, &r, &middle)) add(w, &r, k, middle, small);
