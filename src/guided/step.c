@@ -57,6 +57,13 @@ struct points mover_points(struct mover *s, const struct pace *p, size_t k,
     return mover_points_at(s, p, (struct nodes){.first = k}, false, P, x);
 }
 
+struct points mover_listed(struct mover *s, const struct pace *p,
+                           const size_t *list, bool middle, size_t P,
+                           const double *x)
+{
+    return mover_points_at(s, p, (struct nodes){.list = list}, middle, P, x);
+}
+
 struct points mover_with_values(struct mover *s, const struct pace *p,
                                 struct nodes n, size_t P, const double *x)
 {
@@ -68,6 +75,12 @@ struct points mover_with_values(struct mover *s, const struct pace *p,
             s->room.input[(spec->inputs + i) * P + j] = isnan(v) ? 1.0 : v;
         }
     return in;
+}
+
+struct points mover_observed(struct mover *s, const struct pace *p,
+                             const size_t *list, size_t P, const double *x)
+{
+    return mover_with_values(s, p, (struct nodes){.list = list}, P, x);
 }
 
 /* --- Steps ---------------------------------------------------------------- */

@@ -5,9 +5,7 @@
 
 #include "guided/step_parts.h"
 
-/* Whether an obs has all of its values at a node; what happened since the row
- * before cannot be known at the first. */
-static bool is_seen(const struct pace *p, size_t k, size_t obs)
+bool pace_sees(const struct pace *p, size_t k, size_t obs)
 {
     const struct spec *spec = p->course->model->spec;
     const struct obs_spec *o = &spec->obs[obs];
@@ -25,14 +23,14 @@ bool mover_density(struct mover *s, const struct pace *p, size_t k, size_t P,
     size_t observations = s->course->model->spec->observations;
     bool any = false;
     for (size_t o = 0; o < observations; o++) {
-        if (!is_seen(p, k, o)) continue;
+        if (!pace_sees(p, k, o)) continue;
         if (!any) {
             struct points in = mover_with_values(s, p, n, P, x);
-            forward(s, COURSE_DENSITY, &in);
+            forward(s, COURSE_VALUE, &in);
             memset(s->log_g, 0, P * sizeof *s->log_g);
         }
         any = true;
-        const double *value = output(s, COURSE_DENSITY, P, 2 * o);
+        const double *value = output(s, COURSE_VALUE, P, o);
         for (size_t j = 0; j < P; j++)
             s->log_g[j] += value[j];
     }
@@ -68,12 +66,78 @@ static void curve_along(struct mover *s, const struct pace *p,
     for (size_t o = 0; o < s->course->model->spec->observations; o++) {
         const double *g = moved(s, COURSE_DENSITY, P, 2 * o + 1);
         for (size_t j = 0; j < P; j++) {
-            if (!is_seen(p, node_of(n, j), o)) continue;
+            if (!pace_sees(p, node_of(n, j), o)) continue;
             for (size_t i = 0; i < D; i++)
                 if (isfinite(g[i * P + j]))
                     s->hessian[(i * D + c) * P + j] -= g[i * P + j];
         }
     }
+}
+
+/* The gradient of log g at s->from, to (D, P): all directions one by one. */
+static void slope_of_value(struct mover *s, const struct pace *p,
+                           struct nodes n, size_t P, double *gradient)
+{
+    size_t D = s->course->D;
+    struct points in = mover_with_values(s, p, n, P, s->from);
+    forward(s, COURSE_VALUE, &in);
+    memset(gradient, 0, D * P * sizeof *gradient);
+    for (size_t c = 0; c < D; c++) {
+        memset(s->dot, 0, D * P * sizeof *s->dot);
+        for (size_t j = 0; j < P; j++)
+            s->dot[c * P + j] = 1.0;
+        along(s, COURSE_VALUE, &in, s->dot);
+        for (size_t o = 0; o < s->course->model->spec->observations; o++) {
+            const double *g = moved(s, COURSE_VALUE, P, o);
+            for (size_t j = 0; j < P; j++)
+                if (pace_sees(p, node_of(n, j), o) && isfinite(g[j]))
+                    gradient[c * P + j] += g[j];
+        }
+    }
+}
+
+/* How far points move for differences of that gradient: networks are of single
+ * precision, and psi need not be exact. */
+static double reach_of(double x)
+{
+    return 1e-2 * fmax(0.1, fabs(x));
+}
+
+/* Column c of minus the Hessian, by these. */
+static void bend_of_value(struct mover *s, const struct pace *p, struct nodes n,
+                          size_t P, size_t c)
+{
+    size_t D = s->course->D;
+    for (int side = 1; side > -2; side -= 2) {
+        memcpy(s->from, s->middle, D * P * sizeof *s->from);
+        for (size_t j = 0; j < P; j++)
+            s->from[c * P + j] += side * reach_of(s->middle[c * P + j]);
+        slope_of_value(s, p, n, P, s->arrived);
+        for (size_t i = 0; i < D; i++)
+            for (size_t j = 0; j < P; j++) {
+                double bend = side * s->arrived[i * P + j] /
+                              (4.0 * reach_of(s->middle[c * P + j]));
+                s->hessian[(i * D + c) * P + j] -= bend;
+                s->hessian[(c * D + i) * P + j] -= bend;
+            }
+    }
+}
+
+/* Observations by networks, at s->from. */
+static void expand_values(struct mover *s, const struct pace *p, struct nodes n,
+                          size_t P)
+{
+    size_t D = s->course->D;
+    slope_of_value(s, p, n, P, s->gradient);
+    for (size_t o = 0; o < s->course->model->spec->observations; o++) {
+        const double *value = output(s, COURSE_VALUE, P, o);
+        for (size_t j = 0; j < P; j++)
+            if (pace_sees(p, node_of(n, j), o) && isfinite(value[j]))
+                s->log_g[j] += value[j];
+    }
+    memcpy(s->middle, s->from, D * P * sizeof *s->from);
+    for (size_t c = 0; c < D; c++)
+        bend_of_value(s, p, n, P, c);
 }
 
 void mover_expand(struct mover *s, const struct pace *p, size_t P,
@@ -84,15 +148,19 @@ void mover_expand(struct mover *s, const struct pace *p, size_t P,
     memset(s->log_g, 0, P * sizeof *s->log_g);
     memset(s->gradient, 0, D * P * sizeof *s->gradient);
     memset(s->hessian, 0, D * D * P * sizeof *s->hessian);
-    if (!s->course->part[COURSE_DENSITY]) return;
+    if (!s->course->part[COURSE_VALUE]) return;
     for (size_t j = 0; j < P; j++)
         for (size_t i = 0; i < D; i++)
             s->from[i * P + j] = x[node_list[j] * D + i];
+    if (!s->course->part[COURSE_DENSITY]) {
+        expand_values(s, p, n, P);
+        return;
+    }
     struct points in = mover_with_values(s, p, n, P, s->from);
     forward(s, COURSE_DENSITY, &in);
     for (size_t o = 0; o < s->course->model->spec->observations; o++)
         for (size_t j = 0; j < P; j++)
-            if (is_seen(p, node_of(n, j), o)) use(s, o, P, j);
+            if (pace_sees(p, node_of(n, j), o)) use(s, o, P, j);
     for (size_t c = 0; c < D; c++)
         curve_along(s, p, &in, n, c);
 }

@@ -57,6 +57,16 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     l->chosen = true;
 }
 
+/* Networks with hidden states: few particles, since every batch has others. */
+static void plan_for_tracks(struct learner *l, const gsv_options *o)
+{
+    enum { PARTICLES = 32, STEPS = 4 };
+    l->stage[0] = *o;
+    if (!o->points) l->stage[0].points = PARTICLES;
+    if (steps_are_open(o)) l->stage[0].steps = STEPS;
+    l->chosen = true;
+}
+
 void effort_plan(struct learner *l)
 {
     gsv_options o = l->o->estimator;
@@ -73,7 +83,8 @@ void effort_plan(struct learner *l)
         return;
     }
     if (!learner_has_groups(l)) {
-        plan_for_latent(l, &o);
+        if (learner_by_tracks(l)) plan_for_tracks(l, &o);
+        else plan_for_latent(l, &o);
         return;
     }
     if (l->chosen) {
