@@ -69,11 +69,26 @@ static int set_particles(struct guided *a)
                 GUIDED_MOST);
 }
 
+/* Small matrices have room for so many states and noises. */
+enum { MOST_STATES = 64 };
+
+/* Noises count once for every integration. */
+static int check_parts(const struct course *f)
+{
+    if (f->m <= MOST_STATES) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the guided filter has room for %d parts of noises; %zu "
+                "noises, each integrated up to %zu times, have %zu: give the "
+                "states without noise a small one",
+                MOST_STATES, f->noises, f->orders, f->m);
+}
+
 int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const struct drawn_paths *also)
 {
     *a = (struct guided){.model = m, .options = *o};
     int status = course_init(&a->course, m, o->wide);
+    if (!status) status = check_parts(&a->course);
     if (!status) status = set_particles(a);
     if (!status) status = stops_init(&a->stops, m, series);
     if (!status && also)
@@ -463,9 +478,6 @@ static gsv_gap group_of(const void *machine, size_t g)
 {
     return guided_visited(machine, g);
 }
-
-/* Small matrices have room for so many states and noises. */
-enum { MOST_STATES = 64 };
 
 static int accept(const struct method *row, const struct task *t)
 {
