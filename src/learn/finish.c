@@ -12,7 +12,9 @@
 #include "estimator/refine.h"
 #include "learn/gibbs.h"
 #include "learn/weight_prior.h"
+#include "model/effects.h"
 #include "model/fit_record.h"
+#include "predict/effects.h"
 
 /* --- What was fitted ---------------------------------------------------- */
 
@@ -47,7 +49,8 @@ static gsv_options asked(const gsv_fit_options *o)
                          .richardson = e->richardson,
                          .delta = e->delta,
                          .joint = e->joint,
-                         .wide = e->wide};
+                         .wide = e->wide,
+                         .nodes = e->nodes};
 }
 
 static int note_facts(const struct learner *l, gsv_record *r)
@@ -84,7 +87,8 @@ static int note_facts(const struct learner *l, gsv_record *r)
 
 struct sums {
     double loglik, variance, discretisation;
-    size_t gaps, flagged, paths, steps, sampled;
+    size_t gaps, flagged, paths, steps, sampled, nodes;
+    double quadrature;
 };
 
 /* Where data are large, a sample tells as much: an error of a three hundredth
@@ -125,7 +129,9 @@ static struct sums sums_of(const gsv_result *r)
                          .gaps = r->gaps,
                          .flagged = r->flagged,
                          .paths = r->paths,
-                         .steps = r->steps};
+                         .steps = r->steps,
+                         .nodes = r->nodes,
+                         .quadrature = r->quadrature};
 }
 
 /* All groups, with the paths and steps that each of them needs. */
@@ -230,6 +236,8 @@ static void note_sums(const struct sums *s, gsv_record *r)
     r->paths = s->paths;
     r->steps = s->steps;
     r->flagged = s->flagged;
+    r->nodes = s->nodes;
+    r->quadrature = s->quadrature;
 }
 
 static int note_likelihoods(struct learner *l, const double *theta,
@@ -313,7 +321,10 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
         line, sizeof line,
         "%zu of %zu %s cannot be trusted; 'girsanov diagnose' lists them "
         "and says what to do\n",
-        r->flagged, all, learner_has_groups(l) ? "gaps" : "rows");
+        r->flagged, l->m->spec->effects ? l->s->tracks : all,
+        l->m->spec->effects     ? "series"
+        : learner_has_groups(l) ? "gaps"
+                                : "rows");
     return fit_record_warn(r, line);
 }
 
@@ -556,6 +567,28 @@ static int note_uncertainty(struct learner *l, const double *theta,
     return uncertainty(l, theta, r);
 }
 
+/* The effects of all series, at the estimate and around it. */
+static int note_effects(struct learner *l, const double *theta, gsv_record *r)
+{
+    size_t cells = l->s->tracks * l->m->spec->effect_size;
+    gsv_options o = l->stage[l->stages - 1];
+    if (!cells || learner_over(l)) return 0;
+    learner_set(l, theta);
+    r->effects = l->m->spec->effect_size;
+    r->effect = NEW(double, GSV_EFFECTS *cells);
+    if (!r->effect) return GSV_NO_MEMORY;
+    o.gradient = false;
+    int status =
+        fit_record_subjects(r, (const char *const *)(const void *)l->s->label);
+    if (!status)
+        status = effects_estimate(l->m, l->s, &o, r, r->effect,
+                                  r->effect + GSV_EFFECT_ERROR * cells);
+    if (status != GSV_STOPPED && status != GSV_NUMERICAL) return status;
+    mem_free(r->effect);
+    r->effect = NULL;
+    return 0;
+}
+
 int finish(struct learner *l, const double *theta, bool last)
 {
     learner_set(l, theta);
@@ -566,7 +599,9 @@ int finish(struct learner *l, const double *theta, bool last)
     if (!status && last) status = note_estimate(l, theta, r);
     if (!status && last) status = note_warnings(l, theta, r);
     if (!status && last) status = note_uncertainty(l, theta, r);
+    if (!status && last) status = note_effects(l, theta, r);
     learner_set(l, theta);
+    if (!status) status = effects_to_mean(l->m);
     r->seconds = learner_seconds(l);
     if (status) {
         fit_record_free(r);

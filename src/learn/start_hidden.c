@@ -23,9 +23,9 @@ struct guess {
     struct learner *l;
     struct gaps gaps;
     size_t rows, d, V;
-    double *state; /* (d, rows) NaN where unknown                 */
-    double *seen;  /* (V, rows) the values of obs                 */
-    bool reduced;  /* whether states are principal components...  */
+    double *state;       /* (d, rows) NaN where unknown                 */
+    double *seen;        /* (V, rows) the values of obs                 */
+    bool reduced;        /* whether states are principal components...  */
     size_t net, outputs; /* ...of what this network is the mean of */
     size_t *of;          /* (outputs) these values                 */
 };
@@ -362,7 +362,7 @@ struct regression {
     struct arena arena;
 };
 
-enum { ROWS = 256, ITERATIONS = 500 };
+enum { ROWS = 256, ITERATIONS = 1000 };
 
 static struct program *densities_of(const struct spec *s)
 {
@@ -386,7 +386,8 @@ static int regression_init(struct regression *r, const struct guess *g)
                              .program = densities_of(s),
                              .bar = NEW(const double *, s->observations),
                              .row = NEW(size_t, g->rows)};
-    if (!r->program || !r->bar || !r->row || uniforms_init(&r->uniforms, r->program) ||
+    if (!r->program || !r->bar || !r->row ||
+        uniforms_init(&r->uniforms, r->program) ||
         workspace_init(&r->space, r->program, ROWS, true, false) ||
         adam_init(&r->adam, n))
         return GSV_NO_MEMORY;
@@ -460,8 +461,8 @@ static void regress(struct regression *r)
         memset(r->theta_bar, 0, l->n * sizeof *r->theta_bar);
         program_prepare(r->program, l->m->value, &r->uniforms);
         program_forward(r->program, &r->uniforms, &r->space, &in);
-        program_vjp(r->program, &r->uniforms, &r->space, &in,
-                    r->bar, NULL, r->value_bar);
+        program_vjp(r->program, &r->uniforms, &r->space, &in, r->bar, NULL,
+                    r->value_bar);
         program_finish(r->program, &r->uniforms, r->value_bar);
         gsv_theta_vjp(l->m, r->value_bar, r->theta_bar);
         double share = (double)t / ITERATIONS;
