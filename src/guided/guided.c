@@ -373,8 +373,7 @@ static int add_gradient(struct job *j, double *gradient)
     int status = number && away ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++) {
         gradient[i] = 0.0;
-        const struct param_spec *p =
-            &m->spec->param[spec_param_at(m->spec, i)];
+        const struct param_spec *p = &m->spec->param[spec_param_at(m->spec, i)];
         if (p->scale && !p->effect) continue;
         number[pairs] = i;
         away[pairs++] = distance_of(m, i, j->values[i]);
@@ -517,6 +516,7 @@ const struct method METHOD_GUIDED = {.name = "guided",
                                      .first_laws = true,
                                      .accept = accept,
                                      .tracks = true,
+                                     .lacks_batches = guided_lacks_scores,
                                      .init = init_some,
                                      .free = method_free,
                                      .run = run_some,

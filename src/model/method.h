@@ -73,11 +73,14 @@ struct method {
     bool shares;       /* ranks share the work                         */
     bool selects;      /* a run may select some groups                  */
     bool tracks;       /* with by_track groups are tracks                */
-    bool holds;        /* it can run with reference_values             */
-    bool paced;        /* its steps are chosen by what more change     */
-    bool jumps;        /* it follows states that jump (event)          */
-    bool first_laws;   /* it takes first states that are not normal    */
-    size_t size;       /* bytes of a machine, all zero to begin with   */
+    /* Why networks of a model cannot be learned by batches of these, or NULL.
+     * Where it is NULL itself they can. */
+    const char *(*lacks_batches)(const gsv_model *m);
+    bool holds;      /* it can run with reference_values             */
+    bool paced;      /* its steps are chosen by what more change     */
+    bool jumps;      /* it follows states that jump (event)          */
+    bool first_laws; /* it takes first states that are not normal    */
+    size_t size;     /* bytes of a machine, all zero to begin with   */
     /* Fails with a reason where it cannot run this model with these options;
      * called by estimator_accept(). */
     int (*accept)(const struct method *row, const struct task *t);
