@@ -69,11 +69,26 @@ static int set_particles(struct guided *a)
                 GUIDED_MOST);
 }
 
+/* Small matrices have room for so many states and noises. */
+enum { MOST_STATES = 64 };
+
+/* Noises count once for every integration. */
+static int check_parts(const struct course *f)
+{
+    if (f->m <= MOST_STATES) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the guided filter has room for %d parts of noises; %zu "
+                "noises, each integrated up to %zu times, have %zu: give the "
+                "states without noise a small one",
+                MOST_STATES, f->noises, f->orders, f->m);
+}
+
 int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const struct drawn_paths *also)
 {
     *a = (struct guided){.model = m, .options = *o};
     int status = course_init(&a->course, m, o->wide);
+    if (!status) status = check_parts(&a->course);
     if (!status) status = set_particles(a);
     if (!status) status = stops_init(&a->stops, m, series);
     if (!status && also)
@@ -358,8 +373,7 @@ static int add_gradient(struct job *j, double *gradient)
     int status = number && away ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++) {
         gradient[i] = 0.0;
-        const struct param_spec *p =
-            &m->spec->param[spec_param_at(m->spec, i)];
+        const struct param_spec *p = &m->spec->param[spec_param_at(m->spec, i)];
         if (p->scale && !p->effect) continue;
         number[pairs] = i;
         away[pairs++] = distance_of(m, i, j->values[i]);
@@ -466,9 +480,6 @@ static gsv_gap group_of(const void *machine, size_t g)
     return guided_visited(machine, g);
 }
 
-/* Small matrices have room for so many states and noises. */
-enum { MOST_STATES = 64 };
-
 static int accept(const struct method *row, const struct task *t)
 {
     const struct spec *s = t->model->spec;
@@ -483,13 +494,13 @@ static int accept(const struct method *row, const struct task *t)
                     "and as many noises; there are %zu and %zu",
                     MOST_STATES, states, s->noises);
     const char *lacks = guided_lacks_scores(t->model);
-    if (t->options->gradient && s->parameters > GUIDED_DIFFERENCES && lacks)
-        return fail(GSV_BAD_INPUT,
-                    "the guided filter's gradient for more than %d numbers is "
-                    "not made for models with %s, and there are %zu: take a "
-                    "smaller network, or --observe scan or particle",
-                    GUIDED_DIFFERENCES, lacks, s->parameters);
-    return 0;
+    if (!t->options->gradient || !lacks || s->parameters <= GUIDED_DIFFERENCES)
+        return 0;
+    return fail(GSV_BAD_INPUT,
+                "the guided filter learns at most %d numbers of models with "
+                "%s, and there are %zu: take a smaller network or a formula, "
+                "or --observe scan",
+                GUIDED_DIFFERENCES, lacks, s->parameters);
 }
 
 static bool is_rough(const void *machine)

@@ -21,7 +21,8 @@ enum {
 };
 
 /* Differences are for so many numbers; models with more of them, and those with
- * networks, have scores of so many paths of every track (score.h). */
+ * networks that scores are made for, have scores of so many paths of every
+ * track (score.h). */
 enum { GUIDED_DIFFERENCES = 256, SCORED_PATHS = 16 };
 
 /* What a thread needs to run a track. */

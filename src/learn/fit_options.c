@@ -116,6 +116,12 @@ static void fill_for_tracks(struct learner *l, gsv_fit_options *o)
     if (!o->batch) o->batch = 1;
 }
 
+/* Of networks, where the estimator has their gradient for batches. */
+static bool has_batches(const struct learner *l)
+{
+    return !l->method->tracks || l->method->tracks(l->m);
+}
+
 /* Models with a gp have their own optimiser, which is for no other models. */
 static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 {
@@ -123,9 +129,9 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     bool own = o->optimizer == GSV_OPTIMIZER_EVIDENCE;
     l->optimizer = o->optimizer;
     if (o->optimizer == GSV_OPTIMIZER_AUTO)
-        l->optimizer = s->gps                  ? GSV_OPTIMIZER_EVIDENCE
-                       : learner_integrates(l) ? GSV_OPTIMIZER_ADAM
-                       : s->nets               ? GSV_OPTIMIZER_SOAP
+        l->optimizer = s->gps                      ? GSV_OPTIMIZER_EVIDENCE
+                       : learner_integrates(l)     ? GSV_OPTIMIZER_ADAM
+                       : s->nets && has_batches(l) ? GSV_OPTIMIZER_SOAP
                        : o->objective == GSV_OBJECTIVE_SLOPES
                            ? GSV_OPTIMIZER_ADAM
                            : GSV_OPTIMIZER_LBFGS;

@@ -390,6 +390,14 @@ static void sizes__have_a_most(void **state)
          "obs y ~ student(sum(integral(x[1:25])), 1, 4)\n"
          "init x ~ normal(0, 1)\n",
          GSV_BAD_INPUT},
+        {"state p, q, x[21]\ndp = q*dt\ndq = sin(x[1])*dt\ndx = -x*dt + dW\n"
+         "obs y ~ student(p, 1, 4)\ninit x ~ normal(0, 1)\n"
+         "init p ~ normal(0, 1)\ninit q ~ normal(0, 1)\n",
+         0},
+        {"state p, q, x[22]\ndp = q*dt\ndq = sin(x[1])*dt\ndx = -x*dt + dW\n"
+         "obs y ~ student(p, 1, 4)\ninit x ~ normal(0, 1)\n"
+         "init p ~ normal(0, 1)\ninit q ~ normal(0, 1)\n",
+         GSV_BAD_INPUT},
     };
     static const struct bad DATA = {NULL, {0.3, 0.1, 0.2, 0.4}, 0, {NULL}, "y"};
     (void)state;

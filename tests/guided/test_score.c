@@ -298,6 +298,7 @@ static void score__is_refused_where_it_does_not_exist(void **state)
         gsv_model *m = gsv_model_parse(WRONG[i].text, WRONG[i].word);
         gsv_fit_options o = gsv_fit_options_default();
         o.estimator.observe = GSV_OBSERVE_GUIDED;
+        o.optimizer = GSV_OPTIMIZER_SOAP;
         if (!m) fail_msg("%s: %s", WRONG[i].word, gsv_last_error());
         assert_int_equal(gsv_fit(m, s, &o), GSV_BAD_INPUT);
         if (!strstr(gsv_last_error(), WRONG[i].word))
