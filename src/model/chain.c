@@ -117,11 +117,11 @@ static int stage_init(struct stage *t, const struct map *m, size_t distance)
 {
     const struct chains *c = m->c;
     size_t last = c->shared ? distance : distance + 1, parts = 0;
-    node *part = NEW(node, 2 * c->levels), *value = part + c->levels;
+    node *part = NEW(node, c->levels), *value = NEW(node, c->levels);
     t->n = chains_from(c, last);
     t->state = NEW(size_t, t->n);
-    if (!part || !t->state) {
-        mem_free(part);
+    if (!part || !value || !t->state) {
+        MEM_FREE(part, value);
         return GSV_NO_MEMORY;
     }
     for (size_t k = c->levels; k >= last; k--) {
@@ -138,7 +138,7 @@ static int stage_init(struct stage *t, const struct map *m, size_t distance)
         for (size_t k = c->bottom[i].length; k > distance; k--)
             t->state[i] = c->next[t->state[i]];
     }
-    mem_free(part);
+    MEM_FREE(part, value);
     return 0;
 }
 
