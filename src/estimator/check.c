@@ -36,9 +36,8 @@ static const double ERRORS = 5.0;
 /* Above this a relative difference is larger than rounding errors. */
 static const double ROUNDING = 1e-6;
 
-/* Steps of one seed, the longest of these, and the first of many; of theta or
- * of 1. */
-static const double SHORT = 1e-5, MEDIUM = 1e-3, LONG = 0.1;
+/* Steps of one seed, tried in turn, and the first of many; of theta or of 1. */
+static const double SHORT[] = {1e-5, 1e-4, 1e-3}, LONG = 0.1;
 
 struct trial {
     gsv_model *m;
@@ -170,13 +169,12 @@ static double size_of(const struct trial *t, const struct means *a)
 static int one_seed(struct trial *t, size_t i, struct means *a)
 {
     double scale = fmax(1.0, fabs(t->theta[i]));
-    struct means now;
-    for (double h = SHORT; h < 2.0 * MEDIUM; h *= 10.0) {
-        int status = means_of(t, i, h * scale, &now);
-        if (status && (status != GSV_NUMERICAL || h == SHORT)) return status;
-        if (status) break;
+    for (size_t k = 0; k < sizeof SHORT / sizeof *SHORT; k++) {
+        struct means now;
+        int status = means_of(t, i, SHORT[k] * scale, &now);
+        if (status) return k && status == GSV_NUMERICAL ? 0 : status;
         double off = fabs(now.numeric - now.bar);
-        if (h == SHORT || off < fabs(a->numeric - a->bar)) *a = now;
+        if (!k || off < fabs(a->numeric - a->bar)) *a = now;
         if (off <= ROUNDING * size_of(t, &now)) break;
     }
     return 0;

@@ -117,11 +117,11 @@ static int stage_init(struct stage *t, const struct map *m, size_t distance)
 {
     const struct chains *c = m->c;
     size_t last = c->shared ? distance : distance + 1, parts = 0;
-    node *part = NEW(node, 2 * c->levels), *value = part + c->levels;
+    node *part = NEW(node, c->levels), *value = NEW(node, c->levels);
     t->n = chains_from(c, last);
     t->state = NEW(size_t, t->n);
-    if (!part || !t->state) {
-        mem_free(part);
+    if (!part || !value || !t->state) {
+        MEM_FREE(part, value);
         return GSV_NO_MEMORY;
     }
     for (size_t k = c->levels; k >= last; k--) {
@@ -138,7 +138,7 @@ static int stage_init(struct stage *t, const struct map *m, size_t distance)
         for (size_t k = c->bottom[i].length; k > distance; k--)
             t->state[i] = c->next[t->state[i]];
     }
-    mem_free(part);
+    MEM_FREE(part, value);
     return 0;
 }
 
@@ -179,7 +179,7 @@ static node slopes(const struct chains *c, const struct stage *t, bool separate)
 }
 
 /* Whether the slopes are made of states that are known by now. */
-static int check_affine(struct map *m, const struct stage *t, node M)
+static int check_affine(struct map *m, node M)
 {
     struct chains *c = m->c;
     bool *used = NEW(bool, c->d);
@@ -188,7 +188,6 @@ static int check_affine(struct map *m, const struct stage *t, node M)
     for (size_t i = 0; !status && i < c->d; i++)
         if (used[i] && !m->state[i])
             chains_explain(c, NO_CHAIN_CURVED, c->bottom[0].state);
-    (void)t;
     mem_free(used);
     return status;
 }
@@ -201,7 +200,7 @@ static int solve_stage(struct map *m, struct stage *t)
     int status = is_separate(c, t, &separate);
     if (status) return status;
     node M = slopes(c, t, separate);
-    status = check_affine(m, t, M);
+    status = check_affine(m, M);
     if (status) return status;
     node rest = op(g, OP_SUB, t->value, at_known(m, t->y));
     node solved = separate ? op(g, OP_DIV, rest, at_known(m, M))

@@ -74,7 +74,7 @@ int describe_chains(FILE *out, const gsv_model *m,
     const struct chain_form *c = &m->chain;
     size_t d = m->spec->dim, shown = 0;
     int status = 0;
-    fprintf(out, "%-15s of integrals; the last of each has noise\n", "chains");
+    fprintf(out, "%-15s of integrals of noise\n", "chains");
     for (size_t i = 0; !status && i < d && shown <= MOST_ROWS; i++) {
         bool begins = true;
         for (size_t j = 0; j < d; j++)

@@ -14,10 +14,6 @@ static const size_t THREADS[] = {2, 3, 5};
     "param L[2,2] = [1,0, .6,.8] lower\n"                                      \
     "dx = a*(sin(x) + u)*dt + ((2 + sin(w*t))*L) @ dW"
 
-#define CHAINS                                                                 \
-    "state x, v, n\n param k = 1, s = 0.8 > 0\n dx = (v + 0.3*n)*dt\n"         \
-    "dv = (-k*sin(x) - v)*dt + s*dW1\n dn = (x - n)*dt + 0.5*dW1 + 0.7*dW2"
-
 struct shape {
     const char *text;
     size_t tracks, rows, paths, steps;
