@@ -302,8 +302,7 @@ static int add_gradient(struct job *j, double *gradient)
     int status = number && away ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++) {
         gradient[i] = 0.0;
-        const struct param_spec *p =
-            &m->spec->param[spec_param_at(m->spec, i)];
+        const struct param_spec *p = &m->spec->param[spec_param_at(m->spec, i)];
         if (p->scale && !p->effect) continue;
         number[pairs] = i;
         away[pairs++] = distance_of(m, i, j->values[i]);
