@@ -96,8 +96,8 @@ static int make_all(struct subjects *s, const gsv_series *one)
 static int add_track(struct subjects *s, size_t track)
 {
     gsv_series *one = simulate_track(s, track);
-    int status = one ? 0 : (int)gsv_last_status();
-    if (!status && !s->all) status = make_all(s, one);
+    if (!one) return (int)gsv_last_status();
+    int status = s->all ? 0 : make_all(s, one);
     for (size_t c = 0; !status && c < one->columns; c++)
         memcpy(s->all->value + c * s->all->rows + track * one->rows,
                one->value + c * one->rows, one->rows * sizeof *one->value);
