@@ -19,14 +19,24 @@
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
 {
-    static const struct method_choice row[] = {
-        {&METHOD_MODIFIED, "modified bridges: all states are observed exactly, "
-                           "and no map to unit diffusion takes this noise out"},
-        {&METHOD_BOUND, "bound: the options ask for this form"},
-        {&METHOD_BRIDGES, "bridges: all states are observed exactly, and a map "
-                          "to unit diffusion exists"}};
+    static const struct method_choice
+        row[] = {{&METHOD_MODIFIED,
+                  "modified bridges: all states are observed exactly, "
+                  "and no map to unit diffusion takes this noise out"},
+                 {&METHOD_BOUND, "bound: the options ask for this form"},
+                 {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and a map "
+                  "to unit diffusion exists"}},
+        chains = {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and those without "
+                  "noise are integrals of one (chains)"},
+        guided = {&METHOD_GUIDED,
+                  "guided filter: all states are observed exactly, and those "
+                  "without noise form no chains of integrals"};
     const struct weigher *w = weigher_choose(t->model, t->options);
     size_t i = 0;
+    if (t->model->chain.next && w == METHOD_BRIDGES.inner) return chains;
+    if (chain_is_guided(t->model)) return guided;
     while (row[i].method->inner != w)
         i++;
     return row[i];
@@ -84,6 +94,9 @@ static struct method_choice choose_open(const gsv_model *m)
                  "coefficients change between rows: no random numbers"},
         many = {&METHOD_GUIDED, "guided filter: observations are noisy, and "
                                 "more than two states are latent"},
+        scored = {&METHOD_GUIDED,
+                  "guided filter: observations are noisy, more than two states "
+                  "are latent, and networks are learned by scores of paths"},
         networks = {&METHOD_PARTICLE,
                     "particle filter: observations are noisy, more than two "
                     "states are latent, and there are networks"},
@@ -98,7 +111,8 @@ static struct method_choice choose_open(const gsv_model *m)
     if (m->linear.is) return kalman_is_exact(m) ? exact : timed;
     if (only) return (struct method_choice){&METHOD_GUIDED, only};
     if (is_measured(m)) return few;
-    return !has_functions(m->spec) ? many : scanned ? learned : networks;
+    if (!has_functions(m->spec)) return many;
+    return scanned ? learned : !guided_lacks_scores(m) ? scored : networks;
 }
 
 bool estimator_is_open(const struct task *t)

@@ -113,6 +113,7 @@ void spec_free(struct spec *spec)
     for (size_t i = 0; i < spec->values; i++)
         mem_free(spec->value_column[i]);
     mem_free(spec->source_name);
+    mem_free(spec->equation_place);
     mem_free(spec->param);
     mem_free(spec->column);
     mem_free(spec->input);

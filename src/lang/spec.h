@@ -213,7 +213,8 @@ struct spec {
     double init_time; /* not at the first row of a series                     */
 
     /* The equations, over the leaf that stands for z. */
-    node drift; /* (dim, 1) */
+    struct place *equation_place; /* (dim), or NULL without a text */
+    node drift;                   /* (dim, 1) */
     struct reaction_spec *reaction;
     size_t reactions, reaction_capacity;
     node rates;                /* (reactions, 1), or 0                       */

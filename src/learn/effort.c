@@ -53,9 +53,21 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     if (!o->steps && o->step == 0.0) {
         l->stages = 2;
         l->stage[0].steps = 1;
-        /* Exact with one. */
-        l->stage[1].steps = l->m->linear.jumps ? 1 : 4;
+        /* Linear equations are exact with one; noise that is integrated has
+         * steps of a higher order. */
+        bool singular = l->m->spec->noise == NOISE_SINGULAR;
+        l->stage[1].steps = l->m->linear.jumps ? 1 : singular ? 2 : 4;
     }
+    l->chosen = true;
+}
+
+/* Networks with hidden states: few particles, since every batch has others. */
+static void plan_for_tracks(struct learner *l, const gsv_options *o)
+{
+    enum { PARTICLES = 32, STEPS = 4 };
+    l->stage[0] = *o;
+    if (!o->points) l->stage[0].points = PARTICLES;
+    if (steps_are_open(o)) l->stage[0].steps = STEPS;
     l->chosen = true;
 }
 
@@ -89,7 +101,8 @@ void effort_plan(struct learner *l)
         return;
     }
     if (!learner_has_groups(l) && !learner_over_gaps(l)) {
-        plan_for_latent(l, &o);
+        if (learner_by_tracks(l)) plan_for_tracks(l, &o);
+        else plan_for_latent(l, &o);
         plan_nodes(l);
         return;
     }
@@ -106,8 +119,9 @@ void effort_plan(struct learner *l)
     l->stage[0].paths = l->stage[0].steps = 1;
     l->stage[0].reference = l->recipe->one_step;
     l->stage[0].form = l->recipe->one_step_form;
-    if (l->m->spec->gps) match_first(&l->stage[0]);
-    if (adam && !l->m->spec->mapped && !l->m->spec->effects)
+    if (l->m->spec->gps && !l->m->chain.next) match_first(&l->stage[0]);
+    if (adam && !l->m->spec->mapped && !l->m->chain.next &&
+        !l->m->spec->effects)
         l->aim[0] = GSV_OBJECTIVE_SLOPES;
     l->stage[1].reference = l->recipe->sampled;
     l->stage[1].richardson = true;

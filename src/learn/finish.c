@@ -67,6 +67,12 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->seconds = learner_seconds(l);
     r->seed = l->o->estimator.seed;
     r->estimator = asked(l->o);
+    if (learner_by_tracks(l)) {
+        gsv_options used = learner_final(l, (int)l->stages - 1);
+        r->estimator.observe = GSV_OBSERVE_GUIDED;
+        r->estimator.points = used.points;
+        r->estimator.steps = used.steps;
+    }
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = r->mse = r->value = NAN;
@@ -162,9 +168,51 @@ static int sum_some(struct learner *l, const gsv_options *o,
     return status;
 }
 
+/* Series by themselves, by the objective of a fit by batches. */
+static int sum_tracks_at(struct learner *l, const gsv_options *o,
+                         const double *theta, size_t n, const size_t *group,
+                         struct sums *sums)
+{
+    struct objective at;
+    struct score score = {0};
+    int status = learner_objective(l, &at, l->aim[0], o, n);
+    if (!status) status = objective_at(&at, theta, 0, n, group, &score, NULL);
+    *sums = (struct sums){.loglik = score.mean * (double)score.gaps,
+                          .gaps = score.gaps,
+                          .paths = o->points,
+                          .steps = o->steps};
+    const struct method *row = at.estimator.method;
+    for (size_t i = 0; !status && i < n; i++)
+        sums->variance += pow(row->group(at.estimator.machine, i).error, 2.0);
+    objective_free(&at);
+    return status;
+}
+
+/* With the discretisation, which some of them tell. */
+static int sum_tracks(struct learner *l, const gsv_options *o,
+                      const double *theta, size_t n, const size_t *group,
+                      struct sums *sums)
+{
+    enum { SOME = 16 };
+    struct sums fine, coarse;
+    size_t some = n < SOME ? n : SOME;
+    gsv_options half = *o;
+    half.steps /= 2;
+    int status = sum_tracks_at(l, o, theta, n, group, sums);
+    if (status || !half.steps) return status;
+    status = sum_tracks_at(l, o, theta, some, group, &fine);
+    if (!status) status = sum_tracks_at(l, &half, theta, some, group, &coarse);
+    if (status) return status == GSV_NUMERICAL ? 0 : status;
+    sums->discretisation =
+        (fine.loglik - coarse.loglik) * (double)sums->gaps / (double)fine.gaps;
+    return 0;
+}
+
 static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
                   size_t groups, const size_t *group, struct sums *sums)
 {
+    if (learner_by_tracks(l) && group)
+        return sum_tracks(l, o, theta, groups, group, sums);
     size_t all = group ? groups : l->gaps, n = sample_size(l, o, all);
     if (n == all && n <= LISTED && !learner_matches(l))
         return sum_all(l, o, theta, groups, group, sums);
@@ -326,13 +374,24 @@ static int warn_of_few_data(struct learner *l, const double *theta,
     return fit_record_warn(r, line);
 }
 
-/* Rows outside of the grid of a gp. */
-static int warn_of_grids(const struct learner *l, gsv_record *r)
+/* Takes the lines. */
+static int warn_lines(gsv_record *r, char *lines)
 {
-    char *lines = gsv_model_outside(l->m, l->s);
     int status = lines ? fit_record_warn(r, lines) : (int)gsv_last_status();
     gsv_text_free(lines);
     return status;
+}
+
+/* Rows outside of the grid of a gp. */
+static int warn_of_grids(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_outside(l->m, l->s));
+}
+
+/* Velocities that are differences of positions. */
+static int warn_of_differences(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_differences(l->m, l->s));
 }
 
 /* A quarter of a nat: 0.7 standard deviations of the kernel's number. */
@@ -489,7 +548,7 @@ static int note_warnings(struct learner *l, const double *theta, gsv_record *r)
 {
     static int (*const WARN[])(const struct learner *, gsv_record *) = {
         warn_of_gaps,    warn_of_training, warn_of_search, warn_of_grids,
-        warn_of_kernels, warn_of_spread,   warn_of_doubt};
+        warn_of_kernels, warn_of_spread,   warn_of_doubt,  warn_of_differences};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof WARN / sizeof *WARN; i++)
         status = WARN[i](l, r);

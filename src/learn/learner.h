@@ -203,6 +203,9 @@ bool learner_integrates(const struct learner *l);
  * model; rows of hidden states are not. */
 bool learner_has_groups(const struct learner *l);
 
+/* Whether batches are of series: networks with hidden states. */
+bool learner_by_tracks(const struct learner *l);
+
 /* Whether it integrates random effects over such groups (effort.c). */
 bool learner_over_gaps(const struct learner *l);
 

@@ -36,6 +36,10 @@ void describe_noise(FILE *out, const gsv_model *m);
 int describe_equations(FILE *out, const gsv_model *m,
                        const struct graph_names *names);
 
+/* Chains of integrals, from their bottoms to the rates that have noise. */
+int describe_chains(FILE *out, const gsv_model *m,
+                    const struct graph_names *names);
+
 int describe_observations(FILE *out, const gsv_model *m);
 int describe_events(FILE *out, const gsv_model *m);
 int describe_effects(FILE *out, const gsv_model *m);

@@ -179,6 +179,7 @@ void gsv_model_free(gsv_model *m)
 {
     if (!m) return;
     spec_free(m->spec);
+    MEM_FREE(m->chain.next, m->chain.noise, m->chain.bottom);
     MEM_FREE(m->value, m->column, m->data, m->noise_input, m->noise_param,
              m->drift_param, m->text, m->linear.why);
     fit_record_free(m->record);

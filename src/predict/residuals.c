@@ -39,9 +39,10 @@ static int is_linear(const gsv_model *m, bool *linear)
 {
     const struct spec *spec = m->spec;
     const struct graph *g = spec->graph;
-    *linear = spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->calls &&
-              !spec_is_latent(spec) && !graph_moves(g, m->unit_drift) &&
-              !graph_moves(g, m->data_state);
+    bool additive =
+        m->chain.next ? !m->chain.stretched : spec->noise == NOISE_ADDITIVE;
+    *linear = additive && !spec->mapped && !m->calls && !spec_is_latent(spec) &&
+              !graph_moves(g, m->unit_drift) && !graph_moves(g, m->data_state);
     return *linear ? drift_is_linear(m, linear) : 0;
 }
 
@@ -96,8 +97,8 @@ static int set_gap(struct linear_law *l, double gap)
     size_t d = l->d;
     if (gap == l->gap) return 0;
     l->gap = gap;
-    if (linear_transition(d, gap, l->A, l->Phi, l->Gamma, l->Q, l->half,
-                          l->half + d * d, l->scratch))
+    if (linear_transition(d, gap, l->A, l->model->chain.noise, l->Phi, l->Gamma,
+                          l->Q, l->half, l->half + d * d, l->scratch))
         return 0;
     return fail(GSV_NUMERICAL,
                 "the law of the states after a gap of %g is not finite; check "
