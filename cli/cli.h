@@ -291,25 +291,6 @@ double median_ess(const gsv_result *r);
 /* What may help against the flags, one line each. */
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out);
 
-/* The line about the quadrature of random effects, if there are any. */
-void put_quadrature(size_t nodes, double change, FILE *out);
-
-/* --- effects.c ---------------------------------------------------------- */
-
-/* A random effect of a track, with its 95 % interval. */
-struct effect {
-    double estimate, error, low, high;
-};
-struct effect effect_of(const gsv_record *r, size_t track, size_t i);
-
-/* Whether a model, or its fit, has random effects: 0, or a message. */
-int effects_check(const gsv_model *m);
-
-/* All of a fit with them: a CSV file, a table, JSON. */
-int effects_write(const gsv_model *m, const char *path);
-void print_effects(const gsv_model *m, const gsv_record *r);
-json_t *effects_json(const gsv_model *m, const gsv_record *r);
-
 /* --- residuals.c -------------------------------------------------------- */
 
 /* One-row-ahead residuals: printed after the output of diagnose, or added to
@@ -408,6 +389,28 @@ int numbers_width(const struct number *list, size_t count);
 /* The number with this name, also of a network, or a message. */
 int find_number(const gsv_model *m, const char *option, const char *name,
                 struct number *found);
+
+/* The line about the quadrature of random effects, if there are any. */
+void put_quadrature(size_t nodes, double change, FILE *out);
+
+/* --- effects.c ---------------------------------------------------------- */
+
+/* A random effect of a track, with its 95 % interval. */
+struct effect {
+    double estimate, error, low, high;
+};
+struct effect effect_of(const gsv_record *r, size_t track, size_t i);
+
+/* The name of effect i of a track. */
+const char *effect_label(const gsv_model *m, size_t i, char room[NAME_ROOM]);
+
+/* Whether a model, or its fit, has random effects: 0, or a message. */
+int effects_check(const gsv_model *m);
+
+/* All of a fit with them: a CSV file, a table, JSON. */
+int effects_write(const gsv_model *m, const char *path);
+void print_effects(const gsv_model *m, const gsv_record *r);
+json_t *effects_json(const gsv_model *m, const gsv_record *r);
 
 /* --- record.c ----------------------------------------------------------- */
 

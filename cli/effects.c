@@ -9,9 +9,7 @@
 /* Standard errors from the estimate to the ends of a 95 % interval. */
 static const double WIDE = 1.959963984540054;
 
-/* The name of effect i of a track. */
-static const char *effect_name(const gsv_model *m, size_t i,
-                               char room[NAME_ROOM])
+const char *effect_label(const gsv_model *m, size_t i, char room[NAME_ROOM])
 {
     for (size_t k = 0; k < gsv_model_params(m); k++) {
         gsv_param p = gsv_model_param(m, k);
@@ -49,7 +47,7 @@ int effects_write(const gsv_model *m, const char *path)
             struct effect e = effect_of(r, t, i);
             put_text(r->subject[t], draft.out);
             putc(',', draft.out);
-            put_text(effect_name(m, i, name), draft.out);
+            put_text(effect_label(m, i, name), draft.out);
             put_cell(e.estimate, draft.out);
             put_cell(e.error, draft.out);
             put_cell(e.low, draft.out);
@@ -82,7 +80,7 @@ void print_effects(const gsv_model *m, const gsv_record *r)
         for (size_t i = 0; i < r->effects; i++) {
             struct effect e = effect_of(r, t, i);
             say(stdout, "%-16s %-8s %14.6g %14.3g %14.6g %14.6g\n",
-                r->subject[t], effect_name(m, i, name), e.estimate, e.error,
+                r->subject[t], effect_label(m, i, name), e.estimate, e.error,
                 e.low, e.high);
         }
 }
@@ -96,7 +94,7 @@ json_t *effects_json(const gsv_model *m, const gsv_record *r)
             struct effect e = effect_of(r, t, i);
             json_t *j = json_object();
             json_object_set_new(j, "series", json_text(r->subject[t]));
-            add_text(j, "effect", effect_name(m, i, name));
+            add_text(j, "effect", effect_label(m, i, name));
             add_number(j, "estimate", e.estimate);
             add_number(j, "stderr", e.error);
             add_number(j, "low", e.low);

@@ -195,17 +195,24 @@ static int put_residuals(struct report *r)
 static const struct part {
     const char *id, *link, *title;
     int (*put)(struct report *r);
+    bool (*is_there)(const struct report *r); /* NULL: always */
 } PARTS[] = {
-    {"fit", "Fit", "Model and data", put_facts},
-    {"learning", "Learning", "Learning", put_learning},
-    {"parameters", "Parameters", "Parameters", put_parameters},
-    {"field", "Drift and diffusion", "Drift and diffusion", draw_field},
-    {"data", "Data and paths", "Data, paths and a forecast", put_data},
-    {"weights", "Weights", "Diagnostics of the weights", put_weights},
-    {"residuals", "Residuals", "Residuals", put_residuals},
-    {"commands", "Commands", "Commands", put_commands},
+    {"fit", "Fit", "Model and data", put_facts, NULL},
+    {"learning", "Learning", "Learning", put_learning, NULL},
+    {"parameters", "Parameters", "Parameters", put_parameters, NULL},
+    {"effects", "Effects", "Random effects", put_effects, has_effects},
+    {"field", "Drift and diffusion", "Drift and diffusion", draw_field, NULL},
+    {"data", "Data and paths", "Data, paths and a forecast", put_data, NULL},
+    {"weights", "Weights", "Diagnostics of the weights", put_weights, NULL},
+    {"residuals", "Residuals", "Residuals", put_residuals, NULL},
+    {"commands", "Commands", "Commands", put_commands, NULL},
 };
 enum { PART_COUNT = sizeof PARTS / sizeof *PARTS };
+
+static bool is_there(const struct report *r, const struct part *p)
+{
+    return !p->is_there || p->is_there(r);
+}
 
 static void put_top(struct report *r)
 {
@@ -218,7 +225,9 @@ static void put_top(struct report *r)
     page_text(r->out, r->record->data);
     fputs("</p>\n<nav>", r->out);
     for (size_t i = 0; i < PART_COUNT; i++)
-        fprintf(r->out, "<a href=\"#%s\">%s</a>", PARTS[i].id, PARTS[i].link);
+        if (is_there(r, &PARTS[i]))
+            fprintf(r->out, "<a href=\"#%s\">%s</a>", PARTS[i].id,
+                    PARTS[i].link);
     fputs("</nav>\n</header>\n", r->out);
     put_verdict(r);
     if (!r->pictures)
@@ -233,6 +242,7 @@ static int put_page(struct report *r)
     int code = 0;
     put_top(r);
     for (size_t i = 0; !code && i < PART_COUNT; i++) {
+        if (!is_there(r, &PARTS[i])) continue;
         fprintf(r->out, "<section id=\"%s\">\n<h2>%s</h2>\n", PARTS[i].id,
                 PARTS[i].title);
         code = PARTS[i].put(r);

@@ -82,6 +82,12 @@ int put_weights_table(const struct report *r);
 int put_residuals_table(const struct report *r);
 int put_commands(struct report *r);
 
+/* --- report_effects.c ------------------------------------------------------
+ */
+
+bool has_effects(const struct report *r);
+int put_effects(struct report *r);
+
 /* --- report_figures.c, report_plots.c, report_series.c ---------------------
  */
 

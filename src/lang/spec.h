@@ -112,10 +112,10 @@ struct event_spec {
  * numbers of all effects form one vector u, mean + root z with z standard
  * normal; those of one line follow each other. */
 struct effect_spec {
-    size_t param;  /* spec->param[param]: where its values stand */
-    size_t offset; /* in u                                       */
-    node mean;     /* (size, 1)                                  */
-    node root;     /* (size, size), lower                        */
+    size_t param;       /* spec->param[param]: where its values stand */
+    size_t offset;      /* in u                                       */
+    node mean;          /* (size, 1)                                  */
+    node root;          /* (size, size), lower                        */
     struct place place; /* of its law                            */
 };
 

@@ -266,8 +266,8 @@ void effort_plan(struct learner *l);
 int effort_by_value(struct learner *l, const double *theta, double accuracy);
 int effort_by_score(struct learner *l, const double *theta, double share);
 
-/* The same where random effects are integrated over gaps: one step where that is
- * as good as several, which it is of linear equations. */
+/* The same where random effects are integrated over gaps: one step where that
+ * is as good as several, which it is of linear equations. */
 int effort_of_panel(struct learner *l, const double *theta, double accuracy);
 
 /* All paths and steps that a search may take for the second stage. */

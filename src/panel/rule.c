@@ -10,8 +10,9 @@
 #include "base/quadrature.h"
 #include "base/random.h"
 
-/* Points of a product of three rules with a smaller weight than this are left out: the mean of
- * a function that is 1 in size changes by less than their sum. */
+/* Points of a product of three rules with a smaller weight than this are left
+ * out: the mean of a function that is 1 in size changes by less than their sum.
+ */
 static const double SMALLEST = 1e-10;
 
 enum { DRAWS_OF_A_NODE = 57, FREEDOM = 5 };

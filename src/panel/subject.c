@@ -51,8 +51,7 @@ int subject_init(struct subject *s, const struct method *inner,
                           .value = NEW(double, n),
                           .held = NEW(double, n),
                           .machine = mem_new(1, inner->size)};
-    if (inner == &METHOD_GUIDED && t->model->linear.jumps &&
-        !s->options.points)
+    if (inner == &METHOD_GUIDED && t->model->linear.jumps && !s->options.points)
         s->options.points = EXACT_POINTS;
     s->options.threads = 1;
     s->options.ranks = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Shrinkage estimates: the mean of a series' random effects given its rows. With
- * parameters theta that are estimates of covariance V = L L', the variance is
+/* Shrinkage estimates: the mean of a series' random effects given its rows.
+ * With parameters theta that are estimates of covariance V = L L', the variance
+ * is
  *
  *     E[var(u | theta)] + var(E[u | theta]),
  *
@@ -32,9 +33,8 @@ struct at_values {
 static int at_values_init(struct at_values *a, const gsv_model *m,
                           const gsv_series *s, const gsv_options *o)
 {
-    *a = (struct at_values){.model = *m,
-                            .options = *o,
-                            .value = NEW(double, m->spec->parameters)};
+    *a = (struct at_values){
+        .model = *m, .options = *o, .value = NEW(double, m->spec->parameters)};
     if (!a->value) return GSV_NO_MEMORY;
     memcpy(a->value, m->value, m->spec->parameters * sizeof *a->value);
     a->model.value = a->value;
@@ -137,8 +137,8 @@ static int add_bounded(struct at_values *a, const gsv_model *m,
         else if (!status) copy_moments(&a->panel, r->up, r->up_variance);
         for (size_t k = 0; !status && k < cells; k++) {
             double moved = r->up[k] - mean[k];
-            error[k] += moved * moved +
-                        fmax(r->up_variance[k] - r->variance[k], 0.0);
+            error[k] +=
+                moved * moved + fmax(r->up_variance[k] - r->variance[k], 0.0);
         }
     }
     return status;

@@ -22,8 +22,7 @@ static void set_covariance(struct estimates *e, const gsv_record *r)
         }
 }
 
-int estimates_init(struct estimates *e, const gsv_model *m,
-                   const gsv_record *r)
+int estimates_init(struct estimates *e, const gsv_model *m, const gsv_record *r)
 {
     size_t size = gsv_theta_size(m);
     *e = (struct estimates){.at = NEW(size_t, size),

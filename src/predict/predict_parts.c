@@ -101,3 +101,24 @@ struct forecast_options predict_forecast(const gsv_predict_options *o,
                                      .seed = o->seed,
                                      .threads = o->threads};
 }
+
+enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
+                            const gsv_predict_options *o,
+                            gsv_prediction *result)
+{
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    gsv_predict_options own = *o;
+    *result = (gsv_prediction){0};
+    int status = predict_settle(m, s, &own);
+    if (status) return status;
+    return m->spec->effects ? predict_subjects(m, s, &own, result)
+                            : predict_given(m, s, &own, NULL, result);
+}
+
+void gsv_prediction_free(gsv_prediction *p)
+{
+    if (!p) return;
+    MEM_FREE(p->name, p->track, p->time, p->mean, p->sd, p->level, p->quantile,
+             p->actual, p->score);
+    *p = (gsv_prediction){0};
+}

@@ -305,9 +305,10 @@ static void see_row(void *user, size_t row, const double *mean,
 static int look_ahead(struct residuals *r, const struct method *method,
                       const gsv_options *o)
 {
-    const struct task task = {
-        .model = r->model, .series = r->gaps.series, .options = o,
-        .given_effects = true};
+    const struct task task = {.model = r->model,
+                              .series = r->gaps.series,
+                              .options = o,
+                              .given_effects = true};
     return method->ahead(&task, &(struct ahead_visitor){r, see_row});
 }
 

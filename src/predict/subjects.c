@@ -35,7 +35,7 @@ static int one_init(struct one *a, const gsv_model *m, const gsv_series *s)
     }
     *a = (struct one){.model = *m,
                       .value = NEW(double, n),
-                      .cell = NEW(double, longest *s->columns)};
+                      .cell = NEW(double, longest * s->columns)};
     if (!a->value || !a->cell) return GSV_NO_MEMORY;
     memcpy(a->value, m->value, n * sizeof *a->value);
     a->model.value = a->value;
@@ -60,7 +60,7 @@ int subjects_visit(const gsv_model *m, const gsv_series *s,
 {
     struct one a;
     size_t n = m->spec->effect_size;
-    double *mean = NEW(double, 2 * s->tracks *n);
+    double *mean = NEW(double, 2 * s->tracks * n);
     int status = one_init(&a, m, s);
     if (!mean) status = GSV_NO_MEMORY;
     if (!status)
@@ -138,7 +138,7 @@ static int make_joined(gsv_prediction *out, const gsv_prediction *first,
     out->sd = NEW(double, cells);
     out->actual = NEW(double, cells);
     out->level = NEW(double, first->quantiles);
-    out->quantile = NEW(double, cells *first->quantiles);
+    out->quantile = NEW(double, cells * first->quantiles);
     out->score = NEW(gsv_score, scores);
     if (!out->name || !out->track || !out->time || !out->mean || !out->sd ||
         !out->actual || !out->level || !out->quantile || !out->score)

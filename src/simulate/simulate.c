@@ -12,9 +12,9 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
-#include "simulate/simulate.h"
 #include "simulate/first.h"
 #include "simulate/schedule.h"
+#include "simulate/simulate.h"
 #include "simulate/tracks.h"
 
 /* How often a start outside of the domain is drawn again. */

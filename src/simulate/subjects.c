@@ -54,8 +54,7 @@ static void set_effects(struct subjects *s, size_t track)
         .seed = s->o->seed, .purpose = RANDOM_EFFECT, .item = track};
     random_normals(&key, 0, n, 0, 1, s->z);
     effect_draw(&s->law, s->z, s->u);
-    if (s->o->effect)
-        memcpy(s->u, s->o->effect + track * n, n * sizeof *s->u);
+    if (s->o->effect) memcpy(s->u, s->o->effect + track * n, n * sizeof *s->u);
     effects_put(s->given->spec, s->u, s->value);
 }
 
@@ -81,7 +80,7 @@ static int make_all(struct subjects *s, const gsv_series *one)
 {
     size_t tracks = s->o->tracks, rows = one->rows * tracks;
     size_t *start = NEW(size_t, tracks + 1);
-    double *time = NEW(double, rows), *value = NEW(double, rows *one->columns);
+    double *time = NEW(double, rows), *value = NEW(double, rows * one->columns);
     for (size_t r = 0; start && time && r < tracks; r++) {
         start[r + 1] = (r + 1) * one->rows;
         memcpy(time + r * one->rows, one->time, one->rows * sizeof *time);
@@ -97,8 +96,8 @@ static int make_all(struct subjects *s, const gsv_series *one)
 static int add_track(struct subjects *s, size_t track)
 {
     gsv_series *one = simulate_track(s, track);
-    int status = one ? 0 : (int)gsv_last_status();
-    if (!status && !s->all) status = make_all(s, one);
+    if (!one) return (int)gsv_last_status();
+    int status = s->all ? 0 : make_all(s, one);
     for (size_t c = 0; !status && c < one->columns; c++)
         memcpy(s->all->value + c * s->all->rows + track * one->rows,
                one->value + c * one->rows, one->rows * sizeof *one->value);

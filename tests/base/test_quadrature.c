@@ -62,10 +62,30 @@ static void normal__has_all_moments_up_to_its_degree(void **state)
     }
 }
 
+/* The mean of x^k is (k - 1)!!, up to degree 2 n - 1. */
+static void hermite__has_all_moments_up_to_its_degree(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n <= HERMITE_MOST; n++) {
+        double x[HERMITE_MOST], w[HERMITE_MOST], moment = 1.0;
+        quadrature_hermite(n, x, w);
+        for (size_t k = 0; k < 2 * n && k <= 24; k++) {
+            double sum = 0.0, size = 0.0;
+            for (size_t i = 0; i < n; i++) {
+                sum += w[i] * pow(x[i], (double)k);
+                size += w[i] * pow(fabs(x[i]), (double)k);
+            }
+            if (k % 2 == 0 && k > 1) moment *= (double)(k - 1);
+            assert_true(fabs(sum - (k % 2 ? 0.0 : moment)) <= 1e-11 * size);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interval__has_the_integrals_of_powers),
+        cmocka_unit_test(hermite__has_all_moments_up_to_its_degree),
         cmocka_unit_test(normal__has_all_moments_up_to_its_degree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
