@@ -149,6 +149,7 @@ typedef struct gsv_param {
     bool weight; /* belongs to a network                                */
     bool scale;  /* of a network or a grid; set from the data           */
     bool gp;     /* of a gp; a matrix has its values                    */
+    bool term;   /* the coefficient of a term                           */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */

@@ -342,6 +342,7 @@ class gsv_param(Structure):
         ('weight', c_bool),
         ('scale', c_bool),
         ('gp', c_bool),
+        ('term', c_bool),
     ]
     enums: dict = {}
     shapes: dict = {}

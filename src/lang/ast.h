@@ -65,6 +65,8 @@ enum statement_kind {
     NET,      /* net NAME(args) -> outputs : widths... activation           */
     GP,       /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
               /* kernel [+ polynomial] [map]                                */
+    TERMS,    /* terms NAME(args) -> outputs : poly n | fourier n period p  */
+              /* | term, ... | [term, ...], ... for each output             */
     EQUATION, /* dNAME = value: name is that of the state                   */
     OBS,      /* obs NAME ~ value (a call)                                  */
     INIT,     /* init NAME ~ value (a call) [at time], time in low          */
@@ -84,6 +86,9 @@ struct reactant {
 
 /* Whether such a statement declares its name; the others speak of one. */
 bool declares_name(enum statement_kind kind);
+
+/* Whether it declares a function that is learned: NAME(args) -> outputs. */
+bool is_function_kind(enum statement_kind kind);
 
 /* One declared thing: `state x, y` is two statements. */
 struct statement {
@@ -114,6 +119,11 @@ struct statement {
     struct place grid_place, polynomial_place;
     bool map;
 
+    /* Of terms. poly n and fourier n period p are calls of these names. */
+    struct expr **term;
+    size_t terms, term_capacity;
+    size_t from, to; /* bytes of the text from the first term to the last */
+
     /* Of a reaction; the place of the statement is that of all parts. */
     struct reactant *reactant;
     size_t reactants, reactant_capacity;
@@ -129,5 +139,13 @@ struct ast {
 struct ast *ast_parse(const struct source *source);
 void ast_free(struct ast *ast);
 void expr_free(struct expr *expr);
+
+/* An expression as text again, without blanks; the same in brackets unless it
+ * is a name, a call or the like, as a factor must be; and the shortest text of
+ * a number that is read as the same number, whose length is returned. False
+ * where the text does not fit. */
+bool expr_text(const struct expr *e, size_t size, char *text);
+bool factor_text(const struct expr *e, size_t size, char *text);
+int number_text(double x, size_t size, char *text);
 
 #endif

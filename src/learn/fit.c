@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "data/series.h"
 #include "learn/gibbs.h"
+#include "learn/sensitivity.h"
 #include "learn/start.h"
 #include "learn/weight_prior.h"
 #include "model/fit_record.h"
@@ -33,6 +34,7 @@ static int start_from_data(struct learner *l)
         if (!status && first) status = start_noise(l->m, l->s, kept);
         if (!status) status = start_scales(l->m, l->s);
         if (!status && !first) status = start_noise(l->m, l->s, kept);
+        if (!status) status = start_terms(l->m, l->s, kept);
     }
     if (!status && !l->refit) status = start_grids(l->m, l->s);
     mem_free(kept);
