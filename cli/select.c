@@ -110,17 +110,24 @@ static void put_row(const gsv_coefficient *c, int width)
     else say(stdout, " %12.0f %%\n", 100.0 * c->frequency);
 }
 
-/* The most convincing of those that were left out and are not shown yet. */
+/* Whether a is before b among those that were left out: more resampled data
+ * select it, or more evidence is for it. */
+static bool is_before(const gsv_coefficient *a, const gsv_coefficient *b)
+{
+    if (a->frequency != b->frequency && !isnan(a->frequency))
+        return a->frequency > b->frequency;
+    return a->evidence != b->evidence ? a->evidence > b->evidence : a < b;
+}
+
+/* The most convincing of those that are not shown yet. */
 static const gsv_coefficient *next_out(const gsv_selection *r,
                                        const gsv_coefficient *last)
 {
     const gsv_coefficient *best = NULL;
     for (size_t i = 0; i < r->coefficients; i++) {
         const gsv_coefficient *c = &r->coefficient[i];
-        bool later = !last || c->evidence < last->evidence ||
-                     (c->evidence == last->evidence && c > last);
-        if (c->chosen || !later) continue;
-        if (!best || c->evidence > best->evidence) best = c;
+        if (c->chosen || c == last || (last && !is_before(last, c))) continue;
+        if (!best || is_before(c, best)) best = c;
     }
     return best;
 }

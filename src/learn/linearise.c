@@ -130,6 +130,14 @@ static size_t *divide(const struct learner *l, size_t *count)
     return first;
 }
 
+static size_t longest(size_t blocks, const size_t *first)
+{
+    size_t most = 0;
+    for (size_t b = 0; b < blocks; b++)
+        if (first[b + 1] - first[b] > most) most = first[b + 1] - first[b];
+    return most;
+}
+
 /* The scores of all blocks; a gradient of the whole is their sum. */
 static int score_blocks(struct linearised *q, struct learner *l,
                         const struct sides *z, const struct information *a,
@@ -144,7 +152,8 @@ static int score_blocks(struct linearised *q, struct learner *l,
     if (!status) q->score = NEW(double, q->blocks * q->n);
     if (!status && !q->score) status = GSV_NO_MEMORY;
     if (!status)
-        status = objective_init_loglik(&at, l->m, l->s, &o, l->split.trains);
+        status = objective_init_loglik(&at, l->m, l->s, &o,
+                                       longest(q->blocks, first));
     for (size_t b = 0; !status && b < q->blocks; b++) {
         struct score score = {0};
         status = learner_go_on(l);
