@@ -260,8 +260,8 @@ static int run_fit(struct learner *l)
 }
 
 /* Where the fit fails, the model gets its earlier record back. */
-int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
-                 const struct compared *c)
+static int fit_as(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                  const struct compared *c, bool likelihood_alone)
 {
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
@@ -270,6 +270,7 @@ int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     gsv_model before = *m;
     struct learner l = {.m = m, .s = s, .o = &full, .given = o, .compared = c};
     l.refit = before.record != NULL;
+    l.likelihood_alone = likelihood_alone;
     l.evidence = NAN;
     l.kept = NEW(double, values);
     if (!l.kept) return GSV_NO_MEMORY;
@@ -288,6 +289,17 @@ int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     mem_free(l.kept);
     learner_free(&l);
     return status;
+}
+
+int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                 const struct compared *c)
+{
+    return fit_as(m, s, o, c, false);
+}
+
+int fit_likelihood(gsv_model *m, const gsv_series *s, const gsv_fit_options *o)
+{
+    return fit_as(m, s, o, NULL, true);
 }
 
 enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,

@@ -171,7 +171,7 @@ static int polish(struct round *r)
     struct learner *l = r->l;
     struct information a;
     double value;
-    bool small = r->free > MOST_NEWTON;
+    bool small = r->free > MOST_NEWTON || l->likelihood_alone;
     if (small) return 0;
     memcpy(r->gradient, l->move, l->n * sizeof *l->move);
     int status = information_init(&a, l, l->theta);

@@ -14,6 +14,7 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
+#include "learn/learner.h"
 #include "learn/linearise.h"
 #include "model/fit_record.h"
 #include "model/reduce.h"
@@ -141,11 +142,11 @@ static const char **names_outside(const struct select *z, const bool *set,
 
 /* With a record a fit goes on from the values as they are. */
 static int fit_from_here(gsv_model *m, const gsv_series *s,
-                         const gsv_fit_options *o, bool from_here)
+                         const gsv_fit_options *o, bool from_here, bool last)
 {
     if (from_here && !m->record) m->record = fit_record_new(m);
     if (from_here && !m->record) return GSV_NO_MEMORY;
-    int status = gsv_fit(m, s, o);
+    int status = last ? (int)gsv_fit(m, s, o) : fit_likelihood(m, s, o);
     if (!status && m->record->ended == GSV_ENDED_STOPPED)
         status = fail(GSV_STOPPED, "the selection was stopped");
     return status;
@@ -189,7 +190,7 @@ static int refit(struct select *z, const bool *set, const double *c)
     for (size_t k = 0; !status && k < z->n; k++)
         if (!set[z->unit[k]]) *value_of(z, m, k) = 0.0;
         else if (c) *value_of(z, m, k) = c[k];
-    if (!status) status = fit_from_here(m, z->s, &o, c != NULL);
+    if (!status) status = fit_from_here(m, z->s, &o, c != NULL, false);
     if (!status && isfinite(m->record->loglik)) status = keep(z, set, m);
     mem_free(fix);
     gsv_model_free(m);
@@ -370,7 +371,7 @@ static int fit_reduced(struct select *z, gsv_model *m)
     for (size_t i = 0; !status && i < z->o.fixed; i++)
         if (!theta_select(m, z->o.fix[i], chosen)) fix[o.fixed++] = z->o.fix[i];
     o.fix = fix;
-    if (!status) status = fit_from_here(m, z->s, &o, true);
+    if (!status) status = fit_from_here(m, z->s, &o, true, true);
     MEM_FREE(chosen, fix);
     return status;
 }
