@@ -140,12 +140,14 @@ struct ast *ast_parse(const struct source *source);
 void ast_free(struct ast *ast);
 void expr_free(struct expr *expr);
 
-/* An expression as text again, without blanks; the same in brackets unless it
- * is a name, a call or the like, as a factor must be; and the shortest text of
- * a number that is read as the same number, whose length is returned. False
- * where the text does not fit. */
-bool expr_text(const struct expr *e, size_t size, char *text);
-bool factor_text(const struct expr *e, size_t size, char *text);
-int number_text(double x, size_t size, char *text);
+/* Where the text of an expression is to stand, from what needs the fewest
+ * brackets on: alone, before a '*', after a '*', before a '^'. */
+enum text_place { TEXT_ALONE, TEXT_FIRST, TEXT_FACTOR, TEXT_BASE, TEXT_PLACES };
+
+/* An expression as text again, without blanks: false where it does not fit. And
+ * the shortest text of a number that is read as the same number. */
+bool expr_text(const struct expr *e, enum text_place at, size_t size,
+               char *text);
+void number_text(double x, size_t size, char *text);
 
 #endif

@@ -32,18 +32,16 @@ static void put(struct text *t, const char *format, ...)
     t->left -= (size_t)n;
 }
 
-int number_text(double x, size_t size, char *text)
+void number_text(double x, size_t size, char *text)
 {
-    int n = 0;
     for (int digits = 1; digits <= 17; digits++) {
-        n = plain_format(text, size, "%.*g", digits, x);
+        plain_format(text, size, "%.*g", digits, x);
         struct plain_locale locale;
         plain_begin(&locale);
         bool same = strtod(text, NULL) == x;
         plain_end(&locale);
         if (same) break;
     }
-    return n;
 }
 
 static enum tightness tightness(const struct expr *e)
@@ -132,16 +130,14 @@ static void put_expr(struct text *t, const struct expr *e)
     }
 }
 
-bool expr_text(const struct expr *e, size_t size, char *text)
+bool expr_text(const struct expr *e, enum text_place at, size_t size,
+               char *text)
 {
+    static const enum tightness LEAST[TEXT_PLACES] = {[TEXT_ALONE] = SUM,
+                                                      [TEXT_FIRST] = PRODUCT,
+                                                      [TEXT_FACTOR] = SIGN,
+                                                      [TEXT_BASE] = PRIMARY};
     struct text t = {text, size, false};
-    put_expr(&t, e);
-    return !t.full;
-}
-
-bool factor_text(const struct expr *e, size_t size, char *text)
-{
-    struct text t = {text, size, false};
-    put_kid(&t, e, PRIMARY);
+    put_kid(&t, e, LEAST[at]);
     return !t.full;
 }

@@ -25,10 +25,10 @@ struct term {
 struct library {
     struct builder *b;
     const struct statement *s;
-    struct place place;      /* what is expanded                    */
-    size_t arguments;        /* numbers in all arguments            */
-    node *argument;          /* (arguments)                         */
-    char (*name)[TERM_SIZE]; /* (arguments) as factors of a product */
+    struct place place; /* what is expanded                    */
+    size_t arguments;   /* numbers in all arguments            */
+    node *argument;     /* (arguments)                         */
+    char (*name)[TEXT_PLACES][TERM_SIZE]; /* (arguments)            */
     struct term *term;
     size_t terms, capacity;
 };
@@ -43,25 +43,38 @@ static int too_long(const struct builder *b, struct place place)
                     TERM_SIZE - 1);
 }
 
-/* Names of all elements: x, (x/2), v[1], v[2]. */
-static int name_arguments(struct library *l)
+/* Names of all elements: x, x/2 or (x/2), v[1], v[2]. */
+static int name_argument(struct library *l, const struct expr *e, size_t first,
+                         size_t n)
 {
-    struct builder *b = l->b;
-    size_t at = 0;
-    for (size_t i = 0; i < l->s->arguments; i++) {
-        const struct expr *e = l->s->argument[i];
+    for (enum text_place at = TEXT_ALONE; at < TEXT_PLACES; at++) {
         char text[TERM_SIZE - 24];
-        node value;
-        if (!factor_text(e, sizeof text, text))
-            return too_long(b, expr_span(e));
-        int status = evaluate(b, e, &value);
-        if (status) return status;
-        size_t n = graph_size(b->spec->graph, value);
-        for (size_t k = 0; k < n && at < l->arguments; k++, at++)
-            if (n == 1) snprintf(l->name[at], TERM_SIZE, "%s", text);
-            else snprintf(l->name[at], TERM_SIZE, "%s[%zu]", text, k + 1);
+        enum text_place written = n == 1 ? at : TEXT_BASE;
+        if (!expr_text(e, written, sizeof text, text))
+            return too_long(l->b, expr_span(e));
+        for (size_t k = 0; k < n; k++) {
+            char *name = l->name[first + k][at];
+            if (n == 1) snprintf(name, TERM_SIZE, "%s", text);
+            else snprintf(name, TERM_SIZE, "%s[%zu]", text, k + 1);
+        }
     }
     return 0;
+}
+
+static int name_arguments(struct library *l)
+{
+    size_t first = 0;
+    int status = 0;
+    for (size_t i = 0; !status && i < l->s->arguments; i++) {
+        const struct expr *e = l->s->argument[i];
+        node value;
+        status = evaluate(l->b, e, &value);
+        if (status) break;
+        size_t n = graph_size(l->b->spec->graph, value);
+        status = name_argument(l, e, first, n);
+        first += n;
+    }
+    return status;
 }
 
 static void library_free(struct library *l)
@@ -108,6 +121,25 @@ static int add(struct library *l, const char *text, node value)
     return 0;
 }
 
+/* A factor of a monomial, after `used` characters; how many it has. */
+static size_t put_power(const struct library *l, size_t i, const size_t *power,
+                        size_t used, char text[2 * TERM_SIZE])
+{
+    size_t left = 2 * TERM_SIZE - used;
+    bool alone = !used;
+    for (size_t k = i + 1; k < l->arguments; k++)
+        alone = alone && !power[k];
+    enum text_place at = power[i] > 1 ? TEXT_BASE
+                         : alone      ? TEXT_ALONE
+                         : used       ? TEXT_FACTOR
+                                      : TEXT_FIRST;
+    const char *times = used ? "*" : "", *name = l->name[i][at];
+    if (power[i] == 1)
+        return (size_t)snprintf(text + used, left, "%s%s", times, name);
+    return (size_t)snprintf(text + used, left, "%s%s^%zu", times, name,
+                            power[i]);
+}
+
 /* The product of powers of all arguments. */
 static int add_monomial(struct library *l, const size_t *power)
 {
@@ -117,13 +149,7 @@ static int add_monomial(struct library *l, const size_t *power)
     node value = graph_number(g, 1.0);
     for (size_t i = 0; i < l->arguments && used < TERM_SIZE; i++) {
         if (!power[i]) continue;
-        const char *times = used ? "*" : "";
-        size_t left = sizeof text - used;
-        int n = power[i] == 1
-                    ? snprintf(text + used, left, "%s%s", times, l->name[i])
-                    : snprintf(text + used, left, "%s%s^%zu", times, l->name[i],
-                               power[i]);
-        used += (size_t)n;
+        used += put_power(l, i, power, used, text);
         node factor = l->argument[i];
         if (power[i] > 1)
             factor = graph_binary(g, OP_POW, factor,
@@ -172,12 +198,12 @@ static int add_wave(struct library *l, size_t i, size_t k, double period)
     char text[2 * TERM_SIZE], number[40], phase[TERM_SIZE + 100];
     number_text(is_whole ? whole : period, sizeof number, number);
     if (is_whole && whole == 1.0)
-        snprintf(phase, sizeof phase, "%s", l->name[i]);
+        snprintf(phase, sizeof phase, "%s", l->name[i][TEXT_ALONE]);
     else if (is_whole)
-        snprintf(phase, sizeof phase, "%s*%s", number, l->name[i]);
+        snprintf(phase, sizeof phase, "%s*%s", number, l->name[i][TEXT_FACTOR]);
     else
-        snprintf(phase, sizeof phase, "%zu*pi*%s/%s", 2 * k, l->name[i],
-                 number);
+        snprintf(phase, sizeof phase, "%zu*pi*%s/%s", 2 * k,
+                 l->name[i][TEXT_FACTOR], number);
     node angle =
         graph_binary(g, OP_MUL, graph_number(g, is_whole ? whole : frequency),
                      l->argument[i]);
@@ -278,7 +304,8 @@ static int expand(struct library *l, const struct expr *e)
                         "a term is one number, but this is %s; write its "
                         "elements",
                         shape_text(b->spec->graph, value, shape));
-    if (!expr_text(e, sizeof text, text)) return too_long(b, l->place);
+    if (!expr_text(e, TEXT_ALONE, sizeof text, text))
+        return too_long(b, l->place);
     return add(l, text, value);
 }
 
