@@ -191,8 +191,8 @@ static int polish(struct round *r)
 /* --- Stages ------------------------------------------------------------- */
 
 /* Of the score's deviation: the estimate is then off by about as much of its
- * standard error. */
-static const double SHARE = 0.1;
+ * standard error. A fit for its likelihood may be off by more. */
+static const double SHARE = 0.1, ALONE_SHARE = 0.2;
 
 /* Time was over before the first iteration of a stage: that is where a resume
  * begins. */
@@ -210,7 +210,8 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     bool first = stage == 1 && l->now.round == 0.0;
     int status = first ? learner_go_on(l) : 0;
     if (!status && first && !l->chosen && !r->raised)
-        status = effort_by_score(l, l->theta, SHARE);
+        status = effort_by_score(l, l->theta,
+                                 l->likelihood_alone ? ALONE_SHARE : SHARE);
     if (learner_over(l)) rest_here(l);
     else if (!status)
         status = objective_init_loglik(&r->all, l->m, l->s, &l->stage[stage],

@@ -304,8 +304,8 @@ int uncertainty_corrected(struct learner *l, const double *theta,
 int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
                  const struct compared *c);
 
-/* As gsv_fit(), for its log-likelihood: without the steps at the end that move
- * the estimate by less than its standard error, and l by less than 1e-3. */
+/* As gsv_fit(), for its log-likelihood: without the last steps, which move the
+ * estimate by a part of its standard error, and l by some hundredths. */
 int fit_likelihood(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
 
 /* Fits simulated data sets, and adds what they say to the record. */

@@ -12,7 +12,9 @@
 
 /* Blocks of a long series; series that are enough to be blocks. */
 enum { BLOCKS = 64, FEWEST_SERIES = 20, MOST_SERIES = 512 };
-static const double SHARE = 0.1;
+
+/* Of the score's deviation: enough to find sets, which are refitted. */
+static const double SHARE = 0.3;
 
 void linearised_free(struct linearised *q)
 {
