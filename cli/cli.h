@@ -32,13 +32,14 @@ enum verb_id {
     PATHS = 1024,
     GRADVAR = 2048,
     REPORT = 4096,
-    EVERY = 8191
+    SELECT = 8192,
+    EVERY = 16383
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or in a fit. */
 enum {
     WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE | REPORT,
-    LEARN = FIT | PROFILE,
+    LEARN = FIT | PROFILE | SELECT,
     ESTIMATE = WEIGH | LEARN
 };
 
@@ -105,6 +106,7 @@ int predict_run(const struct args *a, gsv_model *m);
 int paths_run(const struct args *a, gsv_model *m);
 int gradvar_run(const struct args *a, gsv_model *m);
 int report_run(const struct args *a, gsv_model *m);
+int select_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */
 

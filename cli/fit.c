@@ -4,15 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "fit.h"
 #include "progress.h"
 #include "trace.h"
 
 /* --- Checks before the work ---------------------------------------------- */
 
 /* A fit may be overwritten, a model's text may not. */
-static int check_written(const struct args *a, const gsv_model *m,
-                         const char *option, const char *path)
+int check_written(const struct args *a, const gsv_model *m, const char *option,
+                  const char *path)
 {
     if (!path) return 0;
     if (!strcmp(path, "-"))
@@ -57,14 +57,7 @@ static int check_outputs(const struct args *a, const gsv_model *m)
 
 /* --- Options ------------------------------------------------------------ */
 
-/* Fixed parameters, and those with a start value on the command line. Texts are
- * yours. */
-struct names {
-    char **fix, **keep;
-    size_t fixed, kept;
-};
-
-static void names_free(struct names *n)
+void names_free(struct names *n)
 {
     for (size_t i = 0; n->fix && i < n->fixed; i++)
         free(n->fix[i]);
@@ -74,16 +67,18 @@ static void names_free(struct names *n)
     free(n->keep);
 }
 
-/* Adds the name before the '='. */
+/* Adds the name before the last '=', or the whole text. */
 static int add_name(char **list, size_t *count, const char *text)
 {
-    list[*count] = strndup(text, strcspn(text, "="));
+    const char *equals = strrchr(text, '=');
+    list[*count] =
+        strndup(text, equals ? (size_t)(equals - text) : strlen(text));
     if (!list[*count]) return complain_memory();
     (*count)++;
     return 0;
 }
 
-static int names_read(const struct args *a, gsv_model *m, struct names *n)
+int names_read(const struct args *a, gsv_model *m, struct names *n)
 {
     *n = (struct names){0};
     n->fix = calloc(a->fix.count + 1, sizeof *n->fix);
@@ -100,6 +95,14 @@ static int names_read(const struct args *a, gsv_model *m, struct names *n)
     for (size_t i = 0; i < a->set.count; i++)
         if (add_name(n->keep, &n->kept, a->set.word[i])) return EXIT_NUMBERS;
     return 0;
+}
+
+void names_apply(const struct names *n, gsv_fit_options *o)
+{
+    o->fixed = n->fixed;
+    o->fix = (const char *const *)n->fix;
+    o->kept = n->kept;
+    o->keep = (const char *const *)n->keep;
 }
 
 /* The file to resume from, or NULL. */
@@ -130,10 +133,7 @@ static int read_options(const struct args *a, const gsv_model *m,
     o->estimator = estimator_options(a);
     /* A posterior and other objectives do not use the options of the fit. */
     if (!o->objective && !o->method) estimator_recall(a, m, &o->estimator);
-    o->fixed = n->fixed;
-    o->fix = (const char *const *)n->fix;
-    o->kept = n->kept;
-    o->keep = (const char *const *)n->keep;
+    names_apply(n, o);
     o->checkpoint = a->checkpoint;
     o->resume = resume_from(a);
     return 0;

@@ -57,6 +57,22 @@ const struct verb VERBS[] = {
      "  girsanov fit ou.sde data.csv -o ou.fit --method gibbs --prior "
      "'k~gamma(2,1)'\n",
      true, false, false, true, fit_run},
+    {SELECT, "select", "MODEL DATA -o FIT",
+     "find out which terms are in the data",
+     "Finds out which coefficients of a library ('terms f(x) -> 1 : poly 3')\n"
+     "are not zero, and writes the fit of the model with these alone. Terms\n"
+     "are added by score tests and removed by Wald tests, sets of terms are\n"
+     "refitted, and the best log-likelihood minus cost is selected; the cost\n"
+     "grows with the size of the library. Prints the functions with standard\n"
+     "errors; for each coefficient its evidence, the log-likelihood that is\n"
+     "lost without it or gained with it, and the share of resampled data that\n"
+     "select it; and the models that were fitted, the best first. Parameters\n"
+     "outside of terms, and coefficients with --fix, are always in the "
+     "model.\n",
+     "  girsanov select library.sde data.csv -o lorenz.fit\n"
+     "  girsanov select library.sde data.csv -o a.fit --fix 'f[1].1=0'\n"
+     "  girsanov select library.sde data.csv -o a.fit --together term\n",
+     true, false, false, true, select_run},
     {SUMMARY, "summary", "FIT", "print a fit: estimates, errors, data",
      "Prints the record of a fit: log-likelihood, estimates with standard\n"
      "errors and 95 % intervals, and the correlation of the estimates.\n",

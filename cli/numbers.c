@@ -123,6 +123,7 @@ int find_number(const gsv_model *m, const char *option, const char *name,
     size_t length = strcspn(name, "[");
     for (size_t i = 0; i < gsv_model_params(m); i++) {
         gsv_param p = gsv_model_param(m, i);
+        if (p.term && !strcmp(p.name, name)) length = strlen(name);
         if (strlen(p.name) != length || strncmp(p.name, name, length)) continue;
         *found = (struct number){p, 0, 0, gsv_model_is_noise(m, i)};
         if (!read_index(&p, name + length, &found->j)) {

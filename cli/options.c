@@ -16,7 +16,7 @@ static const char *const INITS[] = {"uniform", "he", NULL};
 
 /* Before the library's options. */
 static const struct option OWN[] = {
-    {"--output", "-o", FIT | REPORT, TARGET, AT(output), "FILE",
+    {"--output", "-o", FIT | SELECT | REPORT, TARGET, AT(output), "FILE",
      .help = "file to write; required"},
     {"--output", "-o", SIMULATE | FIELD | PREDICT | PATHS, TARGET, AT(output),
      "FILE", .help = "CSV file to write (standard output)"},
@@ -61,7 +61,7 @@ static const struct option OWN[] = {
     {"--init", NULL, GRADVAR, TEXT, AT(init), "I",
      .help = "networks' weights: uniform in 1/sqrt(inputs), or he (uniform)",
      .choice = INITS},
-    {"--fix", NULL, FIT, NAME, AT(fix), "NAME[=V]",
+    {"--fix", NULL, FIT | SELECT, NAME, AT(fix), "NAME[=V]",
      .help = "do not learn a parameter or an element; =V sets it; repeatable"},
     {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
      .help = "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its "
@@ -141,6 +141,7 @@ static const struct {
             {DIAGNOSE | REPORT, GSV_USE_LOGLIK | GSV_USE_RESIDUALS},
             {CHECK, GSV_USE_CHECK},
             {FIT, GSV_USE_FIT},
+            {SELECT, GSV_USE_SELECT},
             {PROFILE, GSV_USE_PROFILE},
             {GRADVAR, GSV_USE_GRADIENT},
             {PATHS, GSV_USE_PATHS},

@@ -286,8 +286,8 @@ void progress_refit(struct progress *p, size_t done, size_t all)
     if (p->quiet) return;
     write_duration((now - p->waits) / (double)done * (double)(all - done), left,
                    sizeof left);
-    snprintf(p->refits, sizeof p->refits, "bootstrap %zu/%zu, ETA %s", done,
-             all, left);
+    snprintf(p->refits, sizeof p->refits, "%s %zu/%zu, ETA %s",
+             p->task ? p->task : "bootstrap", done, all, left);
     if (now - fmax(p->waits, p->seen) < (p->terminal ? REDRAW : LOG)) return;
     p->waited = true;
     draw(p, p->refits);

@@ -22,6 +22,7 @@ struct progress {
     enum gsv_phase phase;
     double waits, seen; /* clock at its start and at the last line */
     bool waited;        /* a line was drawn for the phase          */
+    const char *task;   /* what is refitted; NULL: bootstrap       */
     char refits[80];    /* of the bootstrap, or ""                 */
 };
 

@@ -73,9 +73,10 @@ double *parse_times(const char *text, size_t *count)
 
 int set_value(gsv_model *m, const char *option, const char *text)
 {
-    size_t count, length = strcspn(text, "=");
+    const char *equals = strrchr(text, '=');
+    size_t count, length = equals ? (size_t)(equals - text) : 0;
     char name[300];
-    if (!text[length])
+    if (!equals)
         return complain(EXIT_INPUT, "%s %s: expected NAME=VALUE", option, text);
     if (length >= sizeof name)
         return complain(EXIT_INPUT, "%s: the name is too long", option);

@@ -149,6 +149,7 @@ typedef struct gsv_param {
     bool weight; /* belongs to a network                                */
     bool scale;  /* of a network or a grid; set from the data           */
     bool gp;     /* of a gp; a matrix has its values                    */
+    bool term;   /* the coefficient of a term                           */
     bool effect; /* random: not learned, as a scale; its value is the mean */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
@@ -263,6 +264,46 @@ typedef struct gsv_record gsv_record;
 /* The record of a model that was fitted or read from a fit, borrowed; else
  * NULL. */
 const gsv_record *gsv_model_record(const gsv_model *m);
+
+/* --- Selection ------------------------------------------------------------ */
+
+/* A candidate of a selection: a coefficient of terms. */
+typedef struct gsv_coefficient {
+    const char *name; /* borrowed from the selection                       */
+    bool chosen;
+    double estimate, error; /* 0 and NaN if it is not chosen               */
+    double evidence;        /* log-likelihood that is lost without it, or
+                             * that would be gained with it                */
+    double frequency;       /* share of the resampled data that choose it  */
+} gsv_coefficient;
+
+/* A set of coefficients that was fitted. */
+typedef struct gsv_candidate {
+    size_t terms;
+    double loglik, error; /* and its Monte Carlo standard error            */
+    double value;         /* log-likelihood minus cost                     */
+    bool *has;            /* (coefficients)                                */
+} gsv_candidate;
+
+typedef struct gsv_selection {
+    gsv_model *model; /* the fit with the chosen terms alone               */
+    size_t coefficients;
+    gsv_coefficient *coefficient;
+    size_t candidates;
+    gsv_candidate *candidate; /* (candidates) the best first               */
+    double cost;              /* of one more coefficient, at least         */
+    size_t gaps;
+    size_t resamples;
+    size_t blocks; /* that were resampled; 0: scores were drawn from their
+                    * normal law                                           */
+} gsv_selection;
+
+/* Finds out which coefficients of `terms` are not zero, by the likelihood of
+ * refitted models. Reads the options of gsv_fit() and criterion, together,
+ * significance, resamples. Coefficients that are fixed are no candidates. */
+enum gsv_status gsv_select(const gsv_model *m, const gsv_series *s,
+                           const gsv_fit_options *o, gsv_selection *result);
+void gsv_selection_free(gsv_selection *s);
 
 /* --- Forecasts ------------------------------------------------------------ */
 
@@ -484,6 +525,21 @@ enum gsv_scheme {
     GSV_TAU_LEAP
 };
 
+/* What a selection of terms maximises: the log-likelihood minus a cost. pastis:
+ * log(G/p) for each of G candidates; ebic: half the log of the number of gaps
+ * for each coefficient, and the log of the number of sets of as many; bic: the
+ * former alone; aic: 1. */
+enum gsv_criterion {
+    GSV_CRITERION_PASTIS,
+    GSV_CRITERION_EBIC,
+    GSV_CRITERION_BIC,
+    GSV_CRITERION_AIC
+};
+
+/* What is kept or dropped together: a coefficient alone, a term in all outputs,
+ * or all terms of an output. */
+enum gsv_together { GSV_TOGETHER_NONE, GSV_TOGETHER_TERM, GSV_TOGETHER_OUTPUT };
+
 /* What a fit is doing. */
 enum gsv_phase {
     GSV_PHASE_START,    /* scales, noise and grids from the data */
@@ -566,7 +622,11 @@ struct gsv_fit_options {
     size_t warmup; /* gibbs: iterations before the draws; 500             */
     size_t draws;  /* gibbs: of each chain; 1000                          */
     size_t priors;
-    const gsv_prior *prior; /* flat within the bounds if none      */
+    const gsv_prior *prior;       /* flat within the bounds if none      */
+    enum gsv_criterion criterion; /* of gsv_select(): pastis               */
+    enum gsv_together together;   /* of gsv_select(): none                 */
+    double significance;          /* p of pastis; 0: 0.05                  */
+    size_t resamples;             /* of gsv_select(); 0: 200               */
     /* Called after every iteration. Returns true to stop the fit, which can
      * then be resumed. */
     bool (*progress)(void *user, const gsv_progress *p);
@@ -575,7 +635,8 @@ struct gsv_fit_options {
     bool (*stop)(void *user);
     /* Called when a phase begins. */
     void (*phase)(void *user, enum gsv_phase phase);
-    /* Called after refits of the bootstrap: done of all. */
+    /* Called after refits of the bootstrap, or of a selection: done of all, or
+     * of as many as there will be about. */
     void (*refit)(void *user, size_t done, size_t all);
     void *user;
 };
@@ -1032,7 +1093,8 @@ enum gsv_use {
     GSV_USE_PATHS = 32,
     GSV_USE_PREDICT = 64,
     GSV_USE_RESIDUALS = 128,
-    GSV_USE_SIMULATE = 256
+    GSV_USE_SIMULATE = 256,
+    GSV_USE_SELECT = 512 /* gsv_select() */
 };
 
 typedef struct gsv_option {

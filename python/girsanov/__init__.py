@@ -27,16 +27,17 @@ from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
 from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
                     Smoothed)
+from .select import Selection
 
 __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
            "InputError", "Likelihood", "Model", "NumericalError", "OutOfMemory",
            "Params", "Prediction", "Progress", "Record",
-           "Residuals", "Result", "Series", "Smoothed", "Stopped", "load",
+           "Residuals", "Result", "Selection", "Series", "Smoothed", "Stopped", "load",
            "options"]
 
 
 def options(verb: str) -> dict[str, str]:
-    """The options of simulate, loglik, fit, predict, residuals or paths by
+    """The options of simulate, loglik, fit, select, predict, residuals or paths by
     name, each with what it means and its default in brackets, as the library
     describes them.
 

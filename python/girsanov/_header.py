@@ -93,6 +93,17 @@ ENUMS: dict[str, dict[str, int]] = {
         'gillespie': 4,
         'tau-leap': 5,
     },
+    'gsv_criterion': {
+        'pastis': 0,
+        'ebic': 1,
+        'bic': 2,
+        'aic': 3,
+    },
+    'gsv_together': {
+        'none': 0,
+        'term': 1,
+        'output': 2,
+    },
     'gsv_phase': {
         'start': 0,
         'search': 1,
@@ -180,6 +191,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'predict': 64,
         'residuals': 128,
         'simulate': 256,
+        'select': 512,
     },
 }
 
@@ -243,6 +255,13 @@ CONSTANTS: dict[str, int] = {
     'GSV_SRK': 3,
     'GSV_GILLESPIE': 4,
     'GSV_TAU_LEAP': 5,
+    'GSV_CRITERION_PASTIS': 0,
+    'GSV_CRITERION_EBIC': 1,
+    'GSV_CRITERION_BIC': 2,
+    'GSV_CRITERION_AIC': 3,
+    'GSV_TOGETHER_NONE': 0,
+    'GSV_TOGETHER_TERM': 1,
+    'GSV_TOGETHER_OUTPUT': 2,
     'GSV_PHASE_START': 0,
     'GSV_PHASE_SEARCH': 1,
     'GSV_PHASE_EFFORT': 2,
@@ -309,6 +328,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_USE_PREDICT': 64,
     'GSV_USE_RESIDUALS': 128,
     'GSV_USE_SIMULATE': 256,
+    'GSV_USE_SELECT': 512,
 }
 
 
@@ -352,6 +372,7 @@ class gsv_param(Structure):
         ('weight', c_bool),
         ('scale', c_bool),
         ('gp', c_bool),
+        ('term', c_bool),
         ('effect', c_bool),
     ]
     enums: dict = {}
@@ -410,6 +431,52 @@ class gsv_result(Structure):
     shapes: dict = {
         'gradient': ('values',),
         'gap': ('groups',),
+    }
+
+
+class gsv_coefficient(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('chosen', c_bool),
+        ('estimate', c_double),
+        ('error', c_double),
+        ('evidence', c_double),
+        ('frequency', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_candidate(Structure):
+    _fields_ = [
+        ('terms', c_size_t),
+        ('loglik', c_double),
+        ('error', c_double),
+        ('value', c_double),
+        ('has', POINTER(c_bool)),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'has': ('coefficients',),
+    }
+
+
+class gsv_selection(Structure):
+    _fields_ = [
+        ('model', c_void_p),
+        ('coefficients', c_size_t),
+        ('coefficient', POINTER(gsv_coefficient)),
+        ('candidates', c_size_t),
+        ('candidate', POINTER(gsv_candidate)),
+        ('cost', c_double),
+        ('gaps', c_size_t),
+        ('resamples', c_size_t),
+        ('blocks', c_size_t),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'coefficient': ('coefficients',),
+        'candidate': ('candidates',),
     }
 
 
@@ -627,6 +694,10 @@ class gsv_fit_options(Structure):
         ('draws', c_size_t),
         ('priors', c_size_t),
         ('prior', POINTER(gsv_prior)),
+        ('criterion', c_int),
+        ('together', c_int),
+        ('significance', c_double),
+        ('resamples', c_size_t),
         ('progress', CFUNCTYPE(c_bool, c_void_p, POINTER(gsv_progress))),
         ('stop', CFUNCTYPE(c_bool, c_void_p)),
         ('phase', CFUNCTYPE(None, c_void_p, c_int)),
@@ -641,6 +712,8 @@ class gsv_fit_options(Structure):
         'objective': 'gsv_objective',
         'scheme': 'gsv_scheme',
         'method': 'gsv_method',
+        'criterion': 'gsv_criterion',
+        'together': 'gsv_together',
     }
     shapes: dict = {
         'fix': ('fixed',),
@@ -951,6 +1024,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options)]),
     'gsv_model_record': (
         POINTER(gsv_record), [c_void_p]),
+    'gsv_select': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), POINTER(gsv_selection)]),
+    'gsv_selection_free': (
+        None, [POINTER(gsv_selection)]),
     'gsv_predict_options_default': (
         gsv_predict_options, []),
     'gsv_predict': (
@@ -1121,6 +1198,10 @@ class FitOptions(Options, total=False):
     chains: int
     warmup: int
     draws: int
+    criterion: Literal['pastis', 'ebic', 'bic', 'aic']
+    together: Literal['none', 'term', 'output']
+    significance: float
+    resamples: int
 
 
 class PredictOptions(TypedDict, total=False):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .diagnose import Diagnosis, Residuals
     from .fit import Fit, Progress
+    from .select import Selection
 
 Params = dict[str, Union[float, np.ndarray]]
 
@@ -501,6 +502,24 @@ class Model:
         from .fit import learn
         return learn(self, data, fix, priors, progress, checkpoint, resume,
                      options)
+
+    def select(self, data: Data, *, fix: Any = (),
+               **options: Unpack[_header.FitOptions]) -> Selection:
+        """Finds out which coefficients of ``terms`` are not zero, and fits the
+        model with these alone. fix: names of parameters that stay, or their
+        values by name. The options are criterion, together, significance,
+        resamples, errors and those of the likelihood
+        (``girsanov.options("select")`` lists them).
+
+        >>> m = Model("state x\\nparam s = 1 > 0\\n"
+        ...           "terms f(x) -> 1 : poly 2\\ndx = f*dt + s*dW")
+        >>> truth = Model("state x\\ndx = -2*x*dt + dW")
+        >>> data = truth.simulate(np.linspace(0, 40, 201))
+        >>> m.select(data, errors="none").chosen
+        ['f.x']
+        """
+        from .select import select
+        return select(self, data, fix, options)
 
     def profile(self, data: Data, name: str, values: Any,
                 fix: Sequence[str] = (),

@@ -279,3 +279,19 @@ def test_forked_processes_work(ou, data):
     with multiprocessing.get_context("fork").Pool(2) as pool:
         there = pool.map_async(loglik_there, [(ou, data)] * 4)
         assert there.get(timeout=60) == [here] * 4
+
+
+def test_select__finds_the_terms_of_the_data():
+    m = girsanov.Model("state x\nparam s = 1 > 0\n"
+                       "terms f(x) -> 1 : poly 2\ndx = f*dt + s*dW")
+    truth = girsanov.Model("state x\ndx = (1 - 2*x)*dt + dW")
+    data = truth.simulate(np.linspace(0, 60, 301), seed=2)
+    found = m.select(data, errors="none", resamples=20)
+    assert found.chosen == ["f.1", "f.x"]
+    assert found.fit.params["f.x"] == found.coefficients["f.x"]["estimate"]
+    assert "f.x^2" not in found.fit.params
+    values = [c["value"] for c in found.candidates]
+    assert values == sorted(values, reverse=True)
+    assert found.candidates[0]["coefficients"] == found.chosen
+    with pytest.raises(girsanov.InputError, match="no terms"):
+        truth.select(data)

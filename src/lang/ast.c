@@ -20,6 +20,11 @@ bool declares_name(enum statement_kind kind)
            kind != REACTION;
 }
 
+bool is_function_kind(enum statement_kind kind)
+{
+    return kind == NET || kind == GP || kind == TERMS;
+}
+
 static void statement_clear(struct statement *s)
 {
     mem_free(s->declared.name);
@@ -36,6 +41,9 @@ static void statement_clear(struct statement *s)
         expr_free(s->box[i]);
     mem_free(s->box);
     mem_free(s->polynomial);
+    for (size_t i = 0; i < s->terms; i++)
+        expr_free(s->term[i]);
+    mem_free(s->term);
     for (size_t i = 0; i < s->reactants; i++)
         mem_free(s->reactant[i].name);
     mem_free(s->reactant);

@@ -65,6 +65,8 @@ enum statement_kind {
     NET,      /* net NAME(args) -> outputs : widths... activation           */
     GP,       /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
               /* kernel [+ polynomial] [map]                                */
+    TERMS,    /* terms NAME(args) -> outputs : poly n | fourier n period p  */
+              /* | term, ... | [term, ...], ... for each output             */
     EQUATION, /* dNAME = value: name is that of the state                   */
     OBS,      /* obs NAME ~ value (a call)                                  */
     INIT,     /* init NAME ~ value (a call) [at time], time in low          */
@@ -85,6 +87,9 @@ struct reactant {
 
 /* Whether such a statement declares its name; the others speak of one. */
 bool declares_name(enum statement_kind kind);
+
+/* Whether it declares a function that is learned: NAME(args) -> outputs. */
+bool is_function_kind(enum statement_kind kind);
 
 /* One declared thing: `state x, y` is two statements. */
 struct statement {
@@ -115,6 +120,11 @@ struct statement {
     struct place grid_place, polynomial_place;
     bool map;
 
+    /* Of terms. poly n and fourier n period p are calls of these names. */
+    struct expr **term;
+    size_t terms, term_capacity;
+    size_t from, to; /* bytes of the text from the first term to the last */
+
     /* Of a reaction; the place of the statement is that of all parts. */
     struct reactant *reactant;
     size_t reactants, reactant_capacity;
@@ -130,5 +140,15 @@ struct ast {
 struct ast *ast_parse(const struct source *source);
 void ast_free(struct ast *ast);
 void expr_free(struct expr *expr);
+
+/* Where the text of an expression is to stand, from what needs the fewest
+ * brackets on: alone, before a '*', after a '*', before a '^'. */
+enum text_place { TEXT_ALONE, TEXT_FIRST, TEXT_FACTOR, TEXT_BASE, TEXT_PLACES };
+
+/* An expression as text again, without blanks: false where it does not fit. And
+ * the shortest text of a number that is read as the same number. */
+bool expr_text(const struct expr *e, enum text_place at, size_t size,
+               char *text);
+void number_text(double x, size_t size, char *text);
 
 #endif

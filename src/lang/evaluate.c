@@ -342,9 +342,11 @@ static int call_net(struct builder *b, const struct expr *e,
                     const struct symbol *s, const node *a, node *result)
 {
     struct graph *g = b->spec->graph;
-    bool gp = s->kind == SYMBOL_GP;
+    bool gp = s->kind == SYMBOL_GP, terms = s->kind == SYMBOL_TERMS;
     size_t given = 0;
-    size_t wanted = gp ? g->gp[s->net].axes : g->net[s->net].width[0];
+    size_t wanted = terms ? graph_size(g, b->spec->terms[s->net].argument)
+                    : gp  ? g->gp[s->net].axes
+                          : g->net[s->net].width[0];
     for (size_t i = 0; i < e->kids; i++)
         given += graph_size(g, a[i]);
     if (given != wanted)
@@ -352,6 +354,7 @@ static int call_net(struct builder *b, const struct expr *e,
                         "'%s' takes %zu %s, but is given %zu", e->name, wanted,
                         wanted == 1 ? "number" : "numbers", given);
     node argument = graph_stack(g, e->kids, a, given, 1);
+    if (terms) return terms_at(b, e, s->net, argument, result);
     *result =
         gp ? gp_at(b->spec, s->net, argument) : scaled_net(g, s->net, argument);
     return 0;
@@ -359,7 +362,8 @@ static int call_net(struct builder *b, const struct expr *e,
 
 static bool is_learned(const struct symbol *s)
 {
-    return s && (s->kind == SYMBOL_NET || s->kind == SYMBOL_GP);
+    return s && (s->kind == SYMBOL_NET || s->kind == SYMBOL_GP ||
+                 s->kind == SYMBOL_TERMS);
 }
 
 static int apply_function(struct builder *b, const struct expr *e,

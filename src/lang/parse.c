@@ -29,6 +29,7 @@ static int param_rest(struct parser *, const struct rule *, struct statement *);
 static int value_rest(struct parser *, const struct rule *, struct statement *);
 static int net_rest(struct parser *, const struct rule *, struct statement *);
 static int gp_rest(struct parser *, const struct rule *, struct statement *);
+static int terms_rest(struct parser *, const struct rule *, struct statement *);
 static int law_rest(struct parser *, const struct rule *, struct statement *);
 static int init_rest(struct parser *, const struct rule *, struct statement *);
 static int event_rest(struct parser *, const struct rule *, struct statement *);
@@ -40,6 +41,7 @@ static const struct rule RULES[] = {
     {"gp", GP, false, gp_rest},          {"obs", OBS, false, law_rest},
     {"init", INIT, false, init_rest},    {"event", EVENT, false, event_rest},
     {"random", RANDOM, false, law_rest}, {"reaction", REACTION, false, NULL},
+    {"terms", TERMS, false, terms_rest},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };
@@ -123,7 +125,7 @@ static int parse_declared(struct parser *p, const struct rule *rule,
     if (!d->name) return GSV_NO_MEMORY;
     d->place = p->token.place;
     parse_next(p);
-    bool function = rule->kind == NET || rule->kind == GP;
+    bool function = is_function_kind(rule->kind);
     if (parse_at(p, '(') && !function)
         return refuse(p, p->token.place,
                       "'(' is not expected after the name; write '%s %.*s'",
@@ -356,6 +358,14 @@ static int gp_rest(struct parser *p, const struct rule *rule,
     return status ? status : parse_gp(p, s);
 }
 
+static int terms_rest(struct parser *p, const struct rule *rule,
+                      struct statement *s)
+{
+    int status = parse_signature(
+        p, rule, s, "': poly 2', or ': 1, x, x*y' with a list of terms");
+    return status ? status : parse_terms(p, s);
+}
+
 /* A name after a state or an input, where no name is allowed. */
 static int missing_comma(struct parser *p, const struct statement *s)
 {
@@ -509,9 +519,8 @@ static int not_a_statement(struct parser *p, const struct token *word)
                       SHOW(word), meant);
     return refuse(p, word->place,
                   "'%.*s' is not a statement; a line begins with state, input, "
-                  "param, const, let, net, gp, obs, init, event, random or "
-                  "reaction, or is an "
-                  "equation 'dx = ...*dt + ...*dW'",
+                  "param, const, let, net, gp, terms, obs, init, event, random "
+                  "or reaction, or is an equation 'dx = ...*dt + ...*dW'",
                   SHOW(word));
 }
 

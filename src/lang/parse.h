@@ -84,6 +84,14 @@ int parse_size(struct parser *p, size_t *size);
 /* What follows the colon of a gp. */
 int parse_gp(struct parser *p, struct statement *s);
 
+/* What follows the colon of terms. */
+int parse_terms(struct parser *p, struct statement *s);
+
+/* An expression of kids, which it takes, also when it fails: then NULL. */
+struct expr *parse_joined(struct parser *p, enum expr_kind kind,
+                          const struct token *at, size_t kids,
+                          struct expr *const *kid);
+
 /* What follows the word 'reaction'. */
 int parse_reaction(struct parser *p, struct statement *s);
 

@@ -154,9 +154,9 @@ static int adopt(struct parser *p, struct expr *e, size_t kids,
     return 0;
 }
 
-static struct expr *join(struct parser *p, enum expr_kind kind,
-                         const struct token *at, size_t kids,
-                         struct expr *const *kid)
+struct expr *parse_joined(struct parser *p, enum expr_kind kind,
+                          const struct token *at, size_t kids,
+                          struct expr *const *kid)
 {
     bool whole = true;
     for (size_t i = 0; i < kids; i++)
@@ -173,7 +173,7 @@ static struct expr *join(struct parser *p, enum expr_kind kind,
 static struct expr *join_list(struct parser *p, enum expr_kind kind,
                               const struct token *at, struct list *list)
 {
-    struct expr *e = join(p, kind, at, list->count, list->item);
+    struct expr *e = parse_joined(p, kind, at, list->count, list->item);
     mem_free(list->item);
     *list = (struct list){0};
     return e;
@@ -308,7 +308,7 @@ static struct expr *parse_each(struct parser *p, const struct token *open)
         expr_free(kid[2]);
         kid[2] = NULL;
     }
-    return join(p, EXPR_EACH, &name, 3, kid);
+    return parse_joined(p, EXPR_EACH, &name, 3, kid);
 }
 
 static bool at_each(const struct parser *p, const struct token *name)
@@ -407,7 +407,7 @@ static struct expr *parse_range(struct parser *p)
     if (!low || !parse_take(p, ':')) return low;
     bool open = parse_at(p, ',') || parse_at(p, ']');
     struct expr *kid[] = {low, open ? leaf(EXPR_RANGE, &at) : parse_expr(p)};
-    return join(p, EXPR_RANGE, &at, 2, kid);
+    return parse_joined(p, EXPR_RANGE, &at, 2, kid);
 }
 
 /* One index after the other: e[i], e[i, j]. Takes e. */
@@ -440,7 +440,7 @@ static struct expr *parse_power(struct parser *p)
     struct token at = p->token;
     if (!e || !parse_take(p, '^')) return e;
     struct expr *kid[] = {e, parse_unary(p)};
-    return join(p, EXPR_BINARY, &at, 2, kid);
+    return parse_joined(p, EXPR_BINARY, &at, 2, kid);
 }
 
 /* Every way round the grammar comes through here: brackets, signs, powers. */
@@ -456,7 +456,7 @@ static struct expr *parse_unary(struct parser *p)
     struct expr *e;
     if (parse_take(p, '-')) {
         e = parse_unary(p);
-        e = join(p, EXPR_NEGATE, &at, 1, &e);
+        e = parse_joined(p, EXPR_NEGATE, &at, 1, &e);
     } else if (parse_take(p, '+')) {
         e = parse_unary(p);
     } else {
@@ -476,7 +476,7 @@ static struct expr *parse_chain(struct parser *p, const char *operators,
         struct token at = p->token;
         parse_next(p);
         struct expr *kid[] = {e, operand(p)};
-        e = join(p, EXPR_BINARY, &at, 2, kid);
+        e = parse_joined(p, EXPR_BINARY, &at, 2, kid);
     }
     return e;
 }
@@ -498,7 +498,7 @@ struct expr *parse_condition(struct parser *p)
     struct token at = p->token;
     parse_next(p);
     struct expr *kid[] = {e, parse_expr(p)};
-    e = join(p, EXPR_BINARY, &at, 2, kid);
+    e = parse_joined(p, EXPR_BINARY, &at, 2, kid);
     if (!e || !parse_at_comparison(p)) return e;
     (void)refuse(p, p->token.place,
                  "comparisons cannot be chained; write '(a < x)*(x < b)'");

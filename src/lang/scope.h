@@ -15,7 +15,8 @@ enum symbol_kind {
     SYMBOL_CONSTANT,
     SYMBOL_LET,
     SYMBOL_NET,
-    SYMBOL_GP
+    SYMBOL_GP,
+    SYMBOL_TERMS
 };
 
 struct symbol {
@@ -23,7 +24,8 @@ struct symbol {
     enum symbol_kind kind;
     struct place place;
     node value;    /* of a net or gp: at its own arguments  */
-    size_t net;    /* of a net or gp: its number in the graph */
+    size_t net;    /* of a net or gp: its number in the graph; of terms, in
+                    * the spec                              */
     size_t offset; /* of a state or column: its first row   */
     bool equation; /* of a state: seen                      */
     bool reacts;   /* of a state: a reaction changes it     */
@@ -177,6 +179,15 @@ int declare_gp(struct builder *b, const struct statement *s);
 
 /* The function at the argument. */
 node gp_at(const struct spec *spec, size_t gp, node argument);
+
+/* --- terms.c ------------------------------------------------------------ */
+
+int declare_terms(struct builder *b, const struct statement *s);
+
+/* The function at other arguments, stacked; e is where to point. */
+int terms_at(struct builder *b, const struct expr *e, size_t library,
+             node argument, node *result);
+void terms_free(struct terms_spec *t);
 
 /* --- state.c ------------------------------------------------------------ */
 

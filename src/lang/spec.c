@@ -12,7 +12,7 @@ static int declare_all(struct builder *b, const struct ast *ast, bool leaves)
 {
     for (size_t i = 0; i < ast->statements; i++) {
         const struct statement *s = &ast->statement[i];
-        bool leaf = s->kind != LET && s->kind != NET && s->kind != GP &&
+        bool leaf = s->kind != LET && !is_function_kind(s->kind) &&
                     declares_name(s->kind);
         int status = leaf == leaves ? declare(b, s) : 0;
         if (status) return status;
@@ -117,6 +117,9 @@ void spec_free(struct spec *spec)
     mem_free(spec->param);
     mem_free(spec->column);
     mem_free(spec->input);
+    for (size_t i = 0; i < spec->libraries; i++)
+        terms_free(&spec->terms[i]);
+    mem_free(spec->terms);
     mem_free(spec->net);
     mem_free(spec->flow);
     mem_free(spec->gp);

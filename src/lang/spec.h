@@ -26,7 +26,24 @@ struct param_spec {
     bool scale;    /* of a network's inputs and outputs, or a grid's   */
                    /* place: not learned                               */
     bool gp;       /* of a function on a grid                          */
+    bool term;     /* the coefficient of a term: see struct terms_spec */
     bool effect;   /* random: each series has its own; also a scale    */
+};
+
+/* A function that is a sum of terms with coefficients. These are parameters of
+ * one number each, those of the first output first. */
+struct terms_spec {
+    char *name;
+    node argument; /* (arguments, 1)                           */
+    size_t param;  /* number of the first coefficient          */
+    size_t offset; /* of its number among all parameters       */
+    size_t params; /* of all outputs                           */
+    size_t outputs;
+    size_t *count; /* (outputs) of the coefficients of each    */
+    char **text;   /* (params) the terms, as the language has them */
+    size_t capacity;
+    size_t from, to; /* bytes of the model's text: first to last term */
+    const struct statement *statement; /* while the text is read   */
 };
 
 struct input_spec {
@@ -169,6 +186,8 @@ struct spec {
     size_t inputs, input_capacity;
     struct net_spec *net; /* (graph->nets) */
     size_t nets, net_capacity;
+    struct terms_spec *terms;
+    size_t libraries, library_capacity;
     struct flow_spec *flow;
     size_t flows, flow_capacity;
     struct gp_spec *gp; /* (graph->gps) */

@@ -131,11 +131,14 @@ static int check_name(struct builder *b, const struct statement *s,
                         "the state '%s' and its column need two names; give "
                         "the state another one",
                         e->name);
-    if (d->kind == NET || d->kind == GP)
+    if (is_function_kind(d->kind))
         return complain(b->source, e->place,
                         "'%s' is a %s, which has no inverse; a learned "
                         "map is written 'flow(x)'",
-                        e->name, d->kind == NET ? "network" : "gp");
+                        e->name,
+                        d->kind == NET  ? "network"
+                        : d->kind == GP ? "gp"
+                                        : "library of terms");
     if (d->kind == STATE || d->kind == INPUT)
         return complain(b->source, e->place,
                         "'%s' is %s; the map of a state is made of a column of "
@@ -249,8 +252,8 @@ static bool is_fixed(const struct builder *b, const struct expr *e)
 {
     bool named = e->kind == EXPR_NAME || e->kind == EXPR_CALL;
     const struct statement *d = named ? find_declaration(b, e->name) : NULL;
-    if (d && (d->kind == STATE || d->kind == INPUT || d->kind == NET ||
-              d->kind == GP))
+    if (d &&
+        (d->kind == STATE || d->kind == INPUT || is_function_kind(d->kind)))
         return false;
     for (size_t i = 0; i < e->kids; i++)
         if (!is_fixed(b, e->kid[i])) return false;

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "data/series.h"
 #include "learn/gibbs.h"
+#include "learn/sensitivity.h"
 #include "learn/start.h"
 #include "learn/weight_prior.h"
 #include "model/fit_record.h"
@@ -45,6 +46,7 @@ static int start_from_data(struct learner *l)
         if (!status && first) status = start_noise(l->m, l->s, kept);
         if (!status) status = start_scales(l->m, l->s);
         if (!status && !first) status = start_noise(l->m, l->s, kept);
+        if (!status) status = start_terms(l->m, l->s, kept);
     }
     if (!status && !l->refit && learner_by_tracks(l))
         status = start_states(l, kept);
@@ -272,8 +274,8 @@ static int run_fit(struct learner *l)
 }
 
 /* Where the fit fails, the model gets its earlier record back. */
-int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
-                 const struct compared *c)
+static int fit_as(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                  const struct compared *c, bool likelihood_alone)
 {
     size_t values = m->spec->parameters;
     gsv_fit_options full = *o;
@@ -282,6 +284,7 @@ int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     gsv_model before = *m;
     struct learner l = {.m = m, .s = s, .o = &full, .given = o, .compared = c};
     l.refit = before.record != NULL;
+    l.likelihood_alone = likelihood_alone;
     l.evidence = NAN;
     l.kept = NEW(double, values);
     if (!l.kept) return GSV_NO_MEMORY;
@@ -300,6 +303,17 @@ int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
     mem_free(l.kept);
     learner_free(&l);
     return status;
+}
+
+int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
+                 const struct compared *c)
+{
+    return fit_as(m, s, o, c, false);
+}
+
+int fit_likelihood(gsv_model *m, const gsv_series *s, const gsv_fit_options *o)
+{
+    return fit_as(m, s, o, NULL, true);
 }
 
 enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,

@@ -13,6 +13,7 @@
 #include "learn/information.h"
 #include "learn/learner.h"
 #include "learn/maximise.h"
+#include "learn/sensitivity.h"
 
 /* A round is what is done again after a resume: L-BFGS then begins without its
  * memory, in an uninterrupted fit, too. */
@@ -33,9 +34,11 @@ struct round {
     struct objective all;
     double *theta;    /* (n)                        */
     double *gradient; /* (n)                        */
-    double *x;        /* (free)                     */
+    double *x;        /* (free) what is searched over */
+    double *own;      /* (free) the numbers themselves */
     size_t *place;    /* (free) in theta            */
     size_t free;
+    struct whitener whitener;
     double first; /* value at the round's start */
     bool begun, resting;
     bool raised;        /* the effort is chosen already */
@@ -43,11 +46,19 @@ struct round {
     struct score score; /* at the last point          */
 };
 
+/* The numbers themselves to their places in theta. */
+static void put_theta(struct round *r, const double *x, double *theta)
+{
+    memcpy(r->own, x, r->free * sizeof *x);
+    whitener_undo(&r->whitener, r->own);
+    for (size_t i = 0; i < r->free; i++)
+        theta[r->place[i]] = r->own[i];
+}
+
 static int at(void *context, const double *x, double *value, double *gradient)
 {
     struct round *r = context;
-    for (size_t i = 0; i < r->free; i++)
-        r->theta[r->place[i]] = x[i];
+    put_theta(r, x, r->theta);
     int status = objective_at(&r->all, r->theta, 0, r->l->split.trains,
                               r->l->split.train, &r->score, r->gradient);
     if (status) return status;
@@ -55,6 +66,7 @@ static int at(void *context, const double *x, double *value, double *gradient)
     *value = r->score.mean * gaps;
     for (size_t i = 0; i < r->free; i++)
         gradient[i] = r->gradient[r->place[i]] * gaps;
+    whitener_gradient(&r->whitener, gradient);
     if (!r->begun) r->first = *value;
     r->begun = true;
     return 0;
@@ -64,8 +76,7 @@ static bool step(void *context, const double *x, double value)
 {
     struct round *r = context;
     struct learner *l = r->l;
-    for (size_t i = 0; i < r->free; i++)
-        l->theta[r->place[i]] = x[i];
+    put_theta(r, x, l->theta);
     struct score score = r->score;
     score.mean = value / (double)score.gaps;
     l->now.iteration += 1.0;
@@ -82,6 +93,7 @@ static int start_round(struct round *r)
     memcpy(l->safe, l->theta, l->n * sizeof *l->safe);
     for (size_t i = 0; i < r->free; i++)
         r->x[i] = l->theta[r->place[i]];
+    whitener_apply(&r->whitener, r->x);
     l->now.round_began = l->now.iteration;
     r->begun = false;
     if (!learner_alternates(l)) return 0;
@@ -102,8 +114,7 @@ static int run_rounds(struct round *r, bool *done)
         int status = start_round(r);
         if (!status) status = maximise(&job, r->free, r->x, &value, &end);
         if (status) return status;
-        for (size_t i = 0; i < r->free; i++)
-            l->theta[r->place[i]] = r->x[i];
+        put_theta(r, r->x, l->theta);
         *done = end == MAXIMISE_STOPPED;
         if (*done && r->resting) l->ended = GSV_ENDED_ITERATIONS;
         bool still = end != MAXIMISE_ITERATIONS && !learner_alternates(l);
@@ -160,7 +171,7 @@ static int polish(struct round *r)
     struct learner *l = r->l;
     struct information a;
     double value;
-    bool small = r->free > MOST_NEWTON;
+    bool small = r->free > MOST_NEWTON || l->likelihood_alone;
     if (small) return 0;
     memcpy(r->gradient, l->move, l->n * sizeof *l->move);
     int status = information_init(&a, l, l->theta);
@@ -180,8 +191,8 @@ static int polish(struct round *r)
 /* --- Stages ------------------------------------------------------------- */
 
 /* Of the score's deviation: the estimate is then off by about as much of its
- * standard error. */
-static const double SHARE = 0.1;
+ * standard error. A fit for its likelihood may be off by more. */
+static const double SHARE = 0.1, ALONE_SHARE = 0.2;
 
 /* In nats a gap, where random effects are integrated over gaps. */
 static const double ACCURACY = 1e-3;
@@ -204,7 +215,8 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     if (!status && first && !l->chosen && learner_over_gaps(l))
         status = effort_of_panel(l, l->theta, ACCURACY);
     else if (!status && first && !l->chosen && !r->raised)
-        status = effort_by_score(l, l->theta, SHARE);
+        status = effort_by_score(l, l->theta,
+                                 l->likelihood_alone ? ALONE_SHARE : SHARE);
     if (learner_over(l)) rest_here(l);
     else if (!status)
         status = objective_init_loglik(&r->all, l->m, l->s, &l->stage[stage],
@@ -322,13 +334,16 @@ int learn_lbfgs(struct learner *l)
                       .theta = NEW(double, l->n),
                       .gradient = NEW(double, l->n),
                       .x = NEW(double, l->n),
+                      .own = NEW(double, l->n),
                       .place = NEW(size_t, l->n)};
     int status = GSV_NO_MEMORY;
     for (size_t i = 0; r.place && i < l->n; i++)
         if (!l->fixed[i]) r.place[r.free++] = i;
     l->ended = GSV_ENDED_CONVERGED;
-    if (r.theta && r.gradient && r.x && r.place)
-        status = r.free ? run_stages(&r) : 0;
-    MEM_FREE(r.theta, r.gradient, r.x, r.place);
+    if (r.theta && r.gradient && r.x && r.own && r.place)
+        status = whitener_init(&r.whitener, l->m, l->s, r.free, r.place);
+    if (!status && r.free) status = run_stages(&r);
+    whitener_free(&r.whitener);
+    MEM_FREE(r.theta, r.gradient, r.x, r.own, r.place);
     return status;
 }

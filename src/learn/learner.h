@@ -114,7 +114,8 @@ struct learner {
     size_t watched;     /* gaps that are watched, at most      */
     struct standing now;
     struct curve curve;
-    bool refit;  /* of a model that was fitted before */
+    bool refit;            /* of a model that was fitted before */
+    bool likelihood_alone; /* no Newton steps: see fit_likelihood()  */
     char *terms; /* what a checkpoint must have in common with a resume */
 
     double evidence;     /* of a model with gps, or NaN */
@@ -312,6 +313,10 @@ int uncertainty_corrected(struct learner *l, const double *theta,
 /* As gsv_fit(), whose estimate is compared; for c NULL it is the same. */
 int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
                  const struct compared *c);
+
+/* As gsv_fit(), for its log-likelihood: without the last steps, which move the
+ * estimate by a part of its standard error, and l by some hundredths. */
+int fit_likelihood(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
 
 /* Fits simulated data sets, and adds what they say to the record. */
 int bootstrap(struct learner *l, const double *theta);

@@ -253,6 +253,7 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .lower = p->lower,
                        .weight = p->fan_in > 0,
                        .gp = p->gp,
+                       .term = p->term,
                        .effect = p->effect,
                        .scale = p->scale};
 }

@@ -203,6 +203,16 @@ static int unknown(const gsv_model *m, const char *name)
                 name, *known ? known : "none");
 }
 
+/* The parameter of a name, and where its element begins: NULL without one.
+ * The names of coefficients of terms have brackets of their own. */
+static const struct param_spec *find_named(const gsv_model *m, const char *name,
+                                           const char **bracket)
+{
+    const struct param_spec *p = find(m, name, strlen(name));
+    *bracket = p ? NULL : strchr(name, '[');
+    return *bracket ? find(m, name, (size_t)(*bracket - name)) : p;
+}
+
 /* "[2]" or "[1,2]" after a name as an element's number. */
 static int element(const struct param_spec *p, const char *name,
                    const char *text, size_t *i)
@@ -250,9 +260,8 @@ enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
                               const double *value)
 {
     if (ANY_NULL(m, name, value)) return GSV_BAD_INPUT;
-    const char *bracket = strchr(name, '[');
-    size_t length = bracket ? (size_t)(bracket - name) : strlen(name);
-    const struct param_spec *p = find(m, name, length);
+    const char *bracket;
+    const struct param_spec *p = find_named(m, name, &bracket);
     size_t first = 0;
     if (!p) return unknown(m, name);
     size_t count = bracket ? 1 : p->rows * p->columns;
@@ -269,19 +278,20 @@ enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
     return p->effect ? 0 : effects_to_mean(m);
 }
 
-/* Whether a parameter is one of the network or gp `name`: name.0.weight, ... */
+/* Whether a parameter is one of the network or gp `name`: name.0.weight, ...;
+ * or a coefficient of the terms `name`, or of their output `name[2]`. */
 static bool is_of_net(const struct param_spec *p, const char *name)
 {
     size_t n = strlen(name);
-    return (p->fan_in || p->gp) && !strncmp(p->name, name, n) &&
-           p->name[n] == '.';
+    if (strncmp(p->name, name, n)) return false;
+    bool dot = p->name[n] == '.', output = p->name[n] == '[';
+    return p->term ? dot || output : (p->fan_in || p->gp) && dot;
 }
 
 int theta_select(const gsv_model *m, const char *name, bool *chosen)
 {
-    const char *bracket = strchr(name, '[');
-    size_t length = bracket ? (size_t)(bracket - name) : strlen(name);
-    const struct param_spec *named = find(m, name, length);
+    const char *bracket;
+    const struct param_spec *named = find_named(m, name, &bracket);
     size_t only = 0;
     bool any = false;
     if (named && bracket && element(named, name, bracket, &only))

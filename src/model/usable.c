@@ -317,15 +317,15 @@ static int mark_all(const gsv_model *m, bool *input, bool *param)
 }
 
 static void write_one(FILE *out, const gsv_model *m, struct place place,
-                      const char *what, const char *name)
+                      const char *what, const char *name, bool term)
 {
     if (m->spec->source_name)
         fprintf(out, "%s:%zu:%zu: ", m->spec->source_name, place.line,
                 place.column);
-    fprintf(out,
-            "the likelihood does not depend on the %s '%.*s'; use it in an "
-            "equation, or take its line out\n",
-            what, (int)strcspn(name, "."), name);
+    fprintf(out, "the likelihood does not depend on the %s '%.*s'; %s\n", what,
+            (int)(term ? strlen(name) : strcspn(name, ".")), name,
+            term ? "take its term out of the list"
+                 : "use it in an equation, or take its line out");
 }
 
 /* A network or gp is recognised by its first parameter; its other parameters
@@ -334,6 +334,7 @@ static const char *declared_as(const struct spec *s, size_t i)
 {
     const struct param_spec *p = &s->param[i];
     const char *dot = strchr(p->name, '.');
+    if (p->term) return "coefficient";
     if (!dot) return "parameter";
     if (!strcmp(dot, ".value") && p->gp) return "gp";
     return !strcmp(dot, ".0.weight") ? "net" : NULL;
@@ -347,11 +348,12 @@ static int write_unused(FILE *out, const gsv_model *m)
     int status = input && param ? mark_all(m, input, param) : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < s->inputs; i++)
         if (!input[i])
-            write_one(out, m, s->input[i].place, "input", s->input[i].name);
+            write_one(out, m, s->input[i].place, "input", s->input[i].name,
+                      false);
     for (size_t i = 0; !status && i < s->params; i++)
         if (!param[i] && declared_as(s, i))
             write_one(out, m, s->param[i].place, declared_as(s, i),
-                      s->param[i].name);
+                      s->param[i].name, s->param[i].term);
     MEM_FREE(input, param);
     return status;
 }

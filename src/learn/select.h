@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* A selection under way. */
+#ifndef LEARN_SELECT_H
+#define LEARN_SELECT_H
+
+#include "base/linalg.h"
+#include "learn/linearise.h"
+#include "learn/subset.h"
+
+/* A set of units that was fitted. */
+struct tried {
+    bool *set;     /* (units)  */
+    double *value; /* (values) */
+    double loglik, error;
+};
+
+struct select {
+    gsv_model *m; /* with all terms; ours */
+    const gsv_series *s;
+    gsv_fit_options o;            /* of refits           */
+    const gsv_fit_options *given; /* of the caller       */
+    size_t n;                     /* candidates          */
+    size_t *param;                /* (n) of the model    */
+    size_t *number;               /* (n) places in theta */
+    size_t *unit;                 /* (n)                 */
+    size_t units;
+    size_t *size; /* (units) candidates of each */
+    struct cost cost;
+    struct tried *tried;
+    size_t tries, capacity;
+    size_t gaps, resamples;
+    struct linearised near; /* around the last model that was looked at */
+    struct subset subset;   /* of that quadratic                        */
+};
+
+#endif
