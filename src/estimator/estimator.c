@@ -22,6 +22,7 @@ static struct method_choice choose_exact(const struct task *t)
         {&METHOD_MODIFIED, "modified bridges: all states are observed exactly, "
                            "and no map to unit diffusion takes this noise out"},
         {&METHOD_BOUND, "bound: the options ask for this form"},
+        {&METHOD_COMPOSED, "composed: the options ask for this form"},
         {&METHOD_BRIDGES, "bridges: all states are observed exactly, and a map "
                           "to unit diffusion exists"}};
     const struct weigher *w = weigher_choose(t->model, t->options);

@@ -9,6 +9,9 @@
 /* The most doublings of steps, and of paths times four. */
 enum { MOST_LEVELS = 8, MOST_ROUNDS = 3 };
 
+/* In place of rounds: no paths, but short steps on a lattice (composed.c). */
+enum { COMPOSED = MOST_ROUNDS + 1 };
+
 /* Steps doubled so often, times a share, for the checks; paths times four so
  * often. */
 struct effort {

@@ -8,6 +8,7 @@
 #include "base/comm.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "bridge/gap_method.h"
 #include "estimator/estimator.h"
 #include "estimator/ladder.h"
 #include "estimator/resolve.h"
@@ -51,6 +52,24 @@ static void set_steps(const gsv_options *from, struct effort e, gsv_options *to)
     if (!to->steps) to->steps = 1;
 }
 
+/* Steps of the form composed at its first level. */
+enum { LATTICE_STEPS = 32 };
+
+static void set_effort(const struct ladder *l, struct effort e, gsv_options *o)
+{
+    if (e.rounds == COMPOSED) {
+        o->form = GSV_FORM_COMPOSED;
+        o->paths = 1;
+        o->step = 0.0;
+        o->steps = (size_t)ldexp(LATTICE_STEPS * e.share, (int)e.level);
+        return;
+    }
+    /* Hidden states have their own number of steps. */
+    if (l->checked || e.level) set_steps(l->task->options, e, o);
+    if (!o->paths) o->paths = FIRST_PATHS;
+    o->paths <<= 2 * e.rounds;
+}
+
 /* n groups with these numbers, or all where group is NULL. */
 static int run_at(const struct ladder *l, struct effort e, size_t n,
                   const size_t *group, gsv_result *r)
@@ -59,10 +78,7 @@ static int run_at(const struct ladder *l, struct effort e, size_t n,
     gsv_options o = *l->task->options;
     struct task task = *l->task;
     struct request q = *l->q;
-    /* Hidden states have their own number of steps. */
-    if (l->checked || e.level) set_steps(l->task->options, e, &o);
-    if (!o.paths) o.paths = FIRST_PATHS;
-    o.paths <<= 2 * e.rounds;
+    set_effort(l, e, &o);
     /* Others may take other steps with a gradient (joint.c). */
     if (l->checked) o.gradient = r->gradient != NULL;
     task.options = &o;
@@ -311,6 +327,99 @@ static int widen(struct ladder *l)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
+/* --- Without paths ------------------------------------------------------ */
+
+/* What halves of the steps may change: to be enough, and at the last level. Its
+ * error falls by 16 with the steps. */
+static const double SETTLED = 0.005, BEARABLE = 0.05;
+
+/* The error of the sum from where on groups are composed. */
+static const double USUAL = 0.1;
+enum { LATTICE_LEVELS = 2 };
+
+/* Groups whose paths or steps do not tell enough. */
+static bool is_hard(const struct ladder *l, struct effort e, size_t i)
+{
+    const gsv_gap *g = &l->r->gap[i];
+    double all = l->tolerance > 0.0 ? l->tolerance : USUAL;
+    double much = 0.25 * all / sqrt((double)l->n);
+    if (e.level) return l->wanted[i] == e.level;
+    return (g->flags & WEIGHTS) || g->error > much || l->change[i] > 2.0 * much;
+}
+
+/* The places from first on, as composed; false where one has no value. */
+static int place_composed(struct ladder *l, struct effort e, size_t n,
+                          const size_t *group, size_t first, bool *found)
+{
+    gsv_result fine = {.values = l->r->values}, half = fine;
+    double most = e.level < LATTICE_LEVELS ? SETTLED : BEARABLE;
+    int status = run_at(l, e, n, group, &fine);
+    e.share = 0.5;
+    if (!status) status = run_at(l, e, n, group, &half);
+    *found = !status;
+    for (size_t i = 0; *found && i < fine.groups; i++) {
+        size_t at = l->pick[first + i];
+        double change = fine.gap[i].loglik - half.gap[i].loglik;
+        l->wanted[at] = (unsigned char)(e.level + 1);
+        if (fabs(change) > most) continue;
+        l->wanted[at] = 0;
+        l->r->gap[at] = fine.gap[i];
+        l->r->gap[at].ess = FIRST_PATHS;
+        l->r->gap[at].discretisation = change;
+        l->change[at] = fabs(change) / 8.0;
+        l->before[at] = 16.0 * change;
+        l->level[at] = (unsigned char)e.level;
+        l->rounds[at] = COMPOSED;
+    }
+    if (!status && fine.steps > l->r->steps) l->r->steps = fine.steps;
+    l->r->drift_evaluations += fine.drift_evaluations;
+    l->checks += (double)half.drift_evaluations;
+    gsv_result_free(&fine);
+    gsv_result_free(&half);
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* Where the lattice is too narrow for one of them, the others have their turn
+ * in two halves. */
+static int compose_some(struct ladder *l, struct effort e, size_t n,
+                        const size_t *group, size_t first)
+{
+    bool found = false;
+    int status = place_composed(l, e, n, group + first, first, &found);
+    if (status || found || n < 2) return status;
+    status = compose_some(l, e, n / 2, group, first);
+    return status ? status
+                  : compose_some(l, e, n - n / 2, group, first + n / 2);
+}
+
+static int compose_level(struct ladder *l, struct effort e, size_t n,
+                         const size_t *group, void *user)
+{
+    (void)user;
+    return compose_some(l, e, n, group, 0);
+}
+
+/* One state and a drift without time: no random numbers are needed. */
+static bool can_compose(const struct task *t)
+{
+    const gsv_options *o = t->options;
+    return o->form == GSV_FORM_AUTO && o->reference == GSV_REFERENCE_AUTO &&
+           !o->joint && !spec_is_latent(t->model->spec) &&
+           !composed_reason(t->model);
+}
+
+static int compose(struct ladder *l)
+{
+    int status = 0;
+    if (!can_compose(l->task)) return 0;
+    l->wanted = NEW(unsigned char, l->n);
+    status = meet(l, l->n && !l->wanted ? GSV_NO_MEMORY : 0);
+    for (unsigned k = 0; !status && k <= LATTICE_LEVELS; k++)
+        status = run_where(l, (struct effort){k, 1.0, COMPOSED}, is_hard,
+                           compose_level, NULL);
+    return status;
+}
+
 /* --- The result --------------------------------------------------------- */
 
 static void flag_steps(const struct ladder *l, size_t i)
@@ -388,7 +497,7 @@ static int add_gradients(struct ladder *l)
     int status = meet(l, part ? 0 : GSV_NO_MEMORY);
     memset(l->r->gradient, 0, values * sizeof *l->r->gradient);
     for (unsigned level = 0; level <= MOST_LEVELS; level++)
-        for (unsigned rounds = 0; !status && rounds <= MOST_ROUNDS; rounds++)
+        for (unsigned rounds = 0; !status && rounds <= COMPOSED; rounds++)
             status = run_where(l, (struct effort){level, 1.0, rounds}, had,
                                add_gradient, part);
     mem_free(part);
@@ -438,6 +547,8 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     if (!status && open && !l->sampled && l->timed && !o->joint &&
         steps_are_open(o))
         status = lift(l);
+    if (!status && open && wide && !l->sampled && !l->timed)
+        status = compose(l);
     if (!status && wide && !l->sampled) status = widen(l);
     if (!status && open && !l->sampled) status = climb(l);
     if (!status && wide && open && !l->sampled) status = widen(l);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/linalg.h"
+#include "bridge/gap_method.h"
 #include "learn/learner.h"
 
 enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
@@ -353,6 +354,46 @@ static int search_steps(struct search *s, gsv_options *o, bool *found)
     return status;
 }
 
+/* --- Without paths -------------------------------------------------------- */
+
+/* A search with more paths and steps than this takes longer than one without
+ * paths, on the lattices of the form composed. */
+enum { MANY_POINTS = 64 };
+
+static bool is_composed(const struct learner *l)
+{
+    return l->recipe == &UNIT && learner_has_groups(l) &&
+           !composed_reason(l->m);
+}
+
+static gsv_options composed_options(const struct learner *l)
+{
+    gsv_options o = l->stage[1];
+    o.reference = GSV_REFERENCE_BROWNIAN;
+    o.form = GSV_FORM_COMPOSED;
+    o.paths = 1;
+    return o;
+}
+
+/* In the same way as search_steps(); where a lattice is too narrow for a gap it
+ * is not found. */
+static int search_composed(struct search *s, gsv_options *o, bool *found)
+{
+    enum { FEWEST = 16, MOST = 64 };
+    int status = 0;
+    *found = false;
+    *o = composed_options(s->l);
+    for (o->steps = FEWEST; !status && o->steps <= MOST; o->steps *= 2) {
+        gsv_options twice = *o;
+        twice.steps *= 2;
+        status = score_with(s->l, s->theta, o, 0, s->here);
+        if (!status) status = score_with(s->l, s->theta, &twice, 0, s->finer);
+        *found = !status && agree(s, s->here, s->finer);
+        if (*found) break;
+    }
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
 /* From the cheapest on: one step a gap, without any sampling, which is exact
  * where the drift is linear; then the form that most gaps would choose, for all
  * of them, so that none changes it on the way. */
@@ -373,6 +414,10 @@ static int search_all(struct search *s, enum gsv_form form)
     }
     o.form = form;
     if (!status) status = search_steps(s, &o, &found);
+    bool cheap = found && o.paths * o.steps <= MANY_POINTS;
+    if (!status && found) settle(l, &o);
+    if (status || cheap || !is_composed(l)) return status;
+    status = search_composed(s, &o, &found);
     if (!status && found) settle(l, &o);
     return status;
 }
@@ -398,13 +443,35 @@ static int search_effort(struct learner *l, struct search *s)
     return status ? status : search_all(s, form);
 }
 
-void effort_raise(struct learner *l)
+/* Whether lattices of so many steps reach far enough in all gaps. */
+static int try_composed(struct learner *l, const gsv_options *o, bool *found)
+{
+    struct objective at;
+    struct score score;
+    int status = objective_init_loglik(&at, l->m, l->s, o, l->split.trains);
+    if (!status) status = evaluate_all(l, &at, l->theta, 0, &score, NULL);
+    objective_free(&at);
+    *found = !status;
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+int effort_raise(struct learner *l)
 {
     enum { MANY_PATHS = 64 };
     gsv_options o = l->stage[1];
+    bool composed = false;
     if (o.steps < MOST_STEPS) o.steps = MOST_STEPS;
-    if (o.paths < MANY_PATHS) o.paths = MANY_PATHS;
+    if (is_composed(l)) {
+        gsv_options other = composed_options(l);
+        other.steps = 2 * MOST_STEPS;
+        int status = try_composed(l, &other, &composed);
+        if (status) return learner_spared(l, status);
+        if (composed) o = other;
+    }
+    if (!composed && o.form == GSV_FORM_COMPOSED) o = l->stage[1];
+    if (!composed && o.paths < MANY_PATHS) o.paths = MANY_PATHS;
     settle(l, &o);
+    return 0;
 }
 
 int effort_by_score(struct learner *l, const double *theta, double share)

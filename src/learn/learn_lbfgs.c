@@ -303,7 +303,7 @@ static int run_stages(struct round *r)
         /* Too few steps can have a likelihood without a maximum. */
         again = again || r->rising;
         if (status || !again) continue;
-        effort_raise(l);
+        status = effort_raise(l);
         l->now.stage -= 1.0;
         r->raised = true;
         again = false;
