@@ -19,13 +19,15 @@
  *
  * A chain of every second time has the same lattice, whose kernel depends on
  * the distance of two points alone. Where the ends of the lattice have weight
- * it is too narrow: then S is not a number. */
+ * it is too narrow, and where S changes much with half of the steps they are
+ * too few: then S is not a number. */
 #include <math.h>
 #include <string.h>
 
 #include "base/constant.h"
 #include "base/error.h"
 #include "base/fast.h"
+#include "base/vector_math.h"
 #include "bridge/context.h"
 #include "bridge/gap_method.h"
 #include "bridge/weighers.h"
@@ -37,6 +39,12 @@ enum { MOST_STEPS = 256 };
 
 /* The share of the weight that its ends may have. */
 static const double EDGE = 1e-7;
+
+/* What half of the steps may change S, where there are more than a few: a
+ * search must not go where the extrapolation means nothing. Its error is about
+ * a fifteenth of that. */
+static const double ROUGH = 0.3;
+enum { FEW_STEPS = 16 };
 
 /* The kernel of a chain of every n-th time, up to 1e-16. */
 enum { MOST_STRIDE = 4, MOST_REACH = 18 };
@@ -113,11 +121,11 @@ static int composed_build(struct plan *p, struct drift_outputs *out)
 /* Every stride-th time of a gap; pointers are to its first inner time. */
 struct chain {
     size_t M, n, stride;
-    double dt;             /* of a step of the chain                  */
-    const double *f, *div; /* (M - 1, n)                              */
-    const bool *outside;   /* (M - 1, n), or NULL                     */
-    double ends;           /* g at both ends, added                   */
-    size_t reach;          /* of the kernel                           */
+    double dt;           /* of a step of the chain                        */
+    const double *decay; /* (M - 1, n) exp(-dt (g - least)) of short steps */
+    const double *least; /* (M - 1) the smallest g of a time              */
+    double ends;         /* g at both ends, added                         */
+    size_t reach;        /* of the kernel                                 */
     double kernel[MOST_REACH + 1];
 };
 
@@ -132,9 +140,8 @@ static struct chain chain_of(const struct plan *p, const struct scratch *s,
                       .n = points_of(M),
                       .stride = stride,
                       .dt = q->context->dt * (double)stride,
-                      .f = f + 2,
-                      .div = div + 2,
-                      .outside = p->range ? s->outside + q->at + 2 : NULL,
+                      .decay = s->dot + q->at,
+                      .least = s->at + q->at,
                       .ends =
                           0.5 * (f[0] * f[0] + div[0] + f[1] * f[1] + div[1])};
     double variance = (double)stride; /* in squares of the spacing */
@@ -143,6 +150,39 @@ static struct chain chain_of(const struct plan *p, const struct scratch *s,
         c.kernel[j] = exp(-0.5 * (double)(j * j) / variance -
                           0.5 * (LOG_TWO_PI + log(variance)));
     return c;
+}
+
+/* decay = exp(-dt (g - least)) at the points of one time, 0 outside; returns
+ * the least g. */
+FAST static double decay_time(size_t n, double dt, const double *restrict f,
+                              const double *restrict div, const bool *outside,
+                              double *restrict decay)
+{
+    double least = INFINITY;
+    for (size_t k = 0; k < n; k++) {
+        double g = 0.5 * (f[k] * f[k] + div[k]);
+        decay[k] = outside && outside[k] ? INFINITY : g;
+    }
+    for (size_t k = 0; k < n; k++)
+        least = decay[k] >= least ? least : decay[k];
+    for (size_t k = 0; k < n; k++)
+        decay[k] = exp(dt * (least - decay[k]));
+    return least;
+}
+
+/* Of all inner times, to s->dot and s->at. */
+static void find_decay(const struct plan *p, const struct scratch *s,
+                       const struct block *b, const struct piece *q)
+{
+    size_t M = q->context->M, n = points_of(M);
+    for (size_t m = 1; m < M; m++) {
+        size_t at = (m - 1) * n, from = q->at + 2 + at;
+        s->at[q->at + m - 1] = decay_time(
+            n, q->context->dt,
+            program_output(p->unit, &s->unit, b->P, 0) + from,
+            program_output(p->unit, &s->unit, b->P, 1) + from,
+            p->range ? s->outside + from : NULL, s->dot + q->at + at);
+    }
 }
 
 /* out = kernel * in, over n points. */
@@ -169,32 +209,27 @@ static void leave_chord(const struct chain *c, double *to)
     }
 }
 
-/* x *= exp(-g dt) at the points of time m, with the smallest g taken out, which
- * is returned. */
-static double multiply(const struct chain *c, size_t m, double *x)
+/* x *= exp(-g dt) at the points of time m; returns the log of what is taken
+ * out of it. */
+FAST static double multiply(const struct chain *c, size_t m, double *restrict x)
 {
-    const double *f = c->f + (m - 1) * c->n, *div = c->div + (m - 1) * c->n;
-    const bool *outside = c->outside ? c->outside + (m - 1) * c->n : NULL;
-    double least = INFINITY;
+    const double *decay = c->decay + (m - 1) * c->n;
     for (size_t k = 0; k < c->n; k++) {
-        double g = 0.5 * (f[k] * f[k] + div[k]);
-        if (!(outside && outside[k]) && !(g >= least)) least = g;
+        double once = decay[k], twice = once * once;
+        x[k] *= c->stride == 1 ? once : c->stride == 2 ? twice : twice * twice;
     }
-    for (size_t k = 0; k < c->n; k++) {
-        double g = 0.5 * (f[k] * f[k] + div[k]);
-        x[k] *= outside && outside[k] ? 0.0 : exp(c->dt * (least - g));
-    }
-    return least;
+    return -c->dt * c->least[m - 1];
 }
 
 /* The largest becomes 1; its log is returned. */
-static double normalise(size_t n, double *x)
+FAST static double normalise(size_t n, double *x)
 {
     double most = 0.0;
     for (size_t k = 0; k < n; k++)
-        most = fmax(most, x[k]);
+        most = x[k] > most ? x[k] : most;
+    double by = 1.0 / most;
     for (size_t k = 0; k < n; k++)
-        x[k] /= most;
+        x[k] *= by;
     return log(most);
 }
 
@@ -208,7 +243,7 @@ static double go_forward(const struct chain *c, double *alpha)
         double *now = alpha + (m - 1) * c->n;
         if (m == c->stride) leave_chord(c, now);
         else convolve(c->n, c->reach, c->kernel, now - c->stride * c->n, now);
-        total -= c->dt * multiply(c, m, now);
+        total += multiply(c, m, now);
         total += normalise(c->n, now);
     }
     const double *last = alpha + (c->M - c->stride - 1) * c->n;
@@ -256,20 +291,6 @@ static double edge_of(const struct chain *c, const double *share)
 /* --- A block ---------------------------------------------------------------
  */
 
-/* The chains whose logs a value of M steps is made of. */
-struct part {
-    size_t stride;
-    double weight;
-};
-
-static size_t parts_of(size_t M, size_t stride, struct part part[2])
-{
-    bool even = M / stride % 2 == 0;
-    part[0] = (struct part){stride, even ? 4.0 / 3.0 : 1.0};
-    part[1] = (struct part){2 * stride, -1.0 / 3.0};
-    return even ? 2 : 1;
-}
-
 static void place(const struct piece *q, double *Z)
 {
     const struct context *c = q->context;
@@ -301,22 +322,28 @@ static void stay_inside(const struct plan *p, const struct values *v,
     }
 }
 
-/* The value from every stride-th time. */
-static double value_of(const struct plan *p, const struct scratch *s,
-                       const struct block *b, const struct piece *q,
-                       size_t stride)
+/* log E of the chains of every first, second and fourth time, as far as M can
+ * be divided; returns how many. NAN where the lattice is too narrow. */
+static size_t find_logs(const struct plan *p, const struct scratch *s,
+                        const struct block *b, const struct piece *q,
+                        double log_E[3])
 {
-    struct part part[2];
-    double sum = 0.0;
-    for (size_t i = 0, n = parts_of(q->context->M, stride, part); i < n; i++) {
-        struct chain c = chain_of(p, s, b, q, part[i].stride);
-        double *alpha = s->Y + q->at;
-        sum += part[i].weight * go_forward(&c, alpha);
-        if (part[i].stride > 1) continue;
-        go_back(&c, alpha, s->dY + q->at, s->dot + q->at);
-        if (!(edge_of(&c, alpha) < EDGE)) return NAN;
+    size_t M = q->context->M, n = M % 2 ? 1 : M % 4 ? 2 : 3;
+    double *alpha = s->Y + q->at;
+    for (size_t i = 0; i < n; i++) {
+        struct chain c = chain_of(p, s, b, q, (size_t)1 << i);
+        log_E[i] = go_forward(&c, alpha);
+        if (i != (n > 1)) continue;
+        go_back(&c, alpha, s->dY + q->at, s->xi + q->at);
+        if (!(edge_of(&c, alpha) < EDGE)) log_E[0] = log_E[1] = NAN;
     }
-    return sum;
+    return n;
+}
+
+/* The value from log E of n chains, of which the first is the finest. */
+static double value_of(size_t n, const double *log_E)
+{
+    return n > 1 ? (4.0 * log_E[0] - log_E[1]) / 3.0 : log_E[0];
 }
 
 static void composed_forward(const struct plan *p, const struct values *v,
@@ -328,13 +355,17 @@ static void composed_forward(const struct plan *p, const struct values *v,
     struct points in = block_points(s, b->P);
     if (p->range) stay_inside(p, v, s, b, &in);
     program_forward(p->unit, &v->unit, &s->unit, &in);
-    for (size_t i = 0; S && i < b->pieces; i++) {
+    for (size_t i = 0; i < b->pieces; i++) {
         const struct piece *q = &b->piece[i];
-        bool even = q->context->M % 2 == 0;
-        double value = value_of(p, s, b, q, 1);
-        S[q->slot] += value;
-        if (!plan_has_pairs(p)) continue;
-        S2[q->slot] += even ? value_of(p, s, b, q, 2) : value;
+        find_decay(p, s, b, q);
+        if (!S) continue;
+        double log_E[3];
+        size_t n = find_logs(p, s, b, q, log_E);
+        double value = value_of(n, log_E), half = value;
+        if (n > 1) half = value_of(n - 1, log_E + 1);
+        bool rough = q->context->M >= FEW_STEPS && fabs(value - half) > ROUGH;
+        S[q->slot] += rough ? NAN : value;
+        S2[q->slot] += half;
     }
 }
 
@@ -378,13 +409,13 @@ static void composed_backward(const struct plan *p, const struct values *v,
     memset(s->Z_bar, 0, b->P * sizeof *s->Z_bar);
     for (size_t i = 0; i < b->pieces; i++) {
         const struct piece *q = &b->piece[i];
-        struct part part[2];
-        size_t parts = parts_of(q->context->M, 1, part);
-        for (size_t j = 0; j < parts; j++) {
-            struct chain c = chain_of(p, s, b, q, part[j].stride);
+        static const double weight[] = {4.0 / 3.0, -1.0 / 3.0};
+        bool even = q->context->M % 2 == 0;
+        for (size_t j = 0; j < (even ? 2 : 1); j++) {
+            struct chain c = chain_of(p, s, b, q, j + 1);
             go_forward(&c, s->Y + q->at);
-            go_back(&c, s->Y + q->at, s->dY + q->at, s->dot + q->at);
-            add_shares(s, q, &c, part[j].weight * s->S_bar[q->slot]);
+            go_back(&c, s->Y + q->at, s->dY + q->at, s->xi + q->at);
+            add_shares(s, q, &c, (even ? weight[j] : 1.0) * s->S_bar[q->slot]);
         }
     }
     for (size_t i = 0; i < b->P; i++) {

@@ -187,11 +187,11 @@ int fail_group(const struct run *r, size_t g)
         return fail_outside(r, g, &gap);
     if (broken && p->weigher->one_path)
         return fail(GSV_NUMERICAL,
-                    "the lattice of the form composed is too narrow for series "
-                    "'%s' from time %g to %g: the drift leads too far from a "
-                    "straight line, or is not finite there; leave the form to "
-                    "auto, which then draws paths",
-                    label, from, to);
+                    "the form composed has no value for series '%s' from time "
+                    "%g to %g: its lattice is too narrow for the drift there, "
+                    "or %zu steps are too few; take more steps, or leave the "
+                    "form to auto, which then draws paths",
+                    label, from, to, p->longest);
     if (broken)
         return fail(GSV_NUMERICAL,
                     "%zu of %zu paths of series '%s' from time %g to %g "

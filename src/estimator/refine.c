@@ -329,20 +329,24 @@ static int widen(struct ladder *l)
 
 /* --- Without paths ------------------------------------------------------ */
 
-/* What halves of the steps may change: to be enough, and at the last level. Its
- * error falls by 16 with the steps. */
-static const double SETTLED = 0.005, BEARABLE = 0.05;
+/* What halves of the steps may change in a gap: this is always little enough,
+ * and this at the last level. The error is about a fifteenth of it. */
+static const double SETTLED = 2e-4, BEARABLE = 0.05;
 
 /* The error of the sum from where on groups are composed. */
 static const double USUAL = 0.1;
-enum { LATTICE_LEVELS = 2 };
+enum { LATTICE_LEVELS = 3 };
+
+static double aim_of(const struct ladder *l)
+{
+    return l->tolerance > 0.0 ? l->tolerance : USUAL;
+}
 
 /* Groups whose paths or steps do not tell enough. */
 static bool is_hard(const struct ladder *l, struct effort e, size_t i)
 {
     const gsv_gap *g = &l->r->gap[i];
-    double all = l->tolerance > 0.0 ? l->tolerance : USUAL;
-    double much = 0.25 * all / sqrt((double)l->n);
+    double much = 0.25 * aim_of(l) / sqrt((double)l->n);
     if (e.level) return l->wanted[i] == e.level;
     return (g->flags & WEIGHTS) || g->error > much || l->change[i] > 2.0 * much;
 }
@@ -352,7 +356,8 @@ static int place_composed(struct ladder *l, struct effort e, size_t n,
                           const size_t *group, size_t first, bool *found)
 {
     gsv_result fine = {.values = l->r->values}, half = fine;
-    double most = e.level < LATTICE_LEVELS ? SETTLED : BEARABLE;
+    double most = fmax(SETTLED, 0.25 * aim_of(l) / (double)l->n);
+    if (e.level == LATTICE_LEVELS) most = BEARABLE;
     int status = run_at(l, e, n, group, &fine);
     e.share = 0.5;
     if (!status) status = run_at(l, e, n, group, &half);
@@ -367,7 +372,7 @@ static int place_composed(struct ladder *l, struct effort e, size_t n,
         l->r->gap[at].ess = FIRST_PATHS;
         l->r->gap[at].discretisation = change;
         l->change[at] = fabs(change) / 8.0;
-        l->before[at] = 16.0 * change;
+        l->before[at] = 4.0 * change; /* at least: see limit.c */
         l->level[at] = (unsigned char)e.level;
         l->rounds[at] = COMPOSED;
     }
@@ -386,6 +391,8 @@ static int compose_some(struct ladder *l, struct effort e, size_t n,
 {
     bool found = false;
     int status = place_composed(l, e, n, group + first, first, &found);
+    if (!found && !status && n == 1 && l->n)
+        l->wanted[l->pick[first]] = (unsigned char)(e.level + 1);
     if (status || found || n < 2) return status;
     status = compose_some(l, e, n / 2, group, first);
     return status ? status

@@ -390,8 +390,9 @@ static int search_composed(struct search *s, gsv_options *o, bool *found)
         if (!status) status = score_with(s->l, s->theta, &twice, 0, s->finer);
         *found = !status && agree(s, s->here, s->finer);
         if (*found) break;
+        if (status == GSV_NUMERICAL) status = 0;
     }
-    return status == GSV_NUMERICAL ? 0 : status;
+    return status;
 }
 
 /* From the cheapest on: one step a gap, without any sampling, which is exact
@@ -418,8 +419,11 @@ static int search_all(struct search *s, enum gsv_form form)
     if (!status && found) settle(l, &o);
     if (status || cheap || !is_composed(l)) return status;
     status = search_composed(s, &o, &found);
-    if (!status && found) settle(l, &o);
-    return status;
+    if (status || !found) return status;
+    /* There, and also some way off: steps that are too few have no value. */
+    o.steps *= 2;
+    settle(l, &o);
+    return 0;
 }
 
 static int search_effort(struct learner *l, struct search *s)
@@ -443,33 +447,51 @@ static int search_effort(struct learner *l, struct search *s)
     return status ? status : search_all(s, form);
 }
 
-/* Whether lattices of so many steps reach far enough in all gaps. */
-static int try_composed(struct learner *l, const gsv_options *o, bool *found)
+/* The log-likelihood on lattices of so many steps; NAN where one is too narrow
+ * for a gap. */
+static int value_composed(struct learner *l, size_t steps, double *value)
 {
     struct objective at;
-    struct score score;
-    int status = objective_init_loglik(&at, l->m, l->s, o, l->split.trains);
+    struct score score = {0};
+    gsv_options o = composed_options(l);
+    o.steps = steps;
+    o.gradient = false;
+    int status = objective_init_loglik(&at, l->m, l->s, &o, l->split.trains);
     if (!status) status = evaluate_all(l, &at, l->theta, 0, &score, NULL);
+    *value = status ? NAN : score.mean * (double)score.gaps;
     objective_free(&at);
-    *found = !status;
     return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* As many as change the value by little, in nats. */
+static int raise_composed(struct learner *l, bool *found)
+{
+    const double little = 0.1;
+    double coarse, fine;
+    gsv_options o = composed_options(l);
+    o.steps = l->stage[1].form == GSV_FORM_COMPOSED ? 2 * l->stage[1].steps
+                                                    : MOST_STEPS;
+    int status = value_composed(l, o.steps, &coarse);
+    *found = false;
+    for (; !status && !*found && o.steps <= 4 * MOST_STEPS; coarse = fine) {
+        status = value_composed(l, 2 * o.steps, &fine);
+        *found = !status && fabs(fine - coarse) <= little;
+        if (!*found) o.steps *= 2;
+    }
+    if (*found) settle(l, &o);
+    return status;
 }
 
 int effort_raise(struct learner *l)
 {
     enum { MANY_PATHS = 64 };
     gsv_options o = l->stage[1];
-    bool composed = false;
+    bool found = o.form == GSV_FORM_COMPOSED;
+    int status = 0;
+    if (is_composed(l)) status = raise_composed(l, &found);
+    if (status || found) return learner_spared(l, status);
     if (o.steps < MOST_STEPS) o.steps = MOST_STEPS;
-    if (is_composed(l)) {
-        gsv_options other = composed_options(l);
-        other.steps = 2 * MOST_STEPS;
-        int status = try_composed(l, &other, &composed);
-        if (status) return learner_spared(l, status);
-        if (composed) o = other;
-    }
-    if (!composed && o.form == GSV_FORM_COMPOSED) o = l->stage[1];
-    if (!composed && o.paths < MANY_PATHS) o.paths = MANY_PATHS;
+    if (o.paths < MANY_PATHS) o.paths = MANY_PATHS;
     settle(l, &o);
     return 0;
 }

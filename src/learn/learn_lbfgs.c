@@ -172,6 +172,9 @@ static int polish(struct round *r)
         if (i) status = information_slope(&a, l->theta);
         if (!status) status = newton_step(r, &a, &value, &small);
     }
+    /* Beside the estimate its lattices have too few steps. */
+    if (status == GSV_NUMERICAL && l->stage[1].form == GSV_FORM_COMPOSED)
+        r->rising = true;
     information_free(&a);
     if (learner_over(l)) memcpy(l->move, r->gradient, l->n * sizeof *l->move);
     return status == GSV_NUMERICAL ? 0 : learner_spared(l, status);

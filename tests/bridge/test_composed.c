@@ -222,7 +222,7 @@ static void composed__says_what_it_needs(void **state)
         {"state x\n dx = -x*dt + dW",
          {.steps = 8, .reference = GSV_REFERENCE_LNA},
          "draws no paths"},
-        {"state x\n dx = 40*x*dt + dW", {.steps = 8}, "too narrow"},
+        {"state x\n dx = 40*x*dt + dW", {.steps = 8}, "has no value"},
     };
     for (size_t i = 0; i < COUNT(row); i++) {
         gsv_model *m = model_of(row[i].text);
