@@ -39,6 +39,28 @@ struct ladder {
     double left;           /* what shorter steps may change the sum by      */
 };
 
+/* Weights of few paths. */
+enum { WEIGHTS = GSV_FLAG_ESS | GSV_FLAG_KHAT };
+
+/* Where a rank may have failed alone: it goes its way, and the others hear of
+ * it here. */
+int ladder_meet(const struct ladder *l, int status);
+
+/* n groups with these numbers, or all where group is NULL. */
+int ladder_run(const struct ladder *l, struct effort e, size_t n,
+               const size_t *group, gsv_result *r);
+
+/* What is done with groups, which all ranks know by their numbers; the places
+ * are in pick. Then all groups that a question picks. */
+typedef int ladder_action(struct ladder *l, struct effort e, size_t n,
+                          const size_t *group, void *user);
+int ladder_where(struct ladder *l, struct effort e,
+                 bool (*ask)(const struct ladder *l, struct effort e, size_t i),
+                 ladder_action *act, void *user);
+
+/* Groups that need it without paths, where the model allows it (compose.c). */
+int ladder_compose(struct ladder *l);
+
 /* What is left of a change of a gap at its finer steps. */
 double left_of(const gsv_gap *g, double change);
 
