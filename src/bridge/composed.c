@@ -315,10 +315,12 @@ static void stay_inside(const struct plan *p, const struct values *v,
     for (size_t i = 0; i < b->pieces; i++) {
         const struct piece *q = &b->piece[i];
         size_t M = q->context->M, n = points_of(M);
-        for (size_t k = 2; k < q->columns; k++)
+        for (size_t k = 2; k < q->columns; k++) {
+            size_t m = (k - 2) / n + 1;
             if (s->outside[q->at + k])
-                chord_point(q->context, (double)((k - 2) / n + 1) / (double)M,
-                            s->Z + q->at + k, b->P);
+                chord_point(q->context, (double)m / (double)M, s->Z + q->at + k,
+                            b->P);
+        }
     }
 }
 
