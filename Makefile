@@ -52,10 +52,11 @@ reproduce: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/reproduce
 
-# Whether confidence intervals cover the true values. Takes minutes.
+# Whether confidence intervals cover the true values, by 20 data sets of each
+# model; FULL=1: by 100. Takes minutes.
 coverage: packages
 	$(call make_in,$(BUILD),,coverage)
-	@$(BUILD)/tests/coverage/coverage
+	@$(BUILD)/tests/coverage/coverage $(if $(FULL),100,20)
 
 lint: packages-lint
 	@tools/lint

@@ -424,14 +424,16 @@ enum gsv_reference {
 };
 
 /* The sum in the weights. bound gives a lower bound of the log-likelihood by
- * quadrature, without paths. */
+ * quadrature, without paths; composed gives the density itself by short steps
+ * on a lattice, for one state whose drift does not depend on time. */
 enum gsv_form {
     GSV_FORM_AUTO, /* midpoint if the drift dominates the noise, else ito */
     GSV_FORM_ITO,
     GSV_FORM_MIDPOINT,
     GSV_FORM_STRATONOVICH,
     GSV_FORM_EULER, /* of modified bridges */
-    GSV_FORM_BOUND
+    GSV_FORM_BOUND,
+    GSV_FORM_COMPOSED
 };
 
 enum gsv_random { GSV_RANDOM_SOBOL, GSV_RANDOM_IID };

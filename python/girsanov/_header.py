@@ -43,6 +43,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'stratonovich': 3,
         'euler': 4,
         'bound': 5,
+        'composed': 6,
     },
     'gsv_random': {
         'sobol': 0,
@@ -222,6 +223,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_FORM_STRATONOVICH': 3,
     'GSV_FORM_EULER': 4,
     'GSV_FORM_BOUND': 5,
+    'GSV_FORM_COMPOSED': 6,
     'GSV_RANDOM_SOBOL': 0,
     'GSV_RANDOM_IID': 1,
     'GSV_OPTIMIZER_AUTO': 0,
@@ -1158,7 +1160,7 @@ class Options(TypedDict, total=False):
     steps: int
     step: float
     reference: Literal['auto', 'brownian', 'linear', 'lna', 'modified']
-    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound']
+    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound', 'composed']
     random: Literal['sobol', 'iid']
     observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational', 'kalman', 'guided']
     points: int

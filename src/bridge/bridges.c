@@ -35,7 +35,7 @@ enum { MOST_DIVERGENCE = 16 };
 
 /* The graph with the divergence of f~ added, in a copy: the model's own is
  * read by others at the same time. */
-static int add_divergence(struct plan *p, node *divergence)
+int add_divergence(struct plan *p, node *divergence)
 {
     const gsv_model *m = p->model;
     const struct graph *g = m->spec->graph;

@@ -226,6 +226,7 @@ static enum gsv_form choose_form(const struct plan *p, const struct context *c)
     case GSV_FORM_MIDPOINT: return brownian ? GSV_FORM_ITO : GSV_FORM_MIDPOINT;
     case GSV_FORM_STRATONOVICH: return choose_potential(p, c);
     case GSV_FORM_BOUND: return GSV_FORM_BOUND;
+    case GSV_FORM_COMPOSED: return GSV_FORM_COMPOSED;
     case GSV_FORM_EULER: /* of modified bridges alone */
     case GSV_FORM_AUTO: break;
     }
@@ -407,7 +408,9 @@ void references_choose(const struct run *r, struct scratch *s)
             reference_build(&c->reference, GSV_REFERENCE_BROWNIAN, c->M, c->dt);
         c->form = choose_form(p, c);
     }
-    if (wish == GSV_REFERENCE_BROWNIAN || !p->weigher->gaussian) return;
+    if (wish == GSV_REFERENCE_BROWNIAN || !p->weigher->gaussian ||
+        p->weigher->one_path)
+        return;
     bool linear = wish == GSV_REFERENCE_LINEAR || p->longest == 1;
     linearise(r, s, 0, s->contexts,
               linear ? GSV_REFERENCE_LINEAR : GSV_REFERENCE_LNA, 1.0);

@@ -252,6 +252,11 @@ bool has_potential(const struct plan *p)
            !graph_moves(p->model->spec->graph, p->model->unit_drift);
 }
 
+static bool knows_integral(const struct context *c)
+{
+    return c->form == GSV_FORM_STRATONOVICH || c->form == GSV_FORM_COMPOSED;
+}
+
 /* As many contexts at once as there is room for, from first on. */
 static size_t run_nodes(const struct run *r, struct scratch *s, size_t first,
                         struct points *in)
@@ -279,7 +284,7 @@ static void add_potentials(const struct run *r, struct scratch *s)
             double mean = 0.0;
             for (size_t q = 0; q < NODES; q++)
                 mean += weight_of(q) * f[i * NODES + q];
-            if (c->form == GSV_FORM_STRATONOVICH)
+            if (knows_integral(c))
                 c->base += (*c->y1 - *c->y0) * mean;
         }
     }
@@ -297,8 +302,7 @@ static void add_potentials_vjp(const struct run *r, struct scratch *s,
         memset(s->Z_bar, 0, in.P * sizeof *s->Z_bar);
         for (size_t i = 0; i < n; i++) {
             struct context *c = &s->context[first + i];
-            bool counts = c->form == GSV_FORM_STRATONOVICH;
-            double all = counts ? once * group_weight(r, c->group) : 0.0;
+            double all = knows_integral(c) ? once * group_weight(r, c->group) : 0.0;
             for (size_t q = 0; q < NODES; q++) {
                 double w = all * weight_of(q);
                 s->f_bar[i * NODES + q] = (*c->y1 - *c->y0) * w;

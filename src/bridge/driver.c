@@ -545,6 +545,7 @@ int run_windows(struct run *r, uint32_t iteration, size_t n,
 const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o)
 {
     if (m->bridged) return &MODIFIED;
+    if (o->form == GSV_FORM_COMPOSED) return &COMPOSED;
     return o->form == GSV_FORM_BOUND ? &BOUND : &BRIDGES;
 }
 

@@ -281,3 +281,5 @@ const struct method METHOD_BRIDGES = {GAP_METHOD("bridges"), .inner = &BRIDGES};
 const struct method METHOD_MODIFIED = {GAP_METHOD("modified"),
                                        .inner = &MODIFIED};
 const struct method METHOD_BOUND = {GAP_METHOD("bound"), .inner = &BOUND};
+const struct method METHOD_COMPOSED = {GAP_METHOD("composed"),
+                                       .inner = &COMPOSED};

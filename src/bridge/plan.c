@@ -148,7 +148,8 @@ static size_t clamp(size_t x, size_t low, size_t high)
 bool has_matrices(const struct plan *p)
 {
     bool brownian = p->options->reference == GSV_REFERENCE_BROWNIAN;
-    return p->weigher->gaussian && (!brownian || p->model->chain.next);
+    return p->weigher->gaussian && !p->weigher->one_path &&
+           (!brownian || p->model->chain.next);
 }
 
 /* y_bar, k_bar, lambda and, where there are matrices, the reference's. */
@@ -177,7 +178,7 @@ size_t chunk_first(const struct plan *p, size_t chunk)
 static size_t real_paths(const struct plan *p)
 {
     size_t K = 1;
-    if (p->longest == 1) return 1;
+    if (p->longest == 1 || p->weigher->one_path) return 1;
     size_t paths = p->options->paths ? p->options->paths : FIRST_PATHS;
     if (p->options->random == GSV_RANDOM_IID) return paths;
     while (K < paths)

@@ -54,6 +54,7 @@ struct weigher {
     bool gaussian; /* the density of a Gaussian reference is in the value */
     bool sliced;   /* a path may be cut into slices of steps              */
     bool one_step; /* a gap is one step, whatever the options say         */
+    bool one_path; /* a gap is one number, without paths and references    */
 };
 
 /* The nodes of the form bound (bound.c): times on (0, 1) with weights, and

@@ -61,7 +61,8 @@ unsigned group_flags(const struct run *r, const gsv_gap *gap)
 /* One path has no standard error, but gaps without inner points are exact. */
 static double error_of(const struct run *r, size_t group, const struct tally *t)
 {
-    if (r->plan->K == 1) return r->plan->longest > 1 ? NAN : 0.0;
+    bool exact = r->plan->longest == 1 || r->plan->weigher->one_path;
+    if (r->plan->K == 1) return exact ? 0.0 : NAN;
     return is_extrapolated(r, group) ? r->finding[group].error
                                      : sqrt(tally_variance(t));
 }
@@ -184,6 +185,13 @@ int fail_group(const struct run *r, size_t g)
     double from = s->time[gap.from], to = s->time[gap.to];
     if (!broken && !p->weigher->gaussian && isfinite(r->base[g * p->chunks]))
         return fail_outside(r, g, &gap);
+    if (broken && p->weigher->one_path)
+        return fail(GSV_NUMERICAL,
+                    "the form composed has no value for series '%s' from time "
+                    "%g to %g: its lattice is too narrow for the drift there, "
+                    "or %zu steps are too few; take more steps, or leave the "
+                    "form to auto, which then draws paths",
+                    label, from, to, p->longest);
     if (broken)
         return fail(GSV_NUMERICAL,
                     "%zu of %zu paths of series '%s' from time %g to %g "

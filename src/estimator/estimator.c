@@ -24,6 +24,7 @@ static struct method_choice choose_exact(const struct task *t)
                   "modified bridges: all states are observed exactly, "
                   "and no map to unit diffusion takes this noise out"},
                  {&METHOD_BOUND, "bound: the options ask for this form"},
+                 {&METHOD_COMPOSED, "composed: the options ask for this form"},
                  {&METHOD_BRIDGES,
                   "bridges: all states are observed exactly, and a map "
                   "to unit diffusion exists"}},

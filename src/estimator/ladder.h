@@ -9,6 +9,9 @@
 /* The most doublings of steps, and of paths times four. */
 enum { MOST_LEVELS = 8, MOST_ROUNDS = 3 };
 
+/* In place of rounds: no paths, but short steps on a lattice (composed.c). */
+enum { COMPOSED = MOST_ROUNDS + 1 };
+
 /* Steps doubled so often, times a share, for the checks; paths times four so
  * often. */
 struct effort {
@@ -35,6 +38,28 @@ struct ladder {
     size_t sampled;        /* groups that are checked, where they are many  */
     double left;           /* what shorter steps may change the sum by      */
 };
+
+/* Weights of few paths. */
+enum { WEIGHTS = GSV_FLAG_ESS | GSV_FLAG_KHAT };
+
+/* Where a rank may have failed alone: it goes its way, and the others hear of
+ * it here. */
+int ladder_meet(const struct ladder *l, int status);
+
+/* n groups with these numbers, or all where group is NULL. */
+int ladder_run(const struct ladder *l, struct effort e, size_t n,
+               const size_t *group, gsv_result *r);
+
+/* What is done with groups, which all ranks know by their numbers; the places
+ * are in pick. Then all groups that a question picks. */
+typedef int ladder_action(struct ladder *l, struct effort e, size_t n,
+                          const size_t *group, void *user);
+int ladder_where(struct ladder *l, struct effort e,
+                 bool (*ask)(const struct ladder *l, struct effort e, size_t i),
+                 ladder_action *act, void *user);
+
+/* Groups that need it without paths, where the model allows it (compose.c). */
+int ladder_compose(struct ladder *l);
 
 /* What is left of a change of a gap at its finer steps. */
 double left_of(const gsv_gap *g, double change);

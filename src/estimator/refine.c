@@ -25,7 +25,7 @@ static const double BESIDE = 0.625;
 
 /* Where a rank may have failed alone: it goes its way, and the others hear of
  * it here. */
-static int meet(const struct ladder *l, int status)
+int ladder_meet(const struct ladder *l, int status)
 {
     return status ? status : comm_meet(l->task->options->ranks);
 }
@@ -51,18 +51,33 @@ static void set_steps(const gsv_options *from, struct effort e, gsv_options *to)
     if (!to->steps) to->steps = 1;
 }
 
+/* Steps of the form composed at its first level. */
+enum { LATTICE_STEPS = 32 };
+
+static void set_effort(const struct ladder *l, struct effort e, gsv_options *o)
+{
+    if (e.rounds == COMPOSED) {
+        o->form = GSV_FORM_COMPOSED;
+        o->paths = 1;
+        o->step = 0.0;
+        o->steps = (size_t)ldexp(LATTICE_STEPS * e.share, (int)e.level);
+        return;
+    }
+    /* Hidden states have their own number of steps. */
+    if (l->checked || e.level) set_steps(l->task->options, e, o);
+    if (!o->paths) o->paths = FIRST_PATHS;
+    o->paths <<= 2 * e.rounds;
+}
+
 /* n groups with these numbers, or all where group is NULL. */
-static int run_at(const struct ladder *l, struct effort e, size_t n,
-                  const size_t *group, gsv_result *r)
+int ladder_run(const struct ladder *l, struct effort e, size_t n,
+               const size_t *group, gsv_result *r)
 {
     struct estimator machine;
     gsv_options o = *l->task->options;
     struct task task = *l->task;
     struct request q = *l->q;
-    /* Hidden states have their own number of steps. */
-    if (l->checked || e.level) set_steps(l->task->options, e, &o);
-    if (!o.paths) o.paths = FIRST_PATHS;
-    o.paths <<= 2 * e.rounds;
+    set_effort(l, e, &o);
     /* Others may take other steps with a gradient (joint.c). */
     if (l->checked) o.gradient = r->gradient != NULL;
     task.options = &o;
@@ -86,7 +101,7 @@ static int compare(struct ladder *l, struct effort e, size_t n,
                    const size_t *group)
 {
     gsv_result other = {.values = l->r->values};
-    int status = run_at(l, e, n, group, &other);
+    int status = ladder_run(l, e, n, group, &other);
     for (size_t i = 0; !status && i < other.groups; i++) {
         size_t at = group ? l->pick[i] : i;
         gsv_gap *g = &l->r->gap[at];
@@ -141,7 +156,7 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
     if (!*n) return 0;
     size_t *to = *group = NEW(size_t, *n);
     double *number = NEW(double, *n);
-    int status = to && number ? meet(l, 0) : GSV_NO_MEMORY;
+    int status = to && number ? ladder_meet(l, 0) : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < count; i++) {
         size_t at = l->pick[i];
         number[i] = (double)(l->q->group ? l->q->group[at] : at);
@@ -153,13 +168,8 @@ static int share_pick(struct ladder *l, size_t count, size_t *n, size_t **group)
     return status;
 }
 
-/* What is done with groups, which all ranks know by their numbers; the places
- * are in pick. */
-typedef int action(struct ladder *l, struct effort e, size_t n,
-                   const size_t *group, void *user);
-
 static int run_picked(struct ladder *l, size_t count, struct effort e,
-                      action *act, void *user)
+                      ladder_action *act, void *user)
 {
     size_t n = 0, *group = NULL;
     int status = share_pick(l, count, &n, &group);
@@ -169,10 +179,9 @@ static int run_picked(struct ladder *l, size_t count, struct effort e,
 }
 
 /* The same with all groups that a question picks. */
-static int run_where(struct ladder *l, struct effort e,
-                     bool (*ask)(const struct ladder *l, struct effort e,
-                                 size_t i),
-                     action *act, void *user)
+int ladder_where(struct ladder *l, struct effort e,
+                 bool (*ask)(const struct ladder *l, struct effort e, size_t i),
+                 ladder_action *act, void *user)
 {
     size_t count = 0;
     for (size_t i = 0; i < l->n; i++)
@@ -187,7 +196,7 @@ static int replace(struct ladder *l, struct effort now, size_t n,
                    const size_t *group)
 {
     gsv_result finer = {.values = l->r->values};
-    int status = run_at(l, now, n, group, &finer);
+    int status = ladder_run(l, now, n, group, &finer);
     for (size_t i = 0; !status && i < finer.groups; i++) {
         gsv_gap *g = &l->r->gap[l->pick[i]];
         double change = finer.gap[i].loglik - g->loglik;
@@ -242,10 +251,10 @@ static int lift(struct ladder *l)
     if (!status && l->n)
         status = resolve_time(t->model, t->series, l->n, l->q->group,
                               FIRST_STEPS, MOST_LEVELS, l->wanted);
-    status = meet(l, status);
+    status = ladder_meet(l, status);
     for (unsigned to = 1; !status && to <= MOST_LEVELS; to++)
-        status = run_where(l, (struct effort){to, 1.0, 0}, is_wanted, raise_to,
-                           NULL);
+        status = ladder_where(l, (struct effort){to, 1.0, 0}, is_wanted,
+                              raise_to, NULL);
     return status;
 }
 
@@ -253,7 +262,7 @@ static int climb(struct ladder *l)
 {
     struct excess *e = l->n ? NEW(struct excess, l->n) : NULL;
     double first = (double)l->r->drift_evaluations;
-    int status = meet(l, l->n && !e ? GSV_NO_MEMORY : 0);
+    int status = ladder_meet(l, l->n && !e ? GSV_NO_MEMORY : 0);
     for (unsigned i = 0; !status && i < MOST_LEVELS * (MOST_ROUNDS + 1); i++) {
         const struct effort now = {i / (MOST_ROUNDS + 1), 1.0,
                                    i % (MOST_ROUNDS + 1)};
@@ -267,8 +276,6 @@ static int climb(struct ladder *l)
 
 /* --- More paths --------------------------------------------------------- */
 
-static const unsigned WEIGHTS = GSV_FLAG_ESS | GSV_FLAG_KHAT;
-
 static bool is_narrow(const struct ladder *l, struct effort e, size_t i)
 {
     return l->level[i] == e.level && l->rounds[i] + 1U == e.rounds &&
@@ -280,7 +287,7 @@ static int widen_level(struct ladder *l, struct effort e, size_t n,
                        const size_t *group, void *any)
 {
     gsv_result wider = {.values = l->r->values};
-    int status = run_at(l, e, n, group, &wider);
+    int status = ladder_run(l, e, n, group, &wider);
     for (size_t i = 0; !status && i < wider.groups; i++) {
         gsv_gap *g = &l->r->gap[l->pick[i]];
         double change = g->discretisation;
@@ -305,8 +312,8 @@ static int widen(struct ladder *l)
         if (is_spent(l, first)) break;
         any = false;
         for (unsigned level = 0; !status && level <= MOST_LEVELS; level++)
-            status = run_where(l, (struct effort){level, 1.0, rounds},
-                               is_narrow, widen_level, &any);
+            status = ladder_where(l, (struct effort){level, 1.0, rounds},
+                                  is_narrow, widen_level, &any);
     }
     return status == GSV_NUMERICAL ? 0 : status;
 }
@@ -373,7 +380,7 @@ static int add_gradient(struct ladder *l, struct effort e, size_t n,
                         const size_t *group, void *part)
 {
     gsv_result r = {.values = l->r->values, .gradient = part};
-    int status = run_at(l, e, n, group, &r);
+    int status = ladder_run(l, e, n, group, &r);
     for (size_t i = 0; !status && i < r.values; i++)
         l->r->gradient[i] += r.gradient[i];
     r.gradient = NULL;
@@ -385,12 +392,12 @@ static int add_gradients(struct ladder *l)
 {
     size_t values = l->r->values;
     double *part = NEW(double, values);
-    int status = meet(l, part ? 0 : GSV_NO_MEMORY);
+    int status = ladder_meet(l, part ? 0 : GSV_NO_MEMORY);
     memset(l->r->gradient, 0, values * sizeof *l->r->gradient);
     for (unsigned level = 0; level <= MOST_LEVELS; level++)
-        for (unsigned rounds = 0; !status && rounds <= MOST_ROUNDS; rounds++)
-            status = run_where(l, (struct effort){level, 1.0, rounds}, had,
-                               add_gradient, part);
+        for (unsigned rounds = 0; !status && rounds <= COMPOSED; rounds++)
+            status = ladder_where(l, (struct effort){level, 1.0, rounds}, had,
+                                  add_gradient, part);
     mem_free(part);
     return status;
 }
@@ -405,7 +412,7 @@ static int make_memory(struct ladder *l)
     l->pick = NEW(size_t, l->n);
     bool found =
         !l->n || (l->change && l->before && l->level && l->rounds && l->pick);
-    return meet(l, found ? 0 : GSV_NO_MEMORY);
+    return ladder_meet(l, found ? 0 : GSV_NO_MEMORY);
 }
 
 /* Of all groups, or of some that are spread evenly; of the others nothing is
@@ -438,6 +445,8 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     if (!status && open && !l->sampled && l->timed && !o->joint &&
         steps_are_open(o))
         status = lift(l);
+    if (!status && open && wide && !l->sampled && !l->timed)
+        status = ladder_compose(l);
     if (!status && wide && !l->sampled) status = widen(l);
     if (!status && open && !l->sampled) status = climb(l);
     if (!status && wide && open && !l->sampled) status = widen(l);
@@ -453,14 +462,14 @@ static int fill(struct ladder *l, bool open, bool wide)
     double *gradient = r->gradient;
     const struct effort first = {0, 1.0, 0};
     if (open || wide) r->gradient = NULL;
-    int status = run_at(l, first, 0, NULL, r);
+    int status = ladder_run(l, first, 0, NULL, r);
     if (!status && l->checked && r->steps > 1)
         status = check_and_climb(l, open, wide, gradient);
     else if (!status && (open || wide) && gradient) {
         size_t values = r->values;
         gsv_result_free(r);
         *r = (gsv_result){.values = values, .gradient = gradient};
-        status = run_at(l, first, 0, NULL, r);
+        status = ladder_run(l, first, 0, NULL, r);
     }
     r->gradient = gradient;
     MEM_FREE(l->change, l->before, l->level, l->rounds, l->wanted, l->pick);

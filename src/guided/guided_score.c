@@ -58,13 +58,6 @@ const char *guided_lacks_scores(const gsv_model *m)
                                      : NULL;
 }
 
-bool guided_is_scored(const gsv_model *m)
-{
-    const struct spec *s = m->spec;
-    return s->parameters > GUIDED_DIFFERENCES ||
-           ((s->nets || s->gps) && !guided_lacks_scores(m));
-}
-
 /* --- One track ------------------------------------------------------------ */
 
 /* Some tracks at the present values. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/linalg.h"
+#include "bridge/gap_method.h"
 #include "kalman/kalman.h"
 #include "learn/learner.h"
 #include "panel/panel.h"
@@ -412,6 +413,47 @@ static int search_steps(struct search *s, gsv_options *o, bool *found)
     return status;
 }
 
+/* --- Without paths -------------------------------------------------------- */
+
+/* A search with more paths and steps than this takes longer than one without
+ * paths, on the lattices of the form composed. */
+enum { MANY_POINTS = 64 };
+
+static bool is_composed(const struct learner *l)
+{
+    return l->recipe == &UNIT && learner_has_groups(l) &&
+           !composed_reason(l->m);
+}
+
+static gsv_options composed_options(const struct learner *l)
+{
+    gsv_options o = l->stage[1];
+    o.reference = GSV_REFERENCE_BROWNIAN;
+    o.form = GSV_FORM_COMPOSED;
+    o.paths = 1;
+    return o;
+}
+
+/* In the same way as search_steps(); where a lattice is too narrow for a gap it
+ * is not found. */
+static int search_composed(struct search *s, gsv_options *o, bool *found)
+{
+    enum { FEWEST = 16, MOST = 64 };
+    int status = 0;
+    *found = false;
+    *o = composed_options(s->l);
+    for (o->steps = FEWEST; !status && o->steps <= MOST; o->steps *= 2) {
+        gsv_options twice = *o;
+        twice.steps *= 2;
+        status = score_with(s->l, s->theta, o, 0, s->here);
+        if (!status) status = score_with(s->l, s->theta, &twice, 0, s->finer);
+        *found = !status && agree(s, s->here, s->finer);
+        if (*found) break;
+        if (status == GSV_NUMERICAL) status = 0;
+    }
+    return status;
+}
+
 /* From the cheapest on: one step a gap, without any sampling, which is exact
  * where the drift is linear; then the form that most gaps would choose, for all
  * of them, so that none changes it on the way. */
@@ -432,8 +474,15 @@ static int search_all(struct search *s, enum gsv_form form)
     }
     o.form = form;
     if (!status) status = search_steps(s, &o, &found);
+    bool cheap = found && o.paths * o.steps <= MANY_POINTS;
     if (!status && found) settle(l, &o);
-    return status;
+    if (status || cheap || !is_composed(l)) return status;
+    status = search_composed(s, &o, &found);
+    if (status || !found) return status;
+    /* There, and also some way off: steps that are too few have no value. */
+    o.steps *= 2;
+    settle(l, &o);
+    return 0;
 }
 
 static int search_effort(struct learner *l, struct search *s)
@@ -457,13 +506,53 @@ static int search_effort(struct learner *l, struct search *s)
     return status ? status : search_all(s, form);
 }
 
-void effort_raise(struct learner *l)
+/* The log-likelihood on lattices of so many steps; NAN where one is too narrow
+ * for a gap. */
+static int value_composed(struct learner *l, size_t steps, double *value)
+{
+    struct objective at;
+    struct score score = {0};
+    gsv_options o = composed_options(l);
+    o.steps = steps;
+    o.gradient = false;
+    int status = objective_init_loglik(&at, l->m, l->s, &o, l->split.trains);
+    if (!status) status = evaluate_all(l, &at, l->theta, 0, &score, NULL);
+    *value = status ? NAN : score.mean * (double)score.gaps;
+    objective_free(&at);
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* As many as change the value by little, in nats. */
+static int raise_composed(struct learner *l, bool *found)
+{
+    const double little = 0.1;
+    double coarse, fine;
+    gsv_options o = composed_options(l);
+    o.steps = l->stage[1].form == GSV_FORM_COMPOSED ? 2 * l->stage[1].steps
+                                                    : MOST_STEPS;
+    int status = value_composed(l, o.steps, &coarse);
+    *found = false;
+    for (; !status && !*found && o.steps <= 4 * MOST_STEPS; coarse = fine) {
+        status = value_composed(l, 2 * o.steps, &fine);
+        *found = !status && fabs(fine - coarse) <= little;
+        if (!*found) o.steps *= 2;
+    }
+    if (*found) settle(l, &o);
+    return status;
+}
+
+int effort_raise(struct learner *l)
 {
     enum { MANY_PATHS = 64 };
     gsv_options o = l->stage[1];
+    bool found = o.form == GSV_FORM_COMPOSED;
+    int status = 0;
+    if (is_composed(l)) status = raise_composed(l, &found);
+    if (status || found) return learner_spared(l, status);
     if (o.steps < MOST_STEPS) o.steps = MOST_STEPS;
     if (o.paths < MANY_PATHS) o.paths = MANY_PATHS;
     settle(l, &o);
+    return 0;
 }
 
 int effort_by_score(struct learner *l, const double *theta, double share)

@@ -169,6 +169,15 @@ static double next_point(const struct bracket *b, double reach, int tries)
     return fmin(fmax(next, b->in + 0.05 * run), b->out - 0.05 * run);
 }
 
+/* Beyond some values the lattices of the search have too few steps, and no
+ * value: that is not the end of an interval. */
+static bool is_end(const struct search *s, const struct bracket *b)
+{
+    const struct learner *l = s->a->l;
+    bool walls = l->stage[l->stages - 1].form == GSV_FORM_COMPOSED;
+    return !isinf(b->out) && !(walls && isinf(b->out_r));
+}
+
 /* In units on one side; infinite where there is none. */
 static int find_end(struct search *s, double side, double *end)
 {
@@ -191,7 +200,7 @@ static int find_end(struct search *s, double side, double *end)
         }
         if (b.in >= FURTHEST) break;
     }
-    *end = isinf(b.out) ? INFINITY : 0.5 * (b.in + b.out);
+    *end = is_end(s, &b) ? 0.5 * (b.in + b.out) : INFINITY;
     return 0;
 }
 

@@ -183,6 +183,9 @@ static int polish(struct round *r)
         if (i) status = information_slope(&a, l->theta);
         if (!status) status = newton_step(r, &a, &value, &small);
     }
+    /* Beside the estimate its lattices have too few steps. */
+    if (status == GSV_NUMERICAL && l->stage[1].form == GSV_FORM_COMPOSED)
+        r->rising = true;
     information_free(&a);
     if (learner_over(l)) memcpy(l->move, r->gradient, l->n * sizeof *l->move);
     return status == GSV_NUMERICAL ? 0 : learner_spared(l, status);
@@ -320,7 +323,7 @@ static int run_stages(struct round *r)
         /* Too few steps can have a likelihood without a maximum. */
         again = again || r->rising;
         if (status || !again) continue;
-        effort_raise(l);
+        status = effort_raise(l);
         l->now.stage -= 1.0;
         r->raised = true;
         again = false;

@@ -272,7 +272,7 @@ int effort_by_score(struct learner *l, const double *theta, double share);
 int effort_of_panel(struct learner *l, const double *theta, double accuracy);
 
 /* All paths and steps that a search may take for the second stage. */
-void effort_raise(struct learner *l);
+int effort_raise(struct learner *l);
 
 /* Whether differences for so many numbers are of the log-likelihood itself. */
 bool learner_by_value(const struct learner *l, size_t numbers);

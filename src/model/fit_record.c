@@ -124,8 +124,8 @@ static const char *const OBJECTIVES[] = {
     "gradient-matching", "em-linear",    "slopes",      NULL};
 static const char *const REFERENCES[] = {"auto", "brownian", "linear",
                                          "lna",  "modified", NULL};
-static const char *const FORMS[] = {"auto",         "ito",   "midpoint",
-                                    "stratonovich", "euler", NULL};
+static const char *const FORMS[] = {"auto",  "ito", "midpoint", "stratonovich",
+                                    "euler", "",    "composed", NULL};
 static const char *const RANDOMS[] = {"sobol", "iid", NULL};
 static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
                                         "conjugate", "variational", "kalman",

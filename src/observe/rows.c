@@ -16,10 +16,12 @@ int rows_accept(const struct method *row, const struct task *t)
                     "the estimator %s is for states that are observed with "
                     "noise; this model observes them themselves",
                     row->name);
-    if (t->options->form == GSV_FORM_BOUND)
-        return fail(GSV_BAD_INPUT, "the form bound is for states that are "
-                                   "observed themselves; this model observes "
-                                   "them with noise");
+    if (t->options->form == GSV_FORM_BOUND ||
+        t->options->form == GSV_FORM_COMPOSED)
+        return fail(GSV_BAD_INPUT,
+                    "the form %s is for states that are observed themselves; "
+                    "this model observes them with noise",
+                    t->options->form == GSV_FORM_BOUND ? "bound" : "composed");
     return refuse_unreached(t->model);
 }
 

@@ -54,8 +54,10 @@ static int check_options(const struct paths *p, const gsv_paths_options *o)
     if (status) return status;
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
-    if (o->estimator.form == GSV_FORM_BOUND)
-        return fail(GSV_BAD_INPUT, "the form bound draws no paths to show");
+    if (o->estimator.form == GSV_FORM_BOUND ||
+        o->estimator.form == GSV_FORM_COMPOSED)
+        return fail(GSV_BAD_INPUT, "this form of the weights draws no paths to "
+                                   "show: leave it to auto");
     if (!p->method->paths && !p->method->normal && !p->method->drawn &&
         !p->method->selects)
         return fail(GSV_BAD_INPUT,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "bridge/driver.h"
+#include "bridge/gap_method.h"
 #include "gradient.h"
 
 /* --- Models --------------------------------------------------------------- */
@@ -261,7 +262,7 @@ static const enum gsv_reference REFERENCES[] = {
     GSV_REFERENCE_LNA};
 static const enum gsv_form FORMS[] = {GSV_FORM_AUTO, GSV_FORM_ITO,
                                       GSV_FORM_MIDPOINT, GSV_FORM_STRATONOVICH,
-                                      GSV_FORM_BOUND};
+                                      GSV_FORM_BOUND, GSV_FORM_COMPOSED};
 enum { EXTRAS = 4 }; /* plain, richardson, delta, both */
 enum { WAYS = COUNT(REFERENCES) * COUNT(FORMS) * EXTRAS };
 
@@ -282,6 +283,10 @@ static bool is_possible(const gsv_model *m, const gsv_options *o)
 {
     if (m->bridged)
         return o->reference == GSV_REFERENCE_AUTO && o->form == GSV_FORM_AUTO;
+    if (o->form == GSV_FORM_COMPOSED)
+        return !composed_reason(m) && !o->delta && !o->joint &&
+               o->reference <= GSV_REFERENCE_BROWNIAN && !(o->step > 0.0) &&
+               o->steps && o->steps <= 32;
     if (o->form != GSV_FORM_BOUND) return true;
     if (m->chain.next) return false;
     return (o->reference == GSV_REFERENCE_AUTO ||

@@ -174,8 +174,7 @@ static void gradient__is_that_of_all_levels(void **state)
     gsv_model_free(m);
 }
 
-/* The exact maximum by a grid is at a = 1.70; the search used to end at 3.70.
- */
+/* The exact maximum by a grid is at a = 1.694, and -133.64. */
 static void well__is_fitted_where_its_likelihood_is_seen(void **state)
 {
     (void)state;
@@ -186,8 +185,48 @@ static void well__is_fitted_where_its_likelihood_is_seen(void **state)
     const gsv_record *r = fit_must(m, s, &o);
     print_message("a = %.3f, from %.3f to %.3f\n", value_of(m, "a"), r->low[0],
                   r->high[0]);
-    assert_near(value_of(m, "a"), 1.70, 0.5);
-    assert_true(r->low[0] < 1.70 && r->high[0] > 1.70);
+    assert_near(value_of(m, "a"), 1.694, 0.1);
+    assert_near(r->loglik, -133.64, 0.05);
+    assert_true(r->low[0] < 1.60 && r->high[0] > 1.80);
+    assert_int_equal(r->flagged, 0);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* y ~ normal(x^2, 0.1): both signs of x explain the data. The value is that of
+ * a grid. */
+static void mirror__has_both_modes(void **state)
+{
+    (void)state;
+    gsv_model *m = read_model("mirror");
+    gsv_series *s = read_data(m, "mirror");
+    gsv_options o = open_options();
+    gsv_result r = loglik_of(m, s, &o);
+    assert_near(r.loglik, 2.23, 4.0 * r.error + 0.02);
+    assert_int_equal(r.flagged, 0);
+    gsv_result_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* Once y is absorbed x goes on: it is stationary, with the deviation
+ * 0.3 / sqrt(2). */
+static void absorbed__holds_itself_alone(void **state)
+{
+    (void)state;
+    gsv_model *m = read_model("absorbed");
+    gsv_series *s = read_data(m, "absorbed");
+    gsv_predict_options o = gsv_predict_options_default();
+    const double time = 16.0;
+    gsv_prediction p;
+    o.times = 1;
+    o.time = &time;
+    o.draws = 1024;
+    o.threads = 1;
+    assert_int_equal(gsv_predict(m, s, &o, &p), 0);
+    assert_near(p.sd[0], 0.3 / sqrt(2.0), 4.0 * 0.212 / sqrt(2.0 * 1024.0));
+    assert_near(p.mean[1], 0.0, 1e-6);
+    gsv_prediction_free(&p);
     gsv_series_free(s);
     gsv_model_free(m);
 }
@@ -201,6 +240,8 @@ int main(void)
         cmocka_unit_test(discretisation__is_that_of_two_runs),
         cmocka_unit_test(gradient__is_that_of_all_levels),
         cmocka_unit_test(well__is_fitted_where_its_likelihood_is_seen),
+        cmocka_unit_test(mirror__has_both_modes),
+        cmocka_unit_test(absorbed__holds_itself_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
