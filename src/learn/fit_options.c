@@ -154,8 +154,25 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
+/* What does not integrate over random effects. */
+static int check_effects(const struct learner *l, const gsv_fit_options *o)
+{
+    if (!l->m->spec->effects) return 0;
+    if (o->method == GSV_METHOD_GIBBS)
+        return fail(GSV_BAD_INPUT,
+                    "the method gibbs does not know random effects; leave "
+                    "--method out");
+    if (o->errors == GSV_ERRORS_SANDWICH)
+        return fail(GSV_BAD_INPUT,
+                    "sandwich errors are for models without random effects; "
+                    "use --errors observed");
+    return 0;
+}
+
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
+    int refused = check_effects(l, o);
+    if (refused) return refused;
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
                                    "it as the objective em-linear");

@@ -88,7 +88,6 @@ static void work(void *context, size_t lane, size_t thread)
     struct panel *p = context;
     size_t end = first_track(p, lane + 1);
     for (size_t i = first_track(p, lane); i < end && !halt_asked(); i++) {
-        if (is_empty(p, i)) continue;
         int status = worker_track(p, &p->worker[thread], i);
         p->track[i * p->width + TRACK_STATUS] = (double)status;
     }

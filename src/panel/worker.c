@@ -199,6 +199,38 @@ static int place_nodes(const struct panel *p, struct worker *w, double *t)
     return 0;
 }
 
+/* Whether a track has fewer rows with numbers than a likelihood needs. */
+static bool says_nothing(const struct panel *p, size_t track)
+{
+    const gsv_series *s = p->task.series;
+    size_t needed = spec_is_latent(p->task.model->spec) ? 1 : 2, found = 0;
+    for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
+        bool any = false;
+        for (size_t c = 0; c < s->columns; c++)
+            any = any || !isnan(s->value[c * s->rows + row]);
+        found += any;
+    }
+    return found < needed;
+}
+
+/* Such a track has the law of the effects. */
+static void leave_prior(const struct panel *p, double *t)
+{
+    size_t n = p->n;
+    double *center = t + TRACK_FIELDS, *root = center + n;
+    double *mean = root + n * n, *cov = mean + n;
+    memset(t, 0, TRACK_FIELDS * sizeof *t);
+    t[TRACK_ESS] = t[TRACK_KHAT] = NAN;
+    memcpy(mean, p->law.mean, n * sizeof *mean);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            cov[i * n + j] = 0.0;
+            for (size_t k = 0; k < n; k++)
+                cov[i * n + j] +=
+                    p->law.root[i * n + k] * p->law.root[j * n + k];
+        }
+}
+
 int worker_track(const struct panel *p, struct worker *w, size_t track)
 {
     const struct request *q = p->request;
@@ -206,6 +238,10 @@ int worker_track(const struct panel *p, struct worker *w, size_t track)
     const double *now = p->task.model->value, *held = q->reference_values;
     struct subject *s = &w->subject;
     bool placed = p->is_held && t[TRACK_PLACED] > 0.0;
+    if (says_nothing(p, track)) {
+        leave_prior(p, t);
+        return 0;
+    }
     s->iteration = q->iteration;
     rule_draw(&w->rule, p->options.seed, track);
     int status = subject_begin(s, &p->task, track, held ? held : now, held);
