@@ -788,9 +788,9 @@ struct gsv_simulate_options {
     enum gsv_scheme scheme;  /* srk                                       */
     const gsv_series *input; /* inputs, and the columns of gsv_model_given(),
                               * by name; the first track is used for all  */
-    bool mean;      /* a gp's posterior mean; else track i has the function that
-                     * gsv_functions_draw() draws as number i                  */
-    const double *effect; /* (tracks, effects) random effects; NULL: drawn     */
+    bool mean; /* a gp's posterior mean; else track i has the function that
+                * gsv_functions_draw() draws as number i                  */
+    const double *effect; /* (tracks, effects) random effects; NULL: drawn */
     uint64_t seed;  /* 1                                                  */
     size_t threads; /* 0: all                                             */
 };
