@@ -561,6 +561,9 @@ STAND_INS = {
     "net": "state x, y, z\nparam q = 1 > 0\n"
            "net f(x, y, z) -> 3 : 4 silu\n"
            "dx = f[1]*dt + q*dW\ndy = f[2]*dt + q*dW\ndz = f[3]*dt + q*dW\n",
+    "library": "state x, y\nparam q = 1 > 0\n"
+               "terms f(x, y) -> 2 : 1, x, y\n"
+               "dx = f[1]*dt + q*dW\ndy = f[2]*dt + q*dW\n",
     "ou": "state x\nparam k = 1 > 0, s = 1 > 0\ndx = -k*x*dt + s*dW\n",
     "cell": "state x, y\nparam a = 1, s = 1 > 0\n"
             "dx = a*y*dt + s*dW\ndy = -x*dt + s*dW\n",

@@ -12,6 +12,7 @@ OU = "state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
 NOISY = OU + "param e = 0.3 > 0\nobs y ~ normal(x, e)\ninit x ~ normal(0, 1)\n"
 NET = "state x\nparam s = 1 > 0\nnet f(x) -> 1 : 8 silu\ndx = f*dt + s*dW\n"
 GP = "state x\nparam s = 1 > 0\ngp h(x) -> 1 : grid 8 rbf\ndx = h*dt + s*dW\n"
+TERMS = "state x\nparam s = 1 > 0\nterms f(x) -> 1 : 1, x\ndx = f*dt + s*dW\n"
 
 
 class Place:
@@ -52,6 +53,7 @@ def verbs(place):
     place.model(GP, "gp.sde")
     place.must("fit", "gp.sde", data, "-o", "gp.fit", "-q", "--iterations", 3)
     place.model(NET, "net.sde")
+    place.model(TERMS, "terms.sde")
     few = ["--paths", 4, "--steps", 2, "--threads", 1]
     return [
         ["check", "m.sde", data],
@@ -66,6 +68,8 @@ def verbs(place):
          "--threads", 1],
         ["fit", "m.sde", data, "-o", "new.fit", "--method", "gibbs", "--draws",
          8, "--warmup", 4, "--chains", 2, "--threads", 1, "-q"],
+        ["select", "terms.sde", data, "-o", "new.fit", "--errors", "none",
+         "--resamples", 2, *few, "-q"],
         ["summary", "ou.fit", "--json"],
         ["field", "gp.fit", "--grid", "x=-1:1:5"],
         ["profile", "ou.fit", data, "--param", "a", "--points", 3, *few],
