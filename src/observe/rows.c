@@ -11,7 +11,7 @@
 
 int rows_accept(const struct method *row, const struct task *t)
 {
-    if (!spec_is_latent(t->model->spec))
+    if (!spec_is_latent(t->model->spec) && !chain_is_guided(t->model))
         return fail(GSV_BAD_INPUT,
                     "the estimator %s is for states that are observed with "
                     "noise; this model observes them themselves",
@@ -22,7 +22,7 @@ int rows_accept(const struct method *row, const struct task *t)
                     "the form %s is for states that are observed themselves; "
                     "this model observes them with noise",
                     t->options->form == GSV_FORM_BOUND ? "bound" : "composed");
-    return 0;
+    return refuse_unreached(t->model);
 }
 
 int smoothed_accept(const struct method *row, const struct task *t)
