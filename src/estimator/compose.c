@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "bridge/gap_method.h"
+#include "estimator/estimator.h"
 #include "estimator/ladder.h"
 #include "model/model.h"
 
@@ -90,7 +91,7 @@ static bool can_compose(const struct task *t)
 {
     const gsv_options *o = t->options;
     return o->form == GSV_FORM_AUTO && o->reference == GSV_REFERENCE_AUTO &&
-           !o->joint && !spec_is_latent(t->model->spec) &&
+           !o->joint && estimator_choose(t).method == &METHOD_BRIDGES &&
            !composed_reason(t->model);
 }
 

@@ -421,7 +421,7 @@ enum { MANY_POINTS = 64 };
 
 static bool is_composed(const struct learner *l)
 {
-    return l->recipe == &UNIT && learner_has_groups(l) &&
+    return l->recipe == &UNIT && l->method == &METHOD_BRIDGES &&
            !composed_reason(l->m);
 }
 
