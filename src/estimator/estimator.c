@@ -14,6 +14,7 @@
 #include "observe/particle.h"
 #include "observe/scan.h"
 #include "slope/slope_method.h"
+#include "strip/strip.h"
 
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
@@ -50,7 +51,7 @@ static bool has_integrals(const struct spec *s)
 /* Why only the guided filter can be used, or NULL. */
 static const char *needs_guided(const gsv_model *m)
 {
-    if (m->bridged)
+    if (m->bridged && !m->lone.is)
         return "guided filter: states are latent, and no map to unit diffusion "
                "takes this noise out";
     if (m->spec->events)
@@ -90,12 +91,17 @@ static struct method_choice choose_open(const gsv_model *m)
                "scan: observations are noisy, and at most two states are "
                "latent; or the guided filter, where that is the better one on "
                "the first rows of the data"},
+        lone = {&METHOD_STRIP,
+                "scan: one state is latent beside an exact one, and they share "
+                "noises: on a lattice; or the guided filter, where that is the "
+                "better one on the first rows of the data"},
         learned = {&METHOD_SCAN, "scan: observations are noisy, at most two "
                                  "states are latent, and there are networks"};
     bool scanned = spec_latent(m->spec) <= SCAN_STATES;
     const char *only = needs_guided(m);
     if (m->linear.is) return kalman_is_exact(m) ? exact : timed;
     if (only) return (struct method_choice){&METHOD_GUIDED, only};
+    if (m->lone.is) return lone;
     if (is_measured(m)) return few;
     return !has_functions(m->spec) ? many : scanned ? learned : networks;
 }
@@ -123,6 +129,8 @@ static struct method_choice choose_latent(const struct task *t)
         [GSV_OBSERVE_GUIDED] = {&METHOD_GUIDED,
                                 "guided filter: the options ask for it"}};
     struct method_choice asked = row[t->options->observe];
+    if (asked.method == &METHOD_SCAN && t->model->lone.is)
+        asked.method = &METHOD_STRIP;
     return asked.method ? asked : choose_open(t->model);
 }
 

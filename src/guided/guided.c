@@ -414,7 +414,8 @@ static bool is_rough(const void *machine)
 
 const struct method METHOD_GUIDED = {.name = "guided",
                                      .size = sizeof(struct guided),
-                                     .paced = true,
+                                     .fewest = GUIDED_STEPS,
+                                     .pilots = GUIDED_PILOTS,
                                      .jumps = true,
                                      .first_laws = true,
                                      .accept = accept,

@@ -11,6 +11,8 @@
 
 /* Defaults: particles, and steps between two rows. */
 enum { GUIDED_PARTICLES = 256, GUIDED_MOST = 1 << 16, GUIDED_STEPS = 4 };
+/* Particles that choose the steps. */
+enum { GUIDED_PILOTS = 512 };
 
 /* What a thread needs to run a track. */
 struct guide {

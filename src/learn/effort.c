@@ -51,7 +51,7 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     if (!o->steps && o->step == 0.0) {
         l->stages = 2;
         l->stage[0].steps = 1;
-        l->stage[1].steps = 4;
+        l->stage[1].steps = l->method->fewest ? l->method->fewest : 4;
     }
     l->chosen = true;
 }
