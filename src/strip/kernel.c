@@ -11,7 +11,9 @@
 
 /* Gaps of so many lengths are kept; and how far w goes, in deviations. */
 enum { CACHED = 6 };
-static const double REACH = 7.5;
+static const double REACH = 6.5;
+
+static const double PI_SQUARED_4 = 39.478417604357434475;
 
 /* The series in z stays above the last one. */
 static const double MOST_FOURTH = 0.1, MOST_THIRD = 0.1, LEAST_BEND = 0.1;
@@ -103,12 +105,23 @@ static double log_density(const struct strip_table *t, size_t i, size_t j,
            t->Phi[i] - h * phi + edge;
 }
 
+double strip_alias(double step, double h)
+{
+    double sum = 0.0, term = 1.0, space = 2.0 * step;
+    for (int k = 1; term > 1e-17 && k < 100; k++) {
+        term = exp(-0.5 * PI_SQUARED_4 * k * k * h / (space * space));
+        sum += 2.0 * term;
+    }
+    return sum;
+}
+
 static void set_cell(const struct strip_table *t, struct strip_kernel *k,
-                     size_t cell, size_t i, size_t j, double h)
+                     size_t cell, size_t i, size_t j, double h, double mass)
 {
     size_t m = (i + j) / 2, at = m ? m : 1;
     const double *D = t->value[LONE_D], *V = t->value[LONE_V];
-    double p = 2.0 * t->step * exp(log_density(t, i, j, h));
+    double p = mass * exp(log_density(t, i, j, h));
+    if (j < 2) p *= t->weight[j];
     double by_D = (D[at + 1] - D[at - 1]) / (2.0 * t->step);
     double by_V = (V[at + 1] - V[at - 1]) / (2.0 * t->step);
     double spread = h * h * h / 12.0; /* of the integral of a bridge */
@@ -139,12 +152,13 @@ static int make_step(const struct strip_table *t, struct strip_kernel *k,
     k->band = band_of(t, k->low, k->high, h);
     if (k->band >= width(k)) k->band = width(k) - 1;
     if (reserve(k)) return GSV_NO_MEMORY;
+    double mass = 2.0 * t->step / (1.0 + strip_alias(t->step, h));
     for (size_t o = 0; o <= 2 * k->band; o++)
         for (size_t i = k->low; i < k->high; i++) {
             size_t j = i + o;
             if (j < k->low + k->band || j >= k->high + k->band) continue;
             set_cell(t, k, o * width(k) + i - k->low, 2 * i + k->parity,
-                     2 * (j - k->band) + k->parity, h);
+                     2 * (j - k->band) + k->parity, h, mass);
         }
     return 0;
 }

@@ -15,7 +15,7 @@ enum { USUAL_STEPS = 2, MOST_STEPS = 64, USUAL_POINTS = 32 };
 static const double SPACING = 1.0;
 
 /* Below this share of the largest one, densities at the ends are left out. */
-static const double LEAST = 1e-22;
+static const double LEAST = 1e-16;
 
 /* What a thread needs to walk through a track. */
 struct walker {
@@ -409,7 +409,17 @@ static int strip_run(struct strip *a, const double *reference,
 
 /* --- The result ----------------------------------------------------------- */
 
-/* The lattice of the points between is as good, and off to the other side. */
+/* The lattice of the points between is as good, and off to the other side. What
+ * both share is about what a step's mass would be off by. */
+static double error_of(const struct strip *a, size_t n)
+{
+    double error = 0.5 * fabs(a->increment[n] - a->shift[n]);
+    if (stop_is_first(&a->stops, n)) return error;
+    double steps = (double)a->steps;
+    double h = (a->stops.stop[n].time - a->stops.stop[n - 1].time) / steps;
+    return error + steps * strip_alias(a->step, h);
+}
+
 static int strip_fill(struct strip *a, gsv_result *r)
 {
     a->most = 0;
@@ -420,7 +430,7 @@ static int strip_fill(struct strip *a, gsv_result *r)
     r->drift_evaluations = 2 * a->most * a->steps;
     int status = run_tracks(a, 1, a->shift);
     for (size_t n = 0; n < a->stops.count; n++) {
-        a->shift[n] = status ? INFINITY : 0.5 * (a->increment[n] - a->shift[n]);
+        a->shift[n] = status ? INFINITY : error_of(a, n);
         a->ess[n] = 0.0;
     }
     if (status && status != GSV_NUMERICAL) return status;

@@ -55,6 +55,7 @@ struct strip_table {
     double step, base;
     double end, a;    /* of the range, and a: the drift there is a/(w - end), */
                       /* which phi and Phi are without; -INFINITY and 0       */
+    double weight[2]; /* of the first point of a lattice in sums, by parity   */
     double u;         /* of the exact state that they are for                 */
     size_t low, high; /* what is known                                        */
     double *value[LONES]; /* (STRIP_POINTS) each                              */
@@ -110,6 +111,10 @@ struct strip_kernels {
 int strip_kernels_init(struct strip_kernels *k);
 void strip_kernels_forget(struct strip_kernels *k);
 void strip_kernels_free(struct strip_kernels *k);
+
+/* Of a step of length h the sum of a normal density over the lattice is 1 and
+ * this, which kernels are free of: a measure of what the lattice misses. */
+double strip_alias(double step, double h);
 
 /* The kernel of a gap in `steps` steps, a power of two, for the lattice of a
  * parity, that is known on [low, high) at least; NULL without memory. */

@@ -155,6 +155,32 @@ static void place(struct strip_table *t)
     if (!narrow) t->deviation = INFINITY;
 }
 
+/* Hurwitz's zeta function, continued to s < 1 by Euler and Maclaurin. */
+static double zeta(double s, double x)
+{
+    enum { TERMS = 20 };
+    double sum = 0.0, y = x + TERMS;
+    for (int k = 0; k < TERMS; k++)
+        sum += pow(x + k, -s);
+    return sum + pow(y, -s) * (y / (s - 1.0) + 0.5 + s / (12.0 * y) -
+                               s * (s + 1.0) * (s + 2.0) / (720.0 * y * y * y));
+}
+
+/* At the end of the range densities are like d^b, b = 2 a, d the distance from
+ * it. The sum over points d = (x + k) space then is the integral and zeta(-b,
+ * x) space^(1 + b): the first point's weight takes this out. */
+static void weigh_first(struct strip_table *t)
+{
+    static const double SMOOTH = 4.0;
+    double b = 2.0 * t->a, space = 2.0 * t->step;
+    for (size_t parity = 0; parity < 2; parity++) {
+        double x = (strip_w(t, parity) - t->end) / space;
+        t->weight[parity] = 1.0;
+        if (t->a != 0.0 && b < SMOOTH && x < 2.0)
+            t->weight[parity] -= zeta(-b, x) / pow(x, b);
+    }
+}
+
 int strip_table_prepare(struct strip_table *t, const double *parameters,
                         double step, double u)
 {
@@ -168,6 +194,7 @@ int strip_table_prepare(struct strip_table *t, const double *parameters,
     t->deviation = fabs(output_of(t, STRIP_START, 1, 1)[0]);
     int status = find_end(t);
     place(t);
+    weigh_first(t);
     return status;
 }
 
