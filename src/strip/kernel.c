@@ -15,6 +15,9 @@ static const double REACH = 6.5;
 
 static const double PI_SQUARED_4 = 39.478417604357434475;
 
+/* Of the variance of V / V among bridges, an eighth that is small. */
+static const double LITTLE = 5e-4;
+
 /* The series in z stays above the last one. */
 static const double MOST_FOURTH = 0.1, MOST_THIRD = 0.1, LEAST_BEND = 0.1;
 
@@ -54,7 +57,7 @@ static size_t cells(const struct strip_kernel *k)
 
 static int reserve(struct strip_kernel *k)
 {
-    enum { ARRAYS = MOVES + 4 };
+    enum { ARRAYS = MOVES + 9 };
     size_t n = cells(k);
     if (n > k->capacity) {
         mem_free(k->room);
@@ -65,10 +68,13 @@ static int reserve(struct strip_kernel *k)
     }
     for (size_t i = 0; i < MOVES; i++)
         k->value[i] = k->room + i * n;
-    k->factor = k->room + MOVES * n;
-    k->sharp = k->factor + n;
-    k->third = k->sharp + n;
-    k->fourth = k->third + n;
+    for (size_t i = 0; i < 3; i++) {
+        k->factor[i] = k->room + (MOVES + 3 * i) * n;
+        k->mean[i] = k->factor[i] + n;
+        k->sharp[i] = k->mean[i] + n;
+    }
+    k->third = k->mean[1];
+    k->fourth = k->mean[2];
     memset(k->room, 0, MOVES * n * sizeof *k->room);
     return 0;
 }
@@ -78,6 +84,11 @@ static int reserve(struct strip_kernel *k)
 static double second(const double *g, size_t k, double step)
 {
     return (g[k + 1] - 2.0 * g[k] + g[k - 1]) / (step * step);
+}
+
+static double slope(const double *g, size_t k, double step)
+{
+    return (g[k + 1] - g[k - 1]) / (2.0 * step);
 }
 
 /* The mean of g over a Brownian bridge from i over m to j, of length h. */
@@ -115,20 +126,24 @@ double strip_alias(double step, double h)
     return sum;
 }
 
+/* The mean over time of a bridge is off the chord's by Z, of variance h/12;
+ * with the weight exp(-h phi' Z) its mean is -h phi' h/12. */
 static void set_cell(const struct strip_table *t, struct strip_kernel *k,
                      size_t cell, size_t i, size_t j, double h, double mass)
 {
     size_t m = (i + j) / 2, at = m ? m : 1;
     const double *D = t->value[LONE_D], *V = t->value[LONE_V];
-    double p = mass * exp(log_density(t, i, j, h));
+    double by_phi = slope(t->value[LONE_PHI], at, t->step), spread = h / 12.0;
+    double by_D = h * slope(D, at, t->step), by_V = h * slope(V, at, t->step);
+    double Z = -h * by_phi * spread;
+    double log_p = log_density(t, i, j, h) + 0.5 * Z * Z / spread;
+    double p = mass * exp(log_p);
     if (j < 2) p *= t->weight[j];
-    double by_D = (D[at + 1] - D[at - 1]) / (2.0 * t->step);
-    double by_V = (V[at + 1] - V[at - 1]) / (2.0 * t->step);
-    double spread = h * h * h / 12.0; /* of the integral of a bridge */
     k->value[MOVE_P][cell] = isfinite(p) ? p : 0.0;
-    k->value[MOVE_A][cell] =
-        h * mean_over(D, i, at, j, t->step, h) + t->Psi[j] - t->Psi[i];
-    k->value[MOVE_V][cell] = h * mean_over(V, i, at, j, t->step, h);
+    k->value[MOVE_A][cell] = h * mean_over(D, i, at, j, t->step, h) +
+                             t->Psi[j] - t->Psi[i] + by_D * Z;
+    k->value[MOVE_V][cell] =
+        fmax(h * mean_over(V, i, at, j, t->step, h) + by_V * Z, 0.0);
     k->value[MOVE_AA][cell] = spread * by_D * by_D;
     k->value[MOVE_AV][cell] = spread * by_D * by_V;
     k->value[MOVE_VV][cell] = spread * by_V * by_V;
@@ -234,21 +249,55 @@ static int make_double(const struct strip_kernel *k, struct strip_kernel *to,
 
 /* --- A gap ---------------------------------------------------------------- */
 
+/* A normal law with the mean A and the variance V. */
+static void set_law(struct strip_kernel *k, size_t law, size_t i, double p,
+                    double A, double V)
+{
+    double sharp = 1.0 / sqrt(V);
+    bool is = p > 0.0 && isfinite(sharp);
+    k->mean[law][i] = A;
+    k->sharp[law][i] = is ? sharp : 0.0;
+    k->factor[law][i] = is ? p * sharp * exp(-0.5 * LOG_TWO_PI) : 0.0;
+}
+
 /* By d/dV = d^2/dA^2 / 2 of a normal density. */
-static void make_laws(struct strip_kernel *k)
+static void make_one(struct strip_kernel *k, size_t i)
 {
     double *const *v = k->value;
+    set_law(k, 0, i, v[MOVE_P][i], v[MOVE_A][i], v[MOVE_V][i] + v[MOVE_AA][i]);
+    double sharp = k->sharp[0][i], square = sharp * sharp;
+    double third = 0.5 * v[MOVE_AV][i] * sharp * square;
+    k->third[i] = fmax(fmin(third, MOST_THIRD), -MOST_THIRD);
+    k->fourth[i] = fmin(0.125 * v[MOVE_VV][i] * square * square, MOST_FOURTH);
+}
+
+/* Gauss's points for log V; A goes along with V as far as it does so. */
+static void make_three(struct strip_kernel *k, size_t i)
+{
+    static const double AT[3] = {-1.7320508075688772935, 0.0,
+                                 1.7320508075688772935};
+    static const double MASS[3] = {1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0};
+    double p = k->value[MOVE_P][i], V = k->value[MOVE_V][i];
+    double VV = k->value[MOVE_VV][i], AV = k->value[MOVE_AV][i];
+    double spread = V > 0.0 ? log1p(VV / (V * V)) : 0.0, sum = 0.0, at[3];
+    double along = VV > 0.0 ? AV / VV : 0.0;
+    double rest = fmax(k->value[MOVE_AA][i] - along * AV, 0.0);
+    for (size_t law = 0; law < 3; law++) {
+        at[law] = exp(AT[law] * sqrt(spread));
+        sum += MASS[law] * at[law];
+    }
+    for (size_t law = 0; law < 3; law++) {
+        double there = V * at[law] / sum;
+        set_law(k, law, i, p * MASS[law],
+                k->value[MOVE_A][i] + along * (there - V), there + rest);
+    }
+}
+
+static void make_laws(struct strip_kernel *k)
+{
     for (size_t i = 0; i < cells(k); i++) {
-        double p = v[MOVE_P][i],
-               sharp = 1.0 / sqrt(v[MOVE_V][i] + v[MOVE_AA][i]);
-        bool is = p > 0.0 && isfinite(sharp);
-        double square = sharp * sharp,
-               fourth = 0.125 * v[MOVE_VV][i] * square * square;
-        double third = 0.5 * v[MOVE_AV][i] * sharp * square;
-        k->sharp[i] = is ? sharp : 0.0;
-        k->factor[i] = is ? p * sharp * exp(-0.5 * LOG_TWO_PI) : 0.0;
-        k->fourth[i] = is ? fmin(fourth, MOST_FOURTH) : 0.0;
-        k->third[i] = is ? fmax(fmin(third, MOST_THIRD), -MOST_THIRD) : 0.0;
+        if (k->laws == 1) make_one(k, i);
+        else make_three(k, i);
     }
 }
 
@@ -269,6 +318,7 @@ static int build(struct strip_kernels *s, struct strip_kernel *k,
             return GSV_NO_MEMORY;
         from = to;
     }
+    k->laws = length / 96.0 * t->bent < LITTLE ? 1 : 3;
     make_laws(k);
     k->length = length;
     return 0;
@@ -305,18 +355,34 @@ const struct strip_kernel *strip_kernel_of(struct strip_kernels *s,
     return build(s, k, t, length, steps) ? NULL : k;
 }
 
-/* Of one offset: n points. */
-FAST static void move(size_t n, double r, const double *pull,
-                      const double *pull_to, const double *const *law,
-                      const double *from, double *restrict next)
+/* Of one offset: n points, from i to j, by one law and its series. */
+struct offset {
+    size_t n;
+    double r;
+    const double *pull, *pull_to, *from;
+    const double *mean, *sharp, *factor, *third, *fourth;
+    double *next;
+};
+
+FAST static void move_bent(const struct offset *o)
 {
-    for (size_t i = 0; i < n; i++) {
-        double z = (r - pull[i] - pull_to[i] - law[0][i]) * law[1][i];
+    double *restrict next = o->next, r = o->r;
+    for (size_t i = 0; i < o->n; i++) {
+        double z = (r - o->pull[i] - o->pull_to[i] - o->mean[i]) * o->sharp[i];
         double q = z * z;
-        double bend =
-            1.0 + law[3][i] * z * (q - 3.0) + law[4][i] * ((q - 6.0) * q + 3.0);
+        double bend = 1.0 + o->third[i] * z * (q - 3.0) +
+                      o->fourth[i] * ((q - 6.0) * q + 3.0);
         bend = bend > LEAST_BEND ? bend : LEAST_BEND;
-        next[i] += from[i] * law[2][i] * bend * exp(-0.5 * q);
+        next[i] += o->from[i] * o->factor[i] * bend * exp(-0.5 * q);
+    }
+}
+
+FAST static void move_plain(const struct offset *o)
+{
+    double *restrict next = o->next, r = o->r;
+    for (size_t i = 0; i < o->n; i++) {
+        double z = (r - o->pull[i] - o->pull_to[i] - o->mean[i]) * o->sharp[i];
+        next[i] += o->from[i] * o->factor[i] * exp(-0.5 * z * z);
     }
 }
 
@@ -324,18 +390,27 @@ void strip_kernel_apply(const struct strip_kernel *k, size_t low, size_t high,
                         double r, const double *pull, const double *from,
                         double *next)
 {
-    size_t n = width(k);
     for (size_t o = 0; o <= 2 * k->band; o++) {
         size_t begin = low, end = high;
         /* j = i + o - band stays within the kernel's points. */
         if (begin + o < k->low + k->band) begin = k->low + k->band - o;
         if (end + o > k->high + k->band) end = k->high + k->band - o;
         if (begin >= end) continue;
-        size_t cell = o * n + begin - k->low, to = begin + o - k->band;
-        const double *law[5] = {k->value[MOVE_A] + cell, k->sharp + cell,
-                                k->factor + cell, k->third + cell,
-                                k->fourth + cell};
-        move(end - begin, r, pull + begin, pull + to, law, from + begin,
-             next + to);
+        size_t cell = o * width(k) + begin - k->low, to = begin + o - k->band;
+        struct offset work = {.n = end - begin,
+                              .r = r,
+                              .pull = pull + begin,
+                              .pull_to = pull + to,
+                              .from = from + begin,
+                              .third = k->third + cell,
+                              .fourth = k->fourth + cell,
+                              .next = next + to};
+        for (size_t law = 0; law < k->laws; law++) {
+            work.mean = k->mean[law] + cell;
+            work.sharp = k->sharp[law] + cell;
+            work.factor = k->factor[law] + cell;
+            if (k->laws == 1) move_bent(&work);
+            else move_plain(&work);
+        }
     }
 }

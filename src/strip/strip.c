@@ -34,7 +34,7 @@ struct strip {
     struct strip_course course;
     struct walker *walker; /* (threads) */
     size_t threads, steps;
-    double step;   /* between two points: half of that of the lattice        */
+    double wide, narrow; /* between two points: see strip_table_prepare() */
     double *shift; /* (stops) the increments of the lattice of other points  */
     double *ess;   /* (stops)                                                */
     size_t most;
@@ -108,8 +108,9 @@ static int strip_init(struct strip *a, const gsv_model *m,
     if (status) return status;
     double points = (double)(o->points ? o->points : USUAL_POINTS);
     a->steps = steps_of(a);
-    a->step = 0.5 * SPACING * USUAL_POINTS / points *
-              sqrt(shortest(&a->stops) / (double)a->steps);
+    a->narrow =
+        0.5 * SPACING * USUAL_POINTS / points * sqrt(shortest(&a->stops));
+    a->wide = a->narrow / sqrt((double)a->steps);
     a->threads = lanes_threads(o->threads);
     a->walker = NEW(struct walker, a->threads);
     if (!a->walker) return GSV_NO_MEMORY;
@@ -326,7 +327,7 @@ static int walk(const struct strip *a, struct walker *w, size_t track,
     memset(w->here, 0, N * sizeof *w->here);
     memset(w->next, 0, N * sizeof *w->next);
     memset(w->pull, 0, N * sizeof *w->pull);
-    int status = strip_table_prepare(&w->table, parameters, a->step, 1.0);
+    int status = strip_table_prepare(&w->table, parameters, a->wide, a->narrow);
     if (!status) status = read_exact(a, w, track);
     if (status) return status;
     w->table.u = w->u[0];
@@ -417,7 +418,7 @@ static double error_of(const struct strip *a, size_t n)
     if (stop_is_first(&a->stops, n)) return error;
     double steps = (double)a->steps;
     double h = (a->stops.stop[n].time - a->stops.stop[n - 1].time) / steps;
-    return error + steps * strip_alias(a->step, h);
+    return error + steps * strip_alias(a->walker[0].table.step, h);
 }
 
 static int strip_fill(struct strip *a, gsv_result *r)

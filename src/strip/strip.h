@@ -55,6 +55,7 @@ struct strip_table {
     double step, base;
     double end, a;    /* of the range, and a: the drift there is a/(w - end), */
                       /* which phi and Phi are without; -INFINITY and 0       */
+    double bent;      /* (V'/V)^2 at the mean of the first w                  */
     double weight[2]; /* of the first point of a lattice in sums, by parity   */
     double u;         /* of the exact state that they are for                 */
     size_t low, high; /* what is known                                        */
@@ -69,9 +70,11 @@ enum { STRIP_POINTS = 1 << 15, STRIP_BLOCK = 256 };
 int strip_table_init(struct strip_table *t, const struct strip_course *c);
 void strip_table_free(struct strip_table *t);
 
-/* At these parameters: where the lattice is, for a first exact state u. */
+/* At these parameters: where the lattice is. wide: the most that points may be
+ * apart; narrow: the same where w is known given the next row, in deviations of
+ * w without it. */
 int strip_table_prepare(struct strip_table *t, const double *parameters,
-                        double step, double u);
+                        double wide, double narrow);
 
 /* Makes the functions known on the points [low, high). */
 void strip_table_reach(struct strip_table *t, size_t low, size_t high);
@@ -95,10 +98,13 @@ struct strip_kernel {
     double length; /* of the gap; 0: nothing was made */
     size_t low, high, band, parity;
     double *value[MOVES];
-    /* The density of r, factor exp(-z^2/2) (1 + third (z^3 - 3 z) + fourth (z^4
-     * - 6 z^2 + 3)) with z = (r - mean) sharp: normal, with what the covariance
-     * of A and V changes to second order. */
-    double *factor, *sharp, *third, *fourth;
+    /* The density of r, a sum over laws of factor exp(-z^2/2), z = (r - mean)
+     * sharp. Where A and V vary little among bridges there is one law, times 1
+     * + third (z^3 - 3 z) + fourth (z^4 - 6 z^2 + 3): what their covariance
+     * changes to second order. Otherwise V is lognormal, at three points. */
+    size_t laws;
+    double *factor[3], *mean[3], *sharp[3];
+    double *third, *fourth;
     double *room;
     size_t capacity;
 };

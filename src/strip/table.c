@@ -181,18 +181,36 @@ static void weigh_first(struct strip_table *t)
     }
 }
 
+/* Given what u moves by, w has sqrt(V / (V + S^2)) of its deviation: points
+ * must see that, too. */
+static void look_around(struct strip_table *t, double wide, double narrow)
+{
+    enum { P = 3 };
+    static const double LEAST = 0.1, AWAY = 1e-3;
+    double at = isfinite(t->mean) && t->mean > t->end ? t->mean : 1.0 + t->end;
+    if (!isfinite(at)) at = 0.0;
+    const double w[P] = {at, at * (1.0 - AWAY), at * (1.0 + AWAY) + 1e-9};
+    const double *V = strip_ask(t, STRIP_TABLE, LONE_V, P, w, t->u);
+    const double *S = output_of(t, STRIP_TABLE, LONE_S, P);
+    double share = sqrt(V[0] / (V[0] + S[0] * S[0]));
+    double slope = (V[2] - V[1]) / (w[2] - w[1]) / V[0];
+    if (!(share > LEAST)) share = LEAST;
+    t->step = fmin(wide, narrow * share);
+    t->bent = isfinite(slope) ? slope * slope : 0.0;
+}
+
 int strip_table_prepare(struct strip_table *t, const double *parameters,
-                        double step, double u)
+                        double wide, double narrow)
 {
     for (size_t i = 0; i < STRIP_PARTS; i++)
         if (t->course->part[i])
             program_prepare(t->course->part[i], parameters, &t->uniforms[i]);
-    t->step = step;
-    t->u = u;
+    t->u = 1.0;
     t->low = t->high = 0;
-    t->mean = strip_ask(t, STRIP_START, 0, 1, NULL, u)[0];
+    t->mean = strip_ask(t, STRIP_START, 0, 1, NULL, t->u)[0];
     t->deviation = fabs(output_of(t, STRIP_START, 1, 1)[0]);
     int status = find_end(t);
+    look_around(t, wide, narrow);
     place(t);
     weigh_first(t);
     return status;
