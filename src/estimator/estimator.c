@@ -84,6 +84,9 @@ static struct method_choice choose_open(const gsv_model *m)
                  "coefficients change between rows: no random numbers"},
         many = {&METHOD_GUIDED, "guided filter: observations are noisy, and "
                                 "more than two states are latent"},
+        scored = {&METHOD_GUIDED,
+                  "guided filter: observations are noisy, more than two states "
+                  "are latent, and networks are learned by scores of paths"},
         networks = {&METHOD_PARTICLE,
                     "particle filter: observations are noisy, more than two "
                     "states are latent, and there are networks"},
@@ -103,7 +106,8 @@ static struct method_choice choose_open(const gsv_model *m)
     if (only) return (struct method_choice){&METHOD_GUIDED, only};
     if (m->lone.is) return lone;
     if (is_measured(m)) return few;
-    return !has_functions(m->spec) ? many : scanned ? learned : networks;
+    if (!has_functions(m->spec)) return many;
+    return scanned ? learned : !guided_lacks_scores(m) ? scored : networks;
 }
 
 bool estimator_is_open(const struct task *t)

@@ -122,6 +122,56 @@ static int find_ends(struct course *f)
     return status;
 }
 
+/* Whether every state has noise wherever it is, of either sign and any size. */
+static int is_everywhere(const struct course *f, bool *everywhere)
+{
+    enum { POINTS = 16 };
+    const gsv_model *m = f->model;
+    const struct spec *s = m->spec;
+    size_t inputs = s->inputs + s->values + s->integrals;
+    size_t size = graph_size(f->graph, s->diffusion);
+    double *room = NEW(double, POINTS *(size + f->d + 1 + 2 * inputs));
+    *everywhere = false;
+    if (!room) return GSV_NO_MEMORY;
+    double *state = room + POINTS * size, *time = state + POINTS * f->d;
+    double *input = time + POINTS, *slope = input + POINTS * inputs;
+    for (size_t e = 0; e < POINTS * f->d; e++) {
+        size_t place = (e + e / POINTS) % POINTS;
+        double value = place ? pow(10.0, (double)(place / 2) - 4.0) : 0.0;
+        state[e] = place % 2 ? -value : value;
+    }
+    for (size_t e = 0; e < POINTS * inputs; e++)
+        input[e] = 1.0 + (double)(e % 3);
+    const struct points in = {.P = POINTS,
+                              .state = state,
+                              .time = time,
+                              .input = input,
+                              .slope = slope};
+    int status = model_evaluate_in(m, f->graph, s->diffusion, &in, true, room);
+    *everywhere = !status && s->diagonal;
+    for (size_t e = 0; e < POINTS * size; e++)
+        *everywhere = *everywhere && isfinite(room[e]) && room[e] != 0.0;
+    mem_free(room);
+    return status;
+}
+
+/* Of networks the state's own coordinates are the better ones, where it may be
+ * anywhere: what is smooth in these is not where the noise is small. */
+static int choose_coordinates(struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    bool everywhere = false;
+    f->stretched =
+        s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
+    int status = f->stretched && (s->nets || s->gps)
+                     ? is_everywhere(f, &everywhere)
+                     : 0;
+    if (everywhere) f->stretched = false;
+    f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
+    f->normal_first = !f->stretched && !s->init_log_density;
+    return status;
+}
+
 /* --- Drift and noise ------------------------------------------------------ */
 
 static node drift_of(const struct course *f)
@@ -211,7 +261,10 @@ static void middle_of(struct course *f, node F, node G, node *output)
     node *column = GRAPH_NEW(g, node, m);
     derivatives_of(f, F, &first, &second);
     bool straight = is_straight(g, first, D);
-    f->linear = straight && !graph_depends(g, G, OP_STATE);
+    /* Scores need the programs of steps (score.h). */
+    const struct spec *s = f->model->spec;
+    f->linear = straight && !graph_depends(g, G, OP_STATE) && !s->nets &&
+                !s->gps;
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);
@@ -349,6 +402,9 @@ static int make_densities(struct course *f, bool wide)
     if (!output) return GSV_NO_MEMORY;
     densities_of(f, output);
     int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    for (size_t k = 0; k < s->observations; k++)
+        output[k] = output[2 * k];
+    if (!status) status = make(f, COURSE_VALUE, s->observations, output, wide);
     mem_free(output);
     return status;
 }
@@ -388,11 +444,8 @@ int course_init(struct course *f, const gsv_model *m, bool wide)
                          .D = s->dim + s->integrals,
                          .graph = graph_copy(s->graph)};
     if (!f->graph) return GSV_NO_MEMORY;
-    f->stretched =
-        s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
-    f->normal_first = !f->stretched && !s->init_log_density;
-    int status = find_ends(f);
+    int status = choose_coordinates(f);
+    if (!status) status = find_ends(f);
     if (!status) status = make_equations(f, wide);
     if (!status) status = make_densities(f, wide);
     if (!status) status = make_events(f, wide);

@@ -41,6 +41,7 @@ static void guide_free(struct guide *g)
     swarm_free(&g->swarm);
     swarm_free(&g->pilots);
     mem_free(g->history);
+    guide_score_free(g->score);
     for (size_t i = 0; g->mover && i < g->movers; i++)
         mover_free(&g->mover[i]);
     MEM_FREE(g->mover, g->parameters);
@@ -68,7 +69,14 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
     a->threads = lanes_threads(o->threads);
     a->guide = NEW(struct guide, a->threads);
     a->controlled = NEW(bool, series->tracks);
-    if (!a->guide || !a->controlled) return GSV_NO_MEMORY;
+    a->known = NEW(bool, series->tracks);
+    a->tracks = NEW(size_t, series->tracks);
+    if (!a->guide || !a->controlled || !a->known || !a->tracks)
+        return GSV_NO_MEMORY;
+    for (size_t i = 0; i < series->tracks; i++)
+        if (a->stops.first[i + 1] > a->stops.first[i])
+            a->tracks[a->walked++] = i;
+    a->scored = guided_is_scored(m);
     for (size_t i = 0; !status && i < a->threads; i++)
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
     size_t n = a->stops.count;
@@ -90,7 +98,7 @@ void guided_free(struct guided *a)
 {
     for (size_t i = 0; a->guide && i < a->threads; i++)
         guide_free(&a->guide[i]);
-    MEM_FREE(a->guide, a->controlled);
+    MEM_FREE(a->guide, a->controlled, a->known, a->tracks, a->visit);
     course_free(&a->course);
     stops_free(&a->stops);
     arena_free(&a->arena);
@@ -334,7 +342,13 @@ static int guided_run(struct guided *a, const double *reference,
     a->drawn = 0;
     for (size_t i = 0; !status && i < tracks; i++)
         a->drawn += (size_t)j.value[i];
-    if (!status && gradient) status = add_gradient(&j, gradient);
+    if (!status && gradient && a->scored) {
+        struct score unused;
+        const struct request q = {.iteration = iteration, .gradient = gradient};
+        status = guided_scores(a, &q, &unused);
+    } else if (!status && gradient) {
+        status = add_gradient(&j, gradient);
+    }
     MEM_FREE(j.status, j.value);
     return status;
 }
@@ -381,9 +395,29 @@ static int fill_steps(void *machine, const struct request *q, bool list,
     return status || !list ? status : look_at_steps(machine, q, r);
 }
 
-/* Gradients by differences are for few numbers; states and noises for which
- * small matrices have room. */
-enum { MOST_NUMBERS = 256, MOST_STATES = 64 };
+/* Some tracks of a fit by batches: see guided_score.c. */
+static int run_some(void *machine, const struct request *q, struct score *score)
+{
+    struct guided *a = machine;
+    return a->by_track ? guided_scores(a, q, score)
+                       : method_run(machine, q, score);
+}
+
+static int init_some(const struct method *row, void *machine,
+                     const struct task *t)
+{
+    int status = method_init(row, machine, t);
+    ((struct guided *)machine)->by_track = t->by_track;
+    return status;
+}
+
+static gsv_gap group_of(const void *machine, size_t g)
+{
+    return guided_visited(machine, g);
+}
+
+/* Small matrices have room for so many states and noises. */
+enum { MOST_STATES = 64 };
 
 static int accept(const struct method *row, const struct task *t)
 {
@@ -398,12 +432,13 @@ static int accept(const struct method *row, const struct task *t)
                     "the guided filter is for at most %d states and integrals, "
                     "and as many noises; there are %zu and %zu",
                     MOST_STATES, states, s->noises);
-    if (t->options->gradient && s->parameters > MOST_NUMBERS)
+    const char *lacks = guided_lacks_scores(t->model);
+    if (t->options->gradient && guided_is_scored(t->model) && lacks)
         return fail(GSV_BAD_INPUT,
-                    "the gradient of the guided filter is made of differences, "
-                    "for at most %d numbers; the model has %zu: with networks "
-                    "use --observe scan or particle",
-                    MOST_NUMBERS, s->parameters);
+                    "the guided filter's gradient for networks is not made "
+                    "for models with %s: learn a formula instead, or use "
+                    "--observe scan or particle",
+                    lacks);
     return 0;
 }
 
@@ -419,9 +454,11 @@ const struct method METHOD_GUIDED = {.name = "guided",
                                      .jumps = true,
                                      .first_laws = true,
                                      .accept = accept,
-                                     .init = method_init,
+                                     .tracks = true,
+                                     .init = init_some,
                                      .free = method_free,
-                                     .run = method_run,
+                                     .run = run_some,
+                                     .group = group_of,
                                      .fill = fill_steps,
                                      .rough = is_rough,
                                      .slots = rows_slots,

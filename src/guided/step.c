@@ -70,6 +70,13 @@ struct points mover_points(struct mover *s, const struct pace *p, size_t k,
     return points_at(s, p, (struct nodes){.first = k}, false, P, x);
 }
 
+struct points mover_listed(struct mover *s, const struct pace *p,
+                           const size_t *list, bool middle, size_t P,
+                           const double *x)
+{
+    return points_at(s, p, (struct nodes){.list = list}, middle, P, x);
+}
+
 static void forward(struct mover *s, enum course_part part,
                     const struct points *in)
 {
@@ -108,6 +115,12 @@ static struct points with_values(struct mover *s, const struct pace *p,
             s->room.input[(spec->inputs + i) * P + j] = isnan(v) ? 1.0 : v;
         }
     return in;
+}
+
+struct points mover_observed(struct mover *s, const struct pace *p,
+                             const size_t *list, size_t P, const double *x)
+{
+    return with_values(s, p, (struct nodes){.list = list}, P, x);
 }
 
 /* --- Steps ---------------------------------------------------------------- */
@@ -374,7 +387,7 @@ void mover_slopes(struct mover *s, const struct pace *p, size_t k, size_t P,
 
 /* Whether an obs has all of its values at a node; what happened since the row
  * before cannot be known at the first. */
-static bool is_seen(const struct pace *p, size_t k, size_t obs)
+bool pace_sees(const struct pace *p, size_t k, size_t obs)
 {
     const struct spec *spec = p->course->model->spec;
     const struct obs_spec *o = &spec->obs[obs];
@@ -392,14 +405,14 @@ bool mover_density(struct mover *s, const struct pace *p, size_t k, size_t P,
     size_t observations = s->course->model->spec->observations;
     bool any = false;
     for (size_t o = 0; o < observations; o++) {
-        if (!is_seen(p, k, o)) continue;
+        if (!pace_sees(p, k, o)) continue;
         if (!any) {
             struct points in = with_values(s, p, n, P, x);
-            forward(s, COURSE_DENSITY, &in);
+            forward(s, COURSE_VALUE, &in);
             memset(s->log_g, 0, P * sizeof *s->log_g);
         }
         any = true;
-        const double *value = output(s, COURSE_DENSITY, P, 2 * o);
+        const double *value = output(s, COURSE_VALUE, P, o);
         for (size_t j = 0; j < P; j++)
             s->log_g[j] += value[j];
     }
@@ -435,7 +448,7 @@ static void curve_along(struct mover *s, const struct pace *p,
     for (size_t o = 0; o < s->course->model->spec->observations; o++) {
         const double *g = moved(s, COURSE_DENSITY, P, 2 * o + 1);
         for (size_t j = 0; j < P; j++) {
-            if (!is_seen(p, node_of(n, j), o)) continue;
+            if (!pace_sees(p, node_of(n, j), o)) continue;
             for (size_t i = 0; i < D; i++)
                 if (isfinite(g[i * P + j]))
                     s->hessian[(i * D + c) * P + j] -= g[i * P + j];
@@ -459,7 +472,7 @@ void mover_expand(struct mover *s, const struct pace *p, size_t P,
     forward(s, COURSE_DENSITY, &in);
     for (size_t o = 0; o < s->course->model->spec->observations; o++)
         for (size_t j = 0; j < P; j++)
-            if (is_seen(p, node_of(n, j), o)) use(s, o, P, j);
+            if (pace_sees(p, node_of(n, j), o)) use(s, o, P, j);
     for (size_t c = 0; c < D; c++)
         curve_along(s, p, &in, n, c);
 }

@@ -66,6 +66,10 @@ static inline bool pace_is_flat(const struct pace *p, size_t i)
     return !p->course->model->spec->latent[i] && isnan(p->exact[i]);
 }
 
+/* Whether an obs has all of its values at a node; what happened since the row
+ * before cannot be known at the first. */
+bool pace_sees(const struct pace *p, size_t k, size_t obs);
+
 /* The memory of one thread for steps of up to COURSE_BLOCK points. */
 struct mover {
     const struct course *course;
@@ -86,6 +90,14 @@ void mover_free(struct mover *s);
 /* P points x (D, P) of node k. */
 struct points mover_points(struct mover *s, const struct pace *p, size_t k,
                            size_t P, const double *x);
+
+/* Points of listed nodes (P), or in the middle of the steps from them; and with
+ * the values that were observed there. */
+struct points mover_listed(struct mover *s, const struct pace *p,
+                           const size_t *list, bool middle, size_t P,
+                           const double *x);
+struct points mover_observed(struct mover *s, const struct pace *p,
+                             const size_t *list, size_t P, const double *x);
 
 /* a and B of the step from node k, of P points x (D, P). */
 void mover_go(struct mover *s, const struct pace *p, size_t k, size_t P,

@@ -56,6 +56,17 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     l->chosen = true;
 }
 
+/* Networks with hidden states: few particles, since every batch has others. */
+static void plan_for_tracks(struct learner *l, const gsv_options *o)
+{
+    enum { PARTICLES = 32, STEPS = 2, MORE_STEPS = 4 };
+    plan_for_latent(l, o);
+    if (!o->points) l->stage[0].points = l->stage[1].points = PARTICLES;
+    if (l->stages < 2) return;
+    l->stage[0].steps = STEPS;
+    l->stage[1].steps = MORE_STEPS;
+}
+
 void effort_plan(struct learner *l)
 {
     gsv_options o = l->o->estimator;
@@ -72,7 +83,8 @@ void effort_plan(struct learner *l)
         return;
     }
     if (!learner_has_groups(l)) {
-        plan_for_latent(l, &o);
+        if (learner_by_tracks(l)) plan_for_tracks(l, &o);
+        else plan_for_latent(l, &o);
         return;
     }
     if (l->chosen) {

@@ -156,9 +156,52 @@ static int sum_some(struct learner *l, const gsv_options *o,
     return status;
 }
 
+/* Series by themselves, by the objective of a fit by batches. */
+static int sum_tracks_at(struct learner *l, const gsv_options *o,
+                         const double *theta, size_t n, const size_t *group,
+                         struct sums *sums)
+{
+    struct objective at;
+    struct score score = {0};
+    int status = learner_objective(l, &at, l->aim[0], o, n);
+    if (!status) status = objective_at(&at, theta, 0, n, group, &score, NULL);
+    *sums = (struct sums){.loglik = score.mean * (double)score.gaps,
+                          .gaps = score.gaps,
+                          .paths = o->points,
+                          .steps = o->steps};
+    const struct method *row = at.estimator.method;
+    for (size_t i = 0; !status && i < n; i++)
+        sums->variance +=
+            pow(row->group(at.estimator.machine, i).error, 2.0);
+    objective_free(&at);
+    return status;
+}
+
+/* With the discretisation, which some of them tell. */
+static int sum_tracks(struct learner *l, const gsv_options *o,
+                      const double *theta, size_t n, const size_t *group,
+                      struct sums *sums)
+{
+    enum { SOME = 16 };
+    struct sums fine, coarse;
+    size_t some = n < SOME ? n : SOME;
+    gsv_options half = *o;
+    half.steps /= 2;
+    int status = sum_tracks_at(l, o, theta, n, group, sums);
+    if (status || !half.steps) return status;
+    status = sum_tracks_at(l, o, theta, some, group, &fine);
+    if (!status) status = sum_tracks_at(l, &half, theta, some, group, &coarse);
+    if (status) return status == GSV_NUMERICAL ? 0 : status;
+    sums->discretisation = (fine.loglik - coarse.loglik) * (double)sums->gaps /
+                           (double)fine.gaps;
+    return 0;
+}
+
 static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
                   size_t groups, const size_t *group, struct sums *sums)
 {
+    if (learner_by_tracks(l) && group)
+        return sum_tracks(l, o, theta, groups, group, sums);
     size_t all = group ? groups : l->gaps, n = sample_size(l, o, all);
     if (n == all && n <= LISTED && !learner_matches(l))
         return sum_all(l, o, theta, groups, group, sums);

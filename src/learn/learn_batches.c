@@ -90,7 +90,10 @@ static int begin_second(struct climb *c)
     double states = (double)l->m->spec->dim;
     learner_result(l, l->theta);
     adam_forget(&l->adam);
-    int status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
+    int status = learner_by_tracks(l)
+                     ? 0
+                     : effort_by_value(l, l->theta,
+                                       ACCURACY * fmax(1.0, states / 3));
     if (status || learner_over(l)) return status;
     l->now.stage = 1.0;
     watch_forget(l);

@@ -11,14 +11,28 @@
 #include "learn/learner.h"
 #include "learn/prior.h"
 #include "learn/watch.h"
+#include "observe/observe.h"
 #include "model/theta.h"
 
 /* --- Its beginning and end ------------------------------------------------ */
+
+/* Series in which anything was observed. */
+static int count_tracks(const struct learner *l, size_t *tracks)
+{
+    struct stops s;
+    int status = stops_init(&s, l->m, l->s);
+    *tracks = 0;
+    for (size_t i = 0; !status && i < l->s->tracks; i++)
+        *tracks += s.first[i + 1] > s.first[i];
+    stops_free(&s);
+    return status;
+}
 
 static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
     *groups = 1;
+    if (learner_by_tracks(l)) return count_tracks(l, groups);
     if (!learner_has_groups(l)) return 0;
     int status = gaps_find(&g, l->m, l->s);
     if (status) return status;
@@ -92,8 +106,9 @@ static int prepare_batches(struct learner *l)
     l->best_value = NEW(double, l->watched);
     if (!l->best_value) return GSV_NO_MEMORY;
     if (l->optimizer == GSV_OPTIMIZER_SOAP) status = find_matrices(l);
-    /* Squared errors are no densities. */
-    if (status || learner_integrates(l)) return status;
+    /* Squared errors are no densities; of hidden states it is the search that
+     * moves the noise. */
+    if (status || learner_integrates(l) || learner_by_tracks(l)) return status;
     return noise_step_init(&l->noise, l->m, l->s, l->fixed);
 }
 
@@ -108,7 +123,8 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     l->must_advance = o->resume != NULL;
     halt_begin(&l->halt, ask, l);
     l->recipe = recipe_choose(l->m);
-    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD
+    /* Networks that know nothing yet cannot tell what steps they need. */
+    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD && !l->m->spec->nets
                      ? estimator_settle(l->m, l->s, &o->estimator)
                      : 0;
     if (status) return status;
@@ -195,6 +211,11 @@ bool learner_has_groups(const struct learner *l)
     return l->method->selects;
 }
 
+bool learner_by_tracks(const struct learner *l)
+{
+    return l->method->tracks && learner_by_batches(l) && !learner_integrates(l);
+}
+
 gsv_options learner_usual(const struct learner *l)
 {
     gsv_options o = gsv_options_default();
@@ -230,6 +251,7 @@ int learner_objective(const struct learner *l, struct objective *o,
     const struct task task = {.series = l->s,
                               .options = options,
                               .most = most,
+                              .by_track = learner_by_tracks(l),
                               .objective = aim,
                               .scheme = l->o->scheme};
     return objective_init(o, l->m, &task);

@@ -203,6 +203,9 @@ bool learner_integrates(const struct learner *l);
  * model; rows of hidden states are not. */
 bool learner_has_groups(const struct learner *l);
 
+/* Whether batches are of series: networks with hidden states. */
+bool learner_by_tracks(const struct learner *l);
+
 /* --- fit_options.c -------------------------------------------------------- */
 
 /* Whether they go together and with the model, whose optimiser is chosen; then
