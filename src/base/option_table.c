@@ -59,8 +59,8 @@ enum {
 
 #define OBSERVE_ROW(struct_, uses_)                                            \
     struct_(observe, CHOICE, uses_, .flag = "--observe", .value = "E",         \
-            WORDS("auto", "scan", "particle", "conjugate", "variational",      \
-                  "kalman", "guided"),                                         \
+            WORDS("auto", "scan", "conjugate", "variational", "kalman",        \
+                  "guided"),                                                   \
             .chosen = "by the model",                                          \
             .help = "estimator for noisy observations")
 

@@ -11,7 +11,6 @@
 #include "kalman/kalman.h"
 #include "model/model.h"
 #include "observe/joint.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
 #include "slope/slope_method.h"
 #include "strip/strip.h"
@@ -87,9 +86,6 @@ static struct method_choice choose_open(const gsv_model *m)
         scored = {&METHOD_GUIDED,
                   "guided filter: observations are noisy, more than two states "
                   "are latent, and networks are learned by scores of paths"},
-        networks = {&METHOD_PARTICLE,
-                    "particle filter: observations are noisy, more than two "
-                    "states are latent, and there are networks"},
         few = {&METHOD_SCAN,
                "scan: observations are noisy, and at most two states are "
                "latent; or the guided filter, where that is the better one on "
@@ -107,7 +103,7 @@ static struct method_choice choose_open(const gsv_model *m)
     if (m->lone.is) return lone;
     if (is_measured(m)) return few;
     if (!has_functions(m->spec)) return many;
-    return scanned ? learned : !guided_lacks_scores(m) ? scored : networks;
+    return scanned ? learned : scored;
 }
 
 bool estimator_is_open(const struct task *t)
@@ -121,8 +117,6 @@ static struct method_choice choose_latent(const struct task *t)
 {
     static const struct method_choice row[] = {
         [GSV_OBSERVE_SCAN] = {&METHOD_SCAN, "scan: the options ask for it"},
-        [GSV_OBSERVE_PARTICLE] = {&METHOD_PARTICLE,
-                                  "particle filter: the options ask for it"},
         [GSV_OBSERVE_CONJUGATE] = {&METHOD_CONJUGATE,
                                    "conjugate draws: the options ask for them"},
         [GSV_OBSERVE_VARIATIONAL] =

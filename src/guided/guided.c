@@ -437,7 +437,7 @@ static int accept(const struct method *row, const struct task *t)
         return fail(GSV_BAD_INPUT,
                     "the guided filter's gradient for networks is not made "
                     "for models with %s: learn a formula instead, or use "
-                    "--observe scan or particle",
+                    "--observe scan",
                     lacks);
     return 0;
 }

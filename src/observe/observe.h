@@ -5,8 +5,7 @@
  * where an input changes, and between them. At stops are
  * points x, drawn from a density q that a linearised smoother gives (smooth.h),
  * and between the points of neighbouring stops densities are estimated by
- * bridges. The estimators differ in how they average: scan.h, particle.h,
- * joint.h. */
+ * bridges. The estimators differ in how they average: scan.h, joint.h. */
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 

@@ -79,7 +79,7 @@ static gsv_gradient_check check_of(size_t i, gradient_function *gradient)
     gsv_gradient_check c;
     o.steps = 1;
     o.points = MODELS[i].points;
-    if (o.points) o.observe = GSV_OBSERVE_PARTICLE;
+    if (o.points) o.observe = GSV_OBSERVE_GUIDED;
     if (check_gradient(m, s, &o, gradient, &c))
         fail_msg("%s", gsv_last_error());
     print_message("model %zu: off by %.2g +- %.2g at %zu, %zu seeds\n", i,

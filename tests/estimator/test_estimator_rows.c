@@ -10,7 +10,6 @@
 #include "integrate/path_method.h"
 #include "kalman/kalman.h"
 #include "observe/joint.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
 
 static const char WELL[] = "state x\n param a = 1, s = 0.5 > 0\n"
@@ -89,11 +88,6 @@ static const struct row {
      0,
      "guided filter: states are latent, and no map to unit diffusion takes "
      "this noise out"},
-    {&METHOD_PARTICLE,
-     NOISY,
-     {.paths = 16, .steps = 2, .observe = GSV_OBSERVE_PARTICLE},
-     0,
-     "particle filter: the options ask for it"},
     {&METHOD_CONJUGATE,
      NOISY,
      {.paths = 16, .steps = 2, .points = 64, .observe = GSV_OBSERVE_CONJUGATE},

@@ -138,7 +138,7 @@ static void limit__ends_particles_anywhere(void **state)
     gsv_series *s = noisy_data(m);
     gsv_fit_options o = fit_options();
     o.iterations = 4;
-    o.estimator.observe = GSV_OBSERVE_PARTICLE;
+    o.estimator.observe = GSV_OBSERVE_GUIDED;
     o.estimator.points = 16;
     o.estimator.steps = 1;
     sweep(NOISY, s, &o, 97, seen);
@@ -156,7 +156,7 @@ static void limit__ends_adam_between_stages(void **state)
     gsv_fit_options o = fit_options();
     o.optimizer = GSV_OPTIMIZER_ADAM;
     o.iterations = 6;
-    o.estimator.observe = GSV_OBSERVE_PARTICLE;
+    o.estimator.observe = GSV_OBSERVE_GUIDED;
     o.estimator.points = 16;
     sweep(NOISY, s, &o, 1, seen);
     /* An iteration looks at the clock twice. */

@@ -201,8 +201,7 @@ static void singular_noise__is_refused_by_rows_that_invert_it(void **state)
         "state x, w\nparam k = 1\ndx = w*dt\ndw = -k*x*dt + dW\n",
         "state x, w\nparam k = 1\ndx = w*dt\ndw = -k*x*dt + dW\n" OBS};
     static const enum gsv_observe ROWS[] = {
-        GSV_OBSERVE_SCAN, GSV_OBSERVE_PARTICLE, GSV_OBSERVE_CONJUGATE,
-        GSV_OBSERVE_VARIATIONAL};
+        GSV_OBSERVE_SCAN, GSV_OBSERVE_CONJUGATE, GSV_OBSERVE_VARIATIONAL};
     for (size_t i = 0; i < COUNT(TEXT); i++) {
         gsv_model *m = gsv_model_parse(TEXT[i], "m");
         gsv_series *s = data_of(m);
