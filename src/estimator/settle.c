@@ -79,7 +79,8 @@ static int choose_steps(const struct method *method, const gsv_model *m,
     gsv_options more = *o;
     double doubt, change;
     if (method->pilots) more.points = method->pilots;
-    for (size_t steps = method->fewest; steps <= MOST_STEPS; steps *= 2) {
+    for (size_t steps = method->fewest > 1 ? method->fewest : 2;
+         steps <= MOST_STEPS; steps *= 2) {
         more.steps = steps;
         int status = look(m, s, &more, &doubt, &change);
         if (status) return status;

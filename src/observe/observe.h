@@ -306,10 +306,6 @@ size_t support_draw(struct support *s, size_t first, size_t end,
 size_t support_place(struct support *s, size_t first, size_t end,
                      const bool *direct);
 
-/* Loads points x (d, J) of one stop that were placed before, for
- * support_vjp(). */
-void support_recall(struct support *s, size_t stop, const double *x);
-
 /* P points across the law of a stop, its mean in the middle, as those of x;
  * valid until the next call. */
 struct points support_probe(struct support *s, size_t stop, size_t P);

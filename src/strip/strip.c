@@ -488,7 +488,7 @@ static int accept(const struct method *row, const struct task *t)
 
 const struct method METHOD_STRIP = {.name = "scan",
                                     .size = sizeof(struct strip),
-                                    .fewest = USUAL_STEPS,
+                                    .fewest = 1,
                                     .first_laws = true,
                                     .accept = accept,
                                     .init = method_init,

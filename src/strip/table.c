@@ -186,7 +186,7 @@ static void weigh_first(struct strip_table *t)
 static void look_around(struct strip_table *t, double wide, double narrow)
 {
     enum { P = 3 };
-    static const double LEAST = 0.1, AWAY = 1e-3;
+    static const double LEAST = 0.3, AWAY = 1e-3;
     double at = isfinite(t->mean) && t->mean > t->end ? t->mean : 1.0 + t->end;
     if (!isfinite(at)) at = 0.0;
     const double w[P] = {at, at * (1.0 - AWAY), at * (1.0 + AWAY) + 1e-9};
