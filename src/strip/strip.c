@@ -26,6 +26,7 @@ struct walker {
     double *u, *log_slope; /* (longest track) of the exact state           */
     size_t low, high;      /* where the law is                             */
     size_t most;           /* points of it                                 */
+    double ess;            /* those that carry it                          */
     struct arena arena;
 };
 
@@ -36,7 +37,8 @@ struct strip {
     size_t threads, steps;
     double wide, narrow; /* between two points: see strip_table_prepare() */
     double *shift; /* (stops) the increments of the lattice of other points  */
-    double *ess;   /* (stops)                                                */
+    double *ess;   /* (stops) effective points                               */
+    double *left;  /* (tracks) what the lattice may miss                     */
     size_t most;
     struct arena arena;
 };
@@ -117,8 +119,10 @@ static int strip_init(struct strip *a, const gsv_model *m,
     for (size_t i = 0; !status && i < a->threads; i++)
         status = walker_init(&a->walker[i], a);
     size_t n = a->stops.count;
-    const struct arena_part part[] = {
-        {&a->increment, n}, {&a->shift, n}, {&a->ess, n}};
+    const struct arena_part part[] = {{&a->increment, n},
+                                      {&a->shift, n},
+                                      {&a->ess, n},
+                                      {&a->left, a->stops.gaps.series->tracks}};
     return status ? status
                   : arena_lay(&a->arena, sizeof part / sizeof *part, part);
 }
@@ -268,8 +272,12 @@ static double observe(const struct strip *a, struct walker *w, size_t parity,
         w->here[w->low++] = 0.0;
     while (w->low + 1 < w->high && w->here[w->high - 1] <= LEAST * most)
         w->here[--w->high] = 0.0;
-    for (size_t i = w->low; i < w->high; i++)
+    double squares = 0.0;
+    for (size_t i = w->low; i < w->high; i++) {
         w->here[i] /= sum;
+        squares += w->here[i] * w->here[i];
+    }
+    w->ess = 1.0 / squares;
     if (w->high - w->low > w->most) w->most = w->high - w->low;
     return log(sum) + level;
 }
@@ -339,6 +347,7 @@ static int walk(const struct strip *a, struct walker *w, size_t track,
         if (status) break;
         increment[first + k] =
             observe(a, w, parity, first + k) + (k ? w->log_slope[k] : 0.0);
+        if (increment == a->increment) a->ess[first + k] = w->ess;
         if (!isfinite(increment[first + k]))
             return stops_check(s, first + k, first + k + 1, increment, "");
     }
@@ -414,7 +423,7 @@ static int strip_run(struct strip *a, const double *reference,
  * both share is about what a step's mass would be off by. */
 static double error_of(const struct strip *a, size_t n)
 {
-    double error = 0.5 * fabs(a->increment[n] - a->shift[n]);
+    double error = 0.5 * (a->increment[n] - a->shift[n]);
     if (stop_is_first(&a->stops, n)) return error;
     double steps = (double)a->steps;
     double h = (a->stops.stop[n].time - a->stops.stop[n - 1].time) / steps;
@@ -430,16 +439,18 @@ static int strip_fill(struct strip *a, gsv_result *r)
     r->paths = a->most;
     r->drift_evaluations = 2 * a->most * a->steps;
     int status = run_tracks(a, 1, a->shift);
+    if (status && status != GSV_NUMERICAL) return status;
+    for (size_t i = 0; i < a->stops.gaps.series->tracks; i++)
+        a->left[i] = 0.0;
     for (size_t n = 0; n < a->stops.count; n++) {
         a->shift[n] = status ? INFINITY : error_of(a, n);
-        a->ess[n] = 0.0;
+        a->left[a->stops.stop[n].track] += a->shift[n];
     }
-    if (status && status != GSV_NUMERICAL) return status;
-    status = stops_fill(&a->stops, a->increment, a->shift, a->ess, 0, NULL, r);
-    r->ess_min = 1.0;
+    for (size_t i = 0; i < a->stops.gaps.series->tracks; i++)
+        a->left[i] = fabs(a->left[i]);
+    status =
+        stops_fill(&a->stops, a->increment, a->shift, a->ess, 0, a->left, r);
     r->steps = a->steps;
-    for (size_t i = 0; !status && i < r->groups; i++)
-        r->gap[i].ess = 1.0;
     return status;
 }
 
