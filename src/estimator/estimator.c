@@ -90,6 +90,9 @@ static struct method_choice choose_open(const gsv_model *m)
                "scan: observations are noisy, and at most two states are "
                "latent; or the guided filter, where that is the better one on "
                "the first rows of the data"},
+        limited = {&METHOD_SCAN,
+                   "scan: observations are noisy, and there are networks that "
+                   "the guided filter cannot learn in such a model"},
         lone = {&METHOD_STRIP,
                 "scan: one state is latent beside an exact one, and they share "
                 "noises: on a lattice; or the guided filter, where that is the "
@@ -103,7 +106,8 @@ static struct method_choice choose_open(const gsv_model *m)
     if (m->lone.is) return lone;
     if (is_measured(m)) return few;
     if (!has_functions(m->spec)) return many;
-    return scanned ? learned : scored;
+    if (scanned) return learned;
+    return guided_lacks_scores(m) ? limited : scored;
 }
 
 bool estimator_is_open(const struct task *t)

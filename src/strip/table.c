@@ -146,7 +146,7 @@ static void place(struct strip_table *t)
     if (!inside) t->mean = isfinite(t->end) ? t->end + t->step : 0.0;
     bool narrow = inside && t->deviation < 2.0 * t->step;
     double below = isfinite(t->end) ? (t->mean - t->end) / t->step : INFINITY;
-    double most = (double)(STRIP_POINTS / 2);
+    double most = 0.5 * STRIP_POINTS;
     if (narrow || !(below < most))
         t->base =
             t->mean - t->step * 2.0 * floor(0.5 * fmin(below - 0.5, most));

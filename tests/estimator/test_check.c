@@ -24,7 +24,7 @@ static const struct {
     {"state x\n param a = 3 > 0, s = 0.6 > 0, e = 0.25 > 0\n"
      "dx = a*(x - x^3)*dt + s*dW\n obs y ~ normal(x, e)\n"
      "init x ~ normal(0, 1)",
-     128, true},
+     512, true},
     {"state x, v, w\n param k = 3 > 0, s = 0.4 > 0, e = 0.2 > 0\n"
      "dx = (0.3*w - k*sin(x))*dt + s*dW\n dv = (x - v)*dt + s*dW\n"
      "dw = (v - w)*dt + s*dW\n"
