@@ -35,8 +35,8 @@ static const char VANISHING[] =
 
 /* A price beside its volatility. */
 static const char VOLATILE[] =
-    "state v\n state y\n param a = 1, s = 0.5 > 0\n dy = exp(v)*dW1\n"
-    "dv = -a*v*dt + s*(0.5*dW1 + dW2)\n init v ~ normal(0, 1)";
+    "state v\n state y\n param a = 1, s = 0.5 > 0, m = 0\n dy = exp(v)*dW1\n"
+    "dv = a*(m - v)*dt + s*(0.5*dW1 + dW2)\n init v ~ normal(0, 1)";
 
 static bool is_hidden(const char *model)
 {
