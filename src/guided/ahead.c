@@ -234,6 +234,17 @@ static double try_pull(struct ahead *w, struct mover *s, const struct pace *p,
  * end, or another one follows. */
 enum newton { NEWTON_STANDS, NEWTON_ENDS, NEWTON_MOVES };
 
+/* Whether a whole step goes nowhere. */
+static bool is_there(size_t D, const double *pull, const double *aim)
+{
+    double size = 0.0, step = 0.0;
+    for (size_t i = 0; i < D; i++) {
+        size = fmax(size, fabs(aim[i]));
+        step = fmax(step, fabs(aim[i] - pull[i]));
+    }
+    return step <= 1e-8 * size;
+}
+
 /* One step of Newton's method from pull with this value, shortened until the
  * value rises. */
 static enum newton improve(struct ahead *w, struct mover *s,
@@ -246,16 +257,14 @@ static enum newton improve(struct ahead *w, struct mover *s,
     if (!gauss_pull(D, w->trial + k * D, w->g + k * D, w->H + k * D * D, mean,
                     cov, aim, w->small))
         return NEWTON_STANDS;
+    if (is_there(D, pull, aim)) return NEWTON_STANDS;
     for (int half = 0; half < HALVINGS; half++) {
         double share = ldexp(1.0, -half);
         for (size_t i = 0; i < D; i++)
             next[i] = pull[i] + share * (aim[i] - pull[i]);
         double found = try_pull(w, s, p, k, mean, cov, next);
-        double little = 1e-9 * (1.0 + fabs(found));
-        /* At the mode a whole step changes nothing. */
-        if (!half && fabs(found - *value) <= little) break;
         if (!(found > *value)) continue;
-        bool far = found > *value + little;
+        bool far = found > *value + 1e-9 * (1.0 + fabs(found));
         memcpy(pull, next, D * sizeof *pull);
         *value = found;
         return far ? NEWTON_MOVES : NEWTON_ENDS;

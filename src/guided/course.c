@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "graph/build.h"
 #include "graph/words.h"
+#include "lang/singular.h"
+#include "model/reach.h"
 
 /* --- Coordinates ---------------------------------------------------------- */
 
@@ -163,9 +165,8 @@ static int choose_coordinates(struct course *f)
     bool everywhere = false;
     f->stretched =
         s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    int status = f->stretched && (s->nets || s->gps)
-                     ? is_everywhere(f, &everywhere)
-                     : 0;
+    int status =
+        f->stretched && (s->nets || s->gps) ? is_everywhere(f, &everywhere) : 0;
     if (everywhere) f->stretched = false;
     f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
     f->normal_first = !f->stretched && !s->init_log_density;
@@ -263,8 +264,8 @@ static void middle_of(struct course *f, node F, node G, node *output)
     bool straight = is_straight(g, first, D);
     /* Scores need the programs of steps (score.h). */
     const struct spec *s = f->model->spec;
-    f->linear = straight && !graph_depends(g, G, OP_STATE) && !s->nets &&
-                !s->gps;
+    f->linear =
+        straight && !graph_depends(g, G, OP_STATE) && !s->nets && !s->gps;
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);
@@ -365,15 +366,34 @@ static node slope_of(const struct course *f, node F)
     return slope;
 }
 
+/* How noise reaches the states. Where all have noise of their own, integrals
+ * of it add nothing. */
+static int find_orders(struct course *f, node F, node G)
+{
+    size_t D = f->D, m = f->noises;
+    bool *drift = NEW(bool, D *D), *noise = NEW(bool, D *m);
+    size_t orders = 0;
+    int status = drift && noise ? 0 : GSV_NO_MEMORY;
+    if (!status) status = graph_state_elements(f->graph, F, D, drift);
+    for (size_t i = 0; !status && i < D * m; i++)
+        noise[i] = !element_is_zero(f->graph, G, i);
+    if (!status) status = reach_find(D, m, drift, noise, NULL, &orders);
+    MEM_FREE(drift, noise);
+    if (f->model->spec->noise == NOISE_SINGULAR)
+        f->orders = orders < REACH_MOST ? orders : REACH_MOST;
+    return status;
+}
+
 static int make_equations(struct course *f, bool wide)
 {
     struct graph *g = f->graph;
     node F = drift_of(f), G = noise_of(f), output[MIDDLES];
     if (g->failed) return GSV_NO_MEMORY;
     middle_of(f, F, G, output);
-    f->m = f->linear ? f->D : f->noises;
+    int status = find_orders(f, F, G);
+    f->m = f->linear ? f->D : f->noises * (1 + f->orders);
     f->steady = !graph_moves(g, F) && !graph_moves(g, G);
-    int status = make(f, COURSE_DRIFT, 1, &F, wide);
+    if (!status) status = make(f, COURSE_DRIFT, 1, &F, wide);
     if (!status) status = make(f, COURSE_MIDDLE, MIDDLES, output, wide);
     if (status || !f->open) return status;
     node slope = slope_of(f, F);
@@ -400,11 +420,17 @@ static int make_densities(struct course *f, bool wide)
     if (!s->observations) return 0;
     node *output = NEW(node, 2 * s->observations);
     if (!output) return GSV_NO_MEMORY;
-    densities_of(f, output);
-    int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
-    for (size_t k = 0; k < s->observations; k++)
-        output[k] = output[2 * k];
-    if (!status) status = make(f, COURSE_VALUE, s->observations, output, wide);
+    bool opened = true;
+    for (size_t k = 0; k < s->observations; k++) {
+        output[k] = density_of(f, &s->obs[k]);
+        opened = opened && !has_functions(f->graph, output[k]);
+    }
+    int status = make(f, COURSE_VALUE, s->observations, output, wide);
+    /* The gradients of many outputs of a network would each go through it. */
+    if (!status && opened) {
+        densities_of(f, output);
+        status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    }
     mem_free(output);
     return status;
 }

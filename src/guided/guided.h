@@ -10,10 +10,16 @@
 #include "guided/swarm.h"
 #include "observe/observe.h"
 
-/* Defaults: particles, and steps between two rows. */
-enum { GUIDED_PARTICLES = 256, GUIDED_MOST = 1 << 16, GUIDED_STEPS = 4 };
-/* Particles that choose the steps. */
-enum { GUIDED_PILOTS = 512 };
+/* Defaults: particles, and steps between two rows; where steps integrate noise
+ * (course.h) they are of a higher order, and fewer do. */
+enum {
+    GUIDED_PARTICLES = 256,
+    GUIDED_MOST = 1 << 16,
+    GUIDED_STEPS = 4,
+    INERT_PARTICLES = 64,
+    INERT_STEPS = 2,
+    GUIDED_PILOTS = 512 /* choose the steps */
+};
 
 /* Differences are for so many numbers; models with more of them, and those with
  * networks, have scores of so many paths of every track (score.h). */

@@ -14,7 +14,6 @@ struct guide_score {
     struct scorer scorer;
     struct trail trail;
     double *x;        /* (nodes, D, S)  */
-    double *mean;     /* (nodes, D)     */
     double *gradient; /* (parameters)   */
 };
 
@@ -24,11 +23,9 @@ static struct guide_score *score_new(const struct guided *a,
     struct guide_score *g = NEW(struct guide_score, 1);
     size_t nodes = stops_longest(&a->stops);
     if (!g) return NULL;
-    g->x = NEW(double, nodes *s->D *SCORED_PATHS);
-    g->mean = NEW(double, nodes *s->D);
+    g->x = NEW(double, nodes * s->D * SCORED_PATHS);
     g->gradient = NEW(double, a->model->spec->parameters);
-    if (g->x && g->mean && g->gradient &&
-        !scorer_init(&g->scorer, &a->course) &&
+    if (g->x && g->gradient && !scorer_init(&g->scorer, &a->course) &&
         !trail_init(&g->trail, s, nodes))
         return g;
     guide_score_free(g);
@@ -40,7 +37,7 @@ void guide_score_free(struct guide_score *g)
     if (!g) return;
     scorer_free(&g->scorer);
     trail_free(&g->trail);
-    MEM_FREE(g->x, g->mean, g->gradient);
+    MEM_FREE(g->x, g->gradient);
     mem_free(g);
 }
 
@@ -70,8 +67,10 @@ struct scores {
     size_t tracks;
     const size_t *track; /* (tracks) or NULL: all             */
     struct visit {
-        double loglik, variance, rows, status;
-    } *visit; /* (tracks) */
+        double loglik, variance, rows, status, known;
+    } * visit;    /* (tracks) */
+    size_t size;  /* of a path: the longest track's nodes times D */
+    double *path; /* (tracks, size) the means of new paths        */
 };
 
 static size_t track_of(const struct scores *s, size_t lane)
@@ -97,17 +96,14 @@ static int walk(struct guided *a, struct guide *g, size_t track,
 }
 
 /* After a walk: the gradient, and the path for the next one. */
-static void add_score(struct guided *a, struct guide *g, size_t track)
+static bool add_score(struct guide *g, double *mean)
 {
     struct guide_score *score = g->score;
-    size_t D = a->course.D, S = SCORED_PATHS;
-    a->known[track] =
-        trail_draw(&score->trail, &g->swarm, S, score->x, score->mean);
-    if (!a->known[track]) return;
+    size_t S = SCORED_PATHS;
+    if (!trail_draw(&score->trail, &g->swarm, S, score->x, mean)) return false;
     scorer_add(&score->scorer, &g->mover[0], &g->pace, S, score->x,
                score->gradient);
-    memcpy(a->path + a->stops.first[track] * D, score->mean,
-           g->pace.nodes * D * sizeof *a->path);
+    return true;
 }
 
 static int visit(const struct scores *s, size_t lane, struct guide *g)
@@ -116,11 +112,7 @@ static int visit(const struct scores *s, size_t lane, struct guide *g)
     size_t track = track_of(s, lane);
     struct visit *v = &s->visit[lane];
     struct swarm_observer o = {0};
-    if (s->gradient) {
-        if (!g->score) g->score = score_new(a, &g->swarm);
-        if (!g->score) return GSV_NO_MEMORY;
-        o = trail_observer(&g->score->trail);
-    }
+    if (s->gradient) o = trail_observer(&g->score->trail);
     course_prepare(&a->course, a->model->value, &g->values);
     g->swarm.iteration = s->iteration;
     g->swarm.share = 0.5;
@@ -133,15 +125,14 @@ static int visit(const struct scores *s, size_t lane, struct guide *g)
         v->rows += pace_is_row(&g->pace, k);
         v->variance += g->swarm.error[k] * g->swarm.error[k];
     }
-    if (s->gradient) add_score(a, g, track);
+    if (s->gradient) v->known = add_score(g, s->path + lane * s->size);
     return 0;
 }
 
 static void work(void *context, size_t lane, size_t thread)
 {
     const struct scores *s = context;
-    s->visit[lane].status =
-        (double)visit(s, lane, &s->guided->guide[thread]);
+    s->visit[lane].status = (double)visit(s, lane, &s->guided->guide[thread]);
 }
 
 /* --- All of them ---------------------------------------------------------- */
@@ -149,9 +140,7 @@ static void work(void *context, size_t lane, size_t thread)
 static double *part(void *context, size_t thread)
 {
     const struct scores *s = context;
-    struct guide *g = &s->guided->guide[thread];
-    if (!g->score) g->score = score_new(s->guided, &g->swarm);
-    return g->score ? g->score->gradient : NULL;
+    return s->guided->guide[thread].score->gradient;
 }
 
 static size_t lane_itself(const void *context, size_t lane)
@@ -213,8 +202,24 @@ static int make_scores(struct guided *a)
         if (!g->score) g->score = score_new(a, &g->swarm);
         if (!g->score)
             return fail(GSV_NO_MEMORY, "out of memory for the gradient");
+        memset(g->score->gradient, 0,
+               a->model->spec->parameters * sizeof(double));
     }
     return 0;
+}
+
+/* The paths of all ranks are those of the next run. */
+static void keep_paths(struct scores *s)
+{
+    struct guided *a = s->guided;
+    for (size_t i = 0; i < s->tracks; i++) {
+        size_t track = track_of(s, i), first = a->stops.first[track];
+        size_t n = a->stops.first[track + 1] - first;
+        a->known[track] = s->visit[i].known > 0.0;
+        if (a->known[track])
+            memcpy(a->path + first * a->course.D, s->path + i * s->size,
+                   n * a->course.D * sizeof *a->path);
+    }
 }
 
 int guided_scores(struct guided *a, const struct request *q,
@@ -225,14 +230,18 @@ int guided_scores(struct guided *a, const struct request *q,
                        .iteration = q->iteration,
                        .gradient = q->gradient != NULL,
                        .tracks = q->group ? q->n : a->walked,
-                       .track = q->group};
+                       .track = q->group,
+                       .size = stops_longest(&a->stops) * a->course.D};
     int status = n ? make_scores(a) : 0;
     gsv_ranks *ranks = a->options.ranks;
     double *sum = NEW(double, n *spread_slots(s.tracks, ranks));
     mem_free(a->visit);
     s.visit = a->visit = NEW(struct visit, s.tracks);
-    if (!status && (!s.visit || !sum)) status = GSV_NO_MEMORY;
-    const struct spread_share share = {s.visit, sizeof *s.visit, lane_itself};
+    s.path = NEW(double, n ? s.tracks *s.size : 0);
+    if (!status && (!s.visit || !sum || !s.path)) status = GSV_NO_MEMORY;
+    const struct spread_share share[] = {
+        {s.visit, sizeof *s.visit, lane_itself},
+        {s.path, s.size * sizeof *s.path, lane_itself}};
     if (!status)
         status = spread_run(
             &(struct spread){.ranks = ranks,
@@ -243,12 +252,13 @@ int guided_scores(struct guided *a, const struct request *q,
                              .n = n,
                              .part = part,
                              .sum = sum,
-                             .shares = 1,
-                             .share = &share});
+                             .shares = n ? 2 : 1,
+                             .share = share});
+    if (!status && n) keep_paths(&s);
     if (!status) status = settle(&s);
     if (!status && n) memcpy(q->gradient, sum, n * sizeof *sum);
     if (!status) *score = mean_of(&s);
-    mem_free(sum);
+    MEM_FREE(sum, s.path);
     return status;
 }
 

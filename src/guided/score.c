@@ -13,8 +13,8 @@
 int trail_init(struct trail *t, const struct swarm *s, size_t nodes)
 {
     *t = (struct trail){.K = s->K, .D = s->D, .nodes = nodes};
-    t->x = NEW(double, nodes *s->K *s->D);
-    t->parent = NEW(size_t, nodes *s->K);
+    t->x = NEW(double, nodes * s->K * s->D);
+    t->parent = NEW(size_t, nodes * s->K);
     t->drawn = NEW(bool, nodes);
     t->line = NEW(size_t, s->K);
     t->weight = NEW(double, s->K);
@@ -56,11 +56,11 @@ static bool choose_ends(struct trail *t, const struct swarm *s, size_t S)
     double offset, sum = 0.0;
     size_t at = 0, last = s->pace->nodes - 1;
     if (!swarm_weights(t->K, s->log_w, t->weight)) return false;
-    struct random_key key = {
-        .seed = s->seed,
-        .purpose = RANDOM_RESAMPLE,
-        .iteration = s->iteration + pace_stop(s->pace, last)->stream,
-        .item = s->pace->first + last};
+    struct random_key key = {.seed = s->seed,
+                             .purpose = RANDOM_RESAMPLE,
+                             .iteration = s->iteration +
+                                          pace_stop(s->pace, last)->stream,
+                             .item = s->pace->first + last};
     random_uniforms(&key, 1, 1, 0, 1, &offset);
     sum = t->weight[0];
     for (size_t i = 0; i < S; i++) {
@@ -105,16 +105,17 @@ int scorer_init(struct scorer *c, const struct course *f)
 {
     size_t D = f->D, m = f->noises, P = COURSE_BLOCK;
     size_t seen = f->model->spec->observations;
-    *c = (struct scorer){.course = f,
-                         .node = NEW(size_t, P),
-                         .seen = NEW(const double *, seen)};
+    *c = (struct scorer){
+        .course = f, .node = NEW(size_t, P), .seen = NEW(const double *, seen)};
     const struct arena_part part[] = {
-        {&c->from, D * P},      {&c->to, D * P},        {&c->middle, D * P},
-        {&c->a, D * P},         {&c->a_bar, D * P},     {&c->B, D * m * P},
-        {&c->B_bar, D * m * P}, {&c->F_bar, D * P},     {&c->G_bar, D * m * P},
-        {&c->dot, D * P},       {&c->drift_bar, D * P}, {&c->FG_bar, D * m * P},
-        {&c->bend_bar, D * P},  {&c->ones, P},          {&c->middle_bar, D * P},
-        {&c->small, 3 * D * D + 2 * D},
+        {&c->from, D * P},       {&c->to, D * P},
+        {&c->middle, D * P},     {&c->a, D * P},
+        {&c->a_bar, D * P},      {&c->B, D * m * P},
+        {&c->B_bar, D * m * P},  {&c->F_bar, D * P},
+        {&c->G_bar, D * m * P},  {&c->dot, D * P},
+        {&c->drift_bar, D * P},  {&c->FG_bar, D * m * P},
+        {&c->bend_bar, D * P},   {&c->ones, P},
+        {&c->middle_bar, D * P}, {&c->small, 3 * D * D + 2 * D},
         {&c->seen_bar, seen * P}};
     int status = c->node && c->seen
                      ? arena_lay(&c->arena, sizeof part / sizeof *part, part)
@@ -271,8 +272,7 @@ static void add_steps(struct scorer *c, struct mover *s, const struct pace *p)
     const double *bend = output(c, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
     for (size_t e = 0; e < D * P; e++) {
         double h = length_of(c, p, e % P);
-        c->a[e] =
-            c->from[e] + h * (F[e] + (open ? 0.25 * h * bend[e] : 0.0));
+        c->a[e] = c->from[e] + h * (F[e] + (open ? 0.25 * h * bend[e] : 0.0));
     }
     make_noise(c, s, p, &in);
     for (size_t j = 0; j < P; j++)

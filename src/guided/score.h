@@ -49,7 +49,7 @@ struct scorer {
     double *ones;                                  /* (P)             */
     double *seen_bar;    /* (observations, P)                         */
     const double **seen; /* (observations) into it                    */
-    double *small;                                 /* matrices (D, D) */
+    double *small;       /* matrices (D, D) */
     struct arena arena;
 };
 

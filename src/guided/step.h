@@ -7,6 +7,19 @@
  *
  *     a = x + h F(x~) + h^2/4 tr(G'F''G),   B = sqrt(h) (G + h/2 F'G)(x~).
  *
+ * Where states have no noise of their own, B has columns for integrals of the
+ * noise inside of the step too, so that positions and velocities move jointly.
+ * Part k of the noise is along the Legendre polynomial of degree k,
+ *
+ *     B_k = sqrt(h) sum over j >= k of c_jk h^j (F'^j G)(x~),
+ *     c_jk = sqrt(2k + 1) j! / ((j - k)! (j + k + 1)!),  j <= orders + 1,
+ *
+ * whose B B' is that of the linearised step up to order 2 relative to each of
+ * its elements, and a is of order 3:
+ *
+ *     a = x + h/6 (F(x) + 4 F(x~) + F(x + h (2 F(x~) - F(x)) + h^2/2 c))
+ *           + h^2/4 c,   c = tr(G'F''G).
+ *
  * Where F is linear and G does not depend on x, a and B are exact instead.
  * Before the step integrals begin at 0 where it begins in a row, and events of
  * that row happen. */
@@ -79,7 +92,9 @@ struct mover {
     double *arrived, *jumped; /* (D, P) before and after events */
     double *a, *B;            /* (D, P), (D * m, P): of the last step */
     double *A;                /* (D * D, P): da/dx of the last slopes */
-    double *dot;              /* (D, P)                               */
+    double *h;                /* (P) lengths of the last steps        */
+    double *dot, *power;      /* (D, P)                               */
+    double *first, *end;      /* (D, P) F at x, and the state of the last */
     double *log_g, *gradient, *hessian; /* (P), (D, P), (D * D, P) */
     struct arena arena;
 };

@@ -39,7 +39,7 @@ static const struct rule RULES[] = {
     {"let", LET, true, value_rest},      {"net", NET, false, net_rest},
     {"gp", GP, false, gp_rest},          {"obs", OBS, false, law_rest},
     {"init", INIT, false, init_rest},    {"event", EVENT, false, event_rest},
-    {"reaction", REACTION, false, NULL},
+    {"random", RANDOM, false, law_rest}, {"reaction", REACTION, false, NULL},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };
@@ -509,8 +509,8 @@ static int not_a_statement(struct parser *p, const struct token *word)
                       SHOW(word), meant);
     return refuse(p, word->place,
                   "'%.*s' is not a statement; a line begins with state, input, "
-                  "param, const, let, net, gp, obs, init, event or reaction, "
-                  "or is an "
+                  "param, const, let, net, gp, obs, init, event, random or "
+                  "reaction, or is an "
                   "equation 'dx = ...*dt + ...*dW'",
                   SHOW(word));
 }

@@ -11,8 +11,8 @@
 #include "learn/learner.h"
 #include "learn/prior.h"
 #include "learn/watch.h"
-#include "observe/observe.h"
 #include "model/theta.h"
+#include "observe/observe.h"
 
 /* --- Its beginning and end ------------------------------------------------ */
 

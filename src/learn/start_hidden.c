@@ -23,9 +23,11 @@ struct guess {
     struct learner *l;
     struct gaps gaps;
     size_t rows, d, V;
-    double *state; /* (d, rows) NaN where unknown                 */
-    double *seen;  /* (V, rows) the values of obs                 */
-    bool reduced;  /* whether states are principal components     */
+    double *state;       /* (d, rows) NaN where unknown                 */
+    double *seen;        /* (V, rows) the values of obs                 */
+    bool reduced;        /* whether states are principal components...  */
+    size_t net, outputs; /* ...of what this network is the mean of */
+    size_t *of;          /* (outputs) these values                 */
 };
 
 /* --- States from the data ------------------------------------------------- */
@@ -55,8 +57,7 @@ static int is_itself(const struct guess *g, const struct obs_spec *o, size_t r,
                               .input = input,
                               .slope = input + inputs * POINTS};
     if (!status)
-        status =
-            model_evaluate(g->l->m, o->argument[0], &in, true, mean);
+        status = model_evaluate(g->l->m, o->argument[0], &in, true, mean);
     size_t row = size > 1 ? r : 0;
     *itself = !status;
     for (size_t p = 0; *itself && p < POINTS; p++)
@@ -83,23 +84,66 @@ static int find_value(const struct guess *g, size_t i, size_t *value)
     return 0;
 }
 
-/* An obs of which a network is the mean; NULL: none. */
-static const struct obs_spec *decoder_of(const struct spec *s, size_t *net)
+/* The element of network n that an expression is; `outputs`: none. */
+static size_t element_of(const struct spec *s, size_t n, node a, size_t outputs)
 {
-    for (size_t k = 0; k < s->observations; k++)
-        for (size_t n = 0; n < s->nets; n++)
-            if (is_normal(s->obs[k].law) && !s->obs[k].zero &&
-                s->obs[k].argument[0] == s->net[n].value) {
-                *net = n;
-                return &s->obs[k];
-            }
-    return NULL;
+    const struct node_info *info = graph_info(s->graph, a);
+    if (a == s->net[n].value) return outputs == 1 ? 0 : outputs;
+    bool inside = info->op == OP_SLICE && graph_size(s->graph, a) == 1 &&
+                  graph_input(s->graph, a, 0) == s->net[n].value;
+    return inside ? info->offset : outputs;
 }
 
-static double *value_row(const struct guess *g, const struct obs_spec *o,
-                         size_t i)
+/* The values that the outputs of network n are the means of; whether each has
+ * one. */
+static bool is_decoder(struct guess *g, size_t n)
 {
-    return g->seen + (o->value + i) * g->rows;
+    const struct spec *s = g->l->m->spec;
+    const struct net *net = &s->graph->net[n];
+    size_t outputs = net->width[net->layers], found = 0;
+    for (size_t i = 0; i < outputs; i++)
+        g->of[i] = g->V;
+    for (size_t k = 0; k < s->observations; k++) {
+        const struct obs_spec *o = &s->obs[k];
+        if (!is_normal(o->law) || o->zero || o->values != 1) continue;
+        size_t i = element_of(s, n, o->argument[0], outputs);
+        if (i == outputs || g->of[i] < g->V) continue;
+        g->of[i] = o->value;
+        found++;
+    }
+    g->net = n;
+    g->outputs = outputs;
+    return found == outputs && found >= g->d;
+}
+
+static int find_decoder(struct guess *g, bool *found)
+{
+    const struct spec *s = g->l->m->spec;
+    size_t most = 0;
+    for (size_t n = 0; n < s->nets; n++) {
+        const struct net *net = &s->graph->net[n];
+        size_t outputs = net->width[net->layers];
+        most = outputs > most ? outputs : most;
+    }
+    g->of = NEW(size_t, most);
+    if (!g->of) return GSV_NO_MEMORY;
+    *found = false;
+    for (size_t n = 0; !*found && n < s->nets; n++)
+        *found = is_decoder(g, n);
+    return 0;
+}
+
+static double *value_row(const struct guess *g, size_t i)
+{
+    return g->seen + g->of[i] * g->rows;
+}
+
+/* Whether all of its values are in a row. */
+static bool is_whole(const struct guess *g, size_t row)
+{
+    for (size_t i = 0; i < g->outputs; i++)
+        if (isnan(value_row(g, i)[row])) return false;
+    return true;
 }
 
 static void moments(size_t n, const double *x, double *mean, double *deviation)
@@ -117,31 +161,29 @@ static void moments(size_t n, const double *x, double *mean, double *deviation)
 }
 
 /* C (n, n): the covariance of complete rows. */
-static void covariance(const struct guess *g, const struct obs_spec *o,
-                       const double *mean, double *row, double *C)
+static void covariance(const struct guess *g, const double *mean, double *C)
 {
-    size_t n = o->values;
+    size_t n = g->outputs;
     for (size_t r = 0; r < g->rows; r++) {
-        bool whole = true;
-        for (size_t i = 0; i < n; i++) {
-            row[i] = value_row(g, o, i)[r] - mean[i];
-            whole = whole && !isnan(row[i]);
-        }
-        for (size_t i = 0; whole && i < n * n; i++)
-            C[i] += row[i / n] * row[i % n] / (double)g->rows;
+        if (!is_whole(g, r)) continue;
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                C[i * n + j] += (value_row(g, i)[r] - mean[i]) *
+                                (value_row(g, j)[r] - mean[j]) /
+                                (double)g->rows;
     }
 }
 
 /* The first d components of the values, each of deviation 1. */
-static int reduce(struct guess *g, const struct obs_spec *o)
+static int reduce(struct guess *g)
 {
-    size_t n = o->values;
+    size_t n = g->outputs;
     double *mean = NEW(double, n), *C = NEW(double, n *n);
     double *size = NEW(double, n), *room = NEW(double, 64 * n);
     int status = mean && C && size && room ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++)
-        moments(g->rows, value_row(g, o, i), &mean[i], &size[i]);
-    if (!status) covariance(g, o, mean, room, C);
+        moments(g->rows, value_row(g, i), &mean[i], &size[i]);
+    if (!status) covariance(g, mean, C);
     if (!status && !linalg_eigen(n, C, size, room)) status = GSV_NUMERICAL;
     for (size_t i = 0; !status && i < g->d; i++) {
         size_t best = n - 1 - i; /* eigenvalues rise */
@@ -149,7 +191,7 @@ static int reduce(struct guess *g, const struct obs_spec *o)
         for (size_t r = 0; r < g->rows; r++) {
             double sum = 0.0;
             for (size_t k = 0; k < n; k++)
-                sum += C[best * n + k] * (value_row(g, o, k)[r] - mean[k]);
+                sum += C[best * n + k] * (value_row(g, k)[r] - mean[k]);
             g->state[i * g->rows + r] = scale * sum;
         }
     }
@@ -161,8 +203,6 @@ static int reduce(struct guess *g, const struct obs_spec *o)
 /* Whether all states can be taken from the data. */
 static int find_states(struct guess *g, bool *found)
 {
-    const struct spec *s = g->l->m->spec;
-    size_t net;
     *found = true;
     for (size_t i = 0; *found && i < g->d; i++) {
         size_t value;
@@ -173,9 +213,9 @@ static int find_states(struct guess *g, bool *found)
             memcpy(g->state + i * g->rows, g->seen + value * g->rows,
                    g->rows * sizeof *g->state);
     }
-    const struct obs_spec *o = decoder_of(s, &net);
-    if (*found || !o || o->values < g->d) return 0;
-    int status = reduce(g, o);
+    if (*found) return 0;
+    int status = find_decoder(g, found);
+    if (!status && *found) status = reduce(g);
     *found = g->reduced;
     return status;
 }
@@ -188,8 +228,8 @@ static int guess_init(struct guess *g, struct learner *l)
                         .V = l->m->spec->obs_values};
     int status = gaps_find(&g->gaps, l->m, l->s);
     if (status) return status;
-    g->state = NEW(double, g->d *g->rows);
-    g->seen = NEW(double, g->V *g->rows);
+    g->state = NEW(double, g->d * g->rows);
+    g->seen = NEW(double, g->V * g->rows);
     if (!g->state || !g->seen) return GSV_NO_MEMORY;
     for (size_t i = 0; i < g->V; i++)
         for (size_t r = 0; r < g->rows; r++)
@@ -200,7 +240,7 @@ static int guess_init(struct guess *g, struct learner *l)
 static void guess_free(struct guess *g)
 {
     gaps_free(&g->gaps);
-    MEM_FREE(g->state, g->seen);
+    MEM_FREE(g->state, g->seen, g->of);
 }
 
 /* --- The model with these states ------------------------------------------ */
@@ -230,7 +270,7 @@ static gsv_series *series_of_twin(const struct guess *g)
     const struct spec *spec = g->l->m->spec;
     size_t n = g->d + s->columns, columns = g->d;
     const char **name = NEW(const char *, n);
-    double *value = NEW(double, n *g->rows);
+    double *value = NEW(double, n * g->rows);
     gsv_series *made = NULL;
     if (name && value) {
         memcpy(value, g->state, g->d * g->rows * sizeof *value);
@@ -245,8 +285,8 @@ static gsv_series *series_of_twin(const struct guess *g)
             memcpy(value + columns++ * g->rows, s->value + c * g->rows,
                    g->rows * sizeof *value);
         }
-        made = gsv_series_new(s->tracks, s->start, columns, name, s->time,
-                              value);
+        made =
+            gsv_series_new(s->tracks, s->start, columns, name, s->time, value);
     }
     MEM_FREE(name, value);
     return made;
@@ -311,8 +351,8 @@ static int learn_twin(const struct guess *g, const bool *kept)
 /* A regression: batches of rows, whose log density rises by Adam. */
 struct regression {
     const struct guess *g;
-    const struct obs_spec *obs;
-    struct program *program;
+    struct program *program; /* the log density of every obs */
+    const double **bar;      /* (observations)               */
     struct uniforms uniforms;
     struct workspace space;
     size_t *row, rows; /* complete ones */
@@ -322,34 +362,51 @@ struct regression {
     struct arena arena;
 };
 
-enum { ROWS = 256, ITERATIONS = 500 };
+enum { ROWS = 256, ITERATIONS = 1000 };
 
-static int regression_init(struct regression *r, const struct guess *g,
-                           const struct obs_spec *o)
+static struct program *densities_of(const struct spec *s)
+{
+    node *output = NEW(node, s->observations);
+    struct program *p = NULL;
+    for (size_t k = 0; output && k < s->observations; k++)
+        output[k] = s->obs[k].log_density;
+    if (output)
+        p = program_new(s->graph, s->observations, output, s->parameters,
+                        false);
+    mem_free(output);
+    return p;
+}
+
+static int regression_init(struct regression *r, const struct guess *g)
 {
     gsv_model *m = g->l->m;
     const struct spec *s = m->spec;
     size_t inputs = s->inputs + s->values + s->integrals, n = g->l->n;
-    *r = (struct regression){.g = g, .obs = o};
-    r->program =
-        program_new(s->graph, 1, &o->log_density, s->parameters, false);
-    r->row = NEW(size_t, g->rows);
-    if (!r->program || !r->row || uniforms_init(&r->uniforms, r->program) ||
+    *r = (struct regression){.g = g,
+                             .program = densities_of(s),
+                             .bar = NEW(const double *, s->observations),
+                             .row = NEW(size_t, g->rows)};
+    if (!r->program || !r->bar || !r->row ||
+        uniforms_init(&r->uniforms, r->program) ||
         workspace_init(&r->space, r->program, ROWS, true, false) ||
         adam_init(&r->adam, n))
         return GSV_NO_MEMORY;
     const struct arena_part part[] = {
-        {&r->state, g->d * ROWS},   {&r->time, ROWS}, {&r->input, inputs * ROWS},
-        {&r->slope, inputs * ROWS}, {&r->ones, ROWS}, {&r->theta, n},
-        {&r->theta_bar, n},         {&r->unit, n},
+        {&r->state, g->d * ROWS},
+        {&r->time, ROWS},
+        {&r->input, inputs * ROWS},
+        {&r->slope, inputs * ROWS},
+        {&r->ones, ROWS},
+        {&r->theta, n},
+        {&r->theta_bar, n},
+        {&r->unit, n},
         {&r->value_bar, program_uniforms(r->program)}};
-    for (size_t k = 0; k < g->rows; k++) {
-        bool whole = true;
-        for (size_t i = 0; i < o->values; i++)
-            whole = whole && !isnan(g->seen[(o->value + i) * g->rows + k]);
-        if (whole) r->row[r->rows++] = k;
-    }
-    return arena_lay(&r->arena, sizeof part / sizeof *part, part);
+    for (size_t k = 0; k < g->rows; k++)
+        if (is_whole(g, k)) r->row[r->rows++] = k;
+    int status = arena_lay(&r->arena, sizeof part / sizeof *part, part);
+    for (size_t k = 0; k < s->observations; k++)
+        r->bar[k] = r->ones;
+    return status;
 }
 
 static void regression_free(struct regression *r)
@@ -358,7 +415,7 @@ static void regression_free(struct regression *r)
     uniforms_free(&r->uniforms);
     workspace_free(&r->space);
     adam_free(&r->adam);
-    mem_free(r->row);
+    MEM_FREE(r->row, r->bar);
     arena_free(&r->arena);
 }
 
@@ -404,8 +461,8 @@ static void regress(struct regression *r)
         memset(r->theta_bar, 0, l->n * sizeof *r->theta_bar);
         program_prepare(r->program, l->m->value, &r->uniforms);
         program_forward(r->program, &r->uniforms, &r->space, &in);
-        program_vjp(r->program, &r->uniforms, &r->space, &in,
-                    (const double *const[]){r->ones}, NULL, r->value_bar);
+        program_vjp(r->program, &r->uniforms, &r->space, &in, r->bar, NULL,
+                    r->value_bar);
         program_finish(r->program, &r->uniforms, r->value_bar);
         gsv_theta_vjp(l->m, r->value_bar, r->theta_bar);
         double share = (double)t / ITERATIONS;
@@ -417,27 +474,23 @@ static void regress(struct regression *r)
 }
 
 /* The scales of its outputs are those of the values. */
-static void scale_outputs(const struct guess *g, const struct obs_spec *o,
-                          size_t n)
+static void scale_outputs(const struct guess *g)
 {
     gsv_model *m = g->l->m;
-    const struct net *net = &m->spec->graph->net[n];
-    size_t in = net->width[0], out = net->width[net->layers];
-    double *mean = m->value + net_scales(m->spec->graph, n) + 2 * in;
-    for (size_t i = 0; out == o->values && i < out; i++) {
-        moments(g->rows, value_row(g, o, i), &mean[i], &mean[out + i]);
+    size_t in = m->spec->graph->net[g->net].width[0], out = g->outputs;
+    double *mean = m->value + net_scales(m->spec->graph, g->net) + 2 * in;
+    for (size_t i = 0; i < out; i++) {
+        moments(g->rows, value_row(g, i), &mean[i], &mean[out + i]);
         if (!(mean[out + i] > 0.0)) mean[out + i] = 1.0;
     }
 }
 
 static int learn_decoder(const struct guess *g)
 {
-    size_t net = 0;
-    const struct obs_spec *o = decoder_of(g->l->m->spec, &net);
     struct regression r;
-    if (!o || !g->reduced || g->l->m->spec->inputs) return 0;
-    scale_outputs(g, o, net);
-    int status = regression_init(&r, g, o);
+    if (!g->reduced || g->l->m->spec->inputs) return 0;
+    scale_outputs(g);
+    int status = regression_init(&r, g);
     if (!status && r.rows) regress(&r);
     regression_free(&r);
     return status ? status : halt_status();

@@ -34,6 +34,7 @@ struct task {
     bool halved;                  /* l(2 dt) is needed                   */
     bool values_alone;            /* neither gradients nor diagnostics   */
     bool by_track;                /* groups are tracks, where it can do that */
+    bool given_effects;           /* random effects are the model's values */
     enum gsv_objective objective; /* of squared errors, with their scheme */
     enum gsv_scheme scheme;
 };

@@ -12,6 +12,7 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
+#include "simulate/simulate.h"
 #include "simulate/first.h"
 #include "simulate/schedule.h"
 #include "simulate/tracks.h"
@@ -586,14 +587,10 @@ static gsv_series *make_series(struct simulation *s)
     return series;
 }
 
-gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
+gsv_series *simulate_given(const gsv_model *m, const gsv_simulate_options *o)
 {
-    if (ANY_NULL(m, o)) return NULL;
     struct simulation s;
     gsv_series *series = NULL;
-    if (option_check(GSV_OF_SIMULATE, o) ||
-        (o->input && series_check(o->input)))
-        return NULL;
     int status = simulation_init(&s, m, o);
     if (!status) status = check_milstein(&s);
     if (!status) {

@@ -2,6 +2,7 @@
 /* Scores of paths, the gradient for models with many numbers, against
  * differences of the log-likelihood. */
 #include "guided.h"
+#include "ranks.h"
 
 /* Networks are small and in double, so that differences see them. */
 #define PAIR                                                                   \
@@ -49,7 +50,7 @@ static const struct scored {
      4, 0.0},
 };
 
-enum { ROWS = 7, TRACKS = 3, MOST = 64, SEEDS = 24 };
+enum { ROWS = 7, TRACKS = 3, MOST = 64, SEEDS = 16 };
 
 /* Tracks of different lengths with some empty cells. */
 static gsv_series *data_of(void)
@@ -79,8 +80,7 @@ static gsv_options options_of(const struct scored *c, size_t points)
 
 /* d log p / d theta by differences, each of the mean over seeds. */
 static void differences(gsv_model *m, const gsv_series *s,
-                        const struct scored *c, double *gradient,
-                        double *error)
+                        const struct scored *c, double *gradient, double *error)
 {
     size_t n = m->spec->parameters;
     for (size_t i = 0; i < n; i++) {
@@ -89,7 +89,7 @@ static void differences(gsv_model *m, const gsv_series *s,
         for (size_t seed = 0; seed < SEEDS; seed++) {
             double side[2];
             for (size_t t = 0; t < 2; t++) {
-                gsv_options o = options_of(c, 256);
+                gsv_options o = options_of(c, 128);
                 gsv_result r;
                 o.seed = 1000 + seed;
                 m->value[i] = value + (t ? away : -away);
@@ -118,14 +118,13 @@ static void scores(gsv_model *m, const gsv_series *s, const struct scored *c,
         struct guided a;
         struct score score;
         double one[MOST];
-        gsv_options o = options_of(c, 512);
+        gsv_options o = options_of(c, 256);
         o.gradient = true;
         o.seed = 1 + seed;
         if (guided_make(&a, m, s, &o, NULL)) fail_msg("%s", gsv_last_error());
         for (uint32_t run = 0; run < 2; run++) {
             const struct request q = {.iteration = run, .gradient = one};
-            if (guided_scores(&a, &q, &score))
-                fail_msg("%s", gsv_last_error());
+            if (guided_scores(&a, &q, &score)) fail_msg("%s", gsv_last_error());
             for (size_t i = 0; i < n; i++) {
                 sum[i] += one[i] / (2 * SEEDS);
                 squares[i] += one[i] * one[i] / (2 * SEEDS);
@@ -155,9 +154,6 @@ static void score__is_the_gradient(void **state)
             norm = fmax(norm, fabs(wanted[i]));
         for (size_t i = 0; i < m->spec->parameters; i++) {
             double all = hypot(error[0][i], error[1][i]);
-            if (getenv("SCORE_SHOW"))
-                printf("%s %zu: %g wanted %g +- %g\n", c->name, i, got[i],
-                       wanted[i], all);
             if (!(fabs(got[i] - wanted[i]) <= 4.0 * all + c->slack * norm))
                 fail_msg("%s, number %zu: %g, wanted %g +- %g", c->name, i,
                          got[i], wanted[i], all);
@@ -167,10 +163,158 @@ static void score__is_the_gradient(void **state)
     gsv_series_free(s);
 }
 
+/* --- Threads, ranks, tracks ----------------------------------------------- */
+
+/* Two runs over a batch, the second from the paths of the first. */
+struct outcome {
+    double gradient[MOST], value;
+};
+
+static int run_twice(gsv_model *m, const gsv_series *s, size_t threads,
+                     gsv_ranks *ranks, size_t n, const size_t *group,
+                     struct outcome *out)
+{
+    struct guided a;
+    struct score score = {0};
+    gsv_options o = options_of(&SCORED[5], 40);
+    o.gradient = true;
+    o.threads = threads;
+    o.ranks = ranks;
+    int status = guided_make(&a, m, s, &o, NULL);
+    for (uint32_t run = 0; !status && run < 2; run++) {
+        const struct request q = {.iteration = run,
+                                  .n = n,
+                                  .group = group,
+                                  .gradient = out->gradient};
+        status = guided_scores(&a, &q, &score);
+    }
+    out->value = score.mean;
+    guided_free(&a);
+    return status;
+}
+
+static const size_t BATCH[] = {2, 0, 1, 0, 2};
+
+struct scene {
+    gsv_model *m;
+    gsv_series *s;
+    struct outcome one;
+};
+
+static void claim_same(gsv_ranks *r, void *user)
+{
+    const struct scene *scene = user;
+    struct outcome out = {.value = NAN};
+    if (run_twice(scene->m, scene->s, 1, r, COUNT(BATCH), BATCH, &out))
+        fail_msg("%s", gsv_last_error());
+    assert_memory_equal(&out, &scene->one, sizeof out);
+    gsv_ranks_close(r, 0);
+}
+
+static void score__has_the_same_bits_on_threads_and_ranks(void **state)
+{
+    (void)state;
+    struct scene scene = {.m = gsv_model_parse(SCORED[5].text, "net"),
+                          .s = data_of()};
+    assert_non_null(scene.m);
+    assert_int_equal(
+        run_twice(scene.m, scene.s, 1, NULL, COUNT(BATCH), BATCH, &scene.one),
+        0);
+    for (size_t threads = 2; threads < 5; threads++) {
+        struct outcome out = {.value = NAN};
+        assert_int_equal(run_twice(scene.m, scene.s, threads, NULL,
+                                   COUNT(BATCH), BATCH, &out),
+                         0);
+        assert_memory_equal(&out, &scene.one, sizeof out);
+    }
+    for (size_t ranks = 2; ranks < 5; ranks++)
+        ranks_act(ranks, claim_same, &scene);
+    gsv_series_free(scene.s);
+    gsv_model_free(scene.m);
+}
+
+/* The gradient of a batch is the sum of those of its tracks. */
+static void score__adds_up_over_tracks(void **state)
+{
+    (void)state;
+    gsv_model *m = gsv_model_parse(SCORED[5].text, "net");
+    gsv_series *s = data_of();
+    struct outcome all, one[TRACKS];
+    assert_int_equal(run_twice(m, s, 2, NULL, 0, NULL, &all), 0);
+    for (size_t i = 0; i < TRACKS; i++)
+        assert_int_equal(run_twice(m, s, 1, NULL, 1, &i, &one[i]), 0);
+    for (size_t k = 0; k < m->spec->parameters; k++) {
+        double sum = 0.0, size = 1.0;
+        for (size_t i = 0; i < TRACKS; i++) {
+            sum += one[i].gradient[k];
+            size += fabs(one[i].gradient[k]);
+        }
+        if (!(fabs(sum - all.gradient[k]) <= 1e-12 * size))
+            fail_msg("number %zu: %g, not %g", k, all.gradient[k], sum);
+    }
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void score__may_run_out_of_memory(void **state)
+{
+    (void)state;
+    gsv_model *m = gsv_model_parse(SCORED[5].text, "net");
+    gsv_series *s = data_of();
+    struct outcome out;
+    size_t n = 0;
+    for (int status = 1; status;) {
+        mem_fail_at(++n);
+        status = run_twice(m, s, 1, NULL, 1, BATCH, &out);
+        mem_fail_at(0);
+        assert_true(!status || status == GSV_NO_MEMORY);
+    }
+    assert_true(n > 40);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void score__is_refused_where_it_does_not_exist(void **state)
+{
+    static const struct {
+        const char *word, *text;
+    } WRONG[] = {
+        {"without noise", "state x, v\nnet f(x) -> 1 : 2 tanh\n"
+                          "dx = v*dt\ndv = f*dt + dW\ninit x ~ normal(0, 1)\n"
+                          "init v ~ normal(0, 1)\nobs u ~ normal(x, 1)\n"},
+        {"integrals",
+         "state x\nnet f(x) -> 1 : 2 tanh\ndx = f*dt + dW\n"
+         "init x ~ normal(0, 1)\nobs u ~ normal(integral(x), 1)\n"},
+        {"events", "state x\nnet f(x) -> 1 : 2 tanh\ndx = f*dt + dW\n"
+                   "event x += w\ninit x ~ normal(0, 1)\n"
+                   "obs u ~ normal(x, 1)\n"},
+        {"states in the data",
+         "state v, y\nnet f(v, y) -> 2 : 2 tanh\ndv = f[1]*dt + dW\n"
+         "dy = f[2]*dt + dW\ninit y ~ normal(0, 1)\nobs u ~ normal(y, 1)\n"},
+    };
+    (void)state;
+    gsv_series *s = data_of();
+    for (size_t i = 0; i < COUNT(WRONG); i++) {
+        gsv_model *m = gsv_model_parse(WRONG[i].text, WRONG[i].word);
+        gsv_fit_options o = gsv_fit_options_default();
+        o.estimator.observe = GSV_OBSERVE_GUIDED;
+        if (!m) fail_msg("%s: %s", WRONG[i].word, gsv_last_error());
+        assert_int_equal(gsv_fit(m, s, &o), GSV_BAD_INPUT);
+        if (!strstr(gsv_last_error(), WRONG[i].word))
+            fail_msg("%s: %s", WRONG[i].word, gsv_last_error());
+        gsv_model_free(m);
+    }
+    gsv_series_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(score__is_the_gradient),
+        cmocka_unit_test(score__has_the_same_bits_on_threads_and_ranks),
+        cmocka_unit_test(score__adds_up_over_tracks),
+        cmocka_unit_test(score__may_run_out_of_memory),
+        cmocka_unit_test(score__is_refused_where_it_does_not_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
