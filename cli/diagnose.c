@@ -42,10 +42,9 @@ const gsv_gap **worst_gaps(const gsv_result *r)
 
 /* What has weights, for each estimator. */
 static const char *const WEIGHED[] = {
-    [GSV_OBSERVE_AUTO] = "paths",         [GSV_OBSERVE_SCAN] = "points",
-    [GSV_OBSERVE_PARTICLE] = "particles", [GSV_OBSERVE_CONJUGATE] = "draws",
-    [GSV_OBSERVE_VARIATIONAL] = "draws",  [GSV_OBSERVE_KALMAN] = "laws",
-    [GSV_OBSERVE_GUIDED] = "particles"};
+    [GSV_OBSERVE_AUTO] = "paths",      [GSV_OBSERVE_SCAN] = "points",
+    [GSV_OBSERVE_CONJUGATE] = "draws", [GSV_OBSERVE_VARIATIONAL] = "draws",
+    [GSV_OBSERVE_KALMAN] = "laws",     [GSV_OBSERVE_GUIDED] = "particles"};
 
 const char *unit_of(const gsv_options *o, const gsv_result *r)
 {

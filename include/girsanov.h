@@ -193,8 +193,7 @@ void gsv_text_free(char *text);
 /* The estimator for noisy observations; auto chooses by the states. */
 enum gsv_observe {
     GSV_OBSERVE_AUTO,
-    GSV_OBSERVE_SCAN,        /* support points at every row             */
-    GSV_OBSERVE_PARTICLE,    /* a particle filter                       */
+    GSV_OBSERVE_SCAN,        /* points at every row, or on a lattice    */
     GSV_OBSERVE_CONJUGATE,   /* whole tracks, as in the paper           */
     GSV_OBSERVE_VARIATIONAL, /* whole tracks, drawn from a smoother    */
     GSV_OBSERVE_KALMAN,      /* linear equations, normal observations: exact */

@@ -23,11 +23,10 @@ ENUMS: dict[str, dict[str, int]] = {
     'gsv_observe': {
         'auto': 0,
         'scan': 1,
-        'particle': 2,
-        'conjugate': 3,
-        'variational': 4,
-        'kalman': 5,
-        'guided': 6,
+        'conjugate': 2,
+        'variational': 3,
+        'kalman': 4,
+        'guided': 5,
     },
     'gsv_reference': {
         'auto': 0,
@@ -205,11 +204,10 @@ CONSTANTS: dict[str, int] = {
     'GSV_STOPPED': 8,
     'GSV_OBSERVE_AUTO': 0,
     'GSV_OBSERVE_SCAN': 1,
-    'GSV_OBSERVE_PARTICLE': 2,
-    'GSV_OBSERVE_CONJUGATE': 3,
-    'GSV_OBSERVE_VARIATIONAL': 4,
-    'GSV_OBSERVE_KALMAN': 5,
-    'GSV_OBSERVE_GUIDED': 6,
+    'GSV_OBSERVE_CONJUGATE': 2,
+    'GSV_OBSERVE_VARIATIONAL': 3,
+    'GSV_OBSERVE_KALMAN': 4,
+    'GSV_OBSERVE_GUIDED': 5,
     'GSV_LAGS': 10,
     'GSV_VISIBLE': 5,
     'GSV_REFERENCE_AUTO': 0,
@@ -1162,7 +1160,7 @@ class Options(TypedDict, total=False):
     reference: Literal['auto', 'brownian', 'linear', 'lna', 'modified']
     form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound', 'composed']
     random: Literal['sobol', 'iid']
-    observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational', 'kalman', 'guided']
+    observe: Literal['auto', 'scan', 'conjugate', 'variational', 'kalman', 'guided']
     points: int
     richardson: bool
     delta: bool
@@ -1213,7 +1211,7 @@ class PredictOptions(TypedDict, total=False):
     rolling: int
     parameters: bool
     mean: bool
-    observe: Literal['auto', 'scan', 'particle', 'conjugate', 'variational', 'kalman', 'guided']
+    observe: Literal['auto', 'scan', 'conjugate', 'variational', 'kalman', 'guided']
     points: int
     steps: int
     seed: int

@@ -68,19 +68,19 @@ NOISY = ("state x\nparam a = 1 > 0, s = 1 > 0\ndx = -a*x*dt + s*dW\n"
 def test_later_estimates_are_those_of_the_fit(tmp_path):
     model = Model(NOISY)
     data = model.simulate(np.linspace(0, 5, 26), seed=4)
-    fit = model.fit(data, observe="particle", points=64, errors="none")
+    fit = model.fit(data, observe="guided", points=64, errors="none")
     fit.save(tmp_path / "a.fit")
     for f in fit, girsanov.load(tmp_path / "a.fit"):
-        assert f.record.estimator == {"observe": "particle", "points": 64}
+        assert f.record.estimator == {"observe": "guided", "points": 64}
         found = f.loglik(data)
-        assert found.observe == "particle" and found.paths == 64
+        assert found.observe == "guided" and found.paths == 64
         assert found.loglik == f.record.loglik
         assert f.loglik(data, observe="scan").paths == 32
-        assert f.diagnose(data).likelihood.observe == "particle"
+        assert f.diagnose(data).likelihood.observe == "guided"
         assert len(f.paths(data).mean) == 26
         assert len(f.predict(data, times=[6]).mean) == 1
         assert f.fit(data, errors="none").record.estimator == {
-            "observe": "particle", "points": 64}
+            "observe": "guided", "points": 64}
     assert model.fit(data, errors="none").record.estimator == {}
 
 

@@ -58,11 +58,10 @@ enum {
               .help = "steps in each gap")
 
 #define OBSERVE_ROW(struct_, uses_)                                            \
-    struct_(observe, CHOICE, uses_, .flag = "--observe", .value = "E",         \
-            WORDS("auto", "scan", "particle", "conjugate", "variational",      \
-                  "kalman", "guided"),                                         \
-            .chosen = "by the model",                                          \
-            .help = "estimator for noisy observations")
+    struct_(                                                                   \
+        observe, CHOICE, uses_, .flag = "--observe", .value = "E",             \
+        WORDS("auto", "scan", "conjugate", "variational", "kalman", "guided"), \
+        .chosen = "by the model", .help = "estimator for noisy observations")
 
 static const gsv_option OPTIONS[] = {
     FIT(method, CHOICE, GSV_USE_FIT, .flag = "--method", .value = "M",

@@ -11,10 +11,10 @@
 #include "kalman/kalman.h"
 #include "model/model.h"
 #include "observe/joint.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
 #include "panel/panel.h"
 #include "slope/slope_method.h"
+#include "strip/strip.h"
 
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
@@ -62,7 +62,7 @@ static bool has_integrals(const struct spec *s)
 /* Why only the guided filter can be used, or NULL. */
 static const char *needs_guided(const gsv_model *m)
 {
-    if (m->bridged)
+    if (m->bridged && !m->lone.is)
         return "guided filter: states are latent, and no map to unit diffusion "
                "takes this noise out";
     if (m->spec->events)
@@ -98,22 +98,28 @@ static struct method_choice choose_open(const gsv_model *m)
         scored = {&METHOD_GUIDED,
                   "guided filter: observations are noisy, more than two states "
                   "are latent, and networks are learned by scores of paths"},
-        networks = {&METHOD_PARTICLE,
-                    "particle filter: observations are noisy, more than two "
-                    "states are latent, and there are networks"},
         few = {&METHOD_SCAN,
                "scan: observations are noisy, and at most two states are "
                "latent; or the guided filter, where that is the better one on "
                "the first rows of the data"},
+        limited = {&METHOD_SCAN,
+                   "scan: observations are noisy, and there are networks that "
+                   "the guided filter cannot learn in such a model"},
+        lone = {&METHOD_STRIP,
+                "scan: one state is latent beside an exact one, and they share "
+                "noises: on a lattice; or the guided filter, where that is the "
+                "better one on the first rows of the data"},
         learned = {&METHOD_SCAN, "scan: observations are noisy, at most two "
                                  "states are latent, and there are networks"};
     bool scanned = spec_latent(m->spec) <= SCAN_STATES;
     const char *only = needs_guided(m);
     if (m->linear.is) return kalman_is_exact(m) ? exact : timed;
     if (only) return (struct method_choice){&METHOD_GUIDED, only};
+    if (m->lone.is) return lone;
     if (is_measured(m)) return few;
     if (!has_functions(m->spec)) return many;
-    return scanned ? learned : !guided_lacks_scores(m) ? scored : networks;
+    if (scanned) return learned;
+    return guided_lacks_scores(m) ? limited : scored;
 }
 
 bool estimator_is_open(const struct task *t)
@@ -127,8 +133,6 @@ static struct method_choice choose_latent(const struct task *t)
 {
     static const struct method_choice row[] = {
         [GSV_OBSERVE_SCAN] = {&METHOD_SCAN, "scan: the options ask for it"},
-        [GSV_OBSERVE_PARTICLE] = {&METHOD_PARTICLE,
-                                  "particle filter: the options ask for it"},
         [GSV_OBSERVE_CONJUGATE] = {&METHOD_CONJUGATE,
                                    "conjugate draws: the options ask for them"},
         [GSV_OBSERVE_VARIATIONAL] =
@@ -139,6 +143,8 @@ static struct method_choice choose_latent(const struct task *t)
         [GSV_OBSERVE_GUIDED] = {&METHOD_GUIDED,
                                 "guided filter: the options ask for it"}};
     struct method_choice asked = row[t->options->observe];
+    if (asked.method == &METHOD_SCAN && t->model->lone.is)
+        asked.method = &METHOD_STRIP;
     return asked.method ? asked : choose_open(t->model);
 }
 

@@ -13,9 +13,9 @@
 enum { PILOT_ROWS = 100, PILOT_TRACKS = 4 };
 static const double GOOD = 0.1;
 
-/* Of the guided filter: particles, steps, and how much of a change by longer
- * steps is small. */
-enum { PILOT_POINTS = 512, FEWEST_STEPS = 4, MOST_STEPS = 64 };
+/* The most steps that are chosen, and how much of a change by longer ones is
+ * small. */
+enum { MOST_STEPS = 64 };
 static const double SMALL = 0.02;
 
 /* The first rows of the first tracks. */
@@ -73,13 +73,15 @@ static int choose(const gsv_model *m, const gsv_series *s, gsv_options *o)
     return status;
 }
 
-/* The steps of the guided filter: twice as many until that changes little. */
-static int choose_steps(const gsv_model *m, const gsv_series *s, gsv_options *o)
+/* Twice as many steps until that changes little. */
+static int choose_steps(const struct method *method, const gsv_model *m,
+                        const gsv_series *s, gsv_options *o)
 {
     gsv_options more = *o;
     double doubt, change;
-    more.points = PILOT_POINTS;
-    for (size_t steps = FEWEST_STEPS; steps <= MOST_STEPS; steps *= 2) {
+    if (method->pilots) more.points = method->pilots;
+    for (size_t steps = method->fewest > 1 ? method->fewest : 2;
+         steps <= MOST_STEPS; steps *= 2) {
         more.steps = steps;
         int status = look(m, s, &more, &doubt, &change);
         if (status) return status;
@@ -93,13 +95,14 @@ int estimator_settle(const gsv_model *m, const gsv_series *s, gsv_options *o)
 {
     const struct task task = {.model = m, .options = o};
     bool open = estimator_is_open(&task);
-    if (!open && !(steps_are_open(o) && estimator_choose(&task).method->paced))
+    if (!open && !(steps_are_open(o) && estimator_choose(&task).method->fewest))
         return 0;
     gsv_series *some = first_rows(s);
     if (!some) return GSV_NO_MEMORY;
     int status = open ? choose(m, some, o) : 0;
-    if (!status && steps_are_open(o) && estimator_choose(&task).method->paced)
-        status = choose_steps(m, some, o);
+    const struct method *method = estimator_choose(&task).method;
+    if (!status && steps_are_open(o) && method->fewest)
+        status = choose_steps(method, m, some, o);
     gsv_series_free(some);
     return status;
 }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/constant.h"
 #include "base/error.h"
 #include "graph/build.h"
 #include "graph/words.h"
@@ -308,15 +307,6 @@ static void densities_of(const struct course *f, node *output)
 
 /* --- The first state ------------------------------------------------------ */
 
-/* log N(z_i; mean, deviation). */
-static node normal_density(struct graph *g, node z, node mean, node deviation)
-{
-    node off = over(g, sub(g, z, mean), deviation);
-    node half = mul(g, num(g, -0.5), mul(g, off, off));
-    return sub(g, sub(g, half, f(g, OP_LOG, deviation)),
-               num(g, 0.5 * LOG_TWO_PI));
-}
-
 static node log_size(struct graph *g, node a)
 {
     return f(g, OP_LOG, f(g, OP_ABS, a));
@@ -334,11 +324,10 @@ static node first_of(const struct course *f)
     for (size_t i = 0; i < f->d; i++) {
         if (!s->latent[i]) continue;
         if (!s->init_log_density)
-            sum =
-                add(g, sum,
-                    normal_density(g, graph_slice(g, z, i, 1, 1),
-                                   graph_slice(g, s->init_mean, i, 1, 1),
-                                   graph_slice(g, s->init_deviation, i, 1, 1)));
+            sum = add(g, sum,
+                      log_normal(g, graph_slice(g, z, i, 1, 1),
+                                 graph_slice(g, s->init_mean, i, 1, 1),
+                                 graph_slice(g, s->init_deviation, i, 1, 1)));
         if (shape)
             sum = add(g, sum, log_size(g, graph_slice(g, shape, i, 1, 1)));
     }

@@ -17,7 +17,8 @@ enum {
     GUIDED_MOST = 1 << 16,
     GUIDED_STEPS = 4,
     INERT_PARTICLES = 64,
-    INERT_STEPS = 2
+    INERT_STEPS = 2,
+    GUIDED_PILOTS = 512 /* choose the steps */
 };
 
 /* Differences are for so many numbers; models with more of them, and those with

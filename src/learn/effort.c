@@ -57,7 +57,10 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
         /* Linear equations are exact with one; noise that is integrated has
          * steps of a higher order. */
         bool singular = l->m->spec->noise == NOISE_SINGULAR;
-        l->stage[1].steps = l->m->linear.jumps ? 1 : singular ? 2 : 4;
+        l->stage[1].steps = l->m->linear.jumps  ? 1
+                            : singular          ? 2
+                            : l->method->fewest ? l->method->fewest
+                                                : 4;
     }
     l->chosen = true;
 }

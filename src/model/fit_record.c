@@ -127,9 +127,10 @@ static const char *const REFERENCES[] = {"auto", "brownian", "linear",
 static const char *const FORMS[] = {"auto",  "ito", "midpoint", "stratonovich",
                                     "euler", "",    "composed", NULL};
 static const char *const RANDOMS[] = {"sobol", "iid", NULL};
-static const char *const OBSERVERS[] = {"auto",      "scan",        "particle",
-                                        "conjugate", "variational", "kalman",
-                                        "guided",    NULL};
+/* Of older files another filter with particles, which guided ones replace. */
+static const char *const OBSERVERS[] = {"auto",        "scan",   "conjugate",
+                                        "variational", "kalman", "guided",
+                                        "particle",    NULL};
 /* later: older files do not have it. words: of a WORD, by its number. */
 struct field {
     const char *name;
@@ -216,7 +217,8 @@ static bool set_word(const json_t *json, const char *const *words, int *to)
 {
     for (int i = 0; json_is_string(json) && words[i]; i++)
         if (!strcmp(json_string_value(json), words[i])) {
-            *to = i;
+            bool older = words == OBSERVERS && i > GSV_OBSERVE_GUIDED;
+            *to = older ? GSV_OBSERVE_GUIDED : i;
             return true;
         }
     return false;

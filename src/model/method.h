@@ -73,7 +73,8 @@ struct method {
     bool shares;       /* ranks share the work                         */
     bool selects;      /* a run may select some groups                  */
     bool holds;        /* it can run with reference_values             */
-    bool paced;        /* its steps are chosen by what more change     */
+    size_t fewest;     /* steps, where what more change chooses them; 0: not */
+    size_t pilots;     /* points that this takes; 0: as many as ever   */
     bool jumps;        /* it follows states that jump (event)          */
     bool first_laws;   /* it takes first states that are not normal    */
     size_t size;       /* bytes of a machine, all zero to begin with   */

@@ -145,7 +145,8 @@ static gsv_model *model_new(struct spec *spec, const char *text)
     m->text = utf8_string(text);
     m->value = NEW(double, spec->parameters);
     if (!m->text || !m->value || name_columns(m) || to_unit_diffusion(m) ||
-        to_data_coordinates(m) || find_dependencies(m) || to_linear_form(m)) {
+        to_data_coordinates(m) || find_dependencies(m) || to_linear_form(m) ||
+        to_lone_form(m)) {
         gsv_model_free(m);
         return NULL;
     }

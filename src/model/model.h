@@ -63,6 +63,30 @@ struct chain_form {
     size_t state;      /* in whose equation                          */
 };
 
+/* One latent state beside one that is observed exactly, whose noises share
+ * sources and have no common map to unit diffusion (lone.c): stochastic
+ * volatility. The latent one in coordinates w of unit noise, the exact one in
+ * coordinates u in which its noise depends on w alone, with independent B, B':
+ *
+ *     dw = f(w) dt + dB,   du = (...) dt + S(w) dB + sqrt(V(w)) dB'.
+ *
+ * Given the path of w, u moves by the integral of D, Stratonovich's of S along
+ * dw, and a normal number with the variance int V dt. */
+enum { LONE_F, LONE_PHI, LONE_D, LONE_S, LONE_V, LONES };
+struct lone_form {
+    bool is;
+    size_t latent, exact; /* the numbers of these states                     */
+    bool pulled;          /* D depends on u                                  */
+    node table[LONES];    /* over (w, u), each at the number of its state: f, */
+                          /* phi = (f^2 + f')/2, D, S, V                     */
+    node enter[2];        /* over the data: u and log |du/dx|                */
+    node first;           /* over (w, u): log density of the first w         */
+    node start[2];        /* of parameters: mean and deviation of that       */
+    node range;           /* over (w, u): distances of w from the ends of    */
+                          /* its range, or 0                                 */
+    node state;           /* over (w, u): the states of the equations        */
+};
+
 struct gsv_model {
     struct spec *spec;
     const char **column; /* (dim + inputs + values), of the spec   */
@@ -89,6 +113,7 @@ struct gsv_model {
     node data_diffusion;  /* (dim, noises), or (dim, 1) where it is */
                           /* diagonal and x is the state            */
     struct linear_form linear; /* of models with latent states      */
+    struct lone_form lone;     /* the same                          */
     struct chain_form chain;   /* of exactly observed ones          */
     bool bridged;              /* whether no T brings it to unit diffusion; */
                                /* also where the noise is singular       */
@@ -124,6 +149,17 @@ int to_data_coordinates(struct gsv_model *m);
 
 /* Makes the linear form, or says why there is none. */
 int to_linear_form(struct gsv_model *m);
+
+/* --- lone.c ------------------------------------------------------------- */
+
+/* Makes the form of one latent state beside an exact one, where there is one.
+ */
+int to_lone_form(struct gsv_model *m);
+
+/* log N(z; mean, deviation^2), element by element. */
+node log_normal(struct graph *g, node z, node mean, node deviation);
+
+/* --- linear.c ----------------------------------------------------------- */
 
 /* Whether a is made of any leaves that pass a test, and whether it is affine in
  * all of these together, as its operations show: the derivative of floor() is

@@ -46,7 +46,7 @@ int refuse_singular(const gsv_model *m)
     if (s->noise != NOISE_SINGULAR) return 0;
     if (spec_is_latent(s))
         return REFUSE(m, s->no_map_place,
-                      "%s, but the estimators scan, particle, conjugate and "
+                      "%s, but the estimators scan, conjugate and "
                       "variational need a noise for every state; use --observe "
                       "guided, or add a noise of its own ('s*dW')",
                       WHY[s->no_map]);

@@ -90,7 +90,7 @@ int joint_init(struct joint *j, const gsv_model *m, const gsv_series *series,
     if (m->spec->integrals)
         return fail(GSV_BAD_INPUT,
                     "a poisson_process is not for draws of whole tracks; use "
-                    "--observe scan or particle");
+                    "--observe guided or scan");
     int status = pair_options(m, o, &j->options);
     if (!status) status = stops_init(&j->stops, m, series);
     if (status) return status;

@@ -357,17 +357,6 @@ void jumper_all(const struct jumper *w, size_t J, size_t ld, const double *y1,
         }
 }
 
-void jumper_each(const struct jumper *w, size_t ld, const double *y1,
-                 double *log_p)
-{
-    for (size_t i = 0; i < w->I; i++) {
-        squares(w->jumps->d, w->I, i, w->inverse, w->mu, 1, ld, y1 + i,
-                log_p + i);
-        double l = w->log_norm[i] - 0.5 * log_p[i];
-        log_p[i] = isnan(l) ? -INFINITY : l;
-    }
-}
-
 /* --- Their gradient ------------------------------------------------------- */
 
 struct law_bar {
@@ -497,18 +486,6 @@ void jumper_all_vjp(struct jumper *w, const struct moment *from, double h,
                 add_pair(w, &bar, 2, i, ld, y1 + j, share, z, v, y1_bar + j);
             else add_pair(w, &bar, d, i, ld, y1 + j, share, z, v, y1_bar + j);
         }
-    law_vjp(w, from, h, ld, &bar, y0_bar);
-}
-
-void jumper_each_vjp(struct jumper *w, const struct moment *from, double h,
-                     size_t ld, const double *y1, const double *weight,
-                     double *y0_bar, double *y1_bar)
-{
-    struct law_bar bar = start_vjp(w, ld, w->I, y1_bar);
-    for (size_t i = 0; i < w->I; i++)
-        if (weight[i] != 0.0)
-            add_pair(w, &bar, w->jumps->d, i, ld, y1 + i, weight[i], bar.f,
-                     bar.g, y1_bar + i);
     law_vjp(w, from, h, ld, &bar, y0_bar);
 }
 

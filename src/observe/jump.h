@@ -85,18 +85,11 @@ void jumper_start(struct jumper *w, const struct moment *from, double h,
 void jumper_all(const struct jumper *w, size_t J, size_t ld, const double *y1,
                 double *log_p);
 
-/* And of the step from point i to y1 number i. */
-void jumper_each(const struct jumper *w, size_t ld, const double *y1,
-                 double *log_p);
-
 /* After jumper_start(): with weights of all pairs (I, J), y0_bar and y1_bar
  * (d; ld apart) are set, and the drift's part is added to drift_bar. */
 void jumper_all_vjp(struct jumper *w, const struct moment *from, double h,
                     size_t ld, size_t J, const double *y1, const double *weight,
                     double *y0_bar, double *y1_bar);
-void jumper_each_vjp(struct jumper *w, const struct moment *from, double h,
-                     size_t ld, const double *y1, const double *weight,
-                     double *y0_bar, double *y1_bar);
 
 /* Brings bars, merged from all jumpers, to the parameters: added to the
  * gradient. */

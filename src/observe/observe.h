@@ -5,8 +5,7 @@
  * where an input changes, and between them. At stops are
  * points x, drawn from a density q that a linearised smoother gives (smooth.h),
  * and between the points of neighbouring stops densities are estimated by
- * bridges. The estimators differ in how they average: scan.h, particle.h,
- * joint.h. */
+ * bridges. The estimators differ in how they average: scan.h, joint.h. */
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 
@@ -306,10 +305,6 @@ size_t support_draw(struct support *s, size_t first, size_t end,
  * NULL: where u is x already. */
 size_t support_place(struct support *s, size_t first, size_t end,
                      const bool *direct);
-
-/* Loads points x (d, J) of one stop that were placed before, for
- * support_vjp(). */
-void support_recall(struct support *s, size_t stop, const double *x);
 
 /* P points across the law of a stop, its mean in the middle, as those of x;
  * valid until the next call. */

@@ -6,7 +6,6 @@
 #include "base/comm.h"
 #include "base/error.h"
 #include "observe/joint.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
 
 int rows_accept(const struct method *row, const struct task *t)

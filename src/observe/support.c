@@ -419,14 +419,6 @@ size_t support_draw(struct support *s, size_t first, size_t end,
     return support_place(s, first, end, NULL);
 }
 
-void support_recall(struct support *s, size_t stop, const double *x)
-{
-    fill_stop(s, stop, 0, s->J, s->J);
-    memcpy(s->x, x, s->d * s->J * sizeof *x);
-    struct points in = points_of(s, s->x, s->J);
-    program_forward(s->weigh, &s->weigh_uniforms, &s->weigh_space, &in);
-}
-
 struct points support_probe(struct support *s, size_t stop, size_t P)
 {
     size_t d = s->d, n = d - laws_exact(&s->laws, stop);

@@ -12,9 +12,9 @@
 #include "guided/guided.h"
 #include "kalman/kalman.h"
 #include "observe/joint.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
 #include "panel/worker.h"
+#include "strip/strip.h"
 
 /* Tracks are shared by so many lanes at most. */
 enum { PANEL_LANES = 256 };
@@ -330,11 +330,12 @@ static const struct method ROWS[] = {
     {PANEL(METHOD_MODIFIED)},
     {PANEL(METHOD_BOUND)},
     {PANEL(METHOD_SCAN)},
-    {PANEL(METHOD_PARTICLE), .rough = is_rough},
+    {PANEL(METHOD_STRIP), .fewest = 1},
     {PANEL(METHOD_CONJUGATE)},
     {PANEL(METHOD_VARIATIONAL)},
     {PANEL(METHOD_KALMAN)},
-    {PANEL(METHOD_GUIDED), .paced = true, .rough = is_rough},
+    {PANEL(METHOD_GUIDED), .fewest = GUIDED_STEPS, .pilots = GUIDED_PILOTS,
+     .rough = is_rough},
 };
 
 enum { ROW_COUNT = sizeof ROWS / sizeof *ROWS };

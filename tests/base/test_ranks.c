@@ -137,7 +137,7 @@ static const struct shape SHAPES[] = {
     {NET, 12, 8, 64, 8, GSV_RANDOM_IID, 0, false},
     {WELL, 30, 9, 4, 3, GSV_RANDOM_SOBOL, 0, true},
     {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_SCAN, false},
-    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_PARTICLE, false},
+    {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_GUIDED, false},
     {NOISY, 2, 9, 8, 2, GSV_RANDOM_SOBOL, GSV_OBSERVE_VARIATIONAL, false}};
 
 struct asked {

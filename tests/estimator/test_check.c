@@ -24,7 +24,7 @@ static const struct {
     {"state x\n param a = 3 > 0, s = 0.6 > 0, e = 0.25 > 0\n"
      "dx = a*(x - x^3)*dt + s*dW\n obs y ~ normal(x, e)\n"
      "init x ~ normal(0, 1)",
-     128, true},
+     512, true},
     {"state x, v, w\n param k = 3 > 0, s = 0.4 > 0, e = 0.2 > 0\n"
      "dx = (0.3*w - k*sin(x))*dt + s*dW\n dv = (x - v)*dt + s*dW\n"
      "dw = (v - w)*dt + s*dW\n"
@@ -79,7 +79,7 @@ static gsv_gradient_check check_of(size_t i, gradient_function *gradient)
     gsv_gradient_check c;
     o.steps = 1;
     o.points = MODELS[i].points;
-    if (o.points) o.observe = GSV_OBSERVE_PARTICLE;
+    if (o.points) o.observe = GSV_OBSERVE_GUIDED;
     if (check_gradient(m, s, &o, gradient, &c))
         fail_msg("%s", gsv_last_error());
     print_message("model %zu: off by %.2g +- %.2g at %zu, %zu seeds\n", i,

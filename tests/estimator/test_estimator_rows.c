@@ -10,8 +10,8 @@
 #include "integrate/path_method.h"
 #include "kalman/kalman.h"
 #include "observe/joint.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
+#include "strip/strip.h"
 
 static const char WELL[] = "state x\n param a = 1, s = 0.5 > 0\n"
                            "dx = a*(x - x^3)*dt + s*dW";
@@ -33,9 +33,15 @@ static const char VANISHING[] =
     "dz = -z*dt + 0.3*sqrt(1 + x^2)*dW\n"
     "obs y ~ normal(x, e)\n init x ~ normal(0, 1)\n init z ~ normal(0, 1)";
 
+/* A price beside its volatility. */
+static const char VOLATILE[] =
+    "state v\n state y\n param a = 1, s = 0.5 > 0, m = 0\n dy = exp(v)*dW1\n"
+    "dv = a*(m - v)*dt + s*(0.5*dW1 + dW2)\n init v ~ normal(0, 1)";
+
 static bool is_hidden(const char *model)
 {
-    return model == NOISY || model == LINEAR || model == VANISHING;
+    return model == NOISY || model == LINEAR || model == VANISHING ||
+           model == VOLATILE;
 }
 
 #define ON_BRIDGES                                                             \
@@ -94,11 +100,13 @@ static const struct row {
      0,
      "guided filter: states are latent, and no map to unit diffusion takes "
      "this noise out"},
-    {&METHOD_PARTICLE,
-     NOISY,
-     {.paths = 16, .steps = 2, .observe = GSV_OBSERVE_PARTICLE},
+    {&METHOD_STRIP,
+     VOLATILE,
+     {.steps = 2},
      0,
-     "particle filter: the options ask for it"},
+     "scan: one state is latent beside an exact one, and they share noises: on "
+     "a lattice; or the guided filter, where that is the better one on the "
+     "first rows of the data"},
     {&METHOD_CONJUGATE,
      NOISY,
      {.paths = 16, .steps = 2, .points = 64, .observe = GSV_OBSERVE_CONJUGATE},

@@ -130,7 +130,7 @@ static gsv_series *noisy_data(const gsv_model *m)
     return s;
 }
 
-static void limit__ends_particles_anywhere(void **state)
+static void limit__ends_a_scan_anywhere(void **state)
 {
     (void)state;
     size_t seen[PLACES] = {0};
@@ -138,7 +138,7 @@ static void limit__ends_particles_anywhere(void **state)
     gsv_series *s = noisy_data(m);
     gsv_fit_options o = fit_options();
     o.iterations = 4;
-    o.estimator.observe = GSV_OBSERVE_PARTICLE;
+    o.estimator.observe = GSV_OBSERVE_SCAN;
     o.estimator.points = 16;
     o.estimator.steps = 1;
     sweep(NOISY, s, &o, 97, seen);
@@ -156,7 +156,7 @@ static void limit__ends_adam_between_stages(void **state)
     gsv_fit_options o = fit_options();
     o.optimizer = GSV_OPTIMIZER_ADAM;
     o.iterations = 6;
-    o.estimator.observe = GSV_OBSERVE_PARTICLE;
+    o.estimator.observe = GSV_OBSERVE_SCAN;
     o.estimator.points = 16;
     sweep(NOISY, s, &o, 1, seen);
     /* An iteration looks at the clock twice. */
@@ -326,7 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limit__ends_lbfgs_anywhere),
         cmocka_unit_test(limit__ends_adam_anywhere),
-        cmocka_unit_test(limit__ends_particles_anywhere),
+        cmocka_unit_test(limit__ends_a_scan_anywhere),
         cmocka_unit_test(limit__ends_adam_between_stages),
         cmocka_unit_test(limit__leaves_a_gp_its_posterior),
         cmocka_unit_test(limit__never_holds_a_resumed_fit_up),

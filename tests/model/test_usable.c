@@ -227,8 +227,7 @@ static void singular_noise__is_refused_by_rows_that_invert_it(void **state)
         GSV_OBJECTIVE_MSE_FORWARD, GSV_OBJECTIVE_EM_LINEAR,
         GSV_OBJECTIVE_SLOPES};
     static const enum gsv_observe ROWS[] = {
-        GSV_OBSERVE_SCAN, GSV_OBSERVE_PARTICLE, GSV_OBSERVE_CONJUGATE,
-        GSV_OBSERVE_VARIATIONAL};
+        GSV_OBSERVE_SCAN, GSV_OBSERVE_CONJUGATE, GSV_OBSERVE_VARIATIONAL};
     for (size_t i = 0; i < COUNT(TEXT); i++) {
         gsv_model *m = gsv_model_parse(TEXT[i], "m");
         gsv_series *s = data_of(m);

@@ -281,8 +281,7 @@ static void estimators__name_the_event_that_they_cannot_follow(void **state)
 {
     (void)state;
     static const enum gsv_observe OBSERVE[] = {
-        GSV_OBSERVE_SCAN, GSV_OBSERVE_PARTICLE, GSV_OBSERVE_CONJUGATE,
-        GSV_OBSERVE_VARIATIONAL};
+        GSV_OBSERVE_SCAN, GSV_OBSERVE_CONJUGATE, GSV_OBSERVE_VARIATIONAL};
     static const char *const NAME[] = {"y", "dose"};
     static const double T[] = {0, 1, 2}, V[] = {1, 2, 3, NAN, 1, NAN};
     const size_t start[2] = {0, 3};

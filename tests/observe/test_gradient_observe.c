@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "gradient.h"
-#include "observe/particle.h"
 #include "observe/scan.h"
 
 /* --- Models --------------------------------------------------------------- */
@@ -122,10 +121,8 @@ static const struct layout LAYOUTS[] = {
 };
 
 static const enum gsv_observe OBSERVERS[] = {
-    GSV_OBSERVE_SCAN, GSV_OBSERVE_PARTICLE, GSV_OBSERVE_CONJUGATE,
-    GSV_OBSERVE_VARIATIONAL};
-static const char *const OBSERVER[] = {"scan", "particle", "conjugate",
-                                       "variational"};
+    GSV_OBSERVE_SCAN, GSV_OBSERVE_CONJUGATE, GSV_OBSERVE_VARIATIONAL};
+static const char *const OBSERVER[] = {"scan", "conjugate", "variational"};
 
 /* --- Data ----------------------------------------------------------------- */
 
@@ -177,8 +174,7 @@ struct row {
     size_t threads;
 };
 
-/* Rows whose gradient is not that of the value, by design, and rows that have
- * no value. */
+/* Rows that have no value. */
 static bool is_left_out(const struct row *row, const gsv_model *m,
                         const gsv_series *s, const gsv_options *o)
 {
@@ -191,12 +187,8 @@ static bool is_left_out(const struct row *row, const gsv_model *m,
                      status == GSV_NUMERICAL;
         return known;
     }
-    bool again = r.ess_min < 0.5 * (double)r.paths;
     gsv_result_free(&r);
-    /* Where particles are drawn again, the value jumps; and beyond the lag
-     * their weights are those of that many stops later. */
-    return o->observe == GSV_OBSERVE_PARTICLE &&
-           (again || l->rows > PARTICLE_LAG);
+    return false;
 }
 
 static gsv_options options_of(const struct row *row)
@@ -237,7 +229,7 @@ static bool is_possible(const struct row *row)
     bool tracks = by == GSV_OBSERVE_CONJUGATE || by == GSV_OBSERVE_VARIATIONAL;
     if (row->subject->events && (tracks || row->layout->rows < 2)) return false;
     if (tracks) return true;
-    return by == GSV_OBSERVE_PARTICLE || row->layout->points <= SCAN_MOST;
+    return row->layout->points <= SCAN_MOST;
 }
 
 /* One row in three, of those with the most points one in nine; with

@@ -159,31 +159,12 @@ static void points__without_a_drift_weigh_nothing(void **state)
     walk_free(&alone);
 }
 
-static void each__is_the_diagonal_of_all(void **state)
-{
-    (void)state;
-    static const double x0[I] = {-1.0, 0.2, 1.1}, x1[J] = {-0.9, 0.3, 1.0, 2.0};
-    struct walk k;
-    double log_p[I * J], each[I], y0[I], y1[J], det[J];
-    struct moment end = {.time = START.time + 0.1};
-    walk_init(&k, WELL);
-    jumper_map(&k.w, &START, I, I, x0, y0, det);
-    jumper_map(&k.w, &end, J, J, x1, y1, det);
-    jumper_start(&k.w, &START, 0.1, I, I, y0);
-    jumper_all(&k.w, J, J, y1, log_p);
-    jumper_each(&k.w, J, y1, each);
-    for (size_t i = 0; i < I; i++)
-        assert_near(each[i], log_p[i * J + i], 1e-12);
-    walk_free(&k);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(step__of_a_linear_equation_is_exact),
         cmocka_unit_test(error__is_of_second_order),
         cmocka_unit_test(points__without_a_drift_weigh_nothing),
-        cmocka_unit_test(each__is_the_diagonal_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,8 +249,8 @@ static void scan__finds_the_modes_of_two_states(void **state)
 
 static void others__flag_rows_with_several_modes(void **state)
 {
-    static const enum gsv_observe KINDS[] = {
-        GSV_OBSERVE_PARTICLE, GSV_OBSERVE_CONJUGATE, GSV_OBSERVE_VARIATIONAL};
+    static const enum gsv_observe KINDS[] = {GSV_OBSERVE_CONJUGATE,
+                                             GSV_OBSERVE_VARIATIONAL};
     (void)state;
     for (size_t i = 0; i < COUNT(SHAPES); i++) {
         struct trial_case c = {.shape = &SHAPES[i],

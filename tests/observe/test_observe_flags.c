@@ -26,7 +26,7 @@ struct values {
 static void add(struct verdicts *v, struct values *of, double off,
                 const gsv_result *r)
 {
-    double error = r->observe == GSV_OBSERVE_PARTICLE ? 4.0 * r->error : 0.0;
+    double error = r->observe == GSV_OBSERVE_GUIDED ? 4.0 * r->error : 0.0;
     bool wrong = !(fabs(off) < fmax(WRONG, error));
     v->wrong += wrong;
     v->missed += wrong && !r->flagged;
@@ -169,7 +169,7 @@ static void particles__do_not_warn_where_they_are_exact(void **state)
     (void)state;
     struct verdicts v = {0};
     for (size_t c = 0; c < COUNT(CASES); c++)
-        run_linear(&CASES[c], GSV_OBSERVE_PARTICLE, &v);
+        run_linear(&CASES[c], GSV_OBSERVE_GUIDED, &v);
     expect(&v, COUNT(CASES) * COUNT(SIZES) * SEEDS, 0);
     assert_int_equal(v.wrong, 0);
 }
@@ -182,7 +182,7 @@ static void well__warns_where_it_is_wrong(void **state)
     (void)state;
     enum { N = 60 };
     static const enum gsv_observe KINDS[] = {GSV_OBSERVE_SCAN,
-                                             GSV_OBSERVE_PARTICLE};
+                                             GSV_OBSERVE_GUIDED};
     static const double NOISE[] = {0.05, 0.3, 1.0};
     struct exact_range range = {.low = -3.0, .high = 3.0, .cells = 151};
     struct verdicts v = {0};

@@ -337,7 +337,7 @@ static void loglik__is_kalmans(void **state)
         struct bench b;
         bench_open(&b, &SHAPES[c]);
         double most = SHAPES[c].hold ? 1e-6 : 3e-3;
-        gsv_result r = run(&b, GSV_OBSERVE_PARTICLE, 1, false);
+        gsv_result r = run(&b, GSV_OBSERVE_GUIDED, 1, false);
         assert_near(r.loglik, b.k.loglik, most);
         assert_int_equal(r.flagged, 0);
         gsv_result_free(&r);
@@ -423,7 +423,7 @@ static void gradient__is_kalmans(void **state)
 {
     (void)state;
     static const enum gsv_observe KINDS[] = {GSV_OBSERVE_SCAN,
-                                             GSV_OBSERVE_PARTICLE};
+                                             GSV_OBSERVE_GUIDED};
     enum { SEEDS = 6 };
     const double step = 1e-4;
     for (size_t c = 0; c < COUNT(SHAPES); c++) {

@@ -54,7 +54,7 @@ static void constant_rate__is_poisson(void **state)
     const double y[2 * N] = {0.1, 0.3, 0.2, 0.2, -0.1, 0.5, NAN, 0.1, 0.6,
                              7,   2,   0,   NAN, 3,    9,   NAN, 1,   2};
     gsv_series *s = series_of(2, start, 2, NAME, t, y);
-    const enum gsv_observe HOW[] = {GSV_OBSERVE_SCAN, GSV_OBSERVE_PARTICLE};
+    const enum gsv_observe HOW[] = {GSV_OBSERVE_SCAN};
     double counts = 0.0;
     for (size_t i = 0; i < N; i++)
         if (i % 5 && !isnan(y[N + i]))
@@ -195,26 +195,6 @@ static void log_rate__is_the_grids(void **state)
     }
 }
 
-/* Of the same quantity: the scan's own error is of 1e-4. */
-static void particle__is_the_scan(void **state)
-{
-    (void)state;
-    gsv_model *m = model_of(LOG_RATE);
-    gsv_series *s = drawn(m, 31, 0.2, 2, 4);
-    gsv_options o = default_options();
-    o.observe = GSV_OBSERVE_PARTICLE;
-    o.points = 4096;
-    gsv_result r = loglik_of(m, s, &o);
-    double scan = loglik_by(GSV_OBSERVE_SCAN, 64, LOG_RATE, s);
-    print_message("particles %.4f +- %.4f, scan %.4f\n", r.loglik, r.error,
-                  scan);
-    assert_true(r.error < 0.05);
-    assert_near(r.loglik, scan, 3.0 * r.error);
-    gsv_result_free(&r);
-    gsv_series_free(s);
-    gsv_model_free(m);
-}
-
 /* --- Gradients and bits ----------------------------------------------------
  */
 
@@ -246,7 +226,7 @@ static gsv_series *rich_data(void)
 static void gradient__is_that_of_the_value(void **state)
 {
     (void)state;
-    const enum gsv_observe HOW[] = {GSV_OBSERVE_SCAN, GSV_OBSERVE_PARTICLE};
+    const enum gsv_observe HOW[] = {GSV_OBSERVE_SCAN};
     gsv_model *m = model_of(RICH);
     gsv_series *s = rich_data();
     for (size_t k = 0; k < COUNT(HOW); k++) {
@@ -256,8 +236,7 @@ static void gradient__is_that_of_the_value(void **state)
         o.steps = 2;
         if (gsv_check_gradient(m, s, &o, &check))
             fail_msg("%s", gsv_last_error());
-        print_message("%s: off by %.1e\n", k ? "particle" : "scan",
-                      check.worst);
+        print_message("%s: off by %.1e\n", k ? "guided" : "scan", check.worst);
         if (!(check.worst < 1e-6))
             fail_msg("off by %g at %zu", check.worst, check.where);
     }
@@ -351,7 +330,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant_rate__is_poisson),
         cmocka_unit_test(log_rate__is_the_grids),
-        cmocka_unit_test(particle__is_the_scan),
         cmocka_unit_test(gradient__is_that_of_the_value),
         cmocka_unit_test(bits__are_the_same_on_any_threads),
         cmocka_unit_test(negative_rate__weighs_nothing),

@@ -592,8 +592,7 @@ static void latent__needs_an_estimator_with_paths(void **state)
     static const struct {
         enum gsv_observe observe;
         const char *name;
-    } OTHER[] = {{GSV_OBSERVE_PARTICLE, "particle"},
-                 {GSV_OBSERVE_CONJUGATE, "conjugate"},
+    } OTHER[] = {{GSV_OBSERVE_CONJUGATE, "conjugate"},
                  {GSV_OBSERVE_VARIATIONAL, "variational"}};
     gsv_model *m = model_of(TEXT);
     gsv_series *s = series_of(1, 3, "y", OU_T, OU_X);
