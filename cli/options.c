@@ -62,7 +62,7 @@ static const struct option OWN[] = {
     {"--fix", NULL, FIT, NAME, AT(fix), "NAME[=V]",
      .help = "do not learn a parameter or an element; =V sets it; repeatable"},
     {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
-     .help = "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its "
+     .help = "'NAME ~ normal(m, s)' and the like; repeatable (flat in its "
              "bounds)"},
     {"--samples", NULL, FIT, TARGET, AT(samples), "FILE",
      .help = "gibbs: the draws as CSV (the fit's name with .draws.csv)"},

@@ -26,6 +26,10 @@ static void put_maximum(const gsv_record *r, FILE *out)
             "evidence        %.*f  (%zu number%s learned, functions "
             "integrated out)\n",
             n, r->evidence, r->free, plural(r->free));
+    if (r->priors && isfinite(r->loglik))
+        say(out, "posterior mode  %.*f  (log prior %.*f, of %zu number%s)\n", n,
+            r->loglik + r->log_prior, n, r->log_prior, r->priors,
+            plural(r->priors));
     else if (isfinite(r->aic))
         say(out, "AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
             r->aic, n, r->bic, r->free, plural(r->free));
@@ -288,6 +292,11 @@ static void add_likelihood(const gsv_record *r, json_t *j)
     if (isfinite(r->evidence)) add_number(j, "evidence", r->evidence);
     add_number(j, "aic", r->aic);
     add_number(j, "bic", r->bic);
+    if (r->priors) {
+        add_count(j, "priors", r->priors);
+        add_number(j, "log_prior", r->log_prior);
+        add_number(j, "log_posterior", r->loglik + r->log_prior);
+    }
     add_count(j, "learned", r->free);
 }
 

@@ -501,6 +501,10 @@ typedef struct gsv_prior {
     double a, b;
 } gsv_prior;
 
+/* Reads a prior as it is written in a model's text, "k ~ normal(0, 1)". Returns
+ * its name, which gsv_text_free() frees; p->name is the same. */
+char *gsv_prior_parse(const char *text, gsv_prior *p);
+
 /* The state of a fit, for progress(). */
 typedef struct gsv_progress {
     size_t iteration;  /* of this restart: 1, 2, ...                   */
@@ -554,7 +558,8 @@ struct gsv_fit_options {
     size_t warmup; /* gibbs: iterations before the draws; 500             */
     size_t draws;  /* gibbs: of each chain; 1000                          */
     size_t priors;
-    const gsv_prior *prior; /* flat within the bounds if none      */
+    const gsv_prior *prior; /* beside those of the model's text, which they
+                             * replace; flat within the bounds if none */
     /* Called after every iteration. Returns true to stop the fit, which can
      * then be resumed. */
     bool (*progress)(void *user, const gsv_progress *p);
@@ -602,6 +607,9 @@ struct gsv_record {
     size_t flagged;        /* gaps that cannot be trusted                */
     size_t free;           /* numbers that were learned                  */
     double aic, bic;
+    size_t priors;    /* numbers that have a prior                       */
+    double log_prior; /* their log density at the estimate, which is then
+                       * the posterior mode; NaN without priors          */
     size_t columns;               /* of the model, with the data's range:    */
     double *lowest, *highest;     /* (columns)                               */
     size_t values;                /* of the model                            */
@@ -922,7 +930,7 @@ enum gsv_status gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
                                        double *gradient);
 
 /* The log-likelihood (n), maximised over all other parameters, with a parameter
- * or an element held at each of n values. The model's values are the start and
+ * or an element held at each of n values; with priors, of both together. The model's values are the start and
  * do not change. */
 enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
                             const gsv_fit_options *o, const char *name,

@@ -665,6 +665,8 @@ class gsv_record(Structure):
         ('free', c_size_t),
         ('aic', c_double),
         ('bic', c_double),
+        ('priors', c_size_t),
+        ('log_prior', c_double),
         ('columns', c_size_t),
         ('lowest', POINTER(c_double)),
         ('highest', POINTER(c_double)),
@@ -944,6 +946,8 @@ FUNCTIONS: dict[str, tuple] = {
         gsv_simulate_options, []),
     'gsv_simulate': (
         POINTER(gsv_series), [c_void_p, POINTER(gsv_simulate_options)]),
+    'gsv_prior_parse': (
+        c_void_p, [c_char_p, POINTER(gsv_prior)]),
     'gsv_stop_when': (
         None, [c_void_p, c_void_p]),
     'gsv_model_draws': (

@@ -69,6 +69,7 @@ enum statement_kind {
     OBS,      /* obs NAME ~ value (a call)                                  */
     INIT,     /* init NAME ~ value (a call) [at time], time in low          */
     EVENT,    /* event NAME[k] += value                                     */
+    PRIOR,    /* prior NAME[k] ~ value (a call)                              */
     REACTION  /* reaction parts -> parts : value; the name is ""            */
 };
 

@@ -433,6 +433,7 @@ int declare(struct builder *b, const struct statement *s)
     case INIT:
     case EVENT:
     case REACTION:
+    case PRIOR:
     case EQUATION: break;
     }
     return 0;

@@ -34,12 +34,12 @@ static int init_rest(struct parser *, const struct rule *, struct statement *);
 static int event_rest(struct parser *, const struct rule *, struct statement *);
 
 static const struct rule RULES[] = {
-    {"state", STATE, true, state_rest},  {"input", INPUT, true, input_rest},
-    {"param", PARAM, true, param_rest},  {"const", CONSTANT, true, value_rest},
-    {"let", LET, true, value_rest},      {"net", NET, false, net_rest},
-    {"gp", GP, false, gp_rest},          {"obs", OBS, false, law_rest},
-    {"init", INIT, false, init_rest},    {"event", EVENT, false, event_rest},
-    {"reaction", REACTION, false, NULL},
+    {"state", STATE, true, state_rest}, {"input", INPUT, true, input_rest},
+    {"param", PARAM, true, param_rest}, {"const", CONSTANT, true, value_rest},
+    {"let", LET, true, value_rest},     {"net", NET, false, net_rest},
+    {"gp", GP, false, gp_rest},         {"obs", OBS, false, law_rest},
+    {"init", INIT, false, init_rest},   {"event", EVENT, false, event_rest},
+    {"prior", PRIOR, false, law_rest},  {"reaction", REACTION, false, NULL},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };
@@ -180,8 +180,8 @@ static int law_rest(struct parser *p, const struct rule *rule,
     int status = need_value(p, rule, s, '~');
     if (status || s->value->kind == EXPR_CALL) return status;
     return refuse(p, place,
-                  "after '~' a distribution is expected, such as "
-                  "'normal(x, 0.1)'");
+                  "after '~' a distribution is expected, such as '%s'",
+                  rule->kind == PRIOR ? "normal(0, 1)" : "normal(x, 0.1)");
 }
 
 static int init_rest(struct parser *p, const struct rule *rule,
@@ -509,9 +509,8 @@ static int not_a_statement(struct parser *p, const struct token *word)
                       SHOW(word), meant);
     return refuse(p, word->place,
                   "'%.*s' is not a statement; a line begins with state, input, "
-                  "param, const, let, net, gp, obs, init, event or reaction, "
-                  "or is an "
-                  "equation 'dx = ...*dt + ...*dW'",
+                  "param, const, let, net, gp, obs, init, event, prior or "
+                  "reaction, or is an equation 'dx = ...*dt + ...*dW'",
                   SHOW(word));
 }
 

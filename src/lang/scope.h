@@ -243,6 +243,11 @@ int integrate_elements(struct builder *b, struct place place, node rate,
 
 int build_init(struct builder *b);
 
+/* --- priors.c ----------------------------------------------------------- */
+
+/* All prior lines, after all that they may be of. */
+int build_priors(struct builder *b);
+
 /* --- invert.c ----------------------------------------------------------- */
 
 /* A state as a function of a column of the same size. */

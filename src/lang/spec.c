@@ -47,6 +47,7 @@ static int build(struct builder *b, const struct ast *ast)
     status = build_maps(b);
     if (b->spec->graph->failed) return GSV_NO_MEMORY;
     if (!status) status = declare_all(b, ast, false);
+    if (!status) status = build_priors(b);
     if (!status) status = build_observations(b);
     if (!status) status = build_equations(b, ast);
     if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
@@ -111,6 +112,9 @@ void spec_free(struct spec *spec)
         mem_free(spec->input[i].name);
     for (size_t i = 0; i < spec->values; i++)
         mem_free(spec->value_column[i]);
+    for (size_t i = 0; i < spec->priors; i++)
+        mem_free(spec->prior[i].name);
+    mem_free(spec->prior);
     mem_free(spec->source_name);
     mem_free(spec->param);
     mem_free(spec->column);

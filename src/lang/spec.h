@@ -123,6 +123,13 @@ struct reaction_spec {
     struct place place;
 };
 
+/* prior NAME ~ law(numbers). */
+struct prior_spec {
+    gsv_prior law; /* its name is that below                        */
+    char *name;    /* a parameter, an element of one, or a network  */
+    size_t line;
+};
+
 /* Why no map brings a noise to unit diffusion. */
 enum no_map {
     NO_MAP_MATRIX,   /* a matrix before it depends on the state          */
@@ -161,6 +168,9 @@ struct spec {
     size_t flows, flow_capacity;
     struct gp_spec *gp; /* (graph->gps) */
     size_t gps, gp_capacity;
+
+    struct prior_spec *prior;
+    size_t priors, prior_capacity;
 
     /* The states as functions of the data, z = Z(x, t), over the state leaf
      * that stands for x; and back, over the leaf that stands for z. The domain

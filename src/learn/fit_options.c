@@ -12,9 +12,8 @@
 static int check_method(const struct learner *l, const gsv_fit_options *o)
 {
     if (o->method == GSV_METHOD_LIKELIHOOD) {
-        if (!o->priors && o->errors != GSV_ERRORS_POSTERIOR) return 0;
-        return fail(GSV_BAD_INPUT, "priors and posterior errors are for the "
-                                   "method gibbs");
+        if (o->errors != GSV_ERRORS_POSTERIOR) return 0;
+        return fail(GSV_BAD_INPUT, "posterior errors are for the method gibbs");
     }
     if (l->m->spec->nets)
         return fail(GSV_BAD_INPUT, "the method gibbs is for models of formulas "

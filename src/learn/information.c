@@ -109,7 +109,7 @@ static int gradient_at(struct information *a, const double *theta,
     const struct split *s = &a->l->split;
     uint32_t runs = a->rough ? ROUGH_RUNS : 1;
     int status = learner_go_on(a->l);
-    double value;
+    double value = 0.0;
     if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, &value, gradient);
     memset(gradient, 0, a->l->n * sizeof *gradient);
@@ -122,7 +122,7 @@ static int gradient_at(struct information *a, const double *theta,
         for (size_t i = 0; !status && i < a->l->n; i++)
             gradient[i] += a->one[i] * (double)score.gaps / (double)runs;
     }
-    return status;
+    return status ? status : prior_add(&a->l->prior, 1.0, &value, gradient);
 }
 
 /* Column j from steps of this length. */
@@ -196,7 +196,7 @@ int information_value(struct information *a, const double *theta, double *value)
     if (a->by_evidence) return evidence_of(a, theta, value, NULL);
     status = objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
     *value = status ? NAN : score.mean * (double)score.gaps;
-    return status;
+    return status ? status : prior_add(&a->l->prior, 1.0, value, NULL);
 }
 
 /* l at theta moved by the steps of numbers i and j, up or down. */

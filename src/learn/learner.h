@@ -7,6 +7,7 @@
 #include "learn/curve.h"
 #include "learn/noise_step.h"
 #include "learn/objective.h"
+#include "learn/prior.h"
 #include "learn/soap.h"
 #include "learn/split.h"
 
@@ -99,6 +100,7 @@ struct learner {
     bool *weight;         /* (n) of a network                     */
     double *unit;         /* (n) of Adam's steps; 0 where fixed   */
     double *penalty;      /* (n) of half of a number's square     */
+    struct prior prior;   /* of the values                        */
     double *theta;        /* (n)                                  */
     double *safe;         /* (n) the last one that was finite     */
     double *best;         /* (n) with the best held-out value     */

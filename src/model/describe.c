@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plain.h"
+#include "base/prior_law.h"
 #include "model/describe.h"
 #include "model/gp_rows.h"
 #include "model/names.h"
@@ -35,6 +36,14 @@ static void bounds(FILE *out, const struct param_spec *p)
     if (p->bound == BOUND_BELOW) fprintf(out, "  < %g", p->high);
     if (p->bound == BOUND_BETWEEN)
         fprintf(out, "  in (%g, %g)", p->low, p->high);
+}
+
+static void priors(FILE *out, const struct spec *s)
+{
+    char room[PRIOR_ROOM];
+    for (size_t i = 0; i < s->priors; i++)
+        fprintf(out, "%-15s %s ~ %s\n", i ? "" : "priors", s->prior[i].law.name,
+                prior_text(&s->prior[i].law, room));
 }
 
 static void parameters(FILE *out, const gsv_model *m)
@@ -369,6 +378,7 @@ static int write_all(FILE *out, const gsv_model *m)
             numbers == 1 ? "number" : "numbers", params,
             params == 1 ? "name" : "names");
     parameters(out, m);
+    priors(out, s);
     return status;
 }
 

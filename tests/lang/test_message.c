@@ -184,11 +184,11 @@ static const struct {
     {"hello world",
      "1:1: 'hello' is not a statement; a line begins with "
      "state, input, param, const, let, net, gp, obs, init, "
-     "event or reaction, or is an equation 'dx = ...*dt + ...*dW'\n"
+     "event, prior or reaction, or is an equation 'dx = ...*dt + ...*dW'\n"
      "    hello world\n"
      "    ^~~~~"},
     {"data x", "1:1: 'data' is not a statement; a line begins with state, "
-               "input, param, const, let, net, gp, obs, init, event or "
+               "input, param, const, let, net, gp, obs, init, event, prior or "
                "reaction, or is an "
                "equation 'dx = ...*dt + ...*dW'\n"
                "    data x\n"
