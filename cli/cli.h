@@ -217,7 +217,7 @@ json_t *json_params(const gsv_model *m, const double *value, bool learned);
 gsv_model *open_model(const struct args *a, const char *path);
 
 /* Reads the model's columns of the data, with a note on what was ignored. */
-gsv_series *open_data(const struct args *a, const gsv_model *m);
+gsv_series *open_data(const struct args *a, gsv_model *m);
 void say_note(const struct args *a, const gsv_series *s);
 
 /* The values of a column (rows), or NULL. */

@@ -41,24 +41,12 @@ static int parse_start(const struct args *a, const gsv_model *m,
 
 gsv_series *read_inputs(const struct args *a, const gsv_model *m)
 {
-    size_t d = gsv_model_dim(m), n = gsv_model_inputs(m);
-    size_t given = gsv_model_given(m, 0, NULL);
-    if (!n && !given) {
+    gsv_series *s = gsv_series_read_inputs(m, a->inputs);
+    if (!s && gsv_last_status() == GSV_BAD_INPUT && !gsv_model_inputs(m) &&
+        !gsv_model_given(m, 0, NULL))
         complain(EXIT_INPUT, "--inputs %s: the model has no inputs", a->inputs);
-        return NULL;
-    }
-    const char **name = malloc((n + given) * sizeof *name);
-    if (!name) {
-        complain_memory();
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++)
-        name[i] = gsv_model_column(m)[d + i];
-    given = gsv_model_given(m, given, name + n);
-    gsv_series *s = gsv_series_read(a->inputs, n + given, name);
-    if (!s) complain_last();
+    else if (!s) complain_last();
     else say_note(a, s);
-    free(name);
     return s;
 }
 

@@ -89,6 +89,8 @@ typedef struct gsv_series {
     char *note;    /* what was skipped while reading, or ""         */
     bool borrowed; /* time and value belong to the caller           */
     void *file;    /* for internal use                              */
+    size_t words;  /* of columns of categories                      */
+    char **word;   /* (words): gsv_category(word) is their cell      */
 } gsv_series;
 
 /* Reads a CSV file, or a NumPy array (.npy). Keeps only the named columns, in
@@ -149,6 +151,8 @@ typedef struct gsv_param {
     bool weight; /* belongs to a network                                */
     bool scale;  /* of a network or a grid; set from the data           */
     bool gp;     /* of a gp; a matrix has its values                    */
+    const char *const *label; /* (rows) of `param k[series]`: the series; NULL
+                               * for others, and before gsv_model_bind()    */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
@@ -157,7 +161,18 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
 size_t gsv_model_values(const gsv_model *m);
 const double *gsv_model_value(const gsv_model *m);
 
-/* Sets a parameter `s` or an element `A[1,2]`. n is 1 (for every element; for
+/* Gives a model with `param k[series]` or `param b[group]` one number for each
+ * series or level of the data; until then it has one for all. gsv_fit() does it
+ * by itself. Names that were borrowed are then no longer valid. Does nothing
+ * for a model that has no such parameters, or has their levels already. */
+enum gsv_status gsv_model_bind(gsv_model *m, const gsv_series *s);
+
+/* The number of levels of a category, "series" or a column, and their labels,
+ * borrowed, if label is not NULL; 0 if there is none, or before a bind. */
+size_t gsv_model_levels(const gsv_model *m, const char *category,
+                        const char *const **label);
+
+/* Sets a parameter `s` or an element `A[1,2]`, of a series `k[label]`. n is 1 (for every element; for
  * the diagonal of a lower matrix) or the number of elements. */
 enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
                               const double *value);
@@ -801,6 +816,22 @@ gsv_series *gsv_series_read_named(const char *path, const char *time,
 gsv_series *gsv_series_read_shared(gsv_ranks *ranks, const char *path,
                                    const char *time, const char *series,
                                    size_t columns, const char *const *name);
+
+/* Reads the columns that a model needs, with labels of categories as text; the
+ * ranks, and the names of the columns of time and series, may be NULL. */
+gsv_series *gsv_series_read_for(const gsv_model *m, gsv_ranks *ranks,
+                                const char *path, const char *time,
+                                const char *series);
+
+/* The same for simulations and forecasts: only inputs, and what
+ * gsv_model_given() names. */
+gsv_series *gsv_series_read_inputs(const gsv_model *m, const char *path);
+
+/* A cell of a category that has a text: a number itself, or one that stands for
+ * the text. Texts are to be listed in the series, for messages. */
+double gsv_category(const char *text);
+enum gsv_status gsv_series_words(gsv_series *s, size_t n,
+                                 const char *const *word);
 
 /* All rows of a, and after each track the later rows of b's track with the same
  * label; a single track of b with another label is used for every track. Has

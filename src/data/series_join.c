@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/builder.h"
+#include "data/category.h"
 #include "data/series.h"
 #include "data/series_join.h"
 
@@ -34,12 +35,22 @@ static int add_row(struct join *j, size_t track, const gsv_series *from,
                        from->line[row]);
 }
 
+static int add_words(struct join *j, const gsv_series *s)
+{
+    int status = 0;
+    for (size_t i = 0; !status && i < s->words; i++)
+        status = category_add(&j->builder.word, s->word[i], strlen(s->word[i]));
+    return status;
+}
+
 static int join_init(struct join *j, const gsv_series *a)
 {
     *j = (struct join){.a = a, .cell = NEW(double, a->columns)};
     j->builder.source = a->source;
     if (!j->cell) return GSV_NO_MEMORY;
-    return builder_names(&j->builder, a->columns, (const char *const *)a->name);
+    int status =
+        builder_names(&j->builder, a->columns, (const char *const *)a->name);
+    return status ? status : add_words(j, a);
 }
 
 static gsv_series *join_end(struct join *j, int status)
@@ -79,6 +90,7 @@ gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b)
     for (size_t c = 0; !status && c < a->columns; c++)
         column[c] = find_name(b->columns, b->name, a->name[c]);
     int made = join_init(&j, a);
+    if (!made) made = add_words(&j, b);
     if (!status) status = made;
     for (size_t r = 0; !status && r < a->tracks; r++)
         status = join_track(&j, r, b, column);

@@ -23,6 +23,7 @@ bool declares_name(enum statement_kind kind)
 static void statement_clear(struct statement *s)
 {
     mem_free(s->declared.name);
+    mem_free(s->declared.category);
     expr_free(s->value);
     mem_free(s->index);
     expr_free(s->low);

@@ -52,6 +52,8 @@ struct declared {
     struct place place;
     int rank;
     size_t rows, columns; /* 1 where the rank leaves them out */
+    char *category;       /* of a param k[series]: series; else NULL */
+    struct place category_place;
 };
 
 enum bound_kind { BOUND_NONE, BOUND_ABOVE, BOUND_BELOW, BOUND_BETWEEN };

@@ -78,10 +78,25 @@ int parse_size(struct parser *p, size_t *size)
     return 0;
 }
 
-static int parse_shape(struct parser *p, struct declared *d)
+/* The series of param k[series], or a column. */
+static int parse_category(struct parser *p, struct declared *d)
+{
+    d->category = mem_substring(p->token.text, p->token.length);
+    d->category_place = p->token.place;
+    d->rank = 1;
+    parse_next(p);
+    return d->category ? 0 : GSV_NO_MEMORY;
+}
+
+static int parse_shape(struct parser *p, const struct rule *rule,
+                       struct declared *d)
 {
     struct token open = p->token;
     if (!parse_take(p, '[')) return 0;
+    if (p->token.kind == TOKEN_NAME && rule->kind == PARAM) {
+        int status = parse_category(p, d);
+        return status ? status : parse_close(p, &open);
+    }
     size_t *size[] = {&d->rows, &d->columns};
     do {
         if (d->rank == 2)
@@ -128,7 +143,7 @@ static int parse_declared(struct parser *p, const struct rule *rule,
         return refuse(p, p->token.place,
                       "'(' is not expected after the name; write '%s %.*s'",
                       rule->word, SHOWN, d->name);
-    return function ? 0 : parse_shape(p, d);
+    return function ? 0 : parse_shape(p, rule, d);
 }
 
 static int parse_value(struct parser *p, struct statement *s)

@@ -56,7 +56,13 @@ static int build(struct builder *b, const struct ast *ast)
 
 struct spec *spec_new(const struct source *source)
 {
-    struct builder b = {.source = source};
+    return spec_new_levels(source, 0, NULL);
+}
+
+struct spec *spec_new_levels(const struct source *source, size_t levels,
+                             const struct category_spec *level)
+{
+    struct builder b = {.source = source, .level = level, .levels = levels};
     struct ast *ast = ast_parse(source);
     if (!ast) return NULL;
     b.ast = ast;
@@ -112,6 +118,12 @@ void spec_free(struct spec *spec)
         mem_free(spec->input[i].name);
     for (size_t i = 0; i < spec->values; i++)
         mem_free(spec->value_column[i]);
+    for (size_t i = 0; i < spec->categories; i++) {
+        for (size_t k = 0; k < spec->category[i].levels; k++)
+            mem_free(spec->category[i].label[k]);
+        MEM_FREE(spec->category[i].name, spec->category[i].label);
+    }
+    mem_free(spec->category);
     for (size_t i = 0; i < spec->priors; i++)
         mem_free(spec->prior[i].name);
     mem_free(spec->prior);

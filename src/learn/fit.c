@@ -296,5 +296,6 @@ enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
     if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
-    return fit_compared(m, s, o, NULL);
+    int status = gsv_model_bind(m, s);
+    return status ? status : fit_compared(m, s, o, NULL);
 }

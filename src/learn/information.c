@@ -23,7 +23,9 @@ const char *information_name(const struct information *a, size_t i,
     const struct param_spec *q = &s->param[spec_param_at(s, v)];
     size_t e = v - q->offset;
     if (q->rank == 0) snprintf(room, 120, "%.100s", q->name);
-    if (q->rank == 1) snprintf(room, 120, "%.80s[%zu]", q->name, e + 1);
+    const char *label = spec_label(s, q, e);
+    if (label) snprintf(room, 120, "%.60s[%.50s]", q->name, label);
+    else if (q->rank == 1) snprintf(room, 120, "%.80s[%zu]", q->name, e + 1);
     if (q->rank == 2)
         snprintf(room, 120, "%.80s[%zu,%zu]", q->name, e / q->columns + 1,
                  e % q->columns + 1);
