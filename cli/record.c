@@ -329,6 +329,21 @@ static void add_objective(const gsv_record *r, json_t *j)
                squared ? r->mse : r->value);
 }
 
+/* The labels of parameters that have one number for each series or level. */
+static void add_levels(const gsv_model *m, json_t *j)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        json_t *list = p.label ? json_array() : NULL;
+        for (size_t k = 0; p.label && k < p.rows; k++)
+            json_array_append_new(list, json_string(p.label[k]));
+        if (list) json_object_set_new(all, p.name, list);
+    }
+    if (json_object_size(all)) json_object_set_new(j, "labels", all);
+    else json_decref(all);
+}
+
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
 {
     json_t *j = json_object();
@@ -338,6 +353,7 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     add_search(r, j);
     json_object_set_new(j, "warnings", json_lines(r->warning));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
+    add_levels(m, j);
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
     json_object_set_new(j, "low", json_params(m, r->low, true));
     json_object_set_new(j, "high", json_params(m, r->high, true));

@@ -76,6 +76,28 @@ static int write_result(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
+/* A model with numbers of series that has no data yet has as many series as
+ * there are tracks, or as the inputs have; a fit simulates all of its own. */
+static int choose_series(const struct args *a, gsv_model *m,
+                         const gsv_series *input, gsv_simulate_options *o)
+{
+    size_t n = o->tracks, levels = gsv_model_levels(m, "series", NULL);
+    if (levels && !is_given(a, "--tracks")) o->tracks = levels;
+    if (input) return gsv_model_bind(m, input) ? complain_last() : 0;
+    size_t *start = malloc((n + 1) * sizeof *start);
+    double *times = calloc(n, sizeof *times);
+    gsv_series *s = NULL;
+    if (!start || !times) n = 0;
+    for (size_t r = 0; n && r <= n; r++)
+        start[r] = r;
+    if (n) s = gsv_series_new(n, start, 0, NULL, times, NULL);
+    int code = s && !gsv_model_bind(m, s) ? 0 : complain_last();
+    gsv_series_free(s);
+    free(start);
+    free(times);
+    return code;
+}
+
 int simulate_run(const struct args *a, gsv_model *m)
 {
     gsv_simulate_options o = a->simulate;
@@ -88,6 +110,7 @@ int simulate_run(const struct args *a, gsv_model *m)
         if (!input) code = EXIT_INPUT;
     }
     o.time = time;
+    if (!code) code = choose_series(a, m, input, &o);
     if (!code) {
         s = gsv_simulate(m, &o);
         code = s ? write_result(a, m, s) : complain_last();

@@ -112,3 +112,45 @@ gsv_series *series_until(const gsv_series *s, const double *until)
     }
     return join_end(&j, status);
 }
+
+/* All rows of a track of `from`, under a label. */
+static int add_track(struct join *j, const gsv_series *from, size_t r,
+                     const char *label)
+{
+    size_t track;
+    int status = builder_label(&j->builder, label, strlen(label), &track);
+    for (size_t i = from->start[r]; !status && i < from->start[r + 1]; i++)
+        status = add_row(j, track, from, NULL, i);
+    return status;
+}
+
+gsv_series *series_track(const gsv_series *s, size_t r, const char *label)
+{
+    struct join j;
+    int status = join_init(&j, s);
+    if (!status) status = add_track(&j, s, r, label);
+    return join_end(&j, status);
+}
+
+gsv_series *series_below(size_t n, gsv_series *const *s)
+{
+    struct join j;
+    int status = join_init(&j, s[0]);
+    for (size_t k = 0; !status && k < n; k++) {
+        status = add_words(&j, s[k]);
+        for (size_t r = 0; !status && r < s[k]->tracks; r++)
+            status = add_track(&j, s[k], r, s[k]->label[r]);
+    }
+    return join_end(&j, status);
+}
+
+gsv_series *series_with(const gsv_series *s, const double *value)
+{
+    gsv_series other = *s;
+    struct join j;
+    other.value = (double *)(size_t)value;
+    int status = join_init(&j, &other);
+    for (size_t r = 0; !status && r < s->tracks; r++)
+        status = add_track(&j, &other, r, s->label[r]);
+    return join_end(&j, status);
+}

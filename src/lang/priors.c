@@ -53,6 +53,11 @@ static int find_element(const struct builder *b, const struct declared *d,
     size_t row = d->rows, column = d->rank == 2 ? d->columns : 1;
     *at = (size_t)-1;
     if (!d->rank) return 0;
+    if (p->category)
+        return complain(b->source, d->place,
+                        "a prior is for all numbers of '%s'; write 'prior %s "
+                        "~ ...'",
+                        p->name, p->name);
     *at = (row - 1) * p->columns + column - 1;
     if (d->rank == p->rank && row <= p->rows && column <= p->columns) return 0;
     if (!p->rank)

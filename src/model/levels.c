@@ -140,6 +140,39 @@ int level_codes(const gsv_model *m, const gsv_series *s, size_t input,
     return status;
 }
 
+static void decode_column(const struct category_spec *c, size_t rows,
+                          double *value)
+{
+    for (size_t i = 0; i < rows; i++) {
+        double k = value[i];
+        if (!(k >= 1.0 && k <= (double)c->levels)) continue;
+        const char *label = c->label[(size_t)k - 1];
+        value[i] = category_code(label, strlen(label));
+    }
+}
+
+int levels_decode(const gsv_model *m, gsv_series *s)
+{
+    struct words w = {0};
+    struct plain_locale locale;
+    int status = 0;
+    plain_begin(&locale);
+    for (size_t i = 0; i < m->spec->categories; i++) {
+        const struct category_spec *c = &m->spec->category[i];
+        for (size_t k = 0; k < s->columns; k++) {
+            if (strcmp(s->name[k], c->name)) continue;
+            decode_column(c, s->rows, s->value + k * s->rows);
+            for (size_t l = 0; !status && l < c->levels; l++)
+                status = category_add(&w, c->label[l], strlen(c->label[l]));
+        }
+    }
+    plain_end(&locale);
+    if (!status)
+        status = gsv_series_words(s, w.count, (const char *const *)w.text);
+    words_free(&w);
+    return status;
+}
+
 /* --- Of a model ----------------------------------------------------------- */
 
 int levels_check(const gsv_model *m)

@@ -11,6 +11,10 @@
 int level_codes(const gsv_model *m, const gsv_series *s, size_t input,
                 double *code);
 
+/* From the numbers of levels in the columns of a series to the cells that they
+ * stand for. */
+int levels_decode(const gsv_model *m, gsv_series *s);
+
 /* Fails where the levels of a model are not known yet. */
 int levels_check(const gsv_model *m);
 
