@@ -56,7 +56,8 @@ struct args {
     struct words prior;    /* name~law(a,b)                     */
     struct words given;    /* all words after the verb, in order */
     struct words named;    /* the options among them, by name   */
-    bool json, quiet, help, paper, defaults, strict, correlation, text, all;
+    bool leave_out, json, quiet, help, paper, defaults, strict, correlation,
+        text, all;
     const char *time, *series;
     const char *output, *times, *x0, *inputs;
     const char *resume; /* "" without a file of its own */

@@ -72,6 +72,8 @@ static const struct option OWN[] = {
      .help = "continue from FILE, else from the checkpoint, else from -o"},
     {"--trace", NULL, FIT, TARGET, AT(trace), "FILE",
      .help = "CSV with a row for every iteration"},
+    {"--leave-out", NULL, COMPARE, FLAG, AT(leave_out), NULL,
+     .help = "score each series by what is learned from the others"},
     {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
      .help = "correlations of the estimates, also of more than 12"},
     {"--model", NULL, SUMMARY, FLAG, AT(text), NULL,
@@ -278,6 +280,10 @@ static int parse_row(const struct verb *verb, const struct option *o,
 {
     size_t rows;
     const gsv_option *row = gsv_option_table(&rows);
+    if (!strcmp(o->name, "--heldout") && !strncmp(text, "series:", 7)) {
+        a->fit.heldout_series = true;
+        text += 7;
+    }
     for (size_t i = 0; i < rows; i++)
         if (has_row(verb, &row[i]) && !strcmp(row[i].flag, o->name) &&
             gsv_option_read(&row[i], (char *)a + HOMES[row[i].of], text))

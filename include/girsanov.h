@@ -553,6 +553,7 @@ struct gsv_fit_options {
     double clip;       /* longest gradient, in running lengths; 10, 0: none */
     double average;    /* memory of the average of theta; 0.98, 0: none   */
     double heldout;    /* share of the gaps; negative: chosen             */
+    bool heldout_series; /* share of the series, which are held out whole */
     double patience;   /* share of the iterations without improvement of the
                         * held-out likelihood that ends the fit; 0: never */
     double time_limit; /* seconds for the search, and as many for what
@@ -966,6 +967,24 @@ enum gsv_status gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
 enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
                             const gsv_fit_options *o, const char *name,
                             size_t n, const double *value, double *loglik);
+
+/* --- Series left out ------------------------------------------------------ */
+
+typedef struct gsv_leave_out {
+    size_t tracks, refits;
+    double *score;     /* (tracks) log density of a series, learned from the
+                        * others                                           */
+    double *khat;      /* (tracks) of the weights; NaN after a refit       */
+    double sum, error; /* of the scores; the standard error of the sum     */
+} gsv_leave_out;
+
+/* Leave-one-series-out scores of a fit. With at most `refits` series the others
+ * are fitted again without each of them; of more series, the estimate without
+ * one comes from importance weights, and from a refit where these fail. */
+enum gsv_status gsv_leave_series_out(const gsv_model *m, const gsv_series *s,
+                                     const gsv_options *o, size_t refits,
+                                     gsv_leave_out *result);
+void gsv_leave_out_free(gsv_leave_out *result);
 
 /* --- Ranks ---------------------------------------------------------------- */
 

@@ -317,6 +317,8 @@ class gsv_series(Structure):
         ('note', c_char_p),
         ('borrowed', c_bool),
         ('file', c_void_p),
+        ('words', c_size_t),
+        ('word', POINTER(c_char_p)),
     ]
     enums: dict = {}
     shapes: dict = {
@@ -326,6 +328,7 @@ class gsv_series(Structure):
         'name': ('columns',),
         'label': ('tracks',),
         'line': ('rows',),
+        'word': ('words',),
     }
 
 
@@ -342,9 +345,12 @@ class gsv_param(Structure):
         ('weight', c_bool),
         ('scale', c_bool),
         ('gp', c_bool),
+        ('label', POINTER(c_char_p)),
     ]
     enums: dict = {}
-    shapes: dict = {}
+    shapes: dict = {
+        'label': ('rows',),
+    }
 
 
 class gsv_gap(Structure):
@@ -595,6 +601,7 @@ class gsv_fit_options(Structure):
         ('clip', c_double),
         ('average', c_double),
         ('heldout', c_double),
+        ('heldout_series', c_bool),
         ('patience', c_double),
         ('time_limit', c_double),
         ('bootstrap', c_size_t),
@@ -828,6 +835,22 @@ class gsv_gradient_check(Structure):
     shapes: dict = {}
 
 
+class gsv_leave_out(Structure):
+    _fields_ = [
+        ('tracks', c_size_t),
+        ('refits', c_size_t),
+        ('score', POINTER(c_double)),
+        ('khat', POINTER(c_double)),
+        ('sum', c_double),
+        ('error', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'score': ('tracks',),
+        'khat': ('tracks',),
+    }
+
+
 class gsv_option(Structure):
     _fields_ = [
         ('of', c_int),
@@ -902,6 +925,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_size_t, [c_void_p]),
     'gsv_model_value': (
         POINTER(c_double), [c_void_p]),
+    'gsv_model_bind': (
+        c_int, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_levels': (
+        c_size_t, [c_void_p, c_char_p, c_void_p]),
     'gsv_model_set': (
         c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
     'gsv_model_drift': (
@@ -958,6 +985,14 @@ FUNCTIONS: dict[str, tuple] = {
         POINTER(gsv_series), [c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
     'gsv_series_read_shared': (
         POINTER(gsv_series), [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_read_for': (
+        POINTER(gsv_series), [c_void_p, c_void_p, c_char_p, c_char_p, c_char_p]),
+    'gsv_series_read_inputs': (
+        POINTER(gsv_series), [c_void_p, c_char_p]),
+    'gsv_category': (
+        c_double, [c_char_p]),
+    'gsv_series_words': (
+        c_int, [POINTER(gsv_series), c_size_t, c_void_p]),
     'gsv_series_join': (
         POINTER(gsv_series), [POINTER(gsv_series), POINTER(gsv_series)]),
     'gsv_model_callback': (
@@ -1010,6 +1045,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_profile': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_char_p, c_size_t, c_void_p, c_void_p]),
+    'gsv_leave_series_out': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_size_t, POINTER(gsv_leave_out)]),
+    'gsv_leave_out_free': (
+        None, [POINTER(gsv_leave_out)]),
     'gsv_ranks_launched': (
         None, [c_void_p, c_void_p]),
     'gsv_ranks_open': (
@@ -1085,6 +1124,7 @@ class FitOptions(Options, total=False):
     clip: float
     average: float
     heldout: float
+    heldout_series: bool
     patience: float
     time_limit: float
     bootstrap: int

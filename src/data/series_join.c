@@ -132,6 +132,15 @@ gsv_series *series_track(const gsv_series *s, size_t r, const char *label)
     return join_end(&j, status);
 }
 
+gsv_series *series_without(const gsv_series *s, size_t r)
+{
+    struct join j;
+    int status = join_init(&j, s);
+    for (size_t k = 0; !status && k < s->tracks; k++)
+        if (k != r) status = add_track(&j, s, k, s->label[k]);
+    return join_end(&j, status);
+}
+
 gsv_series *series_below(size_t n, gsv_series *const *s)
 {
     struct join j;

@@ -297,5 +297,8 @@ enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
     if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
     int status = gsv_model_bind(m, s);
-    return status ? status : fit_compared(m, s, o, NULL);
+    if (status) return status;
+    return o->heldout_series && spec_is_latent(m->spec)
+               ? fit_heldout(m, s, o)
+               : fit_compared(m, s, o, NULL);
 }

@@ -134,12 +134,28 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
+/* Held-out series have no numbers of their own. */
+static int check_heldout(const struct learner *l, const gsv_fit_options *o)
+{
+    const struct spec *s = l->m->spec;
+    if (!o->heldout_series) return 0;
+    if (!(o->heldout > 0.0))
+        return fail(GSV_BAD_INPUT, "held-out series need a share above 0");
+    if (spec_category(s, SERIES) < s->categories)
+        return fail(GSV_BAD_INPUT,
+                    "the model has numbers of single series, and nothing says "
+                    "what they are for series that are held out; hold gaps out "
+                    "instead");
+    return 0;
+}
+
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
                                    "it as the objective em-linear");
-    int status = check_bootstrap(l, o);
+    int status = check_heldout(l, o);
+    if (!status) status = check_bootstrap(l, o);
     if (!status) status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = gsv_check_fit(l->m);

@@ -111,6 +111,23 @@ static int prepare_batches(struct learner *l)
     return prepare_noise(l);
 }
 
+/* Of whole series where that is asked for; with joint, groups are series. */
+static int make_split(struct learner *l, const gsv_fit_options *o)
+{
+    size_t batch = l->ramp ? 2 * o->batch : o->batch;
+    uint64_t seed = o->estimator.seed;
+    bool tracks = o->estimator.joint || learner_integrates(l);
+    if (!o->heldout_series || tracks)
+        return split_init(&l->split, seed, l->gaps, o->heldout, batch);
+    struct gaps g;
+    int status = gaps_find(&g, l->m, l->s);
+    if (!status)
+        status = split_tracks(&l->split, seed, l->s->tracks, g.first,
+                              o->heldout, batch);
+    gaps_free(&g);
+    return status;
+}
+
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
@@ -146,9 +163,7 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     if (!status) status = make_priors(l, o);
     effort_plan(l);
     fit_options_fill(l, o);
-    if (!status)
-        status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
-                            l->ramp ? 2 * o->batch : o->batch);
+    if (!status) status = make_split(l, o);
     if (!status && learner_by_batches(l)) status = prepare_batches(l);
     return status ? status : terms_write(l);
 }

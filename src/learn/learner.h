@@ -299,11 +299,15 @@ int uncertainty_compare(struct learner *l, const double *theta,
 int uncertainty_corrected(struct learner *l, const double *theta,
                           const double *factor, double *low, double *high);
 
-/* --- fit.c, bootstrap.c --------------------------------------------------- */
+/* --- fit.c, heldout.c, bootstrap.c --------------------------------------------------- */
 
 /* As gsv_fit(), whose estimate is compared; for c NULL it is the same. */
 int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
                  const struct compared *c);
+
+/* As gsv_fit() where states are latent: the series that are held out are left
+ * out of the data, and scored at the end. */
+int fit_heldout(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
 
 /* Fits simulated data sets, and adds what they say to the record. */
 int bootstrap(struct learner *l, const double *theta);

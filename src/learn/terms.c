@@ -111,7 +111,8 @@ int terms_write(struct learner *l)
     lost |= put_word(all, "--decay", "%.17g", o->decay);
     lost |= put_word(all, "--clip", "%.17g", o->clip);
     lost |= put_word(all, "--average", "%.17g", o->average);
-    lost |= put_word(all, "--heldout", "%.17g", o->heldout);
+    lost |= put_word(all, "--heldout",
+                     o->heldout_series ? "series:%.17g" : "%.17g", o->heldout);
     lost |= put_word(all, "--patience", "%.17g", o->patience);
     lost |= put_word(all, "--seed", "%" PRIu64, e->seed);
     lost |= put_word(all, "estimator option",

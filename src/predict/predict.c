@@ -412,7 +412,7 @@ static int run_sets(struct predictor *p)
                     "%zu forecasts of %zu columns with %zu draws are too many "
                     "to be held with --parameters; give fewer --draws",
                     out->rows, out->columns, out->draws);
-    double *value = predict_values(p->model, VALUE_SETS, p->o->seed);
+    double *value = predict_values(p->model, VALUE_SETS, p->o->seed, NULL);
     p->store = NEW(double, (size_t)size);
     int status = !value ? (int)gsv_last_status() : p->store ? 0 : GSV_NO_MEMORY;
     for (p->set = 0; !status && p->set < VALUE_SETS; p->set++) {

@@ -39,7 +39,9 @@ struct forecast_options predict_forecast(const gsv_predict_options *o,
                                          size_t draws);
 
 /* `count` draws (values) of all parameters, from the normal law of a fit's
- * estimates in coordinates without bounds. Yours; NULL after a failure. */
-double *predict_values(const gsv_model *m, size_t count, uint64_t seed);
+ * estimates in coordinates without bounds. Yours; NULL after a failure. length
+ * (count), or NULL, gets the squares of the standard normals in each. */
+double *predict_values(const gsv_model *m, size_t count, uint64_t seed,
+                       double *length);
 
 #endif
