@@ -189,18 +189,17 @@ static void judge(struct watch *w, double mean)
 }
 
 /* Where nothing is held out, what is watched is what is made largest. */
-static int add_prior(struct watch *w, double *mean)
+static void add_prior(struct watch *w, double *mean)
 {
     struct learner *l = w->l;
     double share = 1.0 / (double)l->split.trains, prior = 0.0;
-    if (l->split.helds || !l->prior.count) return 0;
+    if (l->split.helds || !l->prior.count) return;
     gsv_theta_set(l->m, w->average);
-    int status = prior_add(&l->prior, share, &prior, NULL);
+    if (prior_add(&l->prior, share, &prior, NULL)) prior = -INFINITY;
     gsv_theta_set(l->m, l->theta);
     *mean += prior;
     for (size_t i = 0; i < w->n; i++)
         w->value[i] += prior;
-    return status == GSV_NUMERICAL ? 0 : status;
 }
 
 int watch_look(struct watch *w, bool *end)
@@ -216,8 +215,7 @@ int watch_look(struct watch *w, bool *end)
     l->now.looked_at = l->now.iteration;
     if (l->split.helds) l->now.heldout = score.mean;
     if (!status) read_values(w, score.mean);
-    if (!status) status = add_prior(w, &score.mean);
-    if (status) return status;
+    if (!status) add_prior(w, &score.mean);
     judge(w, score.mean);
     *end = stands_still(w);
     return 0;
