@@ -172,6 +172,9 @@ enum gsv_status gsv_model_bind(gsv_model *m, const gsv_series *s);
 size_t gsv_model_levels(const gsv_model *m, const char *category,
                         const char *const **label);
 
+/* Whether a column, or "series", is a category of the model. */
+bool gsv_model_is_category(const gsv_model *m, const char *name);
+
 /* Sets a parameter `s` or an element `A[1,2]`, of a series `k[label]`. n is 1 (for every element; for
  * the diagonal of a lower matrix) or the number of elements. */
 enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,

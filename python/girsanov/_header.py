@@ -929,6 +929,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series)]),
     'gsv_model_levels': (
         c_size_t, [c_void_p, c_char_p, c_void_p]),
+    'gsv_model_is_category': (
+        c_bool, [c_void_p, c_char_p]),
     'gsv_model_set': (
         c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
     'gsv_model_drift': (

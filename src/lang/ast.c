@@ -17,7 +17,7 @@ void expr_free(struct expr *e)
 bool declares_name(enum statement_kind kind)
 {
     return kind != EQUATION && kind != OBS && kind != INIT && kind != EVENT &&
-           kind != REACTION && kind != PRIOR;
+           kind != REACTION && kind != PRIOR_LINE;
 }
 
 static void statement_clear(struct statement *s)

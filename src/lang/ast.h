@@ -59,20 +59,20 @@ struct declared {
 enum bound_kind { BOUND_NONE, BOUND_ABOVE, BOUND_BELOW, BOUND_BETWEEN };
 
 enum statement_kind {
-    STATE,    /* state NAME          | state NAME = map, map in value       */
-    INPUT,    /* input NAME [hold]                                          */
-    PARAM,    /* param NAME [lower] [= value] [> low | < high | in (l, h)]  */
-    CONSTANT, /* const NAME = value                                         */
-    LET,      /* let NAME = value                                           */
-    NET,      /* net NAME(args) -> outputs : widths... activation           */
-    GP,       /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
-              /* kernel [+ polynomial] [map]                                */
-    EQUATION, /* dNAME = value: name is that of the state                   */
-    OBS,      /* obs NAME ~ value (a call)                                  */
-    INIT,     /* init NAME ~ value (a call) [at time], time in low          */
-    EVENT,    /* event NAME[k] += value                                     */
-    PRIOR,    /* prior NAME[k] ~ value (a call)                              */
-    REACTION  /* reaction parts -> parts : value; the name is ""            */
+    STATE,      /* state NAME          | state NAME = map, map in value       */
+    INPUT,      /* input NAME [hold]                                          */
+    PARAM,      /* param NAME [lower] [= value] [> low | < high | in (l, h)]  */
+    CONSTANT,   /* const NAME = value                                         */
+    LET,        /* let NAME = value                                           */
+    NET,        /* net NAME(args) -> outputs : widths... activation           */
+    GP,         /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
+                /* kernel [+ polynomial] [map]                                */
+    EQUATION,   /* dNAME = value: name is that of the state                   */
+    OBS,        /* obs NAME ~ value (a call)                                  */
+    INIT,       /* init NAME ~ value (a call) [at time], time in low          */
+    EVENT,      /* event NAME[k] += value                                     */
+    PRIOR_LINE, /* prior NAME[k] ~ value (a call) */
+    REACTION    /* reaction parts -> parts : value; the name is ""            */
 };
 
 /* Of a reaction: how many of a state, or of its element from 1 on, are used up

@@ -472,7 +472,7 @@ int declare(struct builder *b, const struct statement *s)
     case INIT:
     case EVENT:
     case REACTION:
-    case PRIOR:
+    case PRIOR_LINE:
     case EQUATION: break;
     }
     return 0;

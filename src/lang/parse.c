@@ -34,12 +34,18 @@ static int init_rest(struct parser *, const struct rule *, struct statement *);
 static int event_rest(struct parser *, const struct rule *, struct statement *);
 
 static const struct rule RULES[] = {
-    {"state", STATE, true, state_rest}, {"input", INPUT, true, input_rest},
-    {"param", PARAM, true, param_rest}, {"const", CONSTANT, true, value_rest},
-    {"let", LET, true, value_rest},     {"net", NET, false, net_rest},
-    {"gp", GP, false, gp_rest},         {"obs", OBS, false, law_rest},
-    {"init", INIT, false, init_rest},   {"event", EVENT, false, event_rest},
-    {"prior", PRIOR, false, law_rest},  {"reaction", REACTION, false, NULL},
+    {"state", STATE, true, state_rest},
+    {"input", INPUT, true, input_rest},
+    {"param", PARAM, true, param_rest},
+    {"const", CONSTANT, true, value_rest},
+    {"let", LET, true, value_rest},
+    {"net", NET, false, net_rest},
+    {"gp", GP, false, gp_rest},
+    {"obs", OBS, false, law_rest},
+    {"init", INIT, false, init_rest},
+    {"event", EVENT, false, event_rest},
+    {"prior", PRIOR_LINE, false, law_rest},
+    {"reaction", REACTION, false, NULL},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };
@@ -196,7 +202,7 @@ static int law_rest(struct parser *p, const struct rule *rule,
     if (status || s->value->kind == EXPR_CALL) return status;
     return refuse(p, place,
                   "after '~' a distribution is expected, such as '%s'",
-                  rule->kind == PRIOR ? "normal(0, 1)" : "normal(x, 0.1)");
+                  rule->kind == PRIOR_LINE ? "normal(0, 1)" : "normal(x, 0.1)");
 }
 
 static int init_rest(struct parser *p, const struct rule *rule,

@@ -168,7 +168,7 @@ int build_priors(struct builder *b)
 {
     int status = 0;
     for (size_t i = 0; !status && i < b->ast->statements; i++)
-        if (b->ast->statement[i].kind == PRIOR)
+        if (b->ast->statement[i].kind == PRIOR_LINE)
             status = read_prior(b, &b->ast->statement[i]);
     return status;
 }
@@ -210,7 +210,7 @@ static int parse_line(const struct source *source, gsv_prior *p)
     b.spec = &spec;
     spec.graph = graph_new();
     int status = spec.graph ? 0 : GSV_NO_MEMORY;
-    bool one = ast->statements == 1 && ast->statement->kind == PRIOR;
+    bool one = ast->statements == 1 && ast->statement->kind == PRIOR_LINE;
     if (!status && !one)
         status = fail(GSV_BAD_INPUT, "a prior is one line: 'k ~ normal(0, 1)'");
     if (!status) status = read_law(&b, ast->statement->value, p);

@@ -249,6 +249,12 @@ enum gsv_status gsv_model_bind(gsv_model *m, const gsv_series *s)
     return status;
 }
 
+bool gsv_model_is_category(const gsv_model *m, const char *name)
+{
+    return !ANY_NULL(m, name) &&
+           spec_category(m->spec, name) < m->spec->categories;
+}
+
 size_t gsv_model_levels(const gsv_model *m, const char *category,
                         const char *const **label)
 {
