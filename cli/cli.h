@@ -32,7 +32,8 @@ enum verb_id {
     PATHS = 1024,
     GRADVAR = 2048,
     REPORT = 4096,
-    EVERY = 8191
+    LOOK = 8192,
+    EVERY = 16383
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or in a fit. */
@@ -105,6 +106,7 @@ int predict_run(const struct args *a, gsv_model *m);
 int paths_run(const struct args *a, gsv_model *m);
 int gradvar_run(const struct args *a, gsv_model *m);
 int report_run(const struct args *a, gsv_model *m);
+int look_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */
 

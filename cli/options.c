@@ -20,6 +20,8 @@ static const struct option OWN[] = {
      .help = "file to write; required"},
     {"--output", "-o", SIMULATE | FIELD | PREDICT | PATHS, TARGET, AT(output),
      "FILE", .help = "CSV file to write (standard output)"},
+    {"--output", "-o", LOOK, TARGET, AT(output), "FILE",
+     .help = "write the models to FILE.sde, FILE-2.sde, ... (print them)"},
     {"--output", "-o", PROFILE | GRADVAR, TARGET, AT(output), "FILE",
      .help = "CSV file to write (a table on standard output)"},
     {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
@@ -89,7 +91,7 @@ static const struct option OWN[] = {
     {"--points", NULL, PROFILE, COUNT, AT(points), "N", .help = "values (21)"},
     {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
      .help = "range of the values (estimate +- 3 standard errors)"},
-    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR, TARGET,
+    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK, TARGET,
      AT(plot), "FILE", .help = "a picture, .svg, .png or .pdf; needs gnuplot"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(estimator.gradient), NULL,
      .help =
@@ -105,14 +107,14 @@ static const struct option COMMON[] = {
      .help = "Algorithm 1 as published: joint, brownian, ito, iid"},
     {"--defaults", NULL, ESTIMATE | PREDICT | PATHS, FLAG, AT(defaults), NULL,
      .help = "the default options instead of those that the fit was made with"},
-    {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
+    {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK, TEXT,
      AT(time), "NAME",
      .help = "the data's column of time, numbers or dates (time or t)"},
-    {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
-     AT(series), "NAME",
+    {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK,
+     TEXT, AT(series), "NAME",
      .help = "the data's column of the series (series or id)"},
-    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT), SETTING,
-     AT(set), "NAME=V",
+    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT | LOOK),
+     SETTING, AT(set), "NAME=V",
      .help = "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
      .help = "one JSON object on standard output"},
@@ -141,7 +143,7 @@ static const struct {
             {PATHS, GSV_USE_PATHS},
             {PREDICT, GSV_USE_PREDICT},
             {SIMULATE, GSV_USE_SIMULATE},
-            {SUMMARY | FIELD, 1u << 31}};
+            {SUMMARY | FIELD | LOOK, 1u << 31}};
 
 /* The places of the structs, by enum gsv_option_struct. */
 static const size_t HOMES[] = {[GSV_OF_ESTIMATOR] = AT(estimator),

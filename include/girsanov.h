@@ -971,6 +971,41 @@ enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
                             const gsv_fit_options *o, const char *name,
                             size_t n, const double *value, double *loglik);
 
+/* --- A first look at data ------------------------------------------------- */
+
+typedef struct gsv_look_column {
+    const char *name; /* borrowed from the series                            */
+    size_t rows, missing; /* that were looked at; cells without a value      */
+    double low, high, mean, sd;
+    bool constant, named; /* whether it changes; whether a state can have the
+                           * name                                            */
+    double correlation;   /* of neighbouring values                          */
+    double reversal;      /* of neighbouring increments: negative with
+                           * measurement noise, positive with inertia        */
+    double noise_slope;   /* of lengths of increments and the level          */
+    double shift;         /* of the mean between halves, in deviations       */
+    size_t jumps;
+    double period, power; /* of increments; power is 1 for white noise       */
+    const char *kind;     /* the best model in words, or NULL; not freed     */
+} gsv_look_column;
+
+typedef struct gsv_look_result {
+    size_t tracks, rows;
+    double gap, shortest, longest; /* between rows; gap is the median        */
+    size_t columns;                /* the first 8 of the data                */
+    gsv_look_column *column;
+    size_t models;
+    char **model; /* texts of models, the best one first                     */
+    char *report; /* all of it in words                                      */
+} gsv_look_result;
+
+/* What the columns of data show, and two or three models to start from, chosen
+ * by fits of kinds of models to the first 500 rows. Reads seed and threads of
+ * the options. */
+enum gsv_status gsv_look(const gsv_series *s, const gsv_options *o,
+                         gsv_look_result *result);
+void gsv_look_free(gsv_look_result *result);
+
 /* --- Series left out ------------------------------------------------------ */
 
 typedef struct gsv_leave_out {
