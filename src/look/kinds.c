@@ -5,8 +5,9 @@
  *     log-likelihood - numbers (log(gaps) / 2 + 3),
  *
  * half of BIC with 3 nats more for each number: a kind must be clearly better
- * than a simpler one. Likelihoods of hidden states are divided by that of the
- * first row of each series, which the others do not have. */
+ * than a simpler one. Means of series cost half the log of their own gaps.
+ * Likelihoods of hidden states are divided by that of the first row of each
+ * series, which the others do not have. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,29 +150,34 @@ static bool always(const struct sight *v, const gsv_look_column *c)
     return true;
 }
 
-static bool grows(const struct sight *v, const gsv_look_column *c)
+/* Rows that are too far apart show no more than a mean and a deviation. */
+static const double COARSE = 0.3;
+
+static bool is_fine(const struct sight *v, const gsv_look_column *c)
 {
     (void)v;
-    return c->low > 0.0 && c->noise_slope > 0.1;
+    return c->correlation > COARSE;
+}
+
+static bool grows(const struct sight *v, const gsv_look_column *c)
+{
+    return is_fine(v, c) && c->low > 0.0 && c->noise_slope > 0.1;
 }
 
 static bool reverses(const struct sight *v, const gsv_look_column *c)
 {
-    (void)v;
-    return c->reversal < -0.05;
+    return is_fine(v, c) && c->reversal < -0.05;
 }
 
 static bool goes_on(const struct sight *v, const gsv_look_column *c)
 {
-    (void)v;
-    return c->reversal > 0.05;
+    return is_fine(v, c) && c->reversal > 0.05;
 }
 
 /* Of 300 frequencies of white noise the largest power is about 6. */
 static bool repeats(const struct sight *v, const gsv_look_column *c)
 {
-    (void)v;
-    return c->power > 10.0;
+    return is_fine(v, c) && c->power > 10.0;
 }
 
 static bool is_panel(const struct sight *v, const gsv_look_column *c)
@@ -190,7 +196,7 @@ static const struct {
     {returning, always, false, "returns to a mean (Ornstein-Uhlenbeck)"},
     {growth, grows, false, "noise grows with the level (geometric)"},
     {root, grows, false, "returns to a mean, noise as the root of the level"},
-    {cubic, always, false, "cubic drift (double well)"},
+    {cubic, is_fine, false, "cubic drift (double well)"},
     {noisy, reverses, true, "returns to a mean, with measurement noise"},
     {inert, goes_on, true, "inertia: a speed and a force"},
     {forced, repeats, false, "returns to a mean, with a periodic force"},
@@ -260,7 +266,9 @@ static double fit_kind(size_t kind, const struct sight *s,
     if (m && !gsv_fit(m, data, &o)) {
         const gsv_record *r = gsv_model_record(m);
         double numbers = (double)r->free + (KIND[kind].write == forced);
-        score = r->loglik - numbers * (0.5 * log(gaps) + PRICE);
+        double series = KIND[kind].write == apart ? (double)data->tracks : 0.0;
+        score = r->loglik - (numbers - series) * (0.5 * log(gaps) + PRICE);
+        if (series > 0.0) score -= 0.5 * series * log(gaps / series);
         if (KIND[kind].hidden) score -= first_rows(s, c, error_of(m));
     }
     gsv_model_free(m);
