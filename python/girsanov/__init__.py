@@ -25,14 +25,15 @@ from ._lib import (Caution, Error, InputError, NumericalError, OutOfMemory,
 from .data import Data, Series
 from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
+from .look import Look, look
 from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
                     Smoothed)
 
 __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
-           "InputError", "Likelihood", "Model", "NumericalError", "OutOfMemory",
+           "InputError", "Likelihood", "Look", "Model", "NumericalError", "OutOfMemory",
            "Params", "Prediction", "Progress", "Record",
            "Residuals", "Result", "Series", "Smoothed", "Stopped", "load",
-           "options"]
+           "look", "options"]
 
 
 def options(verb: str) -> dict[str, str]:

@@ -835,6 +835,50 @@ class gsv_gradient_check(Structure):
     shapes: dict = {}
 
 
+class gsv_look_column(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('rows', c_size_t),
+        ('missing', c_size_t),
+        ('low', c_double),
+        ('high', c_double),
+        ('mean', c_double),
+        ('sd', c_double),
+        ('ant', c_bool),
+        ('named', c_bool),
+        ('correlation', c_double),
+        ('reversal', c_double),
+        ('noise_slope', c_double),
+        ('shift', c_double),
+        ('jumps', c_size_t),
+        ('period', c_double),
+        ('power', c_double),
+        ('kind', c_char_p),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_look_result(Structure):
+    _fields_ = [
+        ('tracks', c_size_t),
+        ('rows', c_size_t),
+        ('gap', c_double),
+        ('shortest', c_double),
+        ('longest', c_double),
+        ('columns', c_size_t),
+        ('column', POINTER(gsv_look_column)),
+        ('models', c_size_t),
+        ('model', POINTER(c_char_p)),
+        ('report', c_char_p),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'column': ('columns',),
+        'model': ('models',),
+    }
+
+
 class gsv_leave_out(Structure):
     _fields_ = [
         ('tracks', c_size_t),
@@ -1047,6 +1091,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_profile': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_char_p, c_size_t, c_void_p, c_void_p]),
+    'gsv_look': (
+        c_int, [POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_look_result)]),
+    'gsv_look_free': (
+        None, [POINTER(gsv_look_result)]),
     'gsv_leave_series_out': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_size_t, POINTER(gsv_leave_out)]),
     'gsv_leave_out_free': (
