@@ -78,7 +78,8 @@ enum gsv_status gsv_series_words(gsv_series *s, size_t n,
     struct words w = {0};
     int status = 0;
     for (size_t i = 0; !status && i < n; i++)
-        status = category_add(&w, word[i], strlen(word[i]));
+        status = ANY_NULL(word[i]) ? (int)GSV_BAD_INPUT
+                                   : category_add(&w, word[i], strlen(word[i]));
     size_t count = w.count;
     if (!status) s->word = words_take(&w);
     if (!status) s->words = count;
