@@ -56,7 +56,7 @@ static json_t *column_json(const gsv_look_column *c)
     add_text(j, "name", c->name);
     add_count(j, "rows", c->rows);
     add_count(j, "missing", c->missing);
-    add_bool(j, "constant", c->constant);
+    add_bool(j, "constant", c->flat);
     add_number(j, "low", c->low);
     add_number(j, "high", c->high);
     add_number(j, "mean", c->mean);

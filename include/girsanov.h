@@ -175,8 +175,9 @@ size_t gsv_model_levels(const gsv_model *m, const char *category,
 /* Whether a column, or "series", is a category of the model. */
 bool gsv_model_is_category(const gsv_model *m, const char *name);
 
-/* Sets a parameter `s` or an element `A[1,2]`, of a series `k[label]`. n is 1 (for every element; for
- * the diagonal of a lower matrix) or the number of elements. */
+/* Sets a parameter `s` or an element `A[1,2]`, of a series `k[label]`. n is 1
+ * (for every element; for the diagonal of a lower matrix) or the number of
+ * elements. */
 enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
                               const double *value);
 
@@ -546,24 +547,24 @@ struct gsv_fit_options {
     enum gsv_schedule schedule;
     enum gsv_errors errors;
     enum gsv_estimate estimate;
-    size_t iterations; /* at most; 0: chosen                              */
-    size_t batch;      /* gaps in an iteration; 0: chosen                 */
-    size_t restarts;   /* different starts, the best is kept; 1           */
-    double rate;       /* of Adam and soap; 0: chosen                     */
-    double decay;      /* penalty decay/2 |w|^2 of networks' weights against
-                        * the log-likelihood of all gaps; negative: 1, of
-                        * noise 4, or estimated from few data            */
-    double clip;       /* longest gradient, in running lengths; 10, 0: none */
-    double average;    /* memory of the average of theta; 0.98, 0: none   */
-    double heldout;    /* share of the gaps; negative: chosen             */
+    size_t iterations;   /* at most; 0: chosen                              */
+    size_t batch;        /* gaps in an iteration; 0: chosen                 */
+    size_t restarts;     /* different starts, the best is kept; 1           */
+    double rate;         /* of Adam and soap; 0: chosen                     */
+    double decay;        /* penalty decay/2 |w|^2 of networks' weights against
+                          * the log-likelihood of all gaps; negative: 1, of
+                          * noise 4, or estimated from few data            */
+    double clip;         /* longest gradient, in running lengths; 10, 0: none */
+    double average;      /* memory of the average of theta; 0.98, 0: none   */
+    double heldout;      /* share of the gaps; negative: chosen             */
     bool heldout_series; /* share of the series, which are held out whole */
-    double patience;   /* share of the iterations without improvement of the
-                        * held-out likelihood that ends the fit; 0: never */
-    double time_limit; /* seconds for the search, and as many for what
-                        * follows it; 0: none                             */
-    size_t bootstrap;  /* simulated data sets to refit, for less bias and for
-                        * intervals of few data; 0: none, else at least 20 */
-    size_t fixed;      /* parameters or elements that are not learned     */
+    double patience;     /* share of the iterations without improvement of the
+                          * held-out likelihood that ends the fit; 0: never */
+    double time_limit;   /* seconds for the search, and as many for what
+                          * follows it; 0: none                             */
+    size_t bootstrap;    /* simulated data sets to refit, for less bias and for
+                          * intervals of few data; 0: none, else at least 20 */
+    size_t fixed;        /* parameters or elements that are not learned     */
     const char *const *fix;
     size_t kept; /* parameters whose starts are not taken from the data   */
     const char *const *keep;
@@ -629,7 +630,7 @@ struct gsv_record {
     size_t priors;    /* numbers that have a prior                       */
     double log_prior; /* their log density at the estimate, which is then
                        * the posterior mode; NaN without priors          */
-    size_t columns;               /* of the model, with the data's range:    */
+    size_t columns;   /* of the model, with the data's range:    */
     double *lowest, *highest;     /* (columns)                               */
     size_t values;                /* of the model                            */
     double *error_of;             /* (values) standard errors, or NaN        */
@@ -965,8 +966,8 @@ enum gsv_status gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
                                        double *gradient);
 
 /* The log-likelihood (n), maximised over all other parameters, with a parameter
- * or an element held at each of n values; with priors, of both together. The model's values are the start and
- * do not change. */
+ * or an element held at each of n values; with priors, of both together. The
+ * model's values are the start and do not change. */
 enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
                             const gsv_fit_options *o, const char *name,
                             size_t n, const double *value, double *loglik);
@@ -977,13 +978,13 @@ typedef struct gsv_look_column {
     const char *name; /* borrowed from the series                            */
     size_t rows, missing; /* that were looked at; cells without a value      */
     double low, high, mean, sd;
-    bool constant, named; /* whether it changes; whether a state can have the
-                           * name                                            */
-    double correlation;   /* of neighbouring values                          */
-    double reversal;      /* of neighbouring increments: negative with
-                           * measurement noise, positive with inertia        */
-    double noise_slope;   /* of lengths of increments and the level          */
-    double shift;         /* of the mean between halves, in deviations       */
+    bool flat, named;   /* whether it changes; whether a state can have the
+                         * name                                            */
+    double correlation; /* of neighbouring values                          */
+    double reversal;    /* of neighbouring increments: negative with
+                         * measurement noise, positive with inertia        */
+    double noise_slope; /* of lengths of increments and the level          */
+    double shift;       /* of the mean between halves, in deviations       */
     size_t jumps;
     double period, power; /* of increments; power is 1 for white noise       */
     const char *kind;     /* the best model in words, or NULL; not freed     */

@@ -844,7 +844,7 @@ class gsv_look_column(Structure):
         ('high', c_double),
         ('mean', c_double),
         ('sd', c_double),
-        ('ant', c_bool),
+        ('flat', c_bool),
         ('named', c_bool),
         ('correlation', c_double),
         ('reversal', c_double),

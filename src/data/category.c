@@ -48,7 +48,7 @@ int category_add(struct words *w, const char *text, size_t n)
     if (!category_is_word(code) || words_find(w, text, n) != WORDS_NONE)
         return 0;
     size_t other = find_code(w->count, w->text, code);
-    if (other == w->count) return words_add(w, text, n);
+    if (other == w->count || !w->text) return words_add(w, text, n);
     return fail(GSV_BAD_INPUT,
                 "the categories '%s' and '%s' cannot be told apart; rename one "
                 "of them",

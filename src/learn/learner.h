@@ -299,7 +299,8 @@ int uncertainty_compare(struct learner *l, const double *theta,
 int uncertainty_corrected(struct learner *l, const double *theta,
                           const double *factor, double *low, double *high);
 
-/* --- fit.c, heldout.c, bootstrap.c --------------------------------------------------- */
+/* --- fit.c, heldout.c, bootstrap.c
+ * --------------------------------------------------- */
 
 /* As gsv_fit(), whose estimate is compared; for c NULL it is the same. */
 int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,

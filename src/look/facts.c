@@ -126,7 +126,7 @@ static void note_levels(const struct sight *v, gsv_look_column *c)
     for (size_t i = 0; i < v->rows; i++)
         c->sd += (v->value[i] - c->mean) * (v->value[i] - c->mean) / n;
     c->sd = sqrt(c->sd);
-    c->constant = !(c->high > c->low);
+    c->flat = !(c->high > c->low);
 }
 
 /* In deviations: the means of the first and the second half of each series. */
@@ -278,8 +278,8 @@ int look_column(const gsv_series *s, size_t c, gsv_look_column *out,
     if (!status && v->rows > 2) {
         note_levels(v, out);
         note_shift(v, out);
-        if (!out->constant) note_signs(v, out, room, same);
-    } else out->constant = true;
+        if (!out->flat) note_signs(v, out, room, same);
+    } else out->flat = true;
     MEM_FREE(room, same);
     return status;
 }

@@ -45,9 +45,9 @@ static int look_at(struct look *l, size_t c)
     struct sight *v = &l->sight[l->n];
     int status = look_column(l->s, c, out, v);
     out->named = can_be_named(out->name);
-    if (!status && !out->constant && out->named)
+    if (!status && !out->flat && out->named)
         status = look_guess(v, out, l->o, l->guess[l->n], &l->guesses[l->n]);
-    if (status || out->constant || !out->named || !l->guesses[l->n]) {
+    if (status || out->flat || !out->named || !l->guesses[l->n]) {
         sight_free(v);
         return status;
     }
@@ -161,7 +161,7 @@ static void say_column(const gsv_look_column *c, double gap, FILE *out)
 {
     fprintf(out, "\n%s: ", c->name);
     if (c->missing) fprintf(out, "%zu cells are missing; ", c->missing);
-    if (c->constant) {
+    if (c->flat) {
         fputs("constant, and no state of a model\n", out);
         return;
     }

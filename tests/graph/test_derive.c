@@ -256,7 +256,7 @@ static node build_choose(struct trial *s)
 {
     node x = moving(s, 3, 1), k = trial_take(s, POINT, 1, 1, 1.0, 3.9);
     return graph_choose(s->g, graph_binary(s->g, OP_MUL, x, x),
-                      graph_unary(s->g, OP_FLOOR, k));
+                        graph_unary(s->g, OP_FLOOR, k));
 }
 
 /* Both branches, by a condition on other elements. */
