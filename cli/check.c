@@ -140,6 +140,16 @@ static void warn(const struct args *a, const char *text, size_t length,
     }
 }
 
+/* One warning for each line of a text, which is freed. */
+static int warn_lines(const struct args *a, char *text, json_t *j)
+{
+    if (!text) return complain_last();
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        warn(a, line, strcspn(line, "\n"), j);
+    gsv_text_free(text);
+    return EXIT_DONE;
+}
+
 static void warn_last(const struct args *a, json_t *j)
 {
     const char *why = gsv_last_error();
@@ -154,12 +164,7 @@ static int check_use(const struct args *a, const gsv_model *m, json_t *j)
     bool refused = gsv_check_likelihood(m);
     if (refused && !gsv_model_singular(m)) return complain_last();
     if (refused || gsv_check_fit(m)) warn_last(a, j);
-    char *text = gsv_model_unused(m);
-    if (!text) return complain_last();
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-        warn(a, line, strcspn(line, "\n"), j);
-    gsv_text_free(text);
-    return EXIT_DONE;
+    return warn_lines(a, gsv_model_unused(m), j);
 }
 
 /* Which estimator loglik would use. */
@@ -184,6 +189,7 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     if (text && !a->json) say_lines(text, stdout);
     gsv_text_free(text);
     if (!code) code = check_use(a, m, j);
+    if (!code && s) code = warn_lines(a, gsv_model_differences(m, s), j);
     if (!code) code = say_estimator(a, m, o, j);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);

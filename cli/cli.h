@@ -62,7 +62,8 @@ struct args {
     const char *time, *series;
     const char *output, *times, *x0, *inputs;
     const char *resume; /* "" without a file of its own */
-    const char *checkpoint, *trace, *samples;
+    const char *checkpoint, *trace, *samples, *effects, *subject;
+    bool show_effects;
     const char *at, *grid, *plot, *param, *range;
     const char *against, *from, *quantiles, *residuals;
     const char *gaps, *objectives, *init;
@@ -292,6 +293,25 @@ double median_ess(const gsv_result *r);
 
 /* What may help against the flags, one line each. */
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out);
+
+/* The line about the quadrature of random effects, if there are any. */
+void put_quadrature(size_t nodes, double change, FILE *out);
+
+/* --- effects.c ---------------------------------------------------------- */
+
+/* A random effect of a track, with its 95 % interval. */
+struct effect {
+    double estimate, error, low, high;
+};
+struct effect effect_of(const gsv_record *r, size_t track, size_t i);
+
+/* Whether a model, or its fit, has random effects: 0, or a message. */
+int effects_check(const gsv_model *m);
+
+/* All of a fit with them: a CSV file, a table, JSON. */
+int effects_write(const gsv_model *m, const char *path);
+void print_effects(const gsv_model *m, const gsv_record *r);
+json_t *effects_json(const gsv_model *m, const gsv_record *r);
 
 /* --- residuals.c -------------------------------------------------------- */
 

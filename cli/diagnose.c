@@ -49,6 +49,7 @@ static const char *const WEIGHED[] = {
 
 const char *unit_of(const gsv_options *o, const gsv_result *r)
 {
+    if (r->nodes) return "series";
     return r->observe ? "rows" : o->joint ? "series" : "gaps";
 }
 
@@ -72,7 +73,10 @@ const char *gap_reason(const gsv_result *r, const gsv_gap *g,
                              "%schanges by %+.2g when the steps double",
                              n ? ", " : "", g->discretisation);
     if (g->flags & GSV_FLAG_MODES)
-        sprintf(room + n, "%sother states explain the data as well",
+        n += (size_t)sprintf(
+            room + n, "%sother states explain the data as well", n ? ", " : "");
+    if (g->flags & GSV_FLAG_NODES)
+        sprintf(room + n, "%sfewer nodes change it by more than 0.25",
                 n ? ", " : "");
     return room;
 }
@@ -110,6 +114,7 @@ static void print_health(const gsv_options *o, const gsv_result *r)
     if (isfinite(r->discretisation))
         say(stdout, "discretisation  %+.3g  from steps twice as long\n",
             r->discretisation);
+    put_quadrature(r->nodes, r->quadrature, stdout);
     if (r->observe) {
         say(stdout, "estimator       %s\n",
             option_word("--observe", (int)r->observe));
@@ -121,12 +126,13 @@ static void print_health(const gsv_options *o, const gsv_result *r)
 
 void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
 {
-    size_t weights = 0, steps = 0, brownian = 0, modes = 0;
+    size_t weights = 0, steps = 0, brownian = 0, modes = 0, nodes = 0;
     for (size_t i = 0; i < r->groups; i++) {
         unsigned flags = r->gap[i].flags;
         if (flags & (GSV_FLAG_ESS | GSV_FLAG_KHAT)) weights++;
         if (flags & GSV_FLAG_STEPS) steps++;
         if (flags & GSV_FLAG_MODES) modes++;
+        if (flags & GSV_FLAG_NODES) nodes++;
         if (flags && r->gap[i].reference == GSV_REFERENCE_BROWNIAN) brownian++;
     }
     if (weights && o->joint)
@@ -152,6 +158,11 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
         say(out, "  use more %s: --%s %zu\n", observed ? "points" : "paths",
             observed ? "support" : "paths", 4 * r->paths);
     if (steps) say(out, "  use more steps: --steps %zu\n", 2 * r->steps);
+    if (nodes)
+        say(out, "  use more nodes for the random effects: --nodes %d\n",
+            o->nodes > 15  ? 33
+            : o->nodes > 9 ? 21
+                           : 15);
 }
 
 /* Without flags: claims no more than was checked. */
@@ -222,6 +233,8 @@ static json_t *gap_json(const gsv_series *s, const gsv_gap *g)
         json_array_append_new(flags, json_string("steps"));
     if (g->flags & GSV_FLAG_MODES)
         json_array_append_new(flags, json_string("modes"));
+    if (g->flags & GSV_FLAG_NODES)
+        json_array_append_new(flags, json_string("nodes"));
     json_object_set_new(j, "flags", flags);
     return j;
 }

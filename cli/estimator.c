@@ -184,7 +184,7 @@ bool has_weights(const gsv_result *r)
 
 bool is_exact(const gsv_result *r)
 {
-    return !has_weights(r) && !isfinite(r->discretisation);
+    return !has_weights(r) && !isfinite(r->discretisation) && !r->nodes;
 }
 
 bool steps_are_long(const gsv_result *r)
@@ -221,4 +221,7 @@ void json_estimate(const gsv_result *r, json_t *j)
     json_object_set_new(j, "ess_min", json_number(r->ess_min));
     json_object_set_new(j, "khat_max", json_number(r->khat_max));
     json_object_set_new(j, "log_bias", json_number(r->log_bias));
+    if (!r->nodes) return;
+    add_count(j, "nodes", r->nodes);
+    add_number(j, "quadrature", r->quadrature);
 }

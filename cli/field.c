@@ -43,6 +43,7 @@ struct place {
     struct grid grid;
     struct points points; /* empty for a grid */
     gsv_series *data;     /* or NULL        */
+    gsv_series *smoothed; /* the means of states, where some are hidden */
     size_t count;
     bool timed; /* time is a column of the table */
 };
@@ -52,17 +53,58 @@ static void place_free(struct place *p)
     grid_free(&p->grid);
     free(p->points.cell);
     gsv_series_free(p->data);
+    gsv_series_free(p->smoothed);
 }
 
-static int cover_data(struct grid *g, const gsv_model *m, const gsv_series *s)
+static bool hides_states(const gsv_model *m, const gsv_series *s)
+{
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        if (!series_column(s, gsv_model_column(m)[i])) return true;
+    return false;
+}
+
+/* The means of all states given the data, as one series. */
+static int smooth_states(const struct args *a, const gsv_model *m,
+                         struct place *p)
+{
+    gsv_paths_options o = gsv_paths_options_default();
+    gsv_smoothed r;
+    o.estimator = estimator_options(a);
+    o.estimator.paths = 0;
+    estimator_for_paths(a, m, &o.estimator);
+    if (gsv_paths(m, p->data, &o, &r)) return complain_last();
+    double *index = malloc((r.rows + 1) * sizeof *index);
+    for (size_t k = 0; index && k < r.rows; k++)
+        index[k] = (double)k;
+    if (index)
+        p->smoothed = gsv_series_new(1, (size_t[]){0, r.rows}, r.dim,
+                                     gsv_model_column(m), index, r.mean);
+    int code = !index ? complain_memory() : p->smoothed ? 0 : complain_last();
+    free(index);
+    gsv_smoothed_free(&r);
+    return code;
+}
+
+static const double *find_column(const struct place *p, const char *name,
+                                 size_t *rows)
+{
+    const double *x = p->smoothed ? series_column(p->smoothed, name) : NULL;
+    const gsv_series *s = x ? p->smoothed : p->data;
+    if (!x) x = series_column(s, name);
+    *rows = x ? s->rows : 0;
+    return x;
+}
+
+static int cover_data(struct grid *g, const gsv_model *m, const struct place *p)
 {
     size_t columns = gsv_model_columns(m);
     double *low = malloc(2 * columns * sizeof *low), *high;
     if (!low) return complain_memory();
     high = low + columns;
     for (size_t i = 0; i < columns; i++) {
-        const double *x = series_column(s, gsv_model_column(m)[i]);
-        find_range(x, x ? s->rows : 0, 1, &low[i], &high[i]);
+        size_t rows;
+        const double *x = find_column(p, gsv_model_column(m)[i], &rows);
+        find_range(x, rows, 1, &low[i], &high[i]);
     }
     int code = grid_cover(g, m, low, high);
     free(low);
@@ -83,7 +125,7 @@ static int find_grid(const struct args *a, const gsv_model *m, struct place *p)
 {
     const gsv_record *r = gsv_model_record(m);
     if (a->grid) return grid_parse(&p->grid, a->grid);
-    if (p->data) return cover_data(&p->grid, m, p->data);
+    if (p->data) return cover_data(&p->grid, m, p);
     if (r) return grid_cover(&p->grid, m, r->lowest, r->highest);
     return complain(EXIT_INPUT,
                     "%s was not learned from data, so there is no range for a "
@@ -108,6 +150,9 @@ static int find_place(const struct args *a, gsv_model *m, struct place *p)
         cover_points(&p->grid, &p->points);
         return 0;
     }
+    if (p->data && !a->grid && hides_states(m, p->data) &&
+        smooth_states(a, m, p))
+        return EXIT_NUMBERS;
     if (find_grid(a, m, p)) return EXIT_INPUT;
     p->timed = p->grid.axis[columns].n > 1;
     p->count = grid_points(&p->grid);
@@ -255,7 +300,9 @@ int field_run(const struct args *a, gsv_model *m)
     gsv_functions *q = NULL;
     int code = find_place(a, m, &p);
     if (!code) code = find_posterior(m, &q);
-    if (!code && a->plot) code = field_plot(m, q, &p.grid, p.data, a->plot);
+    if (!code && a->plot)
+        code = field_plot(m, q, &p.grid, p.smoothed ? p.smoothed : p.data,
+                          a->plot);
     if (!code) code = write_table(a, m, q, &p);
     if (!code) code = warn_outside(m, &p);
     if (!code) code = report(a, &p);

@@ -191,7 +191,10 @@ static int write_all(const struct args *a, const gsv_model *m,
 {
     if (!ranks_writes(a)) return 0;
     if (gsv_model_write(m, a->output)) return complain_last();
-    return gsv_model_draws(m) ? samples_write(m, samples) : 0;
+    int code = gsv_model_draws(m) ? samples_write(m, samples) : 0;
+    if (code || !a->effects) return code;
+    code = effects_check(m);
+    return code ? code : effects_write(m, a->effects);
 }
 
 static int learn(const struct args *a, gsv_model *m, const gsv_series *s,
@@ -317,7 +320,8 @@ int fit_run(const struct args *a, gsv_model *m)
     struct priors priors = {0};
     if (!a->output)
         return complain(EXIT_INPUT, "-o FILE is missing: the file for the fit");
-    int code = check_outputs(a, m);
+    int code = a->effects ? effects_check(m) : 0;
+    if (!code) code = check_outputs(a, m);
     if (!code) code = names_read(a, m, &names);
     if (!code) code = priors_read(&a->prior, &priors);
     if (!code) code = read_options(a, m, &names, &o);

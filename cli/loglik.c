@@ -215,6 +215,7 @@ static int print_table(const gsv_model *m, const gsv_series *s,
     if (isfinite(r->discretisation))
         say(stdout, "discretisation  %+.*f  from steps twice as long\n", n,
             shown(r->discretisation, n));
+    put_quadrature(r->nodes, r->quadrature, stdout);
     if (has_weights(r))
         say(stdout,
             "effective %s %.1f of %zu at worst (series %s, time %g to %g)\n",

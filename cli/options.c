@@ -34,6 +34,8 @@ static const struct option OWN[] = {
     {"--x0", NULL, SIMULATE, TEXT, AT(x0), "V",
      .help = "start: a number, one for each state, normal or normal(m,s) (0; "
              "init)"},
+    {"--subject", NULL, SIMULATE, TEXT, AT(subject), "NAME",
+     .help = "a fit's series whose random effects all paths have (new ones)"},
     {"--against", NULL, PREDICT, SOURCE, AT(against), "FILE",
      .help = "forecast the rows of FILE, which come after DATA, and score"},
     {"--from", NULL, PREDICT, TEXT, AT(from), "TIME",
@@ -76,6 +78,11 @@ static const struct option OWN[] = {
      .help = "CSV with a row for every iteration"},
     {"--leave-out", NULL, COMPARE, FLAG, AT(leave_out), NULL,
      .help = "score each series by what is learned from the others"},
+    {"--effects", NULL, FIT, TARGET, AT(effects), "FILE",
+     .help = "CSV of the random effects: series,effect,estimate,stderr,low,"
+             "high"},
+    {"--effects", NULL, SUMMARY, FLAG, AT(show_effects), NULL,
+     .help = "the random effects of every series"},
     {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
      .help = "correlations of the estimates, also of more than 12"},
     {"--model", NULL, SUMMARY, FLAG, AT(text), NULL,

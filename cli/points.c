@@ -41,6 +41,33 @@ static size_t column_of(const struct reader *r, const char *name)
     return !strcmp(name, "time") || !strcmp(name, "t") ? r->columns : SIZE_MAX;
 }
 
+/* 'x_mean' of a table of paths or predict is x where there is no other x. */
+static size_t mean_of(const struct reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->columns; i++) {
+        size_t n = strlen(r->name[i]);
+        if (!strncmp(r->name[i], name, n) && !strcmp(name + n, "_mean"))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* How a column of the model was found in the header. */
+enum found { NOT, AS_MEAN, BY_NAME };
+
+/* The next field of the header is column c of the model; one of its name
+ * replaces a mean. */
+static void take_column(struct reader *r, size_t c, enum found how,
+                        enum found *found)
+{
+    if (c <= r->columns && found[c] < how) {
+        for (size_t i = 0; i < r->fields; i++)
+            if (r->column[i] == c) r->column[i] = SIZE_MAX;
+        found[c] = how;
+    } else c = SIZE_MAX;
+    r->column[r->fields++] = c;
+}
+
 static bool read_line(struct reader *r)
 {
     ssize_t n;
@@ -70,16 +97,15 @@ static int read_header(struct reader *r)
     for (const char *c = rest; *c; c++)
         most += *c == ',';
     r->column = malloc(most * sizeof *r->column);
-    bool *found = calloc(r->columns + 1, sizeof *found);
+    enum found *found = calloc(r->columns + 1, sizeof *found);
     if (!r->column || !found) {
         free(found);
         return complain_memory();
     }
     while ((field = next_field(&rest))) {
         size_t c = column_of(r, field);
-        if (c <= r->columns && found[c]) c = SIZE_MAX;
-        else if (c <= r->columns) found[c] = true;
-        r->column[r->fields++] = c;
+        if (c != SIZE_MAX) take_column(r, c, BY_NAME, found);
+        else take_column(r, mean_of(r, field), AS_MEAN, found);
     }
     size_t missing = 0;
     while (missing < r->columns && found[missing])

@@ -81,6 +81,13 @@ static void put_objective(const gsv_record *r, FILE *out)
              "standard errors\n");
 }
 
+void put_quadrature(size_t nodes, double change, FILE *out)
+{
+    if (nodes)
+        say(out, "quadrature      %+.6f  from fewer nodes than %zu a series\n",
+            shown(change, 6), nodes);
+}
+
 /* The last estimate. */
 static void put_estimate(const gsv_record *r, FILE *out)
 {
@@ -95,11 +102,13 @@ static void put_estimate(const gsv_record *r, FILE *out)
                  r->gaps);
     /* One path of others has no standard error. */
     bool random = !(r->paths == 1 && r->error <= 0.0);
-    bool exact = !random && !isfinite(r->discretisation);
+    bool exact = !random && !isfinite(r->discretisation) && !r->nodes;
     say(out, "log-likelihood  %.*f", n, r->loglik);
+    bool summed = !random && !isfinite(r->discretisation) && r->nodes;
     if (exact) say(out, "  (exact%s)\n", r->chains ? "; at the means" : "");
+    else if (summed) putc('\n', out);
     else if (isfinite(r->error)) say(out, " +- %.*f", n, r->error);
-    if (!exact)
+    if (!exact && !summed)
         say(out, "  (%zu path%s, %zu step%s%s%s)\n", r->paths, plural(r->paths),
             r->steps, plural(r->steps), r->chains ? "; at the means" : "",
             sample);
@@ -107,6 +116,7 @@ static void put_estimate(const gsv_record *r, FILE *out)
     if (isfinite(r->discretisation))
         say(out, "discretisation  %+.*f  from steps twice as long\n", n,
             shown(r->discretisation, n));
+    put_quadrature(r->nodes, r->quadrature, out);
 }
 
 void put_likelihood(const gsv_record *r, FILE *out)
@@ -287,6 +297,8 @@ static void add_likelihood(const gsv_record *r, json_t *j)
     add_number(j, "stderr", r->error);
     add_number(j, "loglik_per_gap", r->loglik / gaps);
     add_number(j, "discretisation", r->discretisation);
+    if (r->nodes) add_count(j, "nodes", r->nodes);
+    if (r->nodes) add_number(j, "quadrature", r->quadrature);
     add_number(j, "heldout", r->heldout);
     add_number(j, "heldout_per_gap", r->heldout / out);
     if (isfinite(r->evidence)) add_number(j, "evidence", r->evidence);

@@ -31,9 +31,9 @@ static int parse_start(const struct args *a, const gsv_model *m,
                         "--x0 has %zu numbers, but the model has %zu %s", count,
                         d, d == 1 ? "state" : "states");
     }
-    *start = malloc(d * a->simulate.tracks * sizeof **start);
-    for (size_t i = 0; *start && i < d * a->simulate.tracks; i++)
-        (*start)[i] = x[count == 1 ? 0 : i / a->simulate.tracks];
+    *start = malloc(d * o->tracks * sizeof **start);
+    for (size_t i = 0; *start && i < d * o->tracks; i++)
+        (*start)[i] = x[count == 1 ? 0 : i / o->tracks];
     free(x);
     o->start = *start;
     return *start ? 0 : complain_memory();
@@ -98,25 +98,54 @@ static int choose_series(const struct args *a, gsv_model *m,
     return code;
 }
 
+/* --subject: its random effects for all tracks. */
+static int find_subject(const struct args *a, const gsv_model *m,
+                        gsv_simulate_options *o, double **effect)
+{
+    const gsv_record *r = gsv_model_record(m);
+    size_t n = gsv_model_effects(m), track = 0;
+    if (!a->subject) return 0;
+    if (!r || !r->effect)
+        return complain(EXIT_INPUT,
+                        "--subject %s: %s is not a fit with random effects",
+                        a->subject, a->model);
+    while (track < r->tracks && strcmp(r->subject[track], a->subject))
+        track++;
+    if (track == r->tracks)
+        return complain(EXIT_INPUT,
+                        "--subject %s: the fit has no such series; "
+                        "'girsanov summary --effects' lists them",
+                        a->subject);
+    *effect = malloc(o->tracks * n * sizeof **effect);
+    if (!*effect) return complain_memory();
+    for (size_t i = 0; i < o->tracks * n; i++)
+        (*effect)[i] = effect_of(r, track, i % n).estimate;
+    o->effect = *effect;
+    return 0;
+}
+
 int simulate_run(const struct args *a, gsv_model *m)
 {
     gsv_simulate_options o = a->simulate;
-    double *start = NULL;
+    double *start = NULL, *effect = NULL;
     gsv_series *input = NULL, *s = NULL;
     double *time = parse_times(a->times ? a->times : "0:10:201", &o.times);
-    int code = time ? parse_start(a, m, &o, &start) : EXIT_INPUT;
+    int code = time ? 0 : EXIT_INPUT;
     if (!code && a->inputs) {
         o.input = input = read_inputs(a, m);
         if (!input) code = EXIT_INPUT;
     }
     o.time = time;
     if (!code) code = choose_series(a, m, input, &o);
+    if (!code) code = parse_start(a, m, &o, &start);
+    if (!code) code = find_subject(a, m, &o, &effect);
     if (!code) {
         s = gsv_simulate(m, &o);
         code = s ? write_result(a, m, s) : complain_last();
     }
     free(time);
     free(start);
+    free(effect);
     gsv_series_free(input);
     gsv_series_free(s);
     return code;

@@ -89,6 +89,7 @@ static json_t *summary_json(const struct args *a, const gsv_model *m,
     json_object_set_new(j, "correlation",
                         r->correlation ? correlation_json(r, list, n)
                                        : json_null());
+    if (r->effect) json_object_set_new(j, "effects", effects_json(m, r));
     if (a->text) add_text(j, "model", gsv_model_text(m));
     return j;
 }
@@ -107,6 +108,7 @@ static int print_summary(const struct args *a, const gsv_model *m,
     if (values) say(stdout, "and %zu values of Gaussian processes\n", values);
     if (r->correlation && n > 1 && (n <= SMALL || a->correlation))
         print_correlation(r, list, n);
+    if (a->show_effects) print_effects(m, r);
     if (a->text) putchar('\n'), say_lines(gsv_model_text(m), stdout);
     return EXIT_DONE;
 }
@@ -123,6 +125,7 @@ int summary_run(const struct args *a, gsv_model *m)
                         "makes one",
                         a->model);
     else if (!list) code = EXIT_NUMBERS;
+    else if (a->show_effects && effects_check(m)) code = EXIT_INPUT;
     else {
         n = keep_estimated(r, list, n);
         code = a->json ? print_json(summary_json(a, m, r, list, n))

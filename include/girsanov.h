@@ -151,6 +151,7 @@ typedef struct gsv_param {
     bool weight; /* belongs to a network                                */
     bool scale;  /* of a network or a grid; set from the data           */
     bool gp;     /* of a gp; a matrix has its values                    */
+    bool effect; /* random: not learned, as a scale; its value is the mean */
     const char *const *label; /* (rows) of `param k[series]`: the series; NULL
                                * for others, and before gsv_model_bind()    */
 } gsv_param;
@@ -241,6 +242,8 @@ typedef struct gsv_result {
     double *gradient;    /* (values) d loglik / d value, or NULL       */
     size_t groups;       /* 0 on all ranks except the first            */
     struct gsv_gap *gap; /* (groups) one for each gap, or track if joint */
+    size_t nodes;        /* of random effects, in all; 0 without them  */
+    double quadrature;   /* l(nodes) - l(fewer nodes): see panel       */
 } gsv_result;
 
 /* Estimates log p(rows | first row of each track):
@@ -253,6 +256,14 @@ typedef struct gsv_result {
 enum gsv_status gsv_loglik(const gsv_model *m, const gsv_series *s,
                            const gsv_options *o, gsv_result *result);
 void gsv_result_free(gsv_result *result);
+
+/* The random effects of each track given its rows, (tracks, effects): their
+ * means and standard errors. Of a model with the record of a fit, the latter
+ * include the uncertainty of the parameters. */
+size_t gsv_model_effects(const gsv_model *m);
+enum gsv_status gsv_effects(const gsv_model *m, const gsv_series *s,
+                            const gsv_options *o, double *estimate,
+                            double *error);
 
 /* --- Fit ------------------------------------------------------------------ */
 
@@ -429,6 +440,7 @@ struct gsv_options {
     size_t sample; /* gaps at most, evenly spread, of exact observations; 0:
                     * all                                           */
     size_t window; /* gaps in memory together at most; 0: 2^18      */
+    size_t nodes;  /* of a random effect's quadrature; 0: 9         */
 };
 
 /* --- Options and record of a fit ------------------------------------------ */
@@ -646,6 +658,18 @@ struct gsv_record {
     double *bootstrap; /* (GSV_BOOTSTRAPS, values), or NULL              */
     size_t points;     /* of the learning curve                          */
     double *curve;     /* (GSV_CURVES, points), or NULL                  */
+    size_t nodes;      /* of random effects in the last estimate         */
+    double quadrature; /* what it gains by them against fewer nodes      */
+    size_t effects;    /* random effects of a track; 0 without them      */
+    char **subject;    /* (tracks) the labels of the tracks, or NULL     */
+    double *effect;    /* (GSV_EFFECTS, tracks, effects), or NULL        */
+};
+
+/* Rows of a record's effects. */
+enum gsv_effect {
+    GSV_EFFECT_ESTIMATE, /* mean given the track's rows             */
+    GSV_EFFECT_ERROR,    /* standard error, also of the parameters  */
+    GSV_EFFECTS
 };
 
 /* Rows of a record's posterior. */
@@ -731,8 +755,9 @@ struct gsv_simulate_options {
     enum gsv_scheme scheme;  /* srk                                       */
     const gsv_series *input; /* inputs, and the columns of gsv_model_given(),
                               * by name; the first track is used for all  */
-    bool mean;      /* a gp's posterior mean; else track i has the function that
-                     * gsv_functions_draw() draws as number i                  */
+    bool mean; /* a gp's posterior mean; else track i has the function that
+                * gsv_functions_draw() draws as number i                  */
+    const double *effect; /* (tracks, effects) random effects; NULL: drawn */
     uint64_t seed;  /* 1                                                  */
     size_t threads; /* 0: all                                             */
 };
@@ -746,8 +771,10 @@ enum gsv_flag {
                          * min(1 - 1/log10 K, 0.7)                           */
     GSV_FLAG_STEPS = 4, /* the estimated discretisation error is above 0.1 and
                          * above 3 standard errors                          */
-    GSV_FLAG_MODES = 8  /* several states explain what was observed, and the
+    GSV_FLAG_MODES = 8, /* several states explain what was observed, and the
                          * estimator follows one of them, or not all         */
+    GSV_FLAG_NODES = 16 /* of a series with random effects: fewer quadrature
+                         * nodes change its value by more than 0.25          */
 };
 
 /* One gap of a gsv_result; with joint, one track. */
@@ -889,9 +916,11 @@ bool gsv_model_is_noise(const gsv_model *m, size_t i);
 
 /* A line for every parameter, net, gp and input that the likelihood does not
  * depend on; a line for every gp whose grid does not contain all rows of the
- * data. Empty if there is none. gsv_text_free() frees the text. */
+ * data; a line for every column that is made of differences of another one.
+ * Empty if there is none. gsv_text_free() frees the text. */
 char *gsv_model_unused(const gsv_model *m);
 char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
+char *gsv_model_differences(const gsv_model *m, const gsv_series *s);
 
 /* Counts the points, given as to gsv_model_drift(), outside a gp's grid. */
 enum gsv_status gsv_model_outside_at(const gsv_model *m, size_t n,

@@ -18,8 +18,8 @@ static inline void transition_of(size_t d, double dt, const double *A,
                                  struct transition *t)
 {
     double *scratch = NEW(double, linear_scratch(d));
-    assert_true(linear_transition(d, dt, A, t->Phi, t->Gamma, t->Q, t->half_Phi,
-                                  t->half_Gamma, scratch));
+    assert_true(linear_transition(d, dt, A, NULL, t->Phi, t->Gamma, t->Q,
+                                  t->half_Phi, t->half_Gamma, scratch));
     mem_free(scratch);
 }
 

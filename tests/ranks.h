@@ -102,18 +102,18 @@ static void party_close(void *self)
 
 static void *guest_run(void *context)
 {
-    static const struct comm_ops OPS = {.least = party_least,
-                                        .broadcast = party_broadcast,
-                                        .send = party_send,
-                                        .receive = party_receive,
-                                        .gather = party_gather,
-                                        .host = party_host,
-                                        .close = party_close};
+    static const struct comm_ops GUESTS = {.least = party_least,
+                                           .broadcast = party_broadcast,
+                                           .send = party_send,
+                                           .receive = party_receive,
+                                           .gather = party_gather,
+                                           .host = party_host,
+                                           .close = party_close};
     struct guest *g = context;
     gsv_ranks *r = NEW(gsv_ranks, 1);
     *r = (gsv_ranks){.rank = g->rank,
                      .count = g->party->count,
-                     .ops = &OPS,
+                     .ops = &GUESTS,
                      .self = g,
                      .first = NEW(size_t, g->party->count + 1)};
     g->act(r, g->user);

@@ -118,6 +118,11 @@ ENUMS: dict[str, dict[str, int]] = {
         'time': 3,
         'stopped': 4,
     },
+    'gsv_effect': {
+        'estimate': 0,
+        'error': 1,
+        'effects': 2,
+    },
     'gsv_posterior': {
         'q5': 0,
         'median': 1,
@@ -147,6 +152,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'khat': 2,
         'steps': 4,
         'modes': 8,
+        'nodes': 16,
     },
     'gsv_option_struct': {
         'of-estimator': 0,
@@ -256,6 +262,9 @@ CONSTANTS: dict[str, int] = {
     'GSV_ENDED_EARLY': 2,
     'GSV_ENDED_TIME': 3,
     'GSV_ENDED_STOPPED': 4,
+    'GSV_EFFECT_ESTIMATE': 0,
+    'GSV_EFFECT_ERROR': 1,
+    'GSV_EFFECTS': 2,
     'GSV_POSTERIOR_Q5': 0,
     'GSV_POSTERIOR_MEDIAN': 1,
     'GSV_POSTERIOR_Q95': 2,
@@ -278,6 +287,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_FLAG_KHAT': 2,
     'GSV_FLAG_STEPS': 4,
     'GSV_FLAG_MODES': 8,
+    'GSV_FLAG_NODES': 16,
     'GSV_OF_ESTIMATOR': 0,
     'GSV_OF_FIT': 1,
     'GSV_OF_SIMULATE': 2,
@@ -345,6 +355,7 @@ class gsv_param(Structure):
         ('weight', c_bool),
         ('scale', c_bool),
         ('gp', c_bool),
+        ('effect', c_bool),
         ('label', POINTER(c_char_p)),
     ]
     enums: dict = {}
@@ -396,6 +407,8 @@ class gsv_result(Structure):
         ('gradient', POINTER(c_double)),
         ('groups', c_size_t),
         ('gap', POINTER(gsv_gap)),
+        ('nodes', c_size_t),
+        ('quadrature', c_double),
     ]
     enums: dict = {
         'observe': 'gsv_observe',
@@ -542,6 +555,7 @@ class gsv_options(Structure):
         ('ranks', c_void_p),
         ('sample', c_size_t),
         ('window', c_size_t),
+        ('nodes', c_size_t),
     ]
     enums: dict = {
         'reference': 'gsv_reference',
@@ -694,6 +708,11 @@ class gsv_record(Structure):
         ('bootstrap', POINTER(c_double)),
         ('points', c_size_t),
         ('curve', POINTER(c_double)),
+        ('nodes', c_size_t),
+        ('quadrature', c_double),
+        ('effects', c_size_t),
+        ('subject', POINTER(c_char_p)),
+        ('effect', POINTER(c_double)),
     ]
     enums: dict = {
         'optimizer': 'gsv_optimizer',
@@ -712,6 +731,8 @@ class gsv_record(Structure):
         'posterior': ('GSV_POSTERIORS', 'values'),
         'bootstrap': ('GSV_BOOTSTRAPS', 'values'),
         'curve': ('GSV_CURVES', 'points'),
+        'subject': ('tracks',),
+        'effect': ('GSV_EFFECTS', 'tracks', 'effects'),
     }
 
 
@@ -776,6 +797,7 @@ class gsv_simulate_options(Structure):
         ('scheme', c_int),
         ('input', POINTER(gsv_series)),
         ('mean', c_bool),
+        ('effect', POINTER(c_double)),
         ('seed', c_uint64),
         ('threads', c_size_t),
     ]
@@ -785,6 +807,7 @@ class gsv_simulate_options(Structure):
     shapes: dict = {
         'time': ('times',),
         'start': ('dim', 'tracks'),
+        'effect': ('tracks', 'effects'),
     }
 
 
@@ -993,6 +1016,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_result)]),
     'gsv_result_free': (
         None, [POINTER(gsv_result)]),
+    'gsv_model_effects': (
+        c_size_t, [c_void_p]),
+    'gsv_effects': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_void_p, c_void_p]),
     'gsv_fit_options_default': (
         gsv_fit_options, []),
     'gsv_fit': (
@@ -1062,6 +1089,8 @@ FUNCTIONS: dict[str, tuple] = {
     'gsv_model_unused': (
         c_void_p, [c_void_p]),
     'gsv_model_outside': (
+        c_void_p, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_differences': (
         c_void_p, [c_void_p, POINTER(gsv_series)]),
     'gsv_model_outside_at': (
         c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
@@ -1159,6 +1188,7 @@ class Options(TypedDict, total=False):
     threads: int
     sample: int
     window: int
+    nodes: int
 
 
 class FitOptions(Options, total=False):

@@ -58,7 +58,18 @@ INLINE void identity(size_t d, double scale, double *X)
         X[i * d + i] = scale;
 }
 
-bool linear_plan(double size, int *doublings, int *terms)
+/* The covariance of a chain of n integrals begins with term 2 n of its series.
+ */
+static int first_term(size_t d, const double *noise)
+{
+    int silent = 0;
+    for (size_t i = 0; noise && i < d; i++)
+        silent += noise[i] == 0.0;
+    return 2 * (silent < LONGEST_CHAIN ? silent : LONGEST_CHAIN);
+}
+
+bool linear_plan(size_t d, const double *noise, double size, int *doublings,
+                 int *terms)
 {
     double term = 1.0;
     if (!(size < 1e6)) return false;
@@ -68,6 +79,7 @@ bool linear_plan(double size, int *doublings, int *terms)
     size = ldexp(size, -*doublings);
     for (*terms = 1; term > TINY; ++*terms)
         term *= 2.0 * size / *terms;
+    *terms += first_term(d, noise);
     return true;
 }
 
@@ -88,12 +100,14 @@ INLINE void series_phi(size_t d, int terms, double s, const double *A,
     }
 }
 
-/* Q = sum X_n with X_0 = s I, X_n = (A X_(n-1) + X_(n-1) A') s / (n+1). */
-INLINE void series_Q(size_t d, int terms, double s, const double *A, double *Q,
-                     double *term, double *next)
+/* Q = sum X_n with X_0 = s G G', X_n = (A X_(n-1) + X_(n-1) A') s / (n+1). */
+INLINE void series_Q(size_t d, int terms, double s, const double *A,
+                     const double *noise, double *Q, double *term, double *next)
 {
     identity(d, s, Q);
-    identity(d, s, term);
+    for (size_t i = 0; noise && i < d; i++)
+        Q[i * d + i] *= noise[i];
+    memcpy(term, Q, d * d * sizeof *term);
     for (int n = 1; n < terms; n++) {
         product(d, A, false, term, false, next);
         for (size_t i = 0; i < d; i++)
@@ -123,17 +137,19 @@ INLINE void doubled(size_t d, double *Phi, double *Gamma, double *Q, double *X,
 
 /* Small ones are unrolled: in a gap of a few points this takes as long as the
  * drift. */
-INLINE bool transition(size_t d, double dt, const double *A, double *Phi,
-                       double *Gamma, double *Q, double *Phi_half,
-                       double *Gamma_half, double *scratch)
+INLINE bool transition(size_t d, double dt, const double *A,
+                       const double *noise, double *Phi, double *Gamma,
+                       double *Q, double *Phi_half, double *Gamma_half,
+                       double *scratch)
 {
     size_t dd = d * d;
     double *X = scratch, *Y = X + dd;
     int doublings, terms;
-    if (!linear_plan(norm(d, A) * dt, &doublings, &terms)) return false;
+    if (!linear_plan(d, noise, norm(d, A) * dt, &doublings, &terms))
+        return false;
     double s = ldexp(dt, -doublings);
     series_phi(d, terms, s, A, Phi, Gamma, X, Y);
-    series_Q(d, terms, s, A, Q, X, Y);
+    series_Q(d, terms, s, A, noise, Q, X, Y);
     for (int n = 1; n < doublings; n++)
         doubled(d, Phi, Gamma, Q, X, Y);
     memcpy(Phi_half, Phi, dd * sizeof *Phi);
@@ -144,22 +160,23 @@ INLINE bool transition(size_t d, double dt, const double *A, double *Phi,
     return true;
 }
 
-FAST bool linear_transition(size_t d, double dt, const double *A, double *Phi,
-                            double *Gamma, double *Q, double *Phi_half,
-                            double *Gamma_half, double *scratch)
+FAST bool linear_transition(size_t d, double dt, const double *A,
+                            const double *noise, double *Phi, double *Gamma,
+                            double *Q, double *Phi_half, double *Gamma_half,
+                            double *scratch)
 {
     switch (d) {
     case 1:
-        return transition(1, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+        return transition(1, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
                           scratch);
     case 2:
-        return transition(2, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+        return transition(2, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
                           scratch);
     case 3:
-        return transition(3, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+        return transition(3, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
                           scratch);
     default:
-        return transition(d, dt, A, Phi, Gamma, Q, Phi_half, Gamma_half,
+        return transition(d, dt, A, noise, Phi, Gamma, Q, Phi_half, Gamma_half,
                           scratch);
     }
 }

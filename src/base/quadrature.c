@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/constant.h"
+#include "base/linalg.h"
 
 /* --- An interval ---------------------------------------------------------- */
 
@@ -33,6 +34,40 @@ void quadrature_interval(size_t n, double *point, double *weight)
         legendre((int)n, x, &slope);
         point[i] = 0.5 * (1.0 - x);
         weight[i] = 1.0 / ((1.0 - x * x) * slope * slope);
+    }
+}
+
+/* --- A normal law in one dimension ---------------------------------------- */
+
+/* The Hermite polynomial of degree n, orthonormal under N(0, 1), and that of
+ * degree n - 1. */
+static double hermite(size_t n, double x, double *before)
+{
+    double h = 1.0, last = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        double next = (x * h - sqrt((double)k) * last) / sqrt((double)(k + 1));
+        last = h;
+        h = next;
+    }
+    *before = last;
+    return h;
+}
+
+/* Zeros are the eigenvalues of the recurrence's matrix, made exact by Newton
+ * steps: h_n' = sqrt(n) h_(n-1). */
+void quadrature_hermite(size_t n, double *point, double *weight)
+{
+    double A[HERMITE_MOST * HERMITE_MOST] = {0}, room[64 * HERMITE_MOST];
+    double root = sqrt((double)n), before;
+    for (size_t k = 1; k < n; k++)
+        A[(k - 1) * n + k] = A[k * n + k - 1] = sqrt((double)k);
+    linalg_eigen(n, A, point, room);
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++)
+            point[i] -= hermite(n, point[i], &before) / (root * before);
+        if (2 * i + 1 == n) point[i] = 0.0;
+        hermite(n, point[i], &before);
+        weight[i] = 1.0 / ((double)n * before * before);
     }
 }
 

@@ -16,4 +16,9 @@ void quadrature_interval(size_t n, double *point, double *weight);
 size_t quadrature_normal_count(size_t d);
 void quadrature_normal(size_t d, double *z, double *weight);
 
+/* The n points of the Gauss-Hermite rule for means over N(0, 1), in rising
+ * order, and their weights; n is at most HERMITE_MOST. */
+enum { HERMITE_MOST = 33 };
+void quadrature_hermite(size_t n, double *point, double *weight);
+
 #endif

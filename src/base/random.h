@@ -28,7 +28,8 @@ enum random_purpose {
     RANDOM_ACCEPT,
     RANDOM_FUNCTION,
     RANDOM_INTEGRATE,
-    RANDOM_REACTION
+    RANDOM_REACTION,
+    RANDOM_EFFECT
 };
 
 struct random_key {

@@ -36,6 +36,8 @@ enum { MOST_TIMES = 64 };
 static int bound_check(const struct plan *p)
 {
     const gsv_options *o = p->options;
+    int refused = refuse_singular(p->model);
+    if (refused) return refused;
     if (o->reference != GSV_REFERENCE_AUTO &&
         o->reference != GSV_REFERENCE_LINEAR)
         return fail(
@@ -176,8 +178,8 @@ static bool moments_build(const struct bound_rule *r, struct context *c)
     }
     for (size_t t = 0; t < r->times; t++) {
         struct moment m = moment_of(c, t);
-        if (!linear_transition(d, r->time[t] * h, A_of(c), m.Phi, m.Gamma, m.Q,
-                               x, x + dd, x + 2 * dd))
+        if (!linear_transition(d, r->time[t] * h, A_of(c), NULL, m.Phi, m.Gamma,
+                               m.Q, x, x + dd, x + 2 * dd))
             return false;
     }
     for (size_t t = 0; t < r->times; t++) {

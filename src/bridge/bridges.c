@@ -23,8 +23,7 @@ static int bridges_check(const struct plan *p)
                     "modified bridges and their euler weights are for noise "
                     "that depends on the state in a way that no map takes "
                     "out; this model's noise does not");
-    if (p->options->reference == GSV_REFERENCE_BROWNIAN || bytes < 2e9)
-        return 0;
+    if (!has_matrices(p) || bytes < 2e9) return 0;
     return fail(GSV_BAD_INPUT,
                 "a linear reference of %zu steps in %zu dimensions would take "
                 "%.0f GB; take fewer steps, or the brownian reference",

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/linalg.h"
+
 /* --- The drift and its Jacobian at places of several gaps ----------------- */
 
 /* A place of a context: the middle of the chord for linear, of every step for
@@ -147,14 +149,22 @@ static void picard_places(const struct plan *p, struct context *c)
     }
 }
 
-/* From f, A and the places to b = f - A place, and then to the rest. */
-static void finish_reference(const struct plan *p, struct context *c,
-                             enum gsv_reference kind, double temper)
+/* Whether a coordinate has noise of its own. */
+static bool is_noisy(const struct plan *p, size_t i)
+{
+    const size_t *next = p->model->chain.next;
+    return !next || next[i] == p->d;
+}
+
+/* From f, A and the places to b = f - A place. Chains of integrals stay as they
+ * are: the law of a weaker one has no density by that of the model. */
+static void find_lines(const struct plan *p, struct context *c,
+                       enum gsv_reference kind, double temper)
 {
     struct reference *r = &c->reference;
     size_t d = p->d, steps = steps_of(c, kind);
     for (size_t i = 0; i < steps * d * d; i++)
-        r->A[i] *= temper;
+        if (is_noisy(p, i / d % d)) r->A[i] *= temper;
     for (size_t m = 0; m < steps; m++)
         for (size_t i = 0; i < d; i++) {
             double b = r->c[m * d + i];
@@ -162,6 +172,13 @@ static void finish_reference(const struct plan *p, struct context *c,
                 b -= r->A[(m * d + i) * d + j] * r->place[m * d + j];
             r->b[m * d + i] = b;
         }
+}
+
+static void finish_reference(const struct plan *p, struct context *c,
+                             enum gsv_reference kind, double temper)
+{
+    struct reference *r = &c->reference;
+    find_lines(p, c, kind, temper);
     if (!reference_build(r, kind, c->M, c->dt))
         reference_build(r, GSV_REFERENCE_BROWNIAN, c->M, c->dt);
 }
@@ -177,11 +194,14 @@ static const double DRIFT_DOMINATES = 5.0;
 static void measure_energy(const struct plan *p, struct context *c,
                            enum gsv_reference kind)
 {
-    size_t n = steps_of(c, kind) * p->d;
+    size_t n = steps_of(c, kind) * p->d, noisy = 0;
     double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (!is_noisy(p, i % p->d)) continue;
         sum += c->reference.c[i] * c->reference.c[i];
-    c->energy = sum * c->gap->length / (double)n;
+        noisy++;
+    }
+    c->energy = sum * c->gap->length / (double)noisy;
 }
 
 /* Where auto knows the integral of the drift: trapezoids miss how the drift
@@ -199,7 +219,7 @@ static enum gsv_form choose_potential(const struct plan *p,
 
 static enum gsv_form choose_form(const struct plan *p, const struct context *c)
 {
-    bool brownian = c->reference.kind == GSV_REFERENCE_BROWNIAN;
+    bool brownian = reference_is_plain(&c->reference);
     switch (p->form) {
     case GSV_FORM_ITO: return GSV_FORM_ITO;
     /* Against brownian the midpoint is ito, and is reported as ito. */
@@ -210,9 +230,54 @@ static enum gsv_form choose_form(const struct plan *p, const struct context *c)
     case GSV_FORM_AUTO: break;
     }
     if (brownian) return GSV_FORM_ITO;
-    if (c->M == 1) return GSV_FORM_MIDPOINT;
+    /* Left sums and trapezoids of a chain are of the first order. */
+    if (c->M == 1 || p->model->chain.next) return GSV_FORM_MIDPOINT;
     if (p->options->joint && p->options->richardson) return GSV_FORM_ITO;
     return c->energy > DRIFT_DOMINATES ? GSV_FORM_MIDPOINT : GSV_FORM_ITO;
+}
+
+/* From the chord to one Picard path. */
+static void picard_path(const struct run *r, struct scratch *s, size_t first,
+                        size_t end)
+{
+    const struct plan *p = r->plan;
+    evaluate(r, s, first, end, GSV_REFERENCE_LNA, false);
+    for (size_t n = first; n < end; n++) {
+        measure_energy(p, &s->context[n], GSV_REFERENCE_LNA);
+        picard_places(p, &s->context[n]);
+    }
+}
+
+/* The mean of the bridge of a reference, where it is found. */
+static void mean_places(const struct plan *p, struct context *c,
+                        enum gsv_reference kind)
+{
+    struct reference *r = &c->reference;
+    size_t n = c->M * p->d;
+    bool pairs = r->pairs;
+    r->pairs = false;
+    bool built = reference_build(r, kind, c->M, c->dt);
+    r->pairs = pairs;
+    if (!built) return;
+    reference_mean(r, c->y0, c->y1, r->W); /* W is free until it is built */
+    if (all_finite(n, r->W)) memcpy(r->place, r->W, n * sizeof *r->place);
+}
+
+/* Of chains: the mean of the integrals' own bridge, a Hermite polynomial, and
+ * then one Newton step to the most likely path of the model. */
+static void newton_path(const struct run *r, struct scratch *s, size_t first,
+                        size_t end)
+{
+    const struct plan *p = r->plan;
+    for (size_t n = first; n < end; n++)
+        mean_places(p, &s->context[n], GSV_REFERENCE_BROWNIAN);
+    evaluate(r, s, first, end, GSV_REFERENCE_LNA, true);
+    for (size_t n = first; n < end; n++) {
+        struct context *c = &s->context[n];
+        measure_energy(p, c, GSV_REFERENCE_LNA);
+        find_lines(p, c, GSV_REFERENCE_LNA, 1.0);
+        mean_places(p, c, GSV_REFERENCE_LNA);
+    }
 }
 
 /* References of contexts [first, end), and the forms that go with them. */
@@ -222,13 +287,8 @@ static void linearise(const struct run *r, struct scratch *s, size_t first,
     const struct plan *p = r->plan;
     for (size_t n = first; n < end; n++)
         chord_places(p, &s->context[n], kind);
-    if (kind == GSV_REFERENCE_LNA) {
-        evaluate(r, s, first, end, kind, false);
-        for (size_t n = first; n < end; n++) {
-            measure_energy(p, &s->context[n], kind);
-            picard_places(p, &s->context[n]);
-        }
-    }
+    if (kind == GSV_REFERENCE_LNA)
+        (p->model->chain.next ? newton_path : picard_path)(r, s, first, end);
     evaluate(r, s, first, end, kind, true);
     for (size_t n = first; n < end; n++) {
         struct context *c = &s->context[n];
@@ -343,7 +403,8 @@ void references_choose(const struct run *r, struct scratch *s)
             c->form = GSV_FORM_EULER;
             continue;
         }
-        reference_build(&c->reference, GSV_REFERENCE_BROWNIAN, c->M, c->dt);
+        if (wish == GSV_REFERENCE_BROWNIAN || !p->model->chain.next)
+            reference_build(&c->reference, GSV_REFERENCE_BROWNIAN, c->M, c->dt);
         c->form = choose_form(p, c);
     }
     if (wish == GSV_REFERENCE_BROWNIAN || !p->weigher->gaussian) return;

@@ -3,7 +3,10 @@
  * the drift in unit-diffusion coordinates: `linear` at the middle of the chord,
  * `lna` in every step along one Picard path
  *
- *     m(t) = y0 + int f(chord) + a line, so that m ends in y1.
+ *     m(t) = y0 + int f(chord) + a line, so that m ends in y1;
+ *
+ * where the model has chains of integrals, along the mean of their own bridge
+ * after one Newton step.
  *
  * `auto` tries them on pilot paths that are not used again: choosing on the
  * paths of the estimate itself would bias it. */

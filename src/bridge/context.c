@@ -15,7 +15,8 @@ static void context_place(const struct plan *p, struct scratch *s,
     c->y_bar = c->bars;
     c->k_bar = c->bars + 2 * d;
     c->lambda = c->bars + 3 * d;
-    c->reference = (struct reference){.d = d};
+    c->reference = (struct reference){
+        .d = d, .next = p->model->chain.next, .noise = p->model->chain.noise};
     if (!has_matrices(p)) return;
     double *b_bar = c->lambda + (p->longest + 1) * d;
     size_t n = p->longest * d;

@@ -554,7 +554,7 @@ int estimate_init(struct estimate *e, const struct task *t)
     struct task both = *t;
     both.halved = true;
     *e = (struct estimate){0};
-    int status = refuse_singular(t->model);
+    int status = refuse_chainless(t->model);
     if (!status)
         status = plan_init(&e->plan, weigher_choose(t->model, t->options),
                            &both, 0, 0);
@@ -567,7 +567,7 @@ int estimate_init_pairs(struct estimate *e, const struct task *t, size_t pairs,
                         double longest)
 {
     *e = (struct estimate){0};
-    int status = refuse_singular(t->model);
+    int status = refuse_chainless(t->model);
     if (!status)
         status = plan_init(&e->plan, weigher_choose(t->model, t->options), t,
                            pairs, longest);

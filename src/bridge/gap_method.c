@@ -13,7 +13,7 @@
 
 static int accept(const struct method *row, const struct task *t)
 {
-    if (!spec_is_latent(t->model->spec)) return refuse_singular(t->model);
+    if (!spec_is_latent(t->model->spec)) return refuse_chainless(t->model);
     return fail(GSV_BAD_INPUT,
                 "the estimator %s is for states that are observed themselves; "
                 "this model observes them with noise",

@@ -47,13 +47,16 @@ INLINE void identity(size_t d, size_t n, const double *s, double *X)
 /* --- Transitions -------------------------------------------------------- */
 
 INLINE void series(size_t d, size_t n, int terms, const double *s,
-                   const double *A, double *Phi, double *Gamma, double *Q,
-                   double *term, double *next)
+                   const double *A, const double *noise, double *Phi,
+                   double *Gamma, double *Q, double *term, double *next)
 {
     size_t dd = d * d;
     identity(d, n, NULL, Phi);
     identity(d, n, s, Gamma);
     identity(d, n, s, Q);
+    for (size_t i = 0; noise && i < d; i++)
+        for (size_t m = 0; m < n; m++)
+            Q[i * (d + 1) * n + m] *= noise[i];
     identity(d, n, NULL, term);
     for (int k = 1; k < terms; k++) {
         product(d, n, A, term, false, next);
@@ -68,7 +71,7 @@ INLINE void series(size_t d, size_t n, int terms, const double *s,
             }
         }
     }
-    identity(d, n, s, term);
+    memcpy(term, Q, dd * n * sizeof *term);
     for (int k = 1; k < terms; k++) {
         product(d, n, A, term, false, next);
         for (size_t e = 0; e < dd; e++) {
@@ -115,12 +118,13 @@ INLINE double largest(size_t d, size_t n, const double *dt, const double *A)
 }
 
 INLINE void transition(size_t d, size_t n, int doublings, int terms,
-                       const double *A, double *Phi, double *Gamma, double *Q,
-                       double *Phi_half, double *Gamma_half, double *scratch)
+                       const double *A, const double *noise, double *Phi,
+                       double *Gamma, double *Q, double *Phi_half,
+                       double *Gamma_half, double *scratch)
 {
     size_t all = d * d * n;
     double *X = scratch, *Y = X + all, *s = Y + all;
-    series(d, n, terms, s, A, Phi, Gamma, Q, X, Y);
+    series(d, n, terms, s, A, noise, Phi, Gamma, Q, X, Y);
     for (int k = 1; k < doublings; k++)
         doubled(d, n, Phi, Gamma, Q, X, Y);
     memcpy(Phi_half, Phi, all * sizeof *Phi);
@@ -129,18 +133,19 @@ INLINE void transition(size_t d, size_t n, int doublings, int terms,
 }
 
 FAST bool batch_transition(size_t d, size_t n, const double *dt,
-                           const double *A, double *Phi, double *Gamma,
-                           double *Q, double *Phi_half, double *Gamma_half,
-                           double *scratch)
+                           const double *A, const double *noise, double *Phi,
+                           double *Gamma, double *Q, double *Phi_half,
+                           double *Gamma_half, double *scratch)
 {
     double *s = scratch + 2 * d * d * n;
     int doublings, terms;
-    if (!linear_plan(largest(d, n, dt, A), &doublings, &terms)) return false;
+    if (!linear_plan(d, noise, largest(d, n, dt, A), &doublings, &terms))
+        return false;
     for (size_t m = 0; m < n; m++)
         s[m] = ldexp(dt[m], -doublings);
 #define CALL(D)                                                                \
-    transition(D, n, doublings, terms, A, Phi, Gamma, Q, Phi_half, Gamma_half, \
-               scratch)
+    transition(D, n, doublings, terms, A, noise, Phi, Gamma, Q, Phi_half,      \
+               Gamma_half, scratch)
     FOR_EVERY_DIM(CALL)
 #undef CALL
     return all_finite(d * d * n, Q) && all_finite(d * d * n, Phi);

@@ -13,8 +13,9 @@ enum { BATCH_DIM = 4 };
 /* The matrices of linear.h, for A (d, d, n) and steps dt (n). scratch is
  * (2, d, d, n) and (n). False where a matrix is not finite. */
 bool batch_transition(size_t d, size_t n, const double *dt, const double *A,
-                      double *Phi, double *Gamma, double *Q, double *Phi_half,
-                      double *Gamma_half, double *scratch);
+                      const double *noise, double *Phi, double *Gamma,
+                      double *Q, double *Phi_half, double *Gamma_half,
+                      double *scratch);
 
 /* y (d, n) = X x, or += where add is set; transposed: X' x. */
 void batch_times(size_t d, size_t n, const double *X, bool transposed,

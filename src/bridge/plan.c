@@ -147,8 +147,8 @@ static size_t clamp(size_t x, size_t low, size_t high)
 
 bool has_matrices(const struct plan *p)
 {
-    return p->options->reference != GSV_REFERENCE_BROWNIAN &&
-           p->weigher->gaussian;
+    bool brownian = p->options->reference == GSV_REFERENCE_BROWNIAN;
+    return p->weigher->gaussian && (!brownian || p->model->chain.next);
 }
 
 /* y_bar, k_bar, lambda and, where there are matrices, the reference's. */
@@ -189,8 +189,7 @@ static size_t real_paths(const struct plan *p)
  * reference of its gap again, and sampling should cost more than that. */
 static size_t fewest_paths(const struct plan *p)
 {
-    bool brownian = p->options->reference == GSV_REFERENCE_BROWNIAN;
-    return brownian || !p->weigher->gaussian ? 8 : 16 * (p->d + 1);
+    return has_matrices(p) ? 16 * (p->d + 1) : 8;
 }
 
 /* With joint the weight of a path is known only at the end of the track. A

@@ -52,14 +52,23 @@ static void times(size_t d, const double *X, const double *x, bool add,
     }
 }
 
+/* y += X' x. */
+static void times_transposed(size_t d, const double *X, const double *x,
+                             double *y)
+{
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            y[j] += X[i * d + j] * x[i];
+}
+
 /* --- Steps forward in time ---------------------------------------------- */
 
 static bool step_transition(struct reference *r, size_t m)
 {
     size_t d = r->d, at = m * d * d;
-    if (!linear_transition(d, r->dt, r->A + at, r->Phi + at, r->Gamma + at,
-                           r->Q + at, r->half_Phi + at, r->half_Gamma + at,
-                           r->scratch))
+    if (!linear_transition(d, r->dt, r->A + at, r->noise, r->Phi + at,
+                           r->Gamma + at, r->Q + at, r->half_Phi + at,
+                           r->half_Gamma + at, r->scratch))
         return false;
     times(d, r->Gamma + at, r->b + m * d, false, r->c + m * d);
     times(d, r->half_Gamma + at, r->b + m * d, false, r->half_c + m * d);
@@ -108,9 +117,9 @@ static bool build_pair(struct reference *r, size_t m)
         r->long_A[at + e] = 0.5 * (r->A[at + e] + r->A[next + e]);
     }
     double both = invert(d, P, X);
-    if (!linear_transition(d, 2.0 * r->dt, r->long_A + at, r->long_Phi + at,
-                           r->long_Gamma + at, r->long_P + at, half_Phi,
-                           half_Gamma, work))
+    if (!linear_transition(d, 2.0 * r->dt, r->long_A + at, r->noise,
+                           r->long_Phi + at, r->long_Gamma + at, r->long_P + at,
+                           half_Phi, half_Gamma, work))
         return false;
     r->pair_log[m] = both - invert(d, r->long_P + at, X);
     return isfinite(r->pair_log[m]);
@@ -122,7 +131,7 @@ static void repeat(double *x, size_t n, size_t times_more)
         memcpy(x + m * n, x, n * sizeof *x);
 }
 
-/* The matrices of a linear reference are the same in every step. */
+/* The matrices of linear and brownian references are the same in every step. */
 static void repeat_steps(struct reference *r)
 {
     size_t d = r->d, dd = d * d, more = r->M - 1;
@@ -148,7 +157,7 @@ static void copy_pair(struct reference *r, size_t m)
 static bool build_steps(struct reference *r)
 {
     size_t d = r->d, dd = d * d, M = r->M;
-    bool once = r->kind == GSV_REFERENCE_LINEAR;
+    bool once = r->kind != GSV_REFERENCE_LNA;
     for (size_t m = 0; m < (once ? 1 : M); m++)
         if (!step_transition(r, m) ||
             !midpoint_weights(d, r->Gamma + m * dd, r->Q + m * dd,
@@ -210,13 +219,24 @@ static bool build_bridge(struct reference *r)
     return linalg_cholesky(d, r->R0);
 }
 
+/* A of the first step has the chains alone, and b is 0. */
+static void integrate_only(struct reference *r)
+{
+    size_t d = r->d;
+    memset(r->A, 0, d * d * sizeof *r->A);
+    memset(r->b, 0, d * sizeof *r->b);
+    for (size_t i = 0; i < d; i++)
+        if (r->next[i] < d) r->A[i * d + r->next[i]] = 1.0;
+}
+
 bool reference_build(struct reference *r, enum gsv_reference kind, size_t M,
                      double dt)
 {
     r->kind = kind;
     r->M = M;
     r->dt = dt;
-    if (kind == GSV_REFERENCE_BROWNIAN) return true;
+    if (reference_is_plain(r)) return true;
+    if (kind == GSV_REFERENCE_BROWNIAN) integrate_only(r);
     return build_steps(r) && build_bridge(r);
 }
 
@@ -247,8 +267,7 @@ static void residual(const struct reference *r, const double *y0,
 double reference_log_density(const struct reference *r, const double *y0,
                              const double *y1)
 {
-    if (r->kind == GSV_REFERENCE_BROWNIAN)
-        return brownian_log_density(r, y0, y1);
+    if (reference_is_plain(r)) return brownian_log_density(r, y0, y1);
     size_t d = r->d;
     double *half = r->scratch, *q = half + d, sum = (double)d * LOG_TWO_PI;
     residual(r, y0, y1, half, q);
@@ -262,7 +281,7 @@ void reference_log_density_vjp(const struct reference *r, const double *y0,
                                double *y1_bar, double *k0_bar)
 {
     size_t d = r->d;
-    if (r->kind == GSV_REFERENCE_BROWNIAN) {
+    if (reference_is_plain(r)) {
         double h = r->dt * (double)r->M;
         for (size_t i = 0; i < d; i++) {
             double pull = scale * (y1[i] - y0[i]) / h;
@@ -281,16 +300,56 @@ void reference_log_density_vjp(const struct reference *r, const double *y0,
     }
 }
 
-/* --- Gradients by b ------------------------------------------------------ */
+/* --- Its mean ------------------------------------------------------------- */
 
-/* y += X' x. */
-static void times_transposed(size_t d, const double *X, const double *x,
-                             double *y)
+/* The middle of a step from Y to Y', of which it knows both,
+ *
+ *     Phi_half Y + half_c + Q_half Phi_half' Q^-1 (Y' - Phi Y - c). */
+static void step_middle(const struct reference *r, size_t m, const double *from,
+                        const double *to, double *middle)
 {
+    size_t d = r->d, dd = d * d, at = m * dd;
+    double *Phi = r->scratch, *Gamma = Phi + dd, *Q = Gamma + dd;
+    double *quarter = Q + dd, *e = quarter + 2 * dd, *pull = e + d;
+    double *work = pull + d;
+    bool found = linear_transition(d, 0.5 * r->dt, r->A + at, r->noise, Phi,
+                                   Gamma, Q, quarter, quarter + dd, work);
+    times(d, r->Phi + at, from, false, e);
     for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            y[j] += X[i * d + j] * x[i];
+        e[i] = to[i] - e[i] - r->c[m * d + i];
+    memcpy(quarter, r->Q + at, dd * sizeof *quarter);
+    found = found && linalg_cholesky(d, quarter);
+    if (found) {
+        linalg_lower_solve(d, 1, quarter, false, e);
+        linalg_lower_solve(d, 1, quarter, true, e);
+    }
+    memset(pull, 0, d * sizeof *pull);
+    times_transposed(d, r->half_Phi + at, e, pull);
+    memcpy(middle, r->half_c + m * d, d * sizeof *middle);
+    times(d, r->half_Phi + at, from, true, middle);
+    times(d, Q, pull, true, middle);
+    for (size_t i = 0; !found && i < d; i++)
+        middle[i] = NAN;
 }
+
+void reference_mean(const struct reference *r, const double *y0,
+                    const double *y1, double *middle)
+{
+    size_t d = r->d, dd = d * d;
+    /* After what step_middle() takes. */
+    double *from = r->scratch + (WORK + 1) * dd, *to = from + d;
+    memcpy(from, y0, d * sizeof *from);
+    for (size_t m = 0; m < r->M; m++) {
+        memcpy(to, r->h + m * d, d * sizeof *to);
+        times(d, r->B + m * dd, from, true, to);
+        times(d, r->G + m * dd, y1, true, to);
+        if (m + 1 == r->M) memcpy(to, y1, d * sizeof *to);
+        step_middle(r, m, from, to, middle + m * d);
+        memcpy(from, to, d * sizeof *from);
+    }
+}
+
+/* --- Gradients by b ------------------------------------------------------ */
 
 /* c = Gamma b, half_c = Gamma_half b; k_m = sum over n >= m of F_{n+1} c_n. */
 void reference_vjp(const struct reference *r, double *k_bar,
@@ -383,7 +442,7 @@ void bridge_walk(const struct reference *r, const double *y1, size_t first,
 {
     for (size_t m = first; m < first + steps; m++, Y += K, dY += K) {
         if (m + 1 == r->M) last_step(r->d, K, ld, y1, at, Y, dY);
-        else if (r->kind == GSV_REFERENCE_BROWNIAN)
+        else if (reference_is_plain(r))
             brownian_step(r, m, K, ld, y1, xi, at, Y, dY);
         else linear_step(r, m, K, ld, y1, xi, at, Y, dY, scratch);
         xi += r->d * K;
@@ -418,7 +477,7 @@ void bridge_vjp(const struct reference *r, const double *lambda, double *y0_bar,
                 double *y1_bar, struct reference_bar *bar, double *scratch)
 {
     size_t d = r->d, dd = d * d;
-    if (r->kind == GSV_REFERENCE_BROWNIAN) {
+    if (reference_is_plain(r)) {
         brownian_vjp(r, lambda, y0_bar, y1_bar);
         return;
     }

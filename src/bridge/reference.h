@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The reference of a gap: the Gaussian process that its bridges are drawn
  * from, in unit-diffusion coordinates, dY = (A_m Y + b_m) dt + dW in step m of
- * M; brownian is A = 0, b = 0 and needs no matrices.
+ * M; brownian is A = 0, b = 0 and needs no matrices. Where the model has chains
+ * of integrals (model.h), dW stands in their noisy coordinates only, every A
+ * has the chains in its other rows, and brownian is A with these alone.
  *
  * From the right end to the left, with Phi, c = Gamma b and Q of each step,
  *
@@ -33,7 +35,9 @@
 
 struct reference {
     enum gsv_reference kind;
-    bool pairs; /* whether steps twice as long are needed, too */
+    bool pairs;          /* whether steps twice as long are needed, too */
+    const size_t *next;  /* (d) of the model's chains, or NULL */
+    const double *noise; /* (d) the same */
     size_t d, M;
     double dt;
     /* Vectors (M, d), matrices (M, d, d). */
@@ -54,6 +58,12 @@ struct reference {
     double *scratch;
 };
 
+/* Whether it is brownian without matrices. */
+static inline bool reference_is_plain(const struct reference *r)
+{
+    return r->kind == GSV_REFERENCE_BROWNIAN && !r->next;
+}
+
 /* Doubles for M steps. */
 size_t reference_size(size_t d, size_t M);
 
@@ -61,7 +71,8 @@ size_t reference_size(size_t d, size_t M);
 void reference_place(struct reference *r, size_t d, size_t M, double *memory);
 
 /* All of the rest from A and b of every step (of the first one where kind is
- * linear). False where the matrices cannot be factored. */
+ * linear); those of brownian are set here. False where the matrices cannot be
+ * factored. */
 bool reference_build(struct reference *r, enum gsv_reference kind, size_t M,
                      double dt);
 
@@ -73,6 +84,11 @@ double reference_log_density(const struct reference *r, const double *y0,
 void reference_log_density_vjp(const struct reference *r, const double *y0,
                                const double *y1, double scale, double *y0_bar,
                                double *y1_bar, double *k0_bar);
+
+/* The mean of the bridge from y0 to y1 at the middle of every step, (M, d). It
+ * is NAN where a matrix cannot be factored. */
+void reference_mean(const struct reference *r, const double *y0,
+                    const double *y1, double *middle);
 
 /* Gradients (M, d) by b and by what is computed from it: b, c and half_c in the
  * weights and in the bridge; k: by k_m in step m. */

@@ -118,7 +118,7 @@ void fill_time(const struct plan *p, const struct scratch *s,
 static inline bool has_middle(const struct piece *q)
 {
     return q->context->form == GSV_FORM_MIDPOINT &&
-           q->context->reference.kind != GSV_REFERENCE_BROWNIAN;
+           !reference_is_plain(&q->context->reference);
 }
 
 /* Where the left ends of a piece are. */

@@ -119,6 +119,7 @@ static void linearise(struct run *r, struct scratch *s, const struct gap *gap,
 {
     const struct plan *p = r->plan;
     const struct uniforms *unit = &r->values.unit;
+    const double *noise = p->model->chain.noise;
     size_t d = w->d, n = w->n;
     chord_middles(w, s->Z);
     struct points in = middle_points(p, s, gap, n);
@@ -134,14 +135,17 @@ static void linearise(struct run *r, struct scratch *s, const struct gap *gap,
             memcpy(w->A + (k * d + j) * n, f_dot + k * n, n * sizeof *f_dot);
     }
     for (size_t i = 0; i < n; i++) {
-        double square = 0.0;
-        for (size_t k = 0; k < d; k++)
-            square += w->b[k * n + i] * w->b[k * n + i];
+        double square = 0.0, noisy = 0.0;
+        for (size_t k = 0; k < d; k++) {
+            double on = noise ? noise[k] : 1.0;
+            square += on * w->b[k * n + i] * w->b[k * n + i];
+            noisy += on;
+        }
         r->finding[group + i] =
             (struct finding){.reference = GSV_REFERENCE_LINEAR,
                              .form = GSV_FORM_MIDPOINT,
                              .khat = NAN,
-                             .energy = square * gap[i].length / (double)d};
+                             .energy = square * gap[i].length / noisy};
     }
     batch_times(d, n, w->A, false, s->Z, false, w->g);
     for (size_t k = 0; k < d * n; k++)
@@ -196,8 +200,9 @@ static bool forward(struct run *r, struct scratch *s, const struct gap *gap,
         w->dt[i] = gap[i].length;
     keep_ends(r, s, gap, w);
     linearise(r, s, gap, group, w);
-    if (!batch_transition(d, n, w->dt, w->A, w->Phi, w->Gamma, w->Q,
-                          w->Phi_half, w->Gamma_half, w->scratch))
+    if (!batch_transition(d, n, w->dt, w->A, p->model->chain.noise, w->Phi,
+                          w->Gamma, w->Q, w->Phi_half, w->Gamma_half,
+                          w->scratch))
         return false;
     batch_times(d, n, w->Phi_half, false, w->y0, false, s->Z);
     batch_times(d, n, w->Gamma_half, false, w->b, true, s->Z);

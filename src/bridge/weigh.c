@@ -13,7 +13,7 @@ void slice_reference(const struct slice *s, size_t step, const double *Y,
 {
     const struct reference *r = s->reference;
     size_t d = r->d, m = s->first + step;
-    if (r->kind == GSV_REFERENCE_BROWNIAN) {
+    if (reference_is_plain(r)) {
         memset(l, 0, d * s->K * sizeof *l);
         return;
     }
@@ -27,7 +27,7 @@ void slice_reference_vjp(const struct slice *s, size_t step,
 {
     const struct reference *r = s->reference;
     size_t d = r->d, m = s->first + step;
-    if (r->kind == GSV_REFERENCE_BROWNIAN) return;
+    if (reference_is_plain(r)) return;
     rows_times(d, s->K, r->A + m * d * d, true, l_bar, s->K, NULL, true, Y_bar,
                ld);
     rows_sum(d, s->K, 1.0, l_bar, s->K, bar->b + m * d);
@@ -285,8 +285,8 @@ static const struct form_row BROWNIAN = {weigh_brownian, weigh_brownian_vjp};
 
 static const struct form_row *row_of(const struct slice *s)
 {
-    bool plain = s->reference->kind == GSV_REFERENCE_BROWNIAN &&
-                 s->form != GSV_FORM_STRATONOVICH;
+    bool plain =
+        reference_is_plain(s->reference) && s->form != GSV_FORM_STRATONOVICH;
     return plain ? &BROWNIAN : &FORMS[s->form];
 }
 

@@ -18,7 +18,7 @@ static double trace(const struct slice *s, size_t step)
     const struct reference *r = s->reference;
     size_t d = r->d;
     double sum = 0.0;
-    if (r->kind == GSV_REFERENCE_BROWNIAN) return 0.0;
+    if (reference_is_plain(r)) return 0.0;
     for (size_t i = 0; i < d; i++)
         sum += r->A[(s->first + step) * d * d + i * (d + 1)];
     return sum;

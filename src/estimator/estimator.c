@@ -13,19 +13,30 @@
 #include "observe/joint.h"
 #include "observe/particle.h"
 #include "observe/scan.h"
+#include "panel/panel.h"
 #include "slope/slope_method.h"
 
 /* Of those that weigh gaps, the row with the model's way to weigh. */
 static struct method_choice choose_exact(const struct task *t)
 {
-    static const struct method_choice row[] = {
-        {&METHOD_MODIFIED, "modified bridges: all states are observed exactly, "
-                           "and no map to unit diffusion takes this noise out"},
-        {&METHOD_BOUND, "bound: the options ask for this form"},
-        {&METHOD_BRIDGES, "bridges: all states are observed exactly, and a map "
-                          "to unit diffusion exists"}};
+    static const struct method_choice
+        row[] = {{&METHOD_MODIFIED,
+                  "modified bridges: all states are observed exactly, "
+                  "and no map to unit diffusion takes this noise out"},
+                 {&METHOD_BOUND, "bound: the options ask for this form"},
+                 {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and a map "
+                  "to unit diffusion exists"}},
+        chains = {&METHOD_BRIDGES,
+                  "bridges: all states are observed exactly, and those without "
+                  "noise are integrals of one (chains)"},
+        guided = {&METHOD_GUIDED,
+                  "guided filter: all states are observed exactly, and those "
+                  "without noise form no chains of integrals"};
     const struct weigher *w = weigher_choose(t->model, t->options);
     size_t i = 0;
+    if (t->model->chain.next && w == METHOD_BRIDGES.inner) return chains;
+    if (chain_is_guided(t->model)) return guided;
     while (row[i].method->inner != w)
         i++;
     return row[i];
@@ -83,6 +94,9 @@ static struct method_choice choose_open(const gsv_model *m)
                  "coefficients change between rows: no random numbers"},
         many = {&METHOD_GUIDED, "guided filter: observations are noisy, and "
                                 "more than two states are latent"},
+        scored = {&METHOD_GUIDED,
+                  "guided filter: observations are noisy, more than two states "
+                  "are latent, and networks are learned by scores of paths"},
         networks = {&METHOD_PARTICLE,
                     "particle filter: observations are noisy, more than two "
                     "states are latent, and there are networks"},
@@ -97,7 +111,8 @@ static struct method_choice choose_open(const gsv_model *m)
     if (m->linear.is) return kalman_is_exact(m) ? exact : timed;
     if (only) return (struct method_choice){&METHOD_GUIDED, only};
     if (is_measured(m)) return few;
-    return !has_functions(m->spec) ? many : scanned ? learned : networks;
+    if (!has_functions(m->spec)) return many;
+    return scanned ? learned : !guided_lacks_scores(m) ? scored : networks;
 }
 
 bool estimator_is_open(const struct task *t)
@@ -126,7 +141,8 @@ static struct method_choice choose_latent(const struct task *t)
     return asked.method ? asked : choose_open(t->model);
 }
 
-struct method_choice estimator_choose(const struct task *t)
+/* Without a look at random effects. */
+static struct method_choice choose_given(const struct task *t)
 {
     switch (t->objective) {
     case GSV_OBJECTIVE_MSE_BACKPROP:
@@ -151,10 +167,29 @@ struct method_choice estimator_choose(const struct task *t)
     return spec_is_latent(t->model->spec) ? choose_latent(t) : choose_exact(t);
 }
 
+struct method_choice estimator_choose(const struct task *t)
+{
+    struct method_choice c = choose_given(t);
+    const struct method *over = panel_of(c.method);
+    if (t->model->spec->effects && !t->given_effects && over) c.method = over;
+    return c;
+}
+
 int estimator_accept(const struct method *method, const struct task *t)
 {
     const struct spec *spec = t->model->spec;
+    const struct method *inner = panel_inner(method);
     int status = method->accept(method, t);
+    if (!status && spec->effects && !t->given_effects &&
+        (!inner || t->objective != GSV_OBJECTIVE_LIKELIHOOD))
+        status = fail(GSV_BAD_INPUT,
+                      "the model has random effects, which only the "
+                      "log-likelihood integrates over; leave --objective out");
+    if (!status && inner) {
+        struct task given = *t;
+        given.given_effects = true;
+        return estimator_accept(inner, &given);
+    }
     if (!status && spec->events && !method->jumps)
         status = refuse_events(t->model, method->name);
     if (!status && spec->init_log_density && !method->first_laws)

@@ -13,6 +13,7 @@
 #include "estimator/refine.h"
 #include "estimator/settle.h"
 #include "model/model.h"
+#include "panel/panel.h"
 
 /* steps: what they may change the sum by, see refine.h; a negative number: they
  * are not checked. left: see there. */
@@ -27,8 +28,9 @@ static int fill(const gsv_model *m, const gsv_series *s, const gsv_options *o,
         .model = m, .series = s, .options = &own, .halved = o->richardson};
     /* Frozen references are for finite differences of the estimate that has the
      * gradient. Without a gradient others may take fewer steps (joint.c). */
-    if (reference && !estimator_choose(&task).method->holds)
-        own.gradient = true;
+    const struct method *method = estimator_choose(&task).method;
+    const struct method *inner = panel_inner(method);
+    if (reference && !(inner ? inner : method)->holds) own.gradient = true;
     gsv_result r = {.values = m->spec->parameters};
     int status = 0;
     if (o->gradient) {

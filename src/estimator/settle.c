@@ -42,7 +42,8 @@ static int look(const gsv_model *m, const gsv_series *s,
     gsv_result r = {.values = 0};
     struct estimator e = {0};
     o.gradient = false;
-    const struct task task = {.model = m, .series = s, .options = &o};
+    const struct task task = {
+        .model = m, .series = s, .options = &o, .given_effects = true};
     const struct request q = {.iteration = o.iteration};
     int status = estimator_init(&e, &task);
     if (!status) status = estimator_fill(&e, &q, true, &r);

@@ -21,6 +21,8 @@ struct program {
     const struct graph *graph;
     struct slot *slot; /* (nodes) */
     size_t nodes;
+    node *order[2]; /* those that are computed: at points, uniform ones */
+    size_t ordered[2];
     node *output;
     size_t *output_row; /* where outputs stand in a workspace */
     size_t outputs;
@@ -28,6 +30,7 @@ struct program {
     size_t rows;                 /* of a workspace                */
     size_t packed;               /* bytes                         */
     size_t most_inputs;
+    size_t inputs;   /* of all nodes that are computed at points */
     struct net *net; /* as in the graph, in double or not */
 };
 
@@ -102,6 +105,25 @@ static void lay_out(struct program *p)
     }
 }
 
+/* A graph has many nodes that a program does not use, and blocks may be of one
+ * point. */
+static int list_nodes(struct program *p)
+{
+    for (int uniform = 0; uniform < 2; uniform++) {
+        node *list = p->order[uniform] = NEW(node, p->nodes);
+        if (!list) return GSV_NO_MEMORY;
+        for (node n = 0; n < p->nodes; n++) {
+            const struct node_info *info = &p->graph->info[n];
+            if (!p->slot[n].wanted || !has_memory(info->op) ||
+                info->uniform != (bool)uniform)
+                continue;
+            list[p->ordered[uniform]++] = n;
+            if (!uniform) p->inputs += info->inputs;
+        }
+    }
+    return 0;
+}
+
 struct program *program_new(const struct graph *g, size_t outputs,
                             const node *output, size_t parameters,
                             bool in_double)
@@ -128,12 +150,16 @@ struct program *program_new(const struct graph *g, size_t outputs,
     }
     mark(p);
     lay_out(p);
-    return p;
+    if (!list_nodes(p)) return p;
+    program_free(p);
+    return NULL;
 }
 
 void program_free(struct program *p)
 {
     if (!p) return;
+    mem_free(p->order[0]);
+    mem_free(p->order[1]);
     mem_free(p->slot);
     mem_free(p->output);
     mem_free(p->output_row);
@@ -155,19 +181,24 @@ size_t program_uniforms(const struct program *p)
 
 /* --- Memory ------------------------------------------------------------- */
 
-static struct apply blank(const struct program *p, node n, size_t P)
+/* All fields but in, out but its size, packed and scratch. One by one: with few
+ * points the time goes into copies of the struct. */
+static void blank(const struct program *p, node n, size_t P, struct apply *a)
 {
     const struct graph *g = p->graph;
     const struct node_info *info = &g->info[n];
-    struct apply a = {.P = P, .info = info, .call = &g->call};
-    a.out.size = graph_size(g, n);
-    if (info->inputs) {
-        a.rows = g->info[graph_input(g, n, 0)].rows;
-        a.columns = g->info[graph_input(g, n, 0)].columns;
-    }
-    if (info->op == OP_NET) a.net = &p->net[info->offset];
-    if (info->op == OP_GP) a.gp = &g->gp[gp_number(info->offset)];
-    return a;
+    const struct node_info *first =
+        info->inputs ? &g->info[graph_input(g, n, 0)] : NULL;
+    a->P = P;
+    a->info = info;
+    a->call = &g->call;
+    a->out.size = info->rows * info->columns;
+    a->rows = first ? first->rows : 0;
+    a->columns = first ? first->columns : 0;
+    a->net = info->op == OP_NET ? &p->net[info->offset] : NULL;
+    a->gp = info->op == OP_GP ? &g->gp[gp_number(info->offset)] : NULL;
+    a->own[0] = a->own[1] = NULL;
+    a->own_stride = 0;
 }
 
 /* Bytes that node n keeps for P points. */
@@ -175,7 +206,8 @@ static size_t scratch_of(const struct program *p, node n, size_t P)
 {
     const struct op_row *row = &OP_TABLE[p->graph->info[n].op];
     if (!p->slot[n].wanted || !row->scratch) return 0;
-    struct apply a = blank(p, n, P);
+    struct apply a;
+    blank(p, n, P, &a);
     return round_up(row->scratch(&a));
 }
 
@@ -218,6 +250,32 @@ void uniforms_free(struct uniforms *u)
     *u = (struct uniforms){0};
 }
 
+/* What operations were bound to, and how. */
+struct bound {
+    struct uniforms uniforms;
+    const struct node_info *info;
+    struct points in;
+    struct apply *apply;     /* (nodes at points)        */
+    struct operand *operand; /* (inputs of all of these) */
+};
+
+static void bound_free(struct bound *b)
+{
+    if (b) MEM_FREE(b->apply, b->operand);
+    mem_free(b);
+}
+
+static struct bound *bound_new(const struct program *p)
+{
+    struct bound *b = NEW(struct bound, 1);
+    if (!b) return NULL;
+    b->apply = NEW(struct apply, p->ordered[0]);
+    b->operand = NEW(struct operand, p->inputs);
+    if (b->apply && b->operand) return b;
+    bound_free(b);
+    return NULL;
+}
+
 int workspace_init(struct workspace *w, const struct program *p, size_t P,
                    bool gradient, bool tangent)
 {
@@ -228,9 +286,10 @@ int workspace_init(struct workspace *w, const struct program *p, size_t P,
         .dot = tangent ? NEW(double, p->rows *P) : NULL,
         .scratch = mem_new(scratch_all(p, P, false), 1),
         .operand = NEW(struct operand, p->most_inputs),
+        .bound = bound_new(p),
     };
-    if (w->value && w->scratch && w->operand && (w->bar || !gradient) &&
-        (w->dot || !tangent))
+    if (w->value && w->scratch && w->operand && w->bound &&
+        (w->bar || !gradient) && (w->dot || !tangent))
         return 0;
     workspace_free(w);
     return GSV_NO_MEMORY;
@@ -243,6 +302,7 @@ void workspace_free(struct workspace *w)
     mem_free(w->dot);
     mem_free(w->scratch);
     mem_free(w->operand);
+    bound_free(w->bound);
     *w = (struct workspace){0};
 }
 
@@ -336,43 +396,66 @@ static void bind_own(const struct run *r, node n, struct apply *a)
                                in->own_first);
 }
 
-static struct apply bind(const struct run *r, node n, struct operand *in,
-                         char *scratch)
+static void bind(const struct run *r, node n, struct operand *in, char *scratch,
+                 struct apply *a)
 {
     const struct graph *g = r->program->graph;
-    struct apply a = blank(r->program, n, r->P);
-    for (size_t i = 0; i < a.info->inputs; i++) {
+    blank(r->program, n, r->P, a);
+    for (size_t i = 0; i < a->info->inputs; i++) {
         in[i] = operand(r, graph_input(g, n, i));
-        if (a.info->uniform) in[i].step = 1; /* a block of one point */
+        if (a->info->uniform) in[i].step = 1; /* a block of one point */
     }
-    a.in = in;
-    a.out = operand(r, n);
-    a.out.step = 1;
-    a.scratch = scratch;
-    a.packed = (char *)r->uniforms->packed + r->program->slot[n].packed;
-    if (a.gp) bind_own(r, n, &a);
-    return a;
-}
-
-static bool runs(const struct program *p, node n, bool uniform)
-{
-    const struct node_info *info = &p->graph->info[n];
-    return p->slot[n].wanted && has_memory(info->op) &&
-           info->uniform == uniform;
+    a->in = in;
+    a->out = operand(r, n);
+    a->out.step = 1;
+    a->scratch = scratch;
+    a->packed = (char *)r->uniforms->packed + r->program->slot[n].packed;
+    if (a->gp) bind_own(r, n, a);
 }
 
 /* --- Forward ------------------------------------------------------------ */
 
-static void forward(const struct run *r, struct operand *in, char *scratch,
-                    size_t capacity, bool uniform)
+static void forward_uniform(const struct run *r, const struct uniforms *u)
 {
     const struct program *p = r->program;
-    for (node n = 0; n < p->nodes; n++) {
-        if (!runs(p, n, uniform)) continue;
-        struct apply a = bind(r, n, in, scratch);
+    char *scratch = u->scratch;
+    struct apply a;
+    for (size_t i = 0; i < p->ordered[1]; i++) {
+        node n = p->order[1][i];
+        bind(r, n, u->operand, scratch, &a);
         OP_TABLE[a.info->op].forward(&a);
-        scratch += scratch_of(p, n, capacity);
+        scratch += scratch_of(p, n, 1);
     }
+}
+
+/* With few points binding takes longer than the operations. */
+static bool is_bound(const struct bound *b, const struct run *r)
+{
+    const struct points *was = &b->in, *in = r->in;
+    return b->uniforms.value == r->uniforms->value &&
+           b->uniforms.packed == r->uniforms->packed &&
+           b->info == r->program->graph->info && was->P == in->P &&
+           was->state == in->state && was->time == in->time &&
+           was->input == in->input && was->slope == in->slope &&
+           was->own == in->own && was->own_first == in->own_first &&
+           was->own_stride == in->own_stride;
+}
+
+static void bind_all(const struct run *r, const struct workspace *w)
+{
+    const struct program *p = r->program;
+    struct bound *b = w->bound;
+    struct operand *in = b->operand;
+    char *scratch = w->scratch;
+    for (size_t i = 0; i < p->ordered[0]; i++) {
+        node n = p->order[0][i];
+        bind(r, n, in, scratch, &b->apply[i]);
+        in += p->graph->info[n].inputs;
+        scratch += scratch_of(p, n, w->capacity);
+    }
+    b->uniforms = *r->uniforms;
+    b->info = p->graph->info;
+    b->in = *r->in;
 }
 
 void program_prepare(const struct program *p, const double *parameters,
@@ -389,7 +472,7 @@ void program_prepare(const struct program *p, const double *parameters,
                               (char *)u->packed + p->slot[n].packed);
     }
     struct run r = {.program = p, .uniforms = u, .P = 1};
-    forward(&r, u->operand, u->scratch, 1, true);
+    forward_uniform(&r, u);
 }
 
 static void copy_outputs(const struct run *r, bool dot)
@@ -403,8 +486,9 @@ static void copy_outputs(const struct run *r, bool dot)
         if (!from) memset(to, 0, o.size * r->P * sizeof *to);
         else if (o.step) memcpy(to, from, o.size * r->P * sizeof *to);
         else
-            for (size_t j = 0; j < o.size * r->P; j++)
-                to[j] = from[j / r->P];
+            for (size_t row = 0; row < o.size; row++, to += r->P)
+                for (size_t j = 0; j < r->P; j++)
+                    to[j] = from[row];
     }
 }
 
@@ -420,7 +504,11 @@ void program_forward(const struct program *p, const struct uniforms *u,
                      struct workspace *w, const struct points *in)
 {
     struct run r = run_over(p, u, w, in);
-    forward(&r, w->operand, w->scratch, w->capacity, false);
+    if (!is_bound(w->bound, &r)) bind_all(&r, w);
+    for (size_t i = 0; i < p->ordered[0]; i++) {
+        const struct apply *a = &w->bound->apply[i];
+        OP_TABLE[a->info->op].forward(a);
+    }
     copy_outputs(&r, false);
 }
 
@@ -436,10 +524,11 @@ static void backward(const struct run *r, struct operand *in, char *end,
                      size_t capacity, bool uniform)
 {
     const struct program *p = r->program;
-    for (node n = p->nodes; n-- > 0;) {
-        if (!runs(p, n, uniform)) continue;
+    struct apply a;
+    for (size_t i = p->ordered[uniform]; i-- > 0;) {
+        node n = p->order[uniform][i];
         end -= scratch_of(p, n, capacity);
-        struct apply a = bind(r, n, in, end);
+        bind(r, n, in, end, &a);
         if (a.out.bar) OP_TABLE[a.info->op].vjp(&a);
     }
 }
@@ -488,10 +577,13 @@ void program_jvp(const struct program *p, const struct uniforms *u,
     r.dot = w->dot;
     r.state_dot = state_dot;
     char *scratch = w->scratch;
-    for (node n = 0; n < p->nodes; n++) {
-        if (!runs(p, n, false)) continue;
-        struct apply a = bind(&r, n, w->operand, scratch);
-        if (a.out.dot) OP_TABLE[a.info->op].jvp(&a);
+    struct apply a;
+    for (size_t i = 0; i < p->ordered[0]; i++) {
+        node n = p->order[0][i];
+        if (p->slot[n].by_state && p->slot[n].moving) {
+            bind(&r, n, w->operand, scratch, &a);
+            OP_TABLE[a.info->op].jvp(&a);
+        }
         scratch += scratch_of(p, n, w->capacity);
     }
     copy_outputs(&r, true);

@@ -28,6 +28,9 @@ struct workspace {
     double *value, *bar, *dot;
     char *scratch;
     struct operand *operand;
+    /* The operations of the last forward run, for another one with points and
+     * values in the same places. */
+    struct bound *bound;
 };
 
 /* The points of a block: what the leaves stand for. time, input and slope may

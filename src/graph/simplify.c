@@ -188,6 +188,29 @@ static bool within_pad(const struct graph *g, node a, size_t offset, size_t n)
     return offset >= first && offset + n <= first + size;
 }
 
+/* Of one part of a stack, or of some whole ones; false where it cuts parts. */
+static bool slice_of_stack(struct graph *g, node a, size_t offset, size_t rows,
+                           size_t columns, node *made)
+{
+    size_t n = rows * columns, first = 0, size, parts = 0;
+    while (offset >= (size = graph_size(g, graph_input(g, a, first))))
+        offset -= size, first++;
+    if (offset + n <= size) {
+        *made = graph_slice(g, graph_input(g, a, first), offset, rows, columns);
+        return true;
+    }
+    for (size = 0; size < n; parts++)
+        size += graph_size(g, graph_input(g, a, first + parts));
+    if (offset || size > n) return false;
+    node *part = GRAPH_NEW(g, node, parts);
+    if (!part) return false;
+    for (size_t i = 0; i < parts; i++)
+        part[i] = graph_input(g, a, first + i);
+    *made = graph_stack(g, parts, part, rows, columns);
+    mem_free(part);
+    return true;
+}
+
 node graph_slice(struct graph *g, node a, size_t offset, size_t rows,
                  size_t columns)
 {
@@ -209,6 +232,9 @@ node graph_slice(struct graph *g, node a, size_t offset, size_t rows,
     if (i->op == OP_STACK && rows * columns == 1 &&
         i->inputs == graph_size(g, a))
         return graph_input(g, a, offset);
+    node part;
+    if (i->op == OP_STACK && slice_of_stack(g, a, offset, rows, columns, &part))
+        return part;
     return make_node(g,
                      (struct node_info){.op = OP_SLICE,
                                         .rows = rows,

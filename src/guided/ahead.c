@@ -230,18 +230,34 @@ static double try_pull(struct ahead *w, struct mover *s, const struct pace *p,
     return mover_density(s, p, k, 1, y) ? s->log_g[0] - 0.5 * far : 0.0;
 }
 
+/* What became of a step: it stands where its row was expanded, it is at the
+ * end, or another one follows. */
+enum newton { NEWTON_STANDS, NEWTON_ENDS, NEWTON_MOVES };
+
+/* Whether a whole step goes nowhere. */
+static bool is_there(size_t D, const double *pull, const double *aim)
+{
+    double size = 0.0, step = 0.0;
+    for (size_t i = 0; i < D; i++) {
+        size = fmax(size, fabs(aim[i]));
+        step = fmax(step, fabs(aim[i] - pull[i]));
+    }
+    return step <= 1e-8 * size;
+}
+
 /* One step of Newton's method from pull with this value, shortened until the
- * value rises; false where it does not. */
-static bool improve(struct ahead *w, struct mover *s, const struct pace *p,
-                    size_t k, const double *mean, const double *cov,
-                    double *pull, double *value)
+ * value rises. */
+static enum newton improve(struct ahead *w, struct mover *s,
+                           const struct pace *p, size_t k, const double *mean,
+                           const double *cov, double *pull, double *value)
 {
     size_t D = w->D;
     double *aim = w->hold + 3 * w->n * w->n, *next = w->small + 2 * D * D;
     expand_rows(w, s, p, 1, &k, w->trial);
     if (!gauss_pull(D, w->trial + k * D, w->g + k * D, w->H + k * D * D, mean,
                     cov, aim, w->small))
-        return false;
+        return NEWTON_STANDS;
+    if (is_there(D, pull, aim)) return NEWTON_STANDS;
     for (int half = 0; half < HALVINGS; half++) {
         double share = ldexp(1.0, -half);
         for (size_t i = 0; i < D; i++)
@@ -251,10 +267,10 @@ static bool improve(struct ahead *w, struct mover *s, const struct pace *p,
         bool far = found > *value + 1e-9 * (1.0 + fabs(found));
         memcpy(pull, next, D * sizeof *pull);
         *value = found;
-        return far;
+        return far ? NEWTON_MOVES : NEWTON_ENDS;
     }
     try_pull(w, s, p, k, mean, cov, pull);
-    return false;
+    return NEWTON_STANDS;
 }
 
 /* A filter's mean and covariance given what was observed at node k: the mode,
@@ -267,9 +283,10 @@ static void observe_mode(struct ahead *w, struct mover *s, const struct pace *p,
     memset(pull, 0, D * sizeof *pull);
     double value = try_pull(w, s, p, k, mean, cov, pull);
     if (!pace_is_row(p, k)) return;
-    for (size_t t = 0; t < NEWTON; t++)
-        if (!improve(w, s, p, k, mean, cov, pull, &value)) break;
-    expand_rows(w, s, p, 1, &k, w->trial);
+    enum newton now = NEWTON_MOVES;
+    for (size_t t = 0; t < NEWTON && now == NEWTON_MOVES; t++)
+        now = improve(w, s, p, k, mean, cov, pull, &value);
+    if (now != NEWTON_STANDS) expand_rows(w, s, p, 1, &k, w->trial);
     gauss_observe(D, w->trial + k * D, w->log_g[k], w->g + k * D,
                   w->H + k * D * D, mean, cov, &gain, w->small);
 }
@@ -423,5 +440,16 @@ int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
     }
     linearise(w, s, p, w->mu);
     backward(w, p, blind);
+    return add_up(w, p);
+}
+
+int ahead_along(struct ahead *w, struct mover *s, const struct pace *p,
+                const double *path)
+{
+    int status = ahead_first(w, s, p);
+    if (status) return status;
+    memcpy(w->mu, path, p->nodes * w->D * sizeof *w->mu);
+    linearise(w, s, p, w->mu);
+    backward(w, p, false);
     return add_up(w, p);
 }

@@ -50,6 +50,10 @@ void ahead_free(struct ahead *w);
 int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
                bool blind, const double *from);
 
+/* The same along a path (nodes, D) that is kept: no other is looked for. */
+int ahead_along(struct ahead *w, struct mover *s, const struct pace *p,
+                const double *path);
+
 static inline struct psi ahead_at(const struct ahead *w, size_t k)
 {
     size_t D = w->D;

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "graph/build.h"
 #include "graph/words.h"
+#include "lang/singular.h"
+#include "model/reach.h"
 
 /* --- Coordinates ---------------------------------------------------------- */
 
@@ -123,6 +125,55 @@ static int find_ends(struct course *f)
     return status;
 }
 
+/* Whether every state has noise wherever it is, of either sign and any size. */
+static int is_everywhere(const struct course *f, bool *everywhere)
+{
+    enum { POINTS = 16 };
+    const gsv_model *m = f->model;
+    const struct spec *s = m->spec;
+    size_t inputs = s->inputs + s->values + s->integrals;
+    size_t size = graph_size(f->graph, s->diffusion);
+    double *room = NEW(double, POINTS *(size + f->d + 1 + 2 * inputs));
+    *everywhere = false;
+    if (!room) return GSV_NO_MEMORY;
+    double *state = room + POINTS * size, *time = state + POINTS * f->d;
+    double *input = time + POINTS, *slope = input + POINTS * inputs;
+    for (size_t e = 0; e < POINTS * f->d; e++) {
+        size_t place = (e + e / POINTS) % POINTS;
+        double value = place ? pow(10.0, (double)(place / 2) - 4.0) : 0.0;
+        state[e] = place % 2 ? -value : value;
+    }
+    for (size_t e = 0; e < POINTS * inputs; e++)
+        input[e] = 1.0 + (double)(e % 3);
+    const struct points in = {.P = POINTS,
+                              .state = state,
+                              .time = time,
+                              .input = input,
+                              .slope = slope};
+    int status = model_evaluate_in(m, f->graph, s->diffusion, &in, true, room);
+    *everywhere = !status && s->diagonal;
+    for (size_t e = 0; e < POINTS * size; e++)
+        *everywhere = *everywhere && isfinite(room[e]) && room[e] != 0.0;
+    mem_free(room);
+    return status;
+}
+
+/* Of networks the state's own coordinates are the better ones, where it may be
+ * anywhere: what is smooth in these is not where the noise is small. */
+static int choose_coordinates(struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    bool everywhere = false;
+    f->stretched =
+        s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
+    int status =
+        f->stretched && (s->nets || s->gps) ? is_everywhere(f, &everywhere) : 0;
+    if (everywhere) f->stretched = false;
+    f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
+    f->normal_first = !f->stretched && !s->init_log_density;
+    return status;
+}
+
 /* --- Drift and noise ------------------------------------------------------ */
 
 static node drift_of(const struct course *f)
@@ -212,7 +263,10 @@ static void middle_of(struct course *f, node F, node G, node *output)
     node *column = GRAPH_NEW(g, node, m);
     derivatives_of(f, F, &first, &second);
     bool straight = is_straight(g, first, D);
-    f->linear = straight && !graph_depends(g, G, OP_STATE);
+    /* Scores need the programs of steps (score.h). */
+    const struct spec *s = f->model->spec;
+    f->linear =
+        straight && !graph_depends(g, G, OP_STATE) && !s->nets && !s->gps;
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);
@@ -323,15 +377,34 @@ static node slope_of(const struct course *f, node F)
     return slope;
 }
 
+/* How noise reaches the states. Where all have noise of their own, integrals
+ * of it add nothing. */
+static int find_orders(struct course *f, node F, node G)
+{
+    size_t D = f->D, m = f->noises;
+    bool *drift = NEW(bool, D *D), *noise = NEW(bool, D *m);
+    size_t orders = 0;
+    int status = drift && noise ? 0 : GSV_NO_MEMORY;
+    if (!status) status = graph_state_elements(f->graph, F, D, drift);
+    for (size_t i = 0; !status && i < D * m; i++)
+        noise[i] = !element_is_zero(f->graph, G, i);
+    if (!status) status = reach_find(D, m, drift, noise, NULL, &orders);
+    MEM_FREE(drift, noise);
+    if (f->model->spec->noise == NOISE_SINGULAR)
+        f->orders = orders < REACH_MOST ? orders : REACH_MOST;
+    return status;
+}
+
 static int make_equations(struct course *f, bool wide)
 {
     struct graph *g = f->graph;
     node F = drift_of(f), G = noise_of(f), output[MIDDLES];
     if (g->failed) return GSV_NO_MEMORY;
     middle_of(f, F, G, output);
-    f->m = f->linear ? f->D : f->noises;
+    int status = find_orders(f, F, G);
+    f->m = f->linear ? f->D : f->noises * (1 + f->orders);
     f->steady = !graph_moves(g, F) && !graph_moves(g, G);
-    int status = make(f, COURSE_DRIFT, 1, &F, wide);
+    if (!status) status = make(f, COURSE_DRIFT, 1, &F, wide);
     if (!status) status = make(f, COURSE_MIDDLE, MIDDLES, output, wide);
     if (status || !f->open) return status;
     node slope = slope_of(f, F);
@@ -358,8 +431,17 @@ static int make_densities(struct course *f, bool wide)
     if (!s->observations) return 0;
     node *output = NEW(node, 2 * s->observations);
     if (!output) return GSV_NO_MEMORY;
-    densities_of(f, output);
-    int status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    bool opened = true;
+    for (size_t k = 0; k < s->observations; k++) {
+        output[k] = density_of(f, &s->obs[k]);
+        opened = opened && !has_functions(f->graph, output[k]);
+    }
+    int status = make(f, COURSE_VALUE, s->observations, output, wide);
+    /* The gradients of many outputs of a network would each go through it. */
+    if (!status && opened) {
+        densities_of(f, output);
+        status = make(f, COURSE_DENSITY, 2 * s->observations, output, wide);
+    }
     mem_free(output);
     return status;
 }
@@ -399,11 +481,8 @@ int course_init(struct course *f, const gsv_model *m, bool wide)
                          .D = s->dim + s->integrals,
                          .graph = graph_copy(s->graph)};
     if (!f->graph) return GSV_NO_MEMORY;
-    f->stretched =
-        s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
-    f->normal_first = !f->stretched && !s->init_log_density;
-    int status = find_ends(f);
+    int status = choose_coordinates(f);
+    if (!status) status = find_ends(f);
     if (!status) status = make_equations(f, wide);
     if (!status) status = make_densities(f, wide);
     if (!status) status = make_events(f, wide);

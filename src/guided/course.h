@@ -22,7 +22,8 @@ enum course_part {
     COURSE_DRIFT,   /* F                                                    */
     COURSE_MIDDLE,  /* F, G, F'G, and how F curves by the noise, tr(G'F''G) */
     COURSE_SLOPE,   /* dF/dx (D, D), where F has no network                 */
-    COURSE_DENSITY, /* of every obs its log density and its gradient (D)    */
+    COURSE_VALUE,   /* of every obs its log density                         */
+    COURSE_DENSITY, /* the same, and its gradient (D), without networks     */
     COURSE_FIRST,   /* log density of the first state's latent elements in u */
     COURSE_DEPART,  /* z, and of every event what it adds to z              */
     COURSE_PLACE,   /* the states in the data's coordinates                 */
@@ -36,7 +37,9 @@ struct course {
     const gsv_model *model;
     struct graph *graph; /* the model's, with what follows */
     size_t d, D;
-    size_t noises, m;                   /* columns of G, and of B */
+    size_t noises, m; /* columns of G, and of B */
+    size_t orders; /* how often a step integrates noise: 0 where no state needs
+                      that of another (model/reach.h) */
     size_t conditions;                  /* of COURSE_RANGE */
     struct program *part[COURSE_PARTS]; /* NULL: there is nothing to compute */
     bool stretched;    /* whether u is anything but the equations' state      */

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/halt.h"
 #include "base/lanes.h"
+#include "base/spread.h"
 #include "guided/control.h"
 #include "model/states.h"
 
@@ -41,34 +42,56 @@ static void guide_free(struct guide *g)
     swarm_free(&g->swarm);
     swarm_free(&g->pilots);
     mem_free(g->history);
+    guide_score_free(g->score);
     for (size_t i = 0; g->mover && i < g->movers; i++)
         mover_free(&g->mover[i]);
     MEM_FREE(g->mover, g->parameters);
 }
 
+static size_t steps_of(const struct guided *a)
+{
+    if (a->options.steps) return a->options.steps;
+    if (a->course.linear) return 1;
+    return a->course.orders ? INERT_STEPS : GUIDED_STEPS;
+}
+
+/* After the course is known. */
+static int set_particles(struct guided *a)
+{
+    const struct course *f = &a->course;
+    bool inert =
+        f->model->spec->noise == NOISE_SINGULAR && (f->orders || f->linear);
+    a->K = a->options.points;
+    if (!a->K) a->K = inert ? INERT_PARTICLES : GUIDED_PARTICLES;
+    if (a->K >= 2 && a->K <= GUIDED_MOST) return 0;
+    return fail(GSV_BAD_INPUT,
+                "%zu particles: 2 to %d are possible (--support)", a->K,
+                GUIDED_MOST);
+}
+
 int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const struct drawn_paths *also)
 {
-    *a = (struct guided){.model = m,
-                         .options = *o,
-                         .K = o->points ? o->points : GUIDED_PARTICLES};
-    if (a->K < 2 || a->K > GUIDED_MOST)
-        return fail(GSV_BAD_INPUT,
-                    "%zu particles: 2 to %d are possible (--support)", a->K,
-                    GUIDED_MOST);
+    *a = (struct guided){.model = m, .options = *o};
     int status = course_init(&a->course, m, o->wide);
+    if (!status) status = set_particles(a);
     if (!status) status = stops_init(&a->stops, m, series);
     if (!status && also)
         status = stops_insert(&a->stops, also->rows, also->track, also->time);
     a->stops.cuts_events = true;
-    size_t steps = a->course.linear ? 1 : GUIDED_STEPS;
-    if (!status)
-        status = stops_divide(&a->stops, o->steps ? o->steps : steps, o->step);
+    if (!status) status = stops_divide(&a->stops, steps_of(a), o->step);
     if (status) return status;
     a->threads = lanes_threads(o->threads);
     a->guide = NEW(struct guide, a->threads);
     a->controlled = NEW(bool, series->tracks);
-    if (!a->guide || !a->controlled) return GSV_NO_MEMORY;
+    a->known = NEW(bool, series->tracks);
+    a->tracks = NEW(size_t, series->tracks);
+    if (!a->guide || !a->controlled || !a->known || !a->tracks)
+        return GSV_NO_MEMORY;
+    for (size_t i = 0; i < series->tracks; i++)
+        if (a->stops.first[i + 1] > a->stops.first[i])
+            a->tracks[a->walked++] = i;
+    a->scored = guided_is_scored(m);
     for (size_t i = 0; !status && i < a->threads; i++)
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
     size_t n = a->stops.count;
@@ -90,7 +113,7 @@ void guided_free(struct guided *a)
 {
     for (size_t i = 0; a->guide && i < a->threads; i++)
         guide_free(&a->guide[i]);
-    MEM_FREE(a->guide, a->controlled);
+    MEM_FREE(a->guide, a->controlled, a->known, a->tracks, a->visit);
     course_free(&a->course);
     stops_free(&a->stops);
     arena_free(&a->arena);
@@ -235,16 +258,49 @@ static void work_side(void *context, size_t lane, size_t thread)
     j->value[lane] = g->swarm.log_z;
 }
 
+static size_t lane_itself(const void *context, size_t lane)
+{
+    (void)context;
+    return lane;
+}
+
+static size_t lane_stop(const void *context, size_t lane)
+{
+    const struct job *j = context;
+    return j->guided->stops.first[lane];
+}
+
+/* Lanes are tracks, or, where parameters are moved, tracks of every side. */
+static int spread_jobs(struct job *j, size_t lanes,
+                       void (*work)(void *context, size_t lane, size_t thread))
+{
+    struct guided *a = j->guided;
+    const struct spread_share share[] = {
+        {j->status, sizeof *j->status, lane_itself},
+        {j->value, sizeof *j->value, lane_itself},
+        {a->controlled, sizeof *a->controlled, lane_itself},
+        {a->increment, sizeof *a->increment, lane_stop},
+        {a->ess, sizeof *a->ess, lane_stop},
+        {a->error, sizeof *a->error, lane_stop},
+        {a->path, a->course.D * sizeof *a->path, lane_stop}};
+    /* One track alone: its particles go to threads. */
+    return spread_run(
+        &(struct spread){.ranks = a->options.ranks,
+                         .lanes = lanes,
+                         .threads = lanes > 1 ? a->threads : 1,
+                         .context = j,
+                         .work = work,
+                         .shares = j->number ? 2 : sizeof share / sizeof *share,
+                         .share = share});
+}
+
 static int run_jobs(struct job *j, size_t lanes,
                     void (*work)(void *context, size_t lane, size_t thread))
 {
-    struct lanes_job job = {.context = j, .work = work};
     j->status = NEW(int, lanes);
     j->value = NEW(double, lanes);
     int status = j->status && j->value ? 0 : GSV_NO_MEMORY;
-    /* One track alone: its particles go to threads. */
-    if (!status)
-        status = lanes_run(lanes, lanes > 1 ? j->guided->threads : 1, &job);
+    if (!status) status = spread_jobs(j, lanes, work);
     for (size_t i = 0; !status && i < lanes; i++) {
         status = j->status[i];
         /* Once more, for a message in this thread. */
@@ -302,7 +358,8 @@ static int add_gradient(struct job *j, double *gradient)
     int status = number && away ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++) {
         gradient[i] = 0.0;
-        if (m->spec->param[spec_param_at(m->spec, i)].scale) continue;
+        const struct param_spec *p = &m->spec->param[spec_param_at(m->spec, i)];
+        if (p->scale && !p->effect) continue;
         number[pairs] = i;
         away[pairs++] = distance_of(m, i, j->values[i]);
     }
@@ -334,7 +391,13 @@ static int guided_run(struct guided *a, const double *reference,
     a->drawn = 0;
     for (size_t i = 0; !status && i < tracks; i++)
         a->drawn += (size_t)j.value[i];
-    if (!status && gradient) status = add_gradient(&j, gradient);
+    if (!status && gradient && a->scored) {
+        struct score unused;
+        const struct request q = {.iteration = iteration, .gradient = gradient};
+        status = guided_scores(a, &q, &unused);
+    } else if (!status && gradient) {
+        status = add_gradient(&j, gradient);
+    }
     MEM_FREE(j.status, j.value);
     return status;
 }
@@ -360,7 +423,7 @@ static int look_at_steps(const struct guided *a, const struct request *q,
     double sum = 0.0;
     if (r->steps < 2) return 0;
     o.gradient = false;
-    o.steps = ((o.steps ? o.steps : GUIDED_STEPS) + 1) / 2;
+    o.steps = (steps_of(a) + 1) / 2;
     o.step *= 2.0;
     int status = guided_init(&half, a->model, a->stops.gaps.series, &o);
     bool coarser = !status && half.stops.count < a->stops.count;
@@ -381,9 +444,29 @@ static int fill_steps(void *machine, const struct request *q, bool list,
     return status || !list ? status : look_at_steps(machine, q, r);
 }
 
-/* Gradients by differences are for few numbers; states and noises for which
- * small matrices have room. */
-enum { MOST_NUMBERS = 256, MOST_STATES = 64 };
+/* Some tracks of a fit by batches: see guided_score.c. */
+static int run_some(void *machine, const struct request *q, struct score *score)
+{
+    struct guided *a = machine;
+    return a->by_track ? guided_scores(a, q, score)
+                       : method_run(machine, q, score);
+}
+
+static int init_some(const struct method *row, void *machine,
+                     const struct task *t)
+{
+    int status = method_init(row, machine, t);
+    ((struct guided *)machine)->by_track = t->by_track;
+    return status;
+}
+
+static gsv_gap group_of(const void *machine, size_t g)
+{
+    return guided_visited(machine, g);
+}
+
+/* Small matrices have room for so many states and noises. */
+enum { MOST_STATES = 64 };
 
 static int accept(const struct method *row, const struct task *t)
 {
@@ -398,12 +481,13 @@ static int accept(const struct method *row, const struct task *t)
                     "the guided filter is for at most %d states and integrals, "
                     "and as many noises; there are %zu and %zu",
                     MOST_STATES, states, s->noises);
-    if (t->options->gradient && s->parameters > MOST_NUMBERS)
+    const char *lacks = guided_lacks_scores(t->model);
+    if (t->options->gradient && guided_is_scored(t->model) && lacks)
         return fail(GSV_BAD_INPUT,
-                    "the gradient of the guided filter is made of differences, "
-                    "for at most %d numbers; the model has %zu: with networks "
-                    "use --observe scan or particle",
-                    MOST_NUMBERS, s->parameters);
+                    "the guided filter's gradient for networks is not made "
+                    "for models with %s: learn a formula instead, or use "
+                    "--observe scan or particle",
+                    lacks);
     return 0;
 }
 
@@ -413,14 +497,17 @@ static bool is_rough(const void *machine)
 }
 
 const struct method METHOD_GUIDED = {.name = "guided",
+                                     .shares = true,
                                      .size = sizeof(struct guided),
                                      .paced = true,
                                      .jumps = true,
                                      .first_laws = true,
                                      .accept = accept,
-                                     .init = method_init,
+                                     .tracks = true,
+                                     .init = init_some,
                                      .free = method_free,
-                                     .run = method_run,
+                                     .run = run_some,
+                                     .group = group_of,
                                      .fill = fill_steps,
                                      .rough = is_rough,
                                      .slots = rows_slots,

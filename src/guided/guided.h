@@ -6,11 +6,23 @@
 #ifndef GUIDED_GUIDED_H
 #define GUIDED_GUIDED_H
 
+#include "guided/score.h"
 #include "guided/swarm.h"
 #include "observe/observe.h"
 
-/* Defaults: particles, and steps between two rows. */
-enum { GUIDED_PARTICLES = 256, GUIDED_MOST = 1 << 16, GUIDED_STEPS = 4 };
+/* Defaults: particles, and steps between two rows; where steps integrate noise
+ * (course.h) they are of a higher order, and fewer do. */
+enum {
+    GUIDED_PARTICLES = 256,
+    GUIDED_MOST = 1 << 16,
+    GUIDED_STEPS = 4,
+    INERT_PARTICLES = 64,
+    INERT_STEPS = 2
+};
+
+/* Differences are for so many numbers; models with more of them, and those with
+ * networks, have scores of so many paths of every track (score.h). */
+enum { GUIDED_DIFFERENCES = 256, SCORED_PATHS = 16 };
 
 /* What a thread needs to run a track. */
 struct guide {
@@ -23,6 +35,7 @@ struct guide {
     double *history;
     struct mover *mover;
     size_t movers;
+    struct guide_score *score; /* made when it is needed */
 };
 
 struct guided {
@@ -33,6 +46,12 @@ struct guided {
     double *path;        /* (stops, D) mu of the last run          */
     bool *controlled;    /* (tracks) whether it has a better psi   */
     double *ess, *error; /* (stops)                                */
+    bool scored;         /* gradients are scores                   */
+    bool by_track;       /* runs are of some tracks                */
+    size_t *tracks;      /* (walked) those that have stops         */
+    size_t walked;
+    bool *known;         /* (tracks) path is that of an earlier run */
+    struct visit *visit; /* (tracks of the last run) see guided_score.c */
     size_t drawn;        /* times that particles were drawn again  */
     struct arena arena;
 };
@@ -45,6 +64,25 @@ void guided_free(struct guided *a);
 /* Track by track on the calling thread, with particles on all: blind as in
  * ahead_make(). */
 int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o);
+
+/* --- guided_score.c ------------------------------------------------------- */
+
+/* Whether a model's gradients are scores. */
+bool guided_is_scored(const gsv_model *m);
+
+/* What scores are not made for in a model, or NULL. They need noise in all
+ * directions, and nothing exact or sudden. */
+const char *guided_lacks_scores(const gsv_model *m);
+
+/* A run over some of the tracks (q->group), or all, with its gradient. */
+int guided_scores(struct guided *a, const struct request *q,
+                  struct score *score);
+
+/* The mean of a row in track number i of the last of these runs, and the
+ * standard error of all of the track. */
+gsv_gap guided_visited(const struct guided *a, size_t i);
+
+void guide_score_free(struct guide_score *g);
 
 /* --- guided_states.c ------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "guided/step.h"
+#include "guided/step_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,10 +11,11 @@ int mover_init(struct mover *s, const struct course *f)
     size_t D = f->D, P = COURSE_BLOCK;
     *s = (struct mover){.course = f};
     const struct arena_part part[] = {
-        {&s->from, D * P},     {&s->middle, D * P},     {&s->a, D * P},
-        {&s->arrived, D * P},  {&s->jumped, D * P},     {&s->B, D * f->m * P},
-        {&s->A, D * D * P},    {&s->dot, D * P},        {&s->log_g, P},
-        {&s->gradient, D * P}, {&s->hessian, D * D * P}};
+        {&s->from, D * P},     {&s->middle, D * P},      {&s->a, D * P},
+        {&s->arrived, D * P},  {&s->jumped, D * P},      {&s->B, D * f->m * P},
+        {&s->A, D * D * P},    {&s->dot, D * P},         {&s->log_g, P},
+        {&s->gradient, D * P}, {&s->hessian, D * D * P}, {&s->power, D * P},
+        {&s->first, D * P},    {&s->end, D * P},         {&s->h, P}};
     int status = course_room_init(&s->room, f);
     if (status) return status;
     return arena_lay(&s->arena, sizeof part / sizeof *part, part);
@@ -28,23 +29,9 @@ void mover_free(struct mover *s)
 
 /* --- Points --------------------------------------------------------------- */
 
-/* Which nodes points belong to: all to one, each to the next, or as listed. */
-struct nodes {
-    size_t first;
-    bool each;
-    const size_t *list;
-};
-
-static size_t node_of(struct nodes n, size_t point)
-{
-    if (n.list) return n.list[point];
-    return n.each ? n.first + point : n.first;
-}
-
-/* Time and inputs of P points at their nodes, or in the middles after them. */
-static struct points points_at(struct mover *s, const struct pace *p,
-                               struct nodes n, bool middle, size_t P,
-                               const double *x)
+struct points mover_points_at(struct mover *s, const struct pace *p,
+                              struct nodes n, bool middle, size_t P,
+                              const double *x)
 {
     struct course_room *r = &s->room;
     size_t inputs = s->course->model->spec->inputs;
@@ -67,47 +54,33 @@ static struct points points_at(struct mover *s, const struct pace *p,
 struct points mover_points(struct mover *s, const struct pace *p, size_t k,
                            size_t P, const double *x)
 {
-    return points_at(s, p, (struct nodes){.first = k}, false, P, x);
+    return mover_points_at(s, p, (struct nodes){.first = k}, false, P, x);
 }
 
-static void forward(struct mover *s, enum course_part part,
-                    const struct points *in)
+struct points mover_listed(struct mover *s, const struct pace *p,
+                           const size_t *list, bool middle, size_t P,
+                           const double *x)
 {
-    program_forward(s->course->part[part], &s->values->part[part],
-                    &s->room.part[part], in);
+    return mover_points_at(s, p, (struct nodes){.list = list}, middle, P, x);
 }
 
-static const double *output(const struct mover *s, enum course_part part,
-                            size_t P, size_t i)
-{
-    return program_output(s->course->part[part], &s->room.part[part], P, i);
-}
-
-static void along(struct mover *s, enum course_part part,
-                  const struct points *in, const double *dot)
-{
-    program_jvp(s->course->part[part], &s->values->part[part],
-                &s->room.part[part], in, dot);
-}
-
-static const double *moved(const struct mover *s, enum course_part part,
-                           size_t P, size_t i)
-{
-    return program_output_dot(s->course->part[part], &s->room.part[part], P, i);
-}
-
-/* Values of the observations, 1 where they are missing. */
-static struct points with_values(struct mover *s, const struct pace *p,
-                                 struct nodes n, size_t P, const double *x)
+struct points mover_with_values(struct mover *s, const struct pace *p,
+                                struct nodes n, size_t P, const double *x)
 {
     const struct spec *spec = s->course->model->spec;
-    struct points in = points_at(s, p, n, false, P, x);
+    struct points in = mover_points_at(s, p, n, false, P, x);
     for (size_t i = 0; i < spec->values; i++)
         for (size_t j = 0; j < P; j++) {
             double v = p->value[node_of(n, j) * spec->values + i];
             s->room.input[(spec->inputs + i) * P + j] = isnan(v) ? 1.0 : v;
         }
     return in;
+}
+
+struct points mover_observed(struct mover *s, const struct pace *p,
+                             const size_t *list, size_t P, const double *x)
+{
+    return mover_with_values(s, p, (struct nodes){.list = list}, P, x);
 }
 
 /* --- Steps ---------------------------------------------------------------- */
@@ -150,12 +123,14 @@ static void depart(struct mover *s, const struct pace *p, struct nodes n,
 {
     const struct course *f = s->course;
     memcpy(s->from, x, f->D * P * sizeof *x);
+    for (size_t j = 0; j < P; j++)
+        s->h[j] = pace_length(p, node_of(n, j));
     for (size_t i = f->d; i < f->D; i++)
         for (size_t j = 0; j < P; j++)
             if (pace_is_row(p, node_of(n, j))) s->from[i * P + j] = 0.0;
     if (!any_happens(p, n, P)) return;
     memcpy(s->arrived, x, f->D * P * sizeof *x);
-    struct points in = with_values(s, p, n, P, s->arrived);
+    struct points in = mover_with_values(s, p, n, P, s->arrived);
     forward(s, COURSE_DEPART, &in);
     add_events(s, p, n, P, false, s->from);
     if (!f->stretched) return;
@@ -174,7 +149,7 @@ static void depart_along(struct mover *s, const struct pace *p, struct nodes n,
         for (size_t j = 0; j < P; j++)
             if (pace_is_row(p, node_of(n, j))) dot[i * P + j] = 0.0;
     if (!any_happens(p, n, P)) return;
-    struct points in = with_values(s, p, n, P, s->arrived);
+    struct points in = mover_with_values(s, p, n, P, s->arrived);
     forward(s, COURSE_DEPART, &in);
     along(s, COURSE_DEPART, &in, dot);
     add_events(s, p, n, P, true, dot);
@@ -186,17 +161,99 @@ static void depart_along(struct mover *s, const struct pace *p, struct nodes n,
     memcpy(dot, moved(s, COURSE_START, P, 2), f->d * P * sizeof *dot);
 }
 
+/* Column c of G in the middle, to v (D, P). */
+static void noise_column(const struct mover *s, size_t P, size_t c, double *v)
+{
+    size_t D = s->course->D, m = s->course->noises;
+    const double *G = output(s, COURSE_MIDDLE, P, MIDDLE_NOISE);
+    for (size_t i = 0; i < D; i++)
+        memcpy(v + i * P, G + (i * m + c) * P, P * sizeof *G);
+}
+
+/* v = F'v in the middle. Where F has no network, its slopes are those of
+ * COURSE_SLOPE, which were evaluated there. */
+static void turn(struct mover *s, const struct points *in, double *v)
+{
+    size_t D = s->course->D, P = in->P;
+    if (!s->course->open) {
+        along(s, COURSE_MIDDLE, in, v);
+        memcpy(v, moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT), D * P * sizeof *v);
+        return;
+    }
+    const double *J = output(s, COURSE_SLOPE, P, 0);
+    memcpy(s->power, v, D * P * sizeof *v);
+    memset(v, 0, D * P * sizeof *v);
+    for (size_t i = 0; i < D; i++)
+        for (size_t l = 0; l < D; l++)
+            for (size_t j = 0; j < P; j++)
+                v[i * P + j] += J[(i * D + l) * P + j] * s->power[l * P + j];
+}
+
+/* v times h, or its root. */
+static void stretch(const struct mover *s, size_t P, bool whole, double *v)
+{
+    for (size_t i = 0; i < s->course->D; i++, v += P)
+        for (size_t j = 0; j < P; j++)
+            v[j] *= whole ? s->h[j] : sqrt(s->h[j]);
+}
+
+/* c_jk of step.h. */
+static double legendre(size_t j, size_t k)
+{
+    double c = sqrt(2.0 * (double)k + 1.0);
+    for (size_t i = j - k + 1; i <= j; i++)
+        c *= (double)i;
+    for (size_t i = 2; i <= j + k + 1; i++)
+        c /= (double)i;
+    return c;
+}
+
+/* Adds what v = F'^j G_c is to all parts of the noise. */
+static void add_power(struct mover *s, size_t P, size_t c, size_t j,
+                      const double *v)
+{
+    const struct course *f = s->course;
+    for (size_t k = 0; k <= j && k <= f->orders; k++) {
+        double factor = legendre(j, k);
+        for (size_t i = 0; i < f->D; i++, v += P) {
+            double *to = s->B + (i * f->m + k * f->noises + c) * P;
+            for (size_t q = 0; q < P; q++)
+                to[q] += factor * v[q];
+        }
+        v -= f->D * P;
+    }
+}
+
+/* B with integrals of the noise. */
+static void spread_integrals(struct mover *s, const struct points *in)
+{
+    const struct course *f = s->course;
+    memset(s->B, 0, f->D * f->m * in->P * sizeof *s->B);
+    if (f->open) forward(s, COURSE_SLOPE, in);
+    for (size_t c = 0; c < f->noises; c++) {
+        noise_column(s, in->P, c, s->dot);
+        stretch(s, in->P, false, s->dot);
+        for (size_t j = 0; j <= f->orders + 1; j++) {
+            if (j) turn(s, in, s->dot);
+            if (j) stretch(s, in->P, true, s->dot);
+            add_power(s, in->P, c, j, s->dot);
+        }
+    }
+}
+
 /* B from G and F'G in the middle. */
-static void spread(struct mover *s, const struct pace *p, struct nodes n,
-                   const struct points *in)
+static void spread(struct mover *s, const struct points *in)
 {
     size_t D = s->course->D, m = s->course->noises, P = in->P;
+    if (s->course->orders) {
+        spread_integrals(s, in);
+        return;
+    }
     const double *G = output(s, COURSE_MIDDLE, P, MIDDLE_NOISE);
     const double *FG = output(s, COURSE_MIDDLE, P, MIDDLE_SLOPE);
     for (size_t c = 0; c < m; c++) {
         if (!s->course->open) {
-            for (size_t i = 0; i < D; i++)
-                memcpy(s->dot + i * P, G + (i * m + c) * P, P * sizeof *G);
+            noise_column(s, P, c, s->dot);
             along(s, COURSE_MIDDLE, in, s->dot);
             FG = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
         }
@@ -205,7 +262,7 @@ static void spread(struct mover *s, const struct pace *p, struct nodes n,
             const double *fg = FG + (s->course->open ? i * m + c : i) * P;
             double *to = s->B + (i * m + c) * P;
             for (size_t j = 0; j < P; j++) {
-                double h = pace_length(p, node_of(n, j));
+                double h = s->h[j];
                 to[j] = sqrt(h) * (g[j] + 0.5 * h * fg[j]);
             }
         }
@@ -230,6 +287,51 @@ static void go_straight(struct mover *s, const struct pace *p, struct nodes n,
         }
 }
 
+/* Time and inputs at the ends of the steps: as far from the middle as it is
+ * from their beginning, so that held inputs keep their values. */
+static struct points points_at_end(struct mover *s, const struct pace *p,
+                                   struct nodes n, size_t P, const double *x)
+{
+    struct points in = mover_points_at(s, p, n, true, P, x);
+    size_t inputs = s->course->model->spec->inputs;
+    for (size_t j = 0; j < P; j++) {
+        size_t k = node_of(n, j);
+        s->room.time[j] += 0.5 * pace_length(p, k);
+        for (size_t i = 0; i < inputs; i++)
+            s->room.input[i * P + j] +=
+                s->room.input[i * P + j] - p->input[0][k * inputs + i];
+    }
+    return in;
+}
+
+/* to = a + h b, all (D, P). */
+static void ahead_by(const struct mover *s, size_t P, const double *a,
+                     const double *b, double by, double *to)
+{
+    for (size_t i = 0; i < s->course->D; i++)
+        for (size_t j = 0; j < P; j++)
+            to[i * P + j] = a[i * P + j] + by * s->h[j] * b[i * P + j];
+}
+
+/* From a of order 2 to one of order 3: adds h/6 (F(x) - 2 F(x~) + F(end)). F(x)
+ * is in s->first; F(x~) and the curvature are those of the last points. */
+static void add_third(struct mover *s, const struct pace *p, struct nodes n,
+                      size_t P)
+{
+    const double *F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *curve = output(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
+    ahead_by(s, P, s->a, s->first, 1.0 / 6.0, s->a);
+    ahead_by(s, P, s->a, F, -1.0 / 3.0, s->a);
+    ahead_by(s, P, s->from, s->first, -1.0, s->end);
+    ahead_by(s, P, s->end, F, 2.0, s->end);
+    for (size_t i = 0; s->course->open && i < s->course->D; i++)
+        for (size_t j = 0; j < P; j++)
+            s->end[i * P + j] += 0.5 * s->h[j] * s->h[j] * curve[i * P + j];
+    struct points in = points_at_end(s, p, n, P, s->end);
+    forward(s, COURSE_DRIFT, &in);
+    ahead_by(s, P, s->a, output(s, COURSE_DRIFT, P, 0), 1.0 / 6.0, s->a);
+}
+
 /* From s->from, to a and B. */
 static void go(struct mover *s, const struct pace *p, struct nodes n, size_t P)
 {
@@ -238,26 +340,22 @@ static void go(struct mover *s, const struct pace *p, struct nodes n, size_t P)
         go_straight(s, p, n, P);
         return;
     }
-    struct points in = points_at(s, p, n, false, P, s->from);
+    struct points in = mover_points_at(s, p, n, false, P, s->from);
     forward(s, COURSE_DRIFT, &in);
-    const double *F = output(s, COURSE_DRIFT, P, 0);
-    for (size_t i = 0; i < D; i++)
-        for (size_t j = 0; j < P; j++)
-            s->middle[i * P + j] =
-                s->from[i * P + j] +
-                0.5 * pace_length(p, node_of(n, j)) * F[i * P + j];
-    in = points_at(s, p, n, true, P, s->middle);
+    memcpy(s->first, output(s, COURSE_DRIFT, P, 0), D * P * sizeof *s->first);
+    ahead_by(s, P, s->from, s->first, 0.5, s->middle);
+    in = mover_points_at(s, p, n, true, P, s->middle);
     forward(s, COURSE_MIDDLE, &in);
-    F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = output(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++) {
-            double h = pace_length(p, node_of(n, j));
-            double bend = s->course->open ? curve[i * P + j] : 0.0;
+            double h = s->h[j], bend = s->course->open ? curve[i * P + j] : 0.0;
             s->a[i * P + j] =
                 s->from[i * P + j] + h * (F[i * P + j] + 0.25 * h * bend);
         }
-    spread(s, p, n, &in);
+    spread(s, &in);
+    if (s->course->orders) add_third(s, p, n, P);
 }
 
 void mover_go(struct mover *s, const struct pace *p, size_t k, size_t P,
@@ -291,6 +389,32 @@ static void push(struct mover *s, const struct pace *p, struct nodes n,
         }
 }
 
+/* How add_third() moves with x: F(x) moves by s->power, F(x~) and the curvature
+ * as they were asked last; to column c of A. */
+static void third_along(struct mover *s, const struct pace *p, struct nodes n,
+                        size_t P, size_t c, const double *start_dot)
+{
+    size_t D = s->course->D;
+    const double *F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *curve = moved(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
+    ahead_by(s, P, start_dot, s->power, -1.0, s->dot);
+    ahead_by(s, P, s->dot, F, 2.0, s->dot);
+    for (size_t i = 0; i < D; i++)
+        for (size_t j = 0; j < P; j++) {
+            double h = s->h[j], bend = s->course->open ? curve[i * P + j] : 0.0;
+            s->dot[i * P + j] += 0.5 * h * h * bend;
+            s->A[(i * D + c) * P + j] +=
+                h / 6.0 * (s->power[i * P + j] - 2.0 * F[i * P + j]);
+        }
+    struct points in = points_at_end(s, p, n, P, s->end);
+    forward(s, COURSE_DRIFT, &in);
+    along(s, COURSE_DRIFT, &in, s->dot);
+    F = moved(s, COURSE_DRIFT, P, 0);
+    for (size_t i = 0; i < D; i++)
+        for (size_t j = 0; j < P; j++)
+            s->A[(i * D + c) * P + j] += s->h[j] / 6.0 * F[i * P + j];
+}
+
 /* Column c of da/dx. */
 static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
                         size_t P, size_t c, double *start_dot)
@@ -303,50 +427,53 @@ static void slope_along(struct mover *s, const struct pace *p, struct nodes n,
         push(s, p, n, P, c, start_dot);
         return;
     }
-    struct points in = points_at(s, p, n, false, P, s->from);
+    struct points in = mover_points_at(s, p, n, false, P, s->from);
+    if (s->course->orders) forward(s, COURSE_DRIFT, &in);
     along(s, COURSE_DRIFT, &in, start_dot);
-    const double *F = moved(s, COURSE_DRIFT, P, 0);
-    for (size_t i = 0; i < D; i++)
-        for (size_t j = 0; j < P; j++)
-            s->dot[i * P + j] =
-                start_dot[i * P + j] +
-                0.5 * pace_length(p, node_of(n, j)) * F[i * P + j];
-    in = points_at(s, p, n, true, P, s->middle);
+    memcpy(s->power, moved(s, COURSE_DRIFT, P, 0), D * P * sizeof *s->power);
+    ahead_by(s, P, start_dot, s->power, 0.5, s->dot);
+    in = mover_points_at(s, p, n, true, P, s->middle);
     along(s, COURSE_MIDDLE, &in, s->dot);
-    F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *F = moved(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = moved(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
     for (size_t i = 0; i < D; i++)
         for (size_t j = 0; j < P; j++) {
-            double h = pace_length(p, node_of(n, j));
-            double bend = s->course->open ? curve[i * P + j] : 0.0;
+            double h = s->h[j], bend = s->course->open ? curve[i * P + j] : 0.0;
             s->A[(i * D + c) * P + j] =
                 start_dot[i * P + j] + h * (F[i * P + j] + 0.25 * h * bend);
         }
+    if (s->course->orders) third_along(s, p, n, P, c, start_dot);
 }
 
 /* A = dx~/dx of a step without its curvature, I + h J(x~)(I + h/2 J(x)), by
- * the slopes of F at both points. */
+ * the slopes of F at both points; of order 3 with h^3/6 J(x~)^2 J(x). */
 static void chain(struct mover *s, const struct pace *p, struct nodes n,
                   size_t P)
 {
     size_t D = s->course->D;
-    struct points in = points_at(s, p, n, false, P, s->from);
+    struct points in = mover_points_at(s, p, n, false, P, s->from);
     forward(s, COURSE_SLOPE, &in);
     memcpy(s->hessian, output(s, COURSE_SLOPE, P, 0), D * D * P * sizeof *s->A);
-    in = points_at(s, p, n, true, P, s->middle);
+    in = mover_points_at(s, p, n, true, P, s->middle);
     forward(s, COURSE_SLOPE, &in);
     const double *J = output(s, COURSE_SLOPE, P, 0);
-    for (size_t i = 0; i < D; i++)
-        for (size_t c = 0; c < D; c++)
-            for (size_t j = 0; j < P; j++) {
-                double h = pace_length(p, node_of(n, j)), sum = 0.0;
-                for (size_t l = 0; l < D; l++)
-                    sum += J[(i * D + l) * P + j] *
-                           s->hessian[(l * D + c) * P + j];
+    for (size_t c = 0; c < D; c++) {
+        for (size_t i = 0; i < D; i++)
+            memcpy(s->dot + i * P, s->hessian + (i * D + c) * P, P * sizeof *J);
+        turn(s, &in, s->dot);
+        for (size_t i = 0; i < D; i++)
+            for (size_t j = 0; j < P; j++)
                 s->A[(i * D + c) * P + j] =
                     (i == c ? 1.0 : 0.0) +
-                    h * (J[(i * D + c) * P + j] + 0.5 * h * sum);
-            }
+                    s->h[j] * (J[(i * D + c) * P + j] +
+                               0.5 * s->h[j] * s->dot[i * P + j]);
+        if (!s->course->orders) continue;
+        turn(s, &in, s->dot);
+        for (size_t i = 0; i < D; i++)
+            for (size_t j = 0; j < P; j++)
+                s->A[(i * D + c) * P + j] +=
+                    s->h[j] * s->h[j] * s->h[j] / 6.0 * s->dot[i * P + j];
+    }
     for (size_t c = s->course->d; c < D; c++)
         for (size_t j = 0; j < P; j++)
             for (size_t i = 0; pace_is_row(p, node_of(n, j)) && i < D; i++)
@@ -368,98 +495,4 @@ void mover_slopes(struct mover *s, const struct pace *p, size_t k, size_t P,
     }
     for (size_t c = 0; c < D; c++)
         slope_along(s, p, n, P, c, s->gradient);
-}
-
-/* --- Observations --------------------------------------------------------- */
-
-/* Whether an obs has all of its values at a node; what happened since the row
- * before cannot be known at the first. */
-static bool is_seen(const struct pace *p, size_t k, size_t obs)
-{
-    const struct spec *spec = p->course->model->spec;
-    const struct obs_spec *o = &spec->obs[obs];
-    if (!pace_is_row(p, k) || (o->integrated && !k && !spec->init_timed))
-        return false;
-    for (size_t i = 0; i < o->values; i++)
-        if (isnan(p->value[k * spec->values + o->value + i])) return false;
-    return true;
-}
-
-bool mover_density(struct mover *s, const struct pace *p, size_t k, size_t P,
-                   const double *x)
-{
-    struct nodes n = {.first = k};
-    size_t observations = s->course->model->spec->observations;
-    bool any = false;
-    for (size_t o = 0; o < observations; o++) {
-        if (!is_seen(p, k, o)) continue;
-        if (!any) {
-            struct points in = with_values(s, p, n, P, x);
-            forward(s, COURSE_DENSITY, &in);
-            memset(s->log_g, 0, P * sizeof *s->log_g);
-        }
-        any = true;
-        const double *value = output(s, COURSE_DENSITY, P, 2 * o);
-        for (size_t j = 0; j < P; j++)
-            s->log_g[j] += value[j];
-    }
-    for (size_t j = 0; any && j < P; j++)
-        if (!isfinite(s->log_g[j])) s->log_g[j] = -INFINITY;
-    return any;
-}
-
-/* Adds what obs number o says at point j; whether it is finite. */
-static bool use(struct mover *s, size_t o, size_t P, size_t j)
-{
-    double value = output(s, COURSE_DENSITY, P, 2 * o)[j];
-    const double *g = output(s, COURSE_DENSITY, P, 2 * o + 1);
-    bool fine = isfinite(value);
-    for (size_t i = 0; i < s->course->D; i++)
-        fine = fine && isfinite(g[i * P + j]);
-    if (!fine) return false;
-    s->log_g[j] += value;
-    for (size_t i = 0; i < s->course->D; i++)
-        s->gradient[i * P + j] += g[i * P + j];
-    return true;
-}
-
-/* Column c of minus the Hessians. */
-static void curve_along(struct mover *s, const struct pace *p,
-                        const struct points *in, struct nodes n, size_t c)
-{
-    size_t D = s->course->D, P = in->P;
-    memset(s->dot, 0, D * P * sizeof *s->dot);
-    for (size_t j = 0; j < P; j++)
-        s->dot[c * P + j] = 1.0;
-    along(s, COURSE_DENSITY, in, s->dot);
-    for (size_t o = 0; o < s->course->model->spec->observations; o++) {
-        const double *g = moved(s, COURSE_DENSITY, P, 2 * o + 1);
-        for (size_t j = 0; j < P; j++) {
-            if (!is_seen(p, node_of(n, j), o)) continue;
-            for (size_t i = 0; i < D; i++)
-                if (isfinite(g[i * P + j]))
-                    s->hessian[(i * D + c) * P + j] -= g[i * P + j];
-        }
-    }
-}
-
-void mover_expand(struct mover *s, const struct pace *p, size_t P,
-                  const size_t *node_list, const double *x)
-{
-    struct nodes n = {.list = node_list};
-    size_t D = s->course->D;
-    memset(s->log_g, 0, P * sizeof *s->log_g);
-    memset(s->gradient, 0, D * P * sizeof *s->gradient);
-    memset(s->hessian, 0, D * D * P * sizeof *s->hessian);
-    if (!s->course->part[COURSE_DENSITY]) return;
-    for (size_t j = 0; j < P; j++)
-        for (size_t i = 0; i < D; i++)
-            s->from[i * P + j] = x[node_list[j] * D + i];
-    struct points in = with_values(s, p, n, P, s->from);
-    forward(s, COURSE_DENSITY, &in);
-    for (size_t o = 0; o < s->course->model->spec->observations; o++)
-        for (size_t j = 0; j < P; j++)
-            if (is_seen(p, node_of(n, j), o)) use(s, o, P, j);
-    for (size_t c = 0; c < D; c++)
-        curve_along(s, p, &in, n, c);
 }

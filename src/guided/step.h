@@ -7,6 +7,19 @@
  *
  *     a = x + h F(x~) + h^2/4 tr(G'F''G),   B = sqrt(h) (G + h/2 F'G)(x~).
  *
+ * Where states have no noise of their own, B has columns for integrals of the
+ * noise inside of the step too, so that positions and velocities move jointly.
+ * Part k of the noise is along the Legendre polynomial of degree k,
+ *
+ *     B_k = sqrt(h) sum over j >= k of c_jk h^j (F'^j G)(x~),
+ *     c_jk = sqrt(2k + 1) j! / ((j - k)! (j + k + 1)!),  j <= orders + 1,
+ *
+ * whose B B' is that of the linearised step up to order 2 relative to each of
+ * its elements, and a is of order 3:
+ *
+ *     a = x + h/6 (F(x) + 4 F(x~) + F(x + h (2 F(x~) - F(x)) + h^2/2 c))
+ *           + h^2/4 c,   c = tr(G'F''G).
+ *
  * Where F is linear and G does not depend on x, a and B are exact instead.
  * Before the step integrals begin at 0 where it begins in a row, and events of
  * that row happen. */
@@ -66,6 +79,10 @@ static inline bool pace_is_flat(const struct pace *p, size_t i)
     return !p->course->model->spec->latent[i] && isnan(p->exact[i]);
 }
 
+/* Whether an obs has all of its values at a node; what happened since the row
+ * before cannot be known at the first. */
+bool pace_sees(const struct pace *p, size_t k, size_t obs);
+
 /* The memory of one thread for steps of up to COURSE_BLOCK points. */
 struct mover {
     const struct course *course;
@@ -75,7 +92,9 @@ struct mover {
     double *arrived, *jumped; /* (D, P) before and after events */
     double *a, *B;            /* (D, P), (D * m, P): of the last step */
     double *A;                /* (D * D, P): da/dx of the last slopes */
-    double *dot;              /* (D, P)                               */
+    double *h;                /* (P) lengths of the last steps        */
+    double *dot, *power;      /* (D, P)                               */
+    double *first, *end;      /* (D, P) F at x, and the state of the last */
     double *log_g, *gradient, *hessian; /* (P), (D, P), (D * D, P) */
     struct arena arena;
 };
@@ -86,6 +105,14 @@ void mover_free(struct mover *s);
 /* P points x (D, P) of node k. */
 struct points mover_points(struct mover *s, const struct pace *p, size_t k,
                            size_t P, const double *x);
+
+/* Points of listed nodes (P), or in the middle of the steps from them; and with
+ * the values that were observed there. */
+struct points mover_listed(struct mover *s, const struct pace *p,
+                           const size_t *list, bool middle, size_t P,
+                           const double *x);
+struct points mover_observed(struct mover *s, const struct pace *p,
+                             const size_t *list, size_t P, const double *x);
 
 /* a and B of the step from node k, of P points x (D, P). */
 void mover_go(struct mover *s, const struct pace *p, size_t k, size_t P,

@@ -72,6 +72,7 @@ enum statement_kind {
     INIT,       /* init NAME ~ value (a call) [at time], time in low          */
     EVENT,      /* event NAME[k] += value                                     */
     PRIOR_LINE, /* prior NAME[k] ~ value (a call) */
+    RANDOM,     /* random NAME[k] ~ value (a call)                            */
     REACTION    /* reaction parts -> parts : value; the name is ""            */
 };
 

@@ -45,6 +45,7 @@ static const struct rule RULES[] = {
     {"init", INIT, false, init_rest},
     {"event", EVENT, false, event_rest},
     {"prior", PRIOR_LINE, false, law_rest},
+    {"random", RANDOM, false, law_rest},
     {"reaction", REACTION, false, NULL},
 };
 
@@ -528,11 +529,12 @@ static int not_a_statement(struct parser *p, const struct token *word)
         return refuse(p, word->place,
                       "'%.*s' is not a statement; did you mean '%s'?",
                       SHOW(word), meant);
-    return refuse(p, word->place,
-                  "'%.*s' is not a statement; a line begins with state, input, "
-                  "param, const, let, net, gp, obs, init, event, prior or "
-                  "reaction, or is an equation 'dx = ...*dt + ...*dW'",
-                  SHOW(word));
+    return refuse(
+        p, word->place,
+        "'%.*s' is not a statement; a line begins with state, input, "
+        "param, const, let, net, gp, obs, init, event, prior, "
+        "random or reaction, or is an equation 'dx = ...*dt + ...*dW'",
+        SHOW(word));
 }
 
 static int parse_statement(struct parser *p)

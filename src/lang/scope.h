@@ -233,6 +233,12 @@ node value_leaf(const struct spec *spec, size_t value);
 
 int build_events(struct builder *b);
 
+/* --- random.c ----------------------------------------------------------- */
+
+/* A random effect as a name, whose law is read once all names are there. */
+int declare_effect(struct builder *b, const struct statement *s);
+int build_effects(struct builder *b);
+
 /* --- integral.c --------------------------------------------------------- */
 
 /* integral(rate), of the call e; and the integrals of all elements, without

@@ -91,19 +91,29 @@ static void eliminate(size_t dim, size_t n, double *A, size_t *pivot,
     }
 }
 
+int find_pivots(const struct graph *g, size_t rows, size_t columns,
+                const node *element, size_t *pivot, struct deficit *d)
+{
+    double *A = NEW(double, rows *columns);
+    size_t at;
+    *d = (struct deficit){0};
+    if (!A) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < rows * columns; i++)
+        A[i] = value_of(g, element[i], 0, 0);
+    for (size_t i = 0; !d->found && i < rows; i++)
+        if (largest(columns, A + i * columns, &at) == 0.0)
+            *d = (struct deficit){.found = true, .missing = true, .row = i};
+    if (!d->found) eliminate(rows, columns, A, pivot, d);
+    mem_free(A);
+    return 0;
+}
+
 int find_deficit(const struct graph *g, size_t dim, size_t noises,
                  const node *element, struct deficit *d)
 {
-    double *A = NEW(double, dim *noises);
-    size_t *pivot = NEW(size_t, dim), at;
-    int status = A && pivot ? 0 : GSV_NO_MEMORY;
-    *d = (struct deficit){0};
-    for (size_t i = 0; !status && i < dim * noises; i++)
-        A[i] = value_of(g, element[i], 0, 0);
-    for (size_t i = 0; !status && !d->found && i < dim; i++)
-        if (largest(noises, A + i * noises, &at) == 0.0)
-            *d = (struct deficit){.found = true, .missing = true, .row = i};
-    if (!status && !d->found) eliminate(dim, noises, A, pivot, d);
-    MEM_FREE(A, pivot);
+    size_t *pivot = NEW(size_t, dim);
+    if (!pivot) return GSV_NO_MEMORY;
+    int status = find_pivots(g, dim, noises, element, pivot, d);
+    mem_free(pivot);
     return status;
 }

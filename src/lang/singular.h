@@ -20,4 +20,9 @@ bool element_is_zero(const struct graph *g, node a, size_t i);
 int find_deficit(const struct graph *g, size_t dim, size_t noises,
                  const node *element, struct deficit *d);
 
+/* Rows eliminated one after the other: the column of each one's pivot, up to
+ * the first row that is a combination of those before it. pivot (rows). */
+int find_pivots(const struct graph *g, size_t rows, size_t columns,
+                const node *element, size_t *pivot, struct deficit *d);
+
 #endif

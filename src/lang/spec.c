@@ -47,6 +47,7 @@ static int build(struct builder *b, const struct ast *ast)
     status = build_maps(b);
     if (b->spec->graph->failed) return GSV_NO_MEMORY;
     if (!status) status = declare_all(b, ast, false);
+    if (!status) status = build_effects(b);
     if (!status) status = build_priors(b);
     if (!status) status = build_observations(b);
     if (!status) status = build_equations(b, ast);
@@ -128,6 +129,7 @@ void spec_free(struct spec *spec)
         mem_free(spec->prior[i].name);
     mem_free(spec->prior);
     mem_free(spec->source_name);
+    mem_free(spec->equation_place);
     mem_free(spec->param);
     mem_free(spec->column);
     mem_free(spec->input);
@@ -137,6 +139,7 @@ void spec_free(struct spec *spec)
     mem_free(spec->latent);
     mem_free(spec->obs);
     mem_free(spec->event);
+    mem_free(spec->effect);
     mem_free(spec->first);
     mem_free(spec->integral);
     mem_free(spec->value_column);

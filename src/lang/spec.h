@@ -27,6 +27,7 @@ struct param_spec {
                      /* place: not learned                               */
     bool gp;         /* of a function on a grid                          */
     size_t category; /* k[series]: its number from 1, else 0             */
+    bool effect;     /* random: each series has its own; also a scale    */
 };
 
 struct input_spec {
@@ -119,6 +120,17 @@ struct event_spec {
     struct place place;
 };
 
+/* random NAME ~ normal(mean, root): a vector that each series draws once. The
+ * numbers of all effects form one vector u, mean + root z with z standard
+ * normal; those of one line follow each other. */
+struct effect_spec {
+    size_t param;       /* spec->param[param]: where its values stand */
+    size_t offset;      /* in u                                       */
+    node mean;          /* (size, 1)                                  */
+    node root;          /* (size, size), lower                        */
+    struct place place; /* of its law                            */
+};
+
 /* The law of one state at the first time of a series. */
 struct first_spec {
     enum law law;
@@ -209,6 +221,9 @@ struct spec {
     size_t obs_values; /* those of obs: the values before this number   */
     struct event_spec *event;
     size_t events, event_capacity;
+    struct effect_spec *effect;
+    size_t effects, effect_capacity;
+    size_t effect_size; /* numbers of all of them */
     struct integral_spec *integral;
     size_t integrals, integral_capacity;
     /* The law of the first state, independent from state to state; of a latent
@@ -222,7 +237,8 @@ struct spec {
     double init_time; /* not at the first row of a series                     */
 
     /* The equations, over the leaf that stands for z. */
-    node drift; /* (dim, 1) */
+    struct place *equation_place; /* (dim), or NULL without a text */
+    node drift;                   /* (dim, 1) */
     struct reaction_spec *reaction;
     size_t reactions, reaction_capacity;
     node rates;                /* (reactions, 1), or 0                       */

@@ -449,12 +449,21 @@ static void find_moving(struct spec *spec, const struct system *y)
     }
 }
 
+static int keep_places(struct spec *spec, const struct system *y)
+{
+    spec->equation_place = NEW(struct place, spec->dim);
+    for (size_t i = 0; spec->equation_place && i < spec->dim; i++)
+        spec->equation_place[i] = equation_of(y, i)->place;
+    return spec->equation_place ? 0 : GSV_NO_MEMORY;
+}
+
 int build_equations(struct builder *b, const struct ast *ast)
 {
     struct system y = {0};
     int status = build_reactions(b);
     if (!status) status = find_equations(b, ast, &y);
     if (!status) status = gather(b, &y, drift_of, &b->spec->drift);
+    if (!status) status = keep_places(b->spec, &y);
     if (!status) find_moving(b->spec, &y);
     if (!status) status = add_rates(b->spec, &b->spec->drift);
     if (!status) status = build_noise(b, &y);

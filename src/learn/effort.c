@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/linalg.h"
+#include "kalman/kalman.h"
 #include "learn/learner.h"
+#include "panel/panel.h"
 
 enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
 
@@ -51,9 +53,36 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     if (!o->steps && o->step == 0.0) {
         l->stages = 2;
         l->stage[0].steps = 1;
-        l->stage[1].steps = 4;
+        /* Linear equations are exact with one; noise that is integrated has
+         * steps of a higher order. */
+        bool singular = l->m->spec->noise == NOISE_SINGULAR;
+        l->stage[1].steps = l->m->linear.jumps ? 1 : singular ? 2 : 4;
     }
     l->chosen = true;
+}
+
+/* Networks with hidden states: few particles, since every batch has others. */
+static void plan_for_tracks(struct learner *l, const gsv_options *o)
+{
+    enum { PARTICLES = 32, STEPS = 4 };
+    l->stage[0] = *o;
+    if (!o->points) l->stage[0].points = PARTICLES;
+    if (steps_are_open(o)) l->stage[0].steps = STEPS;
+    l->chosen = true;
+}
+
+/* A first stage needs no more nodes of random effects than a check has. */
+static void plan_nodes(struct learner *l)
+{
+    size_t nodes = l->o->estimator.nodes;
+    if (l->stages > 1 && l->m->spec->effects)
+        l->stage[0].nodes = rule_fewer(nodes ? nodes : USUAL_NODES);
+}
+
+bool learner_over_gaps(const struct learner *l)
+{
+    const struct method *inner = panel_inner(l->method);
+    return inner && inner->selects;
 }
 
 void effort_plan(struct learner *l)
@@ -71,8 +100,10 @@ void effort_plan(struct learner *l)
         l->chosen = true;
         return;
     }
-    if (!learner_has_groups(l)) {
-        plan_for_latent(l, &o);
+    if (!learner_has_groups(l) && !learner_over_gaps(l)) {
+        if (learner_by_tracks(l)) plan_for_tracks(l, &o);
+        else plan_for_latent(l, &o);
+        plan_nodes(l);
         return;
     }
     if (l->chosen) {
@@ -88,11 +119,14 @@ void effort_plan(struct learner *l)
     l->stage[0].paths = l->stage[0].steps = 1;
     l->stage[0].reference = l->recipe->one_step;
     l->stage[0].form = l->recipe->one_step_form;
-    if (l->m->spec->gps) match_first(&l->stage[0]);
-    if (adam && !l->m->spec->mapped) l->aim[0] = GSV_OBJECTIVE_SLOPES;
+    if (l->m->spec->gps && !l->m->chain.next) match_first(&l->stage[0]);
+    if (adam && !l->m->spec->mapped && !l->m->chain.next &&
+        !l->m->spec->effects)
+        l->aim[0] = GSV_OBJECTIVE_SLOPES;
     l->stage[1].reference = l->recipe->sampled;
     l->stage[1].richardson = true;
     l->stage[1].paths = l->stage[1].steps = 2;
+    plan_nodes(l);
     if (adam && l->m->spec->dim > l->recipe->most_dims) l->stages = 1;
 }
 
@@ -106,22 +140,22 @@ struct probe {
     double trapezoids; /* share of the gaps with stratonovich */
 };
 
-/* A sample of gaps with M steps. */
-static int probe_gaps(struct learner *l, const double *theta, size_t M,
+/* A sample of gaps. */
+static int probe_with(struct learner *l, const double *theta, gsv_options o,
                       struct probe *p)
 {
-    gsv_options o = l->stage[1];
     size_t n = l->split.trains < SAMPLE ? l->split.trains : SAMPLE;
     struct objective at;
     struct score score = {0};
-    o.paths = PROBE_PATHS;
-    o.steps = M;
     o.gradient = false;
     /* Without groups it is no sample, and takes as long as all data do. */
     int status = learner_has_groups(l) ? 0 : learner_go_on(l);
     if (status) return status;
-    const struct task task = {
-        .series = l->s, .options = &o, .most = n, .by_group = true};
+    const struct task task = {.series = l->s,
+                              .options = &o,
+                              .most = n,
+                              .by_group = true,
+                              .given_effects = true};
     status = objective_init(&at, l->m, &task);
     if (!status)
         status = objective_at(&at, theta, 0, n, l->split.train, &score, NULL);
@@ -140,6 +174,16 @@ static int probe_gaps(struct learner *l, const double *theta, size_t M,
     }
     objective_free(&at);
     return status;
+}
+
+/* The same with M steps. */
+static int probe_gaps(struct learner *l, const double *theta, size_t M,
+                      struct probe *p)
+{
+    gsv_options o = l->stage[1];
+    o.paths = PROBE_PATHS;
+    o.steps = M;
+    return probe_with(l, theta, o, p);
 }
 
 static size_t paths_for(double spread, double accuracy, size_t most)
@@ -194,10 +238,25 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
     return 0;
 }
 
+int effort_of_panel(struct learner *l, const double *theta, double accuracy)
+{
+    enum { STEPS = 4 };
+    struct probe one, fine;
+    int status = probe_with(l, theta, l->stage[0], &one);
+    if (!status) status = probe_gaps(l, theta, STEPS, &fine);
+    bool enough = !status && fabs(one.mean - fine.mean) <= 0.1 * accuracy;
+    if (!enough) return effort_by_value(l, theta, accuracy);
+    settle(l, &l->stage[0]);
+    return 0;
+}
+
 /* --- By score ----------------------------------------------------------- */
 
 bool learner_by_value(const struct learner *l, size_t numbers)
 {
+    /* The Kalman filter has no references: its gradient is that of the value,
+     * and integrated over random effects up to the error of the quadrature. */
+    if (panel_inner(l->method) == &METHOD_KALMAN) return false;
     return numbers <= MOST_BY_VALUE && l->recipe->by_value;
 }
 

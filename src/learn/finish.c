@@ -12,7 +12,9 @@
 #include "estimator/refine.h"
 #include "learn/gibbs.h"
 #include "learn/weight_prior.h"
+#include "model/effects.h"
 #include "model/fit_record.h"
+#include "predict/effects.h"
 
 /* --- What was fitted ---------------------------------------------------- */
 
@@ -47,7 +49,8 @@ static gsv_options asked(const gsv_fit_options *o)
                          .richardson = e->richardson,
                          .delta = e->delta,
                          .joint = e->joint,
-                         .wide = e->wide};
+                         .wide = e->wide,
+                         .nodes = e->nodes};
 }
 
 static int note_facts(struct learner *l, gsv_record *r)
@@ -64,6 +67,12 @@ static int note_facts(struct learner *l, gsv_record *r)
     r->seconds = learner_seconds(l);
     r->seed = l->o->estimator.seed;
     r->estimator = asked(l->o);
+    if (learner_by_tracks(l)) {
+        gsv_options used = learner_final(l, (int)l->stages - 1);
+        r->estimator.observe = GSV_OBSERVE_GUIDED;
+        r->estimator.points = used.points;
+        r->estimator.steps = used.steps;
+    }
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = r->mse = r->value = NAN;
@@ -80,7 +89,8 @@ static int note_facts(struct learner *l, gsv_record *r)
 
 struct sums {
     double loglik, variance, discretisation;
-    size_t gaps, flagged, paths, steps, sampled;
+    size_t gaps, flagged, paths, steps, sampled, nodes;
+    double quadrature;
 };
 
 /* Where data are large, a sample tells as much: an error of a three hundredth
@@ -121,7 +131,9 @@ static struct sums sums_of(const gsv_result *r)
                          .gaps = r->gaps,
                          .flagged = r->flagged,
                          .paths = r->paths,
-                         .steps = r->steps};
+                         .steps = r->steps,
+                         .nodes = r->nodes,
+                         .quadrature = r->quadrature};
 }
 
 /* All groups, with the paths and steps that each of them needs. */
@@ -158,9 +170,51 @@ static int sum_some(struct learner *l, const gsv_options *o,
     return status;
 }
 
+/* Series by themselves, by the objective of a fit by batches. */
+static int sum_tracks_at(struct learner *l, const gsv_options *o,
+                         const double *theta, size_t n, const size_t *group,
+                         struct sums *sums)
+{
+    struct objective at;
+    struct score score = {0};
+    int status = learner_objective(l, &at, l->aim[0], o, n);
+    if (!status) status = objective_at(&at, theta, 0, n, group, &score, NULL);
+    *sums = (struct sums){.loglik = score.mean * (double)score.gaps,
+                          .gaps = score.gaps,
+                          .paths = o->points,
+                          .steps = o->steps};
+    const struct method *row = at.estimator.method;
+    for (size_t i = 0; !status && i < n; i++)
+        sums->variance += pow(row->group(at.estimator.machine, i).error, 2.0);
+    objective_free(&at);
+    return status;
+}
+
+/* With the discretisation, which some of them tell. */
+static int sum_tracks(struct learner *l, const gsv_options *o,
+                      const double *theta, size_t n, const size_t *group,
+                      struct sums *sums)
+{
+    enum { SOME = 16 };
+    struct sums fine, coarse;
+    size_t some = n < SOME ? n : SOME;
+    gsv_options half = *o;
+    half.steps /= 2;
+    int status = sum_tracks_at(l, o, theta, n, group, sums);
+    if (status || !half.steps) return status;
+    status = sum_tracks_at(l, o, theta, some, group, &fine);
+    if (!status) status = sum_tracks_at(l, &half, theta, some, group, &coarse);
+    if (status) return status == GSV_NUMERICAL ? 0 : status;
+    sums->discretisation =
+        (fine.loglik - coarse.loglik) * (double)sums->gaps / (double)fine.gaps;
+    return 0;
+}
+
 static int sum_up(struct learner *l, const gsv_options *o, const double *theta,
                   size_t groups, const size_t *group, struct sums *sums)
 {
+    if (learner_by_tracks(l) && group)
+        return sum_tracks(l, o, theta, groups, group, sums);
     size_t all = group ? groups : l->gaps, n = sample_size(l, o, all);
     if (n == all && n <= LISTED && !learner_matches(l))
         return sum_all(l, o, theta, groups, group, sums);
@@ -184,6 +238,8 @@ static void note_sums(const struct sums *s, gsv_record *r)
     r->paths = s->paths;
     r->steps = s->steps;
     r->flagged = s->flagged;
+    r->nodes = s->nodes;
+    r->quadrature = s->quadrature;
 }
 
 static int note_likelihoods(struct learner *l, const double *theta,
@@ -269,7 +325,10 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
         line, sizeof line,
         "%zu of %zu %s cannot be trusted; 'girsanov diagnose' lists them "
         "and says what to do\n",
-        r->flagged, all, learner_has_groups(l) ? "gaps" : "rows");
+        r->flagged, l->m->spec->effects ? l->s->tracks : all,
+        l->m->spec->effects     ? "series"
+        : learner_has_groups(l) ? "gaps"
+                                : "rows");
     return fit_record_warn(r, line);
 }
 
@@ -319,13 +378,24 @@ static int warn_of_few_data(struct learner *l, const double *theta,
     return fit_record_warn(r, line);
 }
 
-/* Rows outside of the grid of a gp. */
-static int warn_of_grids(const struct learner *l, gsv_record *r)
+/* Takes the lines. */
+static int warn_lines(gsv_record *r, char *lines)
 {
-    char *lines = gsv_model_outside(l->m, l->s);
     int status = lines ? fit_record_warn(r, lines) : (int)gsv_last_status();
     gsv_text_free(lines);
     return status;
+}
+
+/* Rows outside of the grid of a gp. */
+static int warn_of_grids(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_outside(l->m, l->s));
+}
+
+/* Velocities that are differences of positions. */
+static int warn_of_differences(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_differences(l->m, l->s));
 }
 
 /* A quarter of a nat: 0.7 standard deviations of the kernel's number. */
@@ -482,7 +552,7 @@ static int note_warnings(struct learner *l, const double *theta, gsv_record *r)
 {
     static int (*const WARN[])(const struct learner *, gsv_record *) = {
         warn_of_gaps,    warn_of_training, warn_of_search, warn_of_grids,
-        warn_of_kernels, warn_of_spread,   warn_of_doubt};
+        warn_of_kernels, warn_of_spread,   warn_of_doubt,  warn_of_differences};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof WARN / sizeof *WARN; i++)
         status = WARN[i](l, r);
@@ -501,6 +571,28 @@ static int note_uncertainty(struct learner *l, const double *theta,
     return uncertainty(l, theta, r);
 }
 
+/* The effects of all series, at the estimate and around it. */
+static int note_effects(struct learner *l, const double *theta, gsv_record *r)
+{
+    size_t cells = l->s->tracks * l->m->spec->effect_size;
+    gsv_options o = l->stage[l->stages - 1];
+    if (!cells || learner_over(l)) return 0;
+    learner_set(l, theta);
+    r->effects = l->m->spec->effect_size;
+    r->effect = NEW(double, GSV_EFFECTS *cells);
+    if (!r->effect) return GSV_NO_MEMORY;
+    o.gradient = false;
+    int status =
+        fit_record_subjects(r, (const char *const *)(const void *)l->s->label);
+    if (!status)
+        status = effects_estimate(l->m, l->s, &o, r, r->effect,
+                                  r->effect + GSV_EFFECT_ERROR * cells);
+    if (status != GSV_STOPPED && status != GSV_NUMERICAL) return status;
+    mem_free(r->effect);
+    r->effect = NULL;
+    return 0;
+}
+
 int finish(struct learner *l, const double *theta, bool last)
 {
     learner_set(l, theta);
@@ -511,7 +603,9 @@ int finish(struct learner *l, const double *theta, bool last)
     if (!status && last) status = note_estimate(l, theta, r);
     if (!status && last) status = note_warnings(l, theta, r);
     if (!status && last) status = note_uncertainty(l, theta, r);
+    if (!status && last) status = note_effects(l, theta, r);
     learner_set(l, theta);
+    if (!status) status = effects_to_mean(l->m);
     r->seconds = learner_seconds(l);
     if (status) {
         fit_record_free(r);

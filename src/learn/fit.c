@@ -17,6 +17,18 @@
 
 /* --- Starts --------------------------------------------------------------- */
 
+/* Of hidden states; kept (n). */
+static int start_states(struct learner *l, const bool *kept)
+{
+    bool *value = NEW(bool, l->m->spec->parameters);
+    if (!value) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < l->n; i++)
+        value[l->value[i]] = kept[i];
+    int status = start_hidden(l, value);
+    mem_free(value);
+    return status;
+}
+
 /* A model that was fitted before goes on from where it is. */
 static int start_from_data(struct learner *l)
 {
@@ -34,6 +46,8 @@ static int start_from_data(struct learner *l)
         if (!status) status = start_scales(l->m, l->s);
         if (!status && !first) status = start_noise(l->m, l->s, kept);
     }
+    if (!status && !l->refit && learner_by_tracks(l))
+        status = start_states(l, kept);
     if (!status && !l->refit) status = start_grids(l->m, l->s);
     mem_free(kept);
     return status;

@@ -102,6 +102,19 @@ static size_t iterations_for(size_t gaps)
 
 enum { FEWEST_TO_HOLD = 100 };
 
+/* The same of series, where batches are of these: about so many rows. */
+enum { TRACKS_TO_HOLD = 20, BATCH_ROWS = 512, TRACK_ITERATIONS = 600 };
+
+static void fill_for_tracks(struct learner *l, gsv_fit_options *o)
+{
+    size_t rows = l->s->rows / (l->gaps ? l->gaps : 1);
+    if (!o->iterations) o->iterations = TRACK_ITERATIONS;
+    if (o->heldout < 0.0)
+        o->heldout = l->gaps >= TRACKS_TO_HOLD ? HELDOUT : 0.0;
+    if (!o->batch) o->batch = BATCH_ROWS / (rows ? rows : 1);
+    if (!o->batch) o->batch = 1;
+}
+
 /* Models with a gp have their own optimiser, which is for no other models. */
 static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 {
@@ -166,6 +179,7 @@ void fit_options_fill(struct learner *l, gsv_fit_options *o)
 {
     bool nets = l->m->spec->nets > 0;
     bool adam = learner_by_batches(l);
+    if (learner_by_tracks(l)) fill_for_tracks(l, o);
     if (!o->iterations)
         o->iterations = adam ? iterations_for(l->gaps) : LBFGS_ITERATIONS;
     if (!(o->rate > 0.0)) o->rate = RATE;

@@ -9,6 +9,7 @@
 #include "base/linalg.h"
 #include "base/plain.h"
 #include "model/theta.h"
+#include "panel/rule.h"
 
 /* More than this many numbers take too long to difference. */
 enum { MOST_NUMBERS = 400 };
@@ -435,6 +436,10 @@ static int prepare(struct information *a, const double *theta)
     a->by_value =
         a->by_evidence ? n <= MOST_EVIDENCE_VALUES : learner_by_value(l, n);
     o.gradient = !a->by_value;
+    /* Products of rules grow fast, and curvatures need no more nodes than a
+     * check has. */
+    if (l->searched && l->m->spec->effect_size > 1)
+        o.nodes = rule_fewer(o.nodes ? o.nodes : USUAL_NODES);
     const struct arena_part part[] = {
         {&a->slope, n},      {&a->ups, n},
         {&a->downs, n},      {&a->theta, l->n},

@@ -90,7 +90,10 @@ static int begin_second(struct climb *c)
     double states = (double)l->m->spec->dim;
     learner_result(l, l->theta);
     adam_forget(&l->adam);
-    int status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
+    int status =
+        learner_by_tracks(l)
+            ? 0
+            : effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
     if (status || learner_over(l)) return status;
     l->now.stage = 1.0;
     watch_forget(l);
@@ -143,11 +146,13 @@ static int step_back(struct climb *c)
     return 0;
 }
 
-/* The penalty of the weights, by the number of gaps: the gradient is that of a
- * mean. */
+/* The penalty of the weights, by the number of gaps, or of rows of series: the
+ * gradient is that of a mean. */
 static void add_penalty(const struct learner *l, double *gradient)
 {
-    double share = 1.0 / (double)l->split.trains;
+    double each =
+        learner_by_tracks(l) ? (double)l->s->rows / (double)l->gaps : 1.0;
+    double share = 1.0 / (each * (double)l->split.trains);
     for (size_t i = 0; i < l->n; i++)
         gradient[i] -= share * l->penalty[i] * l->theta[i];
 }

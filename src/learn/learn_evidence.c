@@ -226,8 +226,8 @@ int learn_evidence(struct learner *l)
     int status = c.x && c.z ? 0 : GSV_NO_MEMORY;
     l->ended = GSV_ENDED_CONVERGED;
     bool fresh = !l->refit && l->now.stage == 0.0 && l->now.iteration == 0.0;
-    if (!status && fresh && l->stage[0].form == GSV_FORM_BOUND)
-        status = start_small(&c, &done);
+    bool bound = l->stage[0].form == GSV_FORM_BOUND || l->m->chain.next;
+    if (!status && fresh && bound) status = start_small(&c, &done);
     for (; !status && !done && (size_t)l->now.stage < l->stages;
          l->now.stage += done ? 0.0 : 1.0) {
         size_t stage = (size_t)l->now.stage;

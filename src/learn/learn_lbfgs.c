@@ -187,6 +187,9 @@ static int polish(struct round *r)
  * standard error. */
 static const double SHARE = 0.1;
 
+/* In nats a gap, where random effects are integrated over gaps. */
+static const double ACCURACY = 1e-3;
+
 /* Time was over before the first iteration of a stage: that is where a resume
  * begins. */
 static void rest_here(struct learner *l)
@@ -202,7 +205,9 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     bool last = stage + 1 == l->stages && !learner_matches(l);
     bool first = stage == 1 && l->now.round == 0.0;
     int status = first ? learner_go_on(l) : 0;
-    if (!status && first && !l->chosen && !r->raised)
+    if (!status && first && !l->chosen && learner_over_gaps(l))
+        status = effort_of_panel(l, l->theta, ACCURACY);
+    else if (!status && first && !l->chosen && !r->raised)
         status = effort_by_score(l, l->theta, SHARE);
     if (learner_over(l)) rest_here(l);
     else if (!status)

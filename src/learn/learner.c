@@ -11,13 +11,27 @@
 #include "learn/learner.h"
 #include "learn/watch.h"
 #include "model/theta.h"
+#include "observe/observe.h"
 
 /* --- Its beginning and end ------------------------------------------------ */
+
+/* Series in which anything was observed. */
+static int count_tracks(const struct learner *l, size_t *tracks)
+{
+    struct stops s;
+    int status = stops_init(&s, l->m, l->s);
+    *tracks = 0;
+    for (size_t i = 0; !status && i < l->s->tracks; i++)
+        *tracks += s.first[i + 1] > s.first[i];
+    stops_free(&s);
+    return status;
+}
 
 static int count_groups(const struct learner *l, size_t *groups)
 {
     struct gaps g;
     *groups = 1;
+    if (learner_by_tracks(l)) return count_tracks(l, groups);
     if (!learner_has_groups(l)) return 0;
     int status = gaps_find(&g, l->m, l->s);
     if (status) return status;
@@ -106,24 +120,28 @@ static int prepare_batches(struct learner *l)
     l->best_value = NEW(double, l->watched);
     if (!l->best_value) return GSV_NO_MEMORY;
     if (l->optimizer == GSV_OPTIMIZER_SOAP) status = find_matrices(l);
-    /* Squared errors are no densities. */
-    if (status || learner_integrates(l)) return status;
+    /* Squared errors are no densities; of hidden states it is the search that
+     * moves the noise. */
+    if (status || learner_integrates(l) || learner_by_tracks(l)) return status;
     return prepare_noise(l);
 }
 
-/* Of whole series where that is asked for; with joint, groups are series. */
+/* Of whole series where that is asked for, unless groups are series already:
+ * with joint, and with random effects. */
 static int make_split(struct learner *l, const gsv_fit_options *o)
 {
     size_t batch = l->ramp ? 2 * o->batch : o->batch;
     uint64_t seed = o->estimator.seed;
-    bool tracks = o->estimator.joint || learner_integrates(l);
-    if (!o->heldout_series || tracks)
+    size_t tracks = l->s->tracks;
+    if (!o->heldout_series)
         return split_init(&l->split, seed, l->gaps, o->heldout, batch);
     struct gaps g;
     int status = gaps_find(&g, l->m, l->s);
+    bool gaps = !status && g.first && g.first[tracks] == l->gaps;
     if (!status)
-        status = split_tracks(&l->split, seed, l->s->tracks, g.first,
-                              o->heldout, batch);
+        status = gaps ? split_tracks(&l->split, seed, tracks, g.first,
+                                     o->heldout, batch)
+                      : split_init(&l->split, seed, l->gaps, o->heldout, batch);
     gaps_free(&g);
     return status;
 }
@@ -139,7 +157,8 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     l->must_advance = o->resume != NULL;
     halt_begin(&l->halt, ask, l);
     l->recipe = recipe_choose(l->m);
-    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD
+    /* Networks that know nothing yet cannot tell what steps they need. */
+    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD && !l->m->spec->nets
                      ? estimator_settle(l->m, l->s, &o->estimator)
                      : 0;
     if (status) return status;
@@ -225,6 +244,11 @@ bool learner_has_groups(const struct learner *l)
     return l->method->selects;
 }
 
+bool learner_by_tracks(const struct learner *l)
+{
+    return l->method->tracks && learner_by_batches(l) && !learner_integrates(l);
+}
+
 gsv_options learner_usual(const struct learner *l)
 {
     gsv_options o = gsv_options_default();
@@ -260,6 +284,7 @@ int learner_objective(const struct learner *l, struct objective *o,
     const struct task task = {.series = l->s,
                               .options = options,
                               .most = most,
+                              .by_track = learner_by_tracks(l),
                               .objective = aim,
                               .scheme = l->o->scheme};
     return objective_init(o, l->m, &task);

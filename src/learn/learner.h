@@ -205,6 +205,12 @@ bool learner_integrates(const struct learner *l);
  * model; rows of hidden states are not. */
 bool learner_has_groups(const struct learner *l);
 
+/* Whether batches are of series: networks with hidden states. */
+bool learner_by_tracks(const struct learner *l);
+
+/* Whether it integrates random effects over such groups (effort.c). */
+bool learner_over_gaps(const struct learner *l);
+
 /* --- fit_options.c -------------------------------------------------------- */
 
 /* Whether they go together and with the model, whose optimiser is chosen; then
@@ -261,6 +267,10 @@ void effort_plan(struct learner *l);
  * all gaps, which the time limit may stop. */
 int effort_by_value(struct learner *l, const double *theta, double accuracy);
 int effort_by_score(struct learner *l, const double *theta, double share);
+
+/* The same where random effects are integrated over gaps: one step where that
+ * is as good as several, which it is of linear equations. */
+int effort_of_panel(struct learner *l, const double *theta, double accuracy);
 
 /* All paths and steps that a search may take for the second stage. */
 void effort_raise(struct learner *l);

@@ -20,7 +20,7 @@
 #include "data/series_join.h"
 #include "learn/learner.h"
 #include "model/theta.h"
-#include "predict/predict.h"
+#include "predict/estimates.h"
 
 enum { DRAWS = 400 };
 

@@ -47,7 +47,8 @@ static int choose_numbers(struct noise_step *z, const bool *fixed)
 static int make_program(struct noise_step *z)
 {
     const struct spec *s = z->m->spec;
-    const node out[2] = {s->sigma, s->shape};
+    node scales = z->m->chain.scales;
+    const node out[2] = {scales ? scales : s->sigma, s->shape};
     z->program =
         program_new(s->graph, s->shape ? 2 : 1, out, s->parameters, false);
     if (!z->program || uniforms_init(&z->uniforms, z->program))
@@ -61,13 +62,15 @@ int noise_step_init(struct noise_step *z, gsv_model *m, const gsv_series *s,
     *z = (struct noise_step){.m = m};
     size_t d = m->spec->dim;
     if (spec_is_latent(m->spec) || m->spec->mapped) return 0;
-    if (!m->spec->diagonal && d > MOST_STATES) return 0;
+    bool diagonal = m->spec->diagonal || m->chain.scales;
+    if (m->chain.next && !diagonal) return 0;
+    if (!diagonal && d > MOST_STATES) return 0;
     int status = choose_numbers(z, fixed);
     if (status || !z->n) return status;
     status = sample_init(&z->sample, m, s, POINTS / 2);
     if (!status) status = make_program(z);
     if (status) return status;
-    z->width = m->spec->diagonal ? d : d * d;
+    z->width = diagonal ? d : d * d;
     const struct arena_part part[] = {{&z->root, z->width * POINTS},
                                       {&z->moved, z->n * z->width * POINTS},
                                       {&z->B, z->n * z->width},
@@ -95,7 +98,7 @@ void noise_step_free(struct noise_step *z)
 static void find_roots(struct noise_step *z, double *to)
 {
     const struct spec *s = z->m->spec;
-    size_t P = z->sample.ends.P, columns = s->diagonal ? 1 : s->dim;
+    size_t P = z->sample.ends.P, columns = z->width / s->dim;
     program_prepare(z->program, z->m->value, &z->uniforms);
     program_forward(z->program, &z->uniforms, &z->workspace, &z->sample.ends);
     const double *sigma = program_output(z->program, &z->workspace, P, 0);

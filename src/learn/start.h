@@ -23,4 +23,10 @@ int start_grids(gsv_model *m, const gsv_series *s);
  * are left as they are. */
 int start_noise(gsv_model *m, const gsv_series *s, const bool *kept);
 
+struct learner;
+
+/* Networks of hidden states, from states that are taken from the data; values
+ * (parameters) that are kept stay as they are. */
+int start_hidden(struct learner *l, const bool *kept);
+
 #endif

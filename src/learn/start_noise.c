@@ -5,7 +5,8 @@
  *     l = log |det dT/dx| - |y1 - y0|^2 / 2h + what T does not change,
  *
  * y = T(x) at both ends; its maximum over what the noise alone depends on.
- * Where there is no T (bridged), it is the density of one Euler step. */
+ * Where there is no T (bridged), it is the density of one Euler step; of chains
+ * of integrals (model.h) that of the integrals of the noise alone. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ struct variation {
     double *y_bar, *jacobian_bar;
     size_t *place; /* (free) where the free numbers are in theta */
     size_t free;
-    /* Of a bridged model: itself without a drift, and the sample's gaps. */
+    /* Of a bridged model or chains: itself without a drift, and the sample's
+     * gaps. */
     gsv_model still;
     struct objective euler;
     size_t *group;
@@ -117,14 +119,15 @@ static int find_free(struct variation *v, const bool *kept)
     return 0;
 }
 
-/* The values stay the model's own; a drift of 0 is node 0. */
+/* The values stay the model's own; the drift is 0, but for the integrals. */
 static int euler_init(struct variation *v, const gsv_series *s)
 {
     gsv_options o = gsv_options_default();
     o.paths = o.steps = 1;
     o.gradient = o.wide = true;
     v->still = *v->m;
-    v->still.unit_drift = 0;
+    v->still.unit_drift = v->m->chain.still;
+    if (v->m->chain.next) o.reference = GSV_REFERENCE_BROWNIAN;
     v->group = NEW(size_t, v->sample.count);
     if (!v->group) return GSV_NO_MEMORY;
     for (size_t i = 0; i < v->sample.count; i++)
@@ -160,7 +163,7 @@ static int variation_init(struct variation *v, gsv_model *m,
     if (!status) status = find_free(v, kept);
     if (!status) status = sample_init(&v->sample, m, s, SAMPLE);
     if (status || !v->free) return status;
-    return m->bridged ? euler_init(v, s) : map_init(v);
+    return m->bridged || m->chain.next ? euler_init(v, s) : map_init(v);
 }
 
 static void variation_free(struct variation *v)

@@ -87,6 +87,7 @@ int watch_init(struct watch *w, struct learner *l, int stage)
                               .options = &o,
                               .most = w->n,
                               .by_group = true,
+                              .by_track = learner_by_tracks(l),
                               .objective = l->aim[stage],
                               .scheme = l->o->scheme};
     return objective_init(&w->at, l->m, &task);

@@ -193,15 +193,24 @@ static int domain(FILE *out, const gsv_model *m,
     return 0;
 }
 
+/* What T and f~ call sigma: a matrix, or 0. */
+static node matrix_of(const gsv_model *m)
+{
+    if (m->chain.next) return m->chain.sigma;
+    return m->spec->diagonal ? 0 : m->spec->sigma;
+}
+
 /* sigma, where T and f~ speak of it by this name. */
 static int sigma_rows(FILE *out, const gsv_model *m,
                       const struct graph_names *names)
 {
     const struct spec *s = m->spec;
-    size_t d = s->dim, n = d * d < MOST_ROWS ? d * d : MOST_ROWS;
-    if (s->diagonal || s->dim == 1) return 0;
+    node sigma = matrix_of(m);
+    size_t d = graph_info(s->graph, sigma)->rows;
+    size_t n = d * d < MOST_ROWS ? d * d : MOST_ROWS;
+    if (!sigma || s->dim == 1) return 0;
     for (size_t i = 0; i < n; i++) {
-        char *text = graph_element_text(s->graph, s->sigma, i, names);
+        char *text = graph_element_text(s->graph, sigma, i, names);
         if (!text) return GSV_NO_MEMORY;
         fprintf(out, "  sigma[%zu,%zu] = %s\n", i / d + 1, i % d + 1, text);
         mem_free(text);
@@ -230,8 +239,12 @@ static bool *positive_units(const gsv_model *m, const struct graph_names *names)
     return positive;
 }
 
-static const char *map_words(const struct spec *s)
+static const char *map_words(const gsv_model *m)
 {
+    const struct spec *s = m->spec;
+    if (m->chain.next)
+        return "so that dy = f~ dt, and for the last of each chain dy = f~ dt "
+               "+ dW";
     if (s->noise == NOISE_SINGULAR)
         return "no map to unit diffusion: the noise's covariance has no "
                "inverse";
@@ -246,10 +259,10 @@ static const char *map_words(const struct spec *s)
 }
 
 /* A change of letters in "dy". */
-static void put_map_words(FILE *out, const struct spec *s, char letter)
+static void put_map_words(FILE *out, const gsv_model *m, char letter)
 {
     fprintf(out, "%-15s ", "map");
-    for (const char *c = map_words(s); *c; c++)
+    for (const char *c = map_words(m); *c; c++)
         fputc(c[0] == 'y' && c[-1] == 'd' && c[1] == ' ' ? letter : *c, out);
     fputc('\n', out);
 }
@@ -273,9 +286,21 @@ static int drift_rows(FILE *out, const gsv_model *m,
                       const struct graph_names *over_y,
                       const struct graph_names *over_z)
 {
-    bool states = m->spec->shape && is_long(m, m->unit_drift, over_y);
+    bool states =
+        (m->spec->shape || m->chain.next) && is_long(m, m->unit_drift, over_y);
     return states ? rows_of(out, m, m->state_drift, over_z, "f~")
                   : rows_of(out, m, m->unit_drift, over_y, "f~");
+}
+
+/* log |det dT/dx|. */
+static int determinant(FILE *out, const gsv_model *m,
+                       const struct graph_names *names)
+{
+    char *text = graph_element_text(m->spec->graph, m->log_jacobian, 0, names);
+    if (!text) return GSV_NO_MEMORY;
+    fprintf(out, "  log |det| = %s\n", text);
+    mem_free(text);
+    return 0;
 }
 
 static int formulas(FILE *out, const gsv_model *m, struct letters *y,
@@ -289,21 +314,23 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     bool *positive = positive_units(m, &over_y);
     int status = positive ? 0 : GSV_NO_MEMORY;
     over_y.positive_state = positive;
-    over_x.matrix = over_y.matrix = s->sigma;
-    bool square = !s->diagonal && s->noise != NOISE_SINGULAR;
+    over_x.matrix = over_y.matrix = matrix_of(m);
+    bool square = over_x.matrix;
     over_x.matrix_name = over_y.matrix_name = square ? "sigma" : NULL;
     if (s->mapped) {
         fprintf(out, "%-15s of the data\n", "functions");
         status = rows_of(out, m, s->state_of_data, &over_x, state);
     }
-    put_map_words(out, s, left[0]);
-    bool closed = !m->bridged && !s->numerical;
     struct graph_names over_z =
         s->mapped ? spec_names(s, z->name, input) : over_x;
+    if (!status && m->chain.next) status = describe_chains(out, m, &over_z);
+    put_map_words(out, m, left[0]);
+    bool closed = !m->bridged && !s->numerical && !m->chain.numerical;
     if (!status && s->numerical) status = numerical_rows(out, m, &over_z, left);
     if (!status && closed)
         status = rows_of(out, m, m->unit_state, &over_x, left);
     if (!status && closed) status = drift_rows(out, m, &over_y, &over_z);
+    if (!status && m->chain.next) status = determinant(out, m, &over_x);
     if (!status && !m->bridged) status = sigma_rows(out, m, &over_x);
     if (!status) status = domain(out, m, &over_x);
     if (!status && (s->noise == NOISE_SINGULAR || s->reactions))
@@ -384,6 +411,7 @@ static int write_all(FILE *out, const gsv_model *m)
     int status = describe_observations(out, m);
     if (!status) status = describe_events(out, m);
     describe_noise(out, m);
+    if (!status) status = describe_effects(out, m);
     if (!status) status = map(out, m);
     networks(out, s->graph);
     grid_functions(out, m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the parts of a model's description share: describe.c; describe_noise.c,
  * which has noise and equations; and describe_obs.c, which has observations,
- * first states and events. */
+ * first states, events and random effects. */
 #ifndef MODEL_DESCRIBE_H
 #define MODEL_DESCRIBE_H
 
@@ -36,7 +36,12 @@ void describe_noise(FILE *out, const gsv_model *m);
 int describe_equations(FILE *out, const gsv_model *m,
                        const struct graph_names *names);
 
+/* Chains of integrals, from their bottoms to the rates that have noise. */
+int describe_chains(FILE *out, const gsv_model *m,
+                    const struct graph_names *names);
+
 int describe_observations(FILE *out, const gsv_model *m);
 int describe_events(FILE *out, const gsv_model *m);
+int describe_effects(FILE *out, const gsv_model *m);
 
 #endif

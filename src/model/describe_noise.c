@@ -38,6 +38,54 @@ void describe_noise(FILE *out, const gsv_model *m)
             s->noise == NOISE_SINGULAR ? ", singular" : "");
 }
 
+/* --- Chains of integrals -------------------------------------------------- */
+
+/* dx/dt, d2x/dt2, ... */
+static void put_rate(FILE *out, const char *state, size_t order)
+{
+    if (order == 1) fprintf(out, "d%s/dt", state);
+    else fprintf(out, "d%zu%s/dt%zu", order, state, order);
+}
+
+/* One chain from its bottom, y_i. */
+static int put_chain(FILE *out, const gsv_model *m, size_t i,
+                     const struct graph_names *names)
+{
+    const struct chain_form *c = &m->chain;
+    const char *state = names->state[c->bottom[i]];
+    size_t order = 0;
+    fprintf(out, "  %s", state);
+    while (c->next[i] < m->spec->dim) {
+        i = c->next[i];
+        char *text = graph_element_text(m->spec->graph, c->rate, i, names);
+        if (!text) return GSV_NO_MEMORY;
+        fputs(", ", out);
+        put_rate(out, state, ++order);
+        fprintf(out, " = %s", text);
+        mem_free(text);
+    }
+    fputc('\n', out);
+    return 0;
+}
+
+int describe_chains(FILE *out, const gsv_model *m,
+                    const struct graph_names *names)
+{
+    const struct chain_form *c = &m->chain;
+    size_t d = m->spec->dim, shown = 0;
+    int status = 0;
+    fprintf(out, "%-15s of integrals; the last of each has noise\n", "chains");
+    for (size_t i = 0; !status && i < d && shown <= MOST_ROWS; i++) {
+        bool begins = true;
+        for (size_t j = 0; j < d; j++)
+            begins = begins && c->next[j] != i;
+        if (!begins) continue;
+        if (shown++ < MOST_ROWS) status = put_chain(out, m, i, names);
+        else fputs("  ...\n", out);
+    }
+    return status;
+}
+
 /* --- Equations ------------------------------------------------------------ */
 
 /* Whether a formula is a sum, which needs brackets as a factor. */

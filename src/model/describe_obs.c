@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Observations, first states and events in words. */
+/* Observations, first states, events and random effects in words. */
 #include "model/describe.h"
 
 #include <string.h>
@@ -209,5 +209,43 @@ int describe_observations(FILE *out, const gsv_model *m)
     }
     if (!status) status = first_values(out, m, &names);
     leaf_names_free(&leaf, s);
+    return status;
+}
+
+/* The deviations, or of correlated effects the lower half of the matrix. */
+static int put_root(FILE *out, const struct graph *g, node root,
+                    const struct graph_names *names)
+{
+    size_t n = graph_info(g, root)->rows;
+    bool first = true;
+    if (n > 1) fputc('[', out);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            char *text = graph_element_text(g, root, i * n + j, names);
+            if (!text) return GSV_NO_MEMORY;
+            if (strcmp(text, "0") != 0)
+                fprintf(out, "%s%s", first ? "" : ", ", text);
+            first = false;
+            mem_free(text);
+        }
+    if (n > 1) fputc(']', out);
+    return 0;
+}
+
+int describe_effects(FILE *out, const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    const struct graph_names names =
+        spec_names(s, m->column, m->column + s->dim);
+    int status = 0;
+    if (s->effects) fprintf(out, "%-15s of each series\n", "random effects");
+    for (size_t i = 0; !status && i < s->effects; i++) {
+        const struct effect_spec *e = &s->effect[i];
+        fprintf(out, "  %s ~ normal(", s->param[e->param].name);
+        status = put_argument(out, s->graph, e->mean, &names);
+        fputs(", ", out);
+        if (!status) status = put_root(out, s->graph, e->root, &names);
+        fputs(")\n", out);
+    }
     return status;
 }

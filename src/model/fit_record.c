@@ -44,7 +44,10 @@ void fit_record_free(gsv_record *r)
     if (!r) return;
     MEM_FREE(r->data, r->warning, r->lowest, r->highest, r->error_of, r->low,
              r->high, r->estimate, r->correlation, r->posterior, r->bootstrap,
-             r->curve, r);
+             r->curve, r->effect);
+    for (size_t i = 0; r->subject && i < r->tracks; i++)
+        mem_free(r->subject[i]);
+    MEM_FREE(r->subject, r);
 }
 
 int fit_record_correlate(gsv_record *r, size_t n, const size_t *value)
@@ -171,6 +174,9 @@ static const struct field FIELDS[] = {
     {"objective", WORD, AT(objective), true, OBJECTIVES},
     {"mse", REAL, AT(mse), true, NULL},
     {"objective_value", REAL, AT(value), true, NULL},
+    {"nodes", COUNT, AT(nodes), true, NULL},
+    {"quadrature", REAL, AT(quadrature), true, NULL},
+    {"effects", COUNT, AT(effects), true, NULL},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
@@ -190,6 +196,7 @@ static const struct field ASKED[] = {
     {"delta", FLAG, AT(delta), true, NULL},
     {"joint", FLAG, AT(joint), true, NULL},
     {"double", FLAG, AT(wide), true, NULL},
+    {"nodes", COUNT, AT(nodes), true, NULL},
 };
 enum { ASKED_COUNT = sizeof ASKED / sizeof *ASKED };
 
@@ -264,6 +271,21 @@ static json_t *asked_json(const gsv_options *o)
     return all;
 }
 
+/* The labels of tracks with effects; else null. */
+static json_t *subjects_json(const gsv_record *r)
+{
+    json_t *all = r->subject ? json_array() : json_null();
+    for (size_t i = 0; r->subject && i < r->tracks; i++) {
+        char *label = utf8_string(r->subject[i]);
+        int lost = !label || json_array_append_new(all, json_string(label));
+        mem_free(label);
+        if (!lost) continue;
+        json_decref(all);
+        return NULL;
+    }
+    return all;
+}
+
 static int put_text(const gsv_record *r, struct tensors *t)
 {
     json_t *all = json_object();
@@ -275,6 +297,8 @@ static int put_text(const gsv_record *r, struct tensors *t)
             json_object_set_new(all, FIELDS[i].name, get_field(&FIELDS[i], r));
     lost |= json_object_set_new(all, "estimator", asked_json(&r->estimator));
     lost |= json_object_set_new(all, "warning", json_string(r->warning));
+    if (r->subject)
+        lost |= json_object_set_new(all, "series", subjects_json(r));
     char *text = lost ? NULL : json_dumps(all, JSON_REAL_PRECISION(17));
     json_decref(all);
     if (!text) return fail(GSV_NO_MEMORY, "out of memory");
@@ -308,6 +332,10 @@ int fit_record_write(const gsv_record *r, struct tensors *t)
     if (!status && r->points)
         status = tensors_add(t, "@curve", 2, (size_t[]){GSV_CURVES, r->points},
                              r->curve);
+    if (!status && r->effect)
+        status = tensors_add(t, "@effect", 3,
+                             (size_t[]){GSV_EFFECTS, r->tracks, r->effects},
+                             r->effect);
     if (!status && r->bootstrap)
         status = tensors_add(t, "@bootstrap", 2, (size_t[]){GSV_BOOTSTRAPS, n},
                              r->bootstrap);
@@ -336,6 +364,33 @@ static const char *read_asked(const json_t *asked, gsv_options *o)
     return o->step >= 0.0 ? NULL : "step";
 }
 
+int fit_record_subjects(gsv_record *r, const char *const *label)
+{
+    r->subject = NEW(char *, r->tracks);
+    for (size_t i = 0; r->subject && i < r->tracks; i++) {
+        r->subject[i] = mem_string(label[i]);
+        if (!r->subject[i]) return GSV_NO_MEMORY;
+    }
+    return r->subject ? 0 : GSV_NO_MEMORY;
+}
+
+/* False where there is not one label for each track. */
+static bool read_subjects(const json_t *list, gsv_record *r)
+{
+    if (!list) return true;
+    if (!json_is_array(list) || json_array_size(list) != r->tracks)
+        return false;
+    const char **label = NEW(const char *, r->tracks);
+    bool words = label;
+    for (size_t i = 0; words && i < r->tracks; i++) {
+        label[i] = json_string_value(json_array_get(list, i));
+        words = label[i];
+    }
+    words = words && !fit_record_subjects(r, label);
+    mem_free(label);
+    return words;
+}
+
 static int read_text(const char *text, const char *path, gsv_record *r)
 {
     json_t *all = json_loads(text, 0, NULL);
@@ -349,6 +404,8 @@ static int read_text(const char *text, const char *path, gsv_record *r)
         bad = read_asked(json_object_get(all, "estimator"), &r->estimator);
     if (!json_is_string(data)) bad = "data";
     if (!json_is_string(warning)) bad = "warning";
+    if (!bad && !read_subjects(json_object_get(all, "series"), r))
+        bad = "series";
     if (!bad) {
         MEM_FREE(r->data, r->warning);
         r->data = mem_string(json_string_value(data));
@@ -449,6 +506,9 @@ int fit_record_read(const gsv_model *m, const struct tensors *t,
     if (!status)
         status =
             read_rows(t, "@bootstrap", GSV_BOOTSTRAPS * n, path, &r->bootstrap);
+    if (!status && r->subject)
+        status = read_rows(t, "@effect", GSV_EFFECTS * r->tracks * r->effects,
+                           path, &r->effect);
     if (status) fit_record_free(r);
     else *record = r;
     return status;

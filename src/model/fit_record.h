@@ -12,6 +12,9 @@ void fit_record_free(gsv_record *r);
 /* Makes room for the correlations of n values; all are 0. */
 int fit_record_correlate(gsv_record *r, size_t n, const size_t *value);
 
+/* Copies the labels (tracks). */
+int fit_record_subjects(gsv_record *r, const char *const *label);
+
 /* Adds lines to the record's warnings. */
 int fit_record_warn(gsv_record *r, const char *lines);
 

@@ -186,14 +186,17 @@ static int look_at_all(struct gsv_model *m)
     if (m->calls) return say_why(m, "its drift is a function in C");
     if (s->mapped)
         return say_why(m, "a state is a function of a column of the data");
-    if (s->events) return say_why(m, "its states jump at events");
     if (s->init_log_density)
         return say_why(m, "the law of a first state is not normal");
     int status = look_at_noise(m);
     if (!status && !m->linear.why) status = look_at_drift(m);
     for (size_t i = 0; !status && !m->linear.why && i < s->observations; i++)
         status = look_at_obs(m, &s->obs[i]);
-    return status;
+    if (status || m->linear.why || !s->events) return status;
+    m->linear.jumps = true;
+    for (size_t i = 0; i < s->events; i++)
+        if (has_state(s->graph, s->event[i].jump)) m->linear.jumps = false;
+    return say_why(m, "its states jump at events");
 }
 
 /* --- Its matrices --------------------------------------------------------- */

@@ -33,6 +33,8 @@ struct task {
     bool by_group;                /* all ranks need the result of a group */
     bool halved;                  /* l(2 dt) is needed                   */
     bool values_alone;            /* neither gradients nor diagnostics   */
+    bool by_track;                /* groups are tracks, where it can do that */
+    bool given_effects;           /* random effects are the model's values */
     enum gsv_objective objective; /* of squared errors, with their scheme */
     enum gsv_scheme scheme;
 };
@@ -70,6 +72,7 @@ struct method {
     const void *inner; /* what distinguishes rows with the same functions */
     bool shares;       /* ranks share the work                         */
     bool selects;      /* a run may select some groups                  */
+    bool tracks;       /* with by_track groups are tracks                */
     bool holds;        /* it can run with reference_values             */
     bool paced;        /* its steps are chosen by what more change     */
     bool jumps;        /* it follows states that jump (event)          */

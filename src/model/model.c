@@ -10,6 +10,7 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "lang/law.h"
+#include "model/effects.h"
 #include "model/fit_record.h"
 
 const char *gsv_version(void)
@@ -154,6 +155,10 @@ static gsv_model *model_new(struct spec *spec, const char *text)
                p->rows * p->columns * sizeof *p->start);
     }
     gsv_model_draw(m, 1);
+    if (effects_to_mean(m)) {
+        gsv_model_free(m);
+        return NULL;
+    }
     return m;
 }
 
@@ -180,6 +185,7 @@ void gsv_model_free(gsv_model *m)
 {
     if (!m) return;
     spec_free(m->spec);
+    MEM_FREE(m->chain.next, m->chain.noise, m->chain.bottom);
     MEM_FREE(m->value, m->column, m->data, m->noise_input, m->noise_param,
              m->drift_param, m->text, m->linear.why);
     fit_record_free(m->record);
@@ -260,6 +266,7 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .lower = p->lower,
                        .weight = p->fan_in > 0,
                        .gp = p->gp,
+                       .effect = p->effect,
                        .scale = p->scale,
                        .label = labels_of(m->spec, p)};
 }

@@ -27,6 +27,40 @@ struct linear_form {
     node A, b, G;              /* (dim, dim), (dim, 1), (dim, noises)        */
     node H, offset, deviation; /* (observations, dim), (observations, 1) two */
     char *why;                 /* where it is not: a clause that says so     */
+    bool jumps;                /* it is not, but only because states jump by */
+                               /* what does not depend on them: the guided   */
+                               /* filter is exact with any number of points  */
+};
+
+/* Why equations without noise form no chains of integrals. */
+enum no_chain {
+    NO_CHAIN_NONE,      /* they do, or none lacks noise                     */
+    NO_CHAIN_SILENT,    /* no equation has noise                            */
+    NO_CHAIN_DEPENDENT, /* a noise is a combination of those of others      */
+    NO_CHAIN_STILL,     /* a state never changes                            */
+    NO_CHAIN_CLOCK,     /* a state depends on time alone                    */
+    NO_CHAIN_UNREACHED, /* no noise gets to a state, directly or not        */
+    NO_CHAIN_LONG,      /* more than LONGEST_CHAIN                          */
+    NO_CHAIN_SAME,      /* a state follows the noise as others do           */
+    NO_CHAIN_CURVED,    /* a state is not affine in the next one            */
+    NO_CHAIN_NOISE,     /* the noise depends on other states than the first */
+    NO_CHAIN_JUMPS      /* noise, or what is differentiated, may jump       */
+};
+
+/* Coordinates y without noise of their own (chain.h): dy_i = y_next[i] dt. */
+struct chain_form {
+    size_t *next;   /* (dim), dim where y_i has noise; NULL without chains   */
+    double *noise;  /* (dim) 1 where it has, else 0; NULL without chains     */
+    size_t *bottom; /* (dim) the state that its chain begins with            */
+    size_t longest;
+    bool stretched, numerical; /* some bottoms are; by quadrature            */
+    node rate;   /* (dim, 1) over z: the bottoms and their rates, unscaled    */
+    node sigma;  /* a root of the covariance that their noises share, or 0    */
+    node scales; /* (dim, 1) over z: what the noise of y is scaled by; 0     */
+                 /* where they share noises                               */
+    node still;  /* the drift of y where the noisy ones have none: (dim, 1)   */
+    enum no_chain why; /* where noise is singular and there are none */
+    size_t state;      /* in whose equation                          */
 };
 
 struct gsv_model {
@@ -55,6 +89,7 @@ struct gsv_model {
     node data_diffusion;  /* (dim, noises), or (dim, 1) where it is */
                           /* diagonal and x is the state            */
     struct linear_form linear; /* of models with latent states      */
+    struct chain_form chain;   /* of exactly observed ones          */
     bool bridged;              /* whether no T brings it to unit diffusion; */
                                /* also where the noise is singular       */
     bool learned_noise;        /* whether T depends on parameters        */
@@ -74,6 +109,11 @@ struct gsv_model {
 
 /* Makes the expressions. */
 int to_unit_diffusion(struct gsv_model *m);
+
+/* --- chain.c ------------------------------------------------------------ */
+
+/* The same by chains of integrals, where there are any. */
+int to_chains(struct gsv_model *m);
 
 /* --- ito.c -------------------------------------------------------------- */
 
@@ -110,6 +150,10 @@ bool noise_has_networks(const gsv_model *m);
  * filter needs none. */
 int check_points(const gsv_model *m);
 
+/* Fails where a state that is a column of the data has no density: no noise
+ * reaches it, or only after too many integrations (reach.h). */
+int refuse_unreached(const gsv_model *m);
+
 /* --- model.c ------------------------------------------------------------ */
 
 /* Parses a text with the levels of its categories. */
@@ -127,6 +171,14 @@ int refuse_noise(const gsv_model *m, const char *remedy);
 /* Fails where the covariance of the noise has no inverse, with the place of an
  * equation that lacks a noise. For all that needs the inverse. */
 int refuse_singular(const gsv_model *m);
+
+/* Fails where it has none and the equations form no chains of integrals either,
+ * with the place of an equation: for exact data of the states. */
+int refuse_chainless(const gsv_model *m);
+
+/* Whether exact data of equations that form no chains have a density that the
+ * guided filter can estimate. */
+bool chain_is_guided(const gsv_model *m);
 
 /* Fails where anything but reactions moves a state: for a scheme in whole
  * numbers. */

@@ -14,7 +14,7 @@ static bool param_name(const void *owner, size_t offset, char *name,
     const struct param_spec *p = &spec->param[spec_param_at(spec, offset)];
     size_t at = offset - p->offset;
     size_t row = at / p->columns, column = at % p->columns;
-    if (p->scale || (p->lower && column > row)) {
+    if ((p->scale && !p->effect) || (p->lower && column > row)) {
         *value = p->scale ? p->start[at] : 0.0;
         return false;
     }

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "model/effects.h"
 
 /* How element i of a parameter is kept inside its bounds. */
 enum map { MAP_NONE, MAP_ABOVE, MAP_BELOW, MAP_BETWEEN, MAP_ABSENT };
@@ -282,7 +283,7 @@ enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
     for (size_t i = 0; i < count; i++)
         m->value[p->offset + first + i] = value_for(p, count, n, value, i);
     if (p->gp) tensors_free(&m->posterior); /* no longer the posterior of it */
-    return 0;
+    return p->effect ? 0 : effects_to_mean(m);
 }
 
 /* Whether a parameter is one of the network or gp `name`: name.0.weight, ... */

@@ -191,8 +191,15 @@ int to_unit_diffusion(struct gsv_model *m)
 {
     const struct spec *s = m->spec;
     struct graph *g = s->graph;
-    m->bridged = s->noise == NOISE_BRIDGED || s->noise == NOISE_SINGULAR;
-    if (m->bridged) {
+    bool chained = s->noise == NOISE_SINGULAR && !spec_is_latent(s);
+    int status = chained ? to_chains(m) : 0;
+    if (status) return status;
+    chained = m->chain.next;
+    m->bridged =
+        !chained && (s->noise == NOISE_BRIDGED || s->noise == NOISE_SINGULAR);
+    if (chained) {
+        m->stretched_drift = s->drift;
+    } else if (m->bridged) {
         m->unit_drift = s->drift;
         m->unit_state = s->state_of_data;
         m->data_state = s->data_of_state;

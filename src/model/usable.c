@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lang/message.h"
+#include "lang/singular.h"
 #include "model/model.h"
 #include "model/names.h"
+#include "model/reach.h"
 
 /* As complain(), of a model that may have no text. */
 #define REFUSE(m, place, ...)                                                  \
@@ -49,10 +51,107 @@ int refuse_singular(const gsv_model *m)
                       "guided, or add a noise of its own ('s*dW')",
                       WHY[s->no_map]);
     return REFUSE(m, s->no_map_place,
-                  "%s, so data of the states themselves have no density in "
-                  "this version; add a noise of its own ('s*dW'), or observe "
-                  "states with noise (obs)",
+                  "%s, but this needs a noise for every state; add one of its "
+                  "own ('s*dW'), or use the objective likelihood",
                   WHY[s->no_map]);
+}
+
+/* Why there are no chains, and what to do. */
+static const struct {
+    const char *why, *remedy;
+} CHAINLESS[] = {
+    [NO_CHAIN_SILENT] = {"no equation has noise",
+                         "add a noise ('s*dW'), or observe states with noise "
+                         "(obs)"},
+    [NO_CHAIN_DEPENDENT] = {"the noise of this state is a combination of those "
+                            "of other states",
+                            "take the state out, or add a noise of its own "
+                            "('s*dW')"},
+    [NO_CHAIN_STILL] = {"this state never changes",
+                        "make it a 'param', or an 'input' where it differs "
+                        "from series to series"},
+    [NO_CHAIN_CLOCK] = {"this state depends on time alone",
+                        "write it as a function of t, or make it an 'input'"},
+    [NO_CHAIN_UNREACHED] = {"no noise gets to this state, directly or through "
+                            "other states",
+                            "make it an 'input', or observe it with noise "
+                            "(obs)"},
+    [NO_CHAIN_LONG] = {"more than five integrals would have to be taken of a "
+                       "noise before it gets to this state, and their "
+                       "covariance is singular to the digits of a computer",
+                       "observe this state with noise (obs), or add a noise "
+                       "('s*dW')"},
+    [NO_CHAIN_SAME] = {"this state has no noise, and follows the same noise as "
+                       "another state",
+                       "add a noise ('s*dW'), or observe it with noise (obs)"},
+    [NO_CHAIN_CURVED] = {"the rate of this state, which has no noise, is not "
+                         "linear in the state that brings the noise to it",
+                         "write the model with that rate as a state, add a "
+                         "noise ('s*dW'), or observe it with noise (obs)"},
+    [NO_CHAIN_NOISE] = {"this state has no noise, and the noise that gets to "
+                        "its rate depends on other states than this one",
+                        "add a noise ('s*dW'), or observe it with noise "
+                        "(obs)"},
+    [NO_CHAIN_JUMPS] = {"this state has no noise, and its rate, or the noise "
+                        "that gets to it, may jump or have a kink",
+                        "use smooth functions, add a noise ('s*dW'), or "
+                        "observe it with noise (obs)"},
+};
+
+bool chain_is_guided(const gsv_model *m)
+{
+    enum no_chain why = m->chain.why;
+    return why == NO_CHAIN_SAME || why == NO_CHAIN_CURVED ||
+           why == NO_CHAIN_NOISE;
+}
+
+int refuse_chainless(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    if (s->noise != NOISE_SINGULAR || m->chain.next || chain_is_guided(m))
+        return 0;
+    if (spec_is_latent(s)) return refuse_singular(m);
+    struct place place =
+        s->equation_place ? s->equation_place[m->chain.state] : s->no_map_place;
+    return REFUSE(m, place, "%s, so exact data have no density; %s",
+                  CHAINLESS[m->chain.why].why, CHAINLESS[m->chain.why].remedy);
+}
+
+/* State i is a column of the data, and noise reaches it after so many
+ * integrations. */
+static int look_at_order(const gsv_model *m, size_t i, size_t order)
+{
+    if (m->spec->latent[i] || order <= REACH_MOST) return 0;
+    const char *name = m->spec->column[i];
+    if (order == REACH_NEVER)
+        return fail(GSV_BAD_INPUT,
+                    "no noise ever reaches the state '%s', neither by its "
+                    "equation nor by those of other states, so its column has "
+                    "no density after the first row; declare it as an input, "
+                    "or hide it by 'init %s ~ ...'",
+                    name, name);
+    return fail(GSV_BAD_INPUT,
+                "noise reaches the state '%s' only after %zu integrations, "
+                "and more than %d cannot be told apart in double precision; "
+                "observe it with noise ('obs y ~ normal(%s, e)')",
+                name, order, REACH_MOST, name);
+}
+
+int refuse_unreached(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    size_t d = s->dim, n = s->noises, *order = NEW(size_t, d), orders;
+    bool *drift = NEW(bool, d *d), *noise = NEW(bool, d *n);
+    int status = order && drift && noise ? 0 : GSV_NO_MEMORY;
+    if (!status) status = graph_state_elements(s->graph, s->drift, d, drift);
+    for (size_t i = 0; !status && i < (s->diagonal ? d : d * n); i++)
+        noise[s->diagonal ? i * (d + 1) : i] =
+            !element_is_zero(s->graph, s->diffusion, i);
+    if (!status) status = reach_find(d, n, drift, noise, order, &orders);
+    for (size_t i = 0; !status && i < d; i++)
+        status = look_at_order(m, i, order[i]);
+    MEM_FREE(order, drift, noise);
+    return status;
 }
 
 int refuse_noise(const gsv_model *m, const char *remedy)
@@ -83,7 +182,7 @@ int refuse_equations(const gsv_model *m, const char *scheme)
 int check_points(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    int status = spec_is_latent(s) ? 0 : refuse_singular(m);
+    int status = spec_is_latent(s) ? 0 : refuse_chainless(m);
     if (status) return status;
     if (spec_latent(s) > MOST_LATENT)
         return REFUSE(m, s->latent_place,
@@ -96,7 +195,8 @@ int check_points(const gsv_model *m)
 enum gsv_status gsv_check_likelihood(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
-    return m->linear.is ? 0 : check_points(m);
+    int status = spec_is_latent(m->spec) ? refuse_unreached(m) : 0;
+    return status || m->linear.is ? status : check_points(m);
 }
 
 int refuse_events(const gsv_model *m, const char *method)
@@ -158,6 +258,12 @@ enum gsv_status gsv_check_fit(const gsv_model *m)
         return REFUSE(m, place,
                       "a gp cannot be learned where states are latent (obs, "
                       "init); use a net");
+    for (size_t p = 0; m->chain.next && p < s->params; p++)
+        if (s->param[p].gp && m->noise_param[p])
+            return REFUSE(m, s->param[p].place,
+                          "a gp cannot be learned in the equation of a state "
+                          "without noise; use a net, or let it act on a state "
+                          "that has noise");
     if (m->bridged)
         return REFUSE(m, place,
                       "a gp cannot be learned where no map to unit diffusion "
@@ -200,7 +306,14 @@ static int mark_all(const gsv_model *m, bool *input, bool *param)
     int status = 0;
     for (size_t i = 0; !status && i < sizeof part / sizeof *part; i++)
         status = mark(m, part[i], input, param);
-    return status ? status : mark_observations(m, input, param);
+    if (!status) status = mark_observations(m, input, param);
+    for (size_t i = 0; !status && i < s->effects; i++) {
+        const struct effect_spec *e = &s->effect[i];
+        if (!param[e->param]) continue;
+        status = mark(m, e->mean, input, param);
+        if (!status) status = mark(m, e->root, input, param);
+    }
+    return status;
 }
 
 static void write_one(FILE *out, const gsv_model *m, struct place place,

@@ -11,7 +11,7 @@
 
 int rows_accept(const struct method *row, const struct task *t)
 {
-    if (!spec_is_latent(t->model->spec))
+    if (!spec_is_latent(t->model->spec) && !chain_is_guided(t->model))
         return fail(GSV_BAD_INPUT,
                     "the estimator %s is for states that are observed with "
                     "noise; this model observes them themselves",
@@ -20,7 +20,7 @@ int rows_accept(const struct method *row, const struct task *t)
         return fail(GSV_BAD_INPUT, "the form bound is for states that are "
                                    "observed themselves; this model observes "
                                    "them with noise");
-    return 0;
+    return refuse_unreached(t->model);
 }
 
 int smoothed_accept(const struct method *row, const struct task *t)

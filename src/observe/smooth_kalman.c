@@ -60,8 +60,8 @@ static bool try_transition(struct smoother *s, double dt, double *Phi,
 {
     size_t d = s->d;
     double *L = matrix_of(s, 1);
-    if (!linear_transition(d, dt, matrix_of(s, 6), Phi, matrix_of(s, 0), Q, L,
-                           matrix_of(s, 2), matrix_of(s, 3)) ||
+    if (!linear_transition(d, dt, matrix_of(s, 6), NULL, Phi, matrix_of(s, 0),
+                           Q, L, matrix_of(s, 2), matrix_of(s, 3)) ||
         !(growth(d, Phi) < MOST_GROWTH))
         return false;
     memcpy(L, Q, d * d * sizeof *L);

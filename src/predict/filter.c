@@ -83,7 +83,7 @@ static int run_observed(const gsv_model *m, const gsv_series *s,
 const struct method *filter_method(const gsv_model *m, const gsv_options *o)
 {
     gsv_options scan = *o;
-    struct task task = {.model = m, .options = o};
+    struct task task = {.model = m, .options = o, .given_effects = true};
     const struct method *method = estimator_choose(&task).method;
     if (o->observe != GSV_OBSERVE_AUTO || method->filter ||
         !spec_is_latent(m->spec))
@@ -96,7 +96,7 @@ const struct method *filter_method(const gsv_model *m, const gsv_options *o)
 /* What rows refuse for their own reasons is asked where they run. */
 int filter_check(const gsv_model *m, const gsv_options *o)
 {
-    const struct task task = {.model = m, .options = o};
+    const struct task task = {.model = m, .options = o, .given_effects = true};
     const struct method *method = filter_method(m, o);
     bool special = m->spec->events || m->spec->init_log_density;
     if (spec_is_latent(m->spec) && !method->filter)
@@ -110,7 +110,8 @@ int filter_check(const gsv_model *m, const gsv_options *o)
 int filter_run(const gsv_model *m, const gsv_series *s, const gsv_options *o,
                const struct filter_visitor *v)
 {
-    const struct task task = {.model = m, .series = s, .options = o};
+    const struct task task = {
+        .model = m, .series = s, .options = o, .given_effects = true};
     const struct method *method = filter_method(m, o);
     if (!method->filter) return run_observed(m, s, v);
     int refused = method->accept(method, &task);

@@ -16,6 +16,7 @@
 #include "estimator/settle.h"
 #include "lang/law.h"
 #include "predict/predict.h"
+#include "predict/subjects.h"
 
 enum { PATHS = 256, POINTS = 64, STEPS = 8, EXACT_BETWEEN = 7 };
 
@@ -361,18 +362,13 @@ static gsv_paths_options complete(const gsv_paths_options *given, bool latent)
     return o;
 }
 
-enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
-                          const gsv_paths_options *o, gsv_smoothed *result)
+/* Random effects are the model's values; the estimator is chosen. */
+int paths_given(const gsv_model *m, const gsv_series *s,
+                const gsv_paths_options *o, gsv_smoothed *result)
 {
-    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
-    *result = (gsv_smoothed){0};
-    if (option_check(GSV_OF_PATHS, o) || series_check(s)) return GSV_BAD_INPUT;
-    gsv_paths_options full = *o;
-    int status = estimator_settle(m, s, &full.estimator);
-    if (status) return status;
-    const struct method *method = filter_method(m, &full.estimator);
+    const struct method *method = filter_method(m, &o->estimator);
     bool latent = !method->selects;
-    full = complete(&full, latent);
+    gsv_paths_options full = complete(o, latent);
     gsv_smoothed out = {0};
     struct paths p = {.model = m,
                       .series = s,
@@ -382,7 +378,7 @@ enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
                       .out = &out};
     p.sample =
         full.estimator.paths > o->draws ? full.estimator.paths : o->draws;
-    status = check_options(&p, &full);
+    int status = check_options(&p, &full);
     if (!status) status = filter_check(m, &full.estimator);
     if (!status) status = stops_init(&p.stops, m, s);
     if (!status) status = paths_ask(&p);
@@ -398,4 +394,17 @@ enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
     if (status) gsv_smoothed_free(&out);
     *result = out;
     return status;
+}
+
+enum gsv_status gsv_paths(const gsv_model *m, const gsv_series *s,
+                          const gsv_paths_options *o, gsv_smoothed *result)
+{
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    *result = (gsv_smoothed){0};
+    if (option_check(GSV_OF_PATHS, o) || series_check(s)) return GSV_BAD_INPUT;
+    gsv_paths_options own = *o;
+    int status = estimator_settle(m, s, &own.estimator);
+    if (status) return status;
+    return m->spec->effects ? paths_subjects(m, s, &own, result)
+                            : paths_given(m, s, &own, result);
 }

@@ -17,7 +17,7 @@
 /* Times of a forecast that nothing else is said about; numbers that stand for a
  * climatological law; sets of parameters that are drawn; and how many draws of
  * all forecasts are held at most with these. */
-enum { TIMES = 20, CLIMATE = 512, VALUE_SETS = 32 };
+enum { TIMES = 20, CLIMATE = 512 };
 static const double MOST_STORED = 1 << 28;
 
 static const double LEVELS[] = {0.05, 0.25, 0.5, 0.75, 0.95};
@@ -55,7 +55,9 @@ struct predictor {
     double *climate;         /* (columns, CLIMATE) sorted              */
     bool *climatic;          /* (columns) whether there is any         */
     double *store;           /* (rows, columns, draws) with parameters */
+    const double *given;     /* (VALUE_SETS, values) parameters, or NULL */
     size_t set;              /* which parameters                       */
+    bool may_be_empty;       /* no forecast at all is fine             */
     gsv_prediction *out;
 };
 
@@ -135,7 +137,7 @@ static int list_times(struct predictor *p)
         size_t n = p->first[r + 1] - p->first[r];
         if (n > p->times) p->times = n;
     }
-    if (!status && !p->out->rows)
+    if (!status && !p->out->rows && !p->may_be_empty)
         status = fail(GSV_BAD_INPUT,
                       "%s: there is nothing to forecast: no requested time, "
                       "and no row held out, comes after the end of a series",
@@ -412,13 +414,22 @@ static int run_sets(struct predictor *p)
                     "%zu forecasts of %zu columns with %zu draws are too many "
                     "to be held with --parameters; give fewer --draws",
                     out->rows, out->columns, out->draws);
-    double *value = predict_values(p->model, VALUE_SETS, p->o->seed, NULL);
+    double *value =
+        p->given ? NULL
+                 : predict_values(p->model, VALUE_SETS, p->o->seed, NULL);
     p->store = NEW(double, (size_t)size);
-    int status = !value ? (int)gsv_last_status() : p->store ? 0 : GSV_NO_MEMORY;
+    int status = 0;
+    if (!p->store) status = GSV_NO_MEMORY;
+    if (!p->given && !value) status = (int)gsv_last_status();
     for (p->set = 0; !status && p->set < VALUE_SETS; p->set++) {
         gsv_model m = *p->model;
-        m.value = value + p->set * n;
-        status = run_filter(p, &m);
+        double *now = NEW(double, n);
+        const double *from = p->given ? p->given : value;
+        if (!now) status = GSV_NO_MEMORY;
+        else memcpy(now, from + p->set * n, n * sizeof *now);
+        m.value = now;
+        if (!status) status = run_filter(p, &m);
+        mem_free(now);
     }
     if (!status) describe_store(p);
     MEM_FREE(value, p->store);
@@ -531,7 +542,7 @@ static int predictor_init(struct predictor *p)
  * a set has a block of them, or more. */
 static int make_functions(struct predictor *p)
 {
-    size_t sets = p->o->parameters ? VALUE_SETS : 1;
+    size_t sets = p->o->parameters || p->given ? VALUE_SETS : 1;
     size_t each = (p->draws + sets - 1) / sets;
     int status = ensemble_init(&p->ensemble, p->model, p->o->mean, p->o->seed,
                                sets * round_to_blocks(each),
@@ -554,28 +565,45 @@ static void predictor_free(struct predictor *p)
     MEM_FREE(p->column, p->first, p->target, p->climate, p->climatic);
 }
 
-enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
-                            const gsv_predict_options *o,
-                            gsv_prediction *result)
+int predict_given(const gsv_model *m, const gsv_series *s,
+                  const gsv_predict_options *o, const double *sets,
+                  gsv_prediction *result)
 {
-    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     gsv_prediction out = {0};
-    gsv_predict_options own = *o;
-    struct predictor p = {
-        .model = m, .all = s, .past = s, .o = &own, .out = &out};
-    int status = predict_settle(m, s, &own);
-    if (!status) status = predictor_init(&p);
-    if (!status) {
+    struct predictor p = {.model = m,
+                          .all = s,
+                          .past = s,
+                          .o = o,
+                          .out = &out,
+                          .given = sets,
+                          .may_be_empty = m->spec->effects > 0};
+    int status = predictor_init(&p);
+    bool none = !is_rolling(&p) && !out.rows;
+    if (!status && !none) {
         size_t places = is_rolling(&p) ? p.rows.count * p.times : p.times / 32;
         p.draws = out.draws = predict_draws(o, places);
         status = make_functions(&p);
     }
-    if (!status) status = o->parameters ? run_sets(&p) : run_filter(&p, m);
+    if (!status && !none)
+        status = o->parameters || sets ? run_sets(&p) : run_filter(&p, m);
     if (!status) finish_scores(&out);
     predictor_free(&p);
     if (status) gsv_prediction_free(&out);
     *result = out;
     return status;
+}
+
+enum gsv_status gsv_predict(const gsv_model *m, const gsv_series *s,
+                            const gsv_predict_options *o,
+                            gsv_prediction *result)
+{
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    gsv_predict_options own = *o;
+    *result = (gsv_prediction){0};
+    int status = predict_settle(m, s, &own);
+    if (status) return status;
+    return m->spec->effects ? predict_subjects(m, s, &own, result)
+                            : predict_given(m, s, &own, NULL, result);
 }
 
 void gsv_prediction_free(gsv_prediction *p)

@@ -4,6 +4,7 @@
 #ifndef PREDICT_PREDICT_H
 #define PREDICT_PREDICT_H
 
+#include "predict/estimates.h"
 #include "predict/filter.h"
 #include "predict/forecast.h"
 
@@ -35,13 +36,20 @@ gsv_options predict_estimator(const gsv_predict_options *o);
 int predict_settle(const gsv_model *m, const gsv_series *s,
                    gsv_predict_options *o);
 
+/* Forecasts with checked options, where random effects are the model's values;
+ * with sets (VALUE_SETS, values), each has its share of the draws. A model with
+ * random effects may have no forecast at all. */
+enum { VALUE_SETS = 32 };
+int predict_given(const gsv_model *m, const gsv_series *s,
+                  const gsv_predict_options *o, const double *sets,
+                  gsv_prediction *result);
+
+/* The same where every series has random effects, which are drawn given its
+ * rows so far (subjects.c). */
+int predict_subjects(const gsv_model *m, const gsv_series *s,
+                     const gsv_predict_options *o, gsv_prediction *result);
+
 struct forecast_options predict_forecast(const gsv_predict_options *o,
                                          size_t draws);
-
-/* `count` draws (values) of all parameters, from the normal law of a fit's
- * estimates in coordinates without bounds. Yours; NULL after a failure. length
- * (count), or NULL, gets the squares of the standard normals in each. */
-double *predict_values(const gsv_model *m, size_t count, uint64_t seed,
-                       double *length);
 
 #endif

@@ -17,6 +17,7 @@
 #include "observe/jump.h"
 #include "predict/ljung_box.h"
 #include "predict/predict.h"
+#include "predict/subjects.h"
 
 /* --- The law in closed form ----------------------------------------------- */
 
@@ -38,9 +39,10 @@ static int is_linear(const gsv_model *m, bool *linear)
 {
     const struct spec *spec = m->spec;
     const struct graph *g = spec->graph;
-    *linear = spec->noise == NOISE_ADDITIVE && !spec->mapped && !m->calls &&
-              !spec_is_latent(spec) && !graph_moves(g, m->unit_drift) &&
-              !graph_moves(g, m->data_state);
+    bool additive =
+        m->chain.next ? !m->chain.stretched : spec->noise == NOISE_ADDITIVE;
+    *linear = additive && !spec->mapped && !m->calls && !spec_is_latent(spec) &&
+              !graph_moves(g, m->unit_drift) && !graph_moves(g, m->data_state);
     return *linear ? drift_is_linear(m, linear) : 0;
 }
 
@@ -95,8 +97,8 @@ static int set_gap(struct linear_law *l, double gap)
     size_t d = l->d;
     if (gap == l->gap) return 0;
     l->gap = gap;
-    if (linear_transition(d, gap, l->A, l->Phi, l->Gamma, l->Q, l->half,
-                          l->half + d * d, l->scratch))
+    if (linear_transition(d, gap, l->A, l->model->chain.noise, l->Phi, l->Gamma,
+                          l->Q, l->half, l->half + d * d, l->scratch))
         return 0;
     return fail(GSV_NUMERICAL,
                 "the law of the states after a gap of %g is not finite; check "
@@ -303,8 +305,10 @@ static void see_row(void *user, size_t row, const double *mean,
 static int look_ahead(struct residuals *r, const struct method *method,
                       const gsv_options *o)
 {
-    const struct task task = {
-        .model = r->model, .series = r->gaps.series, .options = o};
+    const struct task task = {.model = r->model,
+                              .series = r->gaps.series,
+                              .options = o,
+                              .given_effects = true};
     return method->ahead(&task, &(struct ahead_visitor){r, see_row});
 }
 
@@ -401,6 +405,91 @@ static int describe_all(gsv_residuals_result *out)
     return status;
 }
 
+/* u of all rows, without what they say. */
+static int find_all(const gsv_model *m, const gsv_series *s,
+                    const gsv_predict_options *o, gsv_residuals_result *out)
+{
+    struct residuals r = {.model = m, .o = o, .out = out};
+    int status = gaps_find(&r.gaps, m, s);
+    if (!status) status = filter_rows_init(&r.rows, &r.gaps);
+    if (!status) status = make_rows(&r);
+    if (!status) status = make_columns(&r);
+    if (!status) status = linear_law_init(&r.linear, m);
+    if (!status) status = r.linear.is ? solve(&r) : ask_estimator(&r);
+    arena_free(&r.linear.arena);
+    filter_rows_free(&r.rows);
+    gaps_free(&r.gaps);
+    mem_free(r.column);
+    return status;
+}
+
+/* --- With random effects -------------------------------------------------- */
+
+/* Rows of one track after those before it. */
+static int append(gsv_residuals_result *out, const gsv_residuals_result *one,
+                  size_t track, size_t first)
+{
+    size_t old = out->rows, n = old + one->rows;
+    if (!out->column) {
+        out->column = NEW(gsv_residual, one->columns);
+        if (!out->column) return GSV_NO_MEMORY;
+        out->columns = one->columns;
+        for (size_t c = 0; c < one->columns; c++)
+            out->column[c].name = one->column[c].name;
+    }
+    size_t *place[] = {mem_grow(out->track, old, n, sizeof *out->track), NULL};
+    if (place[0]) out->track = place[0];
+    place[1] = mem_grow(out->row, old, n, sizeof *out->row);
+    if (place[1]) out->row = place[1];
+    if (!place[0] || !place[1]) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < one->rows; i++) {
+        out->track[old + i] = track;
+        out->row[old + i] = first + one->row[i];
+    }
+    for (size_t c = 0; c < out->columns; c++) {
+        gsv_residual *to = &out->column[c];
+        double *u = mem_grow(to->u, old, n, sizeof *u);
+        if (u) to->u = u;
+        double *z = mem_grow(to->z, old, n, sizeof *z);
+        if (z) to->z = z;
+        if (!u || !z) return GSV_NO_MEMORY;
+        memcpy(u + old, one->column[c].u, one->rows * sizeof *u);
+    }
+    out->rows = n;
+    out->draws = one->draws;
+    return 0;
+}
+
+struct joined {
+    const gsv_predict_options *o;
+    gsv_residuals_result *out;
+};
+
+/* A track at its effects; one without two rows has no residual. */
+static int add_track(void *user, const struct known_subject *k)
+{
+    const struct joined *j = user;
+    gsv_residuals_result one = {0};
+    if (k->series->rows < 2) return 0;
+    int status = find_all(k->model, k->series, j->o, &one);
+    if (!status) status = append(j->out, &one, k->track, k->first);
+    gsv_residuals_free(&one);
+    return status;
+}
+
+static int find_subjects(const gsv_model *m, const gsv_series *s,
+                         const gsv_predict_options *o,
+                         gsv_residuals_result *out)
+{
+    gsv_options e = predict_estimator(o);
+    struct joined j = {o, out};
+    int status = subjects_visit(m, s, &e, &j, add_track);
+    if (status || out->rows) return status;
+    return fail(GSV_BAD_INPUT,
+                "%s: no series has two rows, so nothing comes after another",
+                s->source);
+}
+
 enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,
                               const gsv_predict_options *o,
                               gsv_residuals_result *result)
@@ -410,19 +499,11 @@ enum gsv_status gsv_residuals(const gsv_model *m, const gsv_series *s,
     gsv_predict_options own = *o;
     /* In closed form, whatever the estimate was made with. */
     if (m->linear.is) own.observe = GSV_OBSERVE_AUTO;
-    struct residuals r = {.model = m, .o = &own, .out = &out};
     int status = predict_settle(m, s, &own);
-    if (!status) status = gaps_find(&r.gaps, m, s);
-    if (!status) status = filter_rows_init(&r.rows, &r.gaps);
-    if (!status) status = make_rows(&r);
-    if (!status) status = make_columns(&r);
-    if (!status) status = linear_law_init(&r.linear, m);
-    if (!status) status = r.linear.is ? solve(&r) : ask_estimator(&r);
+    if (!status)
+        status = m->spec->effects ? find_subjects(m, s, &own, &out)
+                                  : find_all(m, s, &own, &out);
     if (!status) status = describe_all(&out);
-    arena_free(&r.linear.arena);
-    filter_rows_free(&r.rows);
-    gaps_free(&r.gaps);
-    mem_free(r.column);
     if (status) gsv_residuals_free(&out);
     *result = out;
     return status;

@@ -16,6 +16,7 @@
 #include "simulate/by_series.h"
 #include "simulate/first.h"
 #include "simulate/schedule.h"
+#include "simulate/simulate.h"
 #include "simulate/tracks.h"
 
 /* How often a start outside of the domain is drawn again. */
@@ -618,12 +619,8 @@ static gsv_series *simulate_alike(const gsv_model *m,
     return series;
 }
 
-gsv_series *gsv_simulate(const gsv_model *m, const gsv_simulate_options *o)
+gsv_series *simulate_given(const gsv_model *m, const gsv_simulate_options *o)
 {
-    if (ANY_NULL(m, o)) return NULL;
-    if (option_check(GSV_OF_SIMULATE, o) ||
-        (o->input && series_check(o->input)))
-        return NULL;
     return simulates_by_series(m) ? simulate_by_series(m, o, simulate_alike)
                                   : simulate_alike(m, o);
 }

@@ -55,6 +55,35 @@ static void transition__of_a_rotation_is_the_closed_form(void **state)
     }
 }
 
+/* A chain of integrals of one noise: with a = d - 1 - i integrals of it,
+ * cov(i, j) = dt^(a + b + 1) / (a! b! (a + b + 1)), each entry to its own size.
+ */
+static void transition__of_a_chain_is_the_closed_form(void **state)
+{
+    (void)state;
+    static const double step[] = {1e-6, 1e-3, 0.1, 1, 30};
+    for (size_t d = 2; d <= LONGEST_CHAIN; d++)
+        for (size_t s = 0; s < COUNT(step); s++) {
+            double A[MOST_D * MOST_D] = {0}, noise[MOST_D] = {0}, dt = step[s];
+            double scratch[3 * MOST_D * MOST_D];
+            struct transition t;
+            for (size_t i = 0; i + 1 < d; i++)
+                A[i * d + i + 1] = 1.0;
+            noise[d - 1] = 1.0;
+            assert_true(linear_transition(d, dt, A, noise, t.Phi, t.Gamma, t.Q,
+                                          t.half_Phi, t.half_Gamma, scratch));
+            for (size_t e = 0; e < d * d; e++) {
+                double i = (double)(e / d), j = (double)(e % d);
+                double a = (double)d - 1.0 - i, b = (double)d - 1.0 - j;
+                double Phi = j < i ? 0.0 : pow(dt, j - i) / tgamma(j - i + 1.0);
+                double Q = pow(dt, a + b + 1.0) /
+                           (tgamma(a + 1.0) * tgamma(b + 1.0) * (a + b + 1.0));
+                assert_near(t.Phi[e], Phi, 1e-13 * Phi);
+                assert_near(t.Q[e], Q, 1e-13 * Q);
+            }
+        }
+}
+
 /* One slow and one fast direction, turned by an angle. */
 static void transition__of_a_stiff_matrix_is_the_closed_form(void **state)
 {
@@ -184,7 +213,7 @@ static void transition__that_overflows_is_refused(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         const double A[4] = {-1, 0, 0.5, bad[i]};
         double out[5 * 4], scratch[3 * 4];
-        assert_false(linear_transition(2, 1.0, A, out, out + 4, out + 8,
+        assert_false(linear_transition(2, 1.0, A, NULL, out, out + 4, out + 8,
                                        out + 12, out + 16, scratch));
     }
 }
@@ -195,6 +224,7 @@ int main(void)
         cmocka_unit_test(transition__of_a_number_is_the_closed_form),
         cmocka_unit_test(transition__without_a_slope_is_brownian),
         cmocka_unit_test(transition__of_a_rotation_is_the_closed_form),
+        cmocka_unit_test(transition__of_a_chain_is_the_closed_form),
         cmocka_unit_test(transition__of_a_stiff_matrix_is_the_closed_form),
         cmocka_unit_test(transition__of_a_nilpotent_matrix_is_a_polynomial),
         cmocka_unit_test(transition__of_any_matrix_is_a_fine_integration),

@@ -14,6 +14,10 @@ static const size_t THREADS[] = {2, 3, 5};
     "param L[2,2] = [1,0, .6,.8] lower\n"                                      \
     "dx = a*(sin(x) + u)*dt + ((2 + sin(w*t))*L) @ dW"
 
+#define CHAINS                                                                 \
+    "state x, v, n\n param k = 1, s = 0.8 > 0\n dx = (v + 0.3*n)*dt\n"         \
+    "dv = (-k*sin(x) - v)*dt + s*dW1\n dn = (x - n)*dt + 0.5*dW1 + 0.7*dW2"
+
 struct shape {
     const char *text;
     size_t tracks, rows, paths, steps;
@@ -25,7 +29,8 @@ static const struct shape SHAPES[] = {
     {WELL, 1, 2, 64, 8},   {WELL, 1, 2, 1024, 7},   {WELL, 20, 6, 16, 4},
     {WELL, 1, 3, 16, 140}, {NET, 1, 3, 64, 9},      {NET, 13, 7, 16, 4},
     {NET, 12, 8, 128, 8},  {CHANGING, 1, 3, 64, 8}, {CHANGING, 12, 8, 8, 5},
-    {WELL, 20, 5, 1, 1},   {WELL, 32, 4, 2, 3}};
+    {WELL, 20, 5, 1, 1},   {WELL, 32, 4, 2, 3},     {CHAINS, 1, 3, 64, 8},
+    {CHAINS, 12, 8, 8, 5}, {CHAINS, 20, 5, 1, 1}};
 
 static gsv_options options_of(const struct shape *p, size_t variant)
 {

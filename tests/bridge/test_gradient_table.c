@@ -130,6 +130,61 @@ static const struct subject SUBJECTS[] = {
      "dy = -y*dt + c*dW1 + (2 + sin(z))*dW2 + a*sin(y)*dW3\n"
      "dz = c*x*dt + a*cos(x)*dW1 + 1.5*dW3",
      REAL},
+    /* Equations without noise: chains of integrals. */
+    {"inertia",
+     "state x, v\n param a = 1, g = 0.5, s = 0.8 > 0\n"
+     "dx = v*dt\n dv = (a*x - x^3 - g*v)*dt + s*dW",
+     REAL},
+    {"inertia, fixed",
+     "state x, v\n param a = 1\n dx = v*dt\n dv = (a*sin(x) - v)*dt + dW",
+     REAL},
+    {"neuron",
+     "state v, w\n param e = 0.5 > 0, a = 0.7, b = 0.8, s = 0.6 > 0\n"
+     "dv = (v - v^3/3 - w + 0.5)/e*dt\n dw = (v + a - b*w)*dt + s*dW",
+     REAL},
+    {"neuron, input",
+     "state v, w\n input u\n param e = 0.7 > 0, a = 0.7, s = 0.6 > 0\n"
+     "dv = (sin(v) - w + u)/e*dt\n dw = (v*cos(t) + a - w)*dt + s*dW",
+     REAL},
+    {"noise at the bottom",
+     "state x, v\n param k = 1, c = 0.6 > 0, s = 0.5 > 0\n"
+     "dx = (v - 0.2*x)*dt\n dv = (-k*x - v)*dt + s*sqrt(c + x^2)*dW",
+     REAL},
+    {"noise in time, a chain",
+     "state x, v\n param k = 1, c = 0.4, s = 0.5 > 0\n"
+     "dx = v*dt\n dv = (-k*x - v)*dt + s*(1 + c*sin(t)^2)*dW",
+     REAL},
+    {"jerk",
+     "state x, v, a\n param k = 1, c = 0.4, s = 2 > 0\n"
+     "dx = v*dt\n dv = (a - c*v^3)*dt\n da = (-k*sin(x) - a)*dt + s*dW",
+     REAL},
+    {"shared noise",
+     "state x, v, n\n param k = 1, r = 0.4, s = 0.8 > 0\n"
+     "dx = (v + r*n)*dt\n dv = (-k*sin(x) - v)*dt + s*dW1 + r*dW2\n"
+     "dn = (x - n)*dt + 0.5*dW1 - 0.7*dW2",
+     REAL},
+    {"two chains",
+     "state x[2], v[2]\n param k[2] = 1, q = 0.3, s[2] = [0.8, 0.6] > 0\n"
+     "param B[2,2] = [1, 0.3, -0.2, 1.5]\n"
+     "dx = (B @ v)*dt\n dv = (-k*sin(x) - q*v)*dt + s*dW",
+     REAL},
+    {"net of a force",
+     "state x, v\n net f(x) -> 1 : 4 tanh\n param g = 0.5, s = 0.8 > 0\n"
+     "dx = v*dt\n dv = (f - g*v)*dt + s*dW",
+     REAL},
+    {"gp of a force",
+     "state x, v\n gp h(x) -> 1 : grid 6 over [-3, 3] rbf\n"
+     "param g = 0.5, s = 0.8 > 0\n dx = v*dt\n dv = (h - g*v)*dt + s*dW",
+     REAL},
+    {"energy of a mass",
+     "state q, p\n param m = 1.5 > 0, k = 0.7, c = 0.5, s = 0.8 > 0\n"
+     "let H = p^2/(2*m) + k*q^4/4\n"
+     "dq = grad(H, p)*dt\n dp = (-grad(H, q) - c*p)*dt + s*dW",
+     REAL},
+    {"mapped chain",
+     "state z = log(x), v\n param a = 1, s = 0.8 > 0\n"
+     "dz = (v - 0.3*z)*dt\n dv = (a*sin(z) - v)*dt + s*dW",
+     POSITIVE},
     /* Three and more. */
     {"lorenz",
      "state x, y, z\n param s = 2, r = 3, b = 1, q = 1 > 0\n"
@@ -228,6 +283,7 @@ static bool is_possible(const gsv_model *m, const gsv_options *o)
     if (m->bridged)
         return o->reference == GSV_REFERENCE_AUTO && o->form == GSV_FORM_AUTO;
     if (o->form != GSV_FORM_BOUND) return true;
+    if (m->chain.next) return false;
     return (o->reference == GSV_REFERENCE_AUTO ||
             o->reference == GSV_REFERENCE_LINEAR) &&
            !o->richardson && !o->delta && !o->joint && !(o->step > 0.0) &&

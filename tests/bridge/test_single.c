@@ -31,7 +31,7 @@ static void batch_fill(struct many *w, size_t d, size_t n, double size)
 
 static bool batch_make(struct many *w, size_t d, size_t n)
 {
-    return batch_transition(d, n, w->dt, w->A, w->Phi, w->Gamma, w->Q,
+    return batch_transition(d, n, w->dt, w->A, NULL, w->Phi, w->Gamma, w->Q,
                             w->half_Phi, w->half_Gamma, w->scratch);
 }
 
@@ -62,8 +62,8 @@ static void batch__has_the_transitions_of_each(void **state)
             assert_true(linear_scratch(d) <= COUNT(scratch));
             for (size_t e = 0; e < d * d; e++)
                 A[e] = w.A[e * n + i];
-            assert_true(linear_transition(d, w.dt[i], A, one[0], one[1], one[2],
-                                          one[3], one[4], scratch));
+            assert_true(linear_transition(d, w.dt[i], A, NULL, one[0], one[1],
+                                          one[2], one[3], one[4], scratch));
             const double *all[] = {w.Phi, w.Gamma, w.Q, w.half_Phi,
                                    w.half_Gamma};
             for (size_t k = 0; k < COUNT(all); k++)

@@ -223,7 +223,7 @@ static double naive_midpoint_pair(const struct trial *t, size_t m, size_t k)
     two_steps(t, m, k, mean, Q);
     for (size_t e = 0; e < dd; e++)
         A[e] = 0.5 * (t->r.A[step * dd + e] + t->r.A[(step + 1) * dd + e]);
-    assert_true(linear_transition(d, 2.0 * t->r.dt, A, out, out + dd,
+    assert_true(linear_transition(d, 2.0 * t->r.dt, A, NULL, out, out + dd,
                                   out + 2 * dd, out + 3 * dd, out + 4 * dd,
                                   room));
     for (size_t i = 0; i < d; i++)

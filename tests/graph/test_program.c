@@ -346,7 +346,7 @@ static void memory__may_run_out_for_programs(void **state)
         status = open_and_close(&j);
         mem_fail_at(0);
     }
-    assert_int_equal(n, 1 + 5 + 4 + 5);
+    assert_int_equal(n, 1 + 7 + 4 + 8);
     trial_end(&j.s);
 }
 

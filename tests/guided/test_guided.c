@@ -187,6 +187,43 @@ static void claim_bits(const struct guided_case *c, size_t tracks, size_t K)
     gsv_model_free(m);
 }
 
+/* States without noise of their own: exact positions, a formula or a network
+ * for the force, and blurred ones with an error. */
+static const struct guided_case INERT_CASES[] = {
+    {"two wells",
+     "state x, v\nparam a = 1, g = 0.5 > 0, s = 0.5 > 0\n"
+     "dx = v*dt\ndv = (a*x - x^3 - g*v)*dt + s*dW\ninit v ~ normal(0, 1)\n",
+     {"x"},
+     0.2,
+     0,
+     0,
+     1,
+     3,
+     {{1.0, 1.06, 1.15, 1.2, NAN, 1.18, 1.1, 0.98, 0.9, 0.88}}},
+    {"network",
+     "state x, v\nparam g = 0.5 > 0, s = 0.5 > 0\nnet f(x) -> 1 : 3 tanh\n"
+     "dx = v*dt\ndv = (f(x) - g*v)*dt + s*dW\ninit v ~ normal(0, 1)\n",
+     {"x"},
+     0.2,
+     0,
+     0,
+     1,
+     2,
+     {{1.0, 1.06, 1.15, 1.2, NAN, 1.18, 1.1, 0.98, 0.9, 0.88}}},
+    {"blurred",
+     "state v, w\nparam a = 0.7, e = 0.05 > 0, s = 0.3 > 0\n"
+     "dv = 4*(v - v^3/3 - w + 0.5)*dt\ndw = (v + a - 0.8*w)*dt + s*dW\n"
+     "obs y ~ normal(integral(v)/0.2, e)\n"
+     "init v ~ normal(-1, 0.1)\ninit w ~ normal(-0.4, 0.1)\n",
+     {"y"},
+     0.2,
+     0,
+     0,
+     1,
+     3,
+     {{NAN, -0.99, -0.92, -0.9, NAN, -0.8, -0.68, -0.47, 0.1, 0.9}}},
+};
+
 static void bits__are_those_of_any_number_of_threads(void **state)
 {
     (void)state;
@@ -195,6 +232,8 @@ static void bits__are_those_of_any_number_of_threads(void **state)
             claim_bits(&GRID_CASES[2], tracks, K);
             for (size_t c = 0; c < COUNT(WIDE_CASES); c++)
                 claim_bits(&WIDE_CASES[c], tracks, K);
+            for (size_t c = 0; c < COUNT(INERT_CASES); c++)
+                claim_bits(&INERT_CASES[c], tracks, K);
         }
 }
 
@@ -378,7 +417,9 @@ static void memory__may_be_out_at_any_time(void **state)
     static const struct {
         const struct guided_case *c;
         size_t tracks;
-    } CASES[] = {{&WIDE_CASES[3], 3}, {&WIDE_CASES[2], 1}, {&GRID_CASES[0], 2}};
+    } CASES[] = {{&WIDE_CASES[3], 3},  {&WIDE_CASES[2], 1},
+                 {&GRID_CASES[0], 2},  {&INERT_CASES[0], 2},
+                 {&INERT_CASES[1], 1}, {&INERT_CASES[2], 1}};
     (void)state;
     for (size_t i = 0; i < COUNT(CASES); i++) {
         gsv_model *m = case_model(CASES[i].c);

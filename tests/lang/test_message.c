@@ -181,15 +181,15 @@ static const struct {
     {"Net f(x) -> 1 : 8", "1:1: 'Net' is not a statement; did you mean 'net'?\n"
                           "    Net f(x) -> 1 : 8\n"
                           "    ^~~"},
-    {"hello world",
-     "1:1: 'hello' is not a statement; a line begins with "
-     "state, input, param, const, let, net, gp, obs, init, "
-     "event, prior or reaction, or is an equation 'dx = ...*dt + ...*dW'\n"
-     "    hello world\n"
-     "    ^~~~~"},
+    {"hello world", "1:1: 'hello' is not a statement; a line begins with "
+                    "state, input, param, const, let, net, gp, obs, init, "
+                    "event, prior, random or reaction, or is an equation 'dx = "
+                    "...*dt + ...*dW'\n"
+                    "    hello world\n"
+                    "    ^~~~~"},
     {"data x", "1:1: 'data' is not a statement; a line begins with state, "
-               "input, param, const, let, net, gp, obs, init, event, prior or "
-               "reaction, or is an "
+               "input, param, const, let, net, gp, obs, init, event, prior, "
+               "random or reaction, or is an "
                "equation 'dx = ...*dt + ...*dW'\n"
                "    data x\n"
                "    ^~~~"},

@@ -367,6 +367,24 @@ static gsv_model *make_reactions(void)
                            "reactions.sde");
 }
 
+/* Chains that share noises, and one that is stretched. */
+static gsv_model *make_chains(void)
+{
+    return gsv_model_parse("state x, v, a, y, w\nparam s = 0.5 > 0, r = 0.2\n"
+                           "dx = (v - x^3)*dt\ndv = a*dt\n"
+                           "da = -x*dt + s*dW1 + r*dW2\ndy = (w + a)*dt\n"
+                           "dw = -y*dt + s*dW1 - r*dW2\n",
+                           "chains.sde");
+}
+
+static gsv_model *make_stretched(void)
+{
+    return gsv_model_parse("state x[2], v[2]\nparam s[2] = 0.5 > 0\n"
+                           "param B[2,2] = [1, 0.2, 0, 1]\n"
+                           "dx = v*dt\ndv = -(B @ x)*dt + s*sqrt(1 + x^2)*dW\n",
+                           "stretched.sde");
+}
+
 static gsv_model *make_callback(void)
 {
     return gsv_model_callback(&CALLBACK);
@@ -382,8 +400,9 @@ static void memory__may_run_out_while_a_model_is_made(void **state)
 {
     (void)state;
     static gsv_model *(*const MAKE[])(void) = {
-        make_rich, make_wide, make_reactions, make_callback, make_read};
-    static const size_t LEAST[] = {100, 30, 60, 10, 100};
+        make_rich,      make_wide,     make_reactions, make_chains,
+        make_stretched, make_callback, make_read};
+    static const size_t LEAST[] = {100, 30, 60, 100, 100, 10, 100};
     put(RICH, strlen(RICH));
     for (size_t i = 0; i < COUNT(MAKE); i++) {
         gsv_model *m = NULL;

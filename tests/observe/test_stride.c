@@ -59,7 +59,7 @@ static void step__is_that_of_each_matrix(void **state)
             double Q[MOST * MOST], half[2 * MOST * MOST];
             double *scratch = NEW(double, linear_scratch(d));
             take(d, t.A, p, A);
-            assert_true(linear_transition(d, t.h, A, Phi, Gamma, Q, half,
+            assert_true(linear_transition(d, t.h, A, NULL, Phi, Gamma, Q, half,
                                           half + MOST * MOST, scratch));
             compare(d, stride_Gamma(&t.step), p, Gamma);
             compare(d, stride_Q(&t.step), p, Q);
