@@ -33,7 +33,8 @@ enum verb_id {
     GRADVAR = 2048,
     REPORT = 4096,
     SELECT = 8192,
-    EVERY = 16383
+    LOOK = 16384,
+    EVERY = 32767
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or in a fit. */
@@ -57,7 +58,8 @@ struct args {
     struct words prior;    /* name~law(a,b)                     */
     struct words given;    /* all words after the verb, in order */
     struct words named;    /* the options among them, by name   */
-    bool json, quiet, help, paper, defaults, strict, correlation, text, all;
+    bool leave_out, json, quiet, help, paper, defaults, strict, correlation,
+        text, all;
     const char *time, *series;
     const char *output, *times, *x0, *inputs;
     const char *resume; /* "" without a file of its own */
@@ -107,6 +109,7 @@ int paths_run(const struct args *a, gsv_model *m);
 int gradvar_run(const struct args *a, gsv_model *m);
 int report_run(const struct args *a, gsv_model *m);
 int select_run(const struct args *a, gsv_model *m);
+int look_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */
 
@@ -220,7 +223,7 @@ json_t *json_params(const gsv_model *m, const double *value, bool learned);
 gsv_model *open_model(const struct args *a, const char *path);
 
 /* Reads the model's columns of the data, with a note on what was ignored. */
-gsv_series *open_data(const struct args *a, const gsv_model *m);
+gsv_series *open_data(const struct args *a, gsv_model *m);
 void say_note(const struct args *a, const gsv_series *s);
 
 /* The values of a column (rows), or NULL. */

@@ -16,7 +16,11 @@ struct candidate {
     bool seen;           /* learned from the same data                 */
     double difference;   /* to the best                                */
     double error;        /* of the difference; NaN for the best        */
+    gsv_leave_out out;   /* with --leave-out                           */
 };
+
+/* So many series are left out by refits, more by importance weights. */
+enum { MOST_REFITS = 50 };
 
 /* --- One candidate -------------------------------------------------------- */
 
@@ -78,10 +82,9 @@ static int check_states(const struct candidate *a, const struct candidate *b)
 /* Models may ignore different columns; equal notes are printed once. */
 static int read_data(const struct args *a, struct candidate *c, bool first)
 {
-    c->data = gsv_series_read_shared(a->ranks, a->data, a->time, a->series,
-                                     gsv_model_data_columns(c->model),
-                                     gsv_model_data_column(c->model));
-    if (!c->data) return complain_last();
+    c->data =
+        gsv_series_read_for(c->model, a->ranks, a->data, a->time, a->series);
+    if (!c->data || gsv_model_bind(c->model, c->data)) return complain_last();
     if (first || strcmp(c->data->note, c[-1].data->note)) say_note(a, c->data);
     return 0;
 }
@@ -168,6 +171,45 @@ static double paired_error(const gsv_result *a, const gsv_result *b)
     return n > 1.0 ? sqrt(n / (n - 1.0) * square) : NAN;
 }
 
+/* --- Series left out ------------------------------------------------------ */
+
+static int leave_out(struct candidate *c)
+{
+    if (!gsv_leave_series_out(c->model, c->data, &c->options, MOST_REFITS,
+                              &c->out))
+        return 0;
+    int code = gsv_last_status() == GSV_BAD_INPUT ? EXIT_INPUT : EXIT_NUMBERS;
+    return complain(code, "%s: %s", c->path, gsv_last_error());
+}
+
+/* The standard error of the sum of the differences of the series. */
+static double paired_series(const gsv_leave_out *a, const gsv_leave_out *b)
+{
+    double n = (double)a->tracks, mean = (a->sum - b->sum) / n, square = 0.0;
+    for (size_t i = 0; i < a->tracks; i++) {
+        double d = a->score[i] - b->score[i] - mean;
+        square += d * d;
+    }
+    return sqrt(n / (n - 1.0) * square);
+}
+
+static const struct candidate *best_left_out(const struct candidate *c,
+                                             size_t n)
+{
+    const struct candidate *best = c;
+    for (size_t i = 1; i < n; i++)
+        if (c[i].out.sum > best->out.sum) best = &c[i];
+    return best;
+}
+
+static double worst_khat(const gsv_leave_out *o)
+{
+    double worst = NAN;
+    for (size_t i = 0; i < o->tracks; i++)
+        worst = fmax(worst, o->khat[i]);
+    return worst;
+}
+
 static int better_first(const void *a, const void *b)
 {
     double x = ((const struct candidate *)a)->result.loglik;
@@ -201,6 +243,19 @@ static double aic(const struct candidate *c)
     return c->seen ? r->aic : NAN;
 }
 
+static json_t *left_out_json(const struct candidate *c)
+{
+    json_t *j = json_object(), *list = json_object();
+    add_number(j, "score", c->out.sum);
+    add_number(j, "stderr", c->out.error);
+    add_count(j, "refits", c->out.refits);
+    add_number(j, "khat_max", worst_khat(&c->out));
+    for (size_t i = 0; i < c->out.tracks; i++)
+        add_number(list, c->data->label[i], c->out.score[i]);
+    json_object_set_new(j, "series", list);
+    return j;
+}
+
 static json_t *candidate_json(const struct candidate *c)
 {
     json_t *j = json_object();
@@ -215,6 +270,7 @@ static json_t *candidate_json(const struct candidate *c)
     add_number(j, "aic", aic(c));
     add_count(j, "flagged", r->flagged);
     add_bool(j, "seen", c->seen);
+    if (c->out.tracks) json_object_set_new(j, "left_out", left_out_json(c));
     return j;
 }
 
@@ -251,6 +307,26 @@ static void print_comparison(const struct candidate *c, size_t n)
         say(stdout, " %8zu", c[i].learned);
         if (isnan(aic(&c[i]))) say(stdout, "\n");
         else say(stdout, " %14.3f\n", aic(&c[i]));
+    }
+}
+
+static void print_left_out(const struct candidate *c, size_t n)
+{
+    int width = name_width(c, n);
+    const struct candidate *best = best_left_out(c, n);
+    say(stdout, "\n%-*s %14s %10s %12s %10s %8s %14s\n", width,
+        "series left out", "log density", "per series", "difference", "+-",
+        "refits", "largest k-hat");
+    for (size_t i = 0; i < n; i++) {
+        const gsv_leave_out *o = &c[i].out;
+        double khat = worst_khat(o);
+        say(stdout, "%-*s %14.3f %10.4f %12.3f", width, c[i].path, o->sum,
+            o->sum / (double)o->tracks, shown(o->sum - best->out.sum, 3));
+        if (&c[i] == best) say(stdout, " %10s", "");
+        else say(stdout, " %10.3f", paired_series(o, &best->out));
+        say(stdout, " %8zu", o->refits);
+        if (isnan(khat)) say(stdout, "\n");
+        else say(stdout, " %14.2f\n", khat);
     }
 }
 
@@ -313,12 +389,14 @@ static int run_with(const struct args *a, const gsv_options *o,
     for (size_t i = 0; i < n; i++) {
         int code = read_data(a, &c[i], i == 0);
         if (!code) code = weigh(&c[i]);
+        if (!code && a->leave_out) code = leave_out(&c[i]);
         if (code) return code;
     }
     int code = rank(c, n);
     if (code) return code;
     if (a->json) code = print_comparison_json(c, n);
     else print_comparison(c, n);
+    if (!a->json && a->leave_out) print_left_out(c, n);
     say_notes(a, c, n);
     return code;
 }
@@ -338,6 +416,7 @@ int compare_run(const struct args *a, gsv_model *m)
     int code = run_with(a, &o, c, n);
     for (size_t i = 0; i < n; i++) {
         gsv_result_free(&c[i].result);
+        gsv_leave_out_free(&c[i].out);
         gsv_series_free(c[i].data);
         gsv_model_free(c[i].model);
     }

@@ -72,9 +72,8 @@ const char *gap_reason(const gsv_result *r, const gsv_gap *g,
                              "%schanges by %+.2g when the steps double",
                              n ? ", " : "", g->discretisation);
     if (g->flags & GSV_FLAG_MODES)
-        n += (size_t)sprintf(room + n,
-                             "%sother states explain the data as well",
-                             n ? ", " : "");
+        n += (size_t)sprintf(
+            room + n, "%sother states explain the data as well", n ? ", " : "");
     if (g->flags & GSV_FLAG_NODES)
         sprintf(room + n, "%sfewer nodes change it by more than 0.25",
                 n ? ", " : "");
@@ -160,7 +159,9 @@ void put_advice(const gsv_options *o, const gsv_result *r, FILE *out)
     if (steps) say(out, "  use more steps: --steps %zu\n", 2 * r->steps);
     if (nodes)
         say(out, "  use more nodes for the random effects: --nodes %d\n",
-            o->nodes > 15 ? 33 : o->nodes > 9 ? 21 : 15);
+            o->nodes > 15  ? 33
+            : o->nodes > 9 ? 21
+                           : 15);
 }
 
 /* Without flags: claims no more than was checked. */

@@ -133,15 +133,15 @@ static int find_grid(const struct args *a, const gsv_model *m, struct place *p)
                     a->model, gsv_model_column(m)[0]);
 }
 
-static int find_place(const struct args *a, const gsv_model *m, struct place *p)
+static int find_place(const struct args *a, gsv_model *m, struct place *p)
 {
     size_t columns = gsv_model_columns(m);
     if (a->at && a->grid)
         return complain(
             EXIT_INPUT,
             "--at and --grid cannot be used together; give one of them");
-    if (grid_init(&p->grid, m)) return EXIT_NUMBERS;
     if (a->data && !(p->data = open_data(a, m))) return EXIT_INPUT;
+    if (grid_init(&p->grid, m)) return EXIT_NUMBERS;
     if (a->at) {
         p->timed = true;
         if (points_read(&p->points, a->at, columns, gsv_model_column(m)))

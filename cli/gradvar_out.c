@@ -206,7 +206,7 @@ static void put_axes(FILE *to, const struct gradvar *g)
 /* Blocks of points, then one command for all that are not empty. */
 static int plot_variances(const struct gradvar *g, const char *path)
 {
-    static const char *const LOOK[] = {"linespoints", "lines"};
+    static const char *const STYLE[] = {"linespoints", "lines"};
     static const char *const MARK[] = {"pt 7 ps 0.6", "dt 2"};
     struct plot plot;
     if (plot_open(&plot, path, 820, 520)) return EXIT_INPUT;
@@ -230,7 +230,7 @@ static int plot_variances(const struct gradvar *g, const char *path)
         for (int k = 0; k < 2; k++)
             if (put_points(NULL, g, i, k))
                 fprintf(to, ", $o%zu_%d using 1:2 with %s lt %zu %s %s%s%s", i,
-                        k, LOOK[k], line, MARK[k], k ? "notitle" : "title '",
+                        k, STYLE[k], line, MARK[k], k ? "notitle" : "title '",
                         k ? "" : g->cell[i].objective, k ? "" : "'");
     }
     putc('\n', to);

@@ -152,6 +152,15 @@ const struct verb VERBS[] = {
      "  girsanov report lorenz.fit data.csv -o report.html\n"
      "  girsanov report lorenz.fit data.csv -o page.html --paths 256 --json\n",
      true, false, false, false, report_run},
+    {LOOK, "look", "DATA", "a first look at data, and models to start from",
+     "Prints the sampling, gaps, missing cells and scales of the data, and\n"
+     "signs of measurement noise, inertia, noise that depends on the state,\n"
+     "periods, jumps and gaps that are too long. Then it fits kinds of models\n"
+     "to the first 500 rows of each column, and writes the text of the best,\n"
+     "and of one or two others, for 'girsanov fit'.\n",
+     "  girsanov look data.csv\n"
+     "  girsanov look data.csv -o my.sde --plot data.svg\n",
+     false, false, true, false, look_run},
     {GRADVAR, "gradvar", "MODEL DATA", "variance of gradients",
      "Computes the gradient of several objectives repeatedly with different\n"
      "random numbers at the parameters of the model, and prints the variance\n"

@@ -61,6 +61,8 @@ const char *number_name(const struct number *n, char room[NAME_ROOM])
 {
     const gsv_param *p = &n->param;
     if (p->rank == 0) snprintf(room, NAME_ROOM, "%s", p->name);
+    else if (p->label)
+        snprintf(room, NAME_ROOM, "%s[%.60s]", p->name, p->label[n->j]);
     else if (p->rank == 1)
         snprintf(room, NAME_ROOM, "%s[%zu]", p->name, n->j + 1);
     else

@@ -20,6 +20,8 @@ static const struct option OWN[] = {
      .help = "file to write; required"},
     {"--output", "-o", SIMULATE | FIELD | PREDICT | PATHS, TARGET, AT(output),
      "FILE", .help = "CSV file to write (standard output)"},
+    {"--output", "-o", LOOK, TARGET, AT(output), "FILE",
+     .help = "write the models to FILE.sde, FILE-2.sde, ... (print them)"},
     {"--output", "-o", PROFILE | GRADVAR, TARGET, AT(output), "FILE",
      .help = "CSV file to write (a table on standard output)"},
     {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
@@ -64,7 +66,7 @@ static const struct option OWN[] = {
     {"--fix", NULL, FIT | SELECT, NAME, AT(fix), "NAME[=V]",
      .help = "do not learn a parameter or an element; =V sets it; repeatable"},
     {"--prior", NULL, FIT, PRIOR, AT(prior), "P",
-     .help = "gibbs: NAME~normal(m,s) and the like; repeatable (flat in its "
+     .help = "'NAME ~ normal(m, s)' and the like; repeatable (flat in its "
              "bounds)"},
     {"--samples", NULL, FIT, TARGET, AT(samples), "FILE",
      .help = "gibbs: the draws as CSV (the fit's name with .draws.csv)"},
@@ -74,6 +76,8 @@ static const struct option OWN[] = {
      .help = "continue from FILE, else from the checkpoint, else from -o"},
     {"--trace", NULL, FIT, TARGET, AT(trace), "FILE",
      .help = "CSV with a row for every iteration"},
+    {"--leave-out", NULL, COMPARE, FLAG, AT(leave_out), NULL,
+     .help = "score each series by what is learned from the others"},
     {"--effects", NULL, FIT, TARGET, AT(effects), "FILE",
      .help = "CSV of the random effects: series,effect,estimate,stderr,low,"
              "high"},
@@ -94,7 +98,7 @@ static const struct option OWN[] = {
     {"--points", NULL, PROFILE, COUNT, AT(points), "N", .help = "values (21)"},
     {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
      .help = "range of the values (estimate +- 3 standard errors)"},
-    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR, TARGET,
+    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK, TARGET,
      AT(plot), "FILE", .help = "a picture, .svg, .png or .pdf; needs gnuplot"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(estimator.gradient), NULL,
      .help =
@@ -110,14 +114,14 @@ static const struct option COMMON[] = {
      .help = "Algorithm 1 as published: joint, brownian, ito, iid"},
     {"--defaults", NULL, ESTIMATE | PREDICT | PATHS, FLAG, AT(defaults), NULL,
      .help = "the default options instead of those that the fit was made with"},
-    {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
+    {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK, TEXT,
      AT(time), "NAME",
      .help = "the data's column of time, numbers or dates (time or t)"},
-    {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR, TEXT,
-     AT(series), "NAME",
+    {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK,
+     TEXT, AT(series), "NAME",
      .help = "the data's column of the series (series or id)"},
-    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT), SETTING,
-     AT(set), "NAME=V",
+    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT | LOOK),
+     SETTING, AT(set), "NAME=V",
      .help = "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
      .help = "one JSON object on standard output"},
@@ -147,7 +151,7 @@ static const struct {
             {PATHS, GSV_USE_PATHS},
             {PREDICT, GSV_USE_PREDICT},
             {SIMULATE, GSV_USE_SIMULATE},
-            {SUMMARY | FIELD, 1u << 31}};
+            {SUMMARY | FIELD | LOOK, 1u << 31}};
 
 /* The places of the structs, by enum gsv_option_struct. */
 static const size_t HOMES[] = {[GSV_OF_ESTIMATOR] = AT(estimator),
@@ -286,6 +290,10 @@ static int parse_row(const struct verb *verb, const struct option *o,
 {
     size_t rows;
     const gsv_option *row = gsv_option_table(&rows);
+    if (!strcmp(o->name, "--heldout") && !strncmp(text, "series:", 7)) {
+        a->fit.heldout_series = true;
+        text += 7;
+    }
     for (size_t i = 0; i < rows; i++)
         if (has_row(verb, &row[i]) && !strcmp(row[i].flag, o->name) &&
             gsv_option_read(&row[i], (char *)a + HOMES[row[i].of], text))

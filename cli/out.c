@@ -196,11 +196,14 @@ const double *series_column(const gsv_series *s, const char *name)
     return NULL;
 }
 
-gsv_series *open_data(const struct args *a, const gsv_model *m)
+gsv_series *open_data(const struct args *a, gsv_model *m)
 {
-    gsv_series *s = gsv_series_read_shared(a->ranks, a->data, a->time,
-                                           a->series, gsv_model_data_columns(m),
-                                           gsv_model_data_column(m));
+    gsv_series *s =
+        gsv_series_read_for(m, a->ranks, a->data, a->time, a->series);
+    if (s && gsv_model_bind(m, s)) {
+        gsv_series_free(s);
+        s = NULL;
+    }
     if (!s && ends_with(a->data, ".sde") && !access(a->data, R_OK))
         complain(EXIT_INPUT, "%s is a model, but data are expected there",
                  a->data);

@@ -13,7 +13,7 @@ enum { SHOWN_PATHS = 8, SHOWN_TRACKS = 6, MOST_PANELS = 8 };
 
 struct view {
     const struct args *args;
-    const gsv_model *model;
+    gsv_model *model;
     const gsv_series *data;
     gsv_paths_options options;
     gsv_smoothed result;

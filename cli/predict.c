@@ -48,7 +48,7 @@ static int join(struct ask *q, gsv_series *more)
 }
 
 /* Adds held-out rows; the known data end at their last row. */
-static int take_against(const struct args *a, const gsv_model *m, struct ask *q)
+static int take_against(const struct args *a, gsv_model *m, struct ask *q)
 {
     struct args other = *a;
     size_t rows = q->data->rows;
@@ -86,7 +86,7 @@ static int check_together(const struct args *a)
     return 0;
 }
 
-static int make_ask(const struct args *a, const gsv_model *m, struct ask *q)
+static int make_ask(const struct args *a, gsv_model *m, struct ask *q)
 {
     q->o = predict_recall(a, m);
     if (parse_levels(a, q)) return EXIT_INPUT;
@@ -421,7 +421,7 @@ static int report(const struct args *a, const gsv_model *m, const struct ask *q,
     return code ? code : say_functions(a, m, q->data, !a->predict.mean);
 }
 
-static int run_with(const struct args *a, const gsv_model *m, struct ask *q)
+static int run_with(const struct args *a, gsv_model *m, struct ask *q)
 {
     gsv_prediction p;
     int code = make_ask(a, m, q);

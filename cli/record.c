@@ -26,6 +26,10 @@ static void put_maximum(const gsv_record *r, FILE *out)
             "evidence        %.*f  (%zu number%s learned, functions "
             "integrated out)\n",
             n, r->evidence, r->free, plural(r->free));
+    if (r->priors && isfinite(r->loglik))
+        say(out, "posterior mode  %.*f  (log prior %.*f, of %zu number%s)\n", n,
+            r->loglik + r->log_prior, n, r->log_prior, r->priors,
+            plural(r->priors));
     else if (isfinite(r->aic))
         say(out, "AIC, BIC        %.*f, %.*f  (%zu number%s learned)\n", n,
             r->aic, n, r->bic, r->free, plural(r->free));
@@ -80,8 +84,7 @@ static void put_objective(const gsv_record *r, FILE *out)
 void put_quadrature(size_t nodes, double change, FILE *out)
 {
     if (nodes)
-        say(out,
-            "quadrature      %+.6f  from fewer nodes than %zu a series\n",
+        say(out, "quadrature      %+.6f  from fewer nodes than %zu a series\n",
             shown(change, 6), nodes);
 }
 
@@ -301,6 +304,11 @@ static void add_likelihood(const gsv_record *r, json_t *j)
     if (isfinite(r->evidence)) add_number(j, "evidence", r->evidence);
     add_number(j, "aic", r->aic);
     add_number(j, "bic", r->bic);
+    if (r->priors) {
+        add_count(j, "priors", r->priors);
+        add_number(j, "log_prior", r->log_prior);
+        add_number(j, "log_posterior", r->loglik + r->log_prior);
+    }
     add_count(j, "learned", r->free);
 }
 
@@ -333,6 +341,21 @@ static void add_objective(const gsv_record *r, json_t *j)
                squared ? r->mse : r->value);
 }
 
+/* The labels of parameters that have one number for each series or level. */
+static void add_levels(const gsv_model *m, json_t *j)
+{
+    json_t *all = json_object();
+    for (size_t i = 0; i < gsv_model_params(m); i++) {
+        gsv_param p = gsv_model_param(m, i);
+        json_t *list = p.label ? json_array() : NULL;
+        for (size_t k = 0; p.label && k < p.rows; k++)
+            json_array_append_new(list, json_string(p.label[k]));
+        if (list) json_object_set_new(all, p.name, list);
+    }
+    if (json_object_size(all)) json_object_set_new(j, "labels", all);
+    else json_decref(all);
+}
+
 json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
 {
     json_t *j = json_object();
@@ -342,6 +365,7 @@ json_t *record_json(const gsv_model *m, const gsv_record *r, const char *path)
     add_search(r, j);
     json_object_set_new(j, "warnings", json_lines(r->warning));
     json_object_set_new(j, "params", json_params(m, gsv_model_value(m), false));
+    add_levels(m, j);
     json_object_set_new(j, "errors", json_params(m, r->error_of, true));
     json_object_set_new(j, "low", json_params(m, r->low, true));
     json_object_set_new(j, "high", json_params(m, r->high, true));

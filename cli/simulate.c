@@ -31,9 +31,9 @@ static int parse_start(const struct args *a, const gsv_model *m,
                         "--x0 has %zu numbers, but the model has %zu %s", count,
                         d, d == 1 ? "state" : "states");
     }
-    *start = malloc(d * a->simulate.tracks * sizeof **start);
-    for (size_t i = 0; *start && i < d * a->simulate.tracks; i++)
-        (*start)[i] = x[count == 1 ? 0 : i / a->simulate.tracks];
+    *start = malloc(d * o->tracks * sizeof **start);
+    for (size_t i = 0; *start && i < d * o->tracks; i++)
+        (*start)[i] = x[count == 1 ? 0 : i / o->tracks];
     free(x);
     o->start = *start;
     return *start ? 0 : complain_memory();
@@ -41,24 +41,12 @@ static int parse_start(const struct args *a, const gsv_model *m,
 
 gsv_series *read_inputs(const struct args *a, const gsv_model *m)
 {
-    size_t d = gsv_model_dim(m), n = gsv_model_inputs(m);
-    size_t given = gsv_model_given(m, 0, NULL);
-    if (!n && !given) {
+    gsv_series *s = gsv_series_read_inputs(m, a->inputs);
+    if (!s && gsv_last_status() == GSV_BAD_INPUT && !gsv_model_inputs(m) &&
+        !gsv_model_given(m, 0, NULL))
         complain(EXIT_INPUT, "--inputs %s: the model has no inputs", a->inputs);
-        return NULL;
-    }
-    const char **name = malloc((n + given) * sizeof *name);
-    if (!name) {
-        complain_memory();
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++)
-        name[i] = gsv_model_column(m)[d + i];
-    given = gsv_model_given(m, given, name + n);
-    gsv_series *s = gsv_series_read(a->inputs, n + given, name);
-    if (!s) complain_last();
+    else if (!s) complain_last();
     else say_note(a, s);
-    free(name);
     return s;
 }
 
@@ -86,6 +74,28 @@ static int write_result(const struct args *a, const gsv_model *m,
         say(stderr, "wrote %s: %zu series, %zu rows\n", path, s->tracks,
             s->rows);
     return EXIT_DONE;
+}
+
+/* A model with numbers of series that has no data yet has as many series as
+ * there are tracks, or as the inputs have; a fit simulates all of its own. */
+static int choose_series(const struct args *a, gsv_model *m,
+                         const gsv_series *input, gsv_simulate_options *o)
+{
+    size_t n = o->tracks, levels = gsv_model_levels(m, "series", NULL);
+    if (levels && !is_given(a, "--tracks")) o->tracks = levels;
+    if (input) return gsv_model_bind(m, input) ? complain_last() : 0;
+    size_t *start = malloc((n + 1) * sizeof *start);
+    double *times = calloc(n, sizeof *times);
+    gsv_series *s = NULL;
+    if (!start || !times) n = 0;
+    for (size_t r = 0; n && r <= n; r++)
+        start[r] = r;
+    if (n) s = gsv_series_new(n, start, 0, NULL, times, NULL);
+    int code = s && !gsv_model_bind(m, s) ? 0 : complain_last();
+    gsv_series_free(s);
+    free(start);
+    free(times);
+    return code;
 }
 
 /* --subject: its random effects for all tracks. */
@@ -120,13 +130,15 @@ int simulate_run(const struct args *a, gsv_model *m)
     double *start = NULL, *effect = NULL;
     gsv_series *input = NULL, *s = NULL;
     double *time = parse_times(a->times ? a->times : "0:10:201", &o.times);
-    int code = time ? parse_start(a, m, &o, &start) : EXIT_INPUT;
-    if (!code) code = find_subject(a, m, &o, &effect);
+    int code = time ? 0 : EXIT_INPUT;
     if (!code && a->inputs) {
         o.input = input = read_inputs(a, m);
         if (!input) code = EXIT_INPUT;
     }
     o.time = time;
+    if (!code) code = choose_series(a, m, input, &o);
+    if (!code) code = parse_start(a, m, &o, &start);
+    if (!code) code = find_subject(a, m, &o, &effect);
     if (!code) {
         s = gsv_simulate(m, &o);
         code = s ? write_result(a, m, s) : complain_last();

@@ -89,6 +89,8 @@ typedef struct gsv_series {
     char *note;    /* what was skipped while reading, or ""         */
     bool borrowed; /* time and value belong to the caller           */
     void *file;    /* for internal use                              */
+    size_t words;  /* of columns of categories                      */
+    char **word;   /* (words): gsv_category(word) is their cell      */
 } gsv_series;
 
 /* Reads a CSV file, or a NumPy array (.npy). Keeps only the named columns, in
@@ -151,6 +153,8 @@ typedef struct gsv_param {
     bool gp;     /* of a gp; a matrix has its values                    */
     bool term;   /* the coefficient of a term                           */
     bool effect; /* random: not learned, as a scale; its value is the mean */
+    const char *const *label; /* (rows) of `param k[series]`: the series; NULL
+                               * for others, and before gsv_model_bind()    */
 } gsv_param;
 size_t gsv_model_params(const gsv_model *m);
 gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
@@ -159,8 +163,23 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i); /* name NULL: none */
 size_t gsv_model_values(const gsv_model *m);
 const double *gsv_model_value(const gsv_model *m);
 
-/* Sets a parameter `s` or an element `A[1,2]`. n is 1 (for every element; for
- * the diagonal of a lower matrix) or the number of elements. */
+/* Gives a model with `param k[series]` or `param b[group]` one number for each
+ * series or level of the data; until then it has one for all. gsv_fit() does it
+ * by itself. Names that were borrowed are then no longer valid. Does nothing
+ * for a model that has no such parameters, or has their levels already. */
+enum gsv_status gsv_model_bind(gsv_model *m, const gsv_series *s);
+
+/* The number of levels of a category, "series" or a column, and their labels,
+ * borrowed, if label is not NULL; 0 if there is none, or before a bind. */
+size_t gsv_model_levels(const gsv_model *m, const char *category,
+                        const char *const **label);
+
+/* Whether a column, or "series", is a category of the model. */
+bool gsv_model_is_category(const gsv_model *m, const char *name);
+
+/* Sets a parameter `s` or an element `A[1,2]`, of a series `k[label]`. n is 1
+ * (for every element; for the diagonal of a lower matrix) or the number of
+ * elements. */
 enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
                               const double *value);
 
@@ -570,6 +589,10 @@ typedef struct gsv_prior {
     double a, b;
 } gsv_prior;
 
+/* Reads a prior as it is written in a model's text, "k ~ normal(0, 1)". Returns
+ * its name, which gsv_text_free() frees; p->name is the same. */
+char *gsv_prior_parse(const char *text, gsv_prior *p);
+
 /* The state of a fit, for progress(). */
 typedef struct gsv_progress {
     size_t iteration;  /* of this restart: 1, 2, ...                   */
@@ -593,23 +616,24 @@ struct gsv_fit_options {
     enum gsv_schedule schedule;
     enum gsv_errors errors;
     enum gsv_estimate estimate;
-    size_t iterations; /* at most; 0: chosen                              */
-    size_t batch;      /* gaps in an iteration; 0: chosen                 */
-    size_t restarts;   /* different starts, the best is kept; 1           */
-    double rate;       /* of Adam and soap; 0: chosen                     */
-    double decay;      /* penalty decay/2 |w|^2 of networks' weights against
-                        * the log-likelihood of all gaps; negative: 1, of
-                        * noise 4, or estimated from few data            */
-    double clip;       /* longest gradient, in running lengths; 10, 0: none */
-    double average;    /* memory of the average of theta; 0.98, 0: none   */
-    double heldout;    /* share of the gaps; negative: chosen             */
-    double patience;   /* share of the iterations without improvement of the
-                        * held-out likelihood that ends the fit; 0: never */
-    double time_limit; /* seconds for the search, and as many for what
-                        * follows it; 0: none                             */
-    size_t bootstrap;  /* simulated data sets to refit, for less bias and for
-                        * intervals of few data; 0: none, else at least 20 */
-    size_t fixed;      /* parameters or elements that are not learned     */
+    size_t iterations;   /* at most; 0: chosen                              */
+    size_t batch;        /* gaps in an iteration; 0: chosen                 */
+    size_t restarts;     /* different starts, the best is kept; 1           */
+    double rate;         /* of Adam and soap; 0: chosen                     */
+    double decay;        /* penalty decay/2 |w|^2 of networks' weights against
+                          * the log-likelihood of all gaps; negative: 1, of
+                          * noise 4, or estimated from few data            */
+    double clip;         /* longest gradient, in running lengths; 10, 0: none */
+    double average;      /* memory of the average of theta; 0.98, 0: none   */
+    double heldout;      /* share of the gaps; negative: chosen             */
+    bool heldout_series; /* share of the series, which are held out whole */
+    double patience;     /* share of the iterations without improvement of the
+                          * held-out likelihood that ends the fit; 0: never */
+    double time_limit;   /* seconds for the search, and as many for what
+                          * follows it; 0: none                             */
+    size_t bootstrap;    /* simulated data sets to refit, for less bias and for
+                          * intervals of few data; 0: none, else at least 20 */
+    size_t fixed;        /* parameters or elements that are not learned     */
     const char *const *fix;
     size_t kept; /* parameters whose starts are not taken from the data   */
     const char *const *keep;
@@ -623,7 +647,8 @@ struct gsv_fit_options {
     size_t warmup; /* gibbs: iterations before the draws; 500             */
     size_t draws;  /* gibbs: of each chain; 1000                          */
     size_t priors;
-    const gsv_prior *prior;       /* flat within the bounds if none      */
+    const gsv_prior *prior; /* beside those of the model's text, which they
+                             * replace; flat within the bounds if none */
     enum gsv_criterion criterion; /* of gsv_select(): pastis               */
     enum gsv_together together;   /* of gsv_select(): none                 */
     double significance;          /* p of pastis; 0: 0.05                  */
@@ -676,7 +701,10 @@ struct gsv_record {
     size_t flagged;        /* gaps that cannot be trusted                */
     size_t free;           /* numbers that were learned                  */
     double aic, bic;
-    size_t columns;               /* of the model, with the data's range:    */
+    size_t priors;    /* numbers that have a prior                       */
+    double log_prior; /* their log density at the estimate, which is then
+                       * the posterior mode; NaN without priors          */
+    size_t columns;   /* of the model, with the data's range:    */
     double *lowest, *highest;     /* (columns)                               */
     size_t values;                /* of the model                            */
     double *error_of;             /* (values) standard errors, or NaN        */
@@ -883,6 +911,22 @@ gsv_series *gsv_series_read_shared(gsv_ranks *ranks, const char *path,
                                    const char *time, const char *series,
                                    size_t columns, const char *const *name);
 
+/* Reads the columns that a model needs, with labels of categories as text; the
+ * ranks, and the names of the columns of time and series, may be NULL. */
+gsv_series *gsv_series_read_for(const gsv_model *m, gsv_ranks *ranks,
+                                const char *path, const char *time,
+                                const char *series);
+
+/* The same for simulations and forecasts: only inputs, and what
+ * gsv_model_given() names. */
+gsv_series *gsv_series_read_inputs(const gsv_model *m, const char *path);
+
+/* A cell of a category that has a text: a number itself, or one that stands for
+ * the text. Texts are to be listed in the series, for messages. */
+double gsv_category(const char *text);
+enum gsv_status gsv_series_words(gsv_series *s, size_t n,
+                                 const char *const *word);
+
 /* All rows of a, and after each track the later rows of b's track with the same
  * label; a single track of b with another label is used for every track. Has
  * the columns of a; those that b lacks are missing in its rows. */
@@ -1013,11 +1057,64 @@ enum gsv_status gsv_objective_gradient(const gsv_model *m, const gsv_series *s,
                                        double *gradient);
 
 /* The log-likelihood (n), maximised over all other parameters, with a parameter
- * or an element held at each of n values. The model's values are the start and
- * do not change. */
+ * or an element held at each of n values; with priors, of both together. The
+ * model's values are the start and do not change. */
 enum gsv_status gsv_profile(gsv_model *m, const gsv_series *s,
                             const gsv_fit_options *o, const char *name,
                             size_t n, const double *value, double *loglik);
+
+/* --- A first look at data ------------------------------------------------- */
+
+typedef struct gsv_look_column {
+    const char *name; /* borrowed from the series                            */
+    size_t rows, missing; /* that were looked at; cells without a value      */
+    double low, high, mean, sd;
+    bool flat, named;   /* whether it changes; whether a state can have the
+                         * name                                            */
+    double correlation; /* of neighbouring values                          */
+    double reversal;    /* of neighbouring increments: negative with
+                         * measurement noise, positive with inertia        */
+    double noise_slope; /* of lengths of increments and the level          */
+    double shift;       /* of the mean between halves, in deviations       */
+    size_t jumps;
+    double period, power; /* of increments; power is 1 for white noise       */
+    const char *kind;     /* the best model in words, or NULL; not freed     */
+} gsv_look_column;
+
+typedef struct gsv_look_result {
+    size_t tracks, rows;
+    double gap, shortest, longest; /* between rows; gap is the median        */
+    size_t columns;                /* the first 8 of the data                */
+    gsv_look_column *column;
+    size_t models;
+    char **model; /* texts of models, the best one first                     */
+    char *report; /* all of it in words                                      */
+} gsv_look_result;
+
+/* What the columns of data show, and two or three models to start from, chosen
+ * by fits of kinds of models to the first 500 rows. Reads seed and threads of
+ * the options. */
+enum gsv_status gsv_look(const gsv_series *s, const gsv_options *o,
+                         gsv_look_result *result);
+void gsv_look_free(gsv_look_result *result);
+
+/* --- Series left out ------------------------------------------------------ */
+
+typedef struct gsv_leave_out {
+    size_t tracks, refits;
+    double *score;     /* (tracks) log density of a series, learned from the
+                        * others                                           */
+    double *khat;      /* (tracks) of the weights; NaN after a refit       */
+    double sum, error; /* of the scores; the standard error of the sum     */
+} gsv_leave_out;
+
+/* Leave-one-series-out scores of a fit. With at most `refits` series the others
+ * are fitted again without each of them; of more series, the estimate without
+ * one comes from importance weights, and from a refit where these fail. */
+enum gsv_status gsv_leave_series_out(const gsv_model *m, const gsv_series *s,
+                                     const gsv_options *o, size_t refits,
+                                     gsv_leave_out *result);
+void gsv_leave_out_free(gsv_leave_out *result);
 
 /* --- Ranks ---------------------------------------------------------------- */
 

@@ -25,15 +25,16 @@ from ._lib import (Caution, Error, InputError, NumericalError, OutOfMemory,
 from .data import Data, Series
 from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
+from .look import Look, look
 from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
                     Smoothed)
 from .select import Selection
 
 __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
-           "InputError", "Likelihood", "Model", "NumericalError", "OutOfMemory",
+           "InputError", "Likelihood", "Look", "Model", "NumericalError", "OutOfMemory",
            "Params", "Prediction", "Progress", "Record",
-           "Residuals", "Result", "Selection", "Series", "Smoothed", "Stopped", "load",
-           "options"]
+           "Residuals", "Result", "Selection", "Series", "Smoothed", "Stopped",
+           "load", "look", "options"]
 
 
 def options(verb: str) -> dict[str, str]:

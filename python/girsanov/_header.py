@@ -347,6 +347,8 @@ class gsv_series(Structure):
         ('note', c_char_p),
         ('borrowed', c_bool),
         ('file', c_void_p),
+        ('words', c_size_t),
+        ('word', POINTER(c_char_p)),
     ]
     enums: dict = {}
     shapes: dict = {
@@ -356,6 +358,7 @@ class gsv_series(Structure):
         'name': ('columns',),
         'label': ('tracks',),
         'line': ('rows',),
+        'word': ('words',),
     }
 
 
@@ -374,9 +377,12 @@ class gsv_param(Structure):
         ('gp', c_bool),
         ('term', c_bool),
         ('effect', c_bool),
+        ('label', POINTER(c_char_p)),
     ]
     enums: dict = {}
-    shapes: dict = {}
+    shapes: dict = {
+        'label': ('rows',),
+    }
 
 
 class gsv_gap(Structure):
@@ -676,6 +682,7 @@ class gsv_fit_options(Structure):
         ('clip', c_double),
         ('average', c_double),
         ('heldout', c_double),
+        ('heldout_series', c_bool),
         ('patience', c_double),
         ('time_limit', c_double),
         ('bootstrap', c_size_t),
@@ -752,6 +759,8 @@ class gsv_record(Structure):
         ('free', c_size_t),
         ('aic', c_double),
         ('bic', c_double),
+        ('priors', c_size_t),
+        ('log_prior', c_double),
         ('columns', c_size_t),
         ('lowest', POINTER(c_double)),
         ('highest', POINTER(c_double)),
@@ -922,6 +931,66 @@ class gsv_gradient_check(Structure):
     shapes: dict = {}
 
 
+class gsv_look_column(Structure):
+    _fields_ = [
+        ('name', c_char_p),
+        ('rows', c_size_t),
+        ('missing', c_size_t),
+        ('low', c_double),
+        ('high', c_double),
+        ('mean', c_double),
+        ('sd', c_double),
+        ('flat', c_bool),
+        ('named', c_bool),
+        ('correlation', c_double),
+        ('reversal', c_double),
+        ('noise_slope', c_double),
+        ('shift', c_double),
+        ('jumps', c_size_t),
+        ('period', c_double),
+        ('power', c_double),
+        ('kind', c_char_p),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_look_result(Structure):
+    _fields_ = [
+        ('tracks', c_size_t),
+        ('rows', c_size_t),
+        ('gap', c_double),
+        ('shortest', c_double),
+        ('longest', c_double),
+        ('columns', c_size_t),
+        ('column', POINTER(gsv_look_column)),
+        ('models', c_size_t),
+        ('model', POINTER(c_char_p)),
+        ('report', c_char_p),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'column': ('columns',),
+        'model': ('models',),
+    }
+
+
+class gsv_leave_out(Structure):
+    _fields_ = [
+        ('tracks', c_size_t),
+        ('refits', c_size_t),
+        ('score', POINTER(c_double)),
+        ('khat', POINTER(c_double)),
+        ('sum', c_double),
+        ('error', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'score': ('tracks',),
+        'khat': ('tracks',),
+    }
+
+
 class gsv_option(Structure):
     _fields_ = [
         ('of', c_int),
@@ -996,6 +1065,12 @@ FUNCTIONS: dict[str, tuple] = {
         c_size_t, [c_void_p]),
     'gsv_model_value': (
         POINTER(c_double), [c_void_p]),
+    'gsv_model_bind': (
+        c_int, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_levels': (
+        c_size_t, [c_void_p, c_char_p, c_void_p]),
+    'gsv_model_is_category': (
+        c_bool, [c_void_p, c_char_p]),
     'gsv_model_set': (
         c_int, [c_void_p, c_char_p, c_size_t, c_void_p]),
     'gsv_model_drift': (
@@ -1048,6 +1123,8 @@ FUNCTIONS: dict[str, tuple] = {
         gsv_simulate_options, []),
     'gsv_simulate': (
         POINTER(gsv_series), [c_void_p, POINTER(gsv_simulate_options)]),
+    'gsv_prior_parse': (
+        c_void_p, [c_char_p, POINTER(gsv_prior)]),
     'gsv_stop_when': (
         None, [c_void_p, c_void_p]),
     'gsv_model_draws': (
@@ -1058,6 +1135,14 @@ FUNCTIONS: dict[str, tuple] = {
         POINTER(gsv_series), [c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
     'gsv_series_read_shared': (
         POINTER(gsv_series), [c_void_p, c_char_p, c_char_p, c_char_p, c_size_t, c_void_p]),
+    'gsv_series_read_for': (
+        POINTER(gsv_series), [c_void_p, c_void_p, c_char_p, c_char_p, c_char_p]),
+    'gsv_series_read_inputs': (
+        POINTER(gsv_series), [c_void_p, c_char_p]),
+    'gsv_category': (
+        c_double, [c_char_p]),
+    'gsv_series_words': (
+        c_int, [POINTER(gsv_series), c_size_t, c_void_p]),
     'gsv_series_join': (
         POINTER(gsv_series), [POINTER(gsv_series), POINTER(gsv_series)]),
     'gsv_model_callback': (
@@ -1112,6 +1197,14 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_void_p, c_void_p]),
     'gsv_profile': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_fit_options), c_char_p, c_size_t, c_void_p, c_void_p]),
+    'gsv_look': (
+        c_int, [POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_look_result)]),
+    'gsv_look_free': (
+        None, [POINTER(gsv_look_result)]),
+    'gsv_leave_series_out': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_size_t, POINTER(gsv_leave_out)]),
+    'gsv_leave_out_free': (
+        None, [POINTER(gsv_leave_out)]),
     'gsv_ranks_launched': (
         None, [c_void_p, c_void_p]),
     'gsv_ranks_open': (
@@ -1188,6 +1281,7 @@ class FitOptions(Options, total=False):
     clip: float
     average: float
     heldout: float
+    heldout_series: bool
     patience: float
     time_limit: float
     bootstrap: int

@@ -20,6 +20,21 @@ Data = Union[str, "os.PathLike[str]", "Series", tuple, list,
 _EPOCH = np.datetime64("1970-01-01")
 
 
+def _codes(values: Any, words: list[str]) -> np.ndarray:
+    """Labels as numbers; texts among them are added to words."""
+    codes: dict[Any, float] = {}
+    for label in values:
+        if label in codes:
+            continue
+        missing = label is None or label != label
+        text = str(label)
+        codes[label] = (np.nan if missing
+                        else lib.gsv_category(_lib.coded(text)))
+        if not missing and text not in words:
+            words.append(text)
+    return np.array([codes[label] for label in values], float)
+
+
 def _numbers(values: Any, name: str) -> np.ndarray:
     """As double, with NaN for what is masked; not a copy where it is double
     already. Dates are days since 1970-01-01, as in files."""
@@ -136,9 +151,11 @@ class Series:
     def from_columns(cls, columns: Mapping[str, Any],
                      names: Sequence[str] | None = None,
                      time: str | None = None,
-                     series: str | None = None) -> Series:
+                     series: str | None = None,
+                     labels: Sequence[str] = ()) -> Series:
         """From a DataFrame, or arrays by name. Rows of a series need not stand
-        together. names: the columns of values (all others).
+        together. names: the columns of values (all others); labels: those of
+        them that are categories, and may be texts.
 
         >>> Series.from_columns({"id": ["b", "a", "b"], "t": [0, 0, 1],
         ...                      "x": [1, 2, 3]})
@@ -158,15 +175,19 @@ class Series:
                     f"data: there is no column '{name}'"
                     + (_lib.suggestion(name, known)
                        or f"; there are {', '.join(known)}"))
-        order, start, labels = _group(
+        order, start, tracks = _group(
             None if series is None else np.asarray(columns[series]),
             len(columns[time]))
-        value = [_numbers(columns[n], n)[order] for n in names]
+        words: list[str] = []
+        value = [(_codes(columns[n], words) if n in labels
+                  else _numbers(columns[n], n))[order] for n in names]
         # One column is a view already.
         stacked = value[0][None] if len(value) == 1 else np.array(value)
         made = cls.__new__(cls)
         made._borrow(start, _numbers(columns[time], time)[order],
-                     stacked.reshape(len(names), -1), names, labels)
+                     stacked.reshape(len(names), -1), names, tracks)
+        if words:
+            _lib.check(lib.gsv_series_words(made, len(words), _texts(words)))
         return made
 
     @classmethod
@@ -294,7 +315,7 @@ def _group(label: np.ndarray | None, rows: int
 
 
 def as_series(data: Data, names: Sequence[str], time: str | None = None,
-              series: str | None = None) -> Series:
+              series: str | None = None, labels: Sequence[str] = ()) -> Series:
     """Whatever data are given in, with these columns."""
     if isinstance(data, Series):
         return data
@@ -302,7 +323,7 @@ def as_series(data: Data, names: Sequence[str], time: str | None = None,
         return Series.read(data, names, time, series)
     if hasattr(data, "keys"):  # a mapping, or what looks like one
         columns: Any = data
-        return Series.from_columns(columns, names, time, series)
+        return Series.from_columns(columns, names, time, series, labels)
     if isinstance(data, list):
         return Series.from_tracks(data, names)
     if isinstance(data, tuple) and len(data) == 2:

@@ -295,7 +295,23 @@ class Model:
              series: str | None = None) -> Series:
         """The data as a Series with the model's columns: convert once where
         they are used often."""
-        return as_series(data, self.data_columns, time, series)
+        made = self._read(data, self.data_columns, time, series)
+        _lib.check(lib.gsv_model_bind(self, made))
+        return made
+
+    def _read(self, data: Data, names: list[str], time: str | None = None,
+              series: str | None = None) -> Series:
+        """Labels of categories are read as text."""
+        labels = [n for n in names
+                  if lib.gsv_model_is_category(self, _lib.coded(n))]
+        if isinstance(data, (str, os.PathLike)) and labels:
+            path = _lib.path_bytes(data)
+            if names != self.data_columns:
+                return Series._from_c(lib.gsv_series_read_inputs(self, path))
+            return Series._from_c(lib.gsv_series_read_for(
+                self, None, path, time and _lib.coded(time),
+                series and _lib.coded(series)))
+        return as_series(data, names, time, series, labels)
 
     # --- What it does ---
 
@@ -315,7 +331,7 @@ class Model:
         o, keep = lib.gsv_simulate_options_default(), _lib.Keep()
         start = _start(self, o, x0, tracks)
         if inputs is not None:
-            series = as_series(inputs, self._given())
+            series = self._read(inputs, self._given())
             o.input = series._pointer
             keep.append(series)
         _lib.fill(o, {**options, "times": times, "tracks": tracks},
@@ -328,7 +344,8 @@ class Model:
         """The columns that simulations take from inputs."""
         names = (ctypes.c_char_p * 256)()
         count = lib.gsv_model_given(self, 256, names)
-        return self.columns[len(self.states):] + _lib.texts_at(names, count)
+        return ([n for n in self.columns[len(self.states):] if n != "series"]
+                + _lib.texts_at(names, count))
 
     def loglik(self, data: Data, gradient: bool = False,
                **options: Unpack[_header.Options]) -> Likelihood:
@@ -434,7 +451,7 @@ class Model:
             until = series.time[series.start[1:].astype(int) - 1]
             series = series.join(self.data(against))
         if inputs is not None:
-            series = series.join(as_series(inputs, self._given()))
+            series = series.join(self._read(inputs, self._given()))
         if until is not None:
             until = np.broadcast_to(np.asarray(until, float),
                                     len(series.labels))

@@ -47,6 +47,8 @@ NULL_IS_RIGHT = {
     ("gsv_series_read_named", "name"), ("gsv_series_read_named", "time"),
     ("gsv_series_read_named", "series"), ("gsv_series_read_shared", "name"),
     ("gsv_series_read_shared", "time"), ("gsv_series_read_shared", "series"),
+    ("gsv_series_read_for", "time"), ("gsv_series_read_for", "series"),
+    ("gsv_model_levels", "label"),
     ("gsv_model_parse", "name"), ("gsv_check_gradient", "where"),
     ("gsv_bridge", "user"), ("gsv_draft_close", "d"),
     ("gsv_draft_descriptor", "d"),  # -1: there is none
@@ -136,8 +138,31 @@ def right(function, kind, name):
     return value
 
 
+def two_series():
+    return lib.gsv_series_new(2, (ctypes.c_size_t * 3)(0, 6, 12), 1,
+                              texts(b"x"), numbers(*range(12)),
+                              numbers(*(math.sin(i) for i in range(12))))
+
+
+def choose_panel(kind):
+    """For series that are left out of a fit."""
+    if kind == "gsv_series*":
+        return two_series()
+    m = lib.gsv_model_parse(OU.encode(), b"")
+    o = default("gsv_fit_options")
+    lib.gsv_fit(m, two_series(), ctypes.byref(o))
+    return m
+
+
 def choose(function, kind, name):
     functions = function.startswith("gsv_functions")
+    if function == "gsv_leave_series_out" and kind in ("gsv_model*",
+                                                       "gsv_series*"):
+        return choose_panel(kind)
+    if function == "gsv_prior_parse" and name == "text":
+        return b"k ~ normal(0, 1)"
+    if function == "gsv_series_words" and name == "word":
+        return texts(b"x", b"y")
     if kind == "gsv_model*":
         return fitted() if functions else lib.gsv_model_parse(OU.encode(), b"")
     if kind == "gsv_functions*":

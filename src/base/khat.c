@@ -80,17 +80,56 @@ static double fitted(size_t n, const double *x)
     return mean / sum;
 }
 
+/* What was fitted to the tail, in units of the largest weight. */
+struct tail {
+    size_t n;
+    double most, cut; /* log of the largest; where the tail begins */
+    double k, sigma;  /* sigma 0: there is no tail                 */
+};
+
+static struct tail fit_tail(size_t K, const double *S, double *room)
+{
+    struct tail t = {.n = tail_size(K)};
+    size_t n = t.n;
+    largest(K, S, n + 1, room);
+    t.most = room[0];
+    t.cut = exp(room[n] - t.most);
+    for (size_t i = 0; i < n; i++)
+        room[i] = exp(room[i] - t.most) - t.cut;
+    /* Weights that are all but equal have no tail. */
+    if (!(room[0] > 1e-10) || !(room[n - 1] > 0.0)) return t;
+    double b = fitted(n, room), k = shape(n, room, b);
+    t.sigma = -k / b;
+    /* A weak prior toward 1/2 steadies short tails. */
+    t.k = ((double)n * k + 5.0) / ((double)n + 10.0);
+    return t;
+}
+
 double khat(size_t K, const double *S, double *room)
 {
-    size_t n = tail_size(K);
+    return khat_tells(K) ? fit_tail(K, S, room).k : NAN;
+}
+
+/* The weight of rank i in the tail, from 0 for the largest. */
+static double smoothed(const struct tail *t, size_t i)
+{
+    double p = ((double)(t->n - i) - 0.5) / (double)t->n;
+    double x = fabs(t->k) < 1e-12 ? -t->sigma * log1p(-p)
+                                  : t->sigma * expm1(-t->k * log1p(-p)) / t->k;
+    return t->most + fmin(log(t->cut + x), 0.0);
+}
+
+double khat_smooth(size_t K, double *S, double *room)
+{
     if (!khat_tells(K)) return NAN;
-    largest(K, S, n + 1, room);
-    double most = room[0], cut = exp(room[n] - most);
-    for (size_t i = 0; i < n; i++)
-        room[i] = exp(room[i] - most) - cut;
-    /* Weights that are all but equal have no tail. */
-    if (!(room[0] > 1e-10) || !(room[n - 1] > 0.0)) return 0.0;
-    double k = shape(n, room, fitted(n, room));
-    /* A weak prior toward 1/2 steadies short tails. */
-    return ((double)n * k + 5.0) / ((double)n + 10.0);
+    struct tail t = fit_tail(K, S, room);
+    if (!(t.sigma > 0.0)) return t.k;
+    largest(K, S, t.n + 1, room);
+    for (size_t k = 0; k < K; k++) {
+        size_t i = 0;
+        while (i < t.n && room[i] != S[k])
+            i++;
+        if (i < t.n) S[k] = smoothed(&t, i);
+    }
+    return t.k;
 }

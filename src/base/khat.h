@@ -13,6 +13,11 @@
 double khat(size_t K, const double *S, double *room);
 size_t khat_room(size_t K);
 
+/* The same, with the largest weights replaced by the quantiles of that law,
+ * none above the largest (Vehtari et al. 2024). Where it cannot tell, or there
+ * is no tail, they stay as they are. */
+double khat_smooth(size_t K, double *S, double *room);
+
 /* Whether K weights are enough for an estimate. */
 bool khat_tells(size_t K);
 

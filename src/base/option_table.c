@@ -98,7 +98,9 @@ static const gsv_option OPTIONS[] = {
         .help = "memory of the average over iterations; 0: no average"),
     FIT(heldout, REAL, GSV_USE_FIT, -1, 0, 1, .below = true, .negative = true,
         .chosen = "chosen", .flag = "--heldout", .value = "SHARE",
-        .help = "share of the gaps that is held out"),
+        .help = "share of the gaps that is held out; series:SHARE of series"),
+    FIT(heldout_series, SWITCH, GSV_USE_FIT,
+        .help = "heldout is a share of the series, not of the gaps"),
     FIT(patience, REAL, GSV_USE_FIT, 0.2, 0, ANY, .flag = "--patience",
         .value = "SHARE",
         .help = "stop after this share of the iterations without a better "

@@ -296,6 +296,8 @@ static gsv_series *finish_frame(struct series_builder *b, size_t rows,
     s->tracks = b->label.count;
     s->name = words_take(&b->name);
     s->label = words_take(&b->label);
+    s->words = b->word.count;
+    s->word = words_take(&b->word);
     s->line = NEW(size_t, s->rows);
     s->start = NEW(size_t, s->tracks + 1);
     s->source = mem_string(b->source);
@@ -318,9 +320,8 @@ static gsv_series *finish_in_memory(struct series_builder *b, const char *note)
 
 gsv_series *builder_finish(struct series_builder *b, const char *note)
 {
-    gsv_series *s = b->in_file ? series_file_new(b->rows, &b->name, &b->label,
-                                                 b->source, note)
-                               : finish_in_memory(b, note);
+    gsv_series *s =
+        b->in_file ? series_file_new(b, note) : finish_in_memory(b, note);
     if (s) place_rows(b, s);
     return s;
 }
@@ -342,6 +343,7 @@ void builder_free(struct series_builder *b)
 {
     words_free(&b->name);
     words_free(&b->label);
+    words_free(&b->word);
     for (size_t i = 0; i < b->pages; i++)
         free_page(&b->page[i]);
     mem_free(b->page);

@@ -34,7 +34,7 @@ struct series_builder {
     bool dated;         /* times are days since 1970-01-01          */
     bool in_file;       /* rows lie in a file: see data/series_file */
 
-    struct words name, label;
+    struct words name, label, word; /* word: see data/category.h */
     size_t rows, pages, page_capacity, track_capacity;
     struct builder_page *page;   /* (pages)  */
     struct builder_track *track; /* (tracks) */

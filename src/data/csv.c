@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/builder.h"
+#include "data/category.h"
 #include "data/date.h"
 #include "data/number.h"
 #include "data/phrase.h"
@@ -47,6 +48,7 @@ struct csv {
     size_t time, series;    /* their cells, or NONE                    */
     struct dates dates;     /* what the column of time holds           */
     double *value;          /* (columns) of one row                    */
+    const bool *category;   /* (columns) whose cells are labels, or NULL */
     char *note;
     struct series_builder builder;
 };
@@ -309,6 +311,14 @@ static int parse_cell(struct csv *c, size_t i, double *x)
         c->text.source, c->record.line, i + 1, c->cell_name[i]);
 }
 
+/* A label, which may be a number. */
+static int parse_category(struct csv *c, size_t i, double *x)
+{
+    const struct cell *cell = &c->record.cell[i];
+    *x = category_code(cell->text, cell->size);
+    return category_add(&c->builder.word, cell->text, cell->size);
+}
+
 /* --- Dates -------------------------------------------------------------- */
 
 static struct witness witness_of(const struct csv *c)
@@ -484,7 +494,9 @@ static int read_row(struct csv *c)
     int status = read_time(c, time);
     for (size_t i = 0; i < c->cells && !status; i++)
         if (c->column[i] != NONE)
-            status = parse_cell(c, i, &c->value[c->column[i]]);
+            status = (c->category && c->category[c->column[i]]
+                          ? parse_category
+                          : parse_cell)(c, i, &c->value[c->column[i]]);
     if (!status) status = find_track(c, &track);
     if (!status) status = builder_hold(&c->builder, track, c->value, r->line);
     return status ? status : set_time(c, time);
@@ -561,6 +573,7 @@ static int read_all(struct csv *c, const struct series_request *wanted)
     int status = text_open(&c->text, wanted->path);
     c->builder.source = c->text.source;
     c->builder.in_file = wanted->in_file;
+    c->category = wanted->name ? wanted->category : NULL;
     if (!status) status = read_header(c);
     if (!status) status = understand(c, wanted);
     if (!status) status = read_rows(c);

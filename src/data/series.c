@@ -180,6 +180,7 @@ void gsv_series_free(gsv_series *s)
     }
     free_texts(s->name, s->columns);
     free_texts(s->label, s->tracks);
+    free_texts(s->word, s->words);
     if (!s->borrowed) {
         mem_free(s->time);
         mem_free(s->value);

@@ -11,10 +11,14 @@ struct series_request {
     const char *time, *series;
     size_t columns;
     const char *const *name;
-    bool in_file; /* the series is to be in one: see series_file.h */
+    const bool *category; /* (columns) cells are labels; NULL: of none */
+    bool in_file;         /* the series is to be in one: see series_file.h */
 };
 
 gsv_series *series_read(const struct series_request *wanted);
+
+/* The same for ranks: see gsv_series_read_shared(). */
+gsv_series *series_read_shared(gsv_ranks *r, struct series_request wanted);
 
 /* A loop over all rows calls series_passed() after each row, so that only few
  * rows of a series in a file stay in memory. series_rest() releases all rows

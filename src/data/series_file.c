@@ -14,7 +14,7 @@
 #include "data/series.h"
 
 struct head {
-    size_t rows, columns, tracks;
+    size_t rows, columns, tracks, words;
 };
 
 /* What gsv_series.file is. */
@@ -53,6 +53,8 @@ static void lay(gsv_series *s, char *at)
         s->name[i] = take_text(&at);
     for (size_t i = 0; i < s->tracks; i++)
         s->label[i] = take_text(&at);
+    for (size_t i = 0; i < s->words; i++)
+        s->word[i] = take_text(&at);
 }
 
 static size_t numbers_size(const struct head *h)
@@ -70,16 +72,16 @@ static gsv_series *open_file(struct series_file *f)
     *s = (gsv_series){.rows = h->rows,
                       .columns = h->columns,
                       .tracks = h->tracks,
+                      .words = h->words,
                       .file = f,
                       .name = NEW(char *, h->columns),
-                      .label = NEW(char *, h->tracks)};
-    if (s->name && s->label) {
+                      .label = NEW(char *, h->tracks),
+                      .word = NEW(char *, h->words)};
+    if (s->name && s->label && s->word) {
         lay(s, (char *)f->paged.data + sizeof *h);
         return s;
     }
-    mem_free(s->name);
-    mem_free(s->label);
-    mem_free(s);
+    MEM_FREE(s->name, s->label, s->word, s);
     return NULL;
 }
 
@@ -93,9 +95,7 @@ static void file_free(struct series_file *f)
 void series_file_free(gsv_series *s)
 {
     file_free(s->file);
-    mem_free(s->name);
-    mem_free(s->label);
-    mem_free(s);
+    MEM_FREE(s->name, s->label, s->word, s);
 }
 
 /* --- Making ------------------------------------------------------------- */
@@ -108,24 +108,22 @@ static size_t put_text(char *to, size_t at, const char *text)
     return at + n;
 }
 
-static size_t put_texts(char *to, const struct words *name,
-                        const struct words *label, const char *source,
+static size_t put_texts(char *to, const struct series_builder *b,
                         const char *note)
 {
-    size_t at = put_text(to, put_text(to, 0, source), note);
-    for (size_t i = 0; i < name->count; i++)
-        at = put_text(to, at, name->text[i]);
-    for (size_t i = 0; i < label->count; i++)
-        at = put_text(to, at, label->text[i]);
+    const struct words *list[] = {&b->name, &b->label, &b->word};
+    size_t at = put_text(to, put_text(to, 0, b->source), note);
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++)
+        for (size_t i = 0; i < list[k]->count; i++)
+            at = put_text(to, at, list[k]->text[i]);
     return at;
 }
 
-gsv_series *series_file_new(size_t rows, const struct words *name,
-                            const struct words *label, const char *source,
-                            const char *note)
+gsv_series *series_file_new(const struct series_builder *b, const char *note)
 {
-    const struct head head = {rows, name->count, label->count};
-    size_t texts = put_texts(NULL, name, label, source, note);
+    const struct head head = {b->rows, b->name.count, b->label.count,
+                              b->word.count};
+    size_t texts = put_texts(NULL, b, note);
     struct series_file *f = NEW(struct series_file, 1);
     if (!f) return NULL;
     f->file = -1;
@@ -133,7 +131,7 @@ gsv_series *series_file_new(size_t rows, const struct words *name,
     if (!paged_new(&f->paged, numbers_size(&head) + texts, &f->file)) {
         char *data = f->paged.data;
         memcpy(data, &head, sizeof head);
-        put_texts(data + numbers_size(&head), name, label, source, note);
+        put_texts(data + numbers_size(&head), b, note);
         s = open_file(f);
     }
     if (!s) file_free(f);
@@ -215,17 +213,9 @@ static int share(gsv_ranks *r, const struct series_request *wanted,
     return 0;
 }
 
-gsv_series *gsv_series_read_shared(gsv_ranks *r, const char *path,
-                                   const char *time, const char *series,
-                                   size_t columns, const char *const *name)
+gsv_series *series_read_shared(gsv_ranks *r, struct series_request wanted)
 {
-    if (ANY_NULL(path)) return NULL;
-    const struct series_request wanted = {.path = path,
-                                          .time = time,
-                                          .series = series,
-                                          .columns = columns,
-                                          .name = name,
-                                          .in_file = gsv_ranks_count(r) > 1};
+    wanted.in_file = gsv_ranks_count(r) > 1;
     if (!wanted.in_file) return series_read(&wanted);
     gsv_series *s = NULL;
     size_t *host = NEW(size_t, r->count);
@@ -235,4 +225,16 @@ gsv_series *gsv_series_read_shared(gsv_ranks *r, const char *path,
     }
     mem_free(host);
     return s;
+}
+
+gsv_series *gsv_series_read_shared(gsv_ranks *r, const char *path,
+                                   const char *time, const char *series,
+                                   size_t columns, const char *const *name)
+{
+    if (ANY_NULL(path)) return NULL;
+    return series_read_shared(r, (struct series_request){.path = path,
+                                                         .time = time,
+                                                         .series = series,
+                                                         .columns = columns,
+                                                         .name = name});
 }

@@ -4,13 +4,11 @@
 #ifndef DATA_SERIES_FILE_H
 #define DATA_SERIES_FILE_H
 
-#include "data/words.h"
+#include "data/builder.h"
 #include "girsanov.h"
 
-/* With room for so many rows, and all texts. */
-gsv_series *series_file_new(size_t rows, const struct words *name,
-                            const struct words *label, const char *source,
-                            const char *note);
+/* With room for the builder's rows, and all its texts. */
+gsv_series *series_file_new(const struct series_builder *b, const char *note);
 
 void series_file_free(gsv_series *s);
 

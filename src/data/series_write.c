@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/category.h"
 #include "data/file.h"
 #include "data/number.h"
 #include "data/series.h"
@@ -43,8 +44,12 @@ static void put_track(const gsv_series *s, size_t track, FILE *out)
         putc(',', out);
         put_number(s->time[i], out);
         for (size_t c = 0; c < s->columns; c++) {
+            double x = s->value[c * s->rows + i];
+            char room[NUMBER_TEXT];
             putc(',', out);
-            put_number(s->value[c * s->rows + i], out);
+            if (s->words && category_is_word(x))
+                put_text(category_text(s, x, room), out);
+            else put_number(x, out);
         }
         putc('\n', out);
     }

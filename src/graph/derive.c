@@ -184,6 +184,14 @@ DOT(transpose, graph_transpose(g, x_dot))
 DOT(gather, graph_gather(g, x_dot, graph_input(g, n, 1), i.rows, i.columns))
 DOT(scatter, graph_scatter(g, x_dot, graph_input(g, n, 1), i.rows, i.columns))
 
+/* Not by the number itself. */
+static node choose_dot(struct graph *g, node n, const node *dot)
+{
+    node x = graph_input(g, n, 0), x_dot = moved(g, n, 0, dot);
+    return x_dot ? graph_choose(g, shaped(g, x_dot, x), graph_input(g, n, 1))
+                 : 0;
+}
+
 static node stack_dot(struct graph *g, node n, const node *dot)
 {
     struct node_info info = *graph_info(g, n);
@@ -349,6 +357,27 @@ BAR_IS(gather,
        graph_scatter(g, bar, graph_input(g, n, 1), from.rows, from.columns))
 BAR_IS(scatter,
        graph_gather(g, bar, graph_input(g, n, 1), from.rows, from.columns))
+
+/* bar in the element that was picked, and zeros. */
+BAR(choose)
+{
+    (void)offset;
+    struct node_info from = *graph_info(g, graph_input(g, n, 0));
+    size_t size = from.rows * from.columns;
+    if (i || g->failed) return num(g, 0.0);
+    double *number = GRAPH_NEW(g, double, size);
+    if (!number) return 0;
+    for (size_t k = 0; k < size; k++)
+        number[k] = (double)(k + 1);
+    node all = graph_constant(g, from.rows, from.columns, number);
+    node index = graph_fill(g, f(g, OP_FLOOR, graph_input(g, n, 1)), from.rows,
+                            from.columns);
+    mem_free(number);
+    node other = add(g, graph_binary(g, OP_LESS, index, all),
+                     graph_binary(g, OP_LESS, all, index));
+    return mul(g, graph_fill(g, bar, from.rows, from.columns),
+               sub(g, num(g, 1.0), other));
+}
 
 BAR(matmul)
 {

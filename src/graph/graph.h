@@ -136,6 +136,9 @@ node graph_gather(struct graph *g, node a, node index, size_t rows,
                   size_t columns);
 node graph_scatter(struct graph *g, node a, node index, size_t rows,
                    size_t columns);
+/* The element of the vector a that index numbers, from 1 on: a number that may
+ * be another one at each point. */
+node graph_choose(struct graph *g, node a, node index);
 /* a where the condition is not 0, else b. What is not taken adds nothing to
  * values and derivatives, NaN or not. */
 node graph_where(struct graph *g, node condition, node a, node b);

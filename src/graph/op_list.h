@@ -175,6 +175,9 @@
     X(GATHER, gather, NULL, gather, gather) /* those that input 1 numbers */   \
     X(SCATTER, scatter, NULL, scatter, scatter) /* its reverse: zeros, and */  \
                                                 /* what is added to them   */  \
+    X(CHOOSE, choose, NULL, choose,                                            \
+      all) /* the element that input 1 numbers at */                           \
+           /* each point, from 1 on; NaN: none    */                           \
     X(MATMUL, matmul, NULL, product, product)                                  \
     X(SOLVE, solve, solve_scratch, solution, all)       /* A^-1 b        */    \
     X(LOGDET, logdet, logdet_scratch, other, all)       /* log |det A|   */    \

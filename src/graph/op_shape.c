@@ -232,3 +232,42 @@ void scatter_vjp(const struct apply *a)
     for (size_t k = 0; a->in[0].bar && k < a->in[0].size; k++)
         add(a->P, a->out.bar + place(a, k), a->in[0].bar + k * a->P);
 }
+
+/* --- choose: y = x[k - 1], with another k at each point ---------------------
+ */
+
+/* Where the element of point i stands among the values; false: there is none.
+ */
+static bool picked(const struct apply *a, size_t i, size_t *at)
+{
+    const struct operand *x = &a->in[0], *index = &a->in[1];
+    double k = floor(index->value[index->step ? i : 0]);
+    if (!(k >= 1.0 && k <= (double)x->size)) return false;
+    *at = ((size_t)k - 1) * (x->step ? a->P : 1) + (x->step ? i : 0);
+    return true;
+}
+
+static void choose_rows(const struct apply *a, const double *x, double none,
+                        double *y)
+{
+    size_t at;
+    for (size_t i = 0; i < a->P; i++)
+        y[i] = picked(a, i, &at) ? x ? x[at] : 0.0 : none;
+}
+
+void choose_forward(const struct apply *a)
+{
+    choose_rows(a, a->in[0].value, NAN, a->out.value);
+}
+
+void choose_vjp(const struct apply *a)
+{
+    size_t at;
+    for (size_t i = 0; a->in[0].bar && i < a->P; i++)
+        if (picked(a, i, &at)) a->in[0].bar[at] += a->out.bar[i];
+}
+
+void choose_jvp(const struct apply *a)
+{
+    choose_rows(a, a->in[0].dot, 0.0, a->out.dot);
+}

@@ -233,6 +233,25 @@ TEXT(gather)
     return formula(p, graph_input(p->g, a, 0), (size_t)from[e]);
 }
 
+/* k[series]; of what is no parameter choose(..., series). */
+TEXT(choose)
+{
+    node in = graph_input(p->g, a, 0), index = graph_input(p->g, a, 1);
+    const char *of = sum_text(&p->pen, formula(p, index, 0));
+    const struct node_info *i = graph_info(p->g, in);
+    char text[GRAPH_NAME_SIZE];
+    double value;
+    (void)e;
+    if (i->op != OP_PARAM || !p->names->param ||
+        !p->names->param(p->names->owner, i->offset, text, &value))
+        return text_other(p, a, 0);
+    const char *made =
+        pen_text(&p->pen, "%.*s[%s]", (int)strcspn(text, "["), text, of);
+    return p->names->positive && p->names->positive(p->names->owner, i->offset)
+               ? sum_positive(&p->pen, made)
+               : sum_name(&p->pen, made, LEVEL_ATOM);
+}
+
 TEXT(scatter)
 {
     node in = graph_input(p->g, a, 0);

@@ -331,6 +331,13 @@ node graph_scatter(struct graph *g, node a, node index, size_t rows,
     return plain(g, OP_SCATTER, 2, (node[2]){a, index}, rows, columns);
 }
 
+node graph_choose(struct graph *g, node a, node index)
+{
+    if (g->failed) return 0;
+    assert(graph_size(g, index) == 1);
+    return plain(g, OP_CHOOSE, 2, (node[2]){a, index}, 1, 1);
+}
+
 /* --- where ---------------------------------------------------------------- */
 
 /* Node n again, so that it is finite where the condition does not hold: 0 times

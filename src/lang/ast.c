@@ -17,7 +17,7 @@ void expr_free(struct expr *e)
 bool declares_name(enum statement_kind kind)
 {
     return kind != EQUATION && kind != OBS && kind != INIT && kind != EVENT &&
-           kind != REACTION;
+           kind != REACTION && kind != PRIOR_LINE;
 }
 
 bool is_function_kind(enum statement_kind kind)
@@ -28,6 +28,7 @@ bool is_function_kind(enum statement_kind kind)
 static void statement_clear(struct statement *s)
 {
     mem_free(s->declared.name);
+    mem_free(s->declared.category);
     expr_free(s->value);
     mem_free(s->index);
     expr_free(s->low);

@@ -52,27 +52,30 @@ struct declared {
     struct place place;
     int rank;
     size_t rows, columns; /* 1 where the rank leaves them out */
+    char *category;       /* of a param k[series]: series; else NULL */
+    struct place category_place;
 };
 
 enum bound_kind { BOUND_NONE, BOUND_ABOVE, BOUND_BELOW, BOUND_BETWEEN };
 
 enum statement_kind {
-    STATE,    /* state NAME          | state NAME = map, map in value       */
-    INPUT,    /* input NAME [hold]                                          */
-    PARAM,    /* param NAME [lower] [= value] [> low | < high | in (l, h)]  */
-    CONSTANT, /* const NAME = value                                         */
-    LET,      /* let NAME = value                                           */
-    NET,      /* net NAME(args) -> outputs : widths... activation           */
-    GP,       /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
-              /* kernel [+ polynomial] [map]                                */
-    TERMS,    /* terms NAME(args) -> outputs : poly n | fourier n period p  */
-              /* | term, ... | [term, ...], ... for each output             */
-    EQUATION, /* dNAME = value: name is that of the state                   */
-    OBS,      /* obs NAME ~ value (a call)                                  */
-    INIT,     /* init NAME ~ value (a call) [at time], time in low          */
-    EVENT,    /* event NAME[k] += value                                     */
-    RANDOM,   /* random NAME[k] ~ value (a call)                            */
-    REACTION  /* reaction parts -> parts : value; the name is ""            */
+    STATE,      /* state NAME          | state NAME = map, map in value       */
+    INPUT,      /* input NAME [hold]                                          */
+    PARAM,      /* param NAME [lower] [= value] [> low | < high | in (l, h)]  */
+    CONSTANT,   /* const NAME = value                                         */
+    LET,        /* let NAME = value                                           */
+    NET,        /* net NAME(args) -> outputs : widths... activation           */
+    GP,         /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
+                /* kernel [+ polynomial] [map]                                */
+    TERMS,      /* terms NAME(args) -> outputs : poly n | fourier n period p  */
+                /* | term, ... | [term, ...], ... for each output             */
+    EQUATION,   /* dNAME = value: name is that of the state                   */
+    OBS,        /* obs NAME ~ value (a call)                                  */
+    INIT,       /* init NAME ~ value (a call) [at time], time in low          */
+    EVENT,      /* event NAME[k] += value                                     */
+    PRIOR_LINE, /* prior NAME[k] ~ value (a call) */
+    RANDOM,     /* random NAME[k] ~ value (a call)                            */
+    REACTION    /* reaction parts -> parts : value; the name is ""            */
 };
 
 /* Of a reaction: how many of a state, or of its element from 1 on, are used up

@@ -19,6 +19,12 @@ static int declare_input(struct builder *b, const struct statement *s)
         return complain(b->source, s->declared.place,
                         "an input is one column; declare each by its own name");
     int status = scope_check(b, s->declared.name, s->declared.place);
+    size_t category = spec_category(spec, s->declared.name);
+    if (!status && category < spec->categories) {
+        size_t at = spec->category[category].input;
+        return scope_declare(b, &s->declared, SYMBOL_INPUT,
+                             graph_leaf(spec->graph, OP_INPUT, at, 1, 1));
+    }
     if (!status) status = columns_are_free(b, &s->declared);
     if (status) return status;
     if (MEM_ROOM(spec->input, spec->inputs, spec->input_capacity))
@@ -26,7 +32,7 @@ static int declare_input(struct builder *b, const struct statement *s)
     char *name = mem_string(s->declared.name);
     if (!name) return GSV_NO_MEMORY;
     spec->input[spec->inputs] =
-        (struct input_spec){name, s->declared.place, s->hold};
+        (struct input_spec){name, s->declared.place, s->hold, false};
     node value = graph_leaf(spec->graph, OP_INPUT, spec->inputs++, 1, 1);
     return scope_declare(b, &s->declared, SYMBOL_INPUT, value);
 }
@@ -185,13 +191,40 @@ struct param_spec *new_param(struct builder *b, struct place place,
     return p;
 }
 
+/* Numbers of series or levels, as many as are known. */
+static int count_levels(struct builder *b, const struct statement *s,
+                        size_t *category, size_t *rows)
+{
+    const struct declared *d = &s->declared;
+    *category = 0;
+    *rows = d->rows;
+    if (!d->category) return 0;
+    if (s->value && s->value->kind == EXPR_LIST)
+        return complain(b->source, expr_span(s->value),
+                        "the numbers of '%s' are known from the data; give one "
+                        "start value for all of them",
+                        d->name);
+    int status = category_of(b, d, category);
+    if (status) return status;
+    size_t levels = b->spec->category[*category].levels;
+    ++*category;
+    *rows = levels ? levels : 1;
+    return 0;
+}
+
 static int declare_param(struct builder *b, const struct statement *s)
 {
     const struct declared *d = &s->declared;
+    struct statement sized = *s;
+    size_t category;
     int status = check_lower(b, s);
+    if (!status) status = count_levels(b, s, &category, &sized.declared.rows);
     if (status) return status;
+    s = &sized;
+    d = &sized.declared;
     struct param_spec *p = new_param(b, d->place, d->name, d->rows, d->columns);
     if (!p) return GSV_NO_MEMORY;
+    p->category = category;
     p->rank = d->rank;
     p->bound = s->bound;
     p->lower = s->lower;
@@ -204,7 +237,13 @@ static int declare_param(struct builder *b, const struct statement *s)
     if (status) return status;
     node value =
         graph_leaf(b->spec->graph, OP_PARAM, p->offset, d->rows, d->columns);
-    return scope_declare(b, d, SYMBOL_PARAM, value);
+    if (category) value = category_number(b->spec, category - 1, value);
+    return scope_add(b, (struct symbol){.name = d->name,
+                                        .kind = SYMBOL_PARAM,
+                                        .place = d->place,
+                                        .value = value,
+                                        .rank = category ? 0 : d->rank,
+                                        .category = category});
 }
 
 /* --- const and let ------------------------------------------------------ */
@@ -435,6 +474,7 @@ int declare(struct builder *b, const struct statement *s)
     case INIT:
     case EVENT:
     case REACTION:
+    case PRIOR_LINE:
     case EQUATION: break;
     }
     return 0;

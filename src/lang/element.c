@@ -109,6 +109,12 @@ int evaluate_index(struct builder *b, const struct expr *e, node *result)
     node a;
     struct range row, column;
     if (evaluate(b, e->kid[0], &a)) return GSV_BAD_INPUT;
+    const struct symbol *y =
+        e->kid[0]->kind == EXPR_NAME ? scope_find(b, e->kid[0]->name) : NULL;
+    if (y && y->category) {
+        *result = a;
+        return category_index(b, e, y);
+    }
     /* x[3] of the data's columns is all three: checked by state.c. */
     if (is_column(b, e->kid[0])) {
         *result = a;

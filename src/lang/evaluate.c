@@ -128,6 +128,8 @@ static int evaluate_name(struct builder *b, const struct expr *e, node *result)
     /* Parameters and constants get their values before states are nodes. */
     if (s && s->kind == SYMBOL_STATE && !s->value) return not_constant(b, e);
     if (s && s->kind == SYMBOL_COLUMN && !s->value) return not_a_column(b, e);
+    if ((!s || s->kind == SYMBOL_INPUT) && refuse_category(b, e))
+        return GSV_BAD_INPUT;
     if (s) {
         *result = s->value;
         return 0;

@@ -45,7 +45,9 @@ static int find_column(struct builder *b, const struct expr *e,
         e->kind == EXPR_NAME && is_free(b, e->name) && !runs(index, e->name);
     if (name && column->name && strcmp(column->name, e->name))
         return two_columns(b, e, column);
-    if (name) *column = (struct declared){e->name, e->place, 0, 1, 1};
+    if (name)
+        *column = (struct declared){
+            .name = e->name, .place = e->place, .rows = 1, .columns = 1};
     int status = 0;
     for (size_t i = 0; !status && i < e->kids; i++)
         status = find_column(b, e->kid[i], index, column);

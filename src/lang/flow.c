@@ -116,7 +116,8 @@ static int add_net_layer(struct builder *b, const struct declared *z,
     struct halves h = halves_of(w, k);
     size_t net, in = h.others + w->timed;
     snprintf(name, sizeof name, "%.250s.%zu", z->name, k + plain_layers(w));
-    struct declared named = {name, z->place, 0, 1, 1};
+    struct declared named = {
+        .name = name, .place = z->place, .rows = 1, .columns = 1};
     int status =
         add_layers(b, &named, 2, (size_t[]){in, w->width, NUMBERS * h.count},
                    ACT_TANH, &net);

@@ -116,6 +116,7 @@ static struct interval within(const struct spec *spec, const struct graph *g,
     node a = graph_input(g, n, 0);
     struct interval x = within(spec, g, a, depth - 1);
     if (i->inputs == 1) return of_unary(i->op, x);
+    if (i->op == OP_CHOOSE) return x;
     if (OP_TABLE[i->op].arity != 2) return ANY;
     node b = graph_input(g, n, 1);
     if (i->op == OP_MUL && a == b) return times(size_of(x), size_of(x));

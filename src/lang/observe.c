@@ -172,7 +172,8 @@ static int find_trials(struct builder *b, struct line *l)
     if (!LAW_TABLE[l->law].trials || name->kind != EXPR_NAME ||
         !is_free(b, name->name))
         return 0;
-    *d = (struct declared){name->name, name->place, 0, 1, 1};
+    *d = (struct declared){
+        .name = name->name, .place = name->place, .rows = 1, .columns = 1};
     int status = column_size(b, e, d);
     if (!status) status = check_others(b, d, "observation is");
     if (status) return status;

@@ -38,10 +38,10 @@ static const struct rule RULES[] = {
     {"state", STATE, true, state_rest},  {"input", INPUT, true, input_rest},
     {"param", PARAM, true, param_rest},  {"const", CONSTANT, true, value_rest},
     {"let", LET, true, value_rest},      {"net", NET, false, net_rest},
-    {"gp", GP, false, gp_rest},          {"obs", OBS, false, law_rest},
-    {"init", INIT, false, init_rest},    {"event", EVENT, false, event_rest},
+    {"gp", GP, false, gp_rest},          {"terms", TERMS, false, terms_rest},
+    {"obs", OBS, false, law_rest},       {"init", INIT, false, init_rest},
+    {"event", EVENT, false, event_rest}, {"prior", PRIOR_LINE, false, law_rest},
     {"random", RANDOM, false, law_rest}, {"reaction", REACTION, false, NULL},
-    {"terms", TERMS, false, terms_rest},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };
@@ -80,10 +80,25 @@ int parse_size(struct parser *p, size_t *size)
     return 0;
 }
 
-static int parse_shape(struct parser *p, struct declared *d)
+/* The series of param k[series], or a column. */
+static int parse_category(struct parser *p, struct declared *d)
+{
+    d->category = mem_substring(p->token.text, p->token.length);
+    d->category_place = p->token.place;
+    d->rank = 1;
+    parse_next(p);
+    return d->category ? 0 : GSV_NO_MEMORY;
+}
+
+static int parse_shape(struct parser *p, const struct rule *rule,
+                       struct declared *d)
 {
     struct token open = p->token;
     if (!parse_take(p, '[')) return 0;
+    if (p->token.kind == TOKEN_NAME && rule->kind == PARAM) {
+        int status = parse_category(p, d);
+        return status ? status : parse_close(p, &open);
+    }
     size_t *size[] = {&d->rows, &d->columns};
     do {
         if (d->rank == 2)
@@ -130,7 +145,7 @@ static int parse_declared(struct parser *p, const struct rule *rule,
         return refuse(p, p->token.place,
                       "'(' is not expected after the name; write '%s %.*s'",
                       rule->word, SHOWN, d->name);
-    return function ? 0 : parse_shape(p, d);
+    return function ? 0 : parse_shape(p, rule, d);
 }
 
 static int parse_value(struct parser *p, struct statement *s)
@@ -182,8 +197,8 @@ static int law_rest(struct parser *p, const struct rule *rule,
     int status = need_value(p, rule, s, '~');
     if (status || s->value->kind == EXPR_CALL) return status;
     return refuse(p, place,
-                  "after '~' a distribution is expected, such as "
-                  "'normal(x, 0.1)'");
+                  "after '~' a distribution is expected, such as '%s'",
+                  rule->kind == PRIOR_LINE ? "normal(0, 1)" : "normal(x, 0.1)");
 }
 
 static int init_rest(struct parser *p, const struct rule *rule,
@@ -517,11 +532,12 @@ static int not_a_statement(struct parser *p, const struct token *word)
         return refuse(p, word->place,
                       "'%.*s' is not a statement; did you mean '%s'?",
                       SHOW(word), meant);
-    return refuse(p, word->place,
-                  "'%.*s' is not a statement; a line begins with state, input, "
-                  "param, const, let, net, gp, terms, obs, init, event, random "
-                  "or reaction, or is an equation 'dx = ...*dt + ...*dW'",
-                  SHOW(word));
+    return refuse(
+        p, word->place,
+        "'%.*s' is not a statement; a line begins with state, input, "
+        "param, const, let, net, gp, terms, obs, init, event, prior, "
+        "random or reaction, or is an equation 'dx = ...*dt + ...*dW'",
+        SHOW(word));
 }
 
 static int parse_statement(struct parser *p)

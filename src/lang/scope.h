@@ -31,6 +31,7 @@ struct symbol {
     bool reacts;   /* of a state: a reaction changes it     */
     int rank;
     const char *column; /* of a state: what it is a function of, or NULL */
+    size_t category;    /* of a param k[series]: its number from 1, else 0 */
 };
 
 /* A learned map of a vector. Its numbers stand one after another in the
@@ -54,9 +55,11 @@ struct builder {
     size_t symbols, capacity;
     struct flow *flow;
     size_t flows, flow_capacity;
-    const struct space *space; /* what indices run over here, or NULL */
-    size_t constants;          /* numbers in all of them */
-    bool observing;            /* in the arguments of an obs */
+    const struct space *space;         /* what indices run over here, or NULL */
+    size_t constants;                  /* numbers in all of them */
+    const struct category_spec *level; /* (levels) that are known */
+    size_t levels;
+    bool observing; /* in the arguments of an obs */
 };
 
 /* --- scope.c ------------------------------------------------------------ */
@@ -259,6 +262,23 @@ int integrate_elements(struct builder *b, struct place place, node rate,
 /* --- init.c ------------------------------------------------------------- */
 
 int build_init(struct builder *b);
+
+/* --- category.c --------------------------------------------------------- */
+
+/* The category that a param is declared with, which is added if it is new; the
+ * number of a row as a node, of all numbers. */
+int category_of(struct builder *b, const struct declared *d, size_t *category);
+node category_number(const struct spec *s, size_t category, node all);
+
+/* Refuses a category as a number, and elements of y other than k[series]. */
+int refuse_category(const struct builder *b, const struct expr *e);
+int category_index(const struct builder *b, const struct expr *e,
+                   const struct symbol *y);
+
+/* --- priors.c ----------------------------------------------------------- */
+
+/* All prior lines, after all that they may be of. */
+int build_priors(struct builder *b);
 
 /* --- invert.c ----------------------------------------------------------- */
 

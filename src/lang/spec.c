@@ -48,6 +48,7 @@ static int build(struct builder *b, const struct ast *ast)
     if (b->spec->graph->failed) return GSV_NO_MEMORY;
     if (!status) status = declare_all(b, ast, false);
     if (!status) status = build_effects(b);
+    if (!status) status = build_priors(b);
     if (!status) status = build_observations(b);
     if (!status) status = build_equations(b, ast);
     if (!status && b->spec->graph->failed) status = GSV_NO_MEMORY;
@@ -56,7 +57,13 @@ static int build(struct builder *b, const struct ast *ast)
 
 struct spec *spec_new(const struct source *source)
 {
-    struct builder b = {.source = source};
+    return spec_new_levels(source, 0, NULL);
+}
+
+struct spec *spec_new_levels(const struct source *source, size_t levels,
+                             const struct category_spec *level)
+{
+    struct builder b = {.source = source, .level = level, .levels = levels};
     struct ast *ast = ast_parse(source);
     if (!ast) return NULL;
     b.ast = ast;
@@ -112,6 +119,15 @@ void spec_free(struct spec *spec)
         mem_free(spec->input[i].name);
     for (size_t i = 0; i < spec->values; i++)
         mem_free(spec->value_column[i]);
+    for (size_t i = 0; i < spec->categories; i++) {
+        for (size_t k = 0; k < spec->category[i].levels; k++)
+            mem_free(spec->category[i].label[k]);
+        MEM_FREE(spec->category[i].name, spec->category[i].label);
+    }
+    mem_free(spec->category);
+    for (size_t i = 0; i < spec->priors; i++)
+        mem_free(spec->prior[i].name);
+    mem_free(spec->prior);
     mem_free(spec->source_name);
     mem_free(spec->equation_place);
     mem_free(spec->param);

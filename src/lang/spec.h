@@ -21,13 +21,14 @@ struct param_spec {
     double *start; /* (rows, columns)                                  */
     enum bound_kind bound;
     double low, high;
-    bool lower;    /* triangular with a positive diagonal              */
-    size_t fan_in; /* of a network's weight: its start is drawn; else 0 */
-    bool scale;    /* of a network's inputs and outputs, or a grid's   */
-                   /* place: not learned                               */
-    bool gp;       /* of a function on a grid                          */
-    bool term;     /* the coefficient of a term: see struct terms_spec */
-    bool effect;   /* random: each series has its own; also a scale    */
+    bool lower;      /* triangular with a positive diagonal              */
+    size_t fan_in;   /* of a network's weight: its start is drawn; else 0 */
+    bool scale;      /* of a network's inputs and outputs, or a grid's   */
+                     /* place: not learned                               */
+    bool gp;         /* of a function on a grid                          */
+    bool term;       /* the coefficient of a term: see struct terms_spec */
+    size_t category; /* k[series]: its number from 1, else 0             */
+    bool effect;     /* random: each series has its own; also a scale    */
 };
 
 /* A function that is a sum of terms with coefficients. These are parameters of
@@ -50,7 +51,18 @@ struct input_spec {
     char *name;
     struct place place;
     bool hold;
+    bool category; /* its value is the number of a level, from 1 */
 };
+
+/* What param k[series] or k[group] has one number for each of. */
+struct category_spec {
+    char *name;    /* of the column, or "series": of the labels           */
+    size_t input;  /* its number among the inputs                         */
+    size_t levels; /* 0: not known yet, and parameters have one number    */
+    char **label;  /* (levels)                                            */
+};
+
+extern const char SERIES[]; /* "series" */
 
 /* A network where it was declared: the graph's, by the same number. */
 struct net_spec {
@@ -152,6 +164,13 @@ struct reaction_spec {
     struct place place;
 };
 
+/* prior NAME ~ law(numbers). */
+struct prior_spec {
+    gsv_prior law; /* its name is that below                        */
+    char *name;    /* a parameter, an element of one, or a network  */
+    size_t line;
+};
+
 /* Why no map brings a noise to unit diffusion. */
 enum no_map {
     NO_MAP_MATRIX,   /* a matrix before it depends on the state          */
@@ -192,6 +211,11 @@ struct spec {
     size_t flows, flow_capacity;
     struct gp_spec *gp; /* (graph->gps) */
     size_t gps, gp_capacity;
+
+    struct category_spec *category;
+    size_t categories, category_capacity;
+    struct prior_spec *prior;
+    size_t priors, prior_capacity;
 
     /* The states as functions of the data, z = Z(x, t), over the state leaf
      * that stands for x; and back, over the leaf that stands for z. The domain
@@ -291,8 +315,18 @@ int spec_integrals_used(const struct spec *s, node a, bool *used, bool *any);
 bool obs_is_process(const struct spec *s, const struct obs_spec *o,
                     size_t *integral);
 
-/* Parses and builds, or fails with a message. */
+/* The category of this name, or spec->categories; whether the levels of all are
+ * known; and the label of an element of a parameter, or NULL. */
+size_t spec_category(const struct spec *s, const char *name);
+bool spec_is_bound(const struct spec *s);
+const char *spec_label(const struct spec *s, const struct param_spec *p,
+                       size_t element);
+
+/* Parses and builds, or fails with a message. The second one knows the levels
+ * of categories. */
 struct spec *spec_new(const struct source *source);
+struct spec *spec_new_levels(const struct source *source, size_t levels,
+                             const struct category_spec *level);
 void spec_free(struct spec *spec);
 
 /* The spec of a drift in C with diagonal noise, without any text. */

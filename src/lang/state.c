@@ -173,7 +173,8 @@ static int find_column(struct builder *b, const struct statement *s,
                             "found only if it appears once, as in '(%s + 1)^2'",
                             c->name, c->name);
         if (c->name) return two_columns(b, s, name, c);
-        *c = (struct declared){name->name, name->place, 0, 1, 1};
+        *c = (struct declared){
+            .name = name->name, .place = name->place, .rows = 1, .columns = 1};
         return column_size(b, e, c);
     }
     int status = 0;

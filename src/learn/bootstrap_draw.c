@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "data/series_join.h"
 #include "learn/bootstrap.h"
 #include "model/gaps.h"
 #include "simulate/first.h"
@@ -96,23 +97,6 @@ static double step_of(const struct drawing *d, size_t r)
     return fmax(least, mean / SHORTER) / (double)d->steps;
 }
 
-/* One track as a series: for its inputs. */
-static gsv_series *track_of(const struct drawing *d, size_t r)
-{
-    const gsv_series *s = d->s;
-    size_t from = s->start[r], n = s->start[r + 1] - from;
-    const size_t start[] = {0, n};
-    double *value = NEW(double, s->columns *n);
-    gsv_series *one = NULL;
-    for (size_t c = 0; value && c < s->columns; c++)
-        memcpy(value + c * n, s->value + c * s->rows + from, n * sizeof *value);
-    if (value)
-        one = gsv_series_new(1, start, s->columns, (const char *const *)s->name,
-                             s->time + from, value);
-    mem_free(value);
-    return one;
-}
-
 /* Values that the data have are replaced. The start is a row of the data, but
  * for noisy observations. */
 static void keep(struct drawing *d, size_t r, size_t tracks,
@@ -137,7 +121,8 @@ static int draw_tracks(struct drawing *d, size_t r, size_t tracks)
 {
     enum { TRIES = 3, SHORTER = 8 };
     gsv_simulate_options o = gsv_simulate_options_default();
-    gsv_series *input = d->alone ? track_of(d, r) : NULL, *drawn = NULL;
+    gsv_series *drawn = NULL;
+    gsv_series *input = d->alone ? series_track(d->s, r, d->s->label[r]) : NULL;
     if (d->alone && !input) return (int)gsv_last_status();
     place_starts(d, r, tracks);
     o.times = rows_of(d, r);
@@ -212,9 +197,7 @@ gsv_series *bootstrap_draw(const gsv_model *m, const gsv_series *s,
         if (rows_of(&d, r) > 1) status = draw_tracks(&d, r, tracks);
         r += tracks;
     }
-    if (!status)
-        result = gsv_series_new(s->tracks, s->start, s->columns,
-                                (const char *const *)s->name, s->time, d.value);
+    if (!status) result = series_with(s, d.value);
     drawing_free(&d);
     return result;
 }

@@ -301,7 +301,7 @@ static int add_noise(struct evidence *e, size_t i, double *room,
 
 /* Of the kernels' own numbers the log-likelihood knows nothing; of weights of
  * networks H does not. */
-static int add_prior(struct evidence *e, double *theta_bar)
+static int add_kernels_and_noise(struct evidence *e, double *theta_bar)
 {
     const struct spec *s = e->l->m->spec;
     size_t most = 0;
@@ -339,9 +339,10 @@ int evidence_at(struct evidence *e, const double *x, double *value,
 {
     int status = value_at(e, x);
     *value = e->value;
-    if (status || !gradient) return status;
     memcpy(e->kept, e->gradient, e->l->n * sizeof *e->kept);
-    status = add_prior(e, e->kept);
+    if (!status) status = prior_add(&e->l->prior, 1.0, value, e->kept);
+    if (status || !gradient) return status;
+    status = add_kernels_and_noise(e, e->kept);
     for (size_t i = 0; i < e->outer; i++)
         gradient[i] = e->kept[e->place[i]];
     return status;

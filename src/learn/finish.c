@@ -53,7 +53,7 @@ static gsv_options asked(const gsv_fit_options *o)
                          .nodes = e->nodes};
 }
 
-static int note_facts(const struct learner *l, gsv_record *r)
+static int note_facts(struct learner *l, gsv_record *r)
 {
     mem_free(r->data);
     r->data = mem_string(l->s->source);
@@ -78,6 +78,8 @@ static int note_facts(const struct learner *l, gsv_record *r)
     r->aic = r->bic = r->mse = r->value = NAN;
     r->evidence = l->evidence;
     r->objective = l->o->objective;
+    r->priors = l->prior.count;
+    r->log_prior = r->priors ? prior_at(&l->prior).values : NAN;
     r->gaps = l->gaps;
     note_ranges(l, r);
     return r->data ? 0 : GSV_NO_MEMORY;
@@ -258,7 +260,9 @@ static int note_likelihoods(struct learner *l, const double *theta,
     r->heldout = held.loglik;
     r->sampled = train.sampled;
     r->flagged += held.flagged;
-    if (isfinite(l->evidence) || learner_matches(l) || r->sampled) return 0;
+    bool mode = r->priors > 0; /* which does not make the likelihood largest */
+    if (isfinite(l->evidence) || learner_matches(l) || r->sampled || mode)
+        return 0;
     r->aic = 2.0 * k - 2.0 * r->loglik;
     r->bic = k * log((double)r->gaps) - 2.0 * r->loglik;
     return 0;

@@ -153,6 +153,8 @@ static int rank(struct learner *l, const double *theta, double *score)
             objective_at(&at, theta, 0, n,
                          held ? l->split.held : l->split.train, &mean, NULL);
     objective_free(&at);
+    if (!status && !held)
+        status = prior_add(&l->prior, 1.0 / (double)n, &mean.mean, NULL);
     *score = status ? -INFINITY : mean.mean;
     return status == GSV_NUMERICAL ? 0 : status;
 }
@@ -244,6 +246,7 @@ static int start(struct learner *l)
     learner_phase(l, GSV_PHASE_SEARCH);
     if (!status || status == GSV_STOPPED)
         status = comm_stop(l->o->estimator.ranks);
+    if (!status) status = prior_obey(&l->prior, l->m, l->kept);
     if (status) return status;
     gsv_theta_get(l->m, l->first);
     memcpy(l->theta, l->first, l->n * sizeof *l->theta);
@@ -321,5 +324,9 @@ enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o)) return GSV_BAD_INPUT;
     if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
-    return fit_compared(m, s, o, NULL);
+    int status = gsv_model_bind(m, s);
+    if (status) return status;
+    return o->heldout_series && spec_is_latent(m->spec)
+               ? fit_heldout(m, s, o)
+               : fit_compared(m, s, o, NULL);
 }

@@ -12,9 +12,8 @@
 static int check_method(const struct learner *l, const gsv_fit_options *o)
 {
     if (o->method == GSV_METHOD_LIKELIHOOD) {
-        if (!o->priors && o->errors != GSV_ERRORS_POSTERIOR) return 0;
-        return fail(GSV_BAD_INPUT, "priors and posterior errors are for the "
-                                   "method gibbs");
+        if (o->errors != GSV_ERRORS_POSTERIOR) return 0;
+        return fail(GSV_BAD_INPUT, "posterior errors are for the method gibbs");
     }
     if (l->m->spec->nets)
         return fail(GSV_BAD_INPUT, "the method gibbs is for models of formulas "
@@ -169,6 +168,21 @@ static int check_effects(const struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
+/* Held-out series have no numbers of their own. */
+static int check_heldout(const struct learner *l, const gsv_fit_options *o)
+{
+    const struct spec *s = l->m->spec;
+    if (!o->heldout_series) return 0;
+    if (!(o->heldout > 0.0))
+        return fail(GSV_BAD_INPUT, "held-out series need a share above 0");
+    if (spec_category(s, SERIES) < s->categories)
+        return fail(GSV_BAD_INPUT,
+                    "the model has numbers of single series, and nothing says "
+                    "what they are for series that are held out; hold gaps out "
+                    "instead");
+    return 0;
+}
+
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
     int refused = check_effects(l, o);
@@ -176,7 +190,8 @@ int fit_options_check(struct learner *l, const gsv_fit_options *o)
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
                                    "it as the objective em-linear");
-    int status = check_bootstrap(l, o);
+    int status = check_heldout(l, o);
+    if (!status) status = check_bootstrap(l, o);
     if (!status) status = check_objective(l, o);
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = gsv_check_fit(l->m);

@@ -119,9 +119,8 @@ static void obey_priors(struct gibbs *g, double *theta, const double *u)
     const struct learner *l = g->l;
     learner_set(g->l, theta);
     for (size_t i = 0; i < l->n; i++) {
-        const gsv_prior *p = g->target.prior.of[i];
-        if (!p || isfinite(prior_log_density(p, l->m->value[l->value[i]])))
-            continue;
+        const gsv_prior *p = l->prior.of[i];
+        if (!p || prior_reaches(p, l->m->value[l->value[i]])) continue;
         l->m->value[l->value[i]] = prior_inside(p, u[i]);
     }
     gsv_theta_get(l->m, theta);

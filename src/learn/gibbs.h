@@ -27,7 +27,7 @@
 #ifndef LEARN_GIBBS_H
 #define LEARN_GIBBS_H
 
-#include "learn/prior.h"
+#include "learn/learner.h"
 
 /* --- target.c ------------------------------------------------------------- */
 
@@ -37,7 +37,6 @@ struct target {
     struct learner *l;
     gsv_options options;
     struct objective all;
-    struct prior prior;
     size_t units, slots, longest; /* most slots of a unit             */
     size_t *unit;                 /* (slots)                          */
     size_t *rank, *size;          /* (slots) in its unit; (units)     */

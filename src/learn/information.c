@@ -24,7 +24,9 @@ const char *information_name(const struct information *a, size_t i,
     const struct param_spec *q = &s->param[spec_param_at(s, v)];
     size_t e = v - q->offset;
     if (q->rank == 0) snprintf(room, 120, "%.100s", q->name);
-    if (q->rank == 1) snprintf(room, 120, "%.80s[%zu]", q->name, e + 1);
+    const char *label = spec_label(s, q, e);
+    if (label) snprintf(room, 120, "%.60s[%.50s]", q->name, label);
+    else if (q->rank == 1) snprintf(room, 120, "%.80s[%zu]", q->name, e + 1);
     if (q->rank == 2)
         snprintf(room, 120, "%.80s[%zu,%zu]", q->name, e / q->columns + 1,
                  e % q->columns + 1);
@@ -110,7 +112,7 @@ static int gradient_at(struct information *a, const double *theta,
     const struct split *s = &a->l->split;
     uint32_t runs = a->rough ? ROUGH_RUNS : 1;
     int status = learner_go_on(a->l);
-    double value;
+    double value = 0.0;
     if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, &value, gradient);
     memset(gradient, 0, a->l->n * sizeof *gradient);
@@ -123,7 +125,7 @@ static int gradient_at(struct information *a, const double *theta,
         for (size_t i = 0; !status && i < a->l->n; i++)
             gradient[i] += a->one[i] * (double)score.gaps / (double)runs;
     }
-    return status;
+    return status ? status : prior_add(&a->l->prior, 1.0, &value, gradient);
 }
 
 /* Column j from steps of this length. */
@@ -197,7 +199,7 @@ int information_value(struct information *a, const double *theta, double *value)
     if (a->by_evidence) return evidence_of(a, theta, value, NULL);
     status = objective_at(&a->all, theta, 0, s->trains, s->train, &score, NULL);
     *value = status ? NAN : score.mean * (double)score.gaps;
-    return status;
+    return status ? status : prior_add(&a->l->prior, 1.0, value, NULL);
 }
 
 /* l at theta moved by the steps of numbers i and j, up or down. */

@@ -157,6 +157,13 @@ static void add_penalty(const struct learner *l, double *gradient)
         gradient[i] -= share * l->penalty[i] * l->theta[i];
 }
 
+/* The same of the priors, at theta. */
+static int add_prior(struct learner *l, double *gradient)
+{
+    double density = 0.0, share = 1.0 / (double)l->split.trains;
+    return prior_add(&l->prior, share, &density, gradient);
+}
+
 /* With few data the penalty is estimated in the first stage, after 25, 50, 100
  * iterations and so on: it settles soon. */
 static int update_penalty(struct climb *c)
@@ -200,6 +207,7 @@ static int iterate(struct climb *c, struct score *score)
     const size_t *group = split_batch(&l->split, (uint64_t)l->now.place, n);
     status = objective_at(&c->batch, l->theta, (uint32_t)number + 1, n, group,
                           score, c->gradient);
+    if (!status) status = add_prior(l, c->gradient);
     if (status == GSV_STOPPED) return status;
     l->now.place += (double)n;
     if (status == GSV_NUMERICAL && number) {

@@ -264,6 +264,7 @@ static int conclude(struct learner *l, double *theta)
     if (!status && e.all.options.form == GSV_FORM_BOUND)
         status = objective_hold(&e.all);
     if (!status) status = evidence_at(&e, x, &l->evidence, NULL);
+    l->evidence = e.value; /* without priors */
     if (!status) memcpy(theta, e.theta, l->n * sizeof *theta);
     if (!status) status = evidence_keep(&e);
     l->doubt = status ? 0.0 : estimator_doubt(&e.all.estimator);

@@ -64,8 +64,12 @@ static int at(void *context, const double *x, double *value, double *gradient)
     if (status) return status;
     double gaps = (double)r->score.gaps;
     *value = r->score.mean * gaps;
+    for (size_t i = 0; i < r->l->n; i++)
+        r->gradient[i] *= gaps;
+    status = prior_add(&r->l->prior, 1.0, value, r->gradient);
+    if (status) return status;
     for (size_t i = 0; i < r->free; i++)
-        gradient[i] = r->gradient[r->place[i]] * gaps;
+        gradient[i] = r->gradient[r->place[i]];
     whitener_gradient(&r->whitener, gradient);
     if (!r->begun) r->first = *value;
     r->begun = true;
@@ -243,6 +247,7 @@ static const double SEEN = 0.02;
 struct view {
     size_t n, *group;
     double search, real, error; /* log-likelihoods of the groups */
+    double prior;
     size_t flagged;
 };
 
@@ -258,6 +263,8 @@ static int look(struct learner *l, const double *theta, struct view *v)
     v->real = status ? -INFINITY : r.loglik;
     v->error = r.error;
     v->flagged = r.flagged;
+    v->prior = 0.0;
+    if (!status) status = prior_add(&l->prior, 1.0, &v->prior, NULL);
     gsv_result_free(&r);
     return status == GSV_NUMERICAL ? 0 : status;
 }
@@ -297,7 +304,8 @@ static int verify(struct learner *l, const double *first, bool *again)
     *again = !status && !(fabs(v.search - v.real) <= most);
     if (*again) status = look(l, first, &v);
     /* Where no estimator sees the likelihood, its value says nothing. */
-    bool better = v.real > end.real || v.flagged < end.flagged / 2;
+    bool better =
+        v.real + v.prior > end.real + end.prior || v.flagged < end.flagged / 2;
     if (*again && !status && better)
         memcpy(l->theta, first, l->n * sizeof *l->theta);
     mem_free(v.group);

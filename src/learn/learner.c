@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "estimator/settle.h"
 #include "learn/learner.h"
-#include "learn/prior.h"
 #include "learn/watch.h"
 #include "model/theta.h"
 #include "observe/observe.h"
@@ -45,16 +44,18 @@ static int count_groups(const struct learner *l, size_t *groups)
 }
 
 /* Before anything takes long. */
-static int check_priors(const struct learner *l)
+static int make_priors(struct learner *l, const gsv_fit_options *o)
 {
-    struct prior p = {0};
-    if (l->o->method != GSV_METHOD_GIBBS) return 0;
-    if (!l->free)
+    if (!l->free && o->method == GSV_METHOD_GIBBS)
         return fail(GSV_BAD_INPUT, "all parameters are fixed: there is nothing "
                                    "that could have a posterior");
-    int status = prior_init(&p, l);
-    prior_free(&p);
-    return status;
+    int status = prior_init(&l->prior, l->m, o, l->fixed, l->value);
+    if (status || !l->prior.count || o->objective == GSV_OBJECTIVE_LIKELIHOOD)
+        return status;
+    return fail(GSV_BAD_INPUT,
+                "priors are for the objective likelihood: a posterior has no "
+                "other; leave the %s or the --objective out",
+                o->priors ? "--prior" : "prior lines of the model");
 }
 
 static void set_due(struct learner *l, const gsv_fit_options *o)
@@ -99,6 +100,19 @@ static int find_matrices(struct learner *l)
     return status;
 }
 
+/* Natural gradients know nothing of priors: numbers with one are moved by the
+ * optimiser of the weights. */
+static int prepare_noise(struct learner *l)
+{
+    bool *apart = NEW(bool, l->n);
+    if (!apart) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < l->n; i++)
+        apart[i] = l->fixed[i] || l->prior.of[i];
+    int status = noise_step_init(&l->noise, l->m, l->s, apart);
+    mem_free(apart);
+    return status;
+}
+
 static int prepare_batches(struct learner *l)
 {
     int status = 0;
@@ -109,7 +123,27 @@ static int prepare_batches(struct learner *l)
     /* Squared errors are no densities; of hidden states it is the search that
      * moves the noise. */
     if (status || learner_integrates(l) || learner_by_tracks(l)) return status;
-    return noise_step_init(&l->noise, l->m, l->s, l->fixed);
+    return prepare_noise(l);
+}
+
+/* Of whole series where that is asked for, unless groups are series already:
+ * with joint, and with random effects. */
+static int make_split(struct learner *l, const gsv_fit_options *o)
+{
+    size_t batch = l->ramp ? 2 * o->batch : o->batch;
+    uint64_t seed = o->estimator.seed;
+    size_t tracks = l->s->tracks;
+    if (!o->heldout_series)
+        return split_init(&l->split, seed, l->gaps, o->heldout, batch);
+    struct gaps g;
+    int status = gaps_find(&g, l->m, l->s);
+    bool gaps = !status && g.first && g.first[tracks] == l->gaps;
+    if (!status)
+        status = gaps ? split_tracks(&l->split, seed, tracks, g.first,
+                                     o->heldout, batch)
+                      : split_init(&l->split, seed, l->gaps, o->heldout, batch);
+    gaps_free(&g);
+    return status;
 }
 
 int learner_init(struct learner *l, gsv_fit_options *o)
@@ -145,12 +179,10 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     status = theta_select_all(l->m, o->fixed, o->fix, l->fixed);
     for (size_t i = 0; i < n; i++)
         l->free += !l->fixed[i];
-    if (!status) status = check_priors(l);
+    if (!status) status = make_priors(l, o);
     effort_plan(l);
     fit_options_fill(l, o);
-    if (!status)
-        status = split_init(&l->split, o->estimator.seed, l->gaps, o->heldout,
-                            l->ramp ? 2 * o->batch : o->batch);
+    if (!status) status = make_split(l, o);
     if (!status && learner_by_batches(l)) status = prepare_batches(l);
     return status ? status : terms_write(l);
 }
@@ -162,6 +194,7 @@ void learner_free(struct learner *l)
     adam_free(&l->adam);
     soap_free(&l->soap);
     noise_step_free(&l->noise);
+    prior_free(&l->prior);
     arena_free(&l->arena);
     MEM_FREE(l->fixed, l->value, l->weight, l->best_value, l->terms);
 }
@@ -192,7 +225,7 @@ bool learner_is_penalised(const struct learner *l, size_t i)
 {
     const struct spec *s = l->m->spec;
     const struct param_spec *p = &s->param[spec_param_at(s, l->value[i])];
-    return p->fan_in && p->rank == 2 && !l->fixed[i];
+    return p->fan_in && p->rank == 2 && !l->fixed[i] && !l->prior.of[i];
 }
 
 bool learner_by_batches(const struct learner *l)

@@ -7,6 +7,7 @@
 #include "learn/curve.h"
 #include "learn/noise_step.h"
 #include "learn/objective.h"
+#include "learn/prior.h"
 #include "learn/soap.h"
 #include "learn/split.h"
 
@@ -99,6 +100,7 @@ struct learner {
     bool *weight;         /* (n) of a network                     */
     double *unit;         /* (n) of Adam's steps; 0 where fixed   */
     double *penalty;      /* (n) of half of a number's square     */
+    struct prior prior;   /* of the values                        */
     double *theta;        /* (n)                                  */
     double *safe;         /* (n) the last one that was finite     */
     double *best;         /* (n) with the best held-out value     */
@@ -308,7 +310,8 @@ int uncertainty_compare(struct learner *l, const double *theta,
 int uncertainty_corrected(struct learner *l, const double *theta,
                           const double *factor, double *low, double *high);
 
-/* --- fit.c, bootstrap.c --------------------------------------------------- */
+/* --- fit.c, heldout.c, bootstrap.c
+ * --------------------------------------------------- */
 
 /* As gsv_fit(), whose estimate is compared; for c NULL it is the same. */
 int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
@@ -317,6 +320,10 @@ int fit_compared(gsv_model *m, const gsv_series *s, const gsv_fit_options *o,
 /* As gsv_fit(), for its log-likelihood: without the last steps, which move the
  * estimate by a part of its standard error, and l by some hundredths. */
 int fit_likelihood(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
+
+/* As gsv_fit() where states are latent: the series that are held out are left
+ * out of the data, and scored at the end. */
+int fit_heldout(gsv_model *m, const gsv_series *s, const gsv_fit_options *o);
 
 /* Fits simulated data sets, and adds what they say to the record. */
 int bootstrap(struct learner *l, const double *theta);

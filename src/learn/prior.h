@@ -1,34 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* The prior of theta. A parameter's prior is a density of its value v in its
- * own units; what chains walk in is theta, where
+/* The priors of a model's numbers: those of its text, and those of the options,
+ * which replace them. A prior is a density of a value v in its own units. A fit
+ * makes
+ *
+ *     log p(data | v) + sum over numbers of log p(v)
+ *
+ * largest: the mode of the posterior of the values. Chains walk in theta, where
  *
  *     log p(theta) = sum over free numbers of log p(v) + log |dv/dtheta|. */
 #ifndef LEARN_PRIOR_H
 #define LEARN_PRIOR_H
 
-#include "learn/learner.h"
+#include "base/prior_law.h"
+#include "model/model.h"
 
 struct prior {
-    const struct learner *l;
-    const gsv_prior **of; /* (n) of a number of theta; NULL: flat */
-    double *slope;        /* (n) dv/dtheta                        */
+    const gsv_model *m;
+    size_t n, count;      /* of theta; numbers with a prior         */
+    const bool *fixed;    /* (n) borrowed                           */
+    const size_t *value;  /* (n) borrowed: places among the values  */
+    const gsv_prior **of; /* (n) of a number of theta; NULL: flat   */
+    double *slope;        /* (n) dv/dtheta                          */
 };
 
 /* Checks names and numbers of the options' priors. */
-int prior_init(struct prior *p, const struct learner *l);
+int prior_init(struct prior *p, const gsv_model *m, const gsv_fit_options *o,
+               const bool *fixed, const size_t *value);
 void prior_free(struct prior *p);
 
-/* At the model's present values, without and with the slopes' part: of the
- * values, and of theta. -INFINITY outside of a law. */
+/* Adds the log density at the model's values, up to a constant, to value, and
+ * share times its gradient by theta to theta_bar, unless that is NULL. Fails
+ * with GSV_NUMERICAL outside of a law. */
+int prior_add(struct prior *p, double share, double *value, double *theta_bar);
+
+/* At the model's present values: of the values, with all constants; and of
+ * theta, with the slopes. -INFINITY outside of a law. */
 struct log_prior {
     double values, theta;
 };
 struct log_prior prior_at(struct prior *p);
 
-/* The log of a law's density. */
-double prior_log_density(const gsv_prior *p, double v);
-
-/* A value inside of the law, from u in (0, 1): a start where others are not. */
-double prior_inside(const gsv_prior *p, double u);
+/* Numbers outside of their law go back to their values before the fit, kept
+ * (values). Fails where those are outside, too. */
+int prior_obey(const struct prior *p, gsv_model *m, const double *kept);
 
 #endif

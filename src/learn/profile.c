@@ -18,6 +18,7 @@ static int profile_at(gsv_model *m, const gsv_series *s,
     if (!status) status = gsv_fit(m, s, o);
     if (status) return status;
     *loglik = m->record->loglik;
+    if (m->record->priors) *loglik += m->record->log_prior;
     if (m->record->ended != GSV_ENDED_STOPPED && !isnan(*loglik)) return 0;
     return fail(GSV_STOPPED, "it was stopped at %s = %g", name, value);
 }

@@ -59,6 +59,45 @@ int split_init(struct split *s, uint64_t seed, size_t groups, double share,
     return 0;
 }
 
+/* Of tracks instead of groups; those without groups are learned from. */
+static void divide_tracks(struct split *s, const struct split *t,
+                          const size_t *first)
+{
+    s->trains = s->helds = 0;
+    for (size_t i = 0; i < t->trains + t->helds; i++) {
+        bool held = i >= t->trains;
+        size_t r = held ? t->held[i - t->trains] : t->train[i];
+        for (size_t g = first[r]; g < first[r + 1]; g++)
+            if (held) s->held[s->helds++] = g;
+            else s->train[s->trains++] = g;
+    }
+}
+
+int split_tracks(struct split *s, uint64_t seed, size_t tracks,
+                 const size_t *first, double share, size_t batch)
+{
+    struct split t = {0};
+    size_t groups = first[tracks];
+    *s = (struct split){.seed = seed};
+    if (tracks < 2)
+        return fail(GSV_BAD_INPUT, "there is one series: none can be held out");
+    int status = split_init(&t, seed, tracks, share, 0);
+    s->train = NEW(size_t, groups);
+    s->held = NEW(size_t, groups);
+    if (!status && (!s->train || !s->held)) status = GSV_NO_MEMORY;
+    if (!status) divide_tracks(s, &t, first);
+    split_free(&t);
+    if (status) return status;
+    if (!s->trains || !s->helds)
+        return fail(GSV_BAD_INPUT,
+                    "holding %g of the series out leaves no gaps %s", share,
+                    s->trains ? "to validate with" : "to learn from");
+    s->batch = batch && batch < s->trains ? batch : s->trains;
+    s->order = NEW(size_t, s->trains);
+    s->group = NEW(size_t, s->batch);
+    return s->order && s->group ? 0 : GSV_NO_MEMORY;
+}
+
 void split_free(struct split *s)
 {
     MEM_FREE(s->train, s->held, s->order, s->group);

@@ -21,6 +21,11 @@ struct split {
  */
 int split_init(struct split *s, uint64_t seed, size_t groups, double share,
                size_t batch);
+
+/* The same of whole tracks: track r has the groups first[r] to first[r + 1] -
+ * 1, first is (tracks + 1). */
+int split_tracks(struct split *s, uint64_t seed, size_t tracks,
+                 const size_t *first, double share, size_t batch);
 void split_free(struct split *s);
 
 /* n groups from this place on. Every epoch is another order of all groups: no

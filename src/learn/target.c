@@ -58,14 +58,12 @@ int target_init(struct target *t, struct learner *l, const gsv_options *o)
                               .options = &t->options,
                               .by_group = true,
                               .values_alone = true};
-    int status = prior_init(&t->prior, l);
-    if (!status) status = objective_init(&t->all, l->m, &task);
+    int status = objective_init(&t->all, l->m, &task);
     return status ? status : read_slots(t);
 }
 
 void target_free(struct target *t)
 {
-    prior_free(&t->prior);
     objective_free(&t->all);
     MEM_FREE(t->unit, t->rank, t->size);
 }
@@ -84,7 +82,7 @@ int target_at(struct target *t, const double *theta, const uint32_t *stream,
               double *unit, struct level *level)
 {
     learner_set(t->l, theta);
-    *level = (struct level){-INFINITY, prior_at(&t->prior)};
+    *level = (struct level){-INFINITY, prior_at(&t->l->prior)};
     if (!isfinite(level->log.theta)) return 0;
     const struct estimator *e = &t->all.estimator;
     int status = e->method->units(e->machine, stream, unit);

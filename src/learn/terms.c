@@ -77,6 +77,22 @@ static int put_starts(const struct learner *l, json_t *all)
     return status;
 }
 
+/* Those of the model are in its text. */
+static int put_priors(const struct learner *l, json_t *all)
+{
+    uint64_t h = 1469598103934665603u;
+    if (!l->o->priors) return 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const gsv_prior *p = l->prior.of[i];
+        if (!p) continue;
+        h = hash(h, sizeof i, &i);
+        h = hash(h, sizeof p->law, &p->law);
+        h = hash(h, sizeof p->a, &p->a);
+        h = hash(h, sizeof p->b, &p->b);
+    }
+    return put_word(all, "--prior", "%" PRIx64, h);
+}
+
 int terms_write(struct learner *l)
 {
     const gsv_fit_options *o = l->o;
@@ -95,7 +111,8 @@ int terms_write(struct learner *l)
     lost |= put_word(all, "--decay", "%.17g", o->decay);
     lost |= put_word(all, "--clip", "%.17g", o->clip);
     lost |= put_word(all, "--average", "%.17g", o->average);
-    lost |= put_word(all, "--heldout", "%.17g", o->heldout);
+    lost |= put_word(all, "--heldout",
+                     o->heldout_series ? "series:%.17g" : "%.17g", o->heldout);
     lost |= put_word(all, "--patience", "%.17g", o->patience);
     lost |= put_word(all, "--seed", "%" PRIu64, e->seed);
     lost |= put_word(all, "estimator option",
@@ -105,6 +122,7 @@ int terms_write(struct learner *l)
                      e->random, e->richardson, e->delta, e->joint, e->wide,
                      e->observe, e->points, e->window);
     lost |= put_fixed(l, all);
+    lost |= put_priors(l, all);
     int status = put_starts(l, all);
     char *text = lost || status ? NULL : json_dumps(all, 0);
     json_decref(all);

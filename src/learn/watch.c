@@ -189,6 +189,20 @@ static void judge(struct watch *w, double mean)
     else if (difference > fmax(FALL, FALL_ERRORS * error)) fall_back(w);
 }
 
+/* Where nothing is held out, what is watched is what is made largest. */
+static void add_prior(struct watch *w, double *mean)
+{
+    struct learner *l = w->l;
+    double share = 1.0 / (double)l->split.trains, prior = 0.0;
+    if (l->split.helds || !l->prior.count) return;
+    gsv_theta_set(l->m, w->average);
+    if (prior_add(&l->prior, share, &prior, NULL)) prior = -INFINITY;
+    gsv_theta_set(l->m, l->theta);
+    *mean += prior;
+    for (size_t i = 0; i < w->n; i++)
+        w->value[i] += prior;
+}
+
 int watch_look(struct watch *w, bool *end)
 {
     struct learner *l = w->l;
@@ -202,6 +216,7 @@ int watch_look(struct watch *w, bool *end)
     l->now.looked_at = l->now.iteration;
     if (l->split.helds) l->now.heldout = score.mean;
     if (!status) read_values(w, score.mean);
+    if (!status) add_prior(w, &score.mean);
     judge(w, score.mean);
     *end = stands_still(w);
     return 0;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/plain.h"
+#include "base/prior_law.h"
 #include "model/describe.h"
 #include "model/gp_rows.h"
 #include "model/names.h"
@@ -37,6 +38,29 @@ static void bounds(FILE *out, const struct param_spec *p)
         fprintf(out, "  in (%g, %g)", p->low, p->high);
 }
 
+/* The first labels of each. */
+static void categories(FILE *out, const struct spec *s)
+{
+    enum { SHOWN = 6 };
+    for (size_t i = 0; i < s->categories; i++) {
+        const struct category_spec *c = &s->category[i];
+        fprintf(out, "%-15s %s", i ? "" : "categories", c->name);
+        if (!c->levels) fputs(": levels are those of the data", out);
+        for (size_t k = 0; k < c->levels && k < SHOWN; k++)
+            fprintf(out, "%s%.40s", k ? ", " : ": ", c->label[k]);
+        if (c->levels > SHOWN) fprintf(out, ", ... (%zu)", c->levels);
+        fputc('\n', out);
+    }
+}
+
+static void priors(FILE *out, const struct spec *s)
+{
+    char room[PRIOR_ROOM];
+    for (size_t i = 0; i < s->priors; i++)
+        fprintf(out, "%-15s %s ~ %s\n", i ? "" : "priors", s->prior[i].law.name,
+                prior_text(&s->prior[i].law, room));
+}
+
 static void parameters(FILE *out, const gsv_model *m)
 {
     for (size_t i = 0; i < m->spec->params; i++) {
@@ -44,7 +68,10 @@ static void parameters(FILE *out, const gsv_model *m)
         const double *v = m->value + p->offset;
         char shape[64] = "";
         if (p->scale) continue;
-        if (p->rank == 1) snprintf(shape, sizeof shape, "[%zu]", p->rows);
+        if (p->category)
+            snprintf(shape, sizeof shape, "[%.50s]",
+                     m->spec->category[p->category - 1].name);
+        else if (p->rank == 1) snprintf(shape, sizeof shape, "[%zu]", p->rows);
         if (p->rank == 2)
             snprintf(shape, sizeof shape, "[%zu,%zu]", p->rows, p->columns);
         fprintf(out, "  %s%s", p->name, shape);
@@ -380,6 +407,7 @@ static int write_all(FILE *out, const gsv_model *m)
     const struct spec *s = m->spec;
     describe_names(out, s->mapped ? "data" : "states", s->dim, m->column);
     if (s->inputs) describe_names(out, "inputs", s->inputs, m->column + s->dim);
+    categories(out, s);
     int status = describe_observations(out, m);
     if (!status) status = describe_events(out, m);
     describe_noise(out, m);
@@ -397,6 +425,7 @@ static int write_all(FILE *out, const gsv_model *m)
             numbers == 1 ? "number" : "numbers", params,
             params == 1 ? "name" : "names");
     parameters(out, m);
+    priors(out, s);
     return status;
 }
 

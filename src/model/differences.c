@@ -70,9 +70,9 @@ static bool is_difference(const gsv_series *s, const double *x, const double *v,
     return same >= FEWEST && (double)other <= ODD * (double)same;
 }
 
-/* A line where column `name` is made of another one. */
-static void look_at_column(FILE *out, const gsv_series *s, const char *name,
-                           bool is_state)
+/* A line where column `name` is made of another one; categories have labels. */
+static void look_at_column(FILE *out, const gsv_model *m, const gsv_series *s,
+                           const char *name, bool is_state)
 {
     size_t i = 0;
     while (i < s->columns && strcmp(s->name[i], name))
@@ -82,6 +82,7 @@ static void look_at_column(FILE *out, const gsv_series *s, const char *name,
     double size = size_of(s->rows, v);
     for (size_t j = 0; size > 0.0 && j < s->columns; j++)
         for (enum kind kind = 0; j != i && kind < KINDS; kind++) {
+            if (gsv_model_is_category(m, s->name[j])) break;
             if (!is_difference(s, s->value + j * s->rows, v, size, kind))
                 continue;
             fprintf(out,
@@ -105,9 +106,9 @@ char *gsv_model_differences(const gsv_model *m, const gsv_series *s)
     FILE *out = open_memstream(&text, &size);
     if (!out) return fail_null(GSV_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < spec->dim; i++)
-        if (!spec->latent[i]) look_at_column(out, s, spec->column[i], true);
+        if (!spec->latent[i]) look_at_column(out, m, s, spec->column[i], true);
     for (size_t i = 0; i < spec->obs_values; i++)
-        look_at_column(out, s, spec->value_column[i], false);
+        look_at_column(out, m, s, spec->value_column[i], false);
     if (!fclose(out)) return text;
     free(text);
     return fail_null(GSV_NO_MEMORY, "out of memory");

@@ -13,6 +13,7 @@
 #include "data/file.h"
 #include "data/file_type.h"
 #include "model/fit_record.h"
+#include "model/levels.h"
 #include "model/posterior.h"
 
 /* Raised when files can no longer be read by the versions before. */
@@ -53,6 +54,7 @@ static int put_model(const gsv_model *m, const char *done, struct tensors *t)
     int status = tensors_note(t, "format", "girsanov " FORMAT);
     if (!status) status = tensors_note(t, "version", GSV_VERSION);
     if (!status) status = tensors_note(t, "model", m->text);
+    if (!status) status = levels_write(m, t);
     if (!status && m->record) status = fit_record_write(m->record, t);
     if (!status) status = put_params(m, t);
     if (!status) status = put_all(&m->posterior, t);
@@ -156,7 +158,11 @@ static int read_all(gsv_model *m, const struct tensors *t, const char *path)
 
 static gsv_model *read_model(const struct tensors *t, const char *path)
 {
-    gsv_model *m = gsv_model_parse(tensors_text(t, "model"), path);
+    size_t n;
+    struct category_spec *level;
+    if (levels_read(t, path, &n, &level)) return NULL;
+    gsv_model *m = model_parse(tensors_text(t, "model"), path, n, level);
+    levels_free(n, level);
     if (!m || !read_all(m, t, path)) return m;
     gsv_model_free(m);
     return NULL;

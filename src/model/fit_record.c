@@ -165,6 +165,8 @@ static const struct field FIELDS[] = {
     {"free", COUNT, AT(free), false, NULL},
     {"aic", REAL, AT(aic), false, NULL},
     {"bic", REAL, AT(bic), false, NULL},
+    {"priors", COUNT, AT(priors), true, NULL},
+    {"log_prior", REAL, AT(log_prior), true, NULL},
     {"chains", COUNT, AT(chains), true, NULL},
     {"warmup", COUNT, AT(warmup), true, NULL},
     {"draws", COUNT, AT(draws), true, NULL},

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/series.h"
+#include "model/levels.h"
 
 static int find_column(struct gaps *g, const char *name, size_t i)
 {
@@ -25,6 +26,9 @@ static int find_column(struct gaps *g, const char *name, size_t i)
 
 static double cell(const struct gaps *g, size_t i, size_t row)
 {
+    size_t d = g->spec->dim, input = i - d;
+    if (g->code && i >= d && input < g->spec->inputs && g->code[input])
+        return g->code[input][row];
     return g->series->value[g->column[i] * g->series->rows + row];
 }
 
@@ -415,6 +419,23 @@ static int find_gaps(struct gaps *g)
     return g->to && g->begin ? find_all(g, &missing) : GSV_NO_MEMORY;
 }
 
+/* What categories have in all rows. */
+static int find_levels(struct gaps *g, const gsv_model *m)
+{
+    size_t n = m->spec->inputs;
+    int status = levels_check(m);
+    if (status || !m->spec->categories) return status;
+    g->code = NEW(double *, n);
+    if (!g->code) return GSV_NO_MEMORY;
+    for (size_t i = 0; !status && i < n; i++) {
+        if (!m->spec->input[i].category) continue;
+        g->code[i] = NEW(double, g->series->rows);
+        status = g->code[i] ? level_codes(m, g->series, i, g->code[i])
+                            : (int)GSV_NO_MEMORY;
+    }
+    return status;
+}
+
 static int map_columns(struct gaps *g, const gsv_model *m, size_t first,
                        size_t end)
 {
@@ -424,9 +445,13 @@ static int map_columns(struct gaps *g, const gsv_model *m, size_t first,
     for (size_t i = first; i < end; i++) {
         g->column[i] = SIZE_MAX;
         if (i < s->dim && s->latent[i]) continue;
+        if (i >= s->dim && i < s->dim + s->inputs &&
+            s->input[i - s->dim].category)
+            continue;
         if (find_column(g, m->column[i], i)) return GSV_BAD_INPUT;
     }
-    return check_inputs(g);
+    int status = find_levels(g, m);
+    return status ? status : check_inputs(g);
 }
 
 int gaps_inputs_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
@@ -476,7 +501,9 @@ int gaps_init(struct gaps *g, const gsv_model *m, const gsv_series *s)
 
 void gaps_free(struct gaps *g)
 {
-    MEM_FREE(g->column, g->gap, g->first, g->to, g->begin);
+    for (size_t i = 0; g->code && i < g->spec->inputs; i++)
+        mem_free(g->code[i]);
+    MEM_FREE(g->code, g->column, g->gap, g->first, g->to, g->begin);
     *g = (struct gaps){0};
 }
 

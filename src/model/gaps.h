@@ -22,6 +22,8 @@ struct gaps {
     const bool *noise_input; /* (inputs), the model's */
     size_t *column;  /* (dim + inputs + values): where they stand in the */
                      /* series; SIZE_MAX for latent states, which do not */
+    double **code;   /* (inputs): levels in all rows of a category; NULL of */
+                     /* others; NULL: there are none                        */
     struct gap *gap; /* (count) the list of them, where there is one */
     size_t count;
     /* What gaps_at() makes them from: */

@@ -126,7 +126,7 @@ static int name_columns(gsv_model *m)
     for (size_t i = 0; i < s->values; i++)
         m->column[s->dim + s->inputs + i] = s->value_column[i];
     for (size_t i = 0; i < s->dim + s->inputs; i++)
-        if (i >= s->dim || !s->latent[i])
+        if (i < s->dim ? !s->latent[i] : strcmp(m->column[i], SERIES))
             m->data[m->data_columns++] = m->column[i];
     add_values(m);
     return 0;
@@ -166,8 +166,14 @@ static gsv_model *model_new(struct spec *spec, const char *text)
 gsv_model *gsv_model_parse(const char *text, const char *name)
 {
     if (ANY_NULL(text)) return NULL;
+    return model_parse(text, name, 0, NULL);
+}
+
+gsv_model *model_parse(const char *text, const char *name, size_t levels,
+                       const struct category_spec *level)
+{
     struct source source = {.name = name ? name : "model", .text = text};
-    return model_new(spec_new(&source), text);
+    return model_new(spec_new_levels(&source, levels, level), text);
 }
 
 gsv_model *gsv_model_callback(const gsv_callback *callback)
@@ -240,6 +246,13 @@ static bool no_param(const gsv_model *m, size_t i)
     return true;
 }
 
+static const char *const *labels_of(const struct spec *s,
+                                    const struct param_spec *p)
+{
+    return p->category ? (const char *const *)s->category[p->category - 1].label
+                       : NULL;
+}
+
 gsv_param gsv_model_param(const gsv_model *m, size_t i)
 {
     if (ANY_NULL(m) || no_param(m, i)) return (gsv_param){0};
@@ -256,7 +269,8 @@ gsv_param gsv_model_param(const gsv_model *m, size_t i)
                        .gp = p->gp,
                        .term = p->term,
                        .effect = p->effect,
-                       .scale = p->scale};
+                       .scale = p->scale,
+                       .label = labels_of(m->spec, p)};
 }
 
 bool gsv_model_is_noise(const gsv_model *m, size_t i)

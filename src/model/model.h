@@ -192,6 +192,10 @@ int refuse_unreached(const gsv_model *m);
 
 /* --- model.c ------------------------------------------------------------ */
 
+/* Parses a text with the levels of its categories. */
+gsv_model *model_parse(const char *text, const char *name, size_t levels,
+                       const struct category_spec *level);
+
 /* A copy, with '?' for what is not UTF-8: a fit takes nothing else, but in a
  * text's comments and in file names there may be anything. */
 char *utf8_string(const char *text);

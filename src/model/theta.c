@@ -213,10 +213,27 @@ static const struct param_spec *find_named(const gsv_model *m, const char *name,
     return *bracket ? find(m, name, (size_t)(*bracket - name)) : p;
 }
 
-/* "[2]" or "[1,2]" after a name as an element's number. */
-static int element(const struct param_spec *p, const char *name,
-                   const char *text, size_t *i)
+/* "[a]" after a name as the element of the series or level a. */
+static int labelled(const struct spec *s, const struct param_spec *p,
+                    const char *name, const char *text, size_t *i)
 {
+    size_t n = strlen(text);
+    for (*i = 0; *i < p->rows; ++*i) {
+        const char *label = spec_label(s, p, *i);
+        if (label && n == strlen(label) + 2 && text[n - 1] == ']' &&
+            !strncmp(text + 1, label, n - 2))
+            return 0;
+    }
+    return fail(GSV_BAD_INPUT,
+                "'%s' is not a number of '%s', which has one for each %s", name,
+                p->name, s->category[p->category - 1].name);
+}
+
+/* "[2]" or "[1,2]" after a name as an element's number. */
+static int element(const gsv_model *m, const struct param_spec *p,
+                   const char *name, const char *text, size_t *i)
+{
+    if (p->category) return labelled(m->spec, p, name, text, i);
     char *end;
     unsigned long row = strtoul(text + 1, &end, 10), column = 1;
     bool whole = p->rank < 2 || *end == ',';
@@ -265,7 +282,7 @@ enum gsv_status gsv_model_set(gsv_model *m, const char *name, size_t n,
     size_t first = 0;
     if (!p) return unknown(m, name);
     size_t count = bracket ? 1 : p->rows * p->columns;
-    if (bracket && element(p, name, bracket, &first)) return GSV_BAD_INPUT;
+    if (bracket && element(m, p, name, bracket, &first)) return GSV_BAD_INPUT;
     if (n != 1 && n != count)
         return fail(GSV_BAD_INPUT, "'%s' has %zu %s, but %zu values are given",
                     name, count, count == 1 ? "element" : "elements", n);
@@ -294,7 +311,7 @@ int theta_select(const gsv_model *m, const char *name, bool *chosen)
     const struct param_spec *named = find_named(m, name, &bracket);
     size_t only = 0;
     bool any = false;
-    if (named && bracket && element(named, name, bracket, &only))
+    if (named && bracket && element(m, named, name, bracket, &only))
         return GSV_BAD_INPUT;
     EACH_FREE(m, {
         bool is = named ? p == named && (!bracket || v == p->offset + only)

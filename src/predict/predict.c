@@ -415,7 +415,8 @@ static int run_sets(struct predictor *p)
                     "to be held with --parameters; give fewer --draws",
                     out->rows, out->columns, out->draws);
     double *value =
-        p->given ? NULL : predict_values(p->model, VALUE_SETS, p->o->seed);
+        p->given ? NULL
+                 : predict_values(p->model, VALUE_SETS, p->o->seed, NULL);
     p->store = NEW(double, (size_t)size);
     int status = 0;
     if (!p->store) status = GSV_NO_MEMORY;

@@ -12,6 +12,8 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
+#include "model/levels.h"
+#include "simulate/by_series.h"
 #include "simulate/first.h"
 #include "simulate/schedule.h"
 #include "simulate/simulate.h"
@@ -552,10 +554,16 @@ static size_t name_columns(struct simulation *s, const char **name)
     size_t n = 0, first = s->d + spec->inputs;
     for (size_t i = 0; i < s->d; i++)
         name[n++] = spec->column[i];
-    for (size_t i = 0; i < spec->inputs; i++)
+    for (size_t i = 0; i < spec->inputs; i++) {
+        if (!strcmp(spec->input[i].name, SERIES)) continue;
+        if (n < s->d + i)
+            memmove(s->value + n * s->rows, s->value + (s->d + i) * s->rows,
+                    s->rows * sizeof *s->value);
         name[n++] = spec->input[i].name;
+    }
+    size_t values = n;
     for (size_t i = 0; i < spec->values; i++) {
-        size_t at = first;
+        size_t at = values;
         while (at < n && strcmp(name[at], spec->value_column[i]))
             at++;
         if (at < n) continue;
@@ -587,7 +595,9 @@ static gsv_series *make_series(struct simulation *s)
     return series;
 }
 
-gsv_series *simulate_given(const gsv_model *m, const gsv_simulate_options *o)
+/* Tracks that all have the same inputs. */
+static gsv_series *simulate_alike(const gsv_model *m,
+                                  const gsv_simulate_options *o)
 {
     struct simulation s;
     gsv_series *series = NULL;
@@ -601,6 +611,16 @@ gsv_series *simulate_given(const gsv_model *m, const gsv_simulate_options *o)
     if (!status) status = keep_inputs(&s);
     if (!status) keep_events(&s);
     if (!status) series = make_series(&s);
+    if (series && levels_decode(m, series)) {
+        gsv_series_free(series);
+        series = NULL;
+    }
     simulation_free(&s);
     return series;
+}
+
+gsv_series *simulate_given(const gsv_model *m, const gsv_simulate_options *o)
+{
+    return simulates_by_series(m) ? simulate_by_series(m, o, simulate_alike)
+                                  : simulate_alike(m, o);
 }

@@ -252,6 +252,13 @@ static node build_scatter(struct trial *s)
     return graph_scatter(s->g, graph_binary(s->g, OP_MUL, x, x), index, 2, 3);
 }
 
+static node build_choose(struct trial *s)
+{
+    node x = moving(s, 3, 1), k = trial_take(s, POINT, 1, 1, 1.0, 3.9);
+    return graph_choose(s->g, graph_binary(s->g, OP_MUL, x, x),
+                        graph_unary(s->g, OP_FLOOR, k));
+}
+
 /* Both branches, by a condition on other elements. */
 static node build_where(struct trial *s)
 {
@@ -359,6 +366,7 @@ static const struct {
     {"transpose", build_transpose},
     {"gather", build_gather},
     {"scatter", build_scatter},
+    {"choose", build_choose},
     {"where", build_where},
     {"matmul", build_matmul},
     {"solve", build_solve},

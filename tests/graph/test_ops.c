@@ -265,6 +265,15 @@ static node build_scatter(struct trial *s, size_t v)
     return graph_scatter(s->g, x, index, 2, 3);
 }
 
+/* Elements that are another one at each point, and one for all. */
+static node build_choose(struct trial *s, size_t v)
+{
+    if (v >= 4) return 0;
+    node x = trial_take(s, VARYING[v % 2], 3, 1, -1.0, 1.0);
+    node u = trial_take(s, v / 2 == 1 ? UNIFORM : POINT, 1, 1, 1.0, 3.9);
+    return graph_choose(s->g, x, graph_unary(s->g, OP_FLOOR, u));
+}
+
 static node build_matmul(struct trial *s, size_t v)
 {
     /* Rows, inner and columns; every pair of kinds for each of them. */
@@ -413,6 +422,7 @@ static const struct {
     [OP_TRANSPOSE] = {build_transpose, 0},
     [OP_GATHER] = {build_gather, 0},
     [OP_SCATTER] = {build_scatter, 0},
+    [OP_CHOOSE] = {build_choose, 0},
     [OP_MATMUL] = {build_matmul, 0},
     [OP_SOLVE] = {build_solve, 0},
     [OP_LOGDET] = {build_logdet, 0},

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* Leave-one-series-out: the log density of each series at the estimate of the
+ * others. Few series are left out one after another, and the rest is fitted
+ * again. Of many, the estimate without a series is the mean of draws theta_d
+ * from the normal law q of the whole estimate, with the weights
+ *
+ *     w_d = p(theta_d) prod over other series of p(series | theta_d) /
+ * q(theta_d)
+ *
+ * whose largest are smoothed (khat.h). Where their k-hat is too large, the rest
+ * is fitted again all the same. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/khat.h"
+#include "base/memory.h"
+#include "base/option_rules.h"
+#include "data/series.h"
+#include "data/series_join.h"
+#include "learn/learner.h"
+#include "model/theta.h"
+#include "predict/estimates.h"
+
+enum { DRAWS = 400 };
+
+struct leave_out {
+    const gsv_model *m; /* the fit */
+    const gsv_series *s;
+    const gsv_options *o;
+    gsv_leave_out *out;
+    double *value;  /* (DRAWS, values)                        */
+    double *length; /* (DRAWS) squares: -2 log q              */
+    double *loglik; /* (DRAWS, tracks)                        */
+    double *prior;  /* (DRAWS) log p                          */
+    double *S;      /* (DRAWS) log weights                    */
+    double *room;   /* of khat_smooth()                       */
+};
+
+/* --- The density of series ------------------------------------------------ */
+
+/* Of every track, to sum (tracks). */
+static int score_tracks(const gsv_model *m, const gsv_series *s,
+                        const gsv_options *o, double *sum)
+{
+    gsv_result r;
+    memset(sum, 0, s->tracks * sizeof *sum);
+    int status = gsv_loglik(m, s, o, &r);
+    if (status) return status;
+    for (size_t i = 0; i < r.groups; i++)
+        sum[r.gap[i].track] += r.gap[i].loglik;
+    gsv_result_free(&r);
+    return 0;
+}
+
+static int score_one(struct leave_out *l, const gsv_model *m, size_t r)
+{
+    gsv_series *one = series_track(l->s, r, l->s->label[r]);
+    if (!one) return (int)gsv_last_status();
+    int status = score_tracks(m, one, l->o, &l->out->score[r]);
+    gsv_series_free(one);
+    /* A series of one row says nothing. */
+    return status == GSV_BAD_INPUT ? 0 : status;
+}
+
+/* --- By fits -------------------------------------------------------------- */
+
+static gsv_fit_options refit_options(const struct leave_out *l)
+{
+    const gsv_record *r = l->m->record;
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.seed = l->o->seed;
+    o.estimator.threads = l->o->threads;
+    o.estimator.observe = r->estimator.observe;
+    o.estimator.points = r->estimator.points;
+    o.estimator.wide = r->estimator.wide;
+    o.errors = GSV_ERRORS_NONE;
+    o.estimate = GSV_ESTIMATE_NONE;
+    o.heldout = 0.0;
+    return o;
+}
+
+static int refit(struct leave_out *l, size_t r)
+{
+    gsv_fit_options o = refit_options(l);
+    gsv_series *others = series_without(l->s, r);
+    gsv_model *m = others ? gsv_model_copy(l->m) : NULL;
+    int status =
+        m ? gsv_fit(m, others, &o) : (enum gsv_status)gsv_last_status();
+    if (!status) status = (enum gsv_status)score_one(l, m, r);
+    l->out->khat[r] = NAN;
+    l->out->refits++;
+    gsv_model_free(m);
+    gsv_series_free(others);
+    return (int)status;
+}
+
+/* --- By weights ----------------------------------------------------------- */
+
+static int fill_draws(struct leave_out *l, gsv_model *m)
+{
+    size_t values = m->spec->parameters;
+    struct prior p = {0};
+    size_t n = gsv_theta_size(m), *place = NEW(size_t, n);
+    bool *fixed = NEW(bool, n);
+    const gsv_fit_options none = gsv_fit_options_default();
+    int status = place && fixed ? 0 : GSV_NO_MEMORY;
+    if (!status) theta_places(m, place);
+    if (!status) status = prior_init(&p, m, &none, fixed, place);
+    for (size_t d = 0; !status && d < DRAWS; d++) {
+        memcpy(m->value, l->value + d * values, values * sizeof *m->value);
+        l->prior[d] = p.count ? prior_at(&p).values : 0.0;
+        status = score_tracks(m, l->s, l->o, l->loglik + d * l->s->tracks);
+        if (status == GSV_NUMERICAL) {
+            l->prior[d] = -INFINITY;
+            status = 0;
+        }
+    }
+    prior_free(&p);
+    MEM_FREE(place, fixed);
+    return status;
+}
+
+static int draws_init(struct leave_out *l)
+{
+    l->length = NEW(double, DRAWS);
+    l->loglik = NEW(double, DRAWS * l->s->tracks);
+    l->prior = NEW(double, DRAWS);
+    l->S = NEW(double, DRAWS);
+    l->room = NEW(double, khat_room(DRAWS));
+    if (!l->length || !l->loglik || !l->prior || !l->S || !l->room)
+        return GSV_NO_MEMORY;
+    l->value = predict_values(l->m, DRAWS, l->o->seed, l->length);
+    gsv_model *m = l->value ? gsv_model_copy(l->m) : NULL;
+    int status = m ? fill_draws(l, m) : (int)gsv_last_status();
+    gsv_model_free(m);
+    return status;
+}
+
+/* The model at the mean of the draws under the weights without series r. */
+static void move_to_mean(struct leave_out *l, gsv_model *m, double *theta,
+                         double *mean)
+{
+    size_t n = gsv_theta_size(m), values = m->spec->parameters;
+    double most = -INFINITY, sum = 0.0;
+    for (size_t d = 0; d < DRAWS; d++)
+        most = fmax(most, l->S[d]);
+    memset(mean, 0, n * sizeof *mean);
+    for (size_t d = 0; d < DRAWS; d++) {
+        double w = exp(l->S[d] - most);
+        memcpy(m->value, l->value + d * values, values * sizeof *m->value);
+        gsv_theta_get(m, theta);
+        sum += w;
+        for (size_t i = 0; i < n; i++)
+            mean[i] += w * theta[i];
+    }
+    for (size_t i = 0; i < n; i++)
+        mean[i] /= sum;
+    memcpy(m->value, l->m->value, values * sizeof *m->value);
+    gsv_theta_set(m, mean);
+}
+
+static int reweigh(struct leave_out *l, size_t r)
+{
+    size_t tracks = l->s->tracks, n = gsv_theta_size(l->m);
+    for (size_t d = 0; d < DRAWS; d++) {
+        l->S[d] = l->prior[d] + 0.5 * l->length[d];
+        for (size_t t = 0; t < tracks; t++)
+            if (t != r) l->S[d] += l->loglik[d * tracks + t];
+    }
+    l->out->khat[r] = khat_smooth(DRAWS, l->S, l->room);
+    if (!(l->out->khat[r] < khat_threshold(DRAWS))) return refit(l, r);
+    gsv_model *m = gsv_model_copy(l->m);
+    double *theta = NEW(double, n), *mean = NEW(double, n);
+    int status = m && theta && mean ? 0 : GSV_NO_MEMORY;
+    if (!status) move_to_mean(l, m, theta, mean);
+    if (!status) status = score_one(l, m, r);
+    MEM_FREE(theta, mean);
+    gsv_model_free(m);
+    return status;
+}
+
+/* --- All ------------------------------------------------------------------ */
+
+static int check(const gsv_model *m, const gsv_series *s)
+{
+    const struct spec *spec = m->spec;
+    if (!m->record)
+        return fail(GSV_BAD_INPUT, "series are left out of a fit; this model "
+                                   "was not fitted");
+    if (s->tracks < 2)
+        return fail(GSV_BAD_INPUT,
+                    "%s has one series: there are no others to learn from",
+                    s->source);
+    if (spec_category(spec, SERIES) < spec->categories)
+        return fail(GSV_BAD_INPUT,
+                    "the model has numbers of single series: no others say "
+                    "what they are");
+    return 0;
+}
+
+static void sum_up(gsv_leave_out *out)
+{
+    double n = (double)out->tracks, square = 0.0;
+    for (size_t r = 0; r < out->tracks; r++)
+        out->sum += out->score[r];
+    for (size_t r = 0; r < out->tracks; r++)
+        square += pow(out->score[r] - out->sum / n, 2.0);
+    out->error = sqrt(n / (n - 1.0) * square);
+}
+
+enum gsv_status gsv_leave_series_out(const gsv_model *m, const gsv_series *s,
+                                     const gsv_options *o, size_t refits,
+                                     gsv_leave_out *result)
+{
+    if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
+    *result = (gsv_leave_out){0};
+    if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s) || check(m, s))
+        return GSV_BAD_INPUT;
+    struct leave_out l = {.m = m, .s = s, .o = o, .out = result};
+    *result = (gsv_leave_out){.tracks = s->tracks,
+                              .score = NEW(double, s->tracks),
+                              .khat = NEW(double, s->tracks)};
+    bool fits = s->tracks <= refits;
+    int status = result->score && result->khat ? 0 : GSV_NO_MEMORY;
+    if (!status && !fits) status = draws_init(&l);
+    for (size_t r = 0; !status && r < s->tracks; r++)
+        status = fits ? refit(&l, r) : reweigh(&l, r);
+    MEM_FREE(l.value, l.length, l.loglik, l.prior, l.S, l.room);
+    if (status) gsv_leave_out_free(result);
+    else sum_up(result);
+    return (enum gsv_status)status;
+}
+
+void gsv_leave_out_free(gsv_leave_out *r)
+{
+    if (!r) return;
+    MEM_FREE(r->score, r->khat);
+    *r = (gsv_leave_out){0};
+}
