@@ -142,7 +142,7 @@ static inline double exact_ou_euler(double x, double y, double theta,
 /* --- Models and data ------------------------------------------------------ */
 
 /* Equations without noise, which share the noises of others. */
-#define CHAINS                                                                 \
+#define INTEGRALS                                                              \
     "state x, v, n\n param k = 1, s = 0.8 > 0\n dx = (v + 0.3*n)*dt\n"         \
     "dv = (-k*sin(x) - v)*dt + s*dW1\n dn = (x - n)*dt + 0.5*dW1 + 0.7*dW2"
 

@@ -67,7 +67,7 @@ enum statement_kind {
     NET,        /* net NAME(args) -> outputs : widths... activation           */
     GP,         /* gp NAME(args) -> outputs : grid nodes... [over [a, b]...]  */
                 /* kernel [+ polynomial] [map]                                */
-    TERMS,      /* terms NAME(args) -> outputs : poly n | fourier n period p  */
+    TERMS_LINE, /* terms NAME(args) -> outputs : poly n | fourier n period p  */
                 /* | term, ... | [term, ...], ... for each output             */
     EQUATION,   /* dNAME = value: name is that of the state                   */
     OBS,        /* obs NAME ~ value (a call)                                  */

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "lang/scope.h"
 
-const char SERIES[] = "series";
+const char SERIES_NAME[] = "series";
 
 size_t spec_category(const struct spec *s, const char *name)
 {
@@ -63,7 +63,7 @@ static int find_input(struct builder *b, const char *name, struct place place,
             spec->input[*input].hold = true;
             return 0;
         }
-    int status = strcmp(name, SERIES) ? columns_are_free(b, &column) : 0;
+    int status = strcmp(name, SERIES_NAME) ? columns_are_free(b, &column) : 0;
     if (status) return status;
     if (MEM_ROOM(spec->input, spec->inputs, spec->input_capacity))
         return GSV_NO_MEMORY;
@@ -129,6 +129,6 @@ int category_index(const struct builder *b, const struct expr *e,
     return complain(b->source, expr_span(e),
                     "'%s' has one number for each %s%s; write '%s' for the "
                     "one that belongs to a row",
-                    y->name, strcmp(name, SERIES) ? "level of " : "", name,
+                    y->name, strcmp(name, SERIES_NAME) ? "level of " : "", name,
                     y->name);
 }

@@ -35,13 +35,20 @@ static int init_rest(struct parser *, const struct rule *, struct statement *);
 static int event_rest(struct parser *, const struct rule *, struct statement *);
 
 static const struct rule RULES[] = {
-    {"state", STATE, true, state_rest},  {"input", INPUT, true, input_rest},
-    {"param", PARAM, true, param_rest},  {"const", CONSTANT, true, value_rest},
-    {"let", LET, true, value_rest},      {"net", NET, false, net_rest},
-    {"gp", GP, false, gp_rest},          {"terms", TERMS, false, terms_rest},
-    {"obs", OBS, false, law_rest},       {"init", INIT, false, init_rest},
-    {"event", EVENT, false, event_rest}, {"prior", PRIOR_LINE, false, law_rest},
-    {"random", RANDOM, false, law_rest}, {"reaction", REACTION, false, NULL},
+    {"state", STATE, true, state_rest},
+    {"input", INPUT, true, input_rest},
+    {"param", PARAM, true, param_rest},
+    {"const", CONSTANT, true, value_rest},
+    {"let", LET, true, value_rest},
+    {"net", NET, false, net_rest},
+    {"gp", GP, false, gp_rest},
+    {"terms", TERMS_LINE, false, terms_rest},
+    {"obs", OBS, false, law_rest},
+    {"init", INIT, false, init_rest},
+    {"event", EVENT, false, event_rest},
+    {"prior", PRIOR_LINE, false, law_rest},
+    {"random", RANDOM, false, law_rest},
+    {"reaction", REACTION, false, NULL},
 };
 
 enum { WORDS = sizeof RULES / sizeof *RULES };

@@ -62,7 +62,7 @@ struct category_spec {
     char **label;  /* (levels)                                            */
 };
 
-extern const char SERIES[]; /* "series" */
+extern const char SERIES_NAME[]; /* "series" */
 
 /* A network where it was declared: the graph's, by the same number. */
 struct net_spec {

@@ -175,7 +175,7 @@ static int check_heldout(const struct learner *l, const gsv_fit_options *o)
     if (!o->heldout_series) return 0;
     if (!(o->heldout > 0.0))
         return fail(GSV_BAD_INPUT, "held-out series need a share above 0");
-    if (spec_category(s, SERIES) < s->categories)
+    if (spec_category(s, SERIES_NAME) < s->categories)
         return fail(GSV_BAD_INPUT,
                     "the model has numbers of single series, and nothing says "
                     "what they are for series that are held out; hold gaps out "

@@ -192,7 +192,7 @@ static int check(const gsv_model *m, const gsv_series *s)
         return fail(GSV_BAD_INPUT,
                     "%s has one series: there are no others to learn from",
                     s->source);
-    if (spec_category(spec, SERIES) < spec->categories)
+    if (spec_category(spec, SERIES_NAME) < spec->categories)
         return fail(GSV_BAD_INPUT,
                     "the model has numbers of single series: no others say "
                     "what they are");

@@ -33,7 +33,7 @@ static int labels_of(const gsv_series *s, const char *name, struct words *w)
 {
     size_t column;
     int status = 0;
-    if (!strcmp(name, SERIES)) {
+    if (!strcmp(name, SERIES_NAME)) {
         for (size_t r = 0; !status && r < s->tracks; r++)
             status = add_label(w, s->label[r]);
         return status;
@@ -70,7 +70,7 @@ static int compare(const void *a, const void *b)
 static int unknown(const gsv_model *m, const gsv_series *s, const char *name,
                    const char *label, size_t levels)
 {
-    bool series = !strcmp(name, SERIES);
+    bool series = !strcmp(name, SERIES_NAME);
     return fail(
         GSV_BAD_INPUT,
         "%s: %s%s'%s' is none of the %zu that the %s has numbers for; leave "
@@ -129,7 +129,7 @@ int level_codes(const gsv_model *m, const gsv_series *s, size_t input,
     const struct category_spec *c = m->spec->category;
     while (c->input != input)
         c++;
-    if (!strcmp(c->name, SERIES)) return series_codes(m, s, c, code);
+    if (!strcmp(c->name, SERIES_NAME)) return series_codes(m, s, c, code);
     struct level *level = NEW(struct level, c->levels);
     struct plain_locale locale;
     plain_begin(&locale);
@@ -302,7 +302,7 @@ gsv_series *gsv_series_read_inputs(const gsv_model *m, const char *path)
     const char **name = NEW(const char *, spec->inputs + given + 1);
     if (!name) return NULL;
     for (size_t i = 0; i < spec->inputs; i++)
-        if (strcmp(spec->input[i].name, SERIES))
+        if (strcmp(spec->input[i].name, SERIES_NAME))
             name[n++] = spec->input[i].name;
     n += gsv_model_given(m, given, name + n);
     gsv_series *s =

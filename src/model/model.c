@@ -126,7 +126,7 @@ static int name_columns(gsv_model *m)
     for (size_t i = 0; i < s->values; i++)
         m->column[s->dim + s->inputs + i] = s->value_column[i];
     for (size_t i = 0; i < s->dim + s->inputs; i++)
-        if (i < s->dim ? !s->latent[i] : strcmp(m->column[i], SERIES))
+        if (i < s->dim ? !s->latent[i] : strcmp(m->column[i], SERIES_NAME))
             m->data[m->data_columns++] = m->column[i];
     add_values(m);
     return 0;

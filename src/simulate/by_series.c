@@ -10,7 +10,7 @@
 
 bool simulates_by_series(const gsv_model *m)
 {
-    return spec_category(m->spec, SERIES) < m->spec->categories;
+    return spec_category(m->spec, SERIES_NAME) < m->spec->categories;
 }
 
 static bool is_level(const struct category_spec *c, const char *label)
@@ -26,7 +26,7 @@ static const char *label_of(const gsv_model *m, const gsv_simulate_options *o,
 {
     const struct spec *spec = m->spec;
     const struct category_spec *c =
-        &spec->category[spec_category(spec, SERIES)];
+        &spec->category[spec_category(spec, SERIES_NAME)];
     const gsv_series *s = o->input;
     bool own = s && s->tracks == o->tracks;
     if (own && (s->tracks > 1 || is_level(c, s->label[r]))) return s->label[r];

@@ -555,7 +555,7 @@ static size_t name_columns(struct simulation *s, const char **name)
     for (size_t i = 0; i < s->d; i++)
         name[n++] = spec->column[i];
     for (size_t i = 0; i < spec->inputs; i++) {
-        if (!strcmp(spec->input[i].name, SERIES)) continue;
+        if (!strcmp(spec->input[i].name, SERIES_NAME)) continue;
         if (n < s->d + i)
             memmove(s->value + n * s->rows, s->value + (s->d + i) * s->rows,
                     s->rows * sizeof *s->value);

@@ -158,9 +158,9 @@ static void place(struct strip_table *t)
 /* Hurwitz's zeta function, continued to s < 1 by Euler and Maclaurin. */
 static double zeta(double s, double x)
 {
-    enum { MOST_POWERS = 20 };
-    double sum = 0.0, y = x + MOST_POWERS;
-    for (int k = 0; k < MOST_POWERS; k++)
+    enum { TERMS = 20 };
+    double sum = 0.0, y = x + TERMS;
+    for (int k = 0; k < TERMS; k++)
         sum += pow(x + k, -s);
     return sum + pow(y, -s) * (y / (s - 1.0) + 0.5 + s / (12.0 * y) -
                                s * (s + 1.0) * (s + 2.0) / (720.0 * y * y * y));

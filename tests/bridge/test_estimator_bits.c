@@ -22,11 +22,11 @@ struct shape {
 /* One gap; chunks of paths; several gaps in an item; more gaps than lanes;
  * tracks that are summed as their paths come; more steps than modes. */
 static const struct shape SHAPES[] = {
-    {WELL, 1, 2, 64, 8},   {WELL, 1, 2, 1024, 7},   {WELL, 20, 6, 16, 4},
-    {WELL, 1, 3, 16, 140}, {NET, 1, 3, 64, 9},      {NET, 13, 7, 16, 4},
-    {NET, 12, 8, 128, 8},  {CHANGING, 1, 3, 64, 8}, {CHANGING, 12, 8, 8, 5},
-    {WELL, 20, 5, 1, 1},   {WELL, 32, 4, 2, 3},     {CHAINS, 1, 3, 64, 8},
-    {CHAINS, 12, 8, 8, 5}, {CHAINS, 20, 5, 1, 1}};
+    {WELL, 1, 2, 64, 8},      {WELL, 1, 2, 1024, 7},   {WELL, 20, 6, 16, 4},
+    {WELL, 1, 3, 16, 140},    {NET, 1, 3, 64, 9},      {NET, 13, 7, 16, 4},
+    {NET, 12, 8, 128, 8},     {CHANGING, 1, 3, 64, 8}, {CHANGING, 12, 8, 8, 5},
+    {WELL, 20, 5, 1, 1},      {WELL, 32, 4, 2, 3},     {INTEGRALS, 1, 3, 64, 8},
+    {INTEGRALS, 12, 8, 8, 5}, {INTEGRALS, 20, 5, 1, 1}};
 
 static gsv_options options_of(const struct shape *p, size_t variant)
 {
