@@ -45,7 +45,7 @@ static int write_model(const struct args *a, const gsv_look_result *r, size_t i)
 static void print_models(const gsv_look_result *r)
 {
     for (size_t i = 0; i < r->models; i++)
-        printf("\nmodel %zu\n%s", i + 1, r->model[i]);
+        say(stdout, "\nmodel %zu\n%s", i + 1, r->model[i]);
 }
 
 /* --- JSON ----------------------------------------------------------------- */

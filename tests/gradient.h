@@ -163,7 +163,7 @@ static inline int gradient_rounding(struct gradient_trial *t)
 static inline bool gradient_agrees(struct gradient_trial *t)
 {
     /* Longer where rounding is large, shorter where the value is not smooth. */
-    static const double STEP[] = {1e-4, 1e-3, 1e-2, 1e-5, 1e-6};
+    static const double STEP[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e-5, 1e-6};
     size_t values = gsv_model_values(t->m);
     bool agrees = false;
     t->n = gsv_theta_size(t->m);

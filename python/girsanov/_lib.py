@@ -212,7 +212,8 @@ def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
     by their names. What the struct points to is added to keep. An array has
     two names, its own and that of its count: times is time."""
     inside = getattr(struct, "estimator", None)
-    arrays = {shape[0]: name for name, shape in struct.shapes.items()}
+    arrays = {shape[0]: name for name, shape in struct.shapes.items()
+              if len(shape) == 1}
     for name, value in given.items():
         home = inside if inside is not None and not hasattr(
             struct, name) else struct

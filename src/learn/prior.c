@@ -103,18 +103,30 @@ struct log_prior prior_at(struct prior *p)
     return sum;
 }
 
+static bool is_within(const struct param_spec *p, double v)
+{
+    bool low = p->bound == BOUND_ABOVE || p->bound == BOUND_BETWEEN;
+    bool high = p->bound == BOUND_BELOW || p->bound == BOUND_BETWEEN;
+    return (!low || v > p->low) && (!high || v < p->high);
+}
+
 int prior_obey(const struct prior *p, gsv_model *m, const double *kept)
 {
     char room[PRIOR_ROOM];
+    const struct spec *s = m->spec;
     for (size_t i = 0; p->count && i < p->n; i++) {
+        const gsv_prior *law = p->of[i];
         double *v = &m->value[p->value[i]];
-        if (!p->of[i] || prior_reaches(p->of[i], *v)) continue;
+        if (!law || prior_reaches(law, *v)) continue;
         *v = kept[p->value[i]];
-        if (!prior_reaches(p->of[i], *v))
+        if (prior_reaches(law, *v)) continue;
+        *v = prior_inside(law, 0.5);
+        if (!is_within(&s->param[spec_param_at(s, p->value[i])], *v))
             return fail(GSV_BAD_INPUT,
                         "the start value %g of '%s' is outside of its prior "
-                        "%s; give it another start",
-                        *v, p->of[i]->name, prior_text(p->of[i], room));
+                        "%s, whose middle is outside of its bounds; give it "
+                        "another start or another prior",
+                        kept[p->value[i]], law->name, prior_text(law, room));
     }
     return 0;
 }

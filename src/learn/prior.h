@@ -41,7 +41,7 @@ struct log_prior {
 struct log_prior prior_at(struct prior *p);
 
 /* Numbers outside of their law go back to their values before the fit, kept
- * (values). Fails where those are outside, too. */
+ * (values), or to the middle of the law. Fails where that is out of bounds. */
 int prior_obey(const struct prior *p, gsv_model *m, const double *kept);
 
 #endif

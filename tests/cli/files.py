@@ -16,7 +16,7 @@ from checks import OU, complaint, gather, girsanov
 # --- Inputs and outputs ------------------------------------------------------
 
 WRITTEN = {"--output", "--plot", "--residuals", "--trace", "--checkpoint",
-           "--samples"}
+           "--samples", "--effects"}
 READ = {"--at", "--inputs", "--against", "--resume"}
 
 # The fit's own ways to go on, tried below.
@@ -225,7 +225,7 @@ def plots(place):
     """A command of every verb that draws."""
     fresh(place, "m.sde", OU)
     girsanov(place, "simulate", "m.sde", "-o", "d.csv", "--times", "0:8:31")
-    return {"field": ["field", "m.sde", "d.csv"],
+    return {"field": ["field", "m.sde", "d.csv"], "look": ["look", "d.csv"],
             "paths": ["paths", "m.sde", "d.csv", "--paths", 8],
             "predict": ["predict", "m.sde", "d.csv", "--draws", 20],
             "profile": ["profile", "m.sde", "d.csv", "--param", "a", "--range",

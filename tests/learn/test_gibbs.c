@@ -375,11 +375,11 @@ static void options__that_do_not_fit_are_refused(void **state)
     prior = (gsv_prior){"q", GSV_LAW_NORMAL, 0.0, 1.0};
     expect_error(gsv_fit(m, s, &o), GSV_BAD_INPUT, "'q'");
     prior = (gsv_prior){"k", GSV_LAW_UNIFORM, -3.0, -2.0};
-    expect_error(gsv_fit(m, s, &o), GSV_NUMERICAL, "no start", "priors");
+    expect_error(gsv_fit(m, s, &o), GSV_BAD_INPUT, "prior", "bounds");
     prior = (gsv_prior){"k", GSV_LAW_UNIFORM, 3.0, 2.0};
     expect_error(gsv_fit(m, s, &o), GSV_BAD_INPUT, "smaller");
     o.method = GSV_METHOD_LIKELIHOOD;
-    expect_error(gsv_fit(m, s, &o), GSV_BAD_INPUT, "gibbs");
+    expect_error(gsv_fit(m, s, &o), GSV_BAD_INPUT, "smaller");
     o = gibbs_options();
     o.fix = fix;
     o.fixed = 2;

@@ -350,10 +350,10 @@ static void prior__that_cannot_be_used_is_refused(void **state)
 {
     static const gsv_prior BAD[] = {{"q", GSV_LAW_NORMAL, 0, 1},
                                     {"k", GSV_LAW_NORMAL, 0, -1},
-                                    {"mu", GSV_LAW_LOGNORMAL, 0, 1},
+                                    {"k", GSV_LAW_UNIFORM, -3, -2},
                                     {"s", GSV_LAW_NORMAL, 0, 1}};
     static const char *const SAID[] = {"no parameter 'q'", "must be positive",
-                                       "start value 0", "fixed"};
+                                       "outside of its bounds", "fixed"};
     static const char *const FIX[] = {"s"};
     (void)state;
     gsv_model *m = model_of(LEARN_OU);
