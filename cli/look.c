@@ -42,10 +42,21 @@ static int write_model(const struct args *a, const gsv_look_result *r, size_t i)
     return code;
 }
 
+/* Line by line: names of columns may have any character. */
+static void print_lines(const char *text)
+{
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        say(stdout, "%.*s\n", (int)n, text);
+    }
+}
+
 static void print_models(const gsv_look_result *r)
 {
-    for (size_t i = 0; i < r->models; i++)
-        say(stdout, "\nmodel %zu\n%s", i + 1, r->model[i]);
+    for (size_t i = 0; i < r->models; i++) {
+        say(stdout, "\nmodel %zu\n", i + 1);
+        print_lines(r->model[i]);
+    }
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -126,7 +137,7 @@ static int show(const struct args *a, const gsv_series *s,
 {
     int code = 0;
     if (a->json) code = print_look_json(r);
-    else fputs(r->report, stdout);
+    else print_lines(r->report);
     if (!a->json && !a->output) print_models(r);
     for (size_t i = 0; !code && a->output && i < r->models; i++)
         code = write_model(a, r, i);

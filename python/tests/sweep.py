@@ -154,6 +154,18 @@ def choose_panel(kind):
     return m
 
 
+# Models for what not every model has.
+TEXT = {"gsv_effects": """state x
+param m = 0, s = 1 > 0
+random u ~ normal(m, 0.5)
+dx = (u - x)*dt + s*dW
+""", "gsv_select": """state x
+param s = 1 > 0
+terms f(x) -> 1 : poly 1
+dx = f*dt + s*dW
+"""}
+
+
 def choose(function, kind, name):
     functions = function.startswith("gsv_functions")
     if function == "gsv_leave_series_out" and kind in ("gsv_model*",
@@ -164,7 +176,9 @@ def choose(function, kind, name):
     if function == "gsv_series_words" and name == "word":
         return texts(b"x", b"y")
     if kind == "gsv_model*":
-        return fitted() if functions else lib.gsv_model_parse(OU.encode(), b"")
+        text = TEXT.get(function, OU)
+        return (fitted() if functions
+                else lib.gsv_model_parse(text.encode(), b""))
     if kind == "gsv_functions*":
         return lib.gsv_functions_new(fitted())
     if kind == "gsv_series*":
@@ -305,8 +319,10 @@ def wrong_values(kind, struct, field):
         return [("-5", put(2 ** 64 - 5))]
     if kind is ctypes.c_bool:
         return [("2", put_byte)]
-    count = struct.shapes.get(field, ("",))[0]
-    if count in dict(struct._fields_):
+    shape = struct.shapes.get(field, ("",))
+    if len(shape) == 1 and shape[0] in dict(struct._fields_):
+        count = shape[0]
+
         def put_null(o):
             setattr(o, count, 3)
             setattr(o, field, None)
