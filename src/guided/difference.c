@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/lanes.h"
 #include "base/memory.h"
+#include "base/spread.h"
 
 /* How far a parameter is moved to both sides: its numbers are bounded. */
 static double distance_of(const gsv_model *m, size_t number, double value)
@@ -43,13 +43,27 @@ static void work(void *context, size_t lane, size_t thread)
                                &s->value[lane]);
 }
 
+static size_t lane_itself(const void *context, size_t lane)
+{
+    (void)context;
+    return lane;
+}
+
 static int run_sides(struct sides *s, size_t lanes)
 {
     s->value = NEW(double, lanes);
     s->status = NEW(int, lanes);
     if (!s->value || !s->status) return GSV_NO_MEMORY;
-    int status = lanes_run(lanes, s->difference->threads,
-                           &(struct lanes_job){.context = s, .work = work});
+    const struct spread_share share[] = {
+        {s->status, sizeof *s->status, lane_itself},
+        {s->value, sizeof *s->value, lane_itself}};
+    int status = spread_run(&(struct spread){.ranks = s->difference->ranks,
+                                             .lanes = lanes,
+                                             .threads = s->difference->threads,
+                                             .context = s,
+                                             .work = work,
+                                             .shares = 2,
+                                             .share = share});
     for (size_t i = 0; !status && i < lanes; i++) {
         status = s->status[i];
         /* Once more, for a message in this thread. */
@@ -68,8 +82,9 @@ int difference_gradient(const struct difference *d, double *gradient)
                       .moved = NEW(double, d->threads *n)};
     int status = s.number && s.away && s.moved ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++) {
+        const struct param_spec *p = &spec->param[spec_param_at(spec, i)];
         gradient[i] = 0.0;
-        if (spec->param[spec_param_at(spec, i)].scale) continue;
+        if (p->scale && !p->effect) continue;
         s.number[pairs] = i;
         s.away[pairs++] = distance_of(d->model, i, d->model->value[i]);
     }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The gradient of the sum over tracks of a function of the parameters, by
- * differences to both sides. Sides and tracks go to threads. */
+ * differences to both sides. Sides and tracks go to ranks and threads. */
 #ifndef GUIDED_DIFFERENCE_H
 #define GUIDED_DIFFERENCE_H
 
+#include "base/comm.h"
 #include "model/model.h"
 
 struct difference {
     const gsv_model *model;
+    gsv_ranks *ranks; /* NULL: alone */
     size_t tracks, threads;
     void *user;
     /* The value of a track at these parameters, in this thread. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "guided/guided.h"
+#include "guided/difference.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/lanes.h"
 #include "base/spread.h"
 #include "guided/control.h"
+#include "guided/difference.h"
 #include "model/states.h"
 
 /* --- Setting up ----------------------------------------------------------- */
@@ -212,28 +214,22 @@ static int run_best(struct guide *g, struct walk *t)
     return run_track(g, t);
 }
 
-/* Tracks at the present values, or with one parameter moved. */
+/* Tracks at the present values. */
 struct job {
     struct guided *guided;
-    const double *values;
     uint32_t iteration;
-    size_t tracks;
-    const size_t *number; /* of moved parameters, (pairs); NULL: none */
-    const double *away;   /* (pairs)                                  */
-    double *value;        /* (pairs, 2, tracks)                       */
-    int *status;          /* (lanes)                                  */
+    size_t *drawn; /* (tracks) */
+    int *status;   /* (tracks) */
 };
 
-static void prepare(struct guide *g, const struct job *j, size_t pair,
-                    double side)
+static void prepare(struct guide *g, const struct guided *a, uint32_t iteration,
+                    const double *parameters)
 {
-    const struct course *f = &j->guided->course;
-    memcpy(g->parameters, j->values,
-           f->model->spec->parameters * sizeof *g->parameters);
-    if (j->number) g->parameters[j->number[pair]] += side * j->away[pair];
-    course_prepare(f, g->parameters, &g->values);
-    g->swarm.iteration = j->iteration;
-    g->swarm.share = j->guided->options.gradient ? 0.1 : 0.5;
+    memcpy(g->parameters, parameters,
+           a->model->spec->parameters * sizeof *g->parameters);
+    course_prepare(&a->course, g->parameters, &g->values);
+    g->swarm.iteration = iteration;
+    g->swarm.share = a->options.gradient ? 0.1 : 0.5;
 }
 
 /* One track, as it is. */
@@ -245,7 +241,7 @@ static void work_value(void *context, size_t track, size_t thread)
     size_t first = a->stops.first[track], D = a->course.D;
     size_t n = a->stops.first[track + 1] - first;
     if (!n) return;
-    prepare(g, j, 0, 0.0);
+    prepare(g, a, j->iteration, a->model->value);
     struct walk walk = {.track = track};
     j->status[track] = run_best(g, &walk);
     a->controlled[track] = walk.controlled;
@@ -253,24 +249,7 @@ static void work_value(void *context, size_t track, size_t thread)
     memcpy(a->ess + first, g->swarm.ess, n * sizeof *a->ess);
     memcpy(a->error + first, g->swarm.error, n * sizeof *a->error);
     memcpy(a->path + first * D, g->ahead.mu, n * D * sizeof *a->path);
-    j->value[track] = (double)g->swarm.drawn;
-}
-
-/* One side of one parameter. */
-static void work_side(void *context, size_t lane, size_t thread)
-{
-    const struct job *j = context;
-    struct guided *a = j->guided;
-    struct guide *g = &a->guide[thread];
-    size_t track = lane % j->tracks, side = lane / j->tracks;
-    size_t first = a->stops.first[track], D = a->course.D;
-    if (a->stops.first[track + 1] == first) return;
-    prepare(g, j, side / 2, side % 2 ? 1.0 : -1.0);
-    const struct walk walk = {.track = track,
-                              .controlled = a->controlled[track],
-                              .from = a->path + first * D};
-    j->status[lane] = run_track(g, &walk);
-    j->value[lane] = g->swarm.log_z;
+    j->drawn[track] = g->swarm.drawn;
 }
 
 static size_t lane_itself(const void *context, size_t lane)
@@ -285,57 +264,54 @@ static size_t lane_stop(const void *context, size_t lane)
     return j->guided->stops.first[lane];
 }
 
-/* Lanes are tracks, or, where parameters are moved, tracks of every side. */
-static int spread_jobs(struct job *j, size_t lanes,
-                       void (*work)(void *context, size_t lane, size_t thread))
+/* Lanes are tracks. */
+static int spread_tracks(struct job *j, size_t tracks)
 {
     struct guided *a = j->guided;
     const struct spread_share share[] = {
         {j->status, sizeof *j->status, lane_itself},
-        {j->value, sizeof *j->value, lane_itself},
+        {j->drawn, sizeof *j->drawn, lane_itself},
         {a->controlled, sizeof *a->controlled, lane_itself},
         {a->increment, sizeof *a->increment, lane_stop},
         {a->ess, sizeof *a->ess, lane_stop},
         {a->error, sizeof *a->error, lane_stop},
         {a->path, a->course.D * sizeof *a->path, lane_stop}};
     /* One track alone: its particles go to threads. */
-    return spread_run(
-        &(struct spread){.ranks = a->options.ranks,
-                         .lanes = lanes,
-                         .threads = lanes > 1 ? a->threads : 1,
-                         .context = j,
-                         .work = work,
-                         .shares = j->number ? 2 : sizeof share / sizeof *share,
-                         .share = share});
+    return spread_run(&(struct spread){.ranks = a->options.ranks,
+                                       .lanes = tracks,
+                                       .threads = tracks > 1 ? a->threads : 1,
+                                       .context = j,
+                                       .work = work_value,
+                                       .shares = sizeof share / sizeof *share,
+                                       .share = share});
 }
 
-static int run_jobs(struct job *j, size_t lanes,
-                    void (*work)(void *context, size_t lane, size_t thread))
+static int run_tracks(struct guided *a, uint32_t iteration)
 {
-    j->status = NEW(int, lanes);
-    j->value = NEW(double, lanes);
-    int status = j->status && j->value ? 0 : GSV_NO_MEMORY;
-    if (!status) status = spread_jobs(j, lanes, work);
-    for (size_t i = 0; !status && i < lanes; i++) {
-        status = j->status[i];
+    size_t tracks = a->stops.gaps.series->tracks;
+    struct job j = {.guided = a,
+                    .iteration = iteration,
+                    .drawn = NEW(size_t, tracks),
+                    .status = NEW(int, tracks)};
+    int status = j.status && j.drawn ? 0 : GSV_NO_MEMORY;
+    if (!status) status = spread_tracks(&j, tracks);
+    a->drawn = 0;
+    for (size_t i = 0; !status && i < tracks; i++) {
+        a->drawn += j.drawn[i];
+        status = j.status[i];
         /* Once more, for a message in this thread. */
-        if (status == GSV_NUMERICAL && lanes > 1) {
-            work(j, i, 0);
-            status = j->status[i];
-        }
+        if (status != GSV_NUMERICAL || tracks == 1) continue;
+        work_value(&j, i, 0);
+        status = j.status[i];
     }
-    if (status == GSV_NO_MEMORY)
-        fail(GSV_NO_MEMORY, "out of memory for the particles of a track");
+    MEM_FREE(j.drawn, j.status);
     return status;
 }
 
 int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o)
 {
     struct guide *g = &a->guide[0];
-    const struct job j = {.guided = a,
-                          .values = a->model->value,
-                          .iteration = a->options.iteration};
-    prepare(g, &j, 0, 0.0);
+    prepare(g, a, a->options.iteration, a->model->value);
     for (size_t track = 0; track < a->stops.gaps.series->tracks; track++) {
         size_t first = a->stops.first[track];
         if (first == a->stops.first[track + 1]) continue;
@@ -351,69 +327,55 @@ int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o)
 
 /* --- Gradients ------------------------------------------------------------ */
 
-/* How far a parameter is moved to both sides: its numbers are bounded. */
-static double distance_of(const gsv_model *m, size_t number, double value)
+struct side {
+    struct guided *guided;
+    uint32_t iteration;
+};
+
+/* One track with one parameter moved. */
+static int value_of(void *user, size_t thread, const double *parameters,
+                    size_t track, double *value)
 {
-    const struct param_spec *p =
-        &m->spec->param[spec_param_at(m->spec, number)];
-    double away = 1e-4 * fmax(fabs(value), 1e-2);
-    if (p->bound != BOUND_NONE) {
-        if (isfinite(p->low)) away = fmin(away, 0.5 * (value - p->low));
-        if (isfinite(p->high)) away = fmin(away, 0.5 * (p->high - value));
-    }
-    return away;
+    const struct side *s = user;
+    struct guided *a = s->guided;
+    struct guide *g = &a->guide[thread];
+    size_t first = a->stops.first[track], D = a->course.D;
+    *value = 0.0;
+    if (a->stops.first[track + 1] == first) return 0;
+    prepare(g, a, s->iteration, parameters);
+    const struct walk walk = {.track = track,
+                              .controlled = a->controlled[track],
+                              .from = a->path + first * D};
+    int status = run_track(g, &walk);
+    *value = g->swarm.log_z;
+    return status;
 }
 
-static int add_gradient(struct job *j, double *gradient)
+static int add_gradient(struct guided *a, uint32_t iteration, double *gradient)
 {
-    const gsv_model *m = j->guided->model;
-    size_t n = m->spec->parameters, pairs = 0;
-    size_t *number = NEW(size_t, n);
-    double *away = NEW(double, n);
-    int status = number && away ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < n; i++) {
-        gradient[i] = 0.0;
-        const struct param_spec *p = &m->spec->param[spec_param_at(m->spec, i)];
-        if (p->scale && !p->effect) continue;
-        number[pairs] = i;
-        away[pairs++] = distance_of(m, i, j->values[i]);
+    if (a->scored) {
+        struct score unused;
+        const struct request q = {.iteration = iteration, .gradient = gradient};
+        return guided_scores(a, &q, &unused);
     }
-    MEM_FREE(j->status, j->value);
-    j->status = NULL;
-    j->value = NULL;
-    j->number = number;
-    j->away = away;
-    if (!status) status = run_jobs(j, 2 * pairs * j->tracks, work_side);
-    for (size_t i = 0; !status && i < pairs; i++)
-        for (size_t t = 0; t < j->tracks; t++) {
-            const double *low = j->value + 2 * i * j->tracks + t;
-            gradient[number[i]] += (low[j->tracks] - low[0]) / (2.0 * away[i]);
-        }
-    MEM_FREE(number, away);
-    return status;
+    struct side side = {a, iteration};
+    const struct difference d = {.model = a->model,
+                                 .ranks = a->options.ranks,
+                                 .tracks = a->stops.gaps.series->tracks,
+                                 .threads = a->threads,
+                                 .user = &side,
+                                 .value = value_of};
+    return difference_gradient(&d, gradient);
 }
 
 static int guided_run(struct guided *a, const double *reference,
                       uint32_t iteration, double *gradient)
 {
     (void)reference;
-    size_t tracks = a->stops.gaps.series->tracks;
-    struct job j = {.guided = a,
-                    .values = a->model->value,
-                    .iteration = iteration,
-                    .tracks = tracks};
-    int status = run_jobs(&j, tracks, work_value);
-    a->drawn = 0;
-    for (size_t i = 0; !status && i < tracks; i++)
-        a->drawn += (size_t)j.value[i];
-    if (!status && gradient && a->scored) {
-        struct score unused;
-        const struct request q = {.iteration = iteration, .gradient = gradient};
-        status = guided_scores(a, &q, &unused);
-    } else if (!status && gradient) {
-        status = add_gradient(&j, gradient);
-    }
-    MEM_FREE(j.status, j.value);
+    int status = run_tracks(a, iteration);
+    if (!status && gradient) status = add_gradient(a, iteration, gradient);
+    if (status == GSV_NO_MEMORY)
+        fail(GSV_NO_MEMORY, "out of memory for the particles of a track");
     return status;
 }
 
