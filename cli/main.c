@@ -156,7 +156,7 @@ const struct verb VERBS[] = {
      "Prints the sampling, gaps, missing cells and scales of the data, and\n"
      "signs of measurement noise, inertia, noise that depends on the state,\n"
      "periods, jumps and gaps that are too long. Then it fits kinds of models\n"
-     "to the first 500 rows of each column, and writes the text of the best,\n"
+     "to the first 2000 rows of each column, and writes the text of the best,\n"
      "and of one or two others, for 'girsanov fit'.\n",
      "  girsanov look data.csv\n"
      "  girsanov look data.csv -o my.sde --plot data.svg\n",

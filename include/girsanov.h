@@ -1092,7 +1092,7 @@ typedef struct gsv_look_result {
 } gsv_look_result;
 
 /* What the columns of data show, and two or three models to start from, chosen
- * by fits of kinds of models to the first 500 rows. Reads seed and threads of
+ * by fits of kinds of models to the first 2000 rows. Reads seed and threads of
  * the options. */
 enum gsv_status gsv_look(const gsv_series *s, const gsv_options *o,
                          gsv_look_result *result);

@@ -11,7 +11,7 @@
 
 /* Rows that are looked at and fitted; an increment this many robust deviations
  * long is a jump, if no more than this share of them are. */
-enum { MOST_ROWS = 500, FREQUENCIES = 300 };
+enum { MOST_ROWS = 2000, FREQUENCIES = 300 };
 static const double JUMP = 8.0, RARE = 0.05;
 
 static int by_size(const void *a, const void *b)

@@ -75,10 +75,11 @@ INK(cubic)
     double w = i->c->sd;
     fprintf(i->out,
             "state %s\nlet u%s = (%s - %.6g)/%.6g\n"
-            "param a%s = 0, b%s = 0, c%s = %.3g > 0, s%s = %.3g > 0\n"
-            "d%s = (a%s + b%s*u%s - c%s*u%s^3)*dt + s%s*dW\n",
-            i->x, i->end, i->x, i->c->mean, w, i->end, i->end, i->end, i->k * w,
-            i->end, i->s, i->x, i->end, i->end, i->end, i->end, i->end, i->end);
+            "param a%s = 0, b%s = 0, q%s = 0, c%s = %.3g > 0, s%s = %.3g > 0\n"
+            "d%s = (a%s + b%s*u%s + q%s*u%s^2 - c%s*u%s^3)*dt + s%s*dW\n",
+            i->x, i->end, i->x, i->c->mean, w, i->end, i->end, i->end, i->end,
+            i->k * w, i->end, i->s, i->x, i->end, i->end, i->end, i->end,
+            i->end, i->end, i->end, i->end);
 }
 
 /* The first state: where the data are. */
