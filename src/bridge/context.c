@@ -284,8 +284,7 @@ static void add_potentials(const struct run *r, struct scratch *s)
             double mean = 0.0;
             for (size_t q = 0; q < NODES; q++)
                 mean += weight_of(q) * f[i * NODES + q];
-            if (knows_integral(c))
-                c->base += (*c->y1 - *c->y0) * mean;
+            if (knows_integral(c)) c->base += (*c->y1 - *c->y0) * mean;
         }
     }
 }
@@ -302,7 +301,8 @@ static void add_potentials_vjp(const struct run *r, struct scratch *s,
         memset(s->Z_bar, 0, in.P * sizeof *s->Z_bar);
         for (size_t i = 0; i < n; i++) {
             struct context *c = &s->context[first + i];
-            double all = knows_integral(c) ? once * group_weight(r, c->group) : 0.0;
+            double all =
+                knows_integral(c) ? once * group_weight(r, c->group) : 0.0;
             for (size_t q = 0; q < NODES; q++) {
                 double w = all * weight_of(q);
                 s->f_bar[i * NODES + q] = (*c->y1 - *c->y0) * w;

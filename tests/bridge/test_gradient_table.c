@@ -260,9 +260,9 @@ static const struct layout LAYOUTS[] = {
 static const enum gsv_reference REFERENCES[] = {
     GSV_REFERENCE_AUTO, GSV_REFERENCE_BROWNIAN, GSV_REFERENCE_LINEAR,
     GSV_REFERENCE_LNA};
-static const enum gsv_form FORMS[] = {GSV_FORM_AUTO, GSV_FORM_ITO,
+static const enum gsv_form FORMS[] = {GSV_FORM_AUTO,     GSV_FORM_ITO,
                                       GSV_FORM_MIDPOINT, GSV_FORM_STRATONOVICH,
-                                      GSV_FORM_BOUND, GSV_FORM_COMPOSED};
+                                      GSV_FORM_BOUND,    GSV_FORM_COMPOSED};
 enum { EXTRAS = 4 }; /* plain, richardson, delta, both */
 enum { WAYS = COUNT(REFERENCES) * COUNT(FORMS) * EXTRAS };
 
