@@ -138,8 +138,8 @@ static int is_everywhere(const struct course *f, bool *everywhere)
     double *state = room + POINTS * size, *time = state + POINTS * f->d;
     double *input = time + POINTS, *slope = input + POINTS * inputs;
     for (size_t e = 0; e < POINTS * f->d; e++) {
-        size_t place = (e + e / POINTS) % POINTS;
-        double value = place ? pow(10.0, (double)(place / 2) - 4.0) : 0.0;
+        size_t place = (e + e / POINTS) % POINTS, power = place / 2;
+        double value = place ? pow(10.0, (double)power - 4.0) : 0.0;
         state[e] = place % 2 ? -value : value;
     }
     for (size_t e = 0; e < POINTS * inputs; e++)

@@ -214,14 +214,13 @@ static int count_levels(struct builder *b, const struct statement *s,
 
 static int declare_param(struct builder *b, const struct statement *s)
 {
-    const struct declared *d = &s->declared;
     struct statement sized = *s;
     size_t category;
     int status = check_lower(b, s);
     if (!status) status = count_levels(b, s, &category, &sized.declared.rows);
     if (status) return status;
     s = &sized;
-    d = &sized.declared;
+    const struct declared *d = &sized.declared;
     struct param_spec *p = new_param(b, d->place, d->name, d->rows, d->columns);
     if (!p) return GSV_NO_MEMORY;
     p->category = category;

@@ -98,7 +98,7 @@ void noise_step_free(struct noise_step *z)
 static void find_roots(struct noise_step *z, double *to)
 {
     const struct spec *s = z->m->spec;
-    size_t P = z->sample.ends.P, columns = z->width / s->dim;
+    size_t P = z->sample.ends.P, columns = z->width == s->dim ? 1 : s->dim;
     program_prepare(z->program, z->m->value, &z->uniforms);
     program_forward(z->program, &z->uniforms, &z->workspace, &z->sample.ends);
     const double *sigma = program_output(z->program, &z->workspace, P, 0);

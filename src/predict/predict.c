@@ -414,17 +414,17 @@ static int run_sets(struct predictor *p)
                     "%zu forecasts of %zu columns with %zu draws are too many "
                     "to be held with --parameters; give fewer --draws",
                     out->rows, out->columns, out->draws);
-    double *value =
+    double *drawn =
         p->given ? NULL
                  : predict_values(p->model, VALUE_SETS, p->o->seed, NULL);
+    const double *from = p->given ? p->given : drawn;
     p->store = NEW(double, (size_t)size);
     int status = 0;
     if (!p->store) status = GSV_NO_MEMORY;
-    if (!p->given && !value) status = (int)gsv_last_status();
-    for (p->set = 0; !status && p->set < VALUE_SETS; p->set++) {
+    if (!from) status = (int)gsv_last_status();
+    for (p->set = 0; from && !status && p->set < VALUE_SETS; p->set++) {
         gsv_model m = *p->model;
         double *now = NEW(double, n);
-        const double *from = p->given ? p->given : value;
         if (!now) status = GSV_NO_MEMORY;
         else memcpy(now, from + p->set * n, n * sizeof *now);
         m.value = now;
@@ -432,7 +432,7 @@ static int run_sets(struct predictor *p)
         mem_free(now);
     }
     if (!status) describe_store(p);
-    MEM_FREE(value, p->store);
+    MEM_FREE(drawn, p->store);
     return status;
 }
 
