@@ -92,7 +92,7 @@ static bool look_around(struct climb *c)
 static double turn(struct climb *c, double *step)
 {
     size_t n = c->n;
-    double a[N], room[64 * N], R[N * N], off = 0.0;
+    double a[N], room[64 * N], R[N * N] = {0}, off = 0.0;
     linalg_eigen(n, c->A, a, room);
     memset(step, 0, n * sizeof *step);
     for (size_t e = 0; e < n; e++) {
