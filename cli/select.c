@@ -26,18 +26,19 @@ static void watch_refits(void *user, size_t done, size_t all)
 }
 
 static int choose(const struct args *a, const gsv_model *m, const gsv_series *s,
-                  gsv_fit_options *o, gsv_selection *r)
+                  const gsv_fit_options *given, gsv_selection *r)
 {
     struct progress p = {0};
+    gsv_fit_options o = *given;
     if (progress_begin(&p, m, a->quiet)) return EXIT_NUMBERS;
     p.task = "model";
-    o->stop = watch_all;
-    o->refit = watch_refits;
-    o->user = &p;
+    o.stop = watch_all;
+    o.refit = watch_refits;
+    o.user = &p;
     draft_guard(a->output);
     signals_watch();
     progress_phase(&p, GSV_PHASE_SEARCH);
-    enum gsv_status status = gsv_select(m, s, o, r);
+    enum gsv_status status = gsv_select(m, s, &o, r);
     progress_end(&p);
     if (status == GSV_STOPPED)
         return complain(EXIT_INTERRUPTED,

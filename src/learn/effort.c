@@ -245,7 +245,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 int effort_of_panel(struct learner *l, const double *theta, double accuracy)
 {
     enum { STEPS = 4 };
-    struct probe one, fine;
+    struct probe one = {0}, fine = {0};
     int status = probe_with(l, theta, l->stage[0], &one);
     if (!status) status = probe_gaps(l, theta, STEPS, &fine);
     bool enough = !status && fabs(one.mean - fine.mean) <= 0.1 * accuracy;
