@@ -221,11 +221,11 @@ FAST static double multiply(const struct chain *c, size_t m, double *restrict x)
     return -c->dt * c->least[m - 1];
 }
 
-/* The largest becomes 1; its log is returned. */
+/* The largest becomes 1; its log is returned. n > 0. */
 FAST static double normalise(size_t n, double *x)
 {
-    double most = 0.0;
-    for (size_t k = 0; k < n; k++)
+    double most = x[0];
+    for (size_t k = 1; k < n; k++)
         most = x[k] > most ? x[k] : most;
     double by = 1.0 / most;
     for (size_t k = 0; k < n; k++)
