@@ -73,6 +73,10 @@ static void solve_t(size_t n, size_t P, double *L, double *x)
 
 /* --- Guided steps --------------------------------------------------------- */
 
+/* A larger log psi has lost the digits of its difference to the next one:
+ * 2^-52 of it is 1/64. */
+static const double MOST_LOG = 0x1p46;
+
 /* Lambda B (D, m, P) for column j of B at a time: to T (D, P). */
 static void weigh_column(const struct twist *t, const double *Lambda, size_t j,
                          double *T)
@@ -139,9 +143,10 @@ static void make_slope(const struct twist *t, const struct psi *next,
 void twist_guide(struct twist *t, const struct psi *next, double *log_w)
 {
     size_t D = t->D, m = t->m, P = t->P;
-    double T[64 * COURSE_BLOCK], value[COURSE_BLOCK];
+    double T[64 * COURSE_BLOCK], value[COURSE_BLOCK], rough[COURSE_BLOCK];
     make_factor(t, next->Lambda, T);
     make_slope(t, next, T, value);
+    memcpy(rough, value, P * sizeof *rough);
     memset(t->w, 0, m * P * sizeof *t->w);
     for (size_t i = 0; i < m; i++)
         add_products(D, P, t->B + i * P, m * P, T, t->w + i * P);
@@ -152,7 +157,7 @@ void twist_guide(struct twist *t, const struct psi *next, double *log_w)
             value[k] += 0.5 * w[k] * w[k] - log(on[k]);
     }
     for (size_t k = 0; k < P; k++) {
-        if (isfinite(value[k])) {
+        if (isfinite(value[k]) && fabs(rough[k]) < MOST_LOG) {
             log_w[k] += value[k];
             continue;
         }
@@ -187,8 +192,9 @@ void twist_draw(const struct twist *t, double *z, double *x)
 void twist_divide(size_t D, size_t P, const struct psi *psi, const double *x,
                   double *log_w)
 {
+    double value[COURSE_BLOCK];
     for (size_t k = 0; k < P; k++)
-        log_w[k] -= psi->c;
+        value[k] = -psi->c;
     for (size_t i = 0; i < D; i++) {
         double half[COURSE_BLOCK];
         for (size_t k = 0; k < P; k++)
@@ -199,8 +205,11 @@ void twist_divide(size_t D, size_t P, const struct psi *psi, const double *x,
                 half[k] += weight * (x[j * P + k] - mu);
         }
         for (size_t k = 0; k < P; k++)
-            log_w[k] += half[k] * (x[i * P + k] - psi->mu[i]);
+            value[k] += half[k] * (x[i * P + k] - psi->mu[i]);
     }
+    for (size_t k = 0; k < P; k++)
+        if (fabs(value[k]) < MOST_LOG) log_w[k] += value[k];
+        else log_w[k] = -INFINITY;
 }
 
 /* --- Exact states --------------------------------------------------------- */

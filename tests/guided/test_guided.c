@@ -373,6 +373,45 @@ static void one_row__is_the_first_states_law(void **state)
     gsv_model_free(m);
 }
 
+/* Steps that leap over the states' boundary throw particles far away, where
+ * weights have no digits left: counts must not become more likely than 1. */
+static void counts__are_never_more_likely_than_one(void **state)
+{
+    static const double RATES[] = {0.01, 1.5, 4.7, 12.0, 50.0};
+    static const double CASES[] = {NAN, 8, 12, 32, 106, 63, 94, 50, 28, 15, 13};
+    enum { WEEKS = sizeof CASES / sizeof *CASES };
+    const size_t start[] = {0, WEEKS};
+    const char *const name[] = {"cases"};
+    double time[WEEKS];
+    size_t finite = 0;
+    (void)state;
+    for (size_t k = 0; k < WEEKS; k++)
+        time[k] = (double)k;
+    gsv_series *s = gsv_series_new(1, start, 1, name, time, CASES);
+    for (size_t c = 0; c < 6 * COUNT(RATES); c++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "state S, I\n reaction S + I -> 2 I : %g*S*I/763\n"
+                 "reaction I -> 0 : 0.13*I\n"
+                 "obs cases ~ negbin(0.6*integral(%g*S*I/763), 16)\n"
+                 "init S ~ normal(760, 1)\n init I ~ normal(3, 1)",
+                 RATES[c / 6], RATES[c / 6]);
+        gsv_model *m = model_of(text);
+        gsv_options o = guided_options(64, (size_t)1 << c % 6);
+        gsv_result r;
+        if (!gsv_loglik(m, s, &o, &r)) {
+            if (!(r.loglik <= 0.0))
+                fail_msg("rate %g, %zu steps: %g", RATES[c / 6], o.steps,
+                         r.loglik);
+            finite++;
+            gsv_result_free(&r);
+        }
+        gsv_model_free(m);
+    }
+    assert_true(finite > 15);
+    gsv_series_free(s);
+}
+
 /* More states, integrals or noises than small matrices have room for. */
 static void sizes__have_a_most(void **state)
 {
@@ -462,6 +501,7 @@ int main(void)
         cmocka_unit_test(tracks__do_not_see_each_other),
         cmocka_unit_test(failures__have_a_message),
         cmocka_unit_test(one_row__is_the_first_states_law),
+        cmocka_unit_test(counts__are_never_more_likely_than_one),
         cmocka_unit_test(sizes__have_a_most),
         cmocka_unit_test(memory__may_be_out_at_any_time),
     };
