@@ -5,9 +5,13 @@
  *
  *     A = (A1 + A2) / 2 + k (A2 A1 - A1 A2),       k = sqrt(3) h / 12,
  *     b = (b1 + b2) / 2 + k (A2 b1 - A1 b2),
- *     q = (q1 + q2) / 2 + k (A2 q1 + q1 A2' - A1 q2 - q2 A1'):
+ *     q = T (q1 + q2) / 2 T' - k (M p + p M'),     T = I + k (A2 - A1),
+ *                              M = (A1 + A2) / 2,  p = q2 - q1:
  *
- * Magnus' expansion of the equations of mean and covariance, of order 4. */
+ * Magnus' expansion of the equations of mean and covariance, of order 4. That
+ * of q itself has I + k (..) + k (..)' in the place of T .. T', which differs
+ * by less than the rest, but is no covariance where noise reaches a state by A
+ * alone and A changes its sign. */
 #include <math.h>
 #include <string.h>
 
@@ -188,6 +192,71 @@ static void read_node(const struct kalman *k, const struct kalman_thread *t,
             to.q[i * d + j] = small_dot(m, to.G + i * m, to.G + j * m);
 }
 
+/* T, M, q and p, above. */
+struct mixed {
+    double *T, *M, *q, *p; /* (d, d) */
+};
+
+static struct mixed mixed_make(size_t d, double w, const struct node_part *a,
+                               const struct node_part *b, double *room)
+{
+    size_t dd = d * d;
+    struct mixed x = {room, room + dd, room + 2 * dd, room + 3 * dd};
+    for (size_t e = 0; e < dd; e++) {
+        x.T[e] = w * (b->A[e] - a->A[e]) + (double)(e % (d + 1) == 0);
+        x.M[e] = 0.5 * (a->A[e] + b->A[e]);
+        x.q[e] = 0.5 * (a->q[e] + b->q[e]);
+        x.p[e] = b->q[e] - a->q[e];
+    }
+    return x;
+}
+
+/* q of a step. room has 6 d^2 numbers. */
+static void mix_noise(size_t d, double w, const struct node_part *a,
+                      const struct node_part *b, double *q, double *room)
+{
+    size_t dd = d * d;
+    struct mixed x = mixed_make(d, w, a, b, room);
+    double *X = room + 4 * dd;
+    small_product(d, x.T, false, x.q, false, X);
+    small_product(d, X, false, x.T, true, q);
+    small_product(d, x.M, false, x.p, false, X);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            q[i * d + j] -= w * (X[i * d + j] + X[j * d + i]);
+}
+
+/* Of a symmetric q_bar; adds to the bars by A, sets those by q. */
+static void mix_noise_vjp(size_t d, double w, const struct node_part *a,
+                          const struct node_part *b, const double *q_bar,
+                          const struct node_part *a_bar,
+                          const struct node_part *b_bar, double *room)
+{
+    size_t dd = d * d;
+    struct mixed x = mixed_make(d, w, a, b, room);
+    double *X = room + 4 * dd, *Y = room + 5 * dd;
+    small_product(d, q_bar, false, x.T, false, X);
+    small_product(d, X, false, x.q, false, Y); /* T_bar / 2 */
+    for (size_t e = 0; e < dd; e++) {
+        b_bar->A[e] += 2.0 * w * Y[e];
+        a_bar->A[e] -= 2.0 * w * Y[e];
+    }
+    small_product(d, x.T, true, X, false, Y); /* q_bar of the mean */
+    small_product(d, q_bar, false, x.M, false, X);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            size_t e = i * d + j;
+            double p_bar = -w * (X[e] + X[j * d + i]);
+            a_bar->q[e] = 0.5 * Y[e] - p_bar;
+            b_bar->q[e] = 0.5 * Y[e] + p_bar;
+        }
+    small_product(d, q_bar, false, x.p, false, X); /* -M_bar / (2 w) */
+    for (size_t e = 0; e < dd; e++) {
+        b_bar->A[e] -= w * X[e];
+        a_bar->A[e] -= w * X[e];
+    }
+}
+
 /* Magnus, see above. */
 static void mix_nodes(const struct kalman *k, double h, struct kalman_thread *t,
                       const struct coefficients *to)
@@ -203,14 +272,7 @@ static void mix_nodes(const struct kalman *k, double h, struct kalman_thread *t,
         to->b[i] = 0.5 * (a.b[i] + b.b[i]);
     small_add(d, w, b.A, false, a.b, to->b);
     small_add(d, -w, a.A, false, b.b, to->b);
-    small_product(d, b.A, false, a.q, false, X);
-    small_product(d, a.A, false, b.q, false, Y);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++) {
-            size_t e = i * d + j, f = j * d + i;
-            to->q[e] =
-                0.5 * (a.q[e] + b.q[e]) + w * (X[e] + X[f] - Y[e] - Y[f]);
-        }
+    mix_noise(d, w, &a, &b, to->q, t->room);
 }
 
 /* The constant coefficients of transition number i of a block. */
@@ -259,20 +321,7 @@ static void mix_nodes_vjp(const struct kalman *k, double h,
     small_add(d, -w, a.A, true, bar->b, b_bar.b);
     small_outer(d, w, bar->b, a.b, b_bar.A);
     small_outer(d, -w, bar->b, b.b, a_bar.A);
-    small_product(d, b.A, true, bar->q, false, X);
-    small_product(d, a.A, true, bar->q, false, Y);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++) {
-            size_t e = i * d + j, f = j * d + i;
-            a_bar.q[e] = 0.5 * bar->q[e] + w * (X[e] + X[f]);
-            b_bar.q[e] = 0.5 * bar->q[e] - w * (Y[e] + Y[f]);
-        }
-    small_product(d, bar->q, false, a.q, false, X);
-    small_product(d, bar->q, false, b.q, false, Y);
-    for (size_t e = 0; e < dd; e++) {
-        b_bar.A[e] += 2.0 * w * X[e];
-        a_bar.A[e] -= 2.0 * w * Y[e];
-    }
+    mix_noise_vjp(d, w, &a, &b, bar->q, &a_bar, &b_bar, t->room);
 }
 
 /* To the bars of the outputs at the points of transition number i. */
