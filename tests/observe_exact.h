@@ -12,7 +12,7 @@
 
 /* --- Linear models -------------------------------------------------------- */
 
-enum { EXACT_D = 6, EXACT_DD = EXACT_D * EXACT_D };
+enum { EXACT_D = 8, EXACT_DD = EXACT_D * EXACT_D };
 
 /* dX = (A X + b) dt + G dW, y = H X + r eps in every row; the first state is
  * N(m0, P0). A cell of y that is NaN is missing. */

@@ -171,19 +171,27 @@ static int control(struct guide *g)
     return control_improve(&g->pilots, &g->ahead, &g->pace, g->history);
 }
 
-static double worst_ess(const struct guide *g)
+/* A result with less error is left as it is: a better psi takes three times as
+ * long. */
+static const double FINE = 0.02;
+
+/* How well a track is followed: the worst effective number, or where the value
+ * is a result, its error. Enough is where this is at least 1. */
+static double quality(const struct guide *g, bool fine)
 {
-    double worst = INFINITY;
-    for (size_t k = 0; k < g->pace.nodes; k++)
+    double worst = INFINITY, sum = 0.0;
+    for (size_t k = 0; k < g->pace.nodes; k++) {
         worst = fmin(worst, g->swarm.ess[k]);
-    return worst;
+        sum += g->swarm.error[k] * g->swarm.error[k];
+    }
+    return fine ? FINE / sqrt(sum) : 2.0 * worst / (double)g->swarm.K;
 }
 
 /* A track at the guide's parameters, with a psi of the linearised model or a
  * better one. */
 struct walk {
     size_t track;
-    bool blind, controlled;
+    bool blind, controlled, fine;
     const double *from;
     const struct swarm_observer *observer;
 };
@@ -202,13 +210,13 @@ static int run_track(struct guide *g, const struct walk *t)
 static int run_best(struct guide *g, struct walk *t)
 {
     int status = run_track(g, t);
-    double before = worst_ess(g);
+    double before = quality(g, t->fine);
     if (status == GSV_STOPPED || status == GSV_NO_MEMORY ||
-        (!status && before > 0.5 * (double)g->swarm.K))
+        (!status && before > 1.0))
         return status;
     t->controlled = true;
     int better = run_track(g, t);
-    if (!better && (status || worst_ess(g) > before)) return 0;
+    if (!better && (status || quality(g, t->fine) > before)) return 0;
     if (better == GSV_STOPPED || better == GSV_NO_MEMORY) return better;
     t->controlled = false;
     return run_track(g, t);
@@ -242,7 +250,7 @@ static void work_value(void *context, size_t track, size_t thread)
     size_t n = a->stops.first[track + 1] - first;
     if (!n) return;
     prepare(g, a, j->iteration, a->model->value);
-    struct walk walk = {.track = track};
+    struct walk walk = {.track = track, .fine = a->fine};
     j->status[track] = run_best(g, &walk);
     a->controlled[track] = walk.controlled;
     memcpy(a->increment + first, g->swarm.increment, n * sizeof *a->increment);
@@ -404,6 +412,7 @@ static int look_at_steps(const struct guided *a, const struct request *q,
     o.step *= 2.0;
     int status = guided_init(&half, a->model, a->stops.gaps.series, &o);
     bool coarser = !status && half.stops.count < a->stops.count;
+    half.fine = !q->gradient;
     if (coarser) status = guided_run(&half, NULL, q->iteration, NULL);
     for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
         sum += half.increment[n];
@@ -417,7 +426,10 @@ static int look_at_steps(const struct guided *a, const struct request *q,
 static int fill_steps(void *machine, const struct request *q, bool list,
                       gsv_result *r)
 {
+    struct guided *a = machine;
+    a->fine = !q->gradient;
     int status = method_fill(machine, q, list, r);
+    a->fine = false;
     return status || !list ? status : look_at_steps(machine, q, r);
 }
 

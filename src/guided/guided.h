@@ -50,6 +50,7 @@ struct guided {
     double *ess, *error; /* (stops)                                */
     bool scored;         /* gradients are scores                   */
     bool by_track;       /* runs are of some tracks                */
+    bool fine;           /* the value is a result: with less error */
     size_t *tracks;      /* (walked) those that have stops         */
     size_t walked;
     bool *known;         /* (tracks) path is that of an earlier run */

@@ -5,11 +5,14 @@
  *
  *     A = (A1 + A2) / 2 + k (A2 A1 - A1 A2),       k = sqrt(3) h / 12,
  *     b = (b1 + b2) / 2 + k (A2 b1 - A1 b2),
- *     q = (q1 + q2) / 2 + k (A2 q1 + q1 A2' - A1 q2 - q2 A1'):
+ *     q = T (q1 + q2) / 2 T' - k (M p + p M'),     T = I + k (A2 - A1),
+ *                              M = (A1 + A2) / 2,  p = q2 - q1:
  *
- * Magnus' expansion of the equations of mean and covariance, of order 4. */
+ * Magnus' expansion of the equations of mean and covariance, of order 4. That
+ * of q itself has I + k (..) + k (..)' in the place of T .. T', which differs
+ * by less than the rest, but is no covariance where noise reaches a state by A
+ * alone and A changes its sign. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -20,6 +23,9 @@
 /* Transitions or views that are evaluated together; lanes of them. */
 enum { BLOCK = 32, SHARES = 64 };
 
+/* Of a model: dynamics, seen, leap, first. */
+enum { FORMULAS = 4 };
+
 struct kalman_thread {
     struct workspace dynamics, seen;
     double *state, *time, *input, *slope; /* (d, P), (P), (inputs, P) twice */
@@ -28,6 +34,7 @@ struct kalman_thread {
     double *node[2], *node_bar[2];        /* A, b, q, G of a point          */
     double *effective, *effective_bar;    /* A, b, slope, q                 */
     double *scratch, *room;
+    struct leap leap;
     struct arena arena;
 };
 
@@ -39,95 +46,6 @@ static size_t points_of(const struct kalman *k)
 double *coefficients_room(const struct kalman *k, size_t thread)
 {
     return k->thread[thread].room;
-}
-
-/* --- Sharing -------------------------------------------------------------- */
-
-struct key {
-    const double *number;
-    size_t n, stop;
-};
-
-static int compare(const void *a, const void *b)
-{
-    const struct key *x = a, *y = b;
-    for (size_t i = 0; i < x->n; i++)
-        if (x->number[i] != y->number[i])
-            return x->number[i] < y->number[i] ? -1 : 1;
-    return (x->stop > y->stop) - (x->stop < y->stop);
-}
-
-static bool is_same(const struct key *a, const struct key *b)
-{
-    return !memcmp(a->number, b->number, a->n * sizeof *a->number);
-}
-
-/* Numbers that make a gap the same as another: its length, and the inputs where
- * they are used. Where coefficients change within it, it is the only one. */
-static size_t key_size(const struct kalman *k)
-{
-    size_t inputs = k->model->spec->inputs;
-    bool used = program_uses(k->dynamics.program, OP_INPUT) ||
-                program_uses(k->dynamics.program, OP_SLOPE);
-    if (k->motion != MOTION_NONE) return 2;
-    return used ? 1 + 2 * inputs : 1;
-}
-
-static void fill_key(const struct kalman *k, size_t stop, size_t n, double *to)
-{
-    const struct stop *here = &k->stops.stop[stop];
-    size_t inputs = k->model->spec->inputs;
-    to[0] = here->time - here[-1].time;
-    if (k->motion != MOTION_NONE) to[1] = (double)stop;
-    else if (n > 1)
-        gap_inputs(&k->stops.gaps, here->track, here[-1].time, false, to + 1,
-                   to + 1 + inputs, 1);
-}
-
-static void number_gaps(struct kalman *k, size_t count, struct key *key)
-{
-    qsort(key, count, sizeof *key, compare);
-    for (size_t i = 0; i < count; i++) {
-        if (!i || !is_same(&key[i - 1], &key[i]))
-            k->gap_of[k->transitions++] = key[i].stop;
-        k->transition[key[i].stop] = k->transitions - 1;
-    }
-}
-
-static void number_rows(struct kalman *k)
-{
-    const struct program *p = k->seen.program;
-    bool each = p && (program_uses(p, OP_TIME) || program_uses(p, OP_INPUT) ||
-                      program_uses(p, OP_SLOPE));
-    k->views = p && !each ? 1 : 0;
-    for (size_t n = 0; each && n < k->stops.count; n++) {
-        if (k->stops.stop[n].row == NO_ROW) continue;
-        k->view[n] = k->views;
-        k->row_of[k->views++] = n;
-    }
-}
-
-int coefficients_share(struct kalman *k)
-{
-    size_t n = k->stops.count, size = key_size(k), count = 0;
-    double *number = NEW(double, n *size);
-    struct key *key = NEW(struct key, n);
-    k->transition = NEW(size_t, n);
-    k->view = NEW(size_t, n);
-    k->gap_of = NEW(size_t, n);
-    k->row_of = NEW(size_t, n);
-    bool room =
-        number && key && k->transition && k->view && k->gap_of && k->row_of;
-    for (size_t i = 0; room && i < n; i++) {
-        if (stop_is_first(&k->stops, i)) continue;
-        key[count] = (struct key){number + i * size, size, i};
-        fill_key(k, i, size, number + i * size);
-        count++;
-    }
-    if (room) number_gaps(k, count, key);
-    if (room) number_rows(k);
-    MEM_FREE(number, key);
-    return room ? 0 : GSV_NO_MEMORY;
 }
 
 /* --- Memory --------------------------------------------------------------- */
@@ -161,7 +79,7 @@ static int thread_init(struct kalman *k, struct kalman_thread *t)
         workspace_init(&t->dynamics, f->program, P, bars, false) ||
         (p && workspace_init(&t->seen, s->program, BLOCK, bars, false)))
         return GSV_NO_MEMORY;
-    return 0;
+    return leap_init(&t->leap, k);
 }
 
 int coefficients_init(struct kalman *k)
@@ -180,6 +98,7 @@ void coefficients_free(struct kalman *k)
     for (size_t i = 0; k->thread && i < k->threads; i++) {
         workspace_free(&k->thread[i].dynamics);
         workspace_free(&k->thread[i].seen);
+        leap_free(&k->thread[i].leap);
         arena_free(&k->thread[i].arena);
     }
     mem_free(k->thread);
@@ -273,6 +192,71 @@ static void read_node(const struct kalman *k, const struct kalman_thread *t,
             to.q[i * d + j] = small_dot(m, to.G + i * m, to.G + j * m);
 }
 
+/* T, M, q and p, above. */
+struct mixed {
+    double *T, *M, *q, *p; /* (d, d) */
+};
+
+static struct mixed mixed_make(size_t d, double w, const struct node_part *a,
+                               const struct node_part *b, double *room)
+{
+    size_t dd = d * d;
+    struct mixed x = {room, room + dd, room + 2 * dd, room + 3 * dd};
+    for (size_t e = 0; e < dd; e++) {
+        x.T[e] = w * (b->A[e] - a->A[e]) + (double)(e % (d + 1) == 0);
+        x.M[e] = 0.5 * (a->A[e] + b->A[e]);
+        x.q[e] = 0.5 * (a->q[e] + b->q[e]);
+        x.p[e] = b->q[e] - a->q[e];
+    }
+    return x;
+}
+
+/* q of a step. room has 6 d^2 numbers. */
+static void mix_noise(size_t d, double w, const struct node_part *a,
+                      const struct node_part *b, double *q, double *room)
+{
+    size_t dd = d * d;
+    struct mixed x = mixed_make(d, w, a, b, room);
+    double *X = room + 4 * dd;
+    small_product(d, x.T, false, x.q, false, X);
+    small_product(d, X, false, x.T, true, q);
+    small_product(d, x.M, false, x.p, false, X);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++)
+            q[i * d + j] -= w * (X[i * d + j] + X[j * d + i]);
+}
+
+/* Of a symmetric q_bar; adds to the bars by A, sets those by q. */
+static void mix_noise_vjp(size_t d, double w, const struct node_part *a,
+                          const struct node_part *b, const double *q_bar,
+                          const struct node_part *a_bar,
+                          const struct node_part *b_bar, double *room)
+{
+    size_t dd = d * d;
+    struct mixed x = mixed_make(d, w, a, b, room);
+    double *X = room + 4 * dd, *Y = room + 5 * dd;
+    small_product(d, q_bar, false, x.T, false, X);
+    small_product(d, X, false, x.q, false, Y); /* T_bar / 2 */
+    for (size_t e = 0; e < dd; e++) {
+        b_bar->A[e] += 2.0 * w * Y[e];
+        a_bar->A[e] -= 2.0 * w * Y[e];
+    }
+    small_product(d, x.T, true, X, false, Y); /* q_bar of the mean */
+    small_product(d, q_bar, false, x.M, false, X);
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j < d; j++) {
+            size_t e = i * d + j;
+            double p_bar = -w * (X[e] + X[j * d + i]);
+            a_bar->q[e] = 0.5 * Y[e] - p_bar;
+            b_bar->q[e] = 0.5 * Y[e] + p_bar;
+        }
+    small_product(d, q_bar, false, x.p, false, X); /* -M_bar / (2 w) */
+    for (size_t e = 0; e < dd; e++) {
+        b_bar->A[e] -= w * X[e];
+        a_bar->A[e] -= w * X[e];
+    }
+}
+
 /* Magnus, see above. */
 static void mix_nodes(const struct kalman *k, double h, struct kalman_thread *t,
                       const struct coefficients *to)
@@ -288,14 +272,7 @@ static void mix_nodes(const struct kalman *k, double h, struct kalman_thread *t,
         to->b[i] = 0.5 * (a.b[i] + b.b[i]);
     small_add(d, w, b.A, false, a.b, to->b);
     small_add(d, -w, a.A, false, b.b, to->b);
-    small_product(d, b.A, false, a.q, false, X);
-    small_product(d, a.A, false, b.q, false, Y);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++) {
-            size_t e = i * d + j, f = j * d + i;
-            to->q[e] =
-                0.5 * (a.q[e] + b.q[e]) + w * (X[e] + X[f] - Y[e] - Y[f]);
-        }
+    mix_noise(d, w, &a, &b, to->q, t->room);
 }
 
 /* The constant coefficients of transition number i of a block. */
@@ -344,20 +321,7 @@ static void mix_nodes_vjp(const struct kalman *k, double h,
     small_add(d, -w, a.A, true, bar->b, b_bar.b);
     small_outer(d, w, bar->b, a.b, b_bar.A);
     small_outer(d, -w, bar->b, b.b, a_bar.A);
-    small_product(d, b.A, true, bar->q, false, X);
-    small_product(d, a.A, true, bar->q, false, Y);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++) {
-            size_t e = i * d + j, f = j * d + i;
-            a_bar.q[e] = 0.5 * bar->q[e] + w * (X[e] + X[f]);
-            b_bar.q[e] = 0.5 * bar->q[e] - w * (Y[e] + Y[f]);
-        }
-    small_product(d, bar->q, false, a.q, false, X);
-    small_product(d, bar->q, false, b.q, false, Y);
-    for (size_t e = 0; e < dd; e++) {
-        b_bar.A[e] += 2.0 * w * X[e];
-        a_bar.A[e] -= 2.0 * w * Y[e];
-    }
+    mix_noise_vjp(d, w, &a, &b, bar->q, &a_bar, &b_bar, t->room);
 }
 
 /* To the bars of the outputs at the points of transition number i. */
@@ -410,8 +374,24 @@ static void make_block(struct kalman *k, struct kalman_thread *t, size_t first,
         struct coefficients from = effective(k, t, i, in.P, h);
         const struct transition to = {k->Phi + j * dd, k->c + j * d, Q};
         k->bad[j] = !transition_make(d, h, &from, &to, t->scratch);
-        if (!k->bad[j]) filter_root(d, Q, k->root + j * dd, t->room + 3 * dd);
+        if (k->bad[j]) continue;
+        filter_root(d, Q, k->root + j * dd, t->room + 3 * dd);
+        leap_apply(k, &t->leap, k->gap_of[j], to.Phi, to.c);
     }
+}
+
+/* The bars of transition j to those of what it is without a leap. */
+static void leave_leap(const struct kalman *k, struct kalman_thread *t,
+                       size_t j, double h, const struct coefficients *from,
+                       const struct transition *bar)
+{
+    size_t d = k->d, dd = d * d, stop = k->gap_of[j];
+    bool event;
+    double *Phi = t->room, *Q = Phi + dd, *c = Q + dd;
+    if (!leap_is(k, stop, &event)) return;
+    const struct transition whole = {Phi, c, Q};
+    transition_make(d, h, from, &whole, t->scratch);
+    leap_vjp(k, &t->leap, stop, Phi, bar->Phi, bar->c);
 }
 
 static void vjp_block(struct kalman *k, struct kalman_thread *t, size_t first,
@@ -427,6 +407,7 @@ static void vjp_block(struct kalman *k, struct kalman_thread *t, size_t first,
         double h = gap_length(k, first + i);
         struct coefficients from = effective(k, t, i, in.P, h);
         const struct transition to = {of, of + dd, of + dd + d};
+        leave_leap(k, t, first + i, h, &from, &to);
         transition_vjp(d, h, &from, &to, &bar, t->scratch);
         effective_vjp(k, t, i, in.P, h, &bar);
     }
@@ -507,6 +488,9 @@ static void merge(void *context, size_t lane, size_t thread)
     if (k->p)
         move_sum(program_uniforms(k->seen.program), k->thread[thread].seen_bar,
                  k->seen.bar);
+    if (k->leap.program)
+        move_sum(program_uniforms(k->leap.program),
+                 k->thread[thread].leap.formula_bar, k->leap.bar);
 }
 
 /* Lanes are as many as blocks, so that small problems have one. */
@@ -537,15 +521,15 @@ static void make_first(struct kalman *k)
     const struct program *f = k->first.program;
     program_forward(f, &k->first.uniforms, &k->first_space, &in);
     memcpy(k->first_mean, program_output(f, &k->first_space, 1, 0),
-           k->d * sizeof *k->first_mean);
+           k->states * sizeof *k->first_mean);
     memcpy(k->first_deviation, program_output(f, &k->first_space, 1, 1),
-           k->d * sizeof *k->first_deviation);
+           k->states * sizeof *k->first_deviation);
 }
 
 int coefficients_make(struct kalman *k)
 {
-    struct formula *all[] = {&k->dynamics, &k->seen, &k->first};
-    for (size_t i = 0; i < 3; i++)
+    struct formula *all[] = {&k->dynamics, &k->seen, &k->leap, &k->first};
+    for (size_t i = 0; i < FORMULAS; i++)
         if (all[i]->program)
             program_prepare(all[i]->program, k->model->value,
                             &all[i]->uniforms);
@@ -568,9 +552,9 @@ static void first_vjp(struct kalman *k)
 
 int coefficients_gradient(struct kalman *k, double *gradient)
 {
-    struct formula *all[] = {&k->dynamics, &k->seen, &k->first};
+    struct formula *all[] = {&k->dynamics, &k->seen, &k->leap, &k->first};
     size_t n = k->model->spec->parameters;
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < FORMULAS; i++)
         if (all[i]->program)
             memset(all[i]->bar, 0,
                    program_uniforms(all[i]->program) * sizeof(double));
@@ -579,7 +563,7 @@ int coefficients_gradient(struct kalman *k, double *gradient)
     if (status) return status;
     first_vjp(k);
     memset(gradient, 0, n * sizeof *gradient);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < FORMULAS; i++) {
         struct formula *f = all[i];
         if (!f->program) continue;
         program_finish(f->program, &f->uniforms, f->bar);

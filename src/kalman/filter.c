@@ -276,6 +276,15 @@ FAST void adjoint_predict(size_t d, const struct adjoint *a, const double *Phi,
 
 /* --- Roots ---------------------------------------------------------------- */
 
+void filter_marginal(size_t d, size_t n, const double *S, double *root,
+                     double *room)
+{
+    memcpy(room, S, n * d * sizeof *S);
+    if (n < d) make_lower(n, n, d, room);
+    for (size_t i = 0; i < n; i++)
+        memcpy(root + i * n, room + i * d, n * sizeof *root);
+}
+
 /* Cholesky's factor of the correlations, largest pivot first; what is left
  * below rounding is none. Rows are in their own order, columns in that of the
  * pivots. */

@@ -81,6 +81,11 @@ void adjoint_predict(size_t d, const struct adjoint *a, const double *Phi,
                      double *Phi_bar, double *c_bar, double *Q_bar,
                      double *room);
 
+/* The root (n, n) of the covariance of the first n numbers of a law S (d, d).
+ * room has d n numbers. */
+void filter_marginal(size_t d, size_t n, const double *S, double *root,
+                     double *room);
+
 /* root root' = Q, both (d, d), for any covariance: directions of Q without
  * variance get none. room has d (d + 2) numbers. */
 void filter_root(size_t d, const double *Q, double *root, double *room);

@@ -80,6 +80,8 @@ static int make_formulas(struct kalman *k)
     const node first[] = {s->init_mean, s->init_deviation};
     int status = formula_init(&k->dynamics, k, 3, dynamics);
     if (!status && k->p) status = formula_init(&k->seen, k, 3, seen);
+    const node leap[] = {l->J, l->j};
+    if (!status && s->events) status = formula_init(&k->leap, k, 2, leap);
     if (!status) status = formula_init(&k->first, k, 2, first);
     if (status) return status;
     return workspace_init(&k->first_space, k->first.program, 1,
@@ -126,7 +128,7 @@ static int make_memory(struct kalman *k)
 static void measure_flat(struct kalman *k)
 {
     const struct stops *s = &k->stops;
-    for (size_t i = 0; i < k->d; i++) {
+    for (size_t i = 0; i < k->states; i++) {
         double most = 1e-300;
         for (size_t n = 0; n < s->count; n++) {
             double x = gaps_state(&s->gaps, i, s->stop[n].row);
@@ -143,7 +145,8 @@ int kalman_make(struct kalman *k, const gsv_model *m, const gsv_series *series,
     *k = (struct kalman){
         .model = m,
         .options = *o,
-        .d = spec->dim,
+        .d = spec->dim + spec->integrals,
+        .states = spec->dim,
         .p = spec->observations,
         .updates = spec->observations + spec->dim - spec_latent(spec),
         .noises = graph_info(spec->graph, m->linear.G)->columns,
@@ -152,6 +155,7 @@ int kalman_make(struct kalman *k, const gsv_model *m, const gsv_series *series,
     if (stops) k->stops = *stops;
     if (stops) *stops = (struct stops){0};
     else if (!status) status = stops_init(&k->stops, m, series);
+    k->stops.cuts_events = true;
     if (!status && k->motion == MOTION_ANY)
         status =
             stops_divide(&k->stops, o->steps ? o->steps : USUAL_STEPS, o->step);
@@ -175,6 +179,7 @@ void kalman_free(struct kalman *k)
     workspace_free(&k->first_space);
     formula_free(&k->dynamics);
     formula_free(&k->seen);
+    formula_free(&k->leap);
     formula_free(&k->first);
     stops_free(&k->stops);
     MEM_FREE(k->transition, k->view, k->gap_of, k->row_of, k->bad, k->update);
@@ -219,8 +224,9 @@ static void start(const struct kalman *k, size_t stop, struct record *r,
 {
     size_t d = k->d;
     memset(r->S, 0, d * d * sizeof *r->S);
+    memset(r->mean, 0, d * sizeof *r->mean);
     *log_flat = 0.0;
-    for (size_t i = 0; i < d; i++) {
+    for (size_t i = 0; i < k->states; i++) {
         double x = gaps_state(&k->stops.gaps, i, k->stops.stop[stop].row);
         bool latent = k->model->spec->latent[i];
         r->mean[i] = latent ? k->first_mean[i] : isnan(x) ? 0.0 : x;
@@ -256,12 +262,13 @@ static double observe(const struct kalman *k, size_t stop, double *unit,
     bool begins = stop_is_first(&k->stops, stop);
     double sum = 0.0;
     if (here->row == NO_ROW) return 0.0;
-    for (size_t i = 0; !begins && i < k->d; i++)
+    for (size_t i = 0; !begins && i < k->states; i++)
         if (!s->latent[i]) sum += observe_exact(k, stop, i, unit, r);
     for (size_t j = 0; j < k->p; j++) {
         double y = gaps_value(&k->stops.gaps, s->obs[j].value, here->row);
         size_t at = k->view[stop] * k->p + j;
-        if (isnan(y)) continue;
+        if (isnan(y) || (begins && s->obs[j].integrated && !s->init_timed))
+            continue;
         sum += filter_observe(k->d, k->H + at * k->d,
                               k->deviation[at] * k->deviation[at],
                               y - k->offset[at], r, j);
@@ -319,7 +326,7 @@ static void first_bars(const struct kalman *k, size_t track,
 {
     size_t d = k->d;
     double *mean_bar = k->track_bar + track * 2 * d;
-    for (size_t i = 0; i < d; i++) {
+    for (size_t i = 0; i < k->states; i++) {
         bool latent = k->model->spec->latent[i];
         mean_bar[i] = latent ? a->r[i] : 0.0;
         mean_bar[d + i] = latent ? k->first_deviation[i] *
@@ -501,6 +508,7 @@ static int fill_steps(void *machine, const struct request *q, bool list,
 
 const struct method METHOD_KALMAN = {.name = "kalman",
                                      .size = sizeof(struct kalman),
+                                     .jumps = true,
                                      .accept = accept,
                                      .init = method_init,
                                      .free = method_free,

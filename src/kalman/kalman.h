@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear equations with normal observations (linear_form of model/model.h): the
- * log-likelihood without random numbers, by a Kalman filter on the state z of
- * the equations. States that are columns of the data are observed without
- * noise. */
+ * log-likelihood without random numbers, by a Kalman filter on x, the state z
+ * of the equations and the integrals that observations are made of. States that
+ * are columns of the data are observed without noise. Where a gap begins with
+ * events, or with integrals that begin again, its transition has this, too. */
 #ifndef KALMAN_KALMAN_H
 #define KALMAN_KALMAN_H
 
@@ -28,12 +29,14 @@ struct kalman_thread;
 
 struct kalman {
     ROWS_FIRST;
-    size_t d, p;    /* states; observations of a row                     */
+    size_t d, p;    /* of x; observations of a row                       */
+    size_t states;  /* those of x that are the equations'                */
     size_t updates; /* numbers of a row at most: p and exact states      */
     size_t noises;
     enum motion motion;
     struct formula dynamics; /* A, b, G                                  */
     struct formula seen;     /* H, offset, deviation                     */
+    struct formula leap;     /* J, j of all events                       */
     struct formula first;    /* mean, deviation of the first state       */
     struct workspace first_space;
     size_t threads;
@@ -86,10 +89,12 @@ size_t kalman_updates(const struct kalman *k, const struct record *r);
 const double *kalman_row(const struct kalman *k, size_t stop, size_t which,
                          double *unit);
 
-/* --- coefficients.c ------------------------------------------------------- */
+/* --- share.c -------------------------------------------------------------- */
 
 /* Which transitions and views there are. */
 int coefficients_share(struct kalman *k);
+
+/* --- coefficients.c ------------------------------------------------------- */
 
 /* The memory of threads. */
 int coefficients_init(struct kalman *k);
@@ -103,6 +108,35 @@ int coefficients_gradient(struct kalman *k, double *gradient);
 
 /* The scratch memory of a thread: room (4 d^2 + d), an adjoint. */
 double *coefficients_room(const struct kalman *k, size_t thread);
+
+/* --- leap.c --------------------------------------------------------------- */
+
+/* What precedes a gap: x of its first stop becomes E x + e. */
+struct leap {
+    struct workspace space; /* of one point               */
+    double *time, *input, *slope;
+    double *E, *e;       /* (d, d), (d)                */
+    double *bar;         /* of J, then of j            */
+    double *formula_bar; /* (program_uniforms)         */
+    double *room;        /* (d, d)                     */
+    struct arena arena;
+};
+
+int leap_init(struct leap *l, const struct kalman *k);
+void leap_free(struct leap *l);
+
+/* Whether anything precedes the gap that ends in a stop; whether this is an
+ * event, so that no other gap has the same. */
+bool leap_is(const struct kalman *k, size_t stop, bool *event);
+
+/* Phi and c of that gap, from those without it, in place. */
+void leap_apply(const struct kalman *k, struct leap *l, size_t stop,
+                double *Phi, double *c);
+
+/* Phi as it was before. Turns the bars of the new Phi and c into those of the
+ * old ones, and adds to formula_bar. */
+void leap_vjp(const struct kalman *k, struct leap *l, size_t stop,
+              const double *Phi, double *Phi_bar, const double *c_bar);
 
 /* --- states.c ------------------------------------------------------------- */
 

@@ -19,23 +19,29 @@
 
 static int visit_rows(const struct kalman *k, const struct filter_visitor *v)
 {
-    size_t rows = stops_rows(&k->stops), at = 0;
+    size_t rows = stops_rows(&k->stops), at = 0, n2 = k->states * k->states;
     struct state_law *law = NEW(struct state_law, rows + 1);
-    if (!law) return GSV_NO_MEMORY;
+    double *root = NEW(double, rows *n2 + 1), *room = NEW(double, k->d * k->d);
+    if (!law || !root || !room) {
+        MEM_FREE(law, root, room);
+        return GSV_NO_MEMORY;
+    }
     for (size_t n = 0; n < k->stops.count; n++) {
         const struct stop *stop = &k->stops.stop[n];
         if (stop->row == NO_ROW) continue;
         struct record r = kalman_record(k, n, 0);
-        law[at++] = (struct state_law){.track = stop->track,
-                                       .row = stop->row,
-                                       .time = stop->time,
-                                       .points = 1,
-                                       .stride = 1,
-                                       .x = r.mean,
-                                       .root = r.S};
+        filter_marginal(k->d, k->states, r.S, root + at * n2, room);
+        law[at] = (struct state_law){.track = stop->track,
+                                     .row = stop->row,
+                                     .time = stop->time,
+                                     .points = 1,
+                                     .stride = 1,
+                                     .x = r.mean,
+                                     .root = root + at * n2};
+        at++;
     }
     int status = v->visit(v->user, at, law);
-    mem_free(law);
+    MEM_FREE(law, root, room);
     return status;
 }
 
@@ -66,15 +72,15 @@ static void put_columns(const struct kalman *k, size_t stop,
                         double *room)
 {
     const struct spec *s = k->model->spec;
-    size_t d = k->d;
-    for (size_t i = 0; i < d; i++) {
+    size_t d = k->d, n = k->states;
+    for (size_t i = 0; i < n; i++) {
         mean[i] = r->mean[i];
         sd[i] = sqrt(small_dot(d, r->S + i * d, r->S + i * d));
     }
     for (size_t i = 0; i < s->values; i++)
-        mean[d + i] = sd[d + i] = NAN;
+        mean[n + i] = sd[n + i] = NAN;
     for (size_t j = 0; j < k->p; j++) {
-        size_t at = k->view[stop] * k->p + j, to = d + s->obs[j].value;
+        size_t at = k->view[stop] * k->p + j, to = n + s->obs[j].value;
         const double *h = k->H + at * d;
         memset(room, 0, d * sizeof *room);
         small_add(d, 1.0, r->S, true, h, room);
@@ -85,7 +91,7 @@ static void put_columns(const struct kalman *k, size_t stop,
 
 static int visit_ahead(const struct kalman *k, const struct ahead_visitor *v)
 {
-    size_t d = k->d, all = d + k->model->spec->values;
+    size_t d = k->d, all = k->states + k->model->spec->values;
     size_t size = record_size(d, 0);
     double *memory = NEW(double, size + 4 * d * d + 2 * all);
     if (!memory) return GSV_NO_MEMORY;
@@ -137,9 +143,10 @@ static int add_until(struct stops *s, const struct normal_paths *p,
         double time = p->time[*row];
         if (is_same(time, stop->time)) continue;
         if (time > stop->time) break;
-        status = add_stop(
-            s,
-            (struct stop){.track = stop->track, .row = NO_ROW, .time = time});
+        status = add_stop(s, (struct stop){.track = stop->track,
+                                           .row = NO_ROW,
+                                           .event = NO_ROW,
+                                           .time = time});
     }
     return status ? status : add_stop(s, *stop);
 }
@@ -219,16 +226,16 @@ static void predict_draws(struct drawer *w, size_t stop, const double *turn)
 static void report(const struct drawer *w, const struct record *r, size_t row)
 {
     const struct normal_paths *p = w->p;
-    size_t d = w->k->d;
+    size_t d = w->k->d, states = w->k->states;
     adjoint_smooth(d, &w->a, r, w->room);
-    for (size_t i = 0; i < d; i++) {
+    for (size_t i = 0; i < states; i++) {
         p->mean[i * p->rows + row] = w->a.mean[i];
         p->sd[i * p->rows + row] = sqrt(fmax(w->a.cov[i * (d + 1)], 0.0));
         for (size_t n = 0; n < p->draws; n++) {
             double z = r->mean[i];
             for (size_t j = 0; j < d; j++)
                 z += r->S[i * d + j] * w->eps[j * p->draws + n];
-            p->draw[(n * d + i) * p->rows + row] = z;
+            p->draw[(n * states + i) * p->rows + row] = z;
         }
     }
 }

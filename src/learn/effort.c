@@ -54,11 +54,9 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
     if (!o->steps && o->step == 0.0) {
         l->stages = 2;
         l->stage[0].steps = 1;
-        /* Linear equations are exact with one; noise that is integrated has
-         * steps of a higher order. */
+        /* Noise that is integrated has steps of a higher order. */
         bool singular = l->m->spec->noise == NOISE_SINGULAR;
-        l->stage[1].steps = l->m->linear.jumps  ? 1
-                            : singular          ? 2
+        l->stage[1].steps = singular            ? 2
                             : l->method->fewest ? l->method->fewest
                                                 : 4;
     }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a model with latent states is linear with normal observations: its
- * drift and the means of its observations are sums of terms, each of which is a
- * state times something free of states. This is seen from the operations, not
- * from derivatives alone: that of floor(x) is 0. The matrices then are the
- * derivatives, the rest is what is left where z = 0. */
+ * drift, the means of its observations, what these integrate, and the jumps of
+ * its events are sums of terms, each of which is a state times something free
+ * of states. This is seen from the operations, not from derivatives alone: that
+ * of floor(x) is 0. The matrices then are the derivatives, the rest is what is
+ * left where the states are 0. Integrals are states, too: x has z, then them.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +108,20 @@ say_why(struct gsv_model *m, const char *format, ...)
     return m->linear.why ? 0 : GSV_NO_MEMORY;
 }
 
+/* An expression over z and integrals as one over x. */
+static node over_x(const struct spec *s, node a)
+{
+    struct graph *g = s->graph;
+    if (!s->integrals) return a;
+    size_t first = s->inputs + s->values;
+    node x = graph_leaf(g, OP_STATE, 0, s->dim + s->integrals, 1);
+    a = graph_substitute(g, a, graph_slice(g, x, 0, s->dim, 1));
+    for (size_t k = 0; k < s->integrals; k++)
+        a = graph_replace(g, a, graph_leaf(g, OP_INPUT, first + k, 1, 1),
+                          graph_slice(g, x, s->dim + k, 1, 1));
+    return a;
+}
+
 /* The first row of the equations that is not affine. */
 static int look_at_drift(struct gsv_model *m)
 {
@@ -125,6 +141,25 @@ static int look_at_drift(struct gsv_model *m)
     return 0;
 }
 
+/* What is integrated, and the jumps of events. */
+static int look_at_others(struct gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    for (size_t k = 0; k < s->integrals + s->events; k++) {
+        bool affine, jumps = k >= s->integrals;
+        const struct integral_spec *of = &s->integral[jumps ? 0 : k];
+        const struct event_spec *event =
+            &s->event[jumps ? k - s->integrals : 0];
+        int status = find_affine(s, jumps ? event->jump : of->rate, &affine);
+        if (status) return status;
+        if (!affine)
+            return say_why(m, "%s in line %zu is not linear in the states",
+                           jumps ? "the jump of the event" : "the integral",
+                           jumps ? event->place.line : of->place.line);
+    }
+    return 0;
+}
+
 static int look_at_noise(struct gsv_model *m)
 {
     struct spec *s = m->spec;
@@ -140,7 +175,7 @@ static int look_at_noise(struct gsv_model *m)
     return 0;
 }
 
-/* Values of the data and integrals stand after the inputs. */
+/* Values of the data stand after the inputs. */
 static bool is_value(const struct spec *s, const struct node_info *leaf)
 {
     return leaf->op == OP_INPUT && leaf->offset >= s->inputs;
@@ -157,22 +192,22 @@ static int look_at_obs(struct gsv_model *m, const struct obs_spec *o)
     const struct spec *s = m->spec;
     const char *name = s->value_column[o->value];
     bool affine, uses = false;
-    if (o->law != LAW_NORMAL)
+    if (o->law != LAW_NORMAL || o->zero)
         return say_why(m, "'obs %s' has the law %s, which is not normal", name,
-                       LAW_TABLE[o->law].name);
-    int status = find_affine(s, o->argument[0], &affine);
+                       o->zero ? "zeroinflated" : LAW_TABLE[o->law].name);
+    const node part[] = {over_x(s, o->argument[0]), over_x(s, o->argument[1])};
+    if (s->graph->failed) return GSV_NO_MEMORY;
+    int status = find_affine(s, part[0], &affine);
     for (size_t i = 0; !status && !uses && i < 2; i++)
-        status = uses_values(s, o->argument[i], &uses);
+        status = uses_values(s, part[i], &uses);
     if (status) return status;
-    if (uses)
-        return say_why(m, "'obs %s' is made of other columns or of integrals",
-                       name);
+    if (uses) return say_why(m, "'obs %s' is made of other columns", name);
     if (!affine)
         return say_why(m,
                        "the mean of 'obs %s' is not linear in the states: it "
                        "must be a sum of states times factors without states",
                        name);
-    if (has_state(s->graph, o->argument[1]))
+    if (has_state(s->graph, part[1]))
         return say_why(m, "the deviation of 'obs %s' depends on the states",
                        name);
     return 0;
@@ -192,20 +227,17 @@ static int look_at_all(struct gsv_model *m)
     if (!status && !m->linear.why) status = look_at_drift(m);
     for (size_t i = 0; !status && !m->linear.why && i < s->observations; i++)
         status = look_at_obs(m, &s->obs[i]);
-    if (status || m->linear.why || !s->events) return status;
-    m->linear.jumps = true;
-    for (size_t i = 0; i < s->events; i++)
-        if (has_state(s->graph, s->event[i].jump)) m->linear.jumps = false;
-    return say_why(m, "its states jump at events");
+    if (!status && !m->linear.why) status = look_at_others(m);
+    return status;
 }
 
 /* --- Its matrices --------------------------------------------------------- */
 
-/* da/dz (size of a, dim) of an affine column a. */
-static node matrix_of(struct spec *s, node a)
+/* da/dx (size of a, columns) of an affine column a over so many of x. */
+static node matrix_of(struct spec *s, node a, size_t columns)
 {
     struct graph *g = s->graph;
-    size_t d = s->dim, n = graph_size(g, a);
+    size_t d = columns, n = graph_size(g, a);
     node *part = GRAPH_NEW(g, node, d);
     double *unit = GRAPH_NEW(g, double, d);
     node leaf = graph_leaf(g, OP_STATE, 0, d, 1), result = 0;
@@ -221,58 +253,91 @@ static node matrix_of(struct spec *s, node a)
     return result;
 }
 
-/* a where z = 0. */
-static node rest_of(struct spec *s, node a)
+/* a where x = 0. */
+static node rest_of(struct spec *s, node a, size_t columns)
 {
     struct graph *g = s->graph;
-    double *zero = GRAPH_NEW(g, double, s->dim);
+    double *zero = GRAPH_NEW(g, double, columns);
     if (!zero) return 0;
-    node rest = graph_substitute(g, a, graph_constant(g, s->dim, 1, zero));
+    node rest = graph_substitute(g, a, graph_constant(g, columns, 1, zero));
     mem_free(zero);
     return rest;
 }
 
+/* Rows of zeros for integrals below. */
 static node diffusion_matrix(struct spec *s)
 {
     struct graph *g = s->graph;
-    if (!s->noises) return graph_fill(g, graph_number(g, 0.0), s->dim, 1);
-    if (!s->diagonal) return s->diffusion;
-    return graph_binary(
-        g, OP_MUL, graph_identity(g, s->dim),
-        graph_matmul(g, s->diffusion,
-                     graph_fill(g, graph_number(g, 1.0), 1, s->dim)));
+    size_t all = s->dim + s->integrals;
+    if (!s->noises) return graph_fill(g, graph_number(g, 0.0), all, 1);
+    node G = s->diffusion;
+    if (s->diagonal)
+        G = graph_binary(
+            g, OP_MUL, graph_identity(g, s->dim),
+            graph_matmul(g, G, graph_fill(g, graph_number(g, 1.0), 1, s->dim)));
+    return s->integrals ? graph_pad(g, G, 0, all, s->noises) : G;
 }
 
-static node stack_argument(struct spec *s, size_t i)
+/* Columns below each other: those of `each` numbers that part(s, i) has. */
+static node stack_all(struct spec *s, size_t n, size_t each,
+                      node (*part)(const struct spec *s, size_t i))
 {
-    size_t n = s->observations;
-    node *part = GRAPH_NEW(s->graph, node, n ? n : 1), all = 0;
-    for (size_t k = 0; part && k < n; k++)
-        part[k] = s->obs[k].argument[i];
-    if (part) all = graph_stack(s->graph, n, part, n, 1);
-    mem_free(part);
-    return all;
+    node *all = GRAPH_NEW(s->graph, node, n + 1), column = 0;
+    for (size_t k = 0; all && k < n; k++)
+        all[k] = part(s, k);
+    if (all) column = graph_stack(s->graph, n, all, n * each, 1);
+    mem_free(all);
+    return column;
+}
+
+static node mean_of(const struct spec *s, size_t i)
+{
+    return over_x(s, s->obs[i].argument[0]);
+}
+
+static node deviation_of(const struct spec *s, size_t i)
+{
+    return s->obs[i].argument[1];
+}
+
+static node jump_of(const struct spec *s, size_t i)
+{
+    return s->event[i].jump;
+}
+
+/* Of z, and of integrals what these integrate. */
+static node rate_of(const struct spec *s, size_t i)
+{
+    return over_x(s, i < s->dim ? graph_slice(s->graph, s->drift, i, 1, 1)
+                                : s->integral[i - s->dim].rate);
 }
 
 int to_linear_form(struct gsv_model *m)
 {
     struct spec *s = m->spec;
     struct linear_form *l = &m->linear;
+    size_t d = s->dim, D = d + s->integrals;
     int status = look_at_all(m);
     if (status || l->why) return status;
-    l->A = matrix_of(s, s->drift);
-    l->b = rest_of(s, s->drift);
+    node drift = s->integrals ? stack_all(s, D, 1, rate_of) : s->drift;
+    l->A = matrix_of(s, drift, D);
+    l->b = rest_of(s, drift, D);
     l->G = diffusion_matrix(s);
     if (s->observations) {
-        node mean = stack_argument(s, 0);
-        l->H = matrix_of(s, mean);
-        l->offset = rest_of(s, mean);
-        l->deviation = stack_argument(s, 1);
+        node mean = stack_all(s, s->observations, 1, mean_of);
+        l->H = matrix_of(s, mean, D);
+        l->offset = rest_of(s, mean, D);
+        l->deviation = stack_all(s, s->observations, 1, deviation_of);
+    }
+    if (s->events) {
+        node jumps = stack_all(s, s->events, d, jump_of);
+        l->J = matrix_of(s, jumps, d);
+        l->j = rest_of(s, jumps, d);
     }
     if (s->graph->failed) return GSV_NO_MEMORY;
     l->is = true;
-    const node all[] = {l->A, l->b, l->H, l->offset};
-    for (size_t i = 0; i < (s->observations ? 4 : 2); i++)
-        if (has_state(s->graph, all[i])) l->is = false;
+    const node all[] = {l->A, l->b, l->H, l->offset, l->J, l->j};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i] && has_state(s->graph, all[i])) l->is = false;
     return l->is ? 0 : say_why(m, "its equations are not linear");
 }

@@ -16,20 +16,19 @@
 
 #include "girsanov.h"
 
-/* Linear equations with normal observations, over the state z of the equations
- * (linear.c):
+/* Linear equations with normal observations (linear.c), over x: the state z of
+ * the equations, then the integrals that observations are made of, D of both,
  *
- *     dz = (A z + b) dt + G dW,   y = H z + offset + deviation eps,
+ *     dx = (A x + b) dt + G dW,   y = H x + offset + deviation eps,
  *
- * all of them free of z; they may depend on t and on inputs. */
+ * and event e adds J_e z + j_e to z. All of them are free of x; they may depend
+ * on t and on inputs. */
 struct linear_form {
     bool is;
-    node A, b, G;              /* (dim, dim), (dim, 1), (dim, noises)        */
-    node H, offset, deviation; /* (observations, dim), (observations, 1) two */
-    char *why;                 /* where it is not: a clause that says so     */
-    bool jumps;                /* it is not, but only because states jump by */
-                               /* what does not depend on them: the guided   */
-                               /* filter is exact with any number of points  */
+    node A, b, G;              /* (D, D), (D, 1), (D, noises)              */
+    node H, offset, deviation; /* (observations, D), (observations, 1) two */
+    node J, j; /* (events dim, dim), (events dim, 1); 0 without events     */
+    char *why; /* where it is not: a clause that says so                   */
 };
 
 /* Why equations without noise form no chains of integrals. */

@@ -88,7 +88,7 @@ static int add_track(struct stops *s, const gsv_model *m, size_t track)
     return 0;
 }
 
-/* Whether the equation, not the observations alone, depends on an input. */
+/* Whether the equation, or what is integrated, depends on an input. */
 static bool has_inputs(const gsv_model *m)
 {
     const struct graph *g = m->spec->graph;
@@ -99,6 +99,8 @@ static bool has_inputs(const gsv_model *m)
         if (part[i] && (graph_depends(g, part[i], OP_INPUT) ||
                         graph_depends(g, part[i], OP_SLOPE)))
             return true;
+    for (size_t k = 0; m->spec->inputs && k < m->spec->integrals; k++)
+        if (graph_depends(g, m->spec->integral[k].rate, OP_INPUT)) return true;
     return false;
 }
 

@@ -7,10 +7,6 @@
 #include "base/error.h"
 #include "base/halt.h"
 #include "base/memory.h"
-#include "guided/guided.h"
-
-/* Of the guided filter where all of its points have the same weight. */
-enum { EXACT_POINTS = 2 };
 
 uint64_t track_seed(uint64_t seed, size_t track)
 {
@@ -51,8 +47,6 @@ int subject_init(struct subject *s, const struct method *inner,
                           .value = NEW(double, n),
                           .held = NEW(double, n),
                           .machine = mem_new(1, inner->size)};
-    if (inner == &METHOD_GUIDED && t->model->linear.jumps && !s->options.points)
-        s->options.points = EXACT_POINTS;
     s->options.threads = 1;
     s->options.ranks = NULL;
     return s->value && s->held && s->machine ? 0 : GSV_NO_MEMORY;
