@@ -884,6 +884,8 @@ typedef struct gsv_draws {
     double *value; /* (numbers, chains, draws)                            */
     double *lp;    /* (chains, draws) log posterior density of the values given
                     * the paths of the draw, up to a constant             */
+    size_t tracks, effects; /* random effects of each track; 0: none      */
+    double *effect; /* (tracks, effects, chains, draws), or NULL          */
 } gsv_draws;
 
 /* The draws of the last fit by gibbs, borrowed; else NULL. */

@@ -135,6 +135,11 @@ struct learner {
     int failed;     /* a checkpoint, or the other ranks      */
     size_t refused; /* likelihoods that cannot be, of chains: gibbs.h */
     bool resumed;   /* what a checkpoint kept is in place    */
+    struct tensors chains; /* of a checkpoint: see gibbs_state.c */
+    bool sampling;         /* the search is over, and chains are under way */
+    /* What a checkpoint has of them, or NULL. */
+    int (*keep)(void *keeper, struct tensors *t);
+    void *keeper;
 };
 
 /* Memory, what is held out, the plan and the terms, after the options' checks;
