@@ -725,6 +725,8 @@ struct gsv_record {
     size_t effects;    /* random effects of a track; 0 without them      */
     char **subject;    /* (tracks) the labels of the tracks, or NULL     */
     double *effect;    /* (GSV_EFFECTS, tracks, effects), or NULL        */
+    double effect_rhat; /* gibbs: the largest R-hat of random effects...  */
+    double effect_ess;  /* ...and the smallest effective size; else 0     */
 };
 
 /* Rows of a record's effects. */

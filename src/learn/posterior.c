@@ -63,8 +63,14 @@ static void note_correlations(const gsv_draws *d, gsv_record *r)
 static const double LARGEST_RHAT = 1.01;
 enum { FEWEST_A_CHAIN = 100 };
 
-static int warn(const gsv_draws *d, double rhat, double ess, gsv_record *r)
+/* The worst of several numbers; NaN where one of them cannot be told. */
+struct worst {
+    double rhat, ess;
+};
+
+static int warn(const gsv_draws *d, struct worst w, gsv_record *r)
 {
+    double rhat = w.rhat, ess = w.ess;
     char line[300] = "";
     double fewest = FEWEST_A_CHAIN * (double)d->chains;
     if (!isfinite(rhat) || !isfinite(ess))
@@ -87,11 +93,6 @@ static int warn(const gsv_draws *d, double rhat, double ess, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
-/* The worst of several numbers; NaN where one of them cannot be told. */
-struct worst {
-    double rhat, ess;
-};
-
 static void note_worst(const struct chain_stats *c, struct worst *w)
 {
     double least =
@@ -112,11 +113,18 @@ static int note_numbers(const gsv_draws *d, gsv_record *r)
         if (!status) note_number(&c, d->place[i], r);
         if (!status) note_worst(&c, &w);
     }
+    struct worst e = {1.0, INFINITY};
     for (size_t i = 0; !status && i < d->tracks * d->effects; i++) {
         status = chain_stats(d->chains, d->draws, d->effect + i * all, &c);
-        if (!status) note_worst(&c, &w);
+        if (!status) note_worst(&c, &e);
     }
-    return status ? status : warn(d, w.rhat, w.ess, r);
+    if (status || !d->effects) return status ? status : warn(d, w, r);
+    r->effect_rhat = e.rhat;
+    r->effect_ess = e.ess;
+    bool lost = isnan(w.rhat) || isnan(e.rhat);
+    w.rhat = lost ? NAN : fmax(w.rhat, e.rhat);
+    w.ess = isnan(w.ess) || isnan(e.ess) ? NAN : fmin(w.ess, e.ess);
+    return warn(d, w, r);
 }
 
 int posterior_effects(const struct learner *l, const gsv_draws *d,

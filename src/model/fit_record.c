@@ -183,6 +183,8 @@ static const struct field FIELDS[] = {
     {"nodes", COUNT, AT(nodes), true, NULL},
     {"quadrature", REAL, AT(quadrature), true, NULL},
     {"effects", COUNT, AT(effects), true, NULL},
+    {"effect_rhat", REAL, AT(effect_rhat), true, NULL},
+    {"effect_ess", REAL, AT(effect_ess), true, NULL},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
