@@ -286,7 +286,7 @@ static int read_state(struct learner *l, const struct tensors *t,
 }
 
 /* By this it is seen that there are chains: see gibbs_state.c. */
-static const char CHAINS[] = "@chains.numbers";
+static const char CHAINS[] = "@state.chains.numbers";
 
 /* The scales of networks come with it: they are not in theta. */
 static void copy_scales(gsv_model *m, const gsv_model *from)

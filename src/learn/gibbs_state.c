@@ -21,7 +21,7 @@ enum {
     NUMBERS = NUMBER_KEPT + MOVES
 };
 
-static const char NAME[] = "@chains.numbers";
+static const char NAME[] = "@state.chains.numbers";
 
 /* --- Out ------------------------------------------------------------------ */
 
@@ -58,11 +58,11 @@ static void list_arrays(const struct gibbs *g, struct chain_array *a)
 {
     const struct target *t = &g->seat[0].target;
     const struct chain_array all[CHAIN_ARRAYS] = {
-        {"@chains.theta", g->l->n, offsetof(struct chain, theta), false},
-        {"@chains.effects", t->tracks * t->effects, offsetof(struct chain, u),
+        {"@state.chains.theta", g->l->n, offsetof(struct chain, theta), false},
+        {"@state.chains.effects", t->tracks * t->effects, offsetof(struct chain, u),
          false},
-        {"@chains.stream", t->slots, offsetof(struct chain, stream), true},
-        {"@chains.unit", t->units, offsetof(struct chain, unit), false}};
+        {"@state.chains.stream", t->slots, offsetof(struct chain, stream), true},
+        {"@state.chains.unit", t->units, offsetof(struct chain, unit), false}};
     memcpy(a, all, sizeof all);
 }
 
@@ -118,18 +118,18 @@ int gibbs_keep(void *gibbs, struct tensors *t)
     int status = keep_numbers(g, t);
     for (size_t i = 0; !status && i < CHAIN_ARRAYS; i++)
         if (a[i].n) status = keep_chains(g, &a[i], t);
-    if (!status) status = tensors_add(t, "@chains.mean", 1, &n, p->mean);
+    if (!status) status = tensors_add(t, "@state.chains.mean", 1, &n, p->mean);
     if (!status)
         status =
-            tensors_add(t, "@chains.covariance", 2, (size_t[]){n, n}, p->C);
+            tensors_add(t, "@state.chains.covariance", 2, (size_t[]){n, n}, p->C);
     if (!status && warm_rows(g))
-        status = tensors_add(t, "@chains.warm", 2, (size_t[]){warm_rows(g), n},
+        status = tensors_add(t, "@state.chains.warm", 2, (size_t[]){warm_rows(g), n},
                              g->warm);
     if (status || !drawn_so_far(g)) return status;
-    status = keep_draws(g, "@chains.draws", n, g->draws->value, t);
-    if (!status) status = keep_draws(g, "@chains.lp", 1, g->draws->lp, t);
+    status = keep_draws(g, "@state.chains.draws", n, g->draws->value, t);
+    if (!status) status = keep_draws(g, "@state.chains.lp", 1, g->draws->lp, t);
     if (!status && cells)
-        status = keep_draws(g, "@chains.drawn", cells, g->draws->effect, t);
+        status = keep_draws(g, "@state.chains.drawn", cells, g->draws->effect, t);
     return status;
 }
 
@@ -214,9 +214,9 @@ static int take_proposal(struct gibbs *g)
 {
     struct proposal *p = &g->proposal;
     size_t n = g->n, rows = warm_rows(g);
-    const double *mean = find(g, "@chains.mean", n);
-    const double *C = mean ? find(g, "@chains.covariance", n * n) : NULL;
-    const double *warm = C && rows ? find(g, "@chains.warm", rows * n) : NULL;
+    const double *mean = find(g, "@state.chains.mean", n);
+    const double *C = mean ? find(g, "@state.chains.covariance", n * n) : NULL;
+    const double *warm = C && rows ? find(g, "@state.chains.warm", rows * n) : NULL;
     if (!C || (rows && !warm)) return GSV_BAD_INPUT;
     memcpy(p->mean, mean, n * sizeof *mean);
     memcpy(p->C, C, n * n * sizeof *C);
@@ -244,9 +244,9 @@ int gibbs_take(struct gibbs *g)
     if (!status) status = take_proposal(g);
     if (!status) find_levels(g);
     if (status || !drawn_so_far(g)) return status;
-    status = take_draws(g, "@chains.draws", g->n, g->draws->value);
-    if (!status) status = take_draws(g, "@chains.lp", 1, g->draws->lp);
+    status = take_draws(g, "@state.chains.draws", g->n, g->draws->value);
+    if (!status) status = take_draws(g, "@state.chains.lp", 1, g->draws->lp);
     if (!status && cells)
-        status = take_draws(g, "@chains.drawn", cells, g->draws->effect);
+        status = take_draws(g, "@state.chains.drawn", cells, g->draws->effect);
     return status;
 }
