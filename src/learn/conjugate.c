@@ -56,7 +56,8 @@ static int is_used(const struct spec *s, size_t param, bool *used)
             law[graph_input(g, n, i)] = true;
     for (size_t n = 0; !status && n < g->nodes; n++) {
         const struct node_info *info = graph_info(g, n);
-        made[n] = info->op == OP_PARAM && info->offset == s->param[param].offset;
+        made[n] =
+            info->op == OP_PARAM && info->offset == s->param[param].offset;
         for (size_t i = 0; i < info->inputs; i++)
             made[n] = made[n] || made[graph_input(g, n, i)];
         if (made[n] && !law[n]) *used = true;
@@ -83,7 +84,8 @@ static int try_number(struct gibbs *g, const double *mode, size_t i,
     size_t n = t->effects, at = g->l->value[i];
     double before = theta_value(&t->model, i, mode[i]);
     bool used;
-    int status = is_used(t->model.spec, spec_param_at(t->model.spec, at), &used);
+    int status =
+        is_used(t->model.spec, spec_param_at(t->model.spec, at), &used);
     if (!status) status = move_number(g, mode, i, 0.25);
     if (status) return status;
     double after = t->value[at];
@@ -91,8 +93,7 @@ static int try_number(struct gibbs *g, const double *mode, size_t i,
         note_entry(o, i, &o->mean[j], mean[j], t->law.mean[j], before, after);
     for (size_t j = 0; j < n * n; j++)
         note_entry(o, i, &o->root[j], root[j], t->law.root[j], before, after);
-    if (used ||
-        memcmp(unit, g->seat[0].trial.unit, t->units * sizeof *unit))
+    if (used || memcmp(unit, g->seat[0].trial.unit, t->units * sizeof *unit))
         o->out[i] = true;
     return 0;
 }
@@ -109,8 +110,7 @@ static int find_owners(struct gibbs *g, const double *mode, struct owners *o)
         memcpy(root, t->law.root, o->n * o->n * sizeof *root);
     }
     for (size_t i = 0; !status && i < l->n; i++)
-        if (!l->fixed[i])
-            status = try_number(g, mode, i, mean, root, unit, o);
+        if (!l->fixed[i]) status = try_number(g, mode, i, mean, root, unit, o);
     mem_free(unit);
     return status;
 }
@@ -293,8 +293,7 @@ static void draw_root(struct draw *d)
     if (!scatter(d, C)) return;
     for (size_t i = 0; i < k; i++)
         for (size_t j = 0; j <= i; j++)
-            A[i * k + j] =
-                i == j ? next_chi(d, t->tracks - k) : next_normal(d);
+            A[i * k + j] = i == j ? next_chi(d, t->tracks - k) : next_normal(d);
     for (size_t i = 0; i < k; i++)
         for (size_t j = 0; j < k; j++)
             L[j * k + i] = C[i * k + j];

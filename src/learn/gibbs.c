@@ -165,9 +165,10 @@ static void gibbs_free(struct gibbs *g)
         seat_free(&g->seat[i]);
     effect_guess_free(&g->guess);
     draws_free(g->draws);
-    MEM_FREE(g->chain, g->before, g->count, g->status, g->refused, g->loglik, g->message,
-             g->seat, g->place, g->warm, g->proposal.mean, g->proposal.C,
-             g->proposal.root, g->proposal.held, g->proposal.held_root);
+    MEM_FREE(g->chain, g->before, g->count, g->status, g->refused, g->loglik,
+             g->message, g->seat, g->place, g->warm, g->proposal.mean,
+             g->proposal.C, g->proposal.root, g->proposal.held,
+             g->proposal.held_root);
 }
 
 /* --- The first proposal --------------------------------------------------- */

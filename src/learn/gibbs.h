@@ -189,15 +189,15 @@ struct gibbs {
     double *warm;                 /* (warmup, chains, n)                    */
     struct seat *seat;            /* (seats)                                */
     size_t seats;
-    bool small;             /* threads are no use for one iteration   */
+    bool small; /* threads are no use for one iteration   */
     struct effect_guess guess;
     struct conjugate block[EFFECTS_MOST];
     size_t blocks;
     double ceiling; /* of a likelihood that can be one        */
     struct counts counts;
-    size_t done;  /* iterations                             */
-    size_t first; /* of the round under way...              */
-    size_t round; /* ...and how many there are in it        */
+    size_t done;    /* iterations                             */
+    size_t first;   /* of the round under way...              */
+    size_t round;   /* ...and how many there are in it        */
     double *loglik; /* (chains, MOST_ROUND) of the round      */
     char *message;  /* (chains, MESSAGE_ROOM) of what failed  */
     gsv_draws *draws;

@@ -59,9 +59,10 @@ static void list_arrays(const struct gibbs *g, struct chain_array *a)
     const struct target *t = &g->seat[0].target;
     const struct chain_array all[CHAIN_ARRAYS] = {
         {"@state.chains.theta", g->l->n, offsetof(struct chain, theta), false},
-        {"@state.chains.effects", t->tracks * t->effects, offsetof(struct chain, u),
-         false},
-        {"@state.chains.stream", t->slots, offsetof(struct chain, stream), true},
+        {"@state.chains.effects", t->tracks * t->effects,
+         offsetof(struct chain, u), false},
+        {"@state.chains.stream", t->slots, offsetof(struct chain, stream),
+         true},
         {"@state.chains.unit", t->units, offsetof(struct chain, unit), false}};
     memcpy(a, all, sizeof all);
 }
@@ -82,8 +83,7 @@ static int keep_chains(const struct gibbs *g, const struct chain_array *a,
             all[c * a->n + i] = a->stream ? (double)((const uint32_t *)from)[i]
                                           : ((const double *)from)[i];
     }
-    int status =
-        tensors_add(t, a->name, 2, (size_t[]){g->chains, a->n}, all);
+    int status = tensors_add(t, a->name, 2, (size_t[]){g->chains, a->n}, all);
     mem_free(all);
     return status;
 }
@@ -120,16 +120,17 @@ int gibbs_keep(void *gibbs, struct tensors *t)
         if (a[i].n) status = keep_chains(g, &a[i], t);
     if (!status) status = tensors_add(t, "@state.chains.mean", 1, &n, p->mean);
     if (!status)
-        status =
-            tensors_add(t, "@state.chains.covariance", 2, (size_t[]){n, n}, p->C);
+        status = tensors_add(t, "@state.chains.covariance", 2, (size_t[]){n, n},
+                             p->C);
     if (!status && warm_rows(g))
-        status = tensors_add(t, "@state.chains.warm", 2, (size_t[]){warm_rows(g), n},
-                             g->warm);
+        status = tensors_add(t, "@state.chains.warm", 2,
+                             (size_t[]){warm_rows(g), n}, g->warm);
     if (status || !drawn_so_far(g)) return status;
     status = keep_draws(g, "@state.chains.draws", n, g->draws->value, t);
     if (!status) status = keep_draws(g, "@state.chains.lp", 1, g->draws->lp, t);
     if (!status && cells)
-        status = keep_draws(g, "@state.chains.drawn", cells, g->draws->effect, t);
+        status =
+            keep_draws(g, "@state.chains.drawn", cells, g->draws->effect, t);
     return status;
 }
 
@@ -216,7 +217,8 @@ static int take_proposal(struct gibbs *g)
     size_t n = g->n, rows = warm_rows(g);
     const double *mean = find(g, "@state.chains.mean", n);
     const double *C = mean ? find(g, "@state.chains.covariance", n * n) : NULL;
-    const double *warm = C && rows ? find(g, "@state.chains.warm", rows * n) : NULL;
+    const double *warm =
+        C && rows ? find(g, "@state.chains.warm", rows * n) : NULL;
     if (!C || (rows && !warm)) return GSV_BAD_INPUT;
     memcpy(p->mean, mean, n * sizeof *mean);
     memcpy(p->C, C, n * n * sizeof *C);

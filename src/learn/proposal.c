@@ -60,6 +60,6 @@ void proposal_tune(struct proposal *p, enum move move, size_t n,
 {
     double tried = c->tried[move], wanted = MANY + (ONE - MANY) / (double)n;
     if (!(tried > 0.0)) return;
-    p->scale[move] *= exp((c->kept[move] / tried - wanted) /
-                          pow((double)iteration, 0.6));
+    p->scale[move] *=
+        exp((c->kept[move] / tried - wanted) / pow((double)iteration, 0.6));
 }

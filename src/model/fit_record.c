@@ -91,7 +91,7 @@ gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers, size_t tracks,
                      .tracks = effects ? tracks : 0,
                      .effects = effects};
     size_t cells = d->tracks * effects;
-    if (cells) d->effect = NEW(double, cells * chains *draws);
+    if (cells) d->effect = NEW(double, cells *chains *draws);
     if (d->place && d->value && d->lp && (d->effect || !cells)) return d;
     draws_free(d);
     return NULL;

@@ -11,8 +11,9 @@
 struct given {
     struct task task;
     gsv_options options;
-    size_t n, tracks, lanes, threads;
-    struct subject *subject; /* (threads)                                  */
+    size_t n, tracks, lanes, threads, subjects;
+    bool kept;               /* whether every track has its own subject    */
+    struct subject *subject; /* (threads), or (tracks)                     */
     size_t *slot, *unit;     /* (tracks + 1) the first ones of a track     */
     bool random;             /* whether there are random numbers at all    */
     double *status;          /* (tracks)                                   */

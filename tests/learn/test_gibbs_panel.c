@@ -6,7 +6,8 @@
 
 enum { SERIES = 8, ROWS = 6, CELLS = SERIES * ROWS };
 
-/* --- Data ------------------------------------------------------------------ */
+/* --- Data ------------------------------------------------------------------
+ */
 
 struct rows {
     double t[ROWS], x[SERIES][ROWS], y[SERIES][ROWS];
@@ -44,7 +45,8 @@ static gsv_series *series_of(const struct rows *d, bool noisy)
     return gsv_series_new(SERIES, start, 1, &name, time, value);
 }
 
-/* --- Closed forms ---------------------------------------------------------- */
+/* --- Closed forms ----------------------------------------------------------
+ */
 
 /* The series' own part: log p(series | u) = -a u^2 / 2 + b u + c. */
 struct parabola {
@@ -95,7 +97,8 @@ static double integral(struct parabola p, double m, double w, double *mean)
            0.5 * log(q);
 }
 
-/* --- Grids ----------------------------------------------------------------- */
+/* --- Grids -----------------------------------------------------------------
+ */
 
 struct problem {
     const char *name, *text;
@@ -103,6 +106,7 @@ struct problem {
     double by;            /* s = 0.5 exp(by m)                    */
     double m_sd, w_scale; /* priors: normal(0, sd), halfnormal; 0: none */
     gsv_options o;
+    size_t draws; /* 0: 300 */
 };
 
 struct truth {
@@ -151,31 +155,39 @@ static struct truth truth_of(const struct problem *p, const struct rows *d)
     return t;
 }
 
-#define PANEL                                                                  \
-    "state x\nparam m = 0.3, w = 0.5 > 0\nrandom u ~ normal(m, w)\n"
+#define PANEL "state x\nparam m = 0.3, w = 0.5 > 0\nrandom u ~ normal(m, w)\n"
 #define SEEN "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 0.1)\n"
 
 /* The first is drawn as a whole, the others less and less; the last ones have
  * estimates by chance. */
 static const struct problem PROBLEMS[] = {
-    {"flat", PANEL "dx = u*dt + 0.5*dW\n", false, 0, 0, 0, {0}},
-    {"priors", PANEL "dx = u*dt + 0.5*dW\n", false, 0, 0.3, 0.5, {0}},
-    {"shared", PANEL "dx = u*dt + 0.5*exp(0.2*m)*dW\n", false, 0.2, 0, 0, {0}},
-    {"noisy", PANEL "dx = u*dt + 0.5*dW\n" SEEN, true, 0, 0, 0, {0}},
+    {"flat", PANEL "dx = u*dt + 0.5*dW\n", false, 0, 0, 0, {0}, 0},
+    {"priors", PANEL "dx = u*dt + 0.5*dW\n", false, 0, 0.3, 0.5, {0}, 0},
+    {"shared",
+     PANEL "dx = u*dt + 0.5*exp(0.2*m)*dW\n",
+     false,
+     0.2,
+     0,
+     0,
+     {0},
+     0},
+    {"noisy", PANEL "dx = u*dt + 0.5*dW\n" SEEN, true, 0, 0, 0, {0}, 0},
     {"paths",
      PANEL "dx = u*dt + 0.5*dW\n",
      false,
      0,
      0,
      1.0,
-     {.paths = 4, .steps = 2, .reference = GSV_REFERENCE_BROWNIAN}},
+     {.paths = 4, .steps = 2, .reference = GSV_REFERENCE_BROWNIAN},
+     0},
     {"guided",
      PANEL "dx = u*dt + 0.5*dW\n" SEEN,
      true,
      0,
      0,
      1.0,
-     {.points = 8, .steps = 1, .observe = GSV_OBSERVE_GUIDED}},
+     {.points = 8, .steps = 1, .observe = GSV_OBSERVE_GUIDED},
+     120},
 };
 
 static gsv_fit_options chain_options(void)
@@ -208,7 +220,7 @@ static void expect_number(const struct problem *p, const gsv_model *m,
 {
     size_t at = param_named(m, name).offset;
     double ess = posterior(r, GSV_POSTERIOR_ESS_BULK, at);
-    if (!(ess > 100.0 && posterior(r, GSV_POSTERIOR_RHAT, at) < 1.05))
+    if (!(ess > 60.0 && posterior(r, GSV_POSTERIOR_RHAT, at) < 1.05))
         fail_msg("%s: %s has mixed badly: ess %g, R-hat %g", p->name, name, ess,
                  posterior(r, GSV_POSTERIOR_RHAT, at));
     expect_mean(p->name, name, gsv_model_value(m)[at], mean, sd / sqrt(ess));
@@ -230,16 +242,17 @@ static void panel__has_the_posterior_of_a_grid(void **state)
         o.estimator = p->o;
         o.estimator.threads = 1;
         o.prior = prior;
+        if (p->draws) o.draws = p->draws;
+        if (p->draws) o.warmup = p->draws / 2;
         if (p->m_sd > 0.0)
-            prior[o.priors++] =
-                (gsv_prior){"m", GSV_LAW_NORMAL, 0.0, p->m_sd};
+            prior[o.priors++] = (gsv_prior){"m", GSV_LAW_NORMAL, 0.0, p->m_sd};
         if (p->w_scale > 0.0)
             prior[o.priors++] =
                 (gsv_prior){"w", GSV_LAW_HALFNORMAL, p->w_scale, 0.0};
         const gsv_record *r = fit_must(m, s, &o);
         expect_number(p, m, r, "m", t.m, t.m_sd);
         expect_number(p, m, r, "w", t.w, t.w_sd);
-        assert_true(r->effect_rhat < 1.1 && r->effect_ess > 50.0);
+        assert_true(r->effect_rhat < 1.1 && r->effect_ess > 40.0);
         for (size_t k = 0; k < SERIES; k++)
             expect_mean(p->name, "an effect", r->effect[k], t.u[k],
                         r->effect[SERIES + k] / sqrt(r->effect_ess));
@@ -248,7 +261,8 @@ static void panel__has_the_posterior_of_a_grid(void **state)
     }
 }
 
-/* --- Correlated effects ---------------------------------------------------- */
+/* --- Correlated effects ----------------------------------------------------
+ */
 
 /* With next to no noise, u is known: the mean over series of a lower matrix L
  * under flat priors is C times that of A^-1 (conjugate.c), with N - 1 - k
@@ -297,8 +311,7 @@ static void root__has_its_closed_form(void **state)
         double ess = posterior(r, GSV_POSTERIOR_ESS_BULK, place[i]);
         assert_true(ess > 300.0);
         expect_mean("root", "L", gsv_model_value(m)[place[i]],
-                    C[i] * each / sqrt(2.0),
-                    r->error_of[place[i]] / sqrt(ess));
+                    C[i] * each / sqrt(2.0), r->error_of[place[i]] / sqrt(ess));
     }
     for (size_t c = 0; c < 2; c++)
         expect_mean("root", "m", gsv_model_value(m)[a + c], mean[c],
@@ -308,7 +321,8 @@ static void root__has_its_closed_form(void **state)
     gsv_model_free(m);
 }
 
-/* --- Threads and resumes --------------------------------------------------- */
+/* --- Threads and resumes ---------------------------------------------------
+ */
 
 static bool same_draws(const gsv_model *one, const gsv_model *two)
 {
@@ -320,7 +334,7 @@ static bool same_draws(const gsv_model *one, const gsv_model *two)
            (!cells || same_bits(n * cells, a->effect, b->effect));
 }
 
-static const size_t RESUMED[] = {0, 4, 5};
+static const size_t RESUMED[] = {4, 5};
 
 static gsv_fit_options few_draws(const struct problem *p)
 {
@@ -330,6 +344,7 @@ static gsv_fit_options few_draws(const struct problem *p)
     o.chains = 3;
     o.warmup = 16;
     o.draws = 20;
+    o.iterations = 2;
     return o;
 }
 
@@ -441,7 +456,6 @@ static void memory__that_is_missing_is_said(void **state)
     int status = GSV_NO_MEMORY;
     o.warmup = o.draws = 2;
     o.chains = 1;
-    o.errors = GSV_ERRORS_AUTO;
     o.iterations = 1;
     for (size_t n = 1; status; n += n < 20 ? 1 : n / 2) {
         mem_fail_at(n);
