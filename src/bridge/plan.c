@@ -241,8 +241,9 @@ static size_t point_bytes(const struct plan *p)
            p->d * sizeof(double) * (gradient ? 16 : 12);
 }
 
-/* Short series, as those of a panel, need no more room than for all of their
- * paths: memory that is set to zero takes longer than they do. */
+/* Series that are much shorter than a block, as those of a panel, need no more
+ * room than for all of their paths: to set it to zero takes longer than they
+ * do. */
 static void save_room(struct plan *p)
 {
     size_t points = 0, least = least_points(p);
@@ -251,7 +252,8 @@ static void save_room(struct plan *p)
         points += group_columns(p, g) * p->K;
     if (points < FEWEST_POINTS) points = FEWEST_POINTS;
     if (points < least) points = least;
-    if (points < p->capacity) p->capacity = points;
+    if (points > p->capacity / 4) return;
+    p->capacity = points;
     if (p->gaps.count && p->gaps.count < p->batch) p->batch = p->gaps.count;
 }
 
