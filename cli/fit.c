@@ -243,12 +243,13 @@ static int say_interrupted(const struct args *a, const gsv_record *r,
                         r->iterations, a->output);
     if (!r->draws)
         return complain(EXIT_INTERRUPTED,
-                        "interrupted before the first draw; %s has the "
-                        "parameters without a posterior",
+                        "interrupted before the first draw; %s has the state; "
+                        "continue with --resume",
                         a->output);
     return complain(EXIT_INTERRUPTED,
                     "interrupted after %zu draws of each chain; %s has the "
-                    "draws, and %s their summary",
+                    "draws, and %s their summary and the state; continue with "
+                    "--resume",
                     r->draws, samples, a->output);
 }
 
@@ -257,7 +258,7 @@ static void say_time(const gsv_record *r)
     if (r->chains)
         say(stderr,
             "note: the time limit ended the fit after %zu draws of each "
-            "chain\n",
+            "chain; continue with --resume\n",
             r->draws);
     else
         say(stderr,

@@ -197,6 +197,10 @@ static int print_posteriors(const gsv_model *m, const gsv_record *r)
     for (size_t i = 0; i < count; i++)
         print_posterior(m, r, &list[i]);
     free(list);
+    if (r->effect && r->effects)
+        say(stdout,
+            "%zu random effects: R-hat at most %.3f, ess at least %.0f\n",
+            r->tracks * r->effects, r->effect_rhat, r->effect_ess);
     return EXIT_DONE;
 }
 
@@ -262,6 +266,9 @@ static json_t *posterior_json(const gsv_model *m, const gsv_record *r)
     add_count(j, "chains", r->chains);
     add_count(j, "warmup", r->warmup);
     add_count(j, "draws", r->draws);
+    if (!r->effects) return j;
+    add_number(j, "effect_rhat", r->effect_rhat);
+    add_number(j, "effect_ess", r->effect_ess);
     return j;
 }
 

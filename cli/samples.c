@@ -16,6 +16,26 @@ char *samples_path(const char *asked, const char *fit)
     return path;
 }
 
+/* Of a series' random effect: b[A], or u[1,A]. */
+static void put_effect(const gsv_model *m, const char *label, size_t i,
+                       FILE *out)
+{
+    char name[NAME_ROOM], whole[2 * NAME_ROOM];
+    effect_label(m, i, name);
+    char *end = strchr(name, ']');
+    if (end) *end = 0;
+    snprintf(whole, sizeof whole, "%s%s%.*s]", name, end ? "," : "[",
+             (int)NAME_ROOM - 3, label);
+    putc(',', out);
+    put_text(whole, out);
+}
+
+/* The random effects of all series, where these have labels. */
+static size_t effects_of(const gsv_model *m, const gsv_draws *d)
+{
+    return gsv_model_record(m)->subject ? d->tracks * d->effects : 0;
+}
+
 /* The names of the numbers of a draw, found by their index. */
 static int put_header(const gsv_model *m, const gsv_draws *d, FILE *out)
 {
@@ -30,12 +50,15 @@ static int put_header(const gsv_model *m, const gsv_draws *d, FILE *out)
             putc(',', out);
             put_text(number_name(&list[j], name), out);
         }
+    const gsv_record *r = gsv_model_record(m);
+    for (size_t i = 0; i < effects_of(m, d); i++)
+        put_effect(m, r->subject[i / d->effects], i % d->effects, out);
     putc('\n', out);
     free(list);
     return 0;
 }
 
-static void put_draws(const gsv_draws *d, FILE *out)
+static void put_draws(const gsv_model *m, const gsv_draws *d, FILE *out)
 {
     size_t all = d->chains * d->draws;
     for (size_t i = 0; i < all; i++) {
@@ -43,6 +66,8 @@ static void put_draws(const gsv_draws *d, FILE *out)
         put_number(d->lp[i], out);
         for (size_t k = 0; k < d->numbers; k++)
             put_cell(d->value[k * all + i], out);
+        for (size_t k = 0; k < effects_of(m, d); k++)
+            put_cell(d->effect[k * all + i], out);
         putc('\n', out);
     }
 }
@@ -54,7 +79,7 @@ int samples_write(const gsv_model *m, const char *path)
     int code = draft_open(&draft, path);
     if (code) return code;
     code = put_header(m, d, draft.out);
-    if (!code) put_draws(d, draft.out);
+    if (!code) put_draws(m, d, draft.out);
     int closed = draft_close(&draft, !code);
     return code ? code : closed;
 }

@@ -714,17 +714,19 @@ struct gsv_record {
     double *correlation;          /* (estimates, estimates), or NULL         */
     char *warning;                /* reasons for doubt, a line each, or ""   */
     size_t chains, warmup, draws; /* gibbs; else 0                       */
-    double *posterior; /* (GSV_POSTERIORS, values), or NULL              */
-    size_t bootstraps; /* simulated data sets; 0 without a bootstrap     */
-    size_t refits;     /* of them that succeeded                         */
-    double *bootstrap; /* (GSV_BOOTSTRAPS, values), or NULL              */
-    size_t points;     /* of the learning curve                          */
-    double *curve;     /* (GSV_CURVES, points), or NULL                  */
-    size_t nodes;      /* of random effects in the last estimate         */
-    double quadrature; /* what it gains by them against fewer nodes      */
-    size_t effects;    /* random effects of a track; 0 without them      */
-    char **subject;    /* (tracks) the labels of the tracks, or NULL     */
-    double *effect;    /* (GSV_EFFECTS, tracks, effects), or NULL        */
+    double *posterior;  /* (GSV_POSTERIORS, values), or NULL              */
+    size_t bootstraps;  /* simulated data sets; 0 without a bootstrap     */
+    size_t refits;      /* of them that succeeded                         */
+    double *bootstrap;  /* (GSV_BOOTSTRAPS, values), or NULL              */
+    size_t points;      /* of the learning curve                          */
+    double *curve;      /* (GSV_CURVES, points), or NULL                  */
+    size_t nodes;       /* of random effects in the last estimate         */
+    double quadrature;  /* what it gains by them against fewer nodes      */
+    size_t effects;     /* random effects of a track; 0 without them      */
+    char **subject;     /* (tracks) the labels of the tracks, or NULL     */
+    double *effect;     /* (GSV_EFFECTS, tracks, effects), or NULL        */
+    double effect_rhat; /* gibbs: the largest R-hat of random effects...  */
+    double effect_ess;  /* ...and the smallest effective size; else 0     */
 };
 
 /* Rows of a record's effects. */
@@ -884,6 +886,8 @@ typedef struct gsv_draws {
     double *value; /* (numbers, chains, draws)                            */
     double *lp;    /* (chains, draws) log posterior density of the values given
                     * the paths of the draw, up to a constant             */
+    size_t tracks, effects; /* random effects of each track; 0: none      */
+    double *effect; /* (tracks, effects, chains, draws), or NULL          */
 } gsv_draws;
 
 /* The draws of the last fit by gibbs, borrowed; else NULL. */

@@ -786,6 +786,8 @@ class gsv_record(Structure):
         ('effects', c_size_t),
         ('subject', POINTER(c_char_p)),
         ('effect', POINTER(c_double)),
+        ('effect_rhat', c_double),
+        ('effect_ess', c_double),
     ]
     enums: dict = {
         'optimizer': 'gsv_optimizer',
@@ -892,12 +894,16 @@ class gsv_draws(Structure):
         ('place', POINTER(c_size_t)),
         ('value', POINTER(c_double)),
         ('lp', POINTER(c_double)),
+        ('tracks', c_size_t),
+        ('effects', c_size_t),
+        ('effect', POINTER(c_double)),
     ]
     enums: dict = {}
     shapes: dict = {
         'place': ('numbers',),
         'value': ('numbers', 'chains', 'draws'),
         'lp': ('chains', 'draws'),
+        'effect': ('tracks', 'effects', 'chains', 'draws'),
     }
 
 

@@ -29,7 +29,9 @@ enum random_purpose {
     RANDOM_FUNCTION,
     RANDOM_INTEGRATE,
     RANDOM_REACTION,
-    RANDOM_EFFECT
+    RANDOM_EFFECT,
+    RANDOM_EFFECT_CHAIN,
+    RANDOM_EFFECT_ACCEPT
 };
 
 struct random_key {

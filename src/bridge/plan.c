@@ -241,6 +241,22 @@ static size_t point_bytes(const struct plan *p)
            p->d * sizeof(double) * (gradient ? 16 : 12);
 }
 
+/* Series that are much shorter than a block, as those of a panel, need no more
+ * room than for all of their paths: to set it to zero takes longer than they
+ * do. */
+static void save_room(struct plan *p)
+{
+    size_t points = 0, least = least_points(p);
+    if (p->pairs || p->gaps.count >= p->capacity) return;
+    for (size_t g = 0; g < p->all_groups && points < p->capacity; g++)
+        points += group_columns(p, g) * p->K;
+    if (points < FEWEST_POINTS) points = FEWEST_POINTS;
+    if (points < least) points = least;
+    if (points > p->capacity / 4) return;
+    p->capacity = points;
+    if (p->gaps.count && p->gaps.count < p->batch) p->batch = p->gaps.count;
+}
+
 static int find_sizes(struct plan *p)
 {
     size_t bytes = point_bytes(p), least = least_points(p);
@@ -257,6 +273,7 @@ static int find_sizes(struct plan *p)
     size_t most = p->K / fewest_paths(p);
     p->chunks = clamp(p->chunks, 1, most ? most : 1);
     make_room_for_tracks(p, bytes);
+    save_room(p);
     return 0;
 }
 

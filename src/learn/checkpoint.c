@@ -55,6 +55,8 @@ int checkpoint_keep(struct learner *l)
     struct standing now = l->now;
     struct tensors *t = &l->m->state;
     now.seconds = learner_seconds(l);
+    if (l->sampling) now.restart = (double)l->o->restarts;
+    if (l->sampling) now.iteration = 0.0;
     tensors_free(t);
     soap_keep(&l->soap);
     list_vectors(l, v);
@@ -66,6 +68,7 @@ int checkpoint_keep(struct learner *l)
     if (!status)
         status = tensors_add(t, "@state.numbers", 1, (size_t[]){NUMBERS},
                              (const double *)&now);
+    if (!status && l->keep) status = l->keep(l->keeper, t);
     return status;
 }
 
@@ -171,9 +174,11 @@ static int check_numbers(size_t n, const struct allowed *a, const double *x,
 static int check_standing(const struct learner *l, const char *path)
 {
     const double last = (double)l->iterations, most = 1e15;
+    const bool chains = l->o->method == GSV_METHOD_GIBBS;
     const struct allowed standing[NUMBERS] = {
         {"iteration", 0, last, true, false},
-        {"restart", 0, (double)l->o->restarts - 1.0, true, false},
+        {"restart", 0, (double)l->o->restarts - (chains ? 0.0 : 1.0), true,
+         false},
         {"stage", 0, (double)l->stages, true, false},
         {"reference", GSV_REFERENCE_AUTO, GSV_REFERENCE_MODIFIED, true, false},
         {"form", GSV_FORM_AUTO, GSV_FORM_COMPOSED, true, false},
@@ -280,6 +285,9 @@ static int read_state(struct learner *l, const struct tensors *t,
     return 0;
 }
 
+/* By this it is seen that there are chains: see gibbs_state.c. */
+static const char CHAINS[] = "@state.chains.numbers";
+
 /* The scales of networks come with it: they are not in theta. */
 static void copy_scales(gsv_model *m, const gsv_model *from)
 {
@@ -297,6 +305,10 @@ int checkpoint_read(struct learner *l, const char *path)
     if (!from) return (int)gsv_last_status();
     int status = read_state(l, &from->state, path);
     if (!status) copy_scales(l->m, from);
+    if (!status && tensors_find(&from->state, CHAINS)) {
+        l->chains = from->state;
+        from->state = (struct tensors){0};
+    }
     if (!status) curve_read(&l->curve, from->record);
     gsv_model_free(from);
     return status;

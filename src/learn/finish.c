@@ -577,6 +577,7 @@ static int note_effects(struct learner *l, const double *theta, gsv_record *r)
     size_t cells = l->s->tracks * l->m->spec->effect_size;
     gsv_options o = l->stage[l->stages - 1];
     if (!cells || learner_over(l)) return 0;
+    if (l->m->draws) return posterior_effects(l, l->m->draws, r);
     learner_set(l, theta);
     r->effects = l->m->spec->effect_size;
     r->effect = NEW(double, GSV_EFFECTS *cells);

@@ -18,9 +18,6 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
     if (l->m->spec->nets)
         return fail(GSV_BAD_INPUT, "the method gibbs is for models of formulas "
                                    "alone; this one has a network");
-    if (o->checkpoint || o->resume)
-        return fail(GSV_BAD_INPUT, "the method gibbs has no checkpoints and "
-                                   "cannot be resumed");
     if (o->estimator.richardson || o->estimator.delta)
         return fail(GSV_BAD_INPUT,
                     "richardson and delta would spoil a posterior: they are "
@@ -157,10 +154,6 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
 static int check_effects(const struct learner *l, const gsv_fit_options *o)
 {
     if (!l->m->spec->effects) return 0;
-    if (o->method == GSV_METHOD_GIBBS)
-        return fail(GSV_BAD_INPUT,
-                    "the method gibbs does not know random effects; leave "
-                    "--method out");
     if (o->errors == GSV_ERRORS_SANDWICH)
         return fail(GSV_BAD_INPUT,
                     "sandwich errors are for models without random effects; "

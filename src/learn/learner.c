@@ -195,6 +195,7 @@ void learner_free(struct learner *l)
     soap_free(&l->soap);
     noise_step_free(&l->noise);
     prior_free(&l->prior);
+    tensors_free(&l->chains);
     arena_free(&l->arena);
     MEM_FREE(l->fixed, l->value, l->weight, l->best_value, l->terms);
 }

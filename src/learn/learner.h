@@ -132,9 +132,14 @@ struct learner {
     bool searched;       /* the search is over */
     struct halt halt;    /* what is under way: by the caller, or by time */
     enum gsv_ended ended;
-    int failed;     /* a checkpoint, or the other ranks      */
-    size_t refused; /* likelihoods that cannot be, of chains: gibbs.h */
-    bool resumed;   /* what a checkpoint kept is in place    */
+    int failed;            /* a checkpoint, or the other ranks      */
+    size_t refused;        /* likelihoods that cannot be, of chains: gibbs.h */
+    bool resumed;          /* what a checkpoint kept is in place    */
+    struct tensors chains; /* of a checkpoint: see gibbs_state.c */
+    bool sampling;         /* the search is over, and chains are under way */
+    /* What a checkpoint has of them, or NULL. */
+    int (*keep)(void *keeper, struct tensors *t);
+    void *keeper;
 };
 
 /* Memory, what is held out, the plan and the terms, after the options' checks;

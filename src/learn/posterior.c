@@ -63,8 +63,14 @@ static void note_correlations(const gsv_draws *d, gsv_record *r)
 static const double LARGEST_RHAT = 1.01;
 enum { FEWEST_A_CHAIN = 100 };
 
-static int warn(const gsv_draws *d, double rhat, double ess, gsv_record *r)
+/* The worst of several numbers; NaN where one of them cannot be told. */
+struct worst {
+    double rhat, ess;
+};
+
+static int warn(const gsv_draws *d, struct worst w, gsv_record *r)
 {
+    double rhat = w.rhat, ess = w.ess;
     char line[300] = "";
     double fewest = FEWEST_A_CHAIN * (double)d->chains;
     if (!isfinite(rhat) || !isfinite(ess))
@@ -87,21 +93,59 @@ static int warn(const gsv_draws *d, double rhat, double ess, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
+static void note_worst(const struct chain_stats *c, struct worst *w)
+{
+    double least =
+        isnan(c->ess_tail) ? c->ess_bulk : fmin(c->ess_bulk, c->ess_tail);
+    bool lost = isnan(c->rhat) || isnan(w->rhat);
+    w->rhat = lost ? NAN : fmax(w->rhat, c->rhat);
+    w->ess = isnan(least) || isnan(w->ess) ? NAN : fmin(w->ess, least);
+}
+
 static int note_numbers(const gsv_draws *d, gsv_record *r)
 {
-    double rhat = 1.0, ess = INFINITY;
+    struct worst w = {1.0, INFINITY};
+    struct chain_stats c;
     size_t all = d->chains * d->draws;
-    for (size_t i = 0; i < d->numbers; i++) {
-        struct chain_stats c;
-        int status = chain_stats(d->chains, d->draws, d->value + i * all, &c);
-        if (status) return status;
-        note_number(&c, d->place[i], r);
-        double least =
-            isnan(c.ess_tail) ? c.ess_bulk : fmin(c.ess_bulk, c.ess_tail);
-        rhat = isnan(c.rhat) ? NAN : isnan(rhat) ? NAN : fmax(rhat, c.rhat);
-        ess = isnan(least) ? NAN : isnan(ess) ? NAN : fmin(ess, least);
+    int status = 0;
+    for (size_t i = 0; !status && i < d->numbers; i++) {
+        status = chain_stats(d->chains, d->draws, d->value + i * all, &c);
+        if (!status) note_number(&c, d->place[i], r);
+        if (!status) note_worst(&c, &w);
     }
-    return warn(d, rhat, ess, r);
+    struct worst e = {1.0, INFINITY};
+    for (size_t i = 0; !status && i < d->tracks * d->effects; i++) {
+        status = chain_stats(d->chains, d->draws, d->effect + i * all, &c);
+        if (!status) note_worst(&c, &e);
+    }
+    if (status || !d->effects) return status ? status : warn(d, w, r);
+    r->effect_rhat = e.rhat;
+    r->effect_ess = e.ess;
+    bool lost = isnan(w.rhat) || isnan(e.rhat);
+    w.rhat = lost ? NAN : fmax(w.rhat, e.rhat);
+    w.ess = isnan(w.ess) || isnan(e.ess) ? NAN : fmin(w.ess, e.ess);
+    return warn(d, w, r);
+}
+
+int posterior_effects(const struct learner *l, const gsv_draws *d,
+                      gsv_record *r)
+{
+    size_t all = d->chains * d->draws, cells = d->tracks * d->effects;
+    r->effects = d->effects;
+    r->effect = NEW(double, GSV_EFFECTS *cells);
+    if (!r->effect) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < cells; i++) {
+        double mean = sample_mean(all, d->effect + i * all), squares = 0.0;
+        for (size_t k = 0; k < all; k++) {
+            double off = d->effect[i * all + k] - mean;
+            squares += off * off;
+        }
+        r->effect[GSV_EFFECT_ESTIMATE * cells + i] = mean;
+        r->effect[GSV_EFFECT_ERROR * cells + i] =
+            sqrt(squares / fmax((double)all - 1.0, 1.0));
+    }
+    return fit_record_subjects(r,
+                               (const char *const *)(const void *)l->s->label);
 }
 
 /* Where chains came to thetas for which the steps are far too long. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "learn/gibbs.h"
+#include "panel/panel.h"
 
 /* --- Units ---------------------------------------------------------------- */
 
@@ -23,14 +25,23 @@ static void add_slot(struct target *t, size_t slot, size_t unit)
     if (t->size[unit] > t->longest) t->longest = t->size[unit];
 }
 
+static struct slots count_slots(const struct target *t)
+{
+    const struct estimator *e = &t->all.estimator;
+    const struct given *g = &t->given;
+    if (!t->effects) return e->method->slots(e->machine, NULL);
+    return (struct slots){g->slot[t->tracks], g->unit[t->tracks], g->random};
+}
+
 /* Gaps, tracks with joint, or stops of hidden states. */
 static int read_slots(struct target *t)
 {
     const struct estimator *e = &t->all.estimator;
-    struct slots s = e->method->slots(e->machine, NULL);
+    struct slots s = count_slots(t);
     size_t *unit = NEW(size_t, s.slots);
     int status = unit ? make_slots(t, s.slots, s.units) : (int)GSV_NO_MEMORY;
-    if (!status) e->method->slots(e->machine, unit);
+    if (!status && t->effects) status = given_slots(&t->given, unit);
+    if (!status && !t->effects) e->method->slots(e->machine, unit);
     for (size_t i = 0; !status && i < s.slots; i++)
         add_slot(t, i, unit[i]);
     t->random = s.random;
@@ -38,10 +49,9 @@ static int read_slots(struct target *t)
     return status;
 }
 
-/* Threads take longer to wake up than such an estimate takes. */
 enum { FEWEST_FOR_THREADS = 1 << 15 };
 
-static bool is_small(const struct learner *l, const gsv_options *o)
+bool target_is_small(const struct learner *l, const gsv_options *o)
 {
     double pairs = (double)(o->points * o->points * l->s->rows);
     double paths = (double)(o->paths * l->split.trains);
@@ -49,23 +59,49 @@ static bool is_small(const struct learner *l, const gsv_options *o)
     return !(o->step > 0.0) && each * (double)o->steps < FEWEST_FOR_THREADS;
 }
 
+/* --- Setting up ----------------------------------------------------------- */
+
+static int copy_model(struct target *t)
+{
+    const struct learner *l = t->l;
+    size_t values = l->m->spec->parameters;
+    t->value = NEW(double, values);
+    t->prior = l->prior;
+    t->prior.m = &t->model;
+    t->prior.slope = NEW(double, l->n);
+    if (!t->value || !t->prior.slope) return GSV_NO_MEMORY;
+    memcpy(t->value, l->m->value, values * sizeof *t->value);
+    t->model = *l->m;
+    t->model.value = t->value;
+    return 0;
+}
+
 int target_init(struct target *t, struct learner *l, const gsv_options *o)
 {
-    *t = (struct target){.l = l, .options = *o, .ceiling = INFINITY};
+    *t = (struct target){
+        .l = l, .options = *o, .effects = l->m->spec->effect_size};
     t->options.gradient = t->options.richardson = t->options.delta = false;
-    if (is_small(l, o)) t->options.threads = 1;
-    const struct task task = {.series = l->s,
+    const struct task task = {.model = &t->model,
+                              .series = l->s,
                               .options = &t->options,
                               .by_group = true,
                               .values_alone = true};
-    int status = objective_init(&t->all, l->m, &task);
+    if (t->effects) t->tracks = l->s->tracks;
+    int status = copy_model(t);
+    if (!status && !t->effects)
+        status = objective_init(&t->all, &t->model, &task);
+    if (!status && t->effects) status = effect_law_init(&t->law, &t->model);
+    if (!status && t->effects)
+        status = given_init(&t->given, panel_inner(l->method), &task);
     return status ? status : read_slots(t);
 }
 
 void target_free(struct target *t)
 {
     objective_free(&t->all);
-    MEM_FREE(t->unit, t->rank, t->size);
+    given_free(&t->given);
+    if (t->effects) effect_law_free(&t->law);
+    MEM_FREE(t->unit, t->rank, t->size, t->value, t->prior.slope);
 }
 
 /* --- The value ------------------------------------------------------------ */
@@ -78,18 +114,46 @@ double target_sum(const struct target *t, const double *unit)
     return isfinite(sum) ? sum : -INFINITY;
 }
 
-int target_at(struct target *t, const double *theta, const uint32_t *stream,
-              double *unit, struct level *level)
+void target_set(struct target *t, const double *theta)
 {
-    learner_set(t->l, theta);
-    *level = (struct level){-INFINITY, prior_at(&t->l->prior)};
-    if (!isfinite(level->log.theta)) return 0;
+    const struct learner *l = t->l;
+    gsv_theta_set(&t->model, theta);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->fixed[i]) t->value[l->value[i]] = l->kept[l->value[i]];
+}
+
+/* log p(u) at the target's values, or -INFINITY. */
+static double density_of(struct target *t, const double *u)
+{
+    double z[EFFECTS_MOST], sum = 0.0;
+    if (effect_law_set(&t->law, t->value)) return -INFINITY;
+    for (size_t i = 0; i < t->tracks; i++)
+        sum += effect_density(&t->law, u + i * t->effects, z);
+    return isfinite(sum) ? sum : -INFINITY;
+}
+
+void target_level(struct target *t, struct chain *c)
+{
+    target_set(t, c->theta);
+    c->level = (struct level){.loglik = target_sum(t, c->unit),
+                              .log = prior_at(&t->prior)};
+    if (t->effects) c->level.effects = density_of(t, c->u);
+}
+
+int target_at(struct target *t, double ceiling, struct chain *c)
+{
+    struct level *level = &c->level;
+    target_set(t, c->theta);
+    *level = (struct level){.loglik = -INFINITY, .log = prior_at(&t->prior)};
+    if (t->effects) level->effects = density_of(t, c->u);
+    if (!isfinite(level->log.theta + level->effects)) return 0;
     const struct estimator *e = &t->all.estimator;
-    int status = e->method->units(e->machine, stream, unit);
-    if (!status) level->loglik = target_sum(t, unit);
-    if (level->loglik > t->ceiling) {
+    int status = t->effects ? given_run(&t->given, c->u, c->stream, c->unit)
+                            : e->method->units(e->machine, c->stream, c->unit);
+    if (!status) level->loglik = target_sum(t, c->unit);
+    if (level->loglik > ceiling) {
         level->loglik = -INFINITY;
-        t->l->refused++;
+        t->refused++;
     }
     return status;
 }

@@ -121,6 +121,10 @@ int terms_write(struct learner *l)
                      e->paths, e->steps, e->step, e->reference, e->form,
                      e->random, e->richardson, e->delta, e->joint, e->wide,
                      e->observe, e->points, e->window);
+    if (e->nodes) lost |= put_word(all, "--nodes", "%zu", e->nodes);
+    if (o->method == GSV_METHOD_GIBBS)
+        lost |= put_word(all, "--method gibbs, --chains or --warmup", "%zu %zu",
+                         o->chains, o->warmup);
     lost |= put_fixed(l, all);
     lost |= put_priors(l, all);
     int status = put_starts(l, all);

@@ -77,7 +77,8 @@ double gsv_record_correlation(const gsv_record *r, size_t a, size_t b)
     return r->correlation[i * r->estimates + j];
 }
 
-gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
+gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers, size_t tracks,
+                     size_t effects)
 {
     gsv_draws *d = NEW(gsv_draws, 1);
     if (!d) return NULL;
@@ -86,8 +87,12 @@ gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
                      .numbers = numbers,
                      .place = NEW(size_t, numbers),
                      .value = NEW(double, chains *draws *numbers),
-                     .lp = NEW(double, chains *draws)};
-    if (d->place && d->value && d->lp) return d;
+                     .lp = NEW(double, chains *draws),
+                     .tracks = effects ? tracks : 0,
+                     .effects = effects};
+    size_t cells = d->tracks * effects;
+    if (cells) d->effect = NEW(double, cells *chains *draws);
+    if (d->place && d->value && d->lp && (d->effect || !cells)) return d;
     draws_free(d);
     return NULL;
 }
@@ -95,7 +100,7 @@ gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers)
 void draws_free(gsv_draws *d)
 {
     if (!d) return;
-    MEM_FREE(d->place, d->value, d->lp, d);
+    MEM_FREE(d->place, d->value, d->lp, d->effect, d);
 }
 
 int fit_record_warn(gsv_record *r, const char *lines)
@@ -178,6 +183,8 @@ static const struct field FIELDS[] = {
     {"nodes", COUNT, AT(nodes), true, NULL},
     {"quadrature", REAL, AT(quadrature), true, NULL},
     {"effects", COUNT, AT(effects), true, NULL},
+    {"effect_rhat", REAL, AT(effect_rhat), true, NULL},
+    {"effect_ess", REAL, AT(effect_ess), true, NULL},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 

@@ -23,8 +23,9 @@ int fit_record_write(const gsv_record *r, struct tensors *t);
 int fit_record_read(const gsv_model *m, const struct tensors *t,
                     const char *path, gsv_record **r);
 
-/* Room for draws of so many numbers. */
-gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers);
+/* Room for draws of so many numbers, and of the effects of tracks. */
+gsv_draws *draws_new(size_t chains, size_t draws, size_t numbers, size_t tracks,
+                     size_t effects);
 void draws_free(gsv_draws *d);
 
 #endif

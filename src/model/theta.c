@@ -173,6 +173,14 @@ double theta_value(const gsv_model *m, size_t number, double theta)
     return value;
 }
 
+bool theta_is_within(const gsv_model *m, size_t number, double value)
+{
+    bool within = false;
+    EACH_FREE(m, (void)v;
+              if (j == number) within = isfinite(to_theta(p, map, value)))
+    return within;
+}
+
 /* --- Setting by name ---------------------------------------------------- */
 
 static const struct param_spec *find(const gsv_model *m, const char *name,

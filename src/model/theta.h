@@ -15,7 +15,8 @@ int theta_select_all(const gsv_model *m, size_t names, const char *const *name,
 void theta_places(const gsv_model *m, size_t *place);
 void theta_slopes(const gsv_model *m, double *slope);
 
-/* The value of number i at another theta. */
+/* The value of number i at another theta; whether a value has a theta. */
 double theta_value(const gsv_model *m, size_t i, double theta);
+bool theta_is_within(const gsv_model *m, size_t i, double value);
 
 #endif

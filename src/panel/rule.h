@@ -15,7 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EFFECTS_MOST = 8, EFFECTS_PRODUCT = 3, USUAL_NODES = 9 };
+enum {
+    EFFECTS_MOST = 8,
+    EFFECTS_SQUARED = EFFECTS_MOST * EFFECTS_MOST,
+    EFFECTS_PRODUCT = 3,
+    USUAL_NODES = 9
+};
 
 struct rule {
     size_t n, count;

@@ -15,6 +15,19 @@ uint64_t track_seed(uint64_t seed, size_t track)
     return h ^ h >> 27;
 }
 
+bool track_is_silent(const struct task *t, size_t track)
+{
+    const gsv_series *s = t->series;
+    size_t needed = spec_is_latent(t->model->spec) ? 1 : 2, found = 0;
+    for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
+        bool any = false;
+        for (size_t c = 0; c < s->columns; c++)
+            any = any || !isnan(s->value[c * s->rows + row]);
+        found += any;
+    }
+    return found < needed;
+}
+
 gsv_series series_of_track(const gsv_series *all, size_t track, double *cell,
                            size_t start[2], char *label[1])
 {
@@ -121,6 +134,13 @@ int subject_at(struct subject *s, const double *u, double *value,
     double sum = score.mean * (double)score.gaps;
     if (isfinite(sum)) *value = sum;
     return 0;
+}
+
+int subject_units(struct subject *s, const double *u, const uint32_t *stream,
+                  double *unit)
+{
+    effects_put(s->model.spec, u, s->value);
+    return s->inner->units(s->machine, stream, unit);
 }
 
 int subject_fill(struct subject *s, const double *u, gsv_result *r)

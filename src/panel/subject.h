@@ -43,6 +43,11 @@ void subject_end(struct subject *s);
 int subject_at(struct subject *s, const double *u, double *value,
                double *gradient);
 
+/* The same of every unit of the series, with other random numbers for slots;
+ * see struct method. */
+int subject_units(struct subject *s, const double *u, const uint32_t *stream,
+                  double *unit);
+
 /* The same with its diagnostics, to a result that is zero. */
 int subject_fill(struct subject *s, const double *u, gsv_result *r);
 
@@ -50,6 +55,10 @@ int subject_fill(struct subject *s, const double *u, gsv_result *r);
  * start (2) are given. */
 gsv_series series_of_track(const gsv_series *all, size_t track, double *cell,
                            size_t start[2], char *label[1]);
+
+/* Whether a track has fewer rows with numbers than a likelihood needs: its
+ * effects have the law that they have before there are data. */
+bool track_is_silent(const struct task *t, size_t track);
 
 /* A seed of each track's own. */
 uint64_t track_seed(uint64_t seed, size_t track);

@@ -199,21 +199,7 @@ static int place_nodes(const struct panel *p, struct worker *w, double *t)
     return 0;
 }
 
-/* Whether a track has fewer rows with numbers than a likelihood needs. */
-static bool says_nothing(const struct panel *p, size_t track)
-{
-    const gsv_series *s = p->task.series;
-    size_t needed = spec_is_latent(p->task.model->spec) ? 1 : 2, found = 0;
-    for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
-        bool any = false;
-        for (size_t c = 0; c < s->columns; c++)
-            any = any || !isnan(s->value[c * s->rows + row]);
-        found += any;
-    }
-    return found < needed;
-}
-
-/* Such a track has the law of the effects. */
+/* A silent track has the law of the effects. */
 static void leave_prior(const struct panel *p, double *t)
 {
     size_t n = p->n;
@@ -238,7 +224,7 @@ int worker_track(const struct panel *p, struct worker *w, size_t track)
     const double *now = p->task.model->value, *held = q->reference_values;
     struct subject *s = &w->subject;
     bool placed = p->is_held && t[TRACK_PLACED] > 0.0;
-    if (says_nothing(p, track)) {
+    if (track_is_silent(&p->task, track)) {
         leave_prior(p, t);
         return 0;
     }
