@@ -72,8 +72,7 @@ int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o);
 /* Whether a model's gradients are scores. */
 bool guided_is_scored(const gsv_model *m);
 
-/* What scores are not made for in a model, or NULL. They need noise in all
- * directions, and nothing exact or sudden. */
+/* What scores are not made for in a model, or NULL: see score.h. */
 const char *guided_lacks_scores(const gsv_model *m);
 
 /* A run over some of the tracks (q->group), or all, with its gradient. */

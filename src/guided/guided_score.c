@@ -51,11 +51,14 @@ bool guided_is_scored(const gsv_model *m)
 const char *guided_lacks_scores(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    return s->integrals              ? "integrals in an obs"
-           : s->events               ? "events"
-           : spec_latent(s) < s->dim ? "states in the data"
-           : gsv_model_singular(m)   ? "equations without noise of their own"
-                                     : NULL;
+    bool inert = gsv_model_singular(m); /* integrals of noise are noise */
+    bool moved = s->noise == NOISE_STRETCHED ||
+                 graph_depends(s->graph, s->state_of_data, OP_PARAM);
+    if (s->integrals && !inert) return "integrals in an obs";
+    if (s->events) return "events";
+    if (spec_latent(s) < s->dim && moved)
+        return "states in the data, whose coordinates depend on parameters";
+    return m->inert_functions ? "networks in equations without noise" : NULL;
 }
 
 /* --- One track ------------------------------------------------------------ */

@@ -118,6 +118,7 @@ struct gsv_model {
     bool bridged;              /* whether no T brings it to unit diffusion; */
                                /* also where the noise is singular       */
     bool learned_noise;        /* whether T depends on parameters        */
+    bool inert_functions; /* a network or gp is in an equation without noise */
     bool *noise_input;         /* (inputs) whether the noise depends on it */
     bool *noise_param;         /* (params) the same                      */
     bool *drift_param;         /* (params) whether the drift does        */
