@@ -217,6 +217,12 @@ int refuse_chainless(const gsv_model *m);
  * guided filter can estimate. */
 bool chain_is_guided(const gsv_model *m);
 
+/* Why equations form no chains, as a clause about "this state". */
+const char *chain_reason(const gsv_model *m);
+
+/* How noise reaches the states (reach.h): uses (dim, dim), order (dim). */
+int model_reach(const gsv_model *m, bool *uses, size_t *order);
+
 /* Fails where anything but reactions moves a state: for a scheme in whole
  * numbers. */
 int refuse_equations(const gsv_model *m, const char *scheme);
