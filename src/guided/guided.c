@@ -111,6 +111,7 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
     a->scored = guided_is_scored(m);
     for (size_t i = 0; !status && i < a->threads; i++)
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
+    if (!status) status = fold_refuse(a);
     size_t n = a->stops.count;
     const struct arena_part part[] = {{&a->path, n * a->course.D},
                                       {&a->increment, n},

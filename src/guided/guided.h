@@ -67,6 +67,12 @@ void guided_free(struct guided *a);
  * ahead_make(). */
 int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o);
 
+/* --- fold.c --------------------------------------------------------------- */
+
+/* Fails where exact data go through a point at which the rate of a state
+ * without noise turns. */
+int fold_refuse(struct guided *a);
+
 /* --- guided_score.c ------------------------------------------------------- */
 
 /* Whether a model's gradients are scores. */
