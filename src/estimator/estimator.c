@@ -122,7 +122,7 @@ static struct method_choice choose_open(const gsv_model *m)
     if (is_measured(m)) return few;
     if (!has_functions(m->spec)) return many;
     if (scanned) return learned;
-    return guided_lacks_scores(m) ? limited : scored;
+    return model_lacks_scores(m) ? limited : scored;
 }
 
 bool estimator_is_open(const struct task *t)

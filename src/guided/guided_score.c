@@ -44,21 +44,8 @@ void guide_score_free(struct guide_score *g)
 bool guided_is_scored(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    return (s->nets || s->gps || s->parameters > GUIDED_DIFFERENCES) &&
-           !guided_lacks_scores(m);
-}
-
-const char *guided_lacks_scores(const gsv_model *m)
-{
-    const struct spec *s = m->spec;
-    bool inert = gsv_model_singular(m); /* integrals of noise are noise */
-    bool moved = s->noise == NOISE_STRETCHED ||
-                 graph_depends(s->graph, s->state_of_data, OP_PARAM);
-    if (s->integrals && !inert) return "integrals in an obs";
-    if (s->events) return "events";
-    if (spec_latent(s) < s->dim && moved)
-        return "states in the data, whose coordinates depend on parameters";
-    return m->inert_functions ? "networks in equations without noise" : NULL;
+    return (s->nets || s->gps || s->parameters > MOST_DIFFERENCES) &&
+           !model_lacks_scores(m);
 }
 
 /* --- One track ------------------------------------------------------------ */

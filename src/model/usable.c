@@ -261,11 +261,37 @@ bool gsv_model_singular(const gsv_model *m)
 
 /* --- Learning ------------------------------------------------------------- */
 
+const char *model_lacks_scores(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    bool inert = gsv_model_singular(m); /* integrals of noise are noise */
+    bool moved = s->noise == NOISE_STRETCHED ||
+                 graph_depends(s->graph, s->state_of_data, OP_PARAM);
+    if (s->integrals && !inert) return "integrals in an obs";
+    if (s->events) return "events";
+    if (spec_latent(s) < s->dim && moved)
+        return "states in the data, whose coordinates depend on parameters";
+    return m->inert_functions ? "networks in equations without noise" : NULL;
+}
+
+int refuse_unscored(const gsv_model *m)
+{
+    const char *lacks = model_lacks_scores(m);
+    if (!lacks || m->spec->parameters <= MOST_DIFFERENCES) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the guided filter learns at most %d numbers of models with "
+                "%s, and there are %zu: take a smaller network or a formula%s",
+                MOST_DIFFERENCES, lacks, m->spec->parameters,
+                gsv_model_singular(m) ? "" : ", or --observe scan");
+}
+
 enum gsv_status gsv_check_fit(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
+    bool guided = gsv_model_singular(m) && !m->chain.next && !m->linear.is;
     int status = gsv_check_likelihood(m);
+    if (!status && guided) status = refuse_unscored(m);
     if (status || !s->gps) return status;
     struct place place = s->param[spec_param_at(s, s->gp[0].value)].place;
     if (spec_is_latent(s))
