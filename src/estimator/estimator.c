@@ -62,6 +62,9 @@ static bool has_integrals(const struct spec *s)
 /* Why only the guided filter can be used, or NULL. */
 static const char *needs_guided(const gsv_model *m)
 {
+    if (gsv_model_singular(m))
+        return "guided filter: states are latent, and not every equation has "
+               "noise of its own";
     if (m->bridged && !m->lone.is)
         return "guided filter: states are latent, and no map to unit diffusion "
                "takes this noise out";
@@ -119,7 +122,7 @@ static struct method_choice choose_open(const gsv_model *m)
     if (is_measured(m)) return few;
     if (!has_functions(m->spec)) return many;
     if (scanned) return learned;
-    return guided_lacks_scores(m) ? limited : scored;
+    return model_lacks_scores(m) ? limited : scored;
 }
 
 bool estimator_is_open(const struct task *t)

@@ -389,6 +389,20 @@ void graph_parts(const struct graph *g, node a, bool *wanted)
             wanted[graph_input(g, n, i)] = true;
 }
 
+bool graph_has_functions(struct graph *g, node a)
+{
+    bool *part = GRAPH_NEW(g, bool, a + 1), has = false;
+    if (!part) return false;
+    graph_parts(g, a, part);
+    for (node n = 0; n <= a; n++) {
+        enum op op = graph_info(g, n)->op;
+        has =
+            has || (part[n] && (op == OP_NET || op == OP_GP || op == OP_CALL));
+    }
+    mem_free(part);
+    return has;
+}
+
 bool graph_moves(const struct graph *g, node a)
 {
     return graph_depends(g, a, OP_TIME) || graph_depends(g, a, OP_INPUT) ||

@@ -198,6 +198,9 @@ node graph_divergence(struct graph *g, node a, node leaf);
 /* What a node depends on, directly or not. */
 bool graph_depends(const struct graph *g, node a, enum op leaf);
 
+/* Whether it is made of a network, a gp or a C function. */
+bool graph_has_functions(struct graph *g, node a);
+
 /* Whether it changes in time while the state stands still: it is made of t, or
  * of an input or its slope. */
 bool graph_moves(const struct graph *g, node a);

@@ -205,20 +205,6 @@ static node noise_of(const struct course *f)
     return graph_guard_roots(g, over_x(f, all));
 }
 
-static bool has_functions(struct graph *g, node a)
-{
-    bool *part = GRAPH_NEW(g, bool, a + 1), has = false;
-    if (!part) return false;
-    graph_parts(g, a, part);
-    for (node n = 0; n <= a; n++) {
-        enum op op = graph_info(g, n)->op;
-        has =
-            has || (part[n] && (op == OP_NET || op == OP_GP || op == OP_CALL));
-    }
-    mem_free(part);
-    return has;
-}
-
 /* F'v and v'F''v over (x; v). */
 static void derivatives_of(const struct course *f, node F, node *first,
                            node *second)
@@ -256,7 +242,7 @@ static void middle_of(struct course *f, node F, node G, node *output)
     output[MIDDLE_DRIFT] = F;
     output[MIDDLE_NOISE] = G;
     output[MIDDLE_SLOPE] = output[MIDDLE_CURVATURE] = graph_number(g, 0.0);
-    f->open = !has_functions(g, F);
+    f->open = !graph_has_functions(g, F);
     if (!f->open) return;
     node first, second, curve = graph_number(g, 0.0);
     node *column = GRAPH_NEW(g, node, m);
@@ -345,6 +331,21 @@ static int make(struct course *f, enum course_part part, size_t n,
     return f->part[part] ? 0 : GSV_NO_MEMORY;
 }
 
+/* F with 0 in the rows of networks. */
+static node formulas_of(const struct course *f, node F)
+{
+    struct graph *g = f->graph;
+    node *row = GRAPH_NEW(g, node, f->D);
+    if (!row) return 0;
+    for (size_t i = 0; i < f->D; i++) {
+        row[i] = graph_slice(g, F, i, 1, 1);
+        if (graph_has_functions(g, row[i])) row[i] = graph_number(g, 0.0);
+    }
+    node made = graph_stack(g, f->D, row, f->D, 1);
+    mem_free(row);
+    return made;
+}
+
 /* dF/dx, column by column. */
 static node slope_of(const struct course *f, node F)
 {
@@ -395,8 +396,8 @@ static int make_equations(struct course *f, bool wide)
     f->steady = !graph_moves(g, F) && !graph_moves(g, G);
     if (!status) status = make(f, COURSE_DRIFT, 1, &F, wide);
     if (!status) status = make(f, COURSE_MIDDLE, MIDDLES, output, wide);
-    if (status || !f->open) return status;
-    node slope = slope_of(f, F);
+    if (status || !(f->open || f->orders)) return status;
+    node slope = slope_of(f, f->open ? F : formulas_of(f, F));
     return make(f, COURSE_SLOPE, 1, &slope, wide);
 }
 
@@ -423,7 +424,7 @@ static int make_densities(struct course *f, bool wide)
     bool opened = true;
     for (size_t k = 0; k < s->observations; k++) {
         output[k] = density_of(f, &s->obs[k]);
-        opened = opened && !has_functions(f->graph, output[k]);
+        opened = opened && !graph_has_functions(f->graph, output[k]);
     }
     int status = make(f, COURSE_VALUE, s->observations, output, wide);
     /* The gradients of many outputs of a network would each go through it. */

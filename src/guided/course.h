@@ -21,7 +21,8 @@ enum { MIDDLE_DRIFT, MIDDLE_NOISE, MIDDLE_SLOPE, MIDDLE_CURVATURE, MIDDLES };
 enum course_part {
     COURSE_DRIFT,   /* F                                                    */
     COURSE_MIDDLE,  /* F, G, F'G, and how F curves by the noise, tr(G'F''G) */
-    COURSE_SLOPE,   /* dF/dx (D, D), where F has no network                 */
+    COURSE_SLOPE,   /* dF/dx (D, D), where F has no network; else, where noise
+                       is integrated, with 0 in the rows of networks        */
     COURSE_VALUE,   /* of every obs its log density                         */
     COURSE_DENSITY, /* the same, and its gradient (D), without networks     */
     COURSE_FIRST,   /* log density of the first state's latent elements in u */

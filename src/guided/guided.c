@@ -111,6 +111,7 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
     a->scored = guided_is_scored(m);
     for (size_t i = 0; !status && i < a->threads; i++)
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
+    if (!status) status = fold_refuse(a);
     size_t n = a->stops.count;
     const struct arena_part part[] = {{&a->path, n * a->course.D},
                                       {&a->increment, n},
@@ -467,14 +468,7 @@ static int accept(const struct method *row, const struct task *t)
                     "the guided filter is for at most %d states and integrals, "
                     "and as many noises; there are %zu and %zu",
                     MOST_STATES, states, s->noises);
-    const char *lacks = guided_lacks_scores(t->model);
-    if (!t->options->gradient || !lacks || s->parameters <= GUIDED_DIFFERENCES)
-        return 0;
-    return fail(GSV_BAD_INPUT,
-                "the guided filter learns at most %d numbers of models with "
-                "%s, and there are %zu: take a smaller network or a formula, "
-                "or --observe scan",
-                GUIDED_DIFFERENCES, lacks, s->parameters);
+    return t->options->gradient ? refuse_unscored(t->model) : 0;
 }
 
 static bool is_rough(const void *machine)

@@ -21,10 +21,10 @@ enum {
     GUIDED_PILOTS = 512 /* choose the steps */
 };
 
-/* Differences are for so many numbers; models with more of them, and those with
- * networks that scores are made for, have scores of so many paths of every
- * track (score.h). */
-enum { GUIDED_DIFFERENCES = 256, SCORED_PATHS = 16 };
+/* Models with more numbers than differences are for, and those with networks
+ * that scores are made for, have scores of so many paths of every track
+ * (score.h). */
+enum { SCORED_PATHS = 16 };
 
 /* What a thread needs to run a track. */
 struct guide {
@@ -68,14 +68,16 @@ void guided_free(struct guided *a);
  * ahead_make(). */
 int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o);
 
+/* --- fold.c --------------------------------------------------------------- */
+
+/* Fails where exact data go through a point at which the rate of a state
+ * without noise turns. */
+int fold_refuse(struct guided *a);
+
 /* --- guided_score.c ------------------------------------------------------- */
 
 /* Whether a model's gradients are scores. */
 bool guided_is_scored(const gsv_model *m);
-
-/* What scores are not made for in a model, or NULL. They need noise in all
- * directions, and nothing exact or sudden. */
-const char *guided_lacks_scores(const gsv_model *m);
 
 /* A run over some of the tracks (q->group), or all, with its gradient. */
 int guided_scores(struct guided *a, const struct request *q,

@@ -44,18 +44,8 @@ void guide_score_free(struct guide_score *g)
 bool guided_is_scored(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    return (s->nets || s->gps || s->parameters > GUIDED_DIFFERENCES) &&
-           !guided_lacks_scores(m);
-}
-
-const char *guided_lacks_scores(const gsv_model *m)
-{
-    const struct spec *s = m->spec;
-    return s->integrals              ? "integrals in an obs"
-           : s->events               ? "events"
-           : spec_latent(s) < s->dim ? "states in the data"
-           : gsv_model_singular(m)   ? "equations without noise of their own"
-                                     : NULL;
+    return (s->nets || s->gps || s->parameters > MOST_DIFFERENCES) &&
+           !model_lacks_scores(m);
 }
 
 /* --- One track ------------------------------------------------------------ */

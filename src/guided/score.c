@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/linalg.h"
 #include "base/random.h"
+#include "guided/step_parts.h"
 
 /* --- Paths ---------------------------------------------------------------- */
 
@@ -97,26 +98,42 @@ bool trail_draw(struct trail *t, const struct swarm *s, size_t S, double *x,
 /* --- Memory --------------------------------------------------------------- */
 
 /* The programs that a score differentiates. */
-static const enum course_part USED[] = {COURSE_DRIFT, COURSE_MIDDLE,
-                                        COURSE_VALUE, COURSE_FIRST};
+static const enum course_part USED[] = {
+    COURSE_DRIFT, COURSE_MIDDLE, COURSE_VALUE, COURSE_FIRST, COURSE_SLOPE};
 enum { USES = sizeof USED / sizeof *USED };
+
+static bool is_used(const struct course *f, enum course_part part)
+{
+    return f->part[part] && (part != COURSE_SLOPE || f->orders);
+}
+
+/* Columns of B. */
+static size_t width_of(const struct course *f)
+{
+    return f->orders ? f->m : f->noises;
+}
 
 int scorer_init(struct scorer *c, const struct course *f)
 {
-    size_t D = f->D, m = f->noises, P = COURSE_BLOCK;
+    size_t D = f->D, P = COURSE_BLOCK, m = width_of(f);
     size_t seen = f->model->spec->observations;
+    size_t inert = f->orders ? D * P : 0;
     *c = (struct scorer){
         .course = f, .node = NEW(size_t, P), .seen = NEW(const double *, seen)};
     const struct arena_part part[] = {
-        {&c->from, D * P},       {&c->to, D * P},
-        {&c->middle, D * P},     {&c->a, D * P},
-        {&c->a_bar, D * P},      {&c->B, D * m * P},
-        {&c->B_bar, D * m * P},  {&c->F_bar, D * P},
-        {&c->G_bar, D * m * P},  {&c->dot, D * P},
-        {&c->drift_bar, D * P},  {&c->FG_bar, D * m * P},
-        {&c->bend_bar, D * P},   {&c->ones, P},
-        {&c->middle_bar, D * P}, {&c->small, 3 * D * D + 2 * D},
-        {&c->seen_bar, seen * P}};
+        {&c->from, D * P},        {&c->to, D * P},
+        {&c->middle, D * P},      {&c->a, D * P},
+        {&c->a_bar, D * P},       {&c->B, D * m * P},
+        {&c->B_bar, D * m * P},   {&c->F_bar, D * P},
+        {&c->G_bar, D * m * P},   {&c->dot, D * P},
+        {&c->drift_bar, D * P},   {&c->FG_bar, D * m * P},
+        {&c->bend_bar, D * P},    {&c->ones, P},
+        {&c->middle_bar, D * P},  {&c->small, 3 * D * D + 2 * D},
+        {&c->seen_bar, seen * P}, {&c->h, P},
+        {&c->first, D * P},       {&c->end, D * P},
+        {&c->end_bar, D * P},     {&c->J, D * inert},
+        {&c->J_bar, D * inert},   {&c->V, (f->orders + 2) * inert},
+        {&c->V_bar, 2 * inert}};
     int status = c->node && c->seen
                      ? arena_lay(&c->arena, sizeof part / sizeof *part, part)
                      : GSV_NO_MEMORY;
@@ -124,7 +141,7 @@ int scorer_init(struct scorer *c, const struct course *f)
         c->seen[o] = c->seen_bar + o * P;
     for (size_t i = 0; !status && i < USES; i++) {
         enum course_part u = USED[i];
-        if (!f->part[u]) continue;
+        if (!is_used(f, u)) continue;
         status = workspace_init(&c->part[u], f->part[u], P, true, true);
         c->bar[u] = NEW(double, program_uniforms(f->part[u]));
         if (!c->bar[u]) status = GSV_NO_MEMORY;
@@ -145,15 +162,15 @@ void scorer_free(struct scorer *c)
 
 /* --- Programs ------------------------------------------------------------- */
 
-static void forward(struct scorer *c, const struct mover *s,
-                    enum course_part part, const struct points *in)
+static void evaluate(struct scorer *c, const struct mover *s,
+                     enum course_part part, const struct points *in)
 {
     program_forward(c->course->part[part], &s->values->part[part],
                     &c->part[part], in);
 }
 
-static const double *output(const struct scorer *c, enum course_part part,
-                            size_t P, size_t i)
+static const double *value_of(const struct scorer *c, enum course_part part,
+                              size_t P, size_t i)
 {
     return program_output(c->course->part[part], &c->part[part], P, i);
 }
@@ -168,19 +185,14 @@ static void backward(struct scorer *c, const struct mover *s,
 
 /* --- Steps ---------------------------------------------------------------- */
 
-static double length_of(const struct scorer *c, const struct pace *p, size_t j)
-{
-    return pace_length(p, c->node[j]);
-}
-
 /* B from G and F'G in the middles. */
 static void make_noise(struct scorer *c, const struct mover *s,
-                       const struct pace *p, const struct points *in)
+                       const struct points *in)
 {
     const struct course *f = c->course;
     size_t D = f->D, m = f->noises, P = in->P;
-    const double *G = output(c, COURSE_MIDDLE, P, MIDDLE_NOISE);
-    const double *FG = output(c, COURSE_MIDDLE, P, MIDDLE_SLOPE);
+    const double *G = value_of(c, COURSE_MIDDLE, P, MIDDLE_NOISE);
+    const double *FG = value_of(c, COURSE_MIDDLE, P, MIDDLE_SLOPE);
     for (size_t e = 0; e < m; e++) {
         if (!f->open) {
             for (size_t i = 0; i < D; i++)
@@ -192,7 +204,7 @@ static void make_noise(struct scorer *c, const struct mover *s,
         }
         for (size_t i = 0; i < D; i++)
             for (size_t j = 0; j < P; j++) {
-                double h = length_of(c, p, j);
+                double h = c->h[j];
                 double slope = FG[(f->open ? i * m + e : i) * P + j];
                 c->B[(i * m + e) * P + j] =
                     sqrt(h) * (G[(i * m + e) * P + j] + 0.5 * h * slope);
@@ -204,7 +216,7 @@ static void make_noise(struct scorer *c, const struct mover *s,
  * point j; nothing where S is not positive. */
 static void push_back(struct scorer *c, size_t j, size_t P)
 {
-    size_t D = c->course->D, m = c->course->noises;
+    size_t D = c->course->D, m = width_of(c->course);
     double *S = c->small, *v = S + D * D, *column = v + D;
     for (size_t i = 0; i < D; i++)
         for (size_t l = 0; l <= i; l++) {
@@ -237,59 +249,124 @@ static void push_back(struct scorer *c, size_t j, size_t P)
     }
 }
 
-/* From a and B back to the outputs in the middle. */
-static void spread_back(struct scorer *c, const struct pace *p, size_t P)
+/* From B back to G, and to F'G or F'. */
+static void spread_noise(struct scorer *c, size_t P)
 {
     size_t D = c->course->D, m = c->course->noises;
-    for (size_t i = 0; i < D; i++)
-        for (size_t j = 0; j < P; j++) {
-            double h = length_of(c, p, j), bar = c->a_bar[i * P + j];
-            c->F_bar[i * P + j] = h * bar;
-            c->bend_bar[i * P + j] = 0.25 * h * h * bar;
-        }
+    if (c->course->orders) {
+        score_noise_vjp(c, P);
+        return;
+    }
     for (size_t e = 0; e < D * m; e++)
         for (size_t j = 0; j < P; j++) {
-            double h = length_of(c, p, j), bar = c->B_bar[e * P + j];
+            double h = c->h[j], bar = c->B_bar[e * P + j];
             c->G_bar[e * P + j] = sqrt(h) * bar;
             c->FG_bar[e * P + j] = 0.5 * h * sqrt(h) * bar;
         }
+}
+
+/* F, and where steps integrate noise F at the last point, to a. */
+static void make_mean(struct scorer *c, struct mover *s, const struct pace *p,
+                      size_t P)
+{
+    const struct course *f = c->course;
+    const double *F = value_of(c, COURSE_MIDDLE, P, MIDDLE_DRIFT);
+    const double *bend = value_of(c, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
+    for (size_t e = 0; e < f->D * P; e++) {
+        double h = c->h[e % P], curve = f->open ? h * bend[e] : 0.0;
+        c->a[e] = c->from[e] + h * (F[e] + 0.25 * curve);
+        c->end[e] = c->from[e] + h * (2.0 * F[e] - c->first[e] + 0.5 * curve);
+    }
+    if (!f->orders) return;
+    struct nodes n = {.list = c->node};
+    struct points in = mover_points_at_end(s, p, n, P, c->end);
+    evaluate(c, s, COURSE_DRIFT, &in);
+    const double *last = value_of(c, COURSE_DRIFT, P, 0);
+    for (size_t e = 0; e < f->D * P; e++)
+        c->a[e] += c->h[e % P] / 6.0 * (c->first[e] - 2.0 * F[e] + last[e]);
+}
+
+/* From a back to F and the curvature in the middle, and to F at x. */
+static void spread_mean(struct scorer *c, struct mover *s, const struct pace *p,
+                        size_t P)
+{
+    size_t n = c->course->D * P;
+    double first = 0.0, middle = 1.0; /* shares of F in a */
+    memset(c->end_bar, 0, n * sizeof *c->end_bar);
+    if (c->course->orders) {
+        struct nodes nodes = {.list = c->node};
+        struct points in = mover_points_at_end(s, p, nodes, P, c->end);
+        first = 1.0 / 6.0;
+        middle = 2.0 / 3.0;
+        for (size_t e = 0; e < n; e++)
+            c->F_bar[e] = first * c->h[e % P] * c->a_bar[e];
+        backward(c, s, COURSE_DRIFT, &in, (const double *const[]){c->F_bar},
+                 c->end_bar);
+    }
+    for (size_t e = 0; e < n; e++) {
+        double h = c->h[e % P], a = c->a_bar[e], end = c->end_bar[e];
+        c->F_bar[e] = h * (middle * a + 2.0 * end);
+        c->bend_bar[e] = h * h * (0.25 * a + 0.5 * end);
+        c->drift_bar[e] = h * (first * a - end);
+    }
+}
+
+/* From the outputs in the middle and at x to the parameters. */
+static void finish_steps(struct scorer *c, struct mover *s,
+                         const struct pace *p, size_t P)
+{
+    size_t D = c->course->D;
+    bool open = c->course->open, orders = c->course->orders;
+    struct points in = mover_listed(s, p, c->node, true, P, c->middle);
+    const double *const middle[MIDDLES] = {
+        [MIDDLE_DRIFT] = c->F_bar,
+        [MIDDLE_NOISE] = c->G_bar,
+        [MIDDLE_SLOPE] = open && !orders ? c->FG_bar : NULL,
+        [MIDDLE_CURVATURE] = open ? c->bend_bar : NULL};
+    memset(c->middle_bar, 0, D * P * sizeof *c->middle_bar);
+    backward(c, s, COURSE_MIDDLE, &in, middle, c->middle_bar);
+    if (orders)
+        backward(c, s, COURSE_SLOPE, &in, (const double *const[]){c->J_bar},
+                 c->middle_bar);
+    for (size_t e = 0; e < D * P; e++)
+        c->drift_bar[e] += 0.5 * c->h[e % P] * c->middle_bar[e];
+    in = mover_listed(s, p, c->node, false, P, c->from);
+    if (orders) evaluate(c, s, COURSE_DRIFT, &in);
+    backward(c, s, COURSE_DRIFT, &in, (const double *const[]){c->drift_bar},
+             NULL);
+}
+
+/* Where steps begin: integrals since a row begin at 0. */
+static void begin_steps(struct scorer *c, const struct pace *p, size_t P)
+{
+    const struct course *f = c->course;
+    for (size_t j = 0; j < P; j++) {
+        c->h[j] = pace_length(p, c->node[j]);
+        for (size_t i = f->d; i < f->D; i++)
+            if (pace_is_row(p, c->node[j])) c->from[i * P + j] = 0.0;
+    }
 }
 
 /* A block of steps from `from` to `to`. */
 static void add_steps(struct scorer *c, struct mover *s, const struct pace *p)
 {
     size_t D = c->course->D, P = c->P;
-    bool open = c->course->open;
     if (!P) return;
+    begin_steps(c, p, P);
     struct points in = mover_listed(s, p, c->node, false, P, c->from);
-    forward(c, s, COURSE_DRIFT, &in);
-    const double *F = output(c, COURSE_DRIFT, P, 0);
+    evaluate(c, s, COURSE_DRIFT, &in);
+    memcpy(c->first, value_of(c, COURSE_DRIFT, P, 0), D * P * sizeof *c->first);
     for (size_t e = 0; e < D * P; e++)
-        c->middle[e] = c->from[e] + 0.5 * length_of(c, p, e % P) * F[e];
+        c->middle[e] = c->from[e] + 0.5 * c->h[e % P] * c->first[e];
     in = mover_listed(s, p, c->node, true, P, c->middle);
-    forward(c, s, COURSE_MIDDLE, &in);
-    F = output(c, COURSE_MIDDLE, P, MIDDLE_DRIFT);
-    const double *bend = output(c, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
-    for (size_t e = 0; e < D * P; e++) {
-        double h = length_of(c, p, e % P);
-        c->a[e] = c->from[e] + h * (F[e] + (open ? 0.25 * h * bend[e] : 0.0));
-    }
-    make_noise(c, s, p, &in);
+    evaluate(c, s, COURSE_MIDDLE, &in);
+    (c->course->orders ? score_noise : make_noise)(c, s, &in);
+    make_mean(c, s, p, P);
     for (size_t j = 0; j < P; j++)
         push_back(c, j, P);
-    spread_back(c, p, P);
-    const double *const middle[MIDDLES] = {
-        [MIDDLE_DRIFT] = c->F_bar,
-        [MIDDLE_NOISE] = c->G_bar,
-        [MIDDLE_SLOPE] = open ? c->FG_bar : NULL,
-        [MIDDLE_CURVATURE] = open ? c->bend_bar : NULL};
-    memset(c->middle_bar, 0, D * P * sizeof *c->middle_bar);
-    backward(c, s, COURSE_MIDDLE, &in, middle, c->middle_bar);
-    for (size_t e = 0; e < D * P; e++)
-        c->drift_bar[e] = 0.5 * length_of(c, p, e % P) * c->middle_bar[e];
-    in = mover_listed(s, p, c->node, false, P, c->from);
-    backward(c, s, COURSE_DRIFT, &in, (const double *const[]){c->drift_bar},
-             NULL);
+    spread_noise(c, P);
+    spread_mean(c, s, p, P);
+    finish_steps(c, s, p, P);
     c->P = 0;
 }
 
@@ -305,7 +382,7 @@ static void add_rows(struct scorer *c, struct mover *s, const struct pace *p)
             c->seen_bar[o * COURSE_BLOCK + j] =
                 pace_sees(p, c->node[j], o) ? c->weight : 0.0;
     struct points in = mover_observed(s, p, c->node, P, c->from);
-    forward(c, s, COURSE_VALUE, &in);
+    evaluate(c, s, COURSE_VALUE, &in);
     backward(c, s, COURSE_VALUE, &in, c->seen, NULL);
     c->P = 0;
 }
@@ -318,7 +395,7 @@ static void add_first(struct scorer *c, struct mover *s, const struct pace *p,
         c->ones[j] = c->weight;
     }
     struct points in = mover_listed(s, p, c->node, false, S, x);
-    forward(c, s, COURSE_FIRST, &in);
+    evaluate(c, s, COURSE_FIRST, &in);
     backward(c, s, COURSE_FIRST, &in, (const double *const[]){c->ones}, NULL);
 }
 
@@ -365,11 +442,11 @@ void scorer_add(struct scorer *c, struct mover *s, const struct pace *p,
     size_t n = f->model->spec->parameters;
     c->weight = 1.0 / (double)S;
     add_first(c, s, p, S, x);
-    add_nodes(c, s, p, S, x, true);
+    if (f->part[COURSE_VALUE]) add_nodes(c, s, p, S, x, true);
     add_nodes(c, s, p, S, x, false);
     for (size_t i = 0; i < USES; i++) {
         enum course_part u = USED[i];
-        if (!f->part[u]) continue;
+        if (!is_used(f, u)) continue;
         program_finish(f->part[u], &s->values->part[u], c->bar[u]);
         for (size_t j = 0; j < n; j++)
             gradient[j] += c->bar[u][j];

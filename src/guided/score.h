@@ -6,9 +6,12 @@
  *
  * Paths are those of the guided filter's particles, followed back over all
  * drawings. Nothing is differentiated through the filter: psi and the points
- * are as they are, and points of all nodes go into the same blocks. It needs
- * noise in all directions. Of networks, F'G in the noise of a step (step.h) is
- * a constant: what that leaves out has mean 0 at the true parameters. */
+ * are as they are, and points of all nodes go into the same blocks. B B' must
+ * have an inverse: equations have noise, or steps integrate that of others. Of
+ * networks, F'G in the noise of a step (step.h) is a constant: what that leaves
+ * out has mean 0 at the true parameters. Slopes of equations without a network
+ * are differentiated where steps integrate noise. States in the data stay where
+ * they are, so their coordinates must not depend on parameters. */
 #ifndef GUIDED_SCORE_H
 #define GUIDED_SCORE_H
 
@@ -46,7 +49,12 @@ struct scorer {
     double *a, *a_bar;                             /* (D, P)          */
     double *B, *B_bar;                             /* (D m, P)        */
     double *F_bar, *G_bar, *FG_bar, *bend_bar;     /* outputs of MIDDLE */
-    double *ones;                                  /* (P)             */
+    double *h;                                     /* (P) lengths     */
+    double *first, *end, *end_bar; /* (D, P) F at x, and the last point of a */
+    /* Of steps that integrate noise (score_noise.c): F' and powers of it. */
+    double *J, *J_bar;   /* (D D, P)                                    */
+    double *V, *V_bar;   /* (orders + 2, D, P), (2, D, P)               */
+    double *ones;        /* (P)             */
     double *seen_bar;    /* (observations, P)                         */
     const double **seen; /* (observations) into it                    */
     double *small;       /* matrices (D, D) */
@@ -60,5 +68,14 @@ void scorer_free(struct scorer *c);
  * gradient (parameters). The mover has the values. */
 void scorer_add(struct scorer *c, struct mover *s, const struct pace *p,
                 size_t S, const double *x, double *gradient);
+
+/* --- score_noise.c -------------------------------------------------------- */
+
+/* B of a block of steps, after the programs in their middles. */
+void score_noise(struct scorer *c, const struct mover *s,
+                 const struct points *in);
+
+/* From B_bar to G_bar and J_bar, which are set. */
+void score_noise_vjp(struct scorer *c, size_t P);
 
 #endif

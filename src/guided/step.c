@@ -197,8 +197,7 @@ static void stretch(const struct mover *s, size_t P, bool whole, double *v)
             v[j] *= whole ? s->h[j] : sqrt(s->h[j]);
 }
 
-/* c_jk of step.h. */
-static double legendre(size_t j, size_t k)
+double step_legendre(size_t j, size_t k)
 {
     double c = sqrt(2.0 * (double)k + 1.0);
     for (size_t i = j - k + 1; i <= j; i++)
@@ -214,7 +213,7 @@ static void add_power(struct mover *s, size_t P, size_t c, size_t j,
 {
     const struct course *f = s->course;
     for (size_t k = 0; k <= j && k <= f->orders; k++) {
-        double factor = legendre(j, k);
+        double factor = step_legendre(j, k);
         for (size_t i = 0; i < f->D; i++, v += P) {
             double *to = s->B + (i * f->m + k * f->noises + c) * P;
             for (size_t q = 0; q < P; q++)
@@ -289,8 +288,8 @@ static void go_straight(struct mover *s, const struct pace *p, struct nodes n,
 
 /* Time and inputs at the ends of the steps: as far from the middle as it is
  * from their beginning, so that held inputs keep their values. */
-static struct points points_at_end(struct mover *s, const struct pace *p,
-                                   struct nodes n, size_t P, const double *x)
+struct points mover_points_at_end(struct mover *s, const struct pace *p,
+                                  struct nodes n, size_t P, const double *x)
 {
     struct points in = mover_points_at(s, p, n, true, P, x);
     size_t inputs = s->course->model->spec->inputs;
@@ -327,7 +326,7 @@ static void add_third(struct mover *s, const struct pace *p, struct nodes n,
     for (size_t i = 0; s->course->open && i < s->course->D; i++)
         for (size_t j = 0; j < P; j++)
             s->end[i * P + j] += 0.5 * s->h[j] * s->h[j] * curve[i * P + j];
-    struct points in = points_at_end(s, p, n, P, s->end);
+    struct points in = mover_points_at_end(s, p, n, P, s->end);
     forward(s, COURSE_DRIFT, &in);
     ahead_by(s, P, s->a, output(s, COURSE_DRIFT, P, 0), 1.0 / 6.0, s->a);
 }
@@ -406,7 +405,7 @@ static void third_along(struct mover *s, const struct pace *p, struct nodes n,
             s->A[(i * D + c) * P + j] +=
                 h / 6.0 * (s->power[i * P + j] - 2.0 * F[i * P + j]);
         }
-    struct points in = points_at_end(s, p, n, P, s->end);
+    struct points in = mover_points_at_end(s, p, n, P, s->end);
     forward(s, COURSE_DRIFT, &in);
     along(s, COURSE_DRIFT, &in, s->dot);
     F = moved(s, COURSE_DRIFT, P, 0);

@@ -53,4 +53,11 @@ struct points mover_points_at(struct mover *s, const struct pace *p,
 struct points mover_with_values(struct mover *s, const struct pace *p,
                                 struct nodes n, size_t P, const double *x);
 
+/* Time and inputs at the ends of the steps from points x. */
+struct points mover_points_at_end(struct mover *s, const struct pace *p,
+                                  struct nodes n, size_t P, const double *x);
+
+/* c_jk of step.h. */
+double step_legendre(size_t j, size_t k);
+
 #endif

@@ -66,10 +66,11 @@ static void plan_for_latent(struct learner *l, const gsv_options *o)
 /* Networks with hidden states: few particles, since every batch has others. */
 static void plan_for_tracks(struct learner *l, const gsv_options *o)
 {
-    enum { PARTICLES = 32, STEPS = 4 };
+    enum { PARTICLES = 32, STEPS = 4, INERT_STEPS = 2 };
+    bool inert = gsv_model_singular(l->m); /* steps are of a higher order */
     l->stage[0] = *o;
     if (!o->points) l->stage[0].points = PARTICLES;
-    if (steps_are_open(o)) l->stage[0].steps = STEPS;
+    if (steps_are_open(o)) l->stage[0].steps = inert ? INERT_STEPS : STEPS;
     l->chosen = true;
 }
 

@@ -87,6 +87,9 @@ static int check_bootstrap(const struct learner *l, const gsv_fit_options *o)
 
 /* Defaults of Adam. */
 static const double RATE = 5e-3, HELDOUT = 0.05;
+
+/* Where every batch has all series its gradient varies little. */
+static const double WHOLE_RATE = 3e-2;
 enum { LBFGS_ITERATIONS = 1000, BATCH = 256 };
 
 /* With more data there is more to be learned, and a longer search pays: by the
@@ -110,6 +113,7 @@ static void fill_for_tracks(struct learner *l, gsv_fit_options *o)
         o->heldout = l->gaps >= TRACKS_TO_HOLD ? HELDOUT : 0.0;
     if (!o->batch) o->batch = BATCH_ROWS / (rows ? rows : 1);
     if (!o->batch) o->batch = 1;
+    if (!(o->rate > 0.0) && o->batch >= l->gaps) o->rate = WHOLE_RATE;
 }
 
 /* Of networks, where the estimator has their gradient for batches. */

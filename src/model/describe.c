@@ -335,6 +335,8 @@ static int formulas(FILE *out, const gsv_model *m, struct letters *y,
     if (!status) status = domain(out, m, &over_x);
     if (!status && (s->noise == NOISE_SINGULAR || s->reactions))
         status = describe_equations(out, m, &over_z);
+    if (!status && s->noise == NOISE_SINGULAR && !m->chain.next)
+        status = describe_reach(out, m, &over_z);
     mem_free(positive);
     return status;
 }

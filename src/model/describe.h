@@ -36,6 +36,10 @@ void describe_noise(FILE *out, const gsv_model *m);
 int describe_equations(FILE *out, const gsv_model *m,
                        const struct graph_names *names);
 
+/* Equations without noise that form no chains. */
+int describe_reach(FILE *out, const gsv_model *m,
+                   const struct graph_names *names);
+
 /* Chains of integrals, from their bottoms to the rates that have noise. */
 int describe_chains(FILE *out, const gsv_model *m,
                     const struct graph_names *names);

@@ -117,14 +117,15 @@ struct gsv_model {
     bool bridged;              /* whether no T brings it to unit diffusion; */
                                /* also where the noise is singular       */
     bool learned_noise;        /* whether T depends on parameters        */
-    bool *noise_input;         /* (inputs) whether the noise depends on it */
-    bool *noise_param;         /* (params) the same                      */
-    bool *drift_param;         /* (params) whether the drift does        */
-    bool calls;                /* whether the drift is a C callback      */
-    char *text;                /* what it was made from, or ""           */
-    gsv_record *record;        /* of a fit, or NULL                      */
-    gsv_draws *draws;          /* of a gibbs fit, or NULL                */
-    struct tensors state;      /* of an optimiser that can be resumed    */
+    bool inert_functions; /* a network or gp is in an equation without noise */
+    bool *noise_input;    /* (inputs) whether the noise depends on it */
+    bool *noise_param;    /* (params) the same                      */
+    bool *drift_param;    /* (params) whether the drift does        */
+    bool calls;           /* whether the drift is a C callback      */
+    char *text;           /* what it was made from, or ""           */
+    gsv_record *record;   /* of a fit, or NULL                      */
+    gsv_draws *draws;     /* of a gibbs fit, or NULL                */
+    struct tensors state; /* of an optimiser that can be resumed    */
     /* Of gps that were fitted: see posterior.h. */
     struct tensors posterior;
 };
@@ -214,6 +215,20 @@ int refuse_chainless(const gsv_model *m);
 /* Whether exact data of equations that form no chains have a density that the
  * guided filter can estimate. */
 bool chain_is_guided(const gsv_model *m);
+
+/* Why equations form no chains, as a clause about "this state". */
+const char *chain_reason(const gsv_model *m);
+
+/* How noise reaches the states (reach.h): uses (dim, dim), order (dim). */
+int model_reach(const gsv_model *m, bool *uses, size_t *order);
+
+/* What scores of paths (guided/score.h) are not made for in a model, or NULL:
+ * gradients are differences then, for so many numbers. */
+enum { MOST_DIFFERENCES = 256 };
+const char *model_lacks_scores(const gsv_model *m);
+
+/* Fails where there are more of them. */
+int refuse_unscored(const gsv_model *m);
 
 /* Fails where anything but reactions moves a state: for a scheme in whole
  * numbers. */

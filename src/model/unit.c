@@ -13,6 +13,7 @@
  * both at z = U^-1(sigma y). Where no such map exists (bridged), y is z. */
 #include "base/error.h"
 #include "graph/words.h"
+#include "lang/singular.h"
 #include "model/model.h"
 
 static node leaf_of(const struct spec *s)
@@ -187,6 +188,23 @@ static void find_boundaries(struct gsv_model *m)
     m->steepness = graph_stack(g, n, steepness, n, 1);
 }
 
+/* Whether an equation without noise has a network or gp. */
+static bool has_inert_functions(const struct spec *s)
+{
+    bool has = false;
+    for (size_t i = 0; i < s->dim; i++) {
+        bool noisy = false;
+        for (size_t j = 0; !s->diagonal && j < s->noises; j++)
+            noisy = noisy ||
+                    !element_is_zero(s->graph, s->diffusion, i * s->noises + j);
+        if (s->diagonal) noisy = !element_is_zero(s->graph, s->diffusion, i);
+        has = has || (!noisy &&
+                      graph_has_functions(
+                          s->graph, graph_slice(s->graph, s->drift, i, 1, 1)));
+    }
+    return has;
+}
+
 int to_unit_diffusion(struct gsv_model *m)
 {
     const struct spec *s = m->spec;
@@ -230,6 +248,7 @@ int to_unit_diffusion(struct gsv_model *m)
         graph_depends(g, m->unit_state, OP_PARAM) ||
         graph_depends(g, m->log_jacobian, OP_PARAM) ||
         (m->bridged && graph_depends(g, spec_noise(s), OP_PARAM));
+    m->inert_functions = s->noise == NOISE_SINGULAR && has_inert_functions(s);
     m->calls = g->call.f != NULL;
     return g->failed ? GSV_NO_MEMORY : 0;
 }

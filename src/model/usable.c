@@ -105,6 +105,11 @@ bool chain_is_guided(const gsv_model *m)
            why == NO_CHAIN_NOISE;
 }
 
+const char *chain_reason(const gsv_model *m)
+{
+    return CHAINLESS[m->chain.why].why;
+}
+
 int refuse_chainless(const gsv_model *m)
 {
     const struct spec *s = m->spec;
@@ -137,20 +142,29 @@ static int look_at_order(const gsv_model *m, size_t i, size_t order)
                 name, order, REACH_MOST, name);
 }
 
-int refuse_unreached(const gsv_model *m)
+int model_reach(const gsv_model *m, bool *uses, size_t *order)
 {
     const struct spec *s = m->spec;
-    size_t d = s->dim, n = s->noises, *order = NEW(size_t, d), orders;
-    bool *drift = NEW(bool, d *d), *noise = NEW(bool, d *n);
-    int status = order && drift && noise ? 0 : GSV_NO_MEMORY;
-    if (!status) status = graph_state_elements(s->graph, s->drift, d, drift);
+    size_t d = s->dim, n = s->noises, orders;
+    bool *noise = NEW(bool, d *n);
+    int status = noise ? 0 : GSV_NO_MEMORY;
+    if (!status) status = graph_state_elements(s->graph, s->drift, d, uses);
     for (size_t i = 0; !status && i < (s->diagonal ? d : d * n); i++)
         noise[s->diagonal ? i * (d + 1) : i] =
             !element_is_zero(s->graph, s->diffusion, i);
-    if (!status) status = reach_find(d, n, drift, noise, order, &orders);
+    if (!status) status = reach_find(d, n, uses, noise, order, &orders);
+    mem_free(noise);
+    return status;
+}
+
+int refuse_unreached(const gsv_model *m)
+{
+    size_t d = m->spec->dim, *order = NEW(size_t, d);
+    bool *uses = NEW(bool, d *d);
+    int status = order && uses ? model_reach(m, uses, order) : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < d; i++)
         status = look_at_order(m, i, order[i]);
-    MEM_FREE(order, drift, noise);
+    MEM_FREE(order, uses);
     return status;
 }
 
@@ -247,11 +261,37 @@ bool gsv_model_singular(const gsv_model *m)
 
 /* --- Learning ------------------------------------------------------------- */
 
+const char *model_lacks_scores(const gsv_model *m)
+{
+    const struct spec *s = m->spec;
+    bool inert = gsv_model_singular(m); /* integrals of noise are noise */
+    bool moved = s->noise == NOISE_STRETCHED ||
+                 graph_depends(s->graph, s->state_of_data, OP_PARAM);
+    if (s->integrals && !inert) return "integrals in an obs";
+    if (s->events) return "events";
+    if (spec_latent(s) < s->dim && moved)
+        return "states in the data, whose coordinates depend on parameters";
+    return m->inert_functions ? "networks in equations without noise" : NULL;
+}
+
+int refuse_unscored(const gsv_model *m)
+{
+    const char *lacks = model_lacks_scores(m);
+    if (!lacks || m->spec->parameters <= MOST_DIFFERENCES) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the guided filter learns at most %d numbers of models with "
+                "%s, and there are %zu: take a smaller network or a formula%s",
+                MOST_DIFFERENCES, lacks, m->spec->parameters,
+                gsv_model_singular(m) ? "" : ", or --observe scan");
+}
+
 enum gsv_status gsv_check_fit(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
     const struct spec *s = m->spec;
+    bool guided = gsv_model_singular(m) && !m->chain.next && !m->linear.is;
     int status = gsv_check_likelihood(m);
+    if (!status && guided) status = refuse_unscored(m);
     if (status || !s->gps) return status;
     struct place place = s->param[spec_param_at(s, s->gp[0].value)].place;
     if (spec_is_latent(s))
