@@ -105,8 +105,8 @@ static int width_of(const gsv_selection *r)
 
 static void put_row(const gsv_coefficient *c, int width)
 {
-    say(stdout, "%-*s %-4s %14.4g %14.1f", width, c->name,
-        c->chosen ? "yes" : "no", c->estimate, shown(c->evidence, 1));
+    say(stdout, "%-*s %-4s %14.4g %10.1f %6.1f", width, c->name,
+        c->chosen ? "yes" : "no", c->estimate, shown(c->evidence, 1), c->cost);
     if (isnan(c->frequency)) say(stdout, " %14s\n", "-");
     else say(stdout, " %12.0f %%\n", 100.0 * c->frequency);
 }
@@ -137,8 +137,8 @@ static void put_coefficients(const gsv_selection *r)
 {
     int width = width_of(r);
     const gsv_coefficient *c = NULL;
-    say(stdout, "\n%-*s %-4s %14s %14s %14s\n", width, "coefficient", "in",
-        "estimate", "evidence", "resampled");
+    say(stdout, "\n%-*s %-4s %14s %10s %6s %14s\n", width, "coefficient", "in",
+        "estimate", "evidence", "cost", "resampled");
     for (size_t i = 0; i < r->coefficients; i++)
         if (r->coefficient[i].chosen) put_row(&r->coefficient[i], width);
     for (size_t n = 0; n < SHOWN_TERMS && (c = next_out(r, c)); n++)
@@ -184,10 +184,8 @@ static size_t count_chosen(const gsv_selection *r)
 static void put_selection(const struct args *a, const gsv_selection *r)
 {
     const char *word = option_word("--criterion", (int)a->fit.criterion);
-    say(stdout,
-        "selected        %zu of %zu coefficients by %s, %.2f nats for one "
-        "more\n",
-        count_chosen(r), r->coefficients, word, r->cost);
+    say(stdout, "selected        %zu of %zu coefficients by %s\n",
+        count_chosen(r), r->coefficients, word);
     put_likelihood(gsv_model_record(r->model), stdout);
     say(stdout, "written         %s\n\n", a->output);
     put_equations(r);
@@ -205,6 +203,7 @@ static json_t *coefficient_json(const gsv_coefficient *c)
     add_number(j, "estimate", c->estimate);
     add_number(j, "stderr", c->error);
     add_number(j, "evidence", c->evidence);
+    add_number(j, "cost", c->cost);
     add_number(j, "frequency", c->frequency);
     return j;
 }
@@ -233,7 +232,6 @@ static json_t *selection_json(const struct args *a, const gsv_selection *r)
     for (size_t i = 0; i < r->candidates; i++)
         json_array_append_new(candidates, candidate_json(r, &r->candidate[i]));
     add_text(j, "criterion", option_word("--criterion", (int)a->fit.criterion));
-    add_number(j, "cost", r->cost);
     add_count(j, "resamples", r->resamples);
     add_count(j, "blocks", r->blocks);
     add_text(j, "model", gsv_model_text(r->model));

@@ -46,71 +46,6 @@ static int refuse(const gsv_model *m, const gsv_fit_options *o)
     return 0;
 }
 
-/* The unit of a coefficient, by the text that is the same for all of it. */
-static bool is_together(const struct terms_spec *t, size_t i, size_t j,
-                        const size_t *output, enum gsv_together how)
-{
-    if (how == GSV_TOGETHER_TERM) return !strcmp(t->text[i], t->text[j]);
-    return how == GSV_TOGETHER_OUTPUT && output[i] == output[j];
-}
-
-/* The candidates of one library, with their units. */
-static int add_library(struct select *z, const struct terms_spec *t,
-                       const bool *fixed, const size_t *theta_of)
-{
-    size_t first = z->n, *output = NEW(size_t, t->params);
-    size_t *at = NEW(size_t, t->params);
-    if (!output || !at) {
-        MEM_FREE(output, at);
-        return GSV_NO_MEMORY;
-    }
-    for (size_t i = 0, p = 0; i < t->outputs; i++)
-        for (size_t k = 0; k < t->count[i]; k++)
-            output[p++] = i;
-    for (size_t p = 0; p < t->params; p++) {
-        size_t number = theta_of[t->offset + p], unit = z->units;
-        if (fixed[number]) continue;
-        for (size_t k = first; unit == z->units && k < z->n; k++)
-            if (is_together(t, p, at[k - first], output, z->o.together))
-                unit = z->unit[k];
-        at[z->n - first] = p;
-        z->param[z->n] = t->param + p;
-        z->number[z->n] = number;
-        z->unit[z->n++] = unit;
-        z->units += unit == z->units;
-        z->size[unit]++;
-    }
-    MEM_FREE(output, at);
-    return 0;
-}
-
-static int find_candidates(struct select *z)
-{
-    const gsv_model *m = z->m;
-    size_t n = gsv_theta_size(m), all = m->spec->params;
-    bool *fixed = NEW(bool, n);
-    size_t *place = NEW(size_t, n),
-           *theta_of = NEW(size_t, m->spec->parameters);
-    z->param = NEW(size_t, all);
-    z->number = NEW(size_t, all);
-    z->unit = NEW(size_t, all);
-    z->size = NEW(size_t, all);
-    int status = fixed && place && theta_of && z->param && z->number &&
-                         z->unit && z->size
-                     ? theta_select_all(m, z->o.fixed, z->o.fix, fixed)
-                     : GSV_NO_MEMORY;
-    if (!status) theta_places(m, place);
-    for (size_t i = 0; !status && i < n; i++)
-        theta_of[place[i]] = i;
-    for (size_t i = 0; !status && i < m->spec->libraries; i++)
-        status = add_library(z, &m->spec->terms[i], fixed, theta_of);
-    MEM_FREE(fixed, place, theta_of);
-    if (!status && !z->n)
-        status = fail(GSV_BAD_INPUT, "all coefficients of terms are fixed: "
-                                     "there is nothing to select");
-    return status;
-}
-
 static double *value_of(const struct select *z, gsv_model *m, size_t k)
 {
     return &m->value[m->spec->param[z->param[k]].offset];
@@ -167,6 +102,7 @@ static int keep(struct select *z, const bool *set, const gsv_model *m)
     memcpy(t->value, m->value, values * sizeof *t->value);
     z->gaps = m->record->gaps;
     z->cost.gaps = (double)z->gaps;
+    cost_fill(&z->cost);
     return 0;
 }
 
@@ -261,8 +197,7 @@ static int start(struct select *z)
 {
     bool *set = NEW(bool, z->units);
     int status = set ? 0 : GSV_NO_MEMORY;
-    bool all = z->n <= MOST_FULL;
-    if (!status && all) {
+    if (!status && z->n <= MOST_FULL) {
         memset(set, true, z->units);
         status = refit(z, set, NULL);
     }
@@ -418,6 +353,7 @@ static int note_coefficients(struct select *z, const struct tried *best,
             .chosen = best->set[u],
             .error = NAN,
             .evidence = z->subset.change[u],
+            .cost = z->cost.nats[u],
             .frequency = frequency[u]};
         r->coefficients++;
         if (!c->name) status = GSV_NO_MEMORY;
@@ -457,9 +393,6 @@ static int note_result(struct select *z, gsv_selection *r)
     r->gaps = z->gaps;
     r->resamples = z->resamples;
     r->blocks = z->near.blocks;
-    r->cost = INFINITY;
-    for (size_t u = 0; u < z->units; u++)
-        r->cost = fmin(r->cost, cost_unit(&z->cost, u));
     return status;
 }
 
@@ -483,7 +416,8 @@ static void select_free(struct select *z)
         MEM_FREE(z->tried[i].set, z->tried[i].value);
     subset_free(&z->subset);
     linearised_free(&z->near);
-    MEM_FREE(z->tried, z->param, z->number, z->unit, z->size);
+    mem_free(z->tried);
+    candidates_free(z);
     gsv_model_free(z->m);
 }
 
@@ -501,13 +435,7 @@ enum gsv_status gsv_select(const gsv_model *m, const gsv_series *s,
     z.o.phase = NULL;
     z.o.progress = NULL;
     z.o.estimate = GSV_ESTIMATE_ALL;
-    int status = z.m ? find_candidates(&z) : (int)gsv_last_status();
-    z.cost = (struct cost){.criterion = o->criterion,
-                           .significance =
-                               o->significance > 0.0 ? o->significance : 0.05,
-                           .gaps = 1.0,
-                           .units = z.units,
-                           .size = z.size};
+    int status = z.m ? candidates_find(&z) : (int)gsv_last_status();
     if (!status) status = search(&z);
     if (!status) status = note_result(&z, result);
     select_free(&z);

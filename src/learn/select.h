@@ -24,7 +24,9 @@ struct select {
     size_t *number;               /* (n) places in theta */
     size_t *unit;                 /* (n)                 */
     size_t units;
-    size_t *size; /* (units) candidates of each */
+    size_t *size;  /* (units) candidates of each        */
+    double *share; /* (units) of the error: see cost.h  */
+    double *nats;  /* (units) what each costs           */
     struct cost cost;
     struct tried *tried;
     size_t tries, capacity;
@@ -32,5 +34,9 @@ struct select {
     struct linearised near; /* around the last model that was looked at */
     struct subset subset;   /* of that quadratic                        */
 };
+
+/* The candidates, their units and what these cost; to be freed in any case. */
+int candidates_find(struct select *z);
+void candidates_free(struct select *z);
 
 #endif
