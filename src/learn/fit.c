@@ -50,6 +50,7 @@ static int start_from_data(struct learner *l)
     }
     if (!status && !l->refit && learner_by_tracks(l))
         status = start_states(l, kept);
+    if (!status && !l->refit) status = start_hidden_terms(l, kept);
     if (!status && !l->refit) status = start_grids(l->m, l->s);
     mem_free(kept);
     return status;
@@ -143,7 +144,7 @@ static int rank(struct learner *l, const double *theta, double *score)
         o.paths = 16;
     }
     struct objective at;
-    struct score mean = { 0 };
+    struct score mean = {0};
     bool held = l->split.helds > 0;
     size_t n = held ? l->split.helds : l->split.trains;
     o.gradient = false;

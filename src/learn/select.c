@@ -22,7 +22,13 @@
 
 /* Rounds, refits in one, and how much worse, in nats, a set may look that is
  * refitted. With more candidates the first fit has none of them. */
-enum { ROUNDS = 8, REFITS = 6, MOST_FULL = 120, RESAMPLES = 200 };
+enum {
+    ROUNDS = 8,
+    REFITS = 6,
+    HIDDEN_REFITS = 3,
+    MOST_FULL = 120,
+    RESAMPLES = 200
+};
 static const double WORSE = 4.0;
 
 /* --- Candidates ----------------------------------------------------------- */
@@ -46,6 +52,12 @@ static int refuse(const gsv_model *m, const gsv_fit_options *o)
     return 0;
 }
 
+/* Hidden states take long, but for linear equations. */
+static bool is_slow(const gsv_model *m)
+{
+    return spec_is_latent(m->spec) && !m->linear.is;
+}
+
 static double *value_of(const struct select *z, gsv_model *m, size_t k)
 {
     return &m->value[m->spec->param[z->param[k]].offset];
@@ -56,7 +68,8 @@ static double *value_of(const struct select *z, gsv_model *m, size_t k)
 static const struct tried *find_tried(const struct select *z, const bool *set)
 {
     for (size_t i = 0; i < z->tries; i++)
-        if (!memcmp(z->tried[i].set, set, z->units * sizeof *set))
+        if (!z->tried[i].draft &&
+            !memcmp(z->tried[i].set, set, z->units * sizeof *set))
             return &z->tried[i];
     return NULL;
 }
@@ -87,13 +100,15 @@ static int fit_from_here(gsv_model *m, const gsv_series *s,
     return status;
 }
 
-static int keep(struct select *z, const bool *set, const gsv_model *m)
+static int keep(struct select *z, const bool *set, const gsv_model *m,
+                bool draft)
 {
     if (MEM_ROOM(z->tried, z->tries, z->capacity)) return GSV_NO_MEMORY;
     struct tried *t = &z->tried[z->tries];
     size_t values = m->spec->parameters;
     *t = (struct tried){.loglik = m->record->loglik,
                         .error = m->record->error,
+                        .draft = draft,
                         .set = NEW(bool, z->units),
                         .value = NEW(double, values)};
     z->tries++;
@@ -114,10 +129,10 @@ static void say_done(struct select *z, size_t more)
 
 /* Fits the model with a set alone. c (n) is where it starts, or NULL. One that
  * has no finite likelihood is not kept. */
-static int refit(struct select *z, const bool *set, const double *c)
+static int refit(struct select *z, const bool *set, const double *c, bool draft)
 {
     gsv_model *m = gsv_model_copy(z->m);
-    gsv_fit_options o = z->o;
+    gsv_fit_options o = draft ? z->draft : z->o;
     const char **fix = m ? names_outside(z, set, &o.fixed) : NULL;
     int status = fix ? 0 : GSV_NO_MEMORY;
     o.fix = fix;
@@ -127,7 +142,7 @@ static int refit(struct select *z, const bool *set, const double *c)
         if (!set[z->unit[k]]) *value_of(z, m, k) = 0.0;
         else if (c) *value_of(z, m, k) = c[k];
     if (!status) status = fit_from_here(m, z->s, &o, c != NULL, false);
-    if (!status && isfinite(m->record->loglik)) status = keep(z, set, m);
+    if (!status && isfinite(m->record->loglik)) status = keep(z, set, m, draft);
     mem_free(fix);
     gsv_model_free(m);
     return status == GSV_NUMERICAL ? 0 : status;
@@ -135,6 +150,7 @@ static int refit(struct select *z, const bool *set, const double *c)
 
 static double value(const struct select *z, const struct tried *t)
 {
+    if (t->draft) return -INFINITY;
     return t->loglik - cost_set(&z->cost, t->set);
 }
 
@@ -165,14 +181,17 @@ static int find_sets(struct select *z, const bool *here, struct shortlist *list)
 
 static int refit_best(struct select *z, const struct shortlist *list)
 {
-    int status = 0;
+    bool hidden = is_slow(z->m);
+    int status = 0, refits = 0;
     for (size_t i = 0; !status && i < list->count; i++) {
         const bool *set = list->set + i * list->units;
         if (list->value[i] < list->value[0] - WORSE) break;
+        if (hidden && refits == HIDDEN_REFITS) break;
         if (find_tried(z, set)) continue;
+        refits++;
         say_done(z, list->count - i + REFITS);
         subset_test(&z->subset, set);
-        status = refit(z, set, z->subset.c);
+        status = refit(z, set, z->subset.c, false);
     }
     return status;
 }
@@ -186,7 +205,7 @@ static int look_around(struct select *z, const struct tried *t)
     gsv_model *m = gsv_model_copy(z->m);
     if (!m) return (int)gsv_last_status();
     memcpy(m->value, t->value, m->spec->parameters * sizeof *m->value);
-    int status = linearise(&z->near, m, z->s, &z->o, z->n, z->number, true);
+    int status = linearise(&z->near, m, z->s, &z->draft, z->n, z->number, true);
     gsv_model_free(m);
     if (status) return status;
     return subset_init(&z->subset, z->n, z->near.J, z->near.a, z->unit,
@@ -195,15 +214,16 @@ static int look_around(struct select *z, const struct tried *t)
 
 static int start(struct select *z)
 {
-    bool *set = NEW(bool, z->units);
+    bool *set = NEW(bool, z->units), draft = z->draft.estimator.steps == 1;
     int status = set ? 0 : GSV_NO_MEMORY;
+    draft = draft && z->o.estimator.steps != 1;
     if (!status && z->n <= MOST_FULL) {
         memset(set, true, z->units);
-        status = refit(z, set, NULL);
+        status = refit(z, set, NULL, draft);
     }
     if (!status && !z->tries) {
         memset(set, false, z->units);
-        status = refit(z, set, NULL);
+        status = refit(z, set, NULL, draft);
     }
     mem_free(set);
     if (!status && !z->tries)
@@ -299,15 +319,12 @@ static int count_choices(struct select *z, const bool *best, double *frequency)
 static int fit_reduced(struct select *z, gsv_model *m)
 {
     gsv_fit_options o = z->o;
-    bool *chosen = NEW(bool, gsv_theta_size(m));
     const char **fix = NEW(const char *, o.fixed);
-    int status = chosen && fix ? 0 : GSV_NO_MEMORY;
-    o.fixed = o.kept = 0;
-    for (size_t i = 0; !status && i < z->o.fixed; i++)
-        if (!theta_select(m, z->o.fix[i], chosen)) fix[o.fixed++] = z->o.fix[i];
-    o.fix = fix;
+    if (!fix) return GSV_NO_MEMORY;
+    o.kept = 0;
+    int status = fit_options_fix(&o, m, &z->o, fix);
     if (!status) status = fit_from_here(m, z->s, &o, true, true);
-    MEM_FREE(chosen, fix);
+    mem_free(fix);
     return status;
 }
 
@@ -369,6 +386,7 @@ static int note_candidates(struct select *z, gsv_selection *r)
     if (!r->candidate) return GSV_NO_MEMORY;
     for (size_t i = 0; i < z->tries; i++) {
         const struct tried *t = &z->tried[i];
+        if (t->draft) continue;
         gsv_candidate c = {.loglik = t->loglik,
                            .error = t->error,
                            .value = value(z, t),
@@ -421,6 +439,16 @@ static void select_free(struct select *z)
     gsv_model_free(z->m);
 }
 
+/* One step a gap is enough to find sets, which are refitted with more. */
+static gsv_fit_options draft_options(const gsv_model *m,
+                                     const gsv_fit_options *o)
+{
+    gsv_fit_options draft = *o;
+    bool open = !o->estimator.steps && !(o->estimator.step > 0.0);
+    if (open && is_slow(m)) draft.estimator.steps = 1;
+    return draft;
+}
+
 enum gsv_status gsv_select(const gsv_model *m, const gsv_series *s,
                            const gsv_fit_options *o, gsv_selection *result)
 {
@@ -435,6 +463,7 @@ enum gsv_status gsv_select(const gsv_model *m, const gsv_series *s,
     z.o.phase = NULL;
     z.o.progress = NULL;
     z.o.estimate = GSV_ESTIMATE_ALL;
+    z.draft = draft_options(m, &z.o);
     int status = z.m ? candidates_find(&z) : (int)gsv_last_status();
     if (!status) status = search(&z);
     if (!status) status = note_result(&z, result);

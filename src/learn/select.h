@@ -12,12 +12,14 @@ struct tried {
     bool *set;     /* (units)  */
     double *value; /* (values) */
     double loglik, error;
+    bool draft; /* with one step a gap: where the search begins, no candidate */
 };
 
 struct select {
     gsv_model *m; /* with all terms; ours */
     const gsv_series *s;
     gsv_fit_options o;            /* of refits           */
+    gsv_fit_options draft;        /* of drafts, and of quadratics */
     const gsv_fit_options *given; /* of the caller       */
     size_t n;                     /* candidates          */
     size_t *param;                /* (n) of the model    */
