@@ -33,17 +33,19 @@ static double names_in(const char *text)
     return fmax(sum, 1.0);
 }
 
-/* A name more is e times less likely beforehand: x^3 is not taken for x where
- * the data hardly tell them apart. Of a unit the mean over its terms. */
+/* A name more is e^NATS times less likely beforehand, which is about what it
+ * takes to write it down: x^3 is not taken for x where the data hardly tell
+ * them apart. Of a unit the mean over its terms. */
 static void share_out(struct select *z, const double *names)
 {
+    static const double NATS = 2.0;
     double sum = 0.0;
     for (size_t k = 0; k < z->n; k++) {
         size_t u = z->unit[k];
         z->share[u] += names[k] / (double)z->size[u];
     }
     for (size_t u = 0; u < z->units; u++)
-        sum += z->share[u] = exp(-z->share[u]);
+        sum += z->share[u] = exp(-NATS * z->share[u]);
     for (size_t u = 0; u < z->units; u++)
         z->share[u] /= sum;
 }
