@@ -126,10 +126,11 @@ static size_t find_places(const struct verb *verb, const struct args *a,
                           const char *samples, struct place *list)
 {
     size_t count = 0;
-    for (size_t i = 0; i < a->files.count; i++)
-        add(list, &count,
-            a->files.word[i] == a->data ? "the data" : "the model",
-            a->files.word[i], false);
+    for (size_t i = 0; i < a->files.count; i++) {
+        bool data = a->files.word[i] == a->data || verb->id == LOOK;
+        add(list, &count, data ? "the data" : "the model", a->files.word[i],
+            false);
+    }
     for (struct option o = {0}; next_option(verb, &o);) {
         const char *path = option_file(&o, a);
         if (path)

@@ -215,6 +215,14 @@ void add_count(json_t *j, const char *name, size_t value);
 void add_text(json_t *j, const char *name, const char *value);
 void add_bool(json_t *j, const char *name, bool value);
 
+/* An object of a struct's fields, by a table of them. */
+struct json_field {
+    const char *name;
+    enum { FIELD_NUMBER, FIELD_COUNT, FIELD_BOOL, FIELD_TEXT } kind;
+    size_t at; /* offsetof() */
+};
+json_t *json_fields(const void *from, size_t n, const struct json_field *field);
+
 /* All parameters by name, from a vector of all values; if `learned`, without
  * the scales of networks. */
 json_t *json_params(const gsv_model *m, const double *value, bool learned);

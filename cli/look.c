@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* girsanov look: what data show, and models to start from. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,22 +62,42 @@ static void print_models(const gsv_look_result *r)
 
 /* --- JSON ----------------------------------------------------------------- */
 
+#define FIELD(name, kind, field)                                               \
+    {                                                                          \
+        name, FIELD_##kind, offsetof(gsv_look_column, field)                   \
+    }
+static const struct json_field COLUMN[] = {
+    FIELD("name", TEXT, name),
+    FIELD("rows", COUNT, rows),
+    FIELD("missing", COUNT, missing),
+    FIELD("constant", BOOL, flat),
+    FIELD("low", NUMBER, low),
+    FIELD("high", NUMBER, high),
+    FIELD("mean", NUMBER, mean),
+    FIELD("sd", NUMBER, sd),
+    FIELD("correlation", NUMBER, correlation),
+    FIELD("reversal", NUMBER, reversal),
+    FIELD("noise_slope", NUMBER, noise_slope),
+    FIELD("shift", NUMBER, shift),
+    FIELD("jumps", COUNT, jumps),
+};
+#undef FIELD
+#define FIELD(name, kind, field)                                               \
+    {                                                                          \
+        name, FIELD_##kind, offsetof(gsv_look_result, field)                   \
+    }
+static const struct json_field ALL[] = {
+    FIELD("tracks", COUNT, tracks),
+    FIELD("rows", COUNT, rows),
+    FIELD("gap", NUMBER, gap),
+    FIELD("gap_shortest", NUMBER, shortest),
+    FIELD("gap_longest", NUMBER, longest),
+};
+#undef FIELD
+
 static json_t *column_json(const gsv_look_column *c)
 {
-    json_t *j = json_object();
-    add_text(j, "name", c->name);
-    add_count(j, "rows", c->rows);
-    add_count(j, "missing", c->missing);
-    add_bool(j, "constant", c->flat);
-    add_number(j, "low", c->low);
-    add_number(j, "high", c->high);
-    add_number(j, "mean", c->mean);
-    add_number(j, "sd", c->sd);
-    add_number(j, "correlation", c->correlation);
-    add_number(j, "reversal", c->reversal);
-    add_number(j, "noise_slope", c->noise_slope);
-    add_number(j, "shift", c->shift);
-    add_count(j, "jumps", c->jumps);
+    json_t *j = json_fields(c, sizeof COLUMN / sizeof *COLUMN, COLUMN);
     add_number(j, "period", c->power > 10.0 ? c->period : NAN);
     if (c->kind) add_text(j, "kind", c->kind);
     return j;
@@ -84,12 +105,8 @@ static json_t *column_json(const gsv_look_column *c)
 
 static int print_look_json(const gsv_look_result *r)
 {
-    json_t *j = json_object(), *columns = json_array(), *models = json_array();
-    add_count(j, "tracks", r->tracks);
-    add_count(j, "rows", r->rows);
-    add_number(j, "gap", r->gap);
-    add_number(j, "gap_shortest", r->shortest);
-    add_number(j, "gap_longest", r->longest);
+    json_t *j = json_fields(r, sizeof ALL / sizeof *ALL, ALL);
+    json_t *columns = json_array(), *models = json_array();
     for (size_t i = 0; i < r->columns; i++)
         json_array_append_new(columns, column_json(&r->column[i]));
     for (size_t i = 0; i < r->models; i++)

@@ -98,6 +98,27 @@ void add_bool(json_t *j, const char *name, bool value)
     json_object_set_new(j, name, json_boolean(value));
 }
 
+json_t *json_fields(const void *from, size_t n, const struct json_field *field)
+{
+    json_t *j = json_object();
+    for (size_t i = 0; i < n; i++) {
+        const void *at = (const char *)from + field[i].at;
+        switch (field[i].kind) {
+        case FIELD_NUMBER:
+            add_number(j, field[i].name, *(const double *)at);
+            break;
+        case FIELD_COUNT:
+            add_count(j, field[i].name, *(const size_t *)at);
+            break;
+        case FIELD_BOOL: add_bool(j, field[i].name, *(const bool *)at); break;
+        case FIELD_TEXT:
+            add_text(j, field[i].name, *(const char *const *)at);
+            break;
+        }
+    }
+    return j;
+}
+
 json_t *json_row(size_t n, const double *value)
 {
     json_t *row = json_array();

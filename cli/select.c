@@ -2,6 +2,7 @@
 /* girsanov select: which terms of a model are in the data, and the fit with
  * these alone. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,8 +106,8 @@ static int width_of(const gsv_selection *r)
 
 static void put_row(const gsv_coefficient *c, int width)
 {
-    say(stdout, "%-*s %-4s %14.4g %14.1f", width, c->name,
-        c->chosen ? "yes" : "no", c->estimate, shown(c->evidence, 1));
+    say(stdout, "%-*s %-4s %14.4g %10.1f %6.1f", width, c->name,
+        c->chosen ? "yes" : "no", c->estimate, shown(c->evidence, 1), c->cost);
     if (isnan(c->frequency)) say(stdout, " %14s\n", "-");
     else say(stdout, " %12.0f %%\n", 100.0 * c->frequency);
 }
@@ -137,8 +138,8 @@ static void put_coefficients(const gsv_selection *r)
 {
     int width = width_of(r);
     const gsv_coefficient *c = NULL;
-    say(stdout, "\n%-*s %-4s %14s %14s %14s\n", width, "coefficient", "in",
-        "estimate", "evidence", "resampled");
+    say(stdout, "\n%-*s %-4s %14s %10s %6s %14s\n", width, "coefficient", "in",
+        "estimate", "evidence", "cost", "resampled");
     for (size_t i = 0; i < r->coefficients; i++)
         if (r->coefficient[i].chosen) put_row(&r->coefficient[i], width);
     for (size_t n = 0; n < SHOWN_TERMS && (c = next_out(r, c)); n++)
@@ -184,10 +185,8 @@ static size_t count_chosen(const gsv_selection *r)
 static void put_selection(const struct args *a, const gsv_selection *r)
 {
     const char *word = option_word("--criterion", (int)a->fit.criterion);
-    say(stdout,
-        "selected        %zu of %zu coefficients by %s, %.2f nats for one "
-        "more\n",
-        count_chosen(r), r->coefficients, word, r->cost);
+    say(stdout, "selected        %zu of %zu coefficients by %s\n",
+        count_chosen(r), r->coefficients, word);
     put_likelihood(gsv_model_record(r->model), stdout);
     say(stdout, "written         %s\n\n", a->output);
     put_equations(r);
@@ -197,28 +196,39 @@ static void put_selection(const struct args *a, const gsv_selection *r)
 
 /* --- As JSON -------------------------------------------------------------- */
 
-static json_t *coefficient_json(const gsv_coefficient *c)
-{
-    json_t *j = json_object();
-    add_text(j, "name", c->name);
-    add_bool(j, "chosen", c->chosen);
-    add_number(j, "estimate", c->estimate);
-    add_number(j, "stderr", c->error);
-    add_number(j, "evidence", c->evidence);
-    add_number(j, "frequency", c->frequency);
-    return j;
-}
+#define FIELD(name, kind, field)                                               \
+    {                                                                          \
+        name, FIELD_##kind, offsetof(gsv_coefficient, field)                   \
+    }
+static const struct json_field COEFFICIENT[] = {
+    FIELD("name", TEXT, name),
+    FIELD("chosen", BOOL, chosen),
+    FIELD("estimate", NUMBER, estimate),
+    FIELD("stderr", NUMBER, error),
+    FIELD("evidence", NUMBER, evidence),
+    FIELD("cost", NUMBER, cost),
+    FIELD("frequency", NUMBER, frequency),
+};
+#undef FIELD
+#define FIELD(name, kind, field)                                               \
+    {                                                                          \
+        name, FIELD_##kind, offsetof(gsv_candidate, field)                     \
+    }
+static const struct json_field CANDIDATE[] = {
+    FIELD("terms", COUNT, terms),
+    FIELD("loglik", NUMBER, loglik),
+    FIELD("stderr", NUMBER, error),
+    FIELD("value", NUMBER, value),
+};
+#undef FIELD
 
 static json_t *candidate_json(const gsv_selection *r, const gsv_candidate *c)
 {
-    json_t *j = json_object(), *names = json_array();
+    json_t *j = json_fields(c, sizeof CANDIDATE / sizeof *CANDIDATE, CANDIDATE);
+    json_t *names = json_array();
     for (size_t k = 0; k < r->coefficients; k++)
         if (c->has[k])
             json_array_append_new(names, json_text(r->coefficient[k].name));
-    add_count(j, "terms", c->terms);
-    add_number(j, "loglik", c->loglik);
-    add_number(j, "stderr", c->error);
-    add_number(j, "value", c->value);
     json_object_set_new(j, "coefficients", names);
     return j;
 }
@@ -228,12 +238,13 @@ static json_t *selection_json(const struct args *a, const gsv_selection *r)
     json_t *j = record_json(r->model, gsv_model_record(r->model), a->output);
     json_t *coefficients = json_array(), *candidates = json_array();
     for (size_t i = 0; i < r->coefficients; i++)
-        json_array_append_new(coefficients,
-                              coefficient_json(&r->coefficient[i]));
+        json_array_append_new(
+            coefficients,
+            json_fields(&r->coefficient[i],
+                        sizeof COEFFICIENT / sizeof *COEFFICIENT, COEFFICIENT));
     for (size_t i = 0; i < r->candidates; i++)
         json_array_append_new(candidates, candidate_json(r, &r->candidate[i]));
     add_text(j, "criterion", option_word("--criterion", (int)a->fit.criterion));
-    add_number(j, "cost", r->cost);
     add_count(j, "resamples", r->resamples);
     add_count(j, "blocks", r->blocks);
     add_text(j, "model", gsv_model_text(r->model));

@@ -292,6 +292,7 @@ typedef struct gsv_coefficient {
     double estimate, error; /* 0 and NaN if it is not chosen               */
     double evidence;        /* log-likelihood that is lost without it, or
                              * that would be gained with it                */
+    double cost;            /* what it costs, to compare with the evidence */
     double frequency;       /* share of the resampled data that choose it  */
 } gsv_coefficient;
 
@@ -309,7 +310,6 @@ typedef struct gsv_selection {
     gsv_coefficient *coefficient;
     size_t candidates;
     gsv_candidate *candidate; /* (candidates) the best first               */
-    double cost;              /* of one more coefficient, at least         */
     size_t gaps;
     size_t resamples;
     size_t blocks; /* that were resampled; 0: scores were drawn from their
@@ -545,11 +545,13 @@ enum gsv_scheme {
     GSV_TAU_LEAP
 };
 
-/* What a selection of terms maximises: the log-likelihood minus a cost. pastis:
- * log(G/p) for each of G candidates; ebic: half the log of the number of gaps
- * for each coefficient, and the log of the number of sets of as many; bic: the
- * former alone; aic: 1. */
+/* What a selection of terms maximises: the log-likelihood minus a cost.
+ * familywise: a term that is not there is selected with a probability of at
+ * most p; pastis: log(N/p) for each of N coefficients; ebic: half the log of
+ * the number of gaps for each, and the log of the number of sets of as many;
+ * bic: the former alone; aic: 1. */
 enum gsv_criterion {
+    GSV_CRITERION_FAMILYWISE,
     GSV_CRITERION_PASTIS,
     GSV_CRITERION_EBIC,
     GSV_CRITERION_BIC,
@@ -649,9 +651,9 @@ struct gsv_fit_options {
     size_t priors;
     const gsv_prior *prior; /* beside those of the model's text, which they
                              * replace; flat within the bounds if none */
-    enum gsv_criterion criterion; /* of gsv_select(): pastis               */
+    enum gsv_criterion criterion; /* of gsv_select(): familywise           */
     enum gsv_together together;   /* of gsv_select(): none                 */
-    double significance;          /* p of pastis; 0: 0.05                  */
+    double significance;          /* p of familywise and pastis; 0: 0.02   */
     size_t resamples;             /* of gsv_select(); 0: 200               */
     /* Called after every iteration. Returns true to stop the fit, which can
      * then be resumed. */

@@ -94,10 +94,11 @@ ENUMS: dict[str, dict[str, int]] = {
         'tau-leap': 5,
     },
     'gsv_criterion': {
-        'pastis': 0,
-        'ebic': 1,
-        'bic': 2,
-        'aic': 3,
+        'familywise': 0,
+        'pastis': 1,
+        'ebic': 2,
+        'bic': 3,
+        'aic': 4,
     },
     'gsv_together': {
         'none': 0,
@@ -255,10 +256,11 @@ CONSTANTS: dict[str, int] = {
     'GSV_SRK': 3,
     'GSV_GILLESPIE': 4,
     'GSV_TAU_LEAP': 5,
-    'GSV_CRITERION_PASTIS': 0,
-    'GSV_CRITERION_EBIC': 1,
-    'GSV_CRITERION_BIC': 2,
-    'GSV_CRITERION_AIC': 3,
+    'GSV_CRITERION_FAMILYWISE': 0,
+    'GSV_CRITERION_PASTIS': 1,
+    'GSV_CRITERION_EBIC': 2,
+    'GSV_CRITERION_BIC': 3,
+    'GSV_CRITERION_AIC': 4,
     'GSV_TOGETHER_NONE': 0,
     'GSV_TOGETHER_TERM': 1,
     'GSV_TOGETHER_OUTPUT': 2,
@@ -447,6 +449,7 @@ class gsv_coefficient(Structure):
         ('estimate', c_double),
         ('error', c_double),
         ('evidence', c_double),
+        ('cost', c_double),
         ('frequency', c_double),
     ]
     enums: dict = {}
@@ -474,7 +477,6 @@ class gsv_selection(Structure):
         ('coefficient', POINTER(gsv_coefficient)),
         ('candidates', c_size_t),
         ('candidate', POINTER(gsv_candidate)),
-        ('cost', c_double),
         ('gaps', c_size_t),
         ('resamples', c_size_t),
         ('blocks', c_size_t),
@@ -1298,7 +1300,7 @@ class FitOptions(Options, total=False):
     chains: int
     warmup: int
     draws: int
-    criterion: Literal['pastis', 'ebic', 'bic', 'aic']
+    criterion: Literal['familywise', 'pastis', 'ebic', 'bic', 'aic']
     together: Literal['none', 'term', 'output']
     significance: float
     resamples: int

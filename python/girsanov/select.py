@@ -15,15 +15,14 @@ from .model import Model
 class Selection(Result):
     """The ``fit`` with the selected terms alone; ``coefficients``, for each by
     name a dict of chosen, estimate, stderr, evidence (the log-likelihood that
-    is lost without it, or would be gained with it) and frequency (the share of
-    resampled data that select it); ``candidates``, the models that were
-    fitted, the best first, each a dict of terms, loglik, stderr, value and the
-    names of its coefficients; ``cost`` of one more coefficient in nats."""
+    is lost without it, or would be gained with it), cost, with which it is
+    compared, and frequency (the share of resampled data that select it);
+    ``candidates``, the models that were fitted, the best first, each a dict of
+    terms, loglik, stderr, value and the names of its coefficients."""
 
     fit: Fit
     coefficients: dict[str, dict[str, Any]]
     candidates: list[dict[str, Any]]
-    cost: float
     gaps: int
     resamples: int
     blocks: int
@@ -45,15 +44,14 @@ def _read(r: Any) -> dict[str, Any]:
     return {
         "coefficients": {n: {"chosen": c.chosen, "estimate": c.estimate,
                              "stderr": c.error, "evidence": c.evidence,
-                             "frequency": c.frequency}
+                             "cost": c.cost, "frequency": c.frequency}
                          for n, c in zip(names, rows)},
         "candidates": [
             {"terms": c.terms, "loglik": c.loglik, "stderr": c.error,
              "value": c.value,
              "coefficients": [n for k, n in enumerate(names) if c.has[k]]}
             for c in r.candidate[:r.candidates]],
-        "cost": r.cost, "gaps": r.gaps, "resamples": r.resamples,
-        "blocks": r.blocks}
+        "gaps": r.gaps, "resamples": r.resamples, "blocks": r.blocks}
 
 
 def select(model: Model, data: Data, fix: Any,

@@ -50,6 +50,7 @@ static int start_from_data(struct learner *l)
     }
     if (!status && !l->refit && learner_by_tracks(l))
         status = start_states(l, kept);
+    if (!status && !l->refit) status = start_hidden_terms(l, kept);
     if (!status && !l->refit) status = start_grids(l->m, l->s);
     mem_free(kept);
     return status;

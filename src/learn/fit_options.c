@@ -4,9 +4,11 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "estimator/estimator.h"
 #include "learn/learner.h"
 #include "learn/weight_prior.h"
+#include "model/theta.h"
 
 /* Options of the other method would be ignored: they are refused. */
 static int check_method(const struct learner *l, const gsv_fit_options *o)
@@ -211,4 +213,18 @@ void fit_options_fill(struct learner *l, gsv_fit_options *o)
     l->ramp = !o->batch;
     if (l->ramp) o->batch = BATCH;
     l->iterations = o->iterations;
+}
+
+int fit_options_fix(gsv_fit_options *o, const gsv_model *m,
+                    const gsv_fit_options *from, const char **to)
+{
+    size_t count = 0;
+    bool *chosen = NEW(bool, gsv_theta_size(m));
+    if (!chosen) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < from->fixed; i++)
+        if (!theta_select(m, from->fix[i], chosen)) to[count++] = from->fix[i];
+    mem_free(chosen);
+    o->fixed = count;
+    o->fix = to;
+    return 0;
 }

@@ -14,6 +14,7 @@
 #include "learn/learner.h"
 #include "learn/maximise.h"
 #include "learn/sensitivity.h"
+#include "learn/twin.h"
 
 /* A round is what is done again after a resume: L-BFGS then begins without its
  * memory, in an uninterrupted fit, too. */
@@ -22,6 +23,9 @@ enum { ROUND = 25, ROUNDS = 200, NEWTON_STEPS = 10 };
 /* In nats of the whole: a round that gains less has moved theta by about a
  * twentieth of its standard error. Newton's steps end at a fiftieth of one. */
 static const double GAIN = 1e-3, SMALL_STEP = 0.02;
+
+/* Of fits for their likelihood, which is compared with others. */
+static const double ALONE_GAIN = 2e-2;
 
 /* Of regressions, which no Newton's step follows: to the maximum. */
 static const double MATCH_GAIN = 1e-7;
@@ -110,7 +114,9 @@ static int start_round(struct round *r)
 static int run_rounds(struct round *r, bool *done)
 {
     struct learner *l = r->l;
-    double gain = learner_matches(l) ? MATCH_GAIN : GAIN;
+    double gain = learner_matches(l)    ? MATCH_GAIN
+                  : l->likelihood_alone ? ALONE_GAIN
+                                        : GAIN;
     struct maximise job = {r, at, step, ROUND, 0.1 * gain};
     for (; l->now.round < ROUNDS; l->now.round += 1.0) {
         enum maximise_end end;
@@ -339,6 +345,22 @@ static int run_stages(struct round *r)
     return status;
 }
 
+/* Directions of coefficients of terms: of hidden states by draws of them. */
+static int find_directions(struct round *r)
+{
+    struct learner *l = r->l;
+    struct twin t = {0};
+    gsv_options o = learner_usual(l);
+    bool hidden = l->m->spec->libraries && spec_is_latent(l->m->spec);
+    if (!hidden)
+        return whitener_init(&r->whitener, l->m, l->s, r->free, r->place);
+    int status = twin_draw(&t, l->m, l->m, l->s, &o);
+    if (!status && t.m)
+        status = whitener_init(&r->whitener, t.m, t.s, r->free, r->place);
+    twin_free(&t);
+    return status;
+}
+
 int learn_lbfgs(struct learner *l)
 {
     struct round r = {.l = l,
@@ -352,7 +374,7 @@ int learn_lbfgs(struct learner *l)
         if (!l->fixed[i]) r.place[r.free++] = i;
     l->ended = GSV_ENDED_CONVERGED;
     if (r.theta && r.gradient && r.x && r.own && r.place)
-        status = whitener_init(&r.whitener, l->m, l->s, r.free, r.place);
+        status = find_directions(&r);
     if (!status && r.free) status = run_stages(&r);
     whitener_free(&r.whitener);
     MEM_FREE(r.theta, r.gradient, r.x, r.own, r.place);

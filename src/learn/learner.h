@@ -224,6 +224,11 @@ bool learner_over_gaps(const struct learner *l);
 int fit_options_check(struct learner *l, const gsv_fit_options *o);
 void fit_options_fill(struct learner *l, gsv_fit_options *o);
 
+/* Those of the names that are fixed that a model has, to `to`, as o's own:
+ * terms may be gone. */
+int fit_options_fix(gsv_fit_options *o, const gsv_model *m,
+                    const gsv_fit_options *from, const char **to);
+
 /* --- match.c ------------------------------------------------------------- */
 
 /* Whether it is a regression; and whether its references stay as they are while

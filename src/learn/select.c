@@ -22,7 +22,13 @@
 
 /* Rounds, refits in one, and how much worse, in nats, a set may look that is
  * refitted. With more candidates the first fit has none of them. */
-enum { ROUNDS = 8, REFITS = 6, MOST_FULL = 120, RESAMPLES = 200 };
+enum {
+    ROUNDS = 8,
+    REFITS = 6,
+    HIDDEN_REFITS = 3,
+    MOST_FULL = 120,
+    RESAMPLES = 200
+};
 static const double WORSE = 4.0;
 
 /* --- Candidates ----------------------------------------------------------- */
@@ -46,69 +52,10 @@ static int refuse(const gsv_model *m, const gsv_fit_options *o)
     return 0;
 }
 
-/* The unit of a coefficient, by the text that is the same for all of it. */
-static bool is_together(const struct terms_spec *t, size_t i, size_t j,
-                        const size_t *output, enum gsv_together how)
+/* Hidden states take long, but for linear equations. */
+static bool is_slow(const gsv_model *m)
 {
-    if (how == GSV_TOGETHER_TERM) return !strcmp(t->text[i], t->text[j]);
-    return how == GSV_TOGETHER_OUTPUT && output[i] == output[j];
-}
-
-/* The candidates of one library, with their units. */
-static int add_library(struct select *z, const struct terms_spec *t,
-                       const bool *fixed, const size_t *theta_of)
-{
-    size_t first = z->n, *output = NEW(size_t, t->params);
-    size_t *at = NEW(size_t, t->params);
-    if (!output || !at) {
-        MEM_FREE(output, at);
-        return GSV_NO_MEMORY;
-    }
-    for (size_t i = 0, p = 0; i < t->outputs; i++)
-        for (size_t k = 0; k < t->count[i]; k++)
-            output[p++] = i;
-    for (size_t p = 0; p < t->params; p++) {
-        size_t number = theta_of[t->offset + p], unit = z->units;
-        if (fixed[number]) continue;
-        for (size_t k = first; unit == z->units && k < z->n; k++)
-            if (is_together(t, p, at[k - first], output, z->o.together))
-                unit = z->unit[k];
-        at[z->n - first] = p;
-        z->param[z->n] = t->param + p;
-        z->number[z->n] = number;
-        z->unit[z->n++] = unit;
-        z->units += unit == z->units;
-        z->size[unit]++;
-    }
-    MEM_FREE(output, at);
-    return 0;
-}
-
-static int find_candidates(struct select *z)
-{
-    const gsv_model *m = z->m;
-    size_t n = gsv_theta_size(m), all = m->spec->params;
-    bool *fixed = NEW(bool, n);
-    size_t *place = NEW(size_t, n),
-           *theta_of = NEW(size_t, m->spec->parameters);
-    z->param = NEW(size_t, all);
-    z->number = NEW(size_t, all);
-    z->unit = NEW(size_t, all);
-    z->size = NEW(size_t, all);
-    int status = fixed && place && theta_of && z->param && z->number &&
-                         z->unit && z->size
-                     ? theta_select_all(m, z->o.fixed, z->o.fix, fixed)
-                     : GSV_NO_MEMORY;
-    if (!status) theta_places(m, place);
-    for (size_t i = 0; !status && i < n; i++)
-        theta_of[place[i]] = i;
-    for (size_t i = 0; !status && i < m->spec->libraries; i++)
-        status = add_library(z, &m->spec->terms[i], fixed, theta_of);
-    MEM_FREE(fixed, place, theta_of);
-    if (!status && !z->n)
-        status = fail(GSV_BAD_INPUT, "all coefficients of terms are fixed: "
-                                     "there is nothing to select");
-    return status;
+    return spec_is_latent(m->spec) && !m->linear.is;
 }
 
 static double *value_of(const struct select *z, gsv_model *m, size_t k)
@@ -121,7 +68,8 @@ static double *value_of(const struct select *z, gsv_model *m, size_t k)
 static const struct tried *find_tried(const struct select *z, const bool *set)
 {
     for (size_t i = 0; i < z->tries; i++)
-        if (!memcmp(z->tried[i].set, set, z->units * sizeof *set))
+        if (!z->tried[i].draft &&
+            !memcmp(z->tried[i].set, set, z->units * sizeof *set))
             return &z->tried[i];
     return NULL;
 }
@@ -152,13 +100,15 @@ static int fit_from_here(gsv_model *m, const gsv_series *s,
     return status;
 }
 
-static int keep(struct select *z, const bool *set, const gsv_model *m)
+static int keep(struct select *z, const bool *set, const gsv_model *m,
+                bool draft)
 {
     if (MEM_ROOM(z->tried, z->tries, z->capacity)) return GSV_NO_MEMORY;
     struct tried *t = &z->tried[z->tries];
     size_t values = m->spec->parameters;
     *t = (struct tried){.loglik = m->record->loglik,
                         .error = m->record->error,
+                        .draft = draft,
                         .set = NEW(bool, z->units),
                         .value = NEW(double, values)};
     z->tries++;
@@ -167,6 +117,7 @@ static int keep(struct select *z, const bool *set, const gsv_model *m)
     memcpy(t->value, m->value, values * sizeof *t->value);
     z->gaps = m->record->gaps;
     z->cost.gaps = (double)z->gaps;
+    cost_fill(&z->cost);
     return 0;
 }
 
@@ -178,10 +129,10 @@ static void say_done(struct select *z, size_t more)
 
 /* Fits the model with a set alone. c (n) is where it starts, or NULL. One that
  * has no finite likelihood is not kept. */
-static int refit(struct select *z, const bool *set, const double *c)
+static int refit(struct select *z, const bool *set, const double *c, bool draft)
 {
     gsv_model *m = gsv_model_copy(z->m);
-    gsv_fit_options o = z->o;
+    gsv_fit_options o = draft ? z->draft : z->o;
     const char **fix = m ? names_outside(z, set, &o.fixed) : NULL;
     int status = fix ? 0 : GSV_NO_MEMORY;
     o.fix = fix;
@@ -191,7 +142,7 @@ static int refit(struct select *z, const bool *set, const double *c)
         if (!set[z->unit[k]]) *value_of(z, m, k) = 0.0;
         else if (c) *value_of(z, m, k) = c[k];
     if (!status) status = fit_from_here(m, z->s, &o, c != NULL, false);
-    if (!status && isfinite(m->record->loglik)) status = keep(z, set, m);
+    if (!status && isfinite(m->record->loglik)) status = keep(z, set, m, draft);
     mem_free(fix);
     gsv_model_free(m);
     return status == GSV_NUMERICAL ? 0 : status;
@@ -199,6 +150,7 @@ static int refit(struct select *z, const bool *set, const double *c)
 
 static double value(const struct select *z, const struct tried *t)
 {
+    if (t->draft) return -INFINITY;
     return t->loglik - cost_set(&z->cost, t->set);
 }
 
@@ -229,14 +181,17 @@ static int find_sets(struct select *z, const bool *here, struct shortlist *list)
 
 static int refit_best(struct select *z, const struct shortlist *list)
 {
-    int status = 0;
+    bool hidden = is_slow(z->m);
+    int status = 0, refits = 0;
     for (size_t i = 0; !status && i < list->count; i++) {
         const bool *set = list->set + i * list->units;
         if (list->value[i] < list->value[0] - WORSE) break;
+        if (hidden && refits == HIDDEN_REFITS) break;
         if (find_tried(z, set)) continue;
+        refits++;
         say_done(z, list->count - i + REFITS);
         subset_test(&z->subset, set);
-        status = refit(z, set, z->subset.c);
+        status = refit(z, set, z->subset.c, false);
     }
     return status;
 }
@@ -250,7 +205,7 @@ static int look_around(struct select *z, const struct tried *t)
     gsv_model *m = gsv_model_copy(z->m);
     if (!m) return (int)gsv_last_status();
     memcpy(m->value, t->value, m->spec->parameters * sizeof *m->value);
-    int status = linearise(&z->near, m, z->s, &z->o, z->n, z->number, true);
+    int status = linearise(&z->near, m, z->s, &z->draft, z->n, z->number, true);
     gsv_model_free(m);
     if (status) return status;
     return subset_init(&z->subset, z->n, z->near.J, z->near.a, z->unit,
@@ -259,16 +214,16 @@ static int look_around(struct select *z, const struct tried *t)
 
 static int start(struct select *z)
 {
-    bool *set = NEW(bool, z->units);
+    bool *set = NEW(bool, z->units), draft = z->draft.estimator.steps == 1;
     int status = set ? 0 : GSV_NO_MEMORY;
-    bool all = z->n <= MOST_FULL;
-    if (!status && all) {
+    draft = draft && z->o.estimator.steps != 1;
+    if (!status && z->n <= MOST_FULL) {
         memset(set, true, z->units);
-        status = refit(z, set, NULL);
+        status = refit(z, set, NULL, draft);
     }
     if (!status && !z->tries) {
         memset(set, false, z->units);
-        status = refit(z, set, NULL);
+        status = refit(z, set, NULL, draft);
     }
     mem_free(set);
     if (!status && !z->tries)
@@ -364,15 +319,12 @@ static int count_choices(struct select *z, const bool *best, double *frequency)
 static int fit_reduced(struct select *z, gsv_model *m)
 {
     gsv_fit_options o = z->o;
-    bool *chosen = NEW(bool, gsv_theta_size(m));
     const char **fix = NEW(const char *, o.fixed);
-    int status = chosen && fix ? 0 : GSV_NO_MEMORY;
-    o.fixed = o.kept = 0;
-    for (size_t i = 0; !status && i < z->o.fixed; i++)
-        if (!theta_select(m, z->o.fix[i], chosen)) fix[o.fixed++] = z->o.fix[i];
-    o.fix = fix;
+    if (!fix) return GSV_NO_MEMORY;
+    o.kept = 0;
+    int status = fit_options_fix(&o, m, &z->o, fix);
     if (!status) status = fit_from_here(m, z->s, &o, true, true);
-    MEM_FREE(chosen, fix);
+    mem_free(fix);
     return status;
 }
 
@@ -418,6 +370,7 @@ static int note_coefficients(struct select *z, const struct tried *best,
             .chosen = best->set[u],
             .error = NAN,
             .evidence = z->subset.change[u],
+            .cost = z->cost.nats[u],
             .frequency = frequency[u]};
         r->coefficients++;
         if (!c->name) status = GSV_NO_MEMORY;
@@ -433,6 +386,7 @@ static int note_candidates(struct select *z, gsv_selection *r)
     if (!r->candidate) return GSV_NO_MEMORY;
     for (size_t i = 0; i < z->tries; i++) {
         const struct tried *t = &z->tried[i];
+        if (t->draft) continue;
         gsv_candidate c = {.loglik = t->loglik,
                            .error = t->error,
                            .value = value(z, t),
@@ -457,9 +411,6 @@ static int note_result(struct select *z, gsv_selection *r)
     r->gaps = z->gaps;
     r->resamples = z->resamples;
     r->blocks = z->near.blocks;
-    r->cost = INFINITY;
-    for (size_t u = 0; u < z->units; u++)
-        r->cost = fmin(r->cost, cost_unit(&z->cost, u));
     return status;
 }
 
@@ -483,8 +434,19 @@ static void select_free(struct select *z)
         MEM_FREE(z->tried[i].set, z->tried[i].value);
     subset_free(&z->subset);
     linearised_free(&z->near);
-    MEM_FREE(z->tried, z->param, z->number, z->unit, z->size);
+    mem_free(z->tried);
+    candidates_free(z);
     gsv_model_free(z->m);
+}
+
+/* One step a gap is enough to find sets, which are refitted with more. */
+static gsv_fit_options draft_options(const gsv_model *m,
+                                     const gsv_fit_options *o)
+{
+    gsv_fit_options draft = *o;
+    bool open = !o->estimator.steps && !(o->estimator.step > 0.0);
+    if (open && is_slow(m)) draft.estimator.steps = 1;
+    return draft;
 }
 
 enum gsv_status gsv_select(const gsv_model *m, const gsv_series *s,
@@ -501,13 +463,8 @@ enum gsv_status gsv_select(const gsv_model *m, const gsv_series *s,
     z.o.phase = NULL;
     z.o.progress = NULL;
     z.o.estimate = GSV_ESTIMATE_ALL;
-    int status = z.m ? find_candidates(&z) : (int)gsv_last_status();
-    z.cost = (struct cost){.criterion = o->criterion,
-                           .significance =
-                               o->significance > 0.0 ? o->significance : 0.05,
-                           .gaps = 1.0,
-                           .units = z.units,
-                           .size = z.size};
+    z.draft = draft_options(m, &z.o);
+    int status = z.m ? candidates_find(&z) : (int)gsv_last_status();
     if (!status) status = search(&z);
     if (!status) status = note_result(&z, result);
     select_free(&z);

@@ -29,4 +29,8 @@ struct learner;
  * (parameters) that are kept stay as they are. */
 int start_hidden(struct learner *l, const bool *kept);
 
+/* Coefficients of terms that are still 0, from draws of hidden states; those
+ * that are kept, (theta size), stay. */
+int start_hidden_terms(struct learner *l, const bool *kept);
+
 #endif

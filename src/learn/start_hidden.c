@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "learn/learner.h"
 #include "learn/start.h"
+#include "learn/twin.h"
 #include "model/gaps.h"
 #include "model/theta.h"
 
@@ -245,53 +246,6 @@ static void guess_free(struct guess *g)
 
 /* --- The model with these states ------------------------------------------ */
 
-/* The text without obs and init. Yours; NULL without memory. */
-static char *text_of_twin(const char *text)
-{
-    char *twin = NEW(char, strlen(text) + 1), *to = twin;
-    while (twin && *text) {
-        size_t n = strcspn(text, "\n"), blank = strspn(text, " \t");
-        const char *word = text + blank;
-        bool drop = !strncmp(word, "obs ", 4) || !strncmp(word, "init ", 5);
-        n += text[n] == '\n';
-        if (!drop) {
-            memcpy(to, text, n);
-            to += n;
-        }
-        text += n;
-    }
-    return twin;
-}
-
-/* The states as columns, and the data's own, of inputs. */
-static gsv_series *series_of_twin(const struct guess *g)
-{
-    const gsv_series *s = g->l->s;
-    const struct spec *spec = g->l->m->spec;
-    size_t n = g->d + s->columns, columns = g->d;
-    const char **name = NEW(const char *, n);
-    double *value = NEW(double, n * g->rows);
-    gsv_series *made = NULL;
-    if (name && value) {
-        memcpy(value, g->state, g->d * g->rows * sizeof *value);
-        for (size_t i = 0; i < g->d; i++)
-            name[i] = spec->column[i];
-        for (size_t c = 0; c < s->columns; c++) {
-            bool taken = false;
-            for (size_t i = 0; i < g->d; i++)
-                taken = taken || !strcmp(s->name[c], name[i]);
-            if (taken) continue;
-            name[columns] = s->name[c];
-            memcpy(value + columns++ * g->rows, s->value + c * g->rows,
-                   g->rows * sizeof *value);
-        }
-        made =
-            gsv_series_new(s->tracks, s->start, columns, name, s->time, value);
-    }
-    MEM_FREE(name, value);
-    return made;
-}
-
 static gsv_fit_options twin_options(const struct learner *l)
 {
     enum { ITERATIONS = 400 };
@@ -324,25 +278,18 @@ static double tempered(double start, double learned)
 static int learn_twin(const struct guess *g, const bool *kept)
 {
     gsv_model *m = g->l->m;
-    char *text = text_of_twin(m->text);
-    gsv_model *twin = text ? gsv_model_parse(text, "start") : NULL;
-    gsv_series *s = twin ? series_of_twin(g) : NULL;
+    struct twin t;
     gsv_fit_options o = twin_options(g->l);
-    int status = 0;
-    if (s && twin->spec->parameters == m->spec->parameters &&
-        !spec_is_latent(twin->spec)) {
-        memcpy(twin->value, m->value,
-               m->spec->parameters * sizeof *twin->value);
-        status = gsv_fit(twin, s, &o);
+    int status = twin_init(&t, m, g->l->s, 1, g->state);
+    if (t.m) {
+        status = gsv_fit(t.m, t.s, &o);
         for (size_t i = 0; !status && i < m->spec->parameters; i++)
             if (!kept[i])
                 m->value[i] = is_noise(m, i)
-                                  ? tempered(m->value[i], twin->value[i])
-                                  : twin->value[i];
+                                  ? tempered(m->value[i], t.m->value[i])
+                                  : t.m->value[i];
     }
-    mem_free(text);
-    gsv_model_free(twin);
-    gsv_series_free(s);
+    twin_free(&t);
     return status == GSV_STOPPED ? status : 0;
 }
 

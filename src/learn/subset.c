@@ -174,24 +174,13 @@ static void offer(struct shortlist *s, const bool *set, double value)
 
 /* --- The climb ------------------------------------------------------------ */
 
-static size_t count(const struct subset *p, const bool *set)
-{
-    size_t n = 0;
-    for (size_t u = 0; u < p->units; u++)
-        n += set[u];
-    return n;
-}
-
 /* What the value changes by with one unit in or out, from the last test. */
-static double move_value(const struct subset *p, const bool *set, size_t k,
-                         size_t u)
+static double move_value(const struct subset *p, const bool *set,
+                         struct cost_sum now, size_t u)
 {
     const struct cost *c = &p->cost;
-    if (set[u])
-        return cost_unit(c, u) + cost_count(c, k) - cost_count(c, k - 1) -
-               p->change[u];
-    return p->change[u] - cost_unit(c, u) - cost_count(c, k + 1) +
-           cost_count(c, k);
+    double more = cost_of(c, cost_move(c, now, u, !set[u])) - cost_of(c, now);
+    return (set[u] ? -p->change[u] : p->change[u]) - more;
 }
 
 /* The best single move from the set, of this value, but for one unit: all are
@@ -200,11 +189,11 @@ static bool best_move(struct subset *p, bool *set, double value, double least,
                       size_t except, struct shortlist *s, size_t *unit,
                       double *gain)
 {
-    size_t k = count(p, set);
+    struct cost_sum now = cost_add(&p->cost, set);
     *gain = least;
     *unit = p->units;
     for (size_t u = 0; u < p->units; u++) {
-        double by = move_value(p, set, k, u);
+        double by = move_value(p, set, now, u);
         set[u] = !set[u];
         offer(s, set, value + by);
         set[u] = !set[u];
@@ -222,9 +211,10 @@ static const double MOST_WORK = 1e9;
 static bool exchange(struct subset *p, bool *set, double *value,
                      struct shortlist *s)
 {
-    size_t k = count(p, set), best_out = p->units, best_in = p->units;
+    size_t best_out = p->units, best_in = p->units;
+    double k = (double)cost_add(&p->cost, set).units;
     double best = *value + 1e-9, n = (double)p->n;
-    if ((double)k * (double)k * (double)k * n > MOST_WORK) return false;
+    if (k * k * k * n > MOST_WORK) return false;
     for (size_t out = 0; out < p->units; out++) {
         size_t in;
         double gain;

@@ -22,33 +22,74 @@ static double tail(double m, double c)
     return sum;
 }
 
+/* c with erfc(sqrt(c)) = p. */
+static double half_normal_quantile(double p)
+{
+    double c = 1.0;
+    for (int i = 0; i < 60; i++) {
+        double slope = -exp(-c) / sqrt(3.14159265358979324 * c);
+        c -= (erfc(sqrt(c)) - p) / slope;
+    }
+    return c;
+}
+
+/* With p = 0.05, of two equations. */
+static struct cost cost_like(enum gsv_criterion criterion, double gaps,
+                             size_t units, const size_t *size,
+                             const double *share, double *nats)
+{
+    struct cost c = {criterion, 0.05, gaps, 2.0, units, size, share, nats};
+    cost_fill(&c);
+    return c;
+}
+
+/* Shares that differ, and units of every size. */
 static void cost__of_a_unit_is_the_quantile_of_its_gain(void **state)
 {
     (void)state;
     static const size_t size[] = {1, 2, 3, 4, 7, 10};
-    struct cost c = {GSV_CRITERION_PASTIS, 0.05, 100.0, COUNT(size), size};
+    static const double share[] = {0.3, 0.3, 0.1, 0.1, 0.15, 0.05};
+    double nats[COUNT(size)];
+    struct cost c = cost_like(GSV_CRITERION_FAMILYWISE, 100.0, COUNT(size),
+                              size, share, nats);
     for (size_t u = 0; u < COUNT(size); u++) {
-        double p = c.significance / (double)c.units;
-        double even = (double)(size[u] + size[u] % 2);
-        double found = tail(even, cost_unit(&c, u));
+        double p = c.significance * share[u];
+        double found = tail((double)size[u], nats[u]);
         if (!(fabs(found / p - 1.0) < 1e-3))
             fail_msg("%zu: %g instead of %g", size[u], found, p);
-        assert_true(tail((double)size[u], cost_unit(&c, u)) < 1.001 * p);
     }
-    assert_true(fabs(cost_unit(&c, 0) - log(6.0 / 0.05)) < 1e-12);
 }
 
 static void cost__of_a_set_counts_the_sets(void **state)
 {
     (void)state;
     static const size_t size[] = {1, 1, 1, 1, 1};
+    static const double share[] = {0.2, 0.2, 0.2, 0.2, 0.2};
     static const bool set[] = {true, false, true, false, false};
-    struct cost c = {GSV_CRITERION_EBIC, 0.05, 50.0, 5, size};
-    assert_true(fabs(cost_set(&c, set) - log(50.0) - log(10.0)) < 1e-12);
-    c.criterion = GSV_CRITERION_BIC;
-    assert_true(fabs(cost_set(&c, set) - log(50.0)) < 1e-12);
-    c.criterion = GSV_CRITERION_AIC;
-    assert_true(cost_set(&c, set) == 2.0);
+    static const bool none[5] = {false};
+    const double tails = half_normal_quantile(0.05 * 0.2);
+    const struct {
+        enum gsv_criterion criterion;
+        double wanted;
+    } rows[] = {
+        {GSV_CRITERION_FAMILYWISE, 2.0 * tails * 50.0 / 49.0},
+        {GSV_CRITERION_PASTIS, 2.0 * log(5.0 / 0.05)},
+        {GSV_CRITERION_EBIC, log(50.0) + log(10.0)},
+        {GSV_CRITERION_BIC, log(50.0)},
+        {GSV_CRITERION_AIC, 2.0},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        double nats[5];
+        struct cost c =
+            cost_like(rows[i].criterion, 50.0, 5, size, share, nats);
+        double found = cost_set(&c, set);
+        if (!(fabs(found - rows[i].wanted) < 1e-9))
+            fail_msg("%zu: %g instead of %g", i, found, rows[i].wanted);
+        assert_true(cost_set(&c, none) == 0.0);
+        struct cost_sum one = cost_move(&c, cost_add(&c, set), 2, false);
+        one = cost_move(&c, one, 4, true);
+        assert_true(fabs(cost_of(&c, one) - found) < 1e-9);
+    }
 }
 
 /* --- Sets ----------------------------------------------------------------- */
@@ -56,7 +97,7 @@ static void cost__of_a_set_counts_the_sets(void **state)
 enum { N = 9, ROWS = 40 };
 
 struct problem {
-    double J[N * N], a[N];
+    double J[N * N], a[N], share[N], nats[N];
     size_t unit[N], size[N];
 };
 
@@ -75,6 +116,7 @@ static void problem_make(struct problem *p, uint64_t seed, double common,
     }
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < N; i++) {
+        p->share[i] = 1.0 / (double)units;
         p->unit[i] = i % units;
         p->size[i % units]++;
         for (size_t r = 0; r < ROWS; r++)
@@ -92,8 +134,8 @@ static void set_of(size_t bits, size_t units, bool *set)
 }
 
 static const enum gsv_criterion CRITERIA[] = {
-    GSV_CRITERION_PASTIS, GSV_CRITERION_EBIC, GSV_CRITERION_BIC,
-    GSV_CRITERION_AIC};
+    GSV_CRITERION_FAMILYWISE, GSV_CRITERION_PASTIS, GSV_CRITERION_EBIC,
+    GSV_CRITERION_BIC, GSV_CRITERION_AIC};
 
 /* Every score and Wald test is the difference of two sets' values. */
 static void tests__are_differences_of_sets(void **state)
@@ -104,7 +146,8 @@ static void tests__are_differences_of_sets(void **state)
         struct subset p, other;
         bool set[N];
         problem_make(&q, units, 0.5, units);
-        struct cost c = {GSV_CRITERION_AIC, 0.05, ROWS, units, q.size};
+        struct cost c =
+            cost_like(GSV_CRITERION_AIC, ROWS, units, q.size, q.share, q.nats);
         assert_int_equal(subset_init(&p, N, q.J, q.a, q.unit, c), 0);
         assert_int_equal(subset_init(&other, N, q.J, q.a, q.unit, c), 0);
         for (size_t bits = 0; bits < 1u << units; bits++) {
@@ -146,7 +189,8 @@ static void climb__finds_the_best_of_all_sets(void **state)
                 struct shortlist list;
                 bool set[N];
                 problem_make(&q, seed, 0.5, units);
-                struct cost c = {CRITERIA[k], 0.05, ROWS, units, q.size};
+                struct cost c = cost_like(CRITERIA[k], ROWS, units, q.size,
+                                          q.share, q.nats);
                 assert_int_equal(subset_init(&p, N, q.J, q.a, q.unit, c), 0);
                 assert_int_equal(shortlist_init(&list, units, 6), 0);
                 double best = best_of_all(&p, units), found = -INFINITY;
@@ -177,7 +221,8 @@ static void climb__leaves_out_what_cannot_be_told_apart(void **state)
         q.J[i * N + N - 1] = q.J[i * N + 1];
     q.J[N * N - 1] = q.J[N + 1];
     q.a[N - 1] = q.a[1];
-    struct cost c = {GSV_CRITERION_AIC, 0.05, ROWS, N, q.size};
+    struct cost c =
+        cost_like(GSV_CRITERION_AIC, ROWS, N, q.size, q.share, q.nats);
     assert_int_equal(subset_init(&p, N, q.J, q.a, q.unit, c), 0);
     assert_true(isfinite(subset_climb(&p, set, NULL)));
     assert_true(set[1] != set[N - 1]);
