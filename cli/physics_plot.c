@@ -147,8 +147,9 @@ static void plot_map(const gsv_physics_result *r, const char *title,
 
 static size_t count_panels(const gsv_physics_result *r)
 {
-    if (r->dim == 1) return 1 + (size_t)r->stationary + (r->committor != NULL);
-    return r->dim + (r->cells ? 2 + (r->committor != NULL) : 0);
+    size_t ways = r->committor ? 1 : 0;
+    if (r->dim == 1) return 1 + (size_t)r->stationary + ways;
+    return r->dim + (r->cells ? 2 + ways : 0);
 }
 
 int physics_height(const gsv_physics_result *r)

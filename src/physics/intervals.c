@@ -13,7 +13,7 @@
 #include "predict/estimates.h"
 
 /* By the number of states: one, two, more. */
-static const size_t DRAWS[] = {200, 100, 20}, GRID[] = {512, 40, 16};
+static const size_t DRAWS[] = {200, 100, 20};
 
 static size_t kind_of(const struct study *s)
 {
@@ -107,7 +107,7 @@ static void run_draw(void *context, size_t k, size_t thread)
     double *value = NEW(double, values);
     if (value) memcpy(value, w->value + k * values, values * sizeof *value);
     m.value = value;
-    w->failed[k] = !value || study_run(s, &m, GRID[kind_of(s)],
+    w->failed[k] = !value || study_run(s, &m, study_grid(s, true),
                                        w->number + k * s->size, NULL);
     mem_free(value);
 }
@@ -194,26 +194,25 @@ static void count_points(struct intervals *q, const struct work *w,
 }
 
 static int summarise(struct intervals *q, const struct work *w, size_t draws,
-                     const double *value, const struct law_field *field)
+                     const double *value, const double *coarse,
+                     const struct law_field *field)
 {
     const struct study *s = w->study;
-    double *coarse = NEW(double, s->size + draws + 1), *room = coarse + s->size;
-    if (!coarse) return GSV_NO_MEMORY;
-    int status =
-        draws ? study_run(s, s->scene.model, GRID[kind_of(s)], coarse, NULL)
-              : 0;
+    double *room = NEW(double, draws + 1);
+    if (!room) return GSV_NO_MEMORY;
     for (size_t k = 0; k < draws; k++)
         q->draws += !w->failed[k];
-    for (size_t i = 0; !status && i < s->size; i++)
+    for (size_t i = 0; i < s->size; i++)
         set_interval(q, w, draws, i, value[i], coarse[i],
                      field->error ? field->error[i] : (double)NAN, room);
-    if (!status) count_points(q, w, draws);
-    mem_free(coarse);
-    return status;
+    count_points(q, w, draws);
+    mem_free(room);
+    return 0;
 }
 
 int intervals_find(struct intervals *q, const struct study *s,
-                   const double *value, const struct law_field *field)
+                   const double *value, const double *coarse,
+                   const struct law_field *field)
 {
     size_t asked = s->options->draws;
     size_t draws = asked == 1 ? 0 : asked ? asked : DRAWS[kind_of(s)];
@@ -231,7 +230,7 @@ int intervals_find(struct intervals *q, const struct study *s,
     w.failed = NEW(bool, draws);
     if (!status && (!w.number || !w.failed)) status = GSV_NO_MEMORY;
     if (!status) status = run_draws(&w, draws);
-    if (!status) status = summarise(q, &w, draws, value, field);
+    if (!status) status = summarise(q, &w, draws, value, coarse, field);
     MEM_FREE(values, w.number, w.failed);
     return status;
 }

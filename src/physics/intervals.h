@@ -11,9 +11,11 @@ struct intervals {
     double *share;      /* (points) of the draws that have the point */
 };
 
-/* value (size) are the estimate's numbers. Free in any case. */
+/* value (size) are the estimate's numbers, coarse (size) those on the grid of
+ * the draws. Free in any case. */
 int intervals_find(struct intervals *q, const struct study *s,
-                   const double *value, const struct law_field *field);
+                   const double *value, const double *coarse,
+                   const struct law_field *field);
 void intervals_free(struct intervals *q);
 
 #endif

@@ -71,6 +71,10 @@ static int integrate(struct line *l, const double *f, const double *a,
     }
     for (size_t i = 0; i < l->cells; i++)
         l->mass += whole(l->h, l->m + 2 * i);
+    /* From the coordinate s to x: phi_x = phi_s + log dx/ds. */
+    for (size_t k = 0; k < n; k++)
+        l->phi[k] +=
+            log(axis_slope(l->axis, l->axis->end[0] + 0.5 * l->h * (double)k));
     return 0;
 }
 

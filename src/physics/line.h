@@ -19,8 +19,8 @@ struct line {
     double h; /* of a cell, in s */
     /* (2 cells + 1): at ends and middles of cells */
     double *x, *f, *a; /* drift and a of x itself                    */
-    double *phi;       /* less its largest value                     */
-    double *m, *s;     /* scaled by that value, to each other's gain */
+    double *phi;       /* of x, up to a constant                     */
+    double *m, *s;     /* in s, both scaled by exp of a constant     */
     double *U;         /* - int f dx; 0 at its lowest                */
     double mass;       /* int m                                      */
 };

@@ -9,9 +9,6 @@
 #include "physics/intervals.h"
 #include "physics/setup.h"
 
-/* By the number of states: cells, cells along each, paths. */
-static const size_t GRID[] = {2048, 96, 64};
-
 /* What a result is made of. */
 struct answer {
     const struct study *study;
@@ -248,12 +245,13 @@ static int answer(const struct study *s, const gsv_series *data,
 {
     struct intervals q = {0};
     struct law_field field = {0};
-    size_t kind = s->scene.dim < 3 ? s->scene.dim - 1 : 2;
-    size_t grid = s->options->grid && kind < 2 ? s->options->grid : GRID[kind];
-    double *value = NEW(double, s->size);
-    int status = value ? study_run(s, s->scene.model, grid, value, &field)
+    const gsv_model *m = s->scene.model;
+    double *value = NEW(double, 2 * s->size), *coarse = value + s->size;
+    int status = value ? study_run(s, m, study_grid(s, false), value, &field)
                        : GSV_NO_MEMORY;
-    if (!status) status = intervals_find(&q, s, value, &field);
+    if (!status) status = study_run(s, m, study_grid(s, true), coarse, NULL);
+    if (!status) study_extrapolate(s, coarse, value);
+    if (!status) status = intervals_find(&q, s, value, coarse, &field);
     const struct answer a = {s, value, &q, &field};
     if (!status) status = fill(&a, data, &field, r);
     intervals_free(&q);

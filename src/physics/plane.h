@@ -5,9 +5,10 @@
  *     J = (B(-z) a p - B(z) a' p') / (2 h),   z = 2 f h / a,
  *
  * with Bernoulli's function B(z) = z / (exp(z) - 1), where a p and a' p' stand
- * on both sides (Scharfetter-Gummel, Chang-Cooper): p stays positive. Noise
- * that both states share adds central differences. The transpose of the matrix
- * is the generator, for passage times and committors. */
+ * on both sides (Scharfetter-Gummel, Chang-Cooper): p stays positive. A
+ * state without noise, and noise that both states share have central
+ * differences. The transpose of the matrix is the generator, for passage times
+ * and committors. */
 #ifndef PHYSICS_PLANE_H
 #define PHYSICS_PLANE_H
 

@@ -23,9 +23,10 @@ static char *condition_text(const struct scene *c, const char *text)
     if (!all) return NULL;
     size_t n = 0;
     for (size_t i = 0; i < c->dim; i++)
-        n += (size_t)snprintf(all + n, size - n, "state %s; ", name[i]);
-    n += (size_t)snprintf(all + n, size - n, "d%s = (\n%s\n)*dt + dW1", name[0],
-                          text);
+        n += (size_t)snprintf(all + n, size - n, "%s%s", i ? ", " : "state ",
+                              name[i]);
+    n += (size_t)snprintf(all + n, size - n, "\nd%s = (\n%s\n)*dt + dW1",
+                          name[0], text);
     for (size_t i = 1; i < c->dim; i++)
         n += (size_t)snprintf(all + n, size - n, "\nd%s = dW%zu", name[i],
                               i + 1);

@@ -246,6 +246,16 @@ static int find_noise(const struct study *s, bool *noisy)
     return status;
 }
 
+/* On a grid a state without noise spreads too far. */
+static int simulate_range(struct study *s)
+{
+    int status = cloud_scales(s);
+    if (!status) status = cloud_extent(s);
+    if (status != GSV_NUMERICAL) return status;
+    s->stationary = false;
+    return 0;
+}
+
 static int find_law(struct study *s, struct remarks *warning)
 {
     bool noisy;
@@ -253,6 +263,8 @@ static int find_law(struct study *s, struct remarks *warning)
     if (status || !noisy) return status;
     s->stationary = true;
     if (s->scene.dim == 1) status = line_range(&s->scene, &s->stationary);
+    else if (s->scene.dim == 2 && gsv_model_singular(s->scene.model))
+        status = simulate_range(s);
     else if (s->scene.dim == 2) status = plane_range(&s->scene, &s->stationary);
     if (!status && !s->stationary)
         status = remarks_add(

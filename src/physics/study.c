@@ -44,6 +44,32 @@ bool study_is_log(const struct study *s, size_t i)
            (i >= s->at_marginal && i < s->at_potential);
 }
 
+/* --- Grids --------------------------------------------------------------- */
+
+size_t study_grid(const struct study *s, bool coarse)
+{
+    static const size_t FINE[] = {2048, 96, 64}, COARSE[] = {512, 40, 16};
+    size_t kind = s->scene.dim < 3 ? s->scene.dim - 1 : 2;
+    size_t asked = kind < 2 ? s->options->grid : 0;
+    if (!coarse) return asked ? asked : FINE[kind];
+    return asked && asked < COARSE[kind] ? asked : COARSE[kind];
+}
+
+void study_extrapolate(const struct study *s, const double *coarse,
+                       double *value)
+{
+    double ratio = (double)study_grid(s, false) / (double)study_grid(s, true);
+    if (s->scene.dim != 2 || !(ratio > 1.5)) return;
+    for (size_t i = s->at_mean; i < s->at_passage; i++) {
+        double better =
+            value[i] + (value[i] - coarse[i]) / (ratio * ratio - 1.0);
+        if (isfinite(better)) value[i] = better;
+    }
+    double *entropy = value + s->at_entropy, *beyond = entropy + 2;
+    *entropy = fmax(*entropy, 0.0);
+    *beyond = fmax(*beyond, 0.0);
+}
+
 /* --- One model ------------------------------------------------------------ */
 
 /* The fixed points, followed from those of the estimate. */
@@ -64,6 +90,18 @@ static int follow_points(const struct study *s, const struct scene *c,
     return status;
 }
 
+/* What is 0 up to rounding errors is 0. */
+static void round_places(const struct study *s, double *v)
+{
+    size_t d = s->scene.dim;
+    for (size_t k = 0; k <= s->points; k++)
+        for (size_t i = 0; i < d; i++) {
+            double *x =
+                v + (k < s->points ? s->at_fixed + 3 * d * k : s->at_mean) + i;
+            if (fabs(*x) < 1e-9 * s->scene.axis[i].width) *x = 0.0;
+        }
+}
+
 int study_run(const struct study *s, const gsv_model *m, size_t grid, double *v,
               struct law_field *field)
 {
@@ -73,9 +111,11 @@ int study_run(const struct study *s, const gsv_model *m, size_t grid, double *v,
         v[i] = (double)NAN;
     int status = follow_points(s, &c, v);
     if (status || (!s->stationary && c.dim > 1)) return status;
-    return c.dim == 1   ? study_line(s, &c, grid, v, field)
-           : c.dim == 2 ? study_plane(s, &c, grid, v, field)
-                        : study_cloud(s, &c, grid, v, field);
+    status = c.dim == 1   ? study_line(s, &c, grid, v, field)
+             : c.dim == 2 ? study_plane(s, &c, grid, v, field)
+                          : study_cloud(s, &c, grid, v, field);
+    round_places(s, v);
+    return status;
 }
 
 /* --- Passages ------------------------------------------------------------- */

@@ -60,6 +60,15 @@ bool study_is_log(const struct study *s, size_t i);
 int study_run(const struct study *s, const gsv_model *m, size_t grid, double *v,
               struct law_field *field);
 
+/* The grid of the estimate, or the coarser one of draws: cells along each
+ * state, or paths. */
+size_t study_grid(const struct study *s, bool coarse);
+
+/* From the numbers on both grids to those without the error of second order;
+ * value becomes these. */
+void study_extrapolate(const struct study *s, const double *coarse,
+                       double *value);
+
 /* By the number of states. */
 int study_line(const struct study *s, const struct scene *c, size_t grid,
                double *v, struct law_field *field);
@@ -73,5 +82,8 @@ int study_passages(struct study *s);
 
 /* Length and step of simulations. */
 int cloud_scales(struct study *s);
+
+/* Sets the ends of the axes to what simulated paths reach. */
+int cloud_extent(struct study *s);
 
 #endif

@@ -12,7 +12,14 @@
 #include "physics/fixed.h"
 #include "physics/study.h"
 
-enum { ROWS = 1200, BURN = 200, BATCHES = 8, THINNED = 4000, PROBED = 64 };
+enum {
+    ROWS = 1200,
+    BURN = 200,
+    BATCHES = 8,
+    EXTENT_TRACKS = 32,
+    THINNED = 4000,
+    PROBED = 64
+};
 
 /* Paths (dim, tracks, ROWS - BURN). */
 struct cloud {
@@ -149,9 +156,9 @@ static int mark_regions(struct cloud *q, const double *v)
 static double correlation_time(const struct cloud *q, const double *x,
                                size_t from, size_t to, double mean, double sd)
 {
-    double sum = 0.5;
+    double sum = 0.5, c = 0.0;
     for (size_t lag = 1; lag < q->rows / 4; lag++) {
-        double c = 0.0;
+        c = 0.0;
         for (size_t t = from; t < to; t++)
             for (size_t k = t * q->rows; k + lag < (t + 1) * q->rows; k++)
                 c += (x[k] - mean) * (x[k + lag] - mean);
@@ -159,7 +166,8 @@ static double correlation_time(const struct cloud *q, const double *x,
         if (c < 0.05) break;
         sum += c;
     }
-    return sum * q->gap;
+    /* What follows decays as before. */
+    return sum * q->gap / (1.0 - fmax(c, 0.0));
 }
 
 static void put_state(const struct cloud *q, size_t i, size_t from, size_t to,
@@ -349,23 +357,51 @@ static int put_errors(const struct cloud *q, const double *entropy,
     return status;
 }
 
+static int cloud_init(struct cloud *q, const struct study *s,
+                      const struct scene *c, size_t tracks)
+{
+    *q = (struct cloud){.study = s,
+                        .scene = c,
+                        .dim = c->dim,
+                        .tracks = tracks,
+                        .rows = ROWS - BURN,
+                        .gap = s->length / ROWS};
+    size_t n = tracks * q->rows;
+    gsv_series *made = NULL;
+    q->x = NEW(double, n * q->dim);
+    q->in = NEW(bool, n *(s->regions + 1));
+    int status = q->x && q->in ? simulate(q, &made) : GSV_NO_MEMORY;
+    if (!status) status = copy_states(q, made);
+    gsv_series_free(made);
+    return status;
+}
+
+int cloud_extent(struct study *s)
+{
+    struct cloud q;
+    int status = cloud_init(&q, s, &s->scene, EXTENT_TRACKS);
+    size_t n = q.tracks * q.rows;
+    for (size_t i = 0; !status && i < q.dim; i++) {
+        struct axis *a = &s->scene.axis[i];
+        double low = (double)INFINITY, high = -low;
+        for (size_t k = 0; k < n; k++) {
+            low = fmin(low, axis_s(a, q.x[i * n + k]));
+            high = fmax(high, axis_s(a, q.x[i * n + k]));
+        }
+        if (a->given) continue;
+        a->end[0] = low - 0.1 * (high - low);
+        a->end[1] = high + 0.1 * (high - low);
+    }
+    MEM_FREE(q.x, q.in);
+    return status;
+}
+
 int study_cloud(const struct study *s, const struct scene *c, size_t tracks,
                 double *v, struct law_field *field)
 {
-    struct cloud q = {.study = s,
-                      .scene = c,
-                      .dim = c->dim,
-                      .tracks = tracks,
-                      .rows = ROWS - BURN,
-                      .gap = s->length / ROWS};
-    size_t n = tracks * q.rows;
+    struct cloud q;
     double entropy[BATCHES + 1];
-    gsv_series *made = NULL;
-    q.x = NEW(double, n *q.dim);
-    q.in = NEW(bool, n *(s->regions + 1));
-    int status = q.x && q.in ? simulate(&q, &made) : GSV_NO_MEMORY;
-    if (!status) status = copy_states(&q, made);
-    gsv_series_free(made);
+    int status = cloud_init(&q, s, c, tracks);
     if (!status) status = mark_regions(&q, v);
     if (!status) status = entropy_rates(&q, entropy);
     if (!status) put_numbers(&q, 0, tracks, entropy[0], v);
