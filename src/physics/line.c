@@ -432,23 +432,42 @@ int line_spectrum(const struct line *l, double time[RELAXATIONS],
 
 /* --- A ring --------------------------------------------------------------- */
 
-/* q = a p = K exp(Phi(x)) int_x^(x+L) exp(-Phi): both in one turn. */
+/* exp(Phi) times the integral of exp(-Phi) up to the end, by local differences
+ * of Phi, which is linear between points: a steep tilt has exponents of
+ * thousands. */
+static void integrate_ahead(const struct line *l, const double *phi, double *R)
+{
+    for (size_t k = 2 * l->cells; k-- > 0;) {
+        double rise = phi[k + 1] - phi[k];
+        double mean = fabs(rise) < 1e-8 ? 1.0 : -expm1(-rise) / rise;
+        R[k] = 0.5 * l->h * mean + exp(-rise) * R[k + 1];
+    }
+}
+
+/* p = g / a with g' = Phi' g - 1, the same after a turn:
+ *
+ *     g (1 - e^-turn) = R(x) (1 - e^-turn) + exp(Phi(x) - Phi(end)) R(0). */
 int line_ring(const struct line *l, double *density, double *current)
 {
     size_t n = points(l);
-    double *S = NEW(double, 2 * n), *e = S + n, sum = 0.0;
-    if (!S) return GSV_NO_MEMORY;
+    double *R = NEW(double, 2 * n), *phi = R + n, sum = 0.0;
+    if (!R) return GSV_NO_MEMORY;
     double turn = l->phi[n - 1] - l->phi[0];
+    bool mirror = turn < 0.0;
     for (size_t k = 0; k < n; k++)
-        e[k] = exp(-fmax(l->phi[k], -MOST_EXPONENT));
-    accumulate(l, e, S);
-    for (size_t k = 0; k < n; k++)
-        density[k] = l->m[k] * (S[n - 1] - S[k] + exp(-turn) * S[k]);
+        phi[k] = l->phi[mirror ? n - 1 - k : k];
+    integrate_ahead(l, phi, R);
+    double rest = -expm1(-fabs(turn));
+    for (size_t k = 0; k < n; k++) {
+        size_t at = mirror ? n - 1 - k : k;
+        density[at] =
+            2.0 / l->a[at] * (R[k] * rest + exp(phi[k] - phi[n - 1]) * R[0]);
+    }
     for (size_t i = 0; i < l->cells; i++)
         sum += whole(l->h, density + 2 * i);
     for (size_t k = 0; k < n; k++)
         density[k] /= sum;
-    *current = -expm1(-turn) / sum;
-    mem_free(S);
+    *current = (mirror ? -rest : rest) / sum;
+    mem_free(R);
     return 0;
 }

@@ -59,15 +59,17 @@ void study_extrapolate(const struct study *s, const double *coarse,
                        double *value)
 {
     double ratio = (double)study_grid(s, false) / (double)study_grid(s, true);
-    if (s->scene.dim != 2 || !(ratio > 1.5)) return;
-    for (size_t i = s->at_mean; i < s->at_passage; i++) {
+    bool line = s->scene.dim == 1;
+    size_t from = line ? s->at_relax : s->at_mean;
+    size_t to = line ? s->at_relax + RELAXATIONS : s->at_passage;
+    if (s->scene.dim > 2 || !(ratio > 1.5)) return;
+    for (size_t i = from; i < to; i++) {
         double better =
             value[i] + (value[i] - coarse[i]) / (ratio * ratio - 1.0);
         if (isfinite(better)) value[i] = better;
     }
-    double *entropy = value + s->at_entropy, *beyond = entropy + 2;
-    *entropy = fmax(*entropy, 0.0);
-    *beyond = fmax(*beyond, 0.0);
+    for (size_t i = s->at_entropy; i < s->at_passage; i++)
+        if (value[i] < 0.0) value[i] = 0.0;
 }
 
 /* --- One model ------------------------------------------------------------ */
