@@ -78,22 +78,22 @@ static void plot_line(const gsv_physics_result *r, FILE *to)
         fputs("set yrange [0:*]\nplot ", to);
         if (r->histogram)
             fputs("$h0 using 1:2 with boxes fs solid 0.3 noborder lc rgb "
-                  "'#888888' title 'data', ",
+                  "'#c4c4c4' title 'data', ",
                   to);
-        plot_curve("p", "#1f77b4", to);
+        plot_curve("p", "#1f5fa8", to);
         fputs("\n", to);
     }
     put_curve("u", n, r->x, r->potential, NULL, to);
     put_curve("u_in", n, r->x, r->potential, r->reached, to);
     label_axes(r->name[0], "potential", to);
     fputs("set yrange [*:*]\nplot ", to);
-    plot_curve("u", "#d62728", to);
+    plot_curve("u", "#c8482e", to);
     fputs("\n", to);
     if (!r->committor) return;
     put_committor(r, to);
     label_axes(r->name[0], "committor", to);
     fputs("set yrange [0:1]\nplot $q using 1:2 with lines lw 2 lc rgb "
-          "'#2ca02c' notitle\n",
+          "'#3a8f4d' notitle\n",
           to);
 }
 
@@ -107,12 +107,12 @@ static void plot_marginal(const gsv_physics_result *r, size_t i, FILE *to)
     if (r->histogram)
         fprintf(to,
                 "$h%zu using 1:2 with boxes fs solid 0.3 noborder lc rgb "
-                "'#888888' title 'data', ",
+                "'#c4c4c4' title 'data', ",
                 i);
     fprintf(to,
-            "$m%zu using 1:3:4 with filledcurves fc rgb '#1f77b4' fs "
+            "$m%zu using 1:3:4 with filledcurves fc rgb '#1f5fa8' fs "
             "transparent solid 0.2 noborder notitle, "
-            "$m%zu using 1:2 with lines lw 2 lc rgb '#1f77b4' notitle\n",
+            "$m%zu using 1:2 with lines lw 2 lc rgb '#1f5fa8' notitle\n",
             i, i);
 }
 

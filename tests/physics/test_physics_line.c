@@ -310,7 +310,11 @@ static double ring_current(double F, double A, double s)
     }
     for (size_t k = 0; k < N; k++)
         for (size_t j = 0; j <= N; j++)
-            sum += h * h * (j % N ? 1 : 0.5) * exp(phi[k] - phi[k + j]);
+            sum += h * h / 3 *
+                   (j % N == 0 ? 1
+                    : j % 2    ? 4
+                               : 2) *
+                   exp(phi[k] - phi[k + j]);
     return -expm1(-phi[N]) / (2 / (s * s) * sum);
 }
 
