@@ -34,7 +34,8 @@ enum verb_id {
     REPORT = 4096,
     SELECT = 8192,
     LOOK = 16384,
-    EVERY = 32767
+    PHYSICS = 32768,
+    EVERY = 65535
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or in a fit. */
@@ -56,6 +57,7 @@ struct args {
     struct words files;    /* all words that are not options    */
     struct words set, fix; /* name=value; name or name=value    */
     struct words prior;    /* name~law(a,b)                     */
+    struct words hold;     /* input=value                       */
     struct words given;    /* all words after the verb, in order */
     struct words named;    /* the options among them, by name   */
     bool leave_out, json, quiet, help, paper, defaults, strict, correlation,
@@ -66,7 +68,7 @@ struct args {
     const char *checkpoint, *trace, *samples, *effects, *subject;
     bool show_effects;
     const char *at, *grid, *plot, *param, *range;
-    const char *against, *from, *quantiles, *residuals;
+    const char *against, *from, *to, *quantiles, *residuals;
     const char *gaps, *objectives, *init;
     size_t repeats, functions, points;
     gsv_ranks *ranks; /* NULL: alone */
@@ -76,6 +78,7 @@ struct args {
     gsv_simulate_options simulate;
     gsv_predict_options predict;
     gsv_paths_options bands;
+    gsv_physics_options physics;
 };
 
 struct verb {
@@ -110,6 +113,7 @@ int gradvar_run(const struct args *a, gsv_model *m);
 int report_run(const struct args *a, gsv_model *m);
 int select_run(const struct args *a, gsv_model *m);
 int look_run(const struct args *a, gsv_model *m);
+int physics_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */
 

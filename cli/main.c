@@ -161,6 +161,21 @@ const struct verb VERBS[] = {
      "  girsanov look data.csv\n"
      "  girsanov look data.csv -o my.sde --plot data.svg\n",
      false, false, true, false, look_run},
+    {PHYSICS, "physics", "FIT [DATA]",
+     "fixed points, stationary law, passage times, entropy",
+     "Prints what follows from a model whose inputs stand still: the fixed\n"
+     "points of its drift with their eigenvalues and stability, the\n"
+     "stationary law and its distance from the data's histogram, relaxation\n"
+     "times, the rate of entropy production, the part of the drift that is a\n"
+     "gradient, and the mean first-passage times between two regions, with\n"
+     "barriers and Kramers' approximation. The intervals (95 %) are from\n"
+     "draws of the fit's parameters. One state is computed by integrals, two\n"
+     "by the Fokker-Planck equation on a grid, more by simulated paths. What\n"
+     "is outside the data's range is marked with *, and drawn dashed.\n",
+     "  girsanov physics well.fit data.csv --plot well.svg\n"
+     "  girsanov physics well.fit --from 'x < -0.5' --to 'x > 0.5'\n"
+     "  girsanov physics cell.fit data.csv --at u=1.5 -o out/cell\n",
+     true, true, false, false, physics_run},
     {GRADVAR, "gradvar", "MODEL DATA", "variance of gradients",
      "Computes the gradient of several objectives repeatedly with different\n"
      "random numbers at the parameters of the model, and prints the variance\n"

@@ -22,6 +22,9 @@ static const struct option OWN[] = {
      "FILE", .help = "CSV file to write (standard output)"},
     {"--output", "-o", LOOK, TARGET, AT(output), "FILE",
      .help = "write the models to FILE.sde, FILE-2.sde, ... (print them)"},
+    {"--output", "-o", PHYSICS, TARGET, AT(output), "PREFIX",
+     .help = "write PREFIX-points.csv, -numbers.csv, -marginals.csv, "
+             "-field.csv"},
     {"--output", "-o", PROFILE | GRADVAR, TARGET, AT(output), "FILE",
      .help = "CSV file to write (a table on standard output)"},
     {"--times", NULL, PREDICT, TEXT, AT(times), "A:B:N",
@@ -41,6 +44,14 @@ static const struct option OWN[] = {
     {"--from", NULL, PREDICT, TEXT, AT(from), "TIME",
      .help =
          "forecast the rows of DATA after TIME from those before, and score"},
+    {"--from", NULL, PHYSICS, TEXT, AT(from), "C",
+     .help = "region to start from, as 'x < -1' (around stable points)"},
+    {"--to", NULL, PHYSICS, TEXT, AT(to), "C",
+     .help = "region to reach, as '(x > 1)*(y < 0)'"},
+    {"--at", NULL, PHYSICS, NAME, AT(hold), "NAME=V",
+     .help = "value of an input, or of t; repeatable (middle of the range)"},
+    {"--range", NULL, PHYSICS, TEXT, AT(range), "R",
+     .help = "ends that reflect, as -3:3 or x=-3:3,y=0:10 (as far as the law)"},
     {"--inputs", NULL, SIMULATE | PREDICT, SOURCE, AT(inputs), "FILE",
      .help = "CSV with time and the model's input columns, and trials (obs)"},
     {"--quantiles", NULL, PREDICT, TEXT, AT(quantiles), "Q",
@@ -98,7 +109,8 @@ static const struct option OWN[] = {
     {"--points", NULL, PROFILE, COUNT, AT(points), "N", .help = "values (21)"},
     {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
      .help = "range of the values (estimate +- 3 standard errors)"},
-    {"--plot", NULL, FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK, TARGET,
+    {"--plot", NULL,
+     FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS, TARGET,
      AT(plot), "FILE", .help = "a picture, .svg, .png or .pdf; needs gnuplot"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(estimator.gradient), NULL,
      .help =
@@ -114,11 +126,13 @@ static const struct option COMMON[] = {
      .help = "Algorithm 1 as published: joint, brownian, ito, iid"},
     {"--defaults", NULL, ESTIMATE | PREDICT | PATHS, FLAG, AT(defaults), NULL,
      .help = "the default options instead of those that the fit was made with"},
-    {"--time", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK, TEXT,
+    {"--time", NULL,
+     ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS, TEXT,
      AT(time), "NAME",
      .help = "the data's column of time, numbers or dates (time or t)"},
-    {"--series", NULL, ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK,
-     TEXT, AT(series), "NAME",
+    {"--series", NULL,
+     ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS, TEXT,
+     AT(series), "NAME",
      .help = "the data's column of the series (series or id)"},
     {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT | LOOK),
      SETTING, AT(set), "NAME=V",
@@ -151,14 +165,14 @@ static const struct {
             {PATHS, GSV_USE_PATHS},
             {PREDICT, GSV_USE_PREDICT},
             {SIMULATE, GSV_USE_SIMULATE},
+            {PHYSICS, GSV_USE_PHYSICS},
             {SUMMARY | FIELD | LOOK, 1u << 31}};
 
 /* The places of the structs, by enum gsv_option_struct. */
-static const size_t HOMES[] = {[GSV_OF_ESTIMATOR] = AT(estimator),
-                               [GSV_OF_FIT] = AT(fit),
-                               [GSV_OF_SIMULATE] = AT(simulate),
-                               [GSV_OF_PREDICT] = AT(predict),
-                               [GSV_OF_PATHS] = AT(bands)};
+static const size_t HOMES[] = {
+    [GSV_OF_ESTIMATOR] = AT(estimator), [GSV_OF_FIT] = AT(fit),
+    [GSV_OF_SIMULATE] = AT(simulate),   [GSV_OF_PREDICT] = AT(predict),
+    [GSV_OF_PATHS] = AT(bands),         [GSV_OF_PHYSICS] = AT(physics)};
 
 static bool has_row(const struct verb *verb, const gsv_option *row)
 {
@@ -421,19 +435,21 @@ static int start_args(const struct verb *verb, size_t count, struct args *a)
 {
     size_t rows, size = count + 1;
     const gsv_option *row = gsv_option_table(&rows);
-    const char **room = calloc(6 * size, sizeof *room);
+    const char **room = calloc(7 * size, sizeof *room);
     *a = (struct args){.points = 21,
                        .files.word = room,
                        .estimator = gsv_options_default(),
                        .fit = gsv_fit_options_default(),
                        .simulate = gsv_simulate_options_default(),
                        .predict = gsv_predict_options_default(),
-                       .bands = gsv_paths_options_default()};
+                       .bands = gsv_paths_options_default(),
+                       .physics = gsv_physics_options_default()};
     if (!room) {
         complain_memory();
         return EXIT_NUMBERS;
     }
-    struct words *list[] = {&a->set, &a->fix, &a->prior, &a->given, &a->named};
+    struct words *list[] = {&a->set,   &a->fix,   &a->prior,
+                            &a->given, &a->named, &a->hold};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         list[i]->word = room + (i + 1) * size;
     for (size_t i = 0; i < rows; i++)

@@ -104,6 +104,20 @@ static int find_forecast(struct report *r)
     return note_why(r->no_forecast);
 }
 
+/* Draws on a grid, or simulations for each, would take as long as all else. */
+static int find_physics(struct report *r)
+{
+    gsv_physics_options o = gsv_physics_options_default();
+    size_t dim = gsv_model_dim(r->model);
+    o.draws = dim == 1 ? 0 : dim == 2 ? 40 : 1;
+    o.grid = dim == 2 ? 64 : 0;
+    o.seed = r->estimator.seed;
+    o.threads = r->estimator.threads;
+    tell(r, "physics");
+    if (!gsv_physics(r->model, r->data, &o, &r->physics)) return 0;
+    return note_why(r->no_physics);
+}
+
 static int find_all(struct report *r)
 {
     r->latent = is_latent(r->model, r->data);
@@ -118,7 +132,7 @@ static int find_all(struct report *r)
     if (!code) code = find_near(r);
     if (!code && r->near) code = find_paths(r);
     if (!code && r->near) code = find_forecast(r);
-    return code;
+    return code ? code : find_physics(r);
 }
 
 static void free_all(struct report *r)
@@ -131,6 +145,7 @@ static void free_all(struct report *r)
     gsv_series_free(r->near);
     gsv_smoothed_free(&r->paths);
     gsv_prediction_free(&r->forecast);
+    gsv_physics_free(&r->physics);
 }
 
 /* --- The page ------------------------------------------------------------- */
@@ -202,6 +217,7 @@ static const struct part {
     {"parameters", "Parameters", "Parameters", put_parameters, NULL},
     {"effects", "Effects", "Random effects", put_effects, has_effects},
     {"field", "Drift and diffusion", "Drift and diffusion", draw_field, NULL},
+    {"physics", "Physics", "Physics", put_physics, NULL},
     {"data", "Data and paths", "Data, paths and a forecast", put_data, NULL},
     {"weights", "Weights", "Diagnostics of the weights", put_weights, NULL},
     {"residuals", "Residuals", "Residuals", put_residuals, NULL},

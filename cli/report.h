@@ -26,7 +26,9 @@ struct report {
     double from;      /* start time of the figure                        */
     gsv_smoothed paths;
     gsv_prediction forecast;
+    gsv_physics_result physics;
     char no_residuals[WHY_ROOM], no_paths[WHY_ROOM], no_forecast[WHY_ROOM];
+    char no_physics[WHY_ROOM];
     char *outside; /* warnings of rows outside the grid of a gp */
     bool pictures; /* gnuplot is installed                      */
     size_t figures, missing, troubles;
@@ -87,6 +89,11 @@ int put_commands(struct report *r);
 
 bool has_effects(const struct report *r);
 int put_effects(struct report *r);
+
+/* --- report_physics.c ------------------------------------------------------
+ */
+
+int put_physics(struct report *r);
 
 /* --- report_figures.c, report_plots.c, report_series.c ---------------------
  */

@@ -1104,6 +1104,107 @@ enum gsv_status gsv_look(const gsv_series *s, const gsv_options *o,
                          gsv_look_result *result);
 void gsv_look_free(gsv_look_result *result);
 
+/* --- Physics of a model --------------------------------------------------- */
+
+struct gsv_physics_options {
+    size_t draws;        /* of the parameters, for intervals; 0: chosen, 1: no
+                          * intervals                                      */
+    size_t grid;         /* cells along each state; 0: chosen              */
+    size_t ends;         /* of low and high: the number of states, or 0    */
+    const double *low;   /* (ends) reflecting ends of states; -inf, inf: none */
+    const double *high;  /* (ends)                                         */
+    double period;       /* of the only state, an angle; 0: none           */
+    size_t inputs;       /* of input: those of the model, or 0             */
+    const double *input; /* (inputs) constant values; NaN: the middle of the
+                          * data's range                                   */
+    bool frozen;         /* time stands still, for models that depend on it, */
+    double at;           /* at this time                                   */
+    const char *from;    /* conditions such as "x < -1" for two regions, or */
+    const char *to;      /* NULL: between the stable fixed points          */
+    double length;       /* of simulated paths, with more than two states; 0:
+                          * chosen                                         */
+    double step;         /* of these; 0: chosen                            */
+    uint64_t seed;       /* 1                                              */
+    size_t threads;      /* 0: all                                         */
+};
+typedef struct gsv_physics_options gsv_physics_options;
+gsv_physics_options gsv_physics_options_default(void);
+
+enum gsv_stability {
+    GSV_STABLE,
+    GSV_SADDLE,  /* some directions return, others leave */
+    GSV_UNSTABLE /* all directions leave                 */
+};
+
+/* A number and its 95 % interval; NaN where there is none. */
+typedef struct gsv_quantity {
+    double value, low, high;
+} gsv_quantity;
+
+typedef struct gsv_fixed_point {
+    gsv_quantity *x;    /* (dim) where the drift is 0                    */
+    gsv_quantity *rate; /* (dim) real parts of the Jacobian's eigenvalues */
+    gsv_quantity *turn; /* (dim) imaginary parts                         */
+    enum gsv_stability stability;
+    bool reached; /* the data's range has it                       */
+    double share; /* of the draws that have such a point, too; NaN */
+} gsv_fixed_point;
+
+typedef struct gsv_passage {
+    char *from, *to;      /* in words                                      */
+    gsv_quantity time;    /* mean first-passage time; starts have the
+                           * stationary law in the first region           */
+    gsv_quantity barrier; /* int 2 f / a dx from the ridge to the start, of
+                           * one state; of two: of the free energy         */
+    gsv_quantity kramers; /* its approximation for high barriers, or NaN   */
+} gsv_passage;
+
+enum { GSV_RELAXATIONS = 3 };
+
+typedef struct gsv_physics_result {
+    size_t dim;
+    const char *const *name; /* (dim) borrowed from the model              */
+    size_t draws;            /* that were used for the intervals; 0: none  */
+    bool stationary;         /* whether there is a stationary law          */
+    double beyond;           /* its probability outside the data's range   */
+    size_t points;
+    gsv_fixed_point *point;  /* (points)                                   */
+    gsv_quantity *mean, *sd; /* (dim) of the stationary law                */
+    gsv_quantity relaxation[GSV_RELAXATIONS]; /* times, the slowest first; of
+                                               * more than two states an
+                                               * autocorrelation time */
+    gsv_quantity turn[GSV_RELAXATIONS]; /* angular velocities of these modes */
+    gsv_quantity entropy;  /* production rate                            */
+    gsv_quantity gradient; /* share of the drift that is a gradient      */
+    size_t passages;
+    gsv_passage *passage;    /* (passages)                                 */
+    size_t bins;             /* of the marginal densities                  */
+    double *bin;             /* (dim, bins) middles                        */
+    gsv_quantity *marginal;  /* (dim, bins) densities                      */
+    double *histogram;       /* (dim, bins) of the data, or NULL           */
+    double *distance;        /* (dim) half of int |law - data|, or NULL    */
+    size_t cells;            /* of the field; 0 with more than two states  */
+    double *x;               /* (dim, cells)                               */
+    gsv_quantity *density;   /* (cells)                                    */
+    gsv_quantity *potential; /* (cells) -int f dx, of two states the gradient
+                              * part of f                                  */
+    double *committor;       /* (cells) of the first passage, or NULL      */
+    bool *reached;           /* (cells) in the data's range                */
+    double current;          /* of a ring                                  */
+    char *note;              /* what was assumed, a line each, or ""       */
+    char *warning;           /* reasons for doubt, a line each, or ""      */
+} gsv_physics_result;
+
+/* What follows from a model whose time and inputs stand still: fixed points,
+ * potential, stationary law, mean first-passage times, committor, relaxation
+ * times and entropy production. Intervals are from draws of the parameters
+ * where the model has a fit with standard errors, draws or a posterior. The
+ * data's range is that of s, or of the fit if s is NULL. */
+enum gsv_status gsv_physics(const gsv_model *m, const gsv_series *s,
+                            const gsv_physics_options *o,
+                            gsv_physics_result *result);
+void gsv_physics_free(gsv_physics_result *result);
+
 /* --- Series left out ------------------------------------------------------ */
 
 typedef struct gsv_leave_out {
@@ -1174,7 +1275,8 @@ enum gsv_option_struct {
     GSV_OF_FIT,       /* gsv_fit_options      */
     GSV_OF_SIMULATE,  /* gsv_simulate_options */
     GSV_OF_PREDICT,   /* gsv_predict_options  */
-    GSV_OF_PATHS      /* gsv_paths_options    */
+    GSV_OF_PATHS,     /* gsv_paths_options    */
+    GSV_OF_PHYSICS    /* gsv_physics_options  */
 };
 
 enum gsv_option_type {
@@ -1198,7 +1300,8 @@ enum gsv_use {
     GSV_USE_PREDICT = 64,
     GSV_USE_RESIDUALS = 128,
     GSV_USE_SIMULATE = 256,
-    GSV_USE_SELECT = 512 /* gsv_select() */
+    GSV_USE_SELECT = 512, /* gsv_select() */
+    GSV_USE_PHYSICS = 1024
 };
 
 typedef struct gsv_option {

@@ -30,6 +30,11 @@ void dsyev_(const char *job, const char *half, const int *n, double *A,
             const int *ld, double *value, double *work, const int *size,
             int *info, size_t job_length, size_t half_length);
 
+void dgeev_(const char *left, const char *right, const int *n, double *A,
+            const int *ld, double *re, double *im, double *vl, const int *ldl,
+            double *vr, const int *ldr, double *work, const int *size,
+            int *info, size_t left_length, size_t right_length);
+
 enum { FEW = 4, SMALL = 16, MEDIUM = 40 };
 
 /* An OpenBLAS that was built without threads has no locks around its buffers:
@@ -339,5 +344,33 @@ bool linalg_eigen(size_t n, double *A, double *value, double *room)
     blas_begin();
     if (n) dsyev_("V", "U", &size, A, &size, value, room, &work, &info, 1, 1);
     blas_end();
+    return info == 0;
+}
+
+/* Insertion: pairs of conjugates stay neighbours. */
+static void sort_eigenvalues(size_t n, double *re, double *im)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = i; j > 0 && re[j] < re[j - 1]; j--) {
+            double r = re[j], c = im[j];
+            re[j] = re[j - 1];
+            im[j] = im[j - 1];
+            re[j - 1] = r;
+            im[j - 1] = c;
+        }
+}
+
+bool linalg_eigenvalues(size_t n, double *A, double *re, double *im,
+                        double *room)
+{
+    int size = (int)n, one = 1, work = 64 * size, info = 0;
+    double none = 0.0;
+    if (!all_finite(n * n, A)) return false;
+    blas_begin();
+    if (n)
+        dgeev_("N", "N", &size, A, &size, re, im, &none, &one, &none, &one,
+               room, &work, &info, 1, 1);
+    blas_end();
+    sort_eigenvalues(n, re, im);
     return info == 0;
 }

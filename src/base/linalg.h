@@ -42,4 +42,10 @@ void linalg_cholesky_inverse(size_t n, double *L);
  * in rising order. room holds 64 n numbers. False when it does not converge. */
 bool linalg_eigen(size_t n, double *A, double *value, double *room);
 
+/* The eigenvalues re + i im (n) of any A, which is destroyed, in rising order
+ * of the real part; room holds 64 n numbers. False when it does not converge.
+ */
+bool linalg_eigenvalues(size_t n, double *A, double *re, double *im,
+                        double *room);
+
 #endif

@@ -17,6 +17,7 @@
 #define SIMULATE(...) ROW(GSV_OF_SIMULATE, gsv_simulate_options, __VA_ARGS__)
 #define PREDICT(...) ROW(GSV_OF_PREDICT, gsv_predict_options, __VA_ARGS__)
 #define PATHS(...) ROW(GSV_OF_PATHS, gsv_paths_options, __VA_ARGS__)
+#define PHYSICS(...) ROW(GSV_OF_PHYSICS, gsv_physics_options, __VA_ARGS__)
 #define LENGTH(struct_, field_) .count_offset = offsetof(struct_, field_)
 #define WORDS(...)                                                             \
     .word = (const char *const[])                                              \
@@ -208,6 +209,36 @@ static const gsv_option OPTIONS[] = {
             .chosen = "0.05,0.25,0.5,0.75,0.95",
             .help = "levels of the quantiles"),
     SEED_AND_THREADS(PREDICT, FORECAST),
+
+    PHYSICS(draws, COUNT, GSV_USE_PHYSICS, 0, 1, 1e6, .zero = true,
+            .chosen = "200; 100 with two states, 20 with more",
+            .flag = "--draws", .value = "N",
+            .help = "draws of the parameters for intervals; 1: none"),
+    PHYSICS(grid, COUNT, GSV_USE_PHYSICS, 0, 16, 1e5, .zero = true,
+            .chosen = "2048; 96 with two states", .flag = "--grid",
+            .value = "N", .help = "cells along each state"),
+    PHYSICS(period, REAL, GSV_USE_PHYSICS, 0, 0, ANY, .zero = true,
+            .chosen = "none", .flag = "--period", .value = "P",
+            .help = "the only state is an angle with this period"),
+    PHYSICS(length, REAL, GSV_USE_PHYSICS, 0, 0, ANY, .zero = true,
+            .chosen = "chosen", .flag = "--length", .value = "T",
+            .help = "length of simulated paths, with more than two states"),
+    PHYSICS(step, REAL, GSV_USE_PHYSICS, 0, 0, ANY, .zero = true,
+            .chosen = "chosen", .flag = "--step", .value = "DT",
+            .help = "their step"),
+    PHYSICS(ends, COUNT, GSV_USE_PHYSICS, 0, 0, MOST_LISTED),
+    PHYSICS(low, ARRAY, GSV_USE_PHYSICS, LENGTH(gsv_physics_options, ends),
+            .help = "lower reflecting ends of the states; -inf: none"),
+    PHYSICS(high, ARRAY, GSV_USE_PHYSICS, LENGTH(gsv_physics_options, ends),
+            .help = "upper reflecting ends of the states; inf: none"),
+    PHYSICS(inputs, COUNT, GSV_USE_PHYSICS, 0, 0, MOST_LISTED),
+    PHYSICS(input, ARRAY, GSV_USE_PHYSICS, LENGTH(gsv_physics_options, inputs),
+            .help = "constant inputs; NaN: the middle of the data's range"),
+    PHYSICS(frozen, SWITCH, GSV_USE_PHYSICS,
+            .help = "time stands still at `at`, for models that depend on it"),
+    PHYSICS(at, REAL, GSV_USE_PHYSICS, 0, -ANY, ANY,
+            .help = "the time where it stands still"),
+    SEED_AND_THREADS(PHYSICS, GSV_USE_PHYSICS),
 
     PATHS(draws, COUNT, GSV_USE_PATHS, 0, 1, MOST_NUMBERED, .zero = true,
           .flag = "--draws", .value = "N",

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* The picture of physics. One state: its law with the data's histogram, the
+ * potential, and the committor; two: maps of the law and the potential, and
+ * both states alone; more: each state alone. Lines are dashed, and maps paler,
+ * where the data do not reach. */
+#include <math.h>
+
+#include "physics.h"
+
+/* --- Data ---------------------------------------------------------------- */
+
+/* A block of lines x, value, low, high for gnuplot; inside the data, or all. */
+static void put_curve(const char *name, size_t n, const double *x,
+                      const gsv_quantity *q, const bool *inside, FILE *to)
+{
+    fprintf(to, "$%s << E\n", name);
+    for (size_t k = 0; k < n; k++)
+        if ((!inside || inside[k]) && isfinite(q[k].value))
+            fprintf(to, "%.8g %.8g %.8g %.8g\n", x[k], q[k].value,
+                    isfinite(q[k].low) ? q[k].low : q[k].value,
+                    isfinite(q[k].high) ? q[k].high : q[k].value);
+    fputs("E\n", to);
+}
+
+static void put_bins(const gsv_physics_result *r, size_t i, FILE *to)
+{
+    size_t n = r->bins;
+    char name[40];
+    snprintf(name, sizeof name, "m%zu", i);
+    put_curve(name, n, r->bin + i * n, r->marginal + i * n, NULL, to);
+    if (!r->histogram) return;
+    fprintf(to, "$h%zu << E\n", i);
+    for (size_t k = 0; k < n; k++)
+        if (isfinite(r->histogram[i * n + k]))
+            fprintf(to, "%.8g %.8g\n", r->bin[i * n + k],
+                    r->histogram[i * n + k]);
+    fputs("E\n", to);
+}
+
+/* --- One state ----------------------------------------------------------- */
+
+static void label_axes(const char *x, const char *y, FILE *to)
+{
+    fputs("set xlabel ", to);
+    plot_text(x, to);
+    fputs("\nset ylabel ", to);
+    plot_text(y, to);
+    putc('\n', to);
+}
+
+/* A band, a dashed line everywhere, and a full one where the data are. */
+static void plot_curve(const char *name, const char *colour, FILE *to)
+{
+    fprintf(to,
+            "$%s using 1:3:4 with filledcurves fc rgb '%s' fs transparent "
+            "solid 0.2 noborder notitle, "
+            "$%s using 1:2 with lines dt 2 lw 1.5 lc rgb '%s' notitle, "
+            "$%s_in using 1:2 with lines lw 2 lc rgb '%s' notitle",
+            name, colour, name, colour, name, colour);
+}
+
+static void put_committor(const gsv_physics_result *r, FILE *to)
+{
+    fputs("$q << E\n", to);
+    for (size_t k = 0; k < r->cells; k++)
+        fprintf(to, "%.8g %.8g\n", r->x[k], r->committor[k]);
+    fputs("E\n", to);
+}
+
+static void plot_line(const gsv_physics_result *r, FILE *to)
+{
+    size_t n = r->cells;
+    if (r->stationary) {
+        put_curve("p", n, r->x, r->density, NULL, to);
+        put_curve("p_in", n, r->x, r->density, r->reached, to);
+        put_bins(r, 0, to);
+        label_axes(r->name[0], "stationary density", to);
+        fputs("set yrange [0:*]\nplot ", to);
+        if (r->histogram)
+            fputs("$h0 using 1:2 with boxes fs solid 0.3 noborder lc rgb "
+                  "'#c4c4c4' title 'data', ",
+                  to);
+        plot_curve("p", "#1f5fa8", to);
+        fputs("\n", to);
+    }
+    put_curve("u", n, r->x, r->potential, NULL, to);
+    put_curve("u_in", n, r->x, r->potential, r->reached, to);
+    label_axes(r->name[0], "potential", to);
+    fputs("set yrange [*:*]\nplot ", to);
+    plot_curve("u", "#c8482e", to);
+    fputs("\n", to);
+    if (!r->committor) return;
+    put_committor(r, to);
+    label_axes(r->name[0], "committor", to);
+    fputs("set yrange [0:1]\nplot $q using 1:2 with lines lw 2 lc rgb "
+          "'#3a8f4d' notitle\n",
+          to);
+}
+
+/* --- Several states ------------------------------------------------------ */
+
+static void plot_marginal(const gsv_physics_result *r, size_t i, FILE *to)
+{
+    put_bins(r, i, to);
+    label_axes(r->name[i], "stationary density", to);
+    fputs("set yrange [0:*]\nplot ", to);
+    if (r->histogram)
+        fprintf(to,
+                "$h%zu using 1:2 with boxes fs solid 0.3 noborder lc rgb "
+                "'#c4c4c4' title 'data', ",
+                i);
+    fprintf(to,
+            "$m%zu using 1:3:4 with filledcurves fc rgb '#1f5fa8' fs "
+            "transparent solid 0.2 noborder notitle, "
+            "$m%zu using 1:2 with lines lw 2 lc rgb '#1f5fa8' notitle\n",
+            i, i);
+}
+
+/* The grid of a plane is N x N, the last state first in memory. */
+static void plot_map(const gsv_physics_result *r, const char *title,
+                     const double *value, size_t stride, FILE *to)
+{
+    size_t N = (size_t)lround(sqrt((double)r->cells));
+    fputs("$map << E\n", to);
+    for (size_t k = 0; k < r->cells; k++) {
+        if (k && k % N == 0) putc('\n', to);
+        fprintf(to, "%.6g %.6g %.6g\n", r->x[k], r->x[r->cells + k],
+                value[k * stride]);
+    }
+    fputs("E\n$box << E\n", to);
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (size_t k = 0; k < r->cells; k++)
+        for (size_t i = 0; r->reached[k] && i < 2; i++) {
+            low[i] = fmin(low[i], r->x[i * r->cells + k]);
+            high[i] = fmax(high[i], r->x[i * r->cells + k]);
+        }
+    fprintf(to, "%g %g\n%g %g\n%g %g\n%g %g\n%g %g\nE\n", low[0], low[1],
+            high[0], low[1], high[0], high[1], low[0], high[1], low[0], low[1]);
+    label_axes(r->name[0], r->name[1], to);
+    fputs("set title ", to);
+    plot_text(title, to);
+    fputs("\nset yrange [*:*]\nset pm3d map corners2color c1\n"
+          "splot $map using 1:2:3 notitle, $box using 1:2:(0) with lines dt 2 "
+          "lc rgb '#ffffff' notitle\nunset pm3d\nunset title\n",
+          to);
+}
+
+static size_t count_panels(const gsv_physics_result *r)
+{
+    size_t ways = r->committor ? 1 : 0;
+    if (r->dim == 1) return 1 + (size_t)r->stationary + ways;
+    return r->dim + (r->cells ? 2 + ways : 0);
+}
+
+int physics_height(const gsv_physics_result *r)
+{
+    return 60 + 240 * (int)count_panels(r);
+}
+
+void physics_panels(const gsv_physics_result *r, FILE *to)
+{
+    fprintf(to, "set multiplot layout %zu,1\n", count_panels(r));
+    if (r->dim == 1) plot_line(r, to);
+    if (r->dim == 2 && r->cells) {
+        plot_map(r, "stationary density", &r->density[0].value, 3, to);
+        plot_map(r, "gradient part: potential", &r->potential[0].value, 3, to);
+        if (r->committor) plot_map(r, "committor", r->committor, 1, to);
+    }
+    for (size_t i = 0; r->dim > 1 && i < r->dim; i++)
+        plot_marginal(r, i, to);
+    fputs("unset multiplot\n", to);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Physics of fits: intervals that have the truth, the same bits on any number
+ * of threads, refusals, and memory that runs out. */
+#include "physics.h"
+
+#include <math.h>
+
+static gsv_series *simulated(const gsv_model *m, double length, size_t rows,
+                             uint64_t seed)
+{
+    static const double START[] = {0.9, 0.1};
+    gsv_simulate_options o = gsv_simulate_options_default();
+    double *time = NEW(double, rows);
+    for (size_t i = 0; i < rows; i++)
+        time[i] = length * (double)i / (double)(rows - 1);
+    o.times = rows;
+    o.time = time;
+    o.start = START;
+    o.seed = seed;
+    gsv_series *s = gsv_simulate(m, &o);
+    if (!s) fail_msg("%s", gsv_last_error());
+    mem_free(time);
+    return s;
+}
+
+/* The truth, and the physics of a fit to data of the model. */
+static void fit_physics(const char *text, double length, size_t rows,
+                        uint64_t seed, size_t threads, gsv_model **m,
+                        gsv_physics_result *truth, gsv_physics_result *r)
+{
+    gsv_physics_options o = gsv_physics_options_default();
+    gsv_fit_options f = gsv_fit_options_default();
+    f.estimator.paths = 16;
+    f.estimator.steps = 4;
+    *m = model_of(text);
+    gsv_series *s = simulated(*m, length, rows, seed);
+    o.draws = 40;
+    o.grid = gsv_model_dim(*m) > 1 ? 28 : 0;
+    o.threads = threads;
+    if (gsv_physics(*m, s, &o, truth) || gsv_fit(*m, s, &f) ||
+        gsv_physics(*m, s, &o, r))
+        fail_msg("%s", gsv_last_error());
+    gsv_series_free(s);
+}
+
+static void free_all(gsv_model *m, gsv_physics_result *a, gsv_physics_result *b)
+{
+    gsv_physics_free(a);
+    gsv_physics_free(b);
+    gsv_model_free(m);
+}
+
+static const char WELL[] = "state x\n param a = 1, b = 1, s = 0.7 > 0\n"
+                           "dx = (a*x - b*x^3)*dt + s*dW";
+static const char TURN[] = "state x, y\n param k = 1 > 0, w = 2, s = 0.8 > 0\n"
+                           "dx = (-k*x - w*y)*dt + s*dW1\n"
+                           "dy = (w*x - k*y)*dt + s*dW2";
+
+static void physics__of_fits_has_the_truth_in_its_intervals(void **state)
+{
+    (void)state;
+    size_t in = 0, all = 0;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        gsv_physics_result t, r;
+        gsv_model *m;
+        fit_physics(WELL, 80, 301, seed, 0, &m, &t, &r);
+        assert_int_equal(r.draws, 40);
+        assert_int_equal(r.passages, 2);
+        const gsv_quantity q[] = {r.passage[0].time, r.passage[0].barrier,
+                                  r.relaxation[0],   r.sd[0],
+                                  r.point[2].x[0],   r.point[2].rate[0]};
+        const double x[] = {t.passage[0].time.value,
+                            t.passage[0].barrier.value,
+                            t.relaxation[0].value,
+                            t.sd[0].value,
+                            1.0,
+                            -2.0};
+        for (size_t i = 0; i < COUNT(q); i++, all++)
+            in += covers(q[i], x[i]) ? 1 : 0;
+        free_all(m, &t, &r);
+    }
+    /* 95 % of 18, of which those of one seed come together. */
+    if (in * 10 < all * 8) fail_msg("%zu of %zu intervals", in, all);
+}
+
+static void physics__of_turning_fits_has_their_entropy(void **state)
+{
+    (void)state;
+    size_t in = 0, all = 0;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        gsv_physics_result t, r;
+        gsv_model *m;
+        fit_physics(TURN, 50, 251, seed, 0, &m, &t, &r);
+        const gsv_quantity q[] = {r.entropy, r.relaxation[0], r.sd[0],
+                                  r.point[0].turn[0]};
+        const double x[] = {8.0, 1.0, 0.565685, 2.0};
+        for (size_t i = 0; i < COUNT(q); i++, all++)
+            in += covers(q[i], x[i]) ? 1 : 0;
+        assert_true(r.entropy.low > 0.0 && r.entropy.high < 100.0);
+        for (size_t k = 0; k < 2 * r.bins; k++)
+            if (r.marginal[k].value > 0.05)
+                assert_true(r.marginal[k].low < r.marginal[k].high);
+        free_all(m, &t, &r);
+    }
+    if (in * 10 < all * 7) fail_msg("%zu of %zu intervals", in, all);
+}
+
+static void expect_same(gsv_quantity a, gsv_quantity b)
+{
+    assert_memory_equal(&a.value, &b.value, sizeof a.value);
+    assert_memory_equal(&a.low, &b.low, sizeof a.low);
+    assert_memory_equal(&a.high, &b.high, sizeof a.high);
+}
+
+static void physics__has_the_same_bits_on_any_number_of_threads(void **state)
+{
+    (void)state;
+    gsv_physics_result t, r[2];
+    gsv_model *m[2];
+    for (size_t k = 0; k < 2; k++) {
+        fit_physics(WELL, 50, 251, 2, k ? 3 : 1, &m[k], &t, &r[k]);
+        gsv_physics_free(&t);
+    }
+    expect_same(r[0].passage[0].time, r[1].passage[0].time);
+    expect_same(r[0].relaxation[1], r[1].relaxation[1]);
+    for (size_t k = 0; k < r[0].cells; k++)
+        expect_same(r[0].density[k], r[1].density[k]);
+    free_all(m[0], &r[0], &r[1]);
+    gsv_model_free(m[1]);
+}
+
+/* --- Refusals and notes --------------------------------------------------- */
+
+static void physics__refuses_what_it_cannot_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *from, *to, *message;
+        double period;
+    } CASE[] = {
+        {"state x\n dx = (sin(t) - x)*dt + dW", NULL, NULL, "--at t=V", 0},
+        {"state x\n dx = -x*dt + dW", "x < 0", NULL, "go together", 0},
+        {"state x\n dx = -x*dt + dW", "y < 0", "x > 1", "unknown name 'y'", 0},
+        {"state x\n dx = -x*dt + dW", "x < 0 +", "x > 1", "--from", 0},
+        {"state x\n dx = -x*dt + dW", "x > 90", "x < 0", "no part", 0},
+        {"state x\n dx = -x*dt + dW", "abs(x) > 1", "x < 0.1", "several", 0},
+        {"state x, y\n dx = -x*dt + dW1\n dy = -y*dt + dW2", NULL, NULL,
+         "one state", 1},
+    };
+    for (size_t k = 0; k < COUNT(CASE); k++) {
+        gsv_model *m = model_of(CASE[k].text);
+        double low[] = {-2, -2}, high[] = {2, 2};
+        gsv_series *s = physics_data(m, low, high);
+        gsv_physics_options o = gsv_physics_options_default();
+        gsv_physics_result r;
+        o.from = CASE[k].from;
+        o.to = CASE[k].to;
+        o.period = CASE[k].period;
+        expect_error(gsv_physics(m, s, &o, &r), GSV_BAD_INPUT, CASE[k].message);
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+    gsv_model *m = model_of("state x\n dx = -x*dt + dW");
+    gsv_physics_options o = gsv_physics_options_default();
+    gsv_physics_result r;
+    expect_error(gsv_physics(m, NULL, &o, &r), GSV_BAD_INPUT, "--range x=A:B");
+    gsv_model_free(m);
+}
+
+static void physics__holds_inputs_and_time(void **state)
+{
+    (void)state;
+    gsv_model *m = model_of("input u\n state x\n"
+                            "dx = (u + t - x)*dt + dW");
+    double u = 5;
+    size_t start[] = {0, 2};
+    const double time[] = {0, 100}, value[] = {-2, 9, 1, 3};
+    gsv_series *s =
+        gsv_series_new(1, start, 2, gsv_model_column(m), time, value);
+    gsv_physics_options o = gsv_physics_options_default();
+    gsv_physics_result r;
+    o.frozen = true;
+    o.at = 0.5;
+    if (gsv_physics(m, s, &o, &r)) fail_msg("%s", gsv_last_error());
+    assert_true(fabs(r.mean[0].value - 2.5) < 1e-6);
+    assert_non_null(strstr(r.note, "'u' is 2"));
+    gsv_physics_free(&r);
+    o.inputs = 1;
+    o.input = &u;
+    if (gsv_physics(m, s, &o, &r)) fail_msg("%s", gsv_last_error());
+    assert_true(fabs(r.mean[0].value - 5.5) < 1e-6);
+    assert_string_equal(r.note, "");
+    gsv_physics_free(&r);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+static void physics__says_where_the_data_do_not_reach(void **state)
+{
+    (void)state;
+    double low = 0.5, high = 1.2;
+    gsv_physics_options o = gsv_physics_options_default();
+    gsv_physics_result r;
+    gsv_model *m;
+    physics_of("state x\n dx = (x - x^3)*dt + 0.7*dW", &low, &high, &o, &r, &m);
+    assert_non_null(strstr(r.warning, "outside the data's range"));
+    assert_true(r.beyond > 0.3);
+    for (size_t k = 0; k < r.points; k++)
+        assert_true(r.point[k].reached ==
+                    (fabs(r.point[k].x[0].value - 1) < 0.1));
+    for (size_t k = 0; k < r.cells; k++)
+        assert_true(r.reached[k] == (r.x[k] >= 0.5 && r.x[k] <= 1.2));
+    gsv_physics_free(&r);
+    gsv_model_free(m);
+}
+
+/* --- Memory --------------------------------------------------------------- */
+
+static void physics__survives_allocations_that_fail(void **state)
+{
+    (void)state;
+    static const char *const TEXT[] = {
+        "state x\n dx = (x - x^3)*dt + 0.7*dW",
+        "state x, y\n dx = (x - x^3)*dt + 0.7*dW1\n dy = -y*dt + dW2"};
+    for (size_t k = 0; k < COUNT(TEXT); k++) {
+        gsv_model *m = model_of(TEXT[k]);
+        double low[] = {-1.5, -1.5}, high[] = {1.5, 1.5};
+        gsv_series *s = physics_data(m, low, high);
+        gsv_physics_options o = gsv_physics_options_default();
+        gsv_physics_result r;
+        o.grid = 16;
+        o.threads = 1;
+        enum gsv_status status = GSV_NO_MEMORY;
+        /* Each of the first, then ever fewer. */
+        for (size_t n = 1; status; n += 1 + n / (k ? 5 : 20)) {
+            mem_fail_at(n);
+            status = gsv_physics(m, s, &o, &r);
+            mem_fail_at(0);
+            if (status) assert_int_equal(status, GSV_NO_MEMORY);
+            gsv_physics_free(&r);
+        }
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(physics__of_fits_has_the_truth_in_its_intervals),
+        cmocka_unit_test(physics__of_turning_fits_has_their_entropy),
+        cmocka_unit_test(physics__has_the_same_bits_on_any_number_of_threads),
+        cmocka_unit_test(physics__refuses_what_it_cannot_answer),
+        cmocka_unit_test(physics__holds_inputs_and_time),
+        cmocka_unit_test(physics__says_where_the_data_do_not_reach),
+        cmocka_unit_test(physics__survives_allocations_that_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
