@@ -17,7 +17,10 @@
 
 /* A round is what is done again after a resume: L-BFGS then begins without its
  * memory, in an uninterrupted fit, too. */
-enum { ROUND = 25, ROUNDS = 200, NEWTON_STEPS = 10 };
+enum { ROUND = 25, ROUNDS = 200 };
+
+/* So many steps have the curvature of the first of them. */
+enum { NEWTON_STEPS = 12, KEPT_STEPS = 3 };
 
 /* In nats of the whole: a round that gains less has moved theta by about a
  * twentieth of its standard error. Newton's steps end at a fiftieth of one. */
@@ -169,23 +172,106 @@ static int newton_step(struct round *r, struct information *a, double *value,
 /* More numbers would take longer to difference than L-BFGS took. */
 enum { MOST_NEWTON = 60 };
 
+/* In nats: what a climb must promise. */
+static const double PROMISE = 0.05;
+
+/* l and its differences, in units of the information's own errors. */
+struct climb {
+    struct information *a;
+    double *theta; /* (theta size) */
+    double *unit;  /* (a->n)       */
+};
+
+static int climb_at(void *context, const double *x, double *value,
+                    double *gradient)
+{
+    struct climb *c = context;
+    struct information *a = c->a;
+    for (size_t i = 0; i < a->n; i++)
+        c->theta[a->place[i]] = x[i] * c->unit[i];
+    int status = information_value(a, c->theta, value);
+    if (!status) status = information_slope(a, c->theta);
+    for (size_t i = 0; !status && i < a->n; i++)
+        gradient[i] = a->slope[i] * c->unit[i];
+    return status;
+}
+
+/* L-BFGS once more, by the slope of l itself: the gradient that leaves out that
+ * references follow can point down where steps are long. What is stopped has
+ * not begun. */
+static int climb(struct round *r, struct information *a)
+{
+    enum { ITERATIONS = 100 };
+    struct climb c = {a, r->theta, r->own};
+    const struct maximise job = {&c, climb_at, NULL, ITERATIONS, 0.1 * GAIN};
+    enum maximise_end end;
+    double value;
+    memcpy(r->theta, r->l->theta, r->l->n * sizeof *r->theta);
+    for (size_t i = 0; i < a->n; i++) {
+        double own = fabs(a->I[i * (a->n + 1)]), at = r->theta[a->place[i]];
+        c.unit[i] = own > 0.0 && isfinite(own) ? 1.0 / sqrt(own)
+                                               : 0.1 * fmax(fabs(at), 1.0);
+        r->x[i] = at / c.unit[i];
+    }
+    int status = maximise(&job, a->n, r->x, &value, &end);
+    if (status || end == MAXIMISE_STOPPED) return status;
+    for (size_t i = 0; i < a->n; i++)
+        r->l->theta[a->place[i]] = r->x[i] * c.unit[i];
+    return 0;
+}
+
+/* What a Newton step would gain where all directions led down. */
+static double promise(struct information *a)
+{
+    double gain = 0.0;
+    if (!information_uphill(a)) return 0.0;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < a->n; j++)
+            gain += 0.5 * a->slope[i] * a->V[i * a->n + j] * a->slope[j];
+    return gain;
+}
+
+/* l, its slope and its curvature here; top: it is curved as at a maximum. */
+static int survey(const struct round *r, struct information *a, double *value,
+                  bool *top)
+{
+    const double *theta = r->l->theta;
+    memcpy(a->theta, theta, r->l->n * sizeof *theta);
+    int status = information_value(a, theta, value);
+    if (!status) status = information_fill(a);
+    *top = !status && information_invert(a) && !a->rising;
+    return status;
+}
+
+/* Curved otherwise, with a slope, it is not the end of the search. */
+static int climb_to_top(struct round *r, struct information *a, double *value,
+                        bool *top)
+{
+    bool silent = false;
+    int status = survey(r, a, value, top);
+    for (size_t i = 0; i < a->n; i++)
+        silent = silent || (information_is_silent(a, i) && !a->bound[i]);
+    if (status || !a->by_value || (*top && !silent)) return status;
+    if (promise(a) > PROMISE) status = climb(r, a);
+    return status ? status : survey(r, a, value, top);
+}
+
 /* Where the time ends it, a resume begins it again, with the same steps. */
 static int polish(struct round *r)
 {
     struct learner *l = r->l;
     struct information a;
     double value;
-    bool small = r->free > MOST_NEWTON || l->likelihood_alone;
+    bool small = r->free > MOST_NEWTON || l->likelihood_alone, top = false;
     if (small) return 0;
     memcpy(r->gradient, l->move, l->n * sizeof *l->move);
     int status = information_init(&a, l, l->theta);
-    if (!status) status = a.n ? information_value(&a, l->theta, &value) : 0;
-    if (!status && a.n) status = information_fill(&a);
-    if (!status && (!information_invert(&a) || a.rising)) small = true;
+    if (!status && a.n) status = climb_to_top(r, &a, &value, &top);
     r->rising = a.rising;
-    for (int i = 0; !status && !small && i < NEWTON_STEPS; i++) {
-        if (i) status = information_slope(&a, l->theta);
-        if (!status) status = newton_step(r, &a, &value, &small);
+    for (int i = 0; !status && top && !small && i < NEWTON_STEPS; i++) {
+        if (i % KEPT_STEPS) status = information_slope(&a, l->theta);
+        else if (i) status = survey(r, &a, &value, &top);
+        if (!status && top) status = newton_step(r, &a, &value, &small);
     }
     /* Beside the estimate its lattices have too few steps. */
     if (status == GSV_NUMERICAL && l->stage[1].form == GSV_FORM_COMPOSED)
