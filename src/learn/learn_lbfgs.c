@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "estimator/refine.h"
-#include "learn/information.h"
+#include "learn/climb.h"
 #include "learn/learner.h"
 #include "learn/maximise.h"
 #include "learn/sensitivity.h"
@@ -175,51 +175,6 @@ enum { MOST_NEWTON = 60 };
 /* In nats: what a climb must promise. */
 static const double PROMISE = 0.05;
 
-/* l and its differences, in units of the information's own errors. */
-struct climb {
-    struct information *a;
-    double *theta; /* (theta size) */
-    double *unit;  /* (a->n)       */
-};
-
-static int climb_at(void *context, const double *x, double *value,
-                    double *gradient)
-{
-    struct climb *c = context;
-    struct information *a = c->a;
-    for (size_t i = 0; i < a->n; i++)
-        c->theta[a->place[i]] = x[i] * c->unit[i];
-    int status = information_value(a, c->theta, value);
-    if (!status) status = information_slope(a, c->theta);
-    for (size_t i = 0; !status && i < a->n; i++)
-        gradient[i] = a->slope[i] * c->unit[i];
-    return status;
-}
-
-/* L-BFGS once more, by the slope of l itself: the gradient that leaves out that
- * references follow can point down where steps are long. What is stopped has
- * not begun. */
-static int climb(struct round *r, struct information *a)
-{
-    enum { ITERATIONS = 100 };
-    struct climb c = {a, r->theta, r->own};
-    const struct maximise job = {&c, climb_at, NULL, ITERATIONS, 0.1 * GAIN};
-    enum maximise_end end;
-    double value;
-    memcpy(r->theta, r->l->theta, r->l->n * sizeof *r->theta);
-    for (size_t i = 0; i < a->n; i++) {
-        double own = fabs(a->I[i * (a->n + 1)]), at = r->theta[a->place[i]];
-        c.unit[i] = own > 0.0 && isfinite(own) ? 1.0 / sqrt(own)
-                                               : 0.1 * fmax(fabs(at), 1.0);
-        r->x[i] = at / c.unit[i];
-    }
-    int status = maximise(&job, a->n, r->x, &value, &end);
-    if (status || end == MAXIMISE_STOPPED) return status;
-    for (size_t i = 0; i < a->n; i++)
-        r->l->theta[a->place[i]] = r->x[i] * c.unit[i];
-    return 0;
-}
-
 /* What a Newton step would gain where all directions led down. */
 static double promise(struct information *a)
 {
@@ -243,17 +198,32 @@ static int survey(const struct round *r, struct information *a, double *value,
     return status;
 }
 
-/* Curved otherwise, with a slope, it is not the end of the search. */
+static bool is_any_lost(const struct information *a)
+{
+    bool any = false;
+    for (size_t i = 0; i < a->n; i++)
+        any = any || (a->lost[i] && !a->bound[i]);
+    return any;
+}
+
+/* Curved otherwise, with a slope, it is not the end of the search. A climb that
+ * does not end at a top has followed the error of too few steps, and is undone;
+ * so is what it made of the steps to difference by. */
 static int climb_to_top(struct round *r, struct information *a, double *value,
                         bool *top)
 {
-    bool silent = false;
+    struct learner *l = r->l;
     int status = survey(r, a, value, top);
-    for (size_t i = 0; i < a->n; i++)
-        silent = silent || (information_is_silent(a, i) && !a->bound[i]);
-    if (status || !a->by_value || (*top && !silent)) return status;
-    if (promise(a) > PROMISE) status = climb(r, a);
-    return status ? status : survey(r, a, value, top);
+    if (status || (*top && !is_any_lost(a))) return status;
+    bool rising = a->rising, steep = promise(a) > PROMISE;
+    memcpy(r->theta, l->theta, l->n * sizeof *l->theta);
+    if (steep) status = climb(a, l->theta, value);
+    if (!status) status = survey(r, a, value, top);
+    if (*top) return status;
+    a->rising = rising || steep;
+    memcpy(l->theta, r->theta, l->n * sizeof *l->theta);
+    memcpy(l->move, r->gradient, l->n * sizeof *l->move);
+    return status;
 }
 
 /* Where the time ends it, a resume begins it again, with the same steps. */
@@ -398,11 +368,14 @@ static int verify(struct learner *l, const double *first, bool *again)
     return status;
 }
 
+/* What is enough where a search begins may not be where it ends. */
+enum { MOST_RAISES = 2 };
+
 static int run_stages(struct round *r)
 {
     struct learner *l = r->l;
-    bool done = false, again = true;
-    int status = 0;
+    bool done = false;
+    int status = 0, raises = 0;
     l->ended = GSV_ENDED_CONVERGED;
     while (!status && !done && (size_t)l->now.stage < l->stages) {
         status = run_stage(r, (size_t)l->now.stage, &done);
@@ -410,7 +383,8 @@ static int run_stages(struct round *r)
         l->now.stage += 1.0;
         l->now.round = 0.0;
         learner_advance(l);
-        bool last = (size_t)l->now.stage == l->stages && again;
+        bool last = (size_t)l->now.stage == l->stages && raises < MOST_RAISES;
+        bool again = false;
         if (!last || l->chosen || !learner_has_groups(l) || l->stages < 2)
             continue;
         status = learner_spared(l, verify(l, l->first, &again));
@@ -420,7 +394,7 @@ static int run_stages(struct round *r)
         status = effort_raise(l);
         l->now.stage -= 1.0;
         r->raised = true;
-        again = false;
+        raises++;
     }
     return status;
 }
