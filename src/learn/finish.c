@@ -510,30 +510,6 @@ static enum gsv_errors choose_errors(const struct learner *l)
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 
-/* Where more gaps than this are flagged, the estimate rests on them. Of a short
- * series one gap is more than that share: some may be flagged there, and the
- * warning about them is enough. */
-static const double MOST_FLAGGED = 0.05;
-enum { SOME_FLAGGED = 4 };
-
-/* Standard errors of an estimate that cannot be trusted would be believed. */
-static int withhold_errors(const struct learner *l, gsv_record *r)
-{
-    char line[400];
-    double gaps = (double)(r->gaps + r->heldout_gaps);
-    bool asked = l->o->errors != GSV_ERRORS_AUTO || r->sampled;
-    if (asked || r->errors != GSV_ERRORS_OBSERVED || !learner_has_groups(l) ||
-        !((double)r->flagged > fmax(MOST_FLAGGED * gaps, SOME_FLAGGED)))
-        return 0;
-    r->errors = GSV_ERRORS_NONE;
-    plain_format(line, sizeof line,
-                 "there are no standard errors: the estimate depends on %zu "
-                 "gaps that cannot be trusted; give more --paths and --steps, "
-                 "or --errors observed to compute them all the same\n",
-                 r->flagged);
-    return fit_record_warn(r, line);
-}
-
 /* --- The record ---------------------------------------------------------- */
 
 /* How likely the data are, or how far off. */
@@ -563,7 +539,7 @@ static int note_uncertainty(struct learner *l, const double *theta,
                             gsv_record *r)
 {
     r->errors = choose_errors(l);
-    int status = withhold_errors(l, r);
+    int status = uncertainty_withhold(l, r);
     if (status || r->errors == GSV_ERRORS_NONE) return status;
     if (r->errors == GSV_ERRORS_POSTERIOR)
         return posterior_note(l, l->m->draws, r);

@@ -224,7 +224,7 @@ static int neighbours(struct information *a, size_t i, double here)
 {
     double *move = &a->l->move[a->place[i]];
     double share = a->by_evidence ? EVIDENCE_STEP : 0.02;
-    double first = a->by_evidence ? EVIDENCE_FIRST : 1e-3;
+    double first = a->by_evidence ? EVIDENCE_FIRST : 1e-3, before = *move;
     if (!(*move > 0.0)) *move = first * fmax(1.0, fabs(a->theta[a->place[i]]));
     for (int tries = 0;; tries++) {
         int status = value_at(a, i, i, 1.0, &a->ups[i]);
@@ -237,8 +237,10 @@ static int neighbours(struct information *a, size_t i, double here)
         /* A whole error is long: there the step itself must be right. */
         double room = a->by_evidence ? 1.2 : 4.0;
         bool fits = !status && better < room * *move && better > *move / room;
-        if (fits || tries == 6 || !(better > 0.0) || !isfinite(better))
-            return status;
+        bool over = tries == 6 || !(better > 0.0) || !isfinite(better);
+        /* Steps without values are not for the next time. */
+        if (status && over) *move = before;
+        if (fits || over) return status;
         *move = fmin(fmax(better, 1e-3 * *move), 1e3 * *move);
     }
 }

@@ -54,12 +54,23 @@ static void say_flat(const struct information *a, const bool *flat)
           a->words);
 }
 
+/* Own information of numbers that the log-likelihood bends upwards along, by a
+ * tenth of a nat over their own size or over a unit. */
+static bool bends_upwards(const struct information *a, size_t i)
+{
+    double own = a->I[i * (a->n + 1)], at = a->theta[a->place[i]];
+    return isfinite(own) && own * fmax(at * at, 1.0) < -0.1;
+}
+
 static void find_silent(struct information *a)
 {
     char room[120];
+    bool any = false;
     for (size_t i = 0; i < a->n; i++) {
         a->lost[i] = information_is_silent(a, i);
-        if (!a->lost[i] || a->bound[i]) continue;
+        a->flat[i] = a->lost[i] && !a->bound[i] && bends_upwards(a, i);
+        any = any || a->flat[i];
+        if (!a->lost[i] || a->bound[i] || a->flat[i]) continue;
         plain_print(
             a->words,
             "the data say nothing about %s (its information is %.3g): it "
@@ -67,6 +78,7 @@ static void find_silent(struct information *a)
             "were known; fix it (--fix)\n",
             information_name(a, a->place[i], room), a->I[i * (a->n + 1)]);
     }
+    if (any) say_rising(a, a->flat);
 }
 
 /* I with ones on its diagonal, to V; of silent numbers nothing but that. */

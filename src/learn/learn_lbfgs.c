@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "estimator/refine.h"
-#include "learn/information.h"
+#include "learn/climb.h"
 #include "learn/learner.h"
 #include "learn/maximise.h"
 #include "learn/sensitivity.h"
@@ -18,7 +18,10 @@
 
 /* A round is what is done again after a resume: L-BFGS then begins without its
  * memory, in an uninterrupted fit, too. */
-enum { ROUND = 25, ROUNDS = 200, NEWTON_STEPS = 10 };
+enum { ROUND = 25, ROUNDS = 200 };
+
+/* So many steps have the curvature of the first of them. */
+enum { NEWTON_STEPS = 12, KEPT_STEPS = 3 };
 
 /* In nats of the whole: a round that gains less has moved theta by about a
  * twentieth of its standard error. Newton's steps end at a fiftieth of one. */
@@ -175,23 +178,76 @@ static int newton_step(struct round *r, struct information *a, double *value,
 /* More numbers would take longer to difference than L-BFGS took. */
 enum { MOST_NEWTON = 60 };
 
+/* In nats: what a climb must promise. */
+static const double PROMISE = 0.05;
+
+/* What a Newton step would gain where all directions led down. */
+static double promise(struct information *a)
+{
+    double gain = 0.0;
+    if (!information_uphill(a)) return 0.0;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < a->n; j++)
+            gain += 0.5 * a->slope[i] * a->V[i * a->n + j] * a->slope[j];
+    return gain;
+}
+
+/* l, its slope and its curvature here; top: it is curved as at a maximum. */
+static int survey(const struct round *r, struct information *a, double *value,
+                  bool *top)
+{
+    const double *theta = r->l->theta;
+    memcpy(a->theta, theta, r->l->n * sizeof *theta);
+    int status = information_value(a, theta, value);
+    if (!status) status = information_fill(a);
+    *top = !status && information_invert(a) && !a->rising;
+    return status;
+}
+
+static bool is_any_lost(const struct information *a)
+{
+    bool any = false;
+    for (size_t i = 0; i < a->n; i++)
+        any = any || (a->lost[i] && !a->bound[i]);
+    return any;
+}
+
+/* Curved otherwise, with a slope, it is not the end of the search. A climb that
+ * does not end at a top has followed the error of too few steps, and is undone;
+ * so is what it made of the steps to difference by. */
+static int climb_to_top(struct round *r, struct information *a, double *value,
+                        bool *top)
+{
+    struct learner *l = r->l;
+    int status = survey(r, a, value, top);
+    if (status || (*top && !is_any_lost(a))) return status;
+    bool rising = a->rising, steep = promise(a) > PROMISE;
+    memcpy(r->theta, l->theta, l->n * sizeof *l->theta);
+    if (steep) status = climb(a, l->theta, value);
+    if (!status) status = survey(r, a, value, top);
+    if (*top) return status;
+    a->rising = rising || steep;
+    memcpy(l->theta, r->theta, l->n * sizeof *l->theta);
+    memcpy(l->move, r->gradient, l->n * sizeof *l->move);
+    return status;
+}
+
 /* Where the time ends it, a resume begins it again, with the same steps. */
 static int polish(struct round *r)
 {
     struct learner *l = r->l;
     struct information a;
     double value;
-    bool small = r->free > MOST_NEWTON || l->likelihood_alone;
+    bool small = r->free > MOST_NEWTON || l->likelihood_alone, top = false;
     if (small) return 0;
     memcpy(r->gradient, l->move, l->n * sizeof *l->move);
     int status = information_init(&a, l, l->theta);
-    if (!status) status = a.n ? information_value(&a, l->theta, &value) : 0;
-    if (!status && a.n) status = information_fill(&a);
-    if (!status && (!information_invert(&a) || a.rising)) small = true;
+    if (!status && a.n) status = climb_to_top(r, &a, &value, &top);
     r->rising = a.rising;
-    for (int i = 0; !status && !small && i < NEWTON_STEPS; i++) {
-        if (i) status = information_slope(&a, l->theta);
-        if (!status) status = newton_step(r, &a, &value, &small);
+    for (int i = 0; !status && top && !small && i < NEWTON_STEPS; i++) {
+        if (i % KEPT_STEPS) status = information_slope(&a, l->theta);
+        else if (i) status = survey(r, &a, &value, &top);
+        if (!status && top) status = newton_step(r, &a, &value, &small);
     }
     /* Beside the estimate its lattices have too few steps. */
     if (status == GSV_NUMERICAL && l->stage[1].form == GSV_FORM_COMPOSED)
@@ -318,11 +374,14 @@ static int verify(struct learner *l, const double *first, bool *again)
     return status;
 }
 
+/* What is enough where a search begins may not be where it ends. */
+enum { MOST_RAISES = 2 };
+
 static int run_stages(struct round *r)
 {
     struct learner *l = r->l;
-    bool done = false, again = true;
-    int status = 0;
+    bool done = false;
+    int status = 0, raises = 0;
     l->ended = GSV_ENDED_CONVERGED;
     while (!status && !done && (size_t)l->now.stage < l->stages) {
         status = run_stage(r, (size_t)l->now.stage, &done);
@@ -330,7 +389,8 @@ static int run_stages(struct round *r)
         l->now.stage += 1.0;
         l->now.round = 0.0;
         learner_advance(l);
-        bool last = (size_t)l->now.stage == l->stages && again;
+        bool last = (size_t)l->now.stage == l->stages && raises < MOST_RAISES;
+        bool again = false;
         if (!last || l->chosen || !learner_has_groups(l) || l->stages < 2)
             continue;
         status = learner_spared(l, verify(l, l->first, &again));
@@ -340,7 +400,7 @@ static int run_stages(struct round *r)
         status = effort_raise(l);
         l->now.stage -= 1.0;
         r->raised = true;
-        again = false;
+        raises++;
     }
     return status;
 }

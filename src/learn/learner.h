@@ -311,6 +311,9 @@ int finish(struct learner *l, const double *theta, bool last);
 /* Standard errors, intervals and correlations to the record. */
 int uncertainty(struct learner *l, const double *theta, gsv_record *r);
 
+/* No errors, with a warning, where flagged gaps carry the estimate. */
+int uncertainty_withhold(const struct learner *l, gsv_record *r);
+
 /* The likelihood ratios that c asks for; NaN where there are none. */
 int uncertainty_compare(struct learner *l, const double *theta,
                         const struct compared *c);

@@ -13,6 +13,35 @@
 #include "model/fit_record.h"
 #include "model/theta.h"
 
+/* --- Whether there should be any ------------------------------------------ */
+
+/* Where more gaps than this are flagged, or the log-likelihood of fewer is not
+ * known to so many nats, the estimate rests on them. Of a short series one gap
+ * is more than that share: some may be flagged there, and the warning about
+ * them is enough. */
+static const double MOST_FLAGGED = 0.05, MOST_NATS = 2.0;
+enum { SOME_FLAGGED = 4 };
+
+/* Standard errors of an estimate that cannot be trusted would be believed. */
+int uncertainty_withhold(const struct learner *l, gsv_record *r)
+{
+    char line[400];
+    double gaps = (double)(r->gaps + r->heldout_gaps);
+    bool asked = l->o->errors != GSV_ERRORS_AUTO || r->sampled;
+    bool many = (double)r->flagged > fmax(MOST_FLAGGED * gaps, SOME_FLAGGED);
+    bool off = r->flagged && fabs(r->discretisation) > MOST_NATS;
+    if (asked || r->errors != GSV_ERRORS_OBSERVED || !learner_has_groups(l) ||
+        !(many || off))
+        return 0;
+    r->errors = GSV_ERRORS_NONE;
+    plain_format(line, sizeof line,
+                 "there are no standard errors: the estimate depends on %zu "
+                 "gaps that cannot be trusted; give more --paths and --steps, "
+                 "or --errors observed to compute them all the same\n",
+                 r->flagged);
+    return fit_record_warn(r, line);
+}
+
 /* --- The sandwich ------------------------------------------------------- */
 
 /* The scores of all groups by number i, to score (groups). */

@@ -9,7 +9,8 @@
  *     the 95 % intervals that the fits print, all parameters together, hold
  *     the truth in 91 to 98 % of the cases, or as often as chance explains (3
  *     binomial deviations), and those of no parameter more seldom than that;
- *     every fit succeeded, and has all intervals;
+ *     every fit succeeded, and has all intervals or says why not, which at most
+ *     one in ten does;
  *
  * and, of many rows,
  *
@@ -58,8 +59,9 @@ struct study {
     size_t sets, refits;
     struct outcome *outcome; /* (sets)                               */
     atomic_size_t next;      /* set to fit                           */
-    size_t failures;         /* fits that failed, or have not all intervals  */
-    size_t flagged;          /* with gaps not to be trusted                  */
+    size_t failures; /* fits that failed, or lack an interval without a word */
+    size_t withheld; /* fits that say why they lack one                      */
+    size_t flagged;  /* with gaps not to be trusted                  */
     double seconds;
     struct tally of[MOST_VALUES];
 };
@@ -228,7 +230,9 @@ static void count(struct study *study, size_t set, size_t values)
             good &= count_number(&study->of[i], out, i, truth[i]);
     study->flagged += out->flagged;
     study->seconds += out->seconds;
-    study->failures += !good;
+    bool said = out->fitted && *out->why;
+    study->withheld += !good && said;
+    study->failures += !good && !said;
     if (!good)
         fprintf(stderr, "%s, data set %zu: %s\n", study->problem->name, set + 1,
                 out->why);
@@ -313,8 +317,12 @@ static bool judge(const struct study *study, const struct verdict *v)
     good &= claim(v->seldom > -3.0,
                   "lowest of a parameter, in binomial deviations, > -3",
                   v->seldom, "");
-    good &= claim(!study->failures, "fits that failed or lack an interval, 0",
+    good &= claim(!study->failures,
+                  "fits that failed, or lack an interval and a reason, 0",
                   (double)study->failures, "");
+    good &= claim(10 * study->withheld <= study->sets,
+                  "fits that say why they lack one, at most 10 %",
+                  100.0 * (double)study->withheld / (double)study->sets, " %");
     if (study->few) return good;
     good &= claim(v->worst < 2.0, "largest mean error / standard error, < 2",
                   v->worst, "");

@@ -240,7 +240,7 @@ static const struct problem PROBLEMS[] = {
      .text = "state S, I\n"
              "param b = 0.7 > 0, g = 0.3 > 0, q = 0.7 > 0\n"
              "dS = (0.2 - b*S*I - 0.2*S)*dt + q*sqrt(S)*0.1*dW1\n"
-             "dI = (b*S*I - (g + 0.2)*I)*dt + q*sqrt(I)*0.1*dW2\n",
+             "dI = (0.01 + b*S*I - (g + 0.2)*I)*dt + q*sqrt(I)*0.1*dW2\n",
      .truth = {1.5, 0.4, 1.0},
      .tracks = 2,
      .gaps = 100,

@@ -109,6 +109,47 @@ static void ou__is_fitted_as_promised_in_long_gaps(void **state)
         expect_ou(&o, 0.4, seed, CHOSEN);
 }
 
+/* --- A noise that is not that of the data --------------------------------- */
+
+/* The largest log-likelihood over k, on a grid of 1.2 per cent. */
+static double most_over_rate(const gsv_series *s)
+{
+    double most = -INFINITY;
+    for (int i = -800; i <= 800; i++) {
+        double p[] = {exp(0.012 * i), 0.0, 1.0};
+        most = fmax(most, learn_ou_loglik(s, p));
+    }
+    return most;
+}
+
+static void expect_top(double k, double noise, double h, uint64_t seed)
+{
+    gsv_model *m = model_of("state x\n param k = 1 > 0\n dx = -k*x*dt + dW");
+    const double truth[] = {k, 0.0, noise};
+    gsv_series *s = learn_series(m, 1, 80, h, seed, learn_ou_step, truth);
+    gsv_fit_options o = fit_options();
+    const gsv_record *r = fit_must(m, s, &o);
+    const double at[] = {gsv_model_value(m)[0], 0.0, 1.0};
+    double loss = most_over_rate(s) - learn_ou_loglik(s, at);
+    if (!(loss < 0.01) || *r->warning)
+        fail_msg("k %g, noise %g, gap %g: %g nats below the maximum: %s", k,
+                 noise, h, loss, r->warning);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* The maximum is far from the start, past a bend, and the cheap gradient of one
+ * step a gap points away from it. */
+static void wrong_noise__does_not_hold_the_search_up(void **state)
+{
+    (void)state;
+    static const double rate[] = {1.0, 3.0, 8.0}, noise[] = {0.25, 0.5, 2.0};
+    static const double gap[] = {0.1, 0.3, 1.0};
+    for (size_t i = 0; i < 27; i++)
+        if (SLOWER == 1 || i % 5 == 0)
+            expect_top(rate[i % 3], noise[i / 3 % 3], gap[i / 9], 1 + i);
+}
+
 /* theta = log p is off by 1.96 of its own standard errors, error / p. */
 /* With many data the log-likelihood is a parabola, and intervals are Wald's. */
 static void intervals__are_symmetric_without_bounds(void **state)
@@ -498,6 +539,7 @@ int main(void)
         cmocka_unit_test(ou__is_fitted_to_the_exact_maximum),
         cmocka_unit_test(ou__is_fitted_as_promised),
         cmocka_unit_test(ou__is_fitted_as_promised_in_long_gaps),
+        cmocka_unit_test(wrong_noise__does_not_hold_the_search_up),
         cmocka_unit_test(intervals__are_symmetric_without_bounds),
         cmocka_unit_test(intervals__end_where_the_profile_falls_by_two_nats),
         cmocka_unit_test(intervals__stay_inside_of_bounds),
