@@ -18,7 +18,8 @@
 #include "girsanov.h"
 
 enum { LEVELS = 6 };
-static const double LEVEL[LEVELS] = {0.05, 0.02, 0.01, 0.002, 2e-4, 5e-5};
+static const char *const LEVEL[LEVELS] = {"0.05",  "0.02", "0.01",
+                                          "0.002", "2e-4", "5e-5"};
 
 /* Of a gap in the first stage, where the levels are reached: one with its
  * gradient, four without. */
@@ -29,13 +30,14 @@ struct watch {
     double *f, *true_f;
     double err, until;
     size_t at[LEVELS], iterations;
-    double seconds[LEVELS], gaps[LEVELS];
+    double seconds[LEVELS], cpu[LEVELS], gaps[LEVELS];
+    double began; /* of the CPU's clock */
 };
 
-static double now(void)
+static double now(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -57,7 +59,7 @@ static bool look(void *user, const gsv_progress *p)
     if (p->iteration % 5 && p->iteration != p->iterations) return false;
     w->err = error_of(w, p->model);
     for (size_t i = 0; i < LEVELS; i++)
-        if (w->err < LEVEL[i] && !w->at[i]) w->at[i] = p->iteration;
+        if (w->err < atof(LEVEL[i]) && !w->at[i]) w->at[i] = p->iteration;
     return w->err < w->until;
 }
 
@@ -67,6 +69,7 @@ static bool take_time(void *user, const gsv_progress *p)
     for (size_t i = 0; i < LEVELS; i++)
         if (w->at[i] == p->iteration) {
             w->seconds[i] = p->seconds;
+            w->cpu[i] = now(CLOCK_PROCESS_CPUTIME_ID) - w->began;
             w->gaps[i] = p->gaps;
         }
     return p->iteration == w->iterations;
@@ -95,10 +98,10 @@ static void print(const struct watch *w, const gsv_model *m, double seconds)
            r->steps);
     for (size_t i = 0, n = 0; i < LEVELS; i++)
         if (w->at[i])
-            printf("%s\"%g\": {\"seconds\": %.4f, \"iterations\": %zu, "
-                   "\"evaluations\": %.0f}",
-                   n++ ? ", " : "", LEVEL[i], w->seconds[i], w->at[i],
-                   EVALUATIONS * w->gaps[i]);
+            printf("%s\"%s\": {\"seconds\": %.4f, \"cpu\": %.4f, "
+                   "\"iterations\": %zu, \"evaluations\": %.0f}",
+                   n++ ? ", " : "", LEVEL[i], w->seconds[i], w->cpu[i],
+                   w->at[i], EVALUATIONS * w->gaps[i]);
     printf("}}\n");
 }
 
@@ -130,11 +133,12 @@ int main(int argc, char **argv)
     o.user = &w;
     o.progress = look;
     int status = gsv_fit(first, s, &o);
-    double begin = now();
+    double begin = now(CLOCK_MONOTONIC);
+    w.began = now(CLOCK_PROCESS_CPUTIME_ID);
     o.progress = take_time;
     if (!status) status = gsv_fit(second, s, &o);
     if (status) return fprintf(stderr, "%s\n", gsv_last_error()), 2;
-    print(&w, second, now() - begin);
+    print(&w, second, now(CLOCK_MONOTONIC) - begin);
     gsv_model_free(first);
     gsv_model_free(second);
     gsv_model_free(truth);

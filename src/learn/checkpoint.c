@@ -15,7 +15,7 @@
 #include "model/fit_record.h"
 
 enum {
-    VECTORS = 12,
+    VECTORS = 13,
     ADAM = 4,
     NUMBERS = sizeof(struct standing) / sizeof(double)
 };
@@ -40,6 +40,7 @@ static void list_vectors(struct learner *l, struct vector *v)
                                   {"@state.first", n, l->first},
                                   {"@state.move", n, l->move},
                                   {"@state.penalty", n, l->penalty},
+                                  {"@state.centre", n, l->centre},
                                   {"@state.watched", l->watched, l->best_value},
                                   {"@state.bases", l->soap.size, l->soap.kept}};
     memcpy(v, all, sizeof all);

@@ -11,7 +11,7 @@
 #include "data/series.h"
 #include "estimator/refine.h"
 #include "learn/gibbs.h"
-#include "learn/weight_prior.h"
+#include "learn/warn_training.h"
 #include "model/effects.h"
 #include "model/fit_record.h"
 #include "predict/effects.h"
@@ -332,52 +332,6 @@ static int warn_of_gaps(const struct learner *l, gsv_record *r)
     return fit_record_warn(r, line);
 }
 
-/* Of a search by batches that was shorter than this, nothing is said. */
-enum { ENOUGH_ITERATIONS = 200 };
-
-/* Networks that learned nothing, or that fell again and again. */
-static int warn_of_training(const struct learner *l, gsv_record *r)
-{
-    enum { OFTEN = 3 };
-    bool watched = learner_by_batches(l) && isfinite(l->now.best);
-    if (!watched || r->iterations < ENOUGH_ITERATIONS) return 0;
-    if (l->now.improved == 0.0)
-        return fit_record_warn(
-            r, "learning has not improved the likelihood of the gaps that are "
-               "watched, and the network is about as it was drawn; take a "
-               "lower --rate, a smaller network, or more data\n");
-    if (l->now.falls < OFTEN) return 0;
-    return fit_record_warn(
-        r, "the likelihood fell several times while the network was learned, "
-           "and these iterations were undone; take a lower --rate\n");
-}
-
-/* Networks that the data are too few for. */
-static int warn_of_few_data(struct learner *l, const double *theta,
-                            gsv_record *r)
-{
-    /* Of its size. Of 30 small problems of experiments/training this is said of
-     * seven, among which are five of the six largest errors. */
-    static const double FAR = 0.4;
-    struct weight_doubt doubt;
-    char line[400];
-    if (!learner_by_batches(l) || learner_over(l) ||
-        r->iterations < ENOUGH_ITERATIONS)
-        return 0;
-    int status = weight_prior_doubt(l, theta, &doubt);
-    double off = sqrt(doubt.error);
-    if (status || !(off > FAR)) return status;
-    plain_format(
-        line, sizeof line,
-        "the data can hardly carry the networks of the drift: they determine "
-        "about %.2g of %zu weights, and the drift is expected to be off by %s "
-        "%.0f %% of its size; use more data, a formula, or a gp, whose bands "
-        "show what is known\n",
-        doubt.determined, doubt.weights, off < 1.0 ? "about" : "more than",
-        100.0 * fmin(off, 1.0));
-    return fit_record_warn(r, line);
-}
-
 /* Takes the lines. */
 static int warn_lines(gsv_record *r, char *lines)
 {
@@ -478,27 +432,6 @@ static int warn_of_doubt(const struct learner *l, gsv_record *r)
         "more --steps, or take --objective em-linear\n",
         l->doubt);
     return fit_record_warn(r, line);
-}
-
-/* A search by batches that gave up. */
-static int warn_of_search(const struct learner *l, gsv_record *r)
-{
-    if (!(l->now.failures > MOST_FAILURES)) return 0;
-    return fit_record_warn(
-        r, "the search came again and again to values at which drift or noise "
-           "are not finite, and ended with the best ones before that; use a "
-           "smaller --rate, or formulas that are defined everywhere\n");
-}
-
-/* The last estimate was stopped before its end. */
-static int warn_of_halt(const struct learner *l, gsv_record *r)
-{
-    if (learner_over(l) == HALT_BY_TIME)
-        return fit_record_warn(
-            r, "the last estimate took longer than the time limit: there is no "
-               "log-likelihood; 'girsanov loglik' computes it\n");
-    return fit_record_warn(r, "interrupted: there is no log-likelihood of the "
-                              "estimate; 'girsanov loglik' computes it\n");
 }
 
 static enum gsv_errors choose_errors(const struct learner *l)

@@ -97,15 +97,6 @@ static void place_start(struct learner *l, const double *first)
 
 /* --- Restarts ----------------------------------------------------------- */
 
-/* Of weights and of no biases; the least where it is left open. */
-static void set_penalty(struct learner *l)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        double given = learner_is_penalised(l, i) ? l->o->decay : 0.0;
-        l->penalty[i] = given < 0.0 ? weight_prior_least(l, i) : given;
-    }
-}
-
 static void reset(struct learner *l)
 {
     effort_plan(l);
@@ -119,7 +110,6 @@ static void reset(struct learner *l)
                                .best = -INFINITY,
                                .looked_at = -1.0};
     if (l->soap.matrices) soap_reset(&l->soap);
-    set_penalty(l);
     for (size_t i = 0; i < l->n; i++)
         l->adam.mean[i] = l->adam.square[i] = l->adam.average[i] = 0.0;
     l->adam.steps = l->adam.weight = l->adam.length = 0.0;
@@ -181,6 +171,7 @@ static int run_restarts(struct learner *l)
         if (!l->resumed) {
             reset(l);
             place_start(l, l->first);
+            weight_prior_begin(l);
         }
         l->resumed = false;
         int status = batches           ? learn_batches(l)

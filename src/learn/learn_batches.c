@@ -154,7 +154,7 @@ static void add_penalty(const struct learner *l, double *gradient)
         learner_by_tracks(l) ? (double)l->s->rows / (double)l->gaps : 1.0;
     double share = 1.0 / (each * (double)l->split.trains);
     for (size_t i = 0; i < l->n; i++)
-        gradient[i] -= share * l->penalty[i] * l->theta[i];
+        gradient[i] -= share * l->penalty[i] * (l->theta[i] - l->centre[i]);
 }
 
 /* The same of the priors, at theta. */
@@ -164,15 +164,16 @@ static int add_prior(struct learner *l, double *gradient)
     return prior_add(&l->prior, share, &density, gradient);
 }
 
-/* With few data the penalty is estimated in the first stage, after 25, 50, 100
- * iterations and so on: it settles soon. */
+/* With few data the penalty is estimated six times in the first stage, after a
+ * third of it: earlier, networks are nearly straight, and a strong penalty
+ * would keep them so. */
 static int update_penalty(struct climb *c)
 {
-    enum { FIRST_PENALTY = 25 };
+    enum { PARTS = 9, BEFORE = 3 };
     struct learner *l = c->l;
-    size_t i = (size_t)l->now.iteration, times = i / FIRST_PENALTY;
-    bool due = l->now.iteration > l->now.penalised_at &&
-               i % FIRST_PENALTY == 0 && (times & (times - 1)) == 0;
+    double apart = second_begins(l) / PARTS, now = l->now.iteration;
+    bool due = now >= BEFORE * apart &&
+               floor(now / apart) * apart > l->now.penalised_at;
     if (!c->estimated || c->stage || !due) return 0;
     int status = weight_prior_update(l, l->theta);
     if (!status) l->now.penalised_at = l->now.iteration;

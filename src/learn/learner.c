@@ -150,8 +150,9 @@ int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
     const struct arena_part vector[] = {
-        {&l->unit, n}, {&l->penalty, n},      {&l->theta, n}, {&l->safe, n},
-        {&l->best, n}, {&l->best_restart, n}, {&l->first, n}, {&l->move, n}};
+        {&l->unit, n},         {&l->centre, n}, {&l->penalty, n},
+        {&l->theta, n},        {&l->safe, n},   {&l->best, n},
+        {&l->best_restart, n}, {&l->first, n},  {&l->move, n}};
     l->began = l->saved = clock_seconds();
     set_due(l, o);
     l->must_advance = o->resume != NULL;

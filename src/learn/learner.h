@@ -100,6 +100,7 @@ struct learner {
     bool *weight;         /* (n) of a network                     */
     double *unit;         /* (n) of Adam's steps; 0 where fixed   */
     double *penalty;      /* (n) of half of a number's square     */
+    double *centre;       /* (n) from which the penalty counts    */
     struct prior prior;   /* of the values                        */
     double *theta;        /* (n)                                  */
     double *safe;         /* (n) the last one that was finite     */

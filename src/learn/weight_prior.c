@@ -16,20 +16,19 @@
 enum { MOST_ROWS = 1600 };
 static const double MOST_BYTES = 3e8;
 
-/* Precisions stay between these. Below the lowest one, weights that the data do
- * not determine stay as they were drawn and look like evidence for a weak
- * prior: OU processes of 100 to 400 rows then had drift errors of up to 2. A
- * noise varies by factors, and a drift that is not explained must not be taken
- * for noise: with a precision of 1, one gap far from all others had nine times
- * its noise. */
-static const double LOWEST = 1.0, LOWEST_NOISE = 4.0, HIGHEST = 1e4;
+/* Of many data; and where it is estimated, which begins with the lowest: a
+ * network that has not yet learned to bend looks like evidence for a straight
+ * line. A noise varies by factors, and a drift that is not explained must not
+ * be taken for noise: with a precision of 1, one gap far from all others had
+ * nine times its noise. */
+static const double USUAL = 1.0, NOISE = 4.0, LOWEST = 0.1, HIGHEST = 1e4;
 
-double weight_prior_least(const struct learner *l, size_t i)
+/* Of a weight, whose precision is estimated or is not. */
+static double least(const struct learner *l, size_t i, bool estimated)
 {
     size_t p = spec_param_at(l->m->spec, l->value[i]);
-    if (!learner_is_penalised(l, i)) return 0.0;
     bool noise = l->m->noise_param[p] && !l->m->drift_param[p];
-    return noise ? LOWEST_NOISE : LOWEST;
+    return noise ? NOISE : estimated ? LOWEST : USUAL;
 }
 
 struct evidence_rows {
@@ -74,30 +73,39 @@ bool weight_prior_is_used(const struct learner *l)
            rows * weights * sizeof(float) <= MOST_BYTES;
 }
 
-/* The network that a weight belongs to: its declared name up to the dot. */
-static size_t net_name(const struct learner *l, size_t i)
+/* Whether parameters p and q belong to the same network: its declared name
+ * goes up to the dot. */
+static bool same_net(const struct spec *s, size_t p, size_t q)
 {
-    const struct spec *s = l->m->spec;
-    const char *name = s->param[spec_param_at(s, l->value[i])].name;
-    return strcspn(name, ".[");
+    const char *a = s->param[p].name, *b = s->param[q].name;
+    size_t n = strcspn(a, ".[");
+    return n == strcspn(b, ".[") && !strncmp(a, b, n);
 }
 
-static bool same_net(const struct learner *l, size_t i, size_t j)
+/* Whether no matrix of the same network comes after p. */
+static bool is_last_layer(const struct spec *s, size_t p)
 {
-    const struct spec *s = l->m->spec;
-    size_t n = net_name(l, i);
-    return n == net_name(l, j) &&
-           !strncmp(s->param[spec_param_at(s, l->value[i])].name,
-                    s->param[spec_param_at(s, l->value[j])].name, n);
+    size_t q = p + 1;
+    while (q < s->params && !(s->param[q].fan_in && s->param[q].rank == 2))
+        q++;
+    return q == s->params || !same_net(s, p, q);
+}
+
+static size_t param_of(const struct evidence_rows *e, size_t weight)
+{
+    return spec_param_at(e->l->m->spec, e->value[weight]);
 }
 
 static void list_weights(struct evidence_rows *e)
 {
     const struct learner *l = e->l;
+    const struct spec *s = l->m->spec;
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         if (!learner_is_penalised(l, i)) continue;
-        if (!n || !same_net(l, e->place[n - 1], i)) e->first[e->nets++] = n;
+        if (!n ||
+            !same_net(s, param_of(e, n - 1), spec_param_at(s, l->value[i])))
+            e->first[e->nets++] = n;
         e->place[n] = i;
         e->value[n++] = l->value[i];
     }
@@ -133,6 +141,38 @@ static void rows_free(struct evidence_rows *e)
 {
     slopes_free(&e->slopes);
     MEM_FREE(e->place, e->value, e->first, e->J, e->K, e->M, e->pack);
+}
+
+/* --- Where it begins ------------------------------------------------------ */
+
+/* The numbers that are drawn for this restart. A model that was fitted before
+ * has forgotten them. */
+static void draw_centre(struct learner *l)
+{
+    if (!l->refit || l->now.restart > 0.0) {
+        memcpy(l->centre, l->theta, l->n * sizeof *l->centre);
+        return;
+    }
+    gsv_model_draw(l->m, l->o->estimator.seed);
+    gsv_theta_get(l->m, l->centre);
+    gsv_theta_set(l->m, l->theta);
+}
+
+void weight_prior_begin(struct learner *l)
+{
+    const struct spec *s = l->m->spec;
+    bool used = learner_by_batches(l) && weight_prior_is_used(l);
+    bool moved = used && (!l->refit || l->now.restart > 0.0);
+    if (used) draw_centre(l);
+    for (size_t i = 0; i < l->n; i++) {
+        bool penalised = learner_is_penalised(l, i);
+        double given = penalised ? l->o->decay : 0.0;
+        l->penalty[i] = given < 0.0 ? least(l, i, used) : given;
+        if (!used || !penalised ||
+            is_last_layer(s, spec_param_at(s, l->value[i])))
+            l->centre[i] = 0.0;
+        if (moved && penalised) l->theta[i] = l->centre[i];
+    }
 }
 
 /* --- Rows and their products ---------------------------------------------- */
@@ -206,7 +246,7 @@ static double weight_squares(const struct evidence_rows *e, size_t g,
 {
     double sum = 0.0;
     for (size_t i = e->first[g]; i < e->first[g + 1]; i++)
-        sum += theta[e->place[i]] * theta[e->place[i]];
+        sum += pow(theta[e->place[i]] - e->l->centre[e->place[i]], 2.0);
     return sum;
 }
 
@@ -218,8 +258,8 @@ static void find_precisions(struct evidence_rows *e, const double *theta,
     for (size_t g = 0; g < e->nets; g++) {
         double gamma = determined(e, g, precision[g]);
         double squares = fmax(weight_squares(e, g, theta), 1e-300);
-        double least = weight_prior_least(e->l, e->place[e->first[g]]);
-        precision[g] = fmin(fmax(gamma / squares, least), HIGHEST);
+        double low = least(e->l, e->place[e->first[g]], true);
+        precision[g] = fmin(fmax(gamma / squares, low), HIGHEST);
     }
 }
 
@@ -248,11 +288,6 @@ int weight_prior_update(struct learner *l, const double *theta)
 
 /* --- How well networks are known ------------------------------------------ */
 
-static size_t param_of(const struct evidence_rows *e, size_t weight)
-{
-    return spec_param_at(e->l->m->spec, e->value[weight]);
-}
-
 static bool is_drift(const struct evidence_rows *e, size_t g)
 {
     return e->l->m->drift_param[param_of(e, e->first[g])];
@@ -276,9 +311,10 @@ static int find_gain(struct evidence_rows *e, const double *theta, double *gain)
     if (!constant) return GSV_NO_MEMORY;
     memcpy(constant, theta, e->l->n * sizeof *constant);
     for (size_t g = 0; g < e->nets; g++) {
-        size_t end = e->first[g + 1], last = param_of(e, end - 1);
+        size_t end = e->first[g + 1];
         for (size_t i = e->first[g]; is_drift(e, g) && i < end; i++)
-            if (param_of(e, i) == last) constant[e->place[i]] = 0.0;
+            if (is_last_layer(e->l->m->spec, param_of(e, i)))
+                constant[e->place[i]] = 0.0;
     }
     int status = mean_at(e, constant, &without);
     if (!status) status = mean_at(e, theta, &with);

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The penalty lambda/2 |w|^2 of a network's weights is a normal prior, and with
- * few data its precision lambda is estimated by the evidence (MacKay 1992),
- * with the network linearised in its weights (Immer et al. 2021). With the rows
- * J_g of the weights of network g, whitened so that J'J is their information,
+/* The penalty lambda/2 |w - c|^2 of a network's weights w is a normal prior,
+ * and with few data its precision lambda is estimated by the evidence (MacKay
+ * 1992), with the network linearised in its weights (Immer et al. 2021). With
+ * the rows J_g of the weights of network g, whitened so that J'J is their
+ * information,
  *
  *     M = 1 + sum over g of J_g J_g' / lambda_g
  *     gamma_g = tr(M^-1 J_g J_g') / lambda_g      numbers that are determined
- *     lambda_g = gamma_g / |w_g|^2
+ *     lambda_g = gamma_g / |w_g - c_g|^2
  *
  * all in the space of the data, whose size is the number of rows.
+ *
+ * With few data c are the weights as they were drawn, with 0 in the last layer,
+ * and a search begins there, with a constant. Around 0 instead, all layers
+ * vanish together, and weights that the data do not determine look like
+ * evidence for a weak prior, because they stay as they were drawn. With many
+ * data c is 0.
  *
  * gamma also says how well the networks of a drift are known. Let G be what
  * they gain, in nats, over constants. The drift that they make has the squared
@@ -23,9 +30,9 @@
 /* Whether the data are few enough for it. */
 bool weight_prior_is_used(const struct learner *l);
 
-/* The precision of number i of theta where none is given: the least that is
- * estimated; 0 of what has no penalty. */
-double weight_prior_least(const struct learner *l, size_t i);
+/* Sets l->penalty and l->centre (n) for a search that begins at l->theta, and
+ * with few data moves it to the centre. */
+void weight_prior_begin(struct learner *l);
 
 /* New precisions at theta: l->penalty (n) of every number of theta. */
 int weight_prior_update(struct learner *l, const double *theta);

@@ -439,7 +439,7 @@ static void damage__of_a_states_sizes_is_said(void **state)
     static const char *const NAMES[] = {
         "@state.theta",   "@state.safe",    "@state.best",    "@state.champion",
         "@state.mean",    "@state.square",  "@state.average", "@state.adam",
-        "@state.numbers", "@state.penalty", "@state.watched"};
+        "@state.numbers", "@state.penalty", "@state.centre",  "@state.watched"};
     struct problem p;
     make_checkpoint(&p);
     gsv_model *m = model_of(p.text);
@@ -532,7 +532,7 @@ static void damage__of_a_states_vectors_is_said(void **state)
     static const char *const NAMES[] = {
         "@state.square",  "@state.move",  "@state.penalty",  "@state.theta",
         "@state.safe",    "@state.best",  "@state.champion", "@state.mean",
-        "@state.average", "@state.first", "@state.watched"};
+        "@state.average", "@state.first", "@state.centre",   "@state.watched"};
     static const double BAD[] = {NAN, INFINITY, -INFINITY};
     struct problem p;
     make_checkpoint(&p);

@@ -207,7 +207,7 @@ static void expect_largest(const struct idle *t, const double *precision)
                          other[net], precision[net]);
         }
     for (size_t i = 0; i < t->weights; i++)
-        assert_true(t->l.penalty[t->place[i]] > 1.001 &&
+        assert_true(t->l.penalty[t->place[i]] > 0.1001 &&
                     t->l.penalty[t->place[i]] < 9990.0);
 }
 
@@ -250,7 +250,7 @@ static void penalty__has_limits(void **state)
     struct idle *t = NEW(struct idle, 1);
     idle_open(t, ONE_NET, GAPS + 1);
     idle_begin(t);
-    static const double SIZE[] = {0.0, 1e3}, LIMIT[] = {1e4, 1.0};
+    static const double SIZE[] = {0.0, 1e3}, LIMIT[] = {1e4, 0.1};
     for (size_t k = 0; k < 2; k++) {
         for (size_t i = 0; i < t->l.n; i++) {
             bool weight = is_weight(t->m, t->l.value[i]);
@@ -278,10 +278,10 @@ static void penalty__of_noise_is_stronger(void **state)
     } CASE[] = {
         {"state x\n net f(x) -> 1 : 4\n net g(x) -> 1 : 4\n"
          "dx = f*dt + exp(g)*dW",
-         1.0, 4.0},
+         0.1, 4.0},
         {"state x\n net f(x) -> 1 : 4\n net g(x) -> 1 : 4\n"
          "dx = (f + g)*dt + exp(g)*dW",
-         1.0, 1.0},
+         0.1, 0.1},
     };
     for (size_t k = 0; k < COUNT(CASE); k++) {
         struct idle *t = NEW(struct idle, 1);
@@ -291,12 +291,11 @@ static void penalty__of_noise_is_stronger(void **state)
             (struct learner){.m = t->m, .s = t->s, .o = &t->o, .given = &t->o};
         t->o.optimizer = GSV_OPTIMIZER_SOAP;
         idle_begin(t);
+        weight_prior_begin(&t->l);
         gsv_theta_get(t->m, t->l.theta);
-        for (size_t i = 0; i < t->l.n; i++) {
-            bool weight = is_weight(t->m, t->l.value[i]);
-            if (weight) t->l.theta[i] = i % 2 ? 2.0 : -2.0;
-            t->l.penalty[i] = weight ? weight_prior_least(&t->l, i) : 0.0;
-        }
+        for (size_t i = 0; i < t->l.n; i++)
+            if (is_weight(t->m, t->l.value[i]))
+                t->l.theta[i] = i % 2 ? 2.0 : -2.0;
         for (int turn = 0; turn < 2; turn++) {
             for (size_t i = 0; i < t->l.n; i++) {
                 const struct spec *s = t->m->spec;
@@ -308,6 +307,49 @@ static void penalty__of_noise_is_stronger(void **state)
             }
             assert_int_equal(weight_prior_update(&t->l, t->l.theta), 0);
         }
+        idle_close(t);
+        mem_free(t);
+    }
+}
+
+/* A search with few data begins at the centre of the prior: drawn weights, and
+ * none in the last layer of a network. A fitted model stays where it is, with
+ * the same centre. With many data the centre is 0. */
+static void penalty__counts_from_drawn_weights(void **state)
+{
+    (void)state;
+    static const char TEXT[] = "state x\n net f(x) -> 1 : 4 3\n"
+                               "net g(x) -> 1 : 2\n net h(x) -> 1 :\n"
+                               "dx = (f + h)*dt + exp(g)*dW";
+    for (size_t k = 0; k < 3; k++) {
+        bool few = k < 2, again = k == 1;
+        struct idle *t = NEW(struct idle, 1);
+        *t = (struct idle){.o = fit_options(), .m = model_of(TEXT)};
+        t->s = learn_well(t->m, 1, few ? 101 : 1001, 3);
+        t->l = (struct learner){
+            .m = t->m, .s = t->s, .o = &t->o, .given = &t->o, .refit = again};
+        assert_int_equal(learner_init(&t->l, &t->o), 0);
+        gsv_model_draw(t->m, t->o.estimator.seed);
+        double *drawn = NEW(double, t->l.n);
+        gsv_theta_get(t->m, drawn);
+        for (size_t i = 0; i < t->l.n; i++)
+            t->l.theta[i] = again ? 7.0 : drawn[i];
+        weight_prior_begin(&t->l);
+        for (size_t i = 0; i < t->l.n; i++) {
+            const struct spec *s = t->m->spec;
+            const char *name = s->param[spec_param_at(s, t->l.value[i])].name;
+            bool weight = is_weight(t->m, t->l.value[i]);
+            bool inner = !strcmp(name, "f.0.weight") ||
+                         !strcmp(name, "f.1.weight") ||
+                         !strcmp(name, "g.0.weight");
+            double centre = few && inner ? drawn[i] : 0.0;
+            double begin = few && weight ? centre : drawn[i];
+            if (t->l.centre[i] != centre ||
+                t->l.theta[i] != (again ? 7.0 : begin))
+                fail_msg("case %zu, %s: begins at %g, centre %g", k, name,
+                         t->l.theta[i], t->l.centre[i]);
+        }
+        mem_free(drawn);
         idle_close(t);
         mem_free(t);
     }
@@ -453,6 +495,7 @@ int main(void)
         cmocka_unit_test(penalty__has_the_largest_evidence),
         cmocka_unit_test(penalty__has_limits),
         cmocka_unit_test(penalty__of_noise_is_stronger),
+        cmocka_unit_test(penalty__counts_from_drawn_weights),
         cmocka_unit_test(doubt__is_that_of_the_dense_problem),
         cmocka_unit_test(doubt__is_said),
         cmocka_unit_test(penalty__is_estimated_from_few_data),
