@@ -90,8 +90,9 @@ static int check_bootstrap(const struct learner *l, const gsv_fit_options *o)
 /* Defaults of Adam. */
 static const double RATE = 5e-3, HELDOUT = 0.05;
 
-/* Where every batch has all series its gradient varies little. */
-static const double WHOLE_RATE = 3e-2;
+/* Where every batch has all series its gradient varies little; so do those of
+ * motion with inertia, whose paths are smooth. */
+static const double STEADY_RATE = 3e-2;
 enum { LBFGS_ITERATIONS = 1000, BATCH = 256 };
 
 /* With more data there is more to be learned, and a longer search pays: by the
@@ -104,18 +105,22 @@ static size_t iterations_for(size_t gaps)
 
 enum { FEWEST_TO_HOLD = 100 };
 
-/* The same of series, where batches are of these: about so many rows. */
-enum { TRACKS_TO_HOLD = 20, BATCH_ROWS = 512, TRACK_ITERATIONS = 600 };
+/* The same of series, where batches are of these: about so many rows. One or
+ * two of motion with inertia would end its quicker search too early. */
+enum { TRACKS_TO_HOLD = 20, INERT_TO_HOLD = 60 };
+enum { BATCH_ROWS = 512, TRACK_ITERATIONS = 600 };
 
 static void fill_for_tracks(struct learner *l, gsv_fit_options *o)
 {
     size_t rows = l->s->rows / (l->gaps ? l->gaps : 1);
+    bool inert = gsv_model_singular(l->m);
+    size_t fewest = inert ? INERT_TO_HOLD : TRACKS_TO_HOLD;
     if (!o->iterations) o->iterations = TRACK_ITERATIONS;
-    if (o->heldout < 0.0)
-        o->heldout = l->gaps >= TRACKS_TO_HOLD ? HELDOUT : 0.0;
+    if (o->heldout < 0.0) o->heldout = l->gaps >= fewest ? HELDOUT : 0.0;
     if (!o->batch) o->batch = BATCH_ROWS / (rows ? rows : 1);
     if (!o->batch) o->batch = 1;
-    if (!(o->rate > 0.0) && o->batch >= l->gaps) o->rate = WHOLE_RATE;
+    bool steady = inert || o->batch >= l->gaps;
+    if (!(o->rate > 0.0) && steady) o->rate = STEADY_RATE;
 }
 
 /* Of networks, where the estimator has their gradient for batches. */

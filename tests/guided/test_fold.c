@@ -62,10 +62,34 @@ static void fold__refuses_exact_rates_that_turn(void **state)
         check_fold(&FOLD[i]);
 }
 
+static void fold__may_run_out_of_memory(void **state)
+{
+    static const char *const column[] = {"x", "v"};
+    static const size_t start[] = {0, 3};
+    static const double time[] = {0, 0.5, 1}, value[] = {0, 0.4, 0.9, 1, 2, 1};
+    (void)state;
+    gsv_model *m = gsv_model_parse(FOLD[0].text, "fold");
+    gsv_series *s = gsv_series_new(1, start, 2, column, time, value);
+    gsv_options o = guided_options(8, 1);
+    size_t n = 0;
+    for (int status = 1; status;) {
+        struct guided a;
+        mem_fail_at(++n);
+        status = guided_make(&a, m, s, &o, NULL);
+        mem_fail_at(0);
+        guided_free(&a);
+        assert_true(!status || status == GSV_NO_MEMORY);
+    }
+    assert_true(n > 20);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fold__refuses_exact_rates_that_turn),
+        cmocka_unit_test(fold__may_run_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

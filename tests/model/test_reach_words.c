@@ -3,6 +3,7 @@
  * where exact data have no density. */
 #include "trial.h"
 
+#include "base/memory.h"
 #include "girsanov.h"
 
 #define HIDE(x) "init " x " ~ normal(0, 1)\n"
@@ -122,11 +123,29 @@ static void describe__is_silent_where_chains_say_more(void **state)
     }
 }
 
+static void describe__may_run_out_of_memory(void **state)
+{
+    (void)state;
+    gsv_model *m = gsv_model_parse(SAID[0].text, "model");
+    char *said = NULL;
+    size_t n = 0;
+    for (; !said; n++) {
+        mem_fail_at(n + 1);
+        said = gsv_model_describe(m);
+        mem_fail_at(0);
+    }
+    assert_true(n > 3);
+    assert_non_null(strstr(said, SAID[0].words[0]));
+    gsv_text_free(said);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(describe__says_how_noise_reaches_states),
         cmocka_unit_test(describe__is_silent_where_chains_say_more),
+        cmocka_unit_test(describe__may_run_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
