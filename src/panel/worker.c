@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/halt.h"
+#include "base/linalg.h"
 #include "base/memory.h"
 
 /* Nodes whose share of the posterior is smaller have no part in a gradient. */
@@ -14,6 +15,10 @@ static const double SMALLEST = 1e-9;
 /* Gradients of all nodes are kept where there are few of them: then a node is
  * run once, not first for its weight. */
 enum { MOST_KEPT = 16, MOST_NUMBERS = 1 << 20 };
+
+/* Nodes closer together than the curvature says, by this much in the log of
+ * their volume, come from nodes that saw too little. */
+static const double NARROWER = 1.0;
 
 int worker_init(struct worker *w, const struct panel *p)
 {
@@ -61,8 +66,8 @@ static double log_sum(size_t n, const double *x)
 
 /* log of every term: p(series | u) p(u) times the weight of the node. */
 static int fill_terms(const struct panel *p, struct worker *w,
-                      const struct rule *r, const double *center,
-                      const double *root, bool gradients)
+                      const struct rule *r, const struct effect_law *law,
+                      const double *center, const double *root, bool gradients)
 {
     size_t n = p->n;
     for (size_t q = 0; q < r->count; q++) {
@@ -76,7 +81,7 @@ static int fill_terms(const struct panel *p, struct worker *w,
                                 gradients ? w->gradient + q * p->values : NULL);
         if (status) return status;
         w->log_term[q] =
-            value + effect_density(&p->law, u, w->z + q * n) + r->log_weight[q];
+            value + effect_density(law, u, w->z + q * n) + r->log_weight[q];
     }
     return 0;
 }
@@ -140,8 +145,8 @@ static int integrate(const struct panel *p, struct worker *w, double *t)
     double *center = t + TRACK_FIELDS, *root = center + n;
     double *mean = root + n * n, *cov = mean + n;
     bool gradient = p->gradient != NULL;
-    int status =
-        fill_terms(p, w, &w->rule, center, root, gradient && w->kept > 1);
+    int status = fill_terms(p, w, &w->rule, &p->law, center, root,
+                            gradient && w->kept > 1);
     if (status) return status;
     double log_all = log_sum(points, w->log_term);
     t[TRACK_VALUE] = log_all + t[TRACK_LOG_ROOT];
@@ -153,7 +158,7 @@ static int integrate(const struct panel *p, struct worker *w, double *t)
     fill_moments(p, w, points, log_all, mean, cov);
     if (gradient) status = add_gradient(p, w, points, log_all);
     if (status || !p->filling || w->rule.drawn) return status;
-    status = fill_terms(p, w, &w->fewer, center, root, false);
+    status = fill_terms(p, w, &w->fewer, &p->law, center, root, false);
     t[TRACK_FEWER] = log_sum(w->fewer.count, w->log_term) + t[TRACK_LOG_ROOT];
     return status;
 }
@@ -182,6 +187,27 @@ static int diagnose(struct worker *w, double *t)
     return status;
 }
 
+/* From the mode and its curvature to the mean and the covariance of the
+ * posterior, as few nodes say: those of a skewed one fit it better. */
+static int spread_nodes(const struct panel *p, struct worker *w, double *t)
+{
+    size_t n = p->n, points = w->fewer.count;
+    double *center = t + TRACK_FIELDS, *root = center + n;
+    double mean[EFFECTS_MOST], cov[EFFECTS_MOST * EFFECTS_MOST], log_root = 0.0;
+    int status = fill_terms(p, w, &w->fewer, &p->nodes, center, root, false);
+    if (status) return status;
+    double log_all = log_sum(points, w->log_term);
+    fill_moments(p, w, points, log_all, mean, cov);
+    if (!all_finite(n * n, cov) || !linalg_cholesky(n, cov)) return 0;
+    for (size_t i = 0; i < n; i++)
+        log_root += log(cov[i * (n + 1)]);
+    if (log_root < t[TRACK_LOG_ROOT] - NARROWER) return 0;
+    memcpy(center, mean, n * sizeof *mean);
+    memcpy(root, cov, n * n * sizeof *cov);
+    t[TRACK_LOG_ROOT] = log_root;
+    return 0;
+}
+
 /* The nodes of a track for the values that they are made for. */
 static int place_nodes(const struct panel *p, struct worker *w, double *t)
 {
@@ -196,7 +222,7 @@ static int place_nodes(const struct panel *p, struct worker *w, double *t)
     memcpy(center, at.center, n * sizeof *center);
     memcpy(root, at.root, n * n * sizeof *root);
     t[TRACK_LOG_ROOT] = at.log_root;
-    return 0;
+    return w->rule.drawn || w->fewer.count < 3 ? 0 : spread_nodes(p, w, t);
 }
 
 /* A silent track has the law of the effects. */
