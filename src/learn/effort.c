@@ -78,7 +78,7 @@ int effort_of_steps(struct learner *l)
     gsv_theta_set(l->m, l->theta);
     int status = estimator_settle(l->m, l->s, &o);
     l->stage[1].steps = o.steps ? o.steps : usual_steps(l);
-    l->now.steps = (double)l->stage[1].steps;
+    l->now.steps = (double)o.steps;
     return status;
 }
 
