@@ -91,18 +91,30 @@ static int choose_steps(const struct method *method, const gsv_model *m,
     return 0;
 }
 
-int estimator_settle(const gsv_model *m, const gsv_series *s, gsv_options *o)
+static int settle(const gsv_model *m, const gsv_series *s, bool steps,
+                  gsv_options *o)
 {
     const struct task task = {.model = m, .options = o};
     bool open = estimator_is_open(&task);
-    if (!open && !(steps_are_open(o) && estimator_choose(&task).method->fewest))
-        return 0;
+    steps = steps && steps_are_open(o);
+    if (!open && !(steps && estimator_choose(&task).method->fewest)) return 0;
     gsv_series *some = first_rows(s);
     if (!some) return GSV_NO_MEMORY;
     int status = open ? choose(m, some, o) : 0;
     const struct method *method = estimator_choose(&task).method;
-    if (!status && steps_are_open(o) && method->fewest)
+    if (!status && steps && method->fewest)
         status = choose_steps(method, m, some, o);
     gsv_series_free(some);
     return status;
+}
+
+int estimator_settle(const gsv_model *m, const gsv_series *s, gsv_options *o)
+{
+    return settle(m, s, true, o);
+}
+
+int estimator_settle_method(const gsv_model *m, const gsv_series *s,
+                            gsv_options *o)
+{
+    return settle(m, s, false, o);
 }

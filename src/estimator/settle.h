@@ -11,4 +11,9 @@
  * where they are open. */
 int estimator_settle(const gsv_model *m, const gsv_series *s, gsv_options *o);
 
+/* The first of both alone, for those who ask for steps later, at better values.
+ */
+int estimator_settle_method(const gsv_model *m, const gsv_series *s,
+                            gsv_options *o);
+
 #endif

@@ -413,7 +413,7 @@ static int look_at_steps(const struct guided *a, const struct request *q,
     o.step *= 2.0;
     int status = guided_init(&half, a->model, a->stops.gaps.series, &o);
     bool coarser = !status && half.stops.count < a->stops.count;
-    half.fine = !q->gradient;
+    half.fine = a->fine;
     if (coarser) status = guided_run(&half, NULL, q->iteration, NULL);
     for (size_t n = 0; coarser && !status && n < half.stops.count; n++)
         sum += half.increment[n];
@@ -428,10 +428,12 @@ static int fill_steps(void *machine, const struct request *q, bool list,
                       gsv_result *r)
 {
     struct guided *a = machine;
-    a->fine = !q->gradient;
+    /* Trials of steps have so many points, and are no results. */
+    a->fine = !q->gradient && a->options.points != GUIDED_PILOTS;
     int status = method_fill(machine, q, list, r);
+    if (!status && list) status = look_at_steps(machine, q, r);
     a->fine = false;
-    return status || !list ? status : look_at_steps(machine, q, r);
+    return status;
 }
 
 /* Some tracks of a fit by batches: see guided_score.c. */

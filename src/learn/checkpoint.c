@@ -269,6 +269,8 @@ static int read_state(struct learner *l, const struct tensors *t,
     l->adam.length = adam[2];
     l->adam.averaged = adam[3];
     soap_take(&l->soap);
+    if (l->now.stage > 0.0 && l->asks_steps && l->now.steps >= 1.0)
+        l->stage[l->stages - 1].steps = (size_t)l->now.steps;
     if (l->now.stage > 0.0 && l->now.paths >= 1.0 && l->now.steps >= 1.0) {
         l->stage[l->stages - 1].paths = (size_t)l->now.paths;
         l->stage[l->stages - 1].steps = (size_t)l->now.steps;

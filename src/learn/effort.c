@@ -10,6 +10,7 @@
 
 #include "base/linalg.h"
 #include "bridge/gap_method.h"
+#include "estimator/settle.h"
 #include "kalman/kalman.h"
 #include "learn/learner.h"
 #include "panel/panel.h"
@@ -47,20 +48,38 @@ static bool chosen_by_user(const gsv_options *o)
            o->reference != GSV_REFERENCE_AUTO || o->form != GSV_FORM_AUTO;
 }
 
-/* States that are not in the data: one step a gap, then some. */
+/* The steps that are tried first: noise that is integrated has steps of a
+ * higher order. */
+static size_t usual_steps(const struct learner *l)
+{
+    if (l->m->spec->noise == NOISE_SINGULAR) return 2;
+    return l->method->fewest ? l->method->fewest : 4;
+}
+
+/* States that are not in the data: few steps a gap, then more. */
 static void plan_for_latent(struct learner *l, const gsv_options *o)
 {
     l->stage[0] = l->stage[1] = *o;
-    if (!o->steps && o->step == 0.0) {
+    if (steps_are_open(o)) {
         l->stages = 2;
-        l->stage[0].steps = 1;
-        /* Noise that is integrated has steps of a higher order. */
-        bool singular = l->m->spec->noise == NOISE_SINGULAR;
-        l->stage[1].steps = singular            ? 2
-                            : l->method->fewest ? l->method->fewest
-                                                : 4;
+        /* One step across a gap may be unstable with particles. */
+        l->stage[0].steps = l->method->fewest > 1 ? 2 : 1;
+        l->stage[1].steps = usual_steps(l);
+        l->asks_steps = l->method->fewest > 0;
     }
     l->chosen = true;
+}
+
+int effort_of_steps(struct learner *l)
+{
+    gsv_options o = l->stage[1];
+    if (!l->asks_steps) return 0;
+    o.steps = 0;
+    gsv_theta_set(l->m, l->theta);
+    int status = estimator_settle(l->m, l->s, &o);
+    l->stage[1].steps = o.steps ? o.steps : usual_steps(l);
+    l->now.steps = (double)o.steps;
+    return status;
 }
 
 /* Networks with hidden states: few particles, since every batch has others. */

@@ -73,6 +73,8 @@ static int note_facts(struct learner *l, gsv_record *r)
         r->estimator.points = used.points;
         r->estimator.steps = used.steps;
     }
+    if (l->asks_steps && l->now.steps >= 1.0)
+        r->estimator.steps = (size_t)l->now.steps;
     r->free = l->free;
     r->loglik = r->error = r->discretisation = r->heldout = NAN;
     r->aic = r->bic = r->mse = r->value = NAN;

@@ -51,6 +51,9 @@ struct search {
     double *theta, *next; /* (theta size)                             */
     double *inner;        /* (theta size) the best at the last point inside */
     double *move;         /* (n)                                      */
+    double *end;  /* (theta size) where the interval of a number at its bound
+                   * ends; NaN of others                                */
+    double *kept; /* (theta size)                                     */
 };
 
 /* Where the log-likelihood is not finite the loss is too large to count. */
@@ -121,6 +124,28 @@ static int maximise_others(struct search *s, double *value)
     return status;
 }
 
+/* Numbers at a bound leave it where that is better: far from the estimate a
+ * noise that was not found may explain the data. Tried are the end of their own
+ * intervals, and points that are nearer to the bound. */
+static int release_bounds(struct search *s, double *value)
+{
+    static const double NEARER[] = {0.0, 0.7, 1.4};
+    size_t n = s->a->l->n, trials = sizeof NEARER / sizeof *NEARER;
+    int status = 0;
+    for (size_t at = 0; !status && s->i < s->a->n && at < n; at++) {
+        double side = s->end[at] > s->origin[at] ? 1.0 : -1.0, there;
+        for (size_t k = 0; !isnan(s->end[at]) && k < trials; k++) {
+            memcpy(s->kept, s->theta, n * sizeof *s->kept);
+            s->theta[at] = s->end[at] - side * NEARER[k];
+            status = maximise_others(s, &there);
+            if (status) break;
+            if (there > *value) *value = there;
+            else memcpy(s->theta, s->kept, n * sizeof *s->theta);
+        }
+    }
+    return status;
+}
+
 /* theta with the number t units from the estimate; the others go along V's
  * column. */
 static void move_to(const struct search *s, double t, double *theta)
@@ -140,6 +165,7 @@ static int distance(struct search *s, double t, double *out)
     memcpy(s->theta, s->inner, s->a->l->n * sizeof *s->theta);
     move_to(s, t, s->theta);
     int status = maximise_others(s, &value);
+    if (!status) status = release_bounds(s, &value);
     if (status) return status;
     s->astray = s->astray || value > s->most + ABOVE;
     *out = sqrt(2.0 * fmax(s->most - value, 0.0));
@@ -259,21 +285,26 @@ static int one_interval(struct search *s, const struct intervals *t)
     double one = value_at(s, -end[0]), two = value_at(s, end[1]);
     t->low[v] = fmin(one, two);
     t->high[v] = fmax(one, two);
+    if (bound)
+        s->end[s->at] =
+            s->origin[s->at] + s->unit * (isinf(end[0]) ? end[1] : -end[0]);
     return 0;
 }
 
+/* Numbers at bounds first: the others need their ends. */
 static int all_intervals(struct search *s, const struct intervals *t)
 {
     struct information *a = s->a;
     int status = value_of(s, s->origin, &s->most);
+    s->i = a->n;
+    s->unit = 1.0;
+    for (s->at = 0; !status && s->at < a->l->n; s->at++)
+        if (a->at_bound[s->at]) status = one_interval(s, t);
     for (s->i = 0; !status && s->i < a->n; s->i++) {
         s->at = a->place[s->i];
         s->unit = sqrt(a->V[s->i * (a->n + 1)]);
         status = one_interval(s, t);
     }
-    s->unit = 1.0;
-    for (s->at = 0; !status && s->at < a->l->n; s->at++)
-        if (a->at_bound[s->at]) status = one_interval(s, t);
     s->at = a->apart;
     s->unit = a->apart_unit;
     return status || s->at == a->l->n ? status : one_interval(s, t);
@@ -293,13 +324,19 @@ static int search_init(struct search *s, struct information *a,
                          .theta = NEW(double, size),
                          .next = NEW(double, size),
                          .inner = NEW(double, size),
+                         .end = NEW(double, size),
+                         .kept = NEW(double, size),
                          .move = NEW(double, a->n)};
-    return s->theta && s->next && s->inner && s->move ? 0 : GSV_NO_MEMORY;
+    for (size_t i = 0; s->end && i < size; i++)
+        s->end[i] = NAN;
+    return s->theta && s->next && s->inner && s->end && s->kept && s->move
+               ? 0
+               : GSV_NO_MEMORY;
 }
 
 static void search_free(struct search *s)
 {
-    MEM_FREE(s->theta, s->next, s->inner, s->move);
+    MEM_FREE(s->theta, s->next, s->inner, s->move, s->end, s->kept);
 }
 
 int likelihood_intervals(struct information *a, const double *theta,

@@ -281,6 +281,7 @@ static int run_stage(struct round *r, size_t stage, bool *done)
     bool last = stage + 1 == l->stages && !learner_matches(l);
     bool first = stage == 1 && l->now.round == 0.0;
     int status = first ? learner_go_on(l) : 0;
+    if (!status && first) status = effort_of_steps(l);
     if (!status && first && !l->chosen && learner_over_gaps(l))
         status = effort_of_panel(l, l->theta, ACCURACY);
     else if (!status && first && !l->chosen && !r->raised)

@@ -146,6 +146,17 @@ static int make_split(struct learner *l, const gsv_fit_options *o)
     return status;
 }
 
+/* Networks that know nothing yet cannot tell what steps they need; a search in
+ * two stages asks for them after the first (effort_of_steps). */
+static int settle(const struct learner *l, gsv_fit_options *o)
+{
+    if (o->objective != GSV_OBJECTIVE_LIKELIHOOD || l->m->spec->nets) return 0;
+    bool later = !l->m->spec->gps && (o->optimizer == GSV_OPTIMIZER_AUTO ||
+                                      o->optimizer == GSV_OPTIMIZER_LBFGS);
+    return later ? estimator_settle_method(l->m, l->s, &o->estimator)
+                 : estimator_settle(l->m, l->s, &o->estimator);
+}
+
 int learner_init(struct learner *l, gsv_fit_options *o)
 {
     size_t n = l->n = gsv_theta_size(l->m);
@@ -158,10 +169,7 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     l->must_advance = o->resume != NULL;
     halt_begin(&l->halt, ask, l);
     l->recipe = recipe_choose(l->m);
-    /* Networks that know nothing yet cannot tell what steps they need. */
-    int status = o->objective == GSV_OBJECTIVE_LIKELIHOOD && !l->m->spec->nets
-                     ? estimator_settle(l->m, l->s, &o->estimator)
-                     : 0;
+    int status = settle(l, o);
     if (status) return status;
     l->method = estimator_choose(&(struct task){.model = l->m,
                                                 .options = &o->estimator,

@@ -89,6 +89,7 @@ struct learner {
     gsv_options stage[STAGES];      /* the estimator of each */
     enum gsv_objective aim[STAGES]; /* and what it maximises */
     size_t stages;
+    bool asks_steps; /* those of the second are not known yet */
     size_t iterations, n, gaps;
     struct split split;
     bool chosen; /* whether the user chose the estimator */
@@ -269,6 +270,10 @@ struct recipe {
 };
 
 const struct recipe *recipe_choose(const gsv_model *m);
+
+/* The steps of the second stage at theta, where they are left to the estimator
+ * of hidden states. */
+int effort_of_steps(struct learner *l);
 
 /* Fills the stages from the options. */
 void effort_plan(struct learner *l);

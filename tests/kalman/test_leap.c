@@ -4,6 +4,7 @@
  * states are compared in tests/guided/test_guided_linear.c. */
 #include "dense.h"
 
+#include "base/memory.h"
 #include "kalman/kalman.h"
 
 #define HEAD                                                                   \
@@ -215,6 +216,27 @@ static void leap__says_what_is_not_linear(void **state)
     }
 }
 
+/* Whichever allocation fails, it is said, and nothing is left behind. */
+static void memory__may_end(void **state)
+{
+    (void)state;
+    gsv_series *s = data();
+    gsv_model *m = model(MODELS[7]);
+    gsv_options o = gsv_options_default();
+    gsv_result r;
+    int status = GSV_NO_MEMORY;
+    o.gradient = true;
+    for (size_t n = 1; status; n++) {
+        mem_fail_at(n);
+        status = gsv_loglik(m, s, &o, &r);
+        mem_fail_at(0);
+        if (status) assert_int_equal(status, GSV_NO_MEMORY);
+    }
+    gsv_result_free(&r);
+    gsv_model_free(m);
+    gsv_series_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +245,7 @@ int main(void)
         cmocka_unit_test(leap__has_the_same_bits_on_any_number_of_threads),
         cmocka_unit_test(leap__moves_the_laws_of_the_states),
         cmocka_unit_test(leap__says_what_is_not_linear),
+        cmocka_unit_test(memory__may_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
