@@ -259,6 +259,35 @@ static void panel__is_exact_for_linear_mixed_models(void **state)
     gsv_series_free(s);
 }
 
+/* Down to deviations that vanish beside the mean. */
+static void panel__without_deviation_is_the_likelihood_at_the_mean(void **state)
+{
+    (void)state;
+    static const double MEAN[] = {0.0, -0.3, 40.0};
+    struct panel_data d = simulate(SERIES, 20, 0.5, 6);
+    gsv_series *s = data_series(&d, false);
+    gsv_model *m = model_of("state x\nparam m = 0, w = 0.5 > 0, a = 0\n"
+                            "random b ~ normal(m, w)\n"
+                            "dx = -exp(b - a)*x*dt + dW\n");
+    for (size_t i = 0; i < COUNT(MEAN); i++) {
+        gsv_model_set(m, "m", 1, &MEAN[i]);
+        gsv_model_set(m, "a", 1, &MEAN[i]);
+        double sum = 0.0;
+        for (size_t r = 0; r < SERIES; r++)
+            sum += exact_given(&d, r, 0.0, 0.0);
+        for (double w = 1e-5; w > 1e-200; w *= 1e-15) {
+            gsv_options o = gsv_options_default();
+            gsv_result r;
+            gsv_model_set(m, "w", 1, &w);
+            assert_int_equal(gsv_loglik(m, s, &o, &r), 0);
+            assert_near(r.loglik, sum, 1e-5);
+            gsv_result_free(&r);
+        }
+    }
+    gsv_model_free(m);
+    gsv_series_free(s);
+}
+
 /* Logistic growth has no closed form: log p(series | b) is the estimator's own,
  * at 301 points over 7.5 deviations to each side. */
 static void panel__of_logistic_growth_is_a_sum_over_its_effect(void **state)
@@ -606,6 +635,8 @@ int main(void)
         cmocka_unit_test(effects__are_posterior_means),
         cmocka_unit_test(panel__has_correlated_effects),
         cmocka_unit_test(panel__is_exact_for_linear_mixed_models),
+        cmocka_unit_test(
+            panel__without_deviation_is_the_likelihood_at_the_mean),
         cmocka_unit_test(panel__of_logistic_growth_is_a_sum_over_its_effect),
         cmocka_unit_test(panel__draws_many_effects),
         cmocka_unit_test(every_estimator__has_the_gradient_of_a_panel),
