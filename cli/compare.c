@@ -100,6 +100,35 @@ static int weigh(struct candidate *c)
     return complain(code, "%s: %s", c->path, gsv_last_error());
 }
 
+/* Gaps become series: their likelihoods are all that a model with random
+ * effects has. */
+static void join_gaps(struct candidate *c)
+{
+    const size_t *start = c->data->start;
+    gsv_result *r = &c->result;
+    size_t series = 0;
+    for (size_t i = 0; i < r->groups; i++) {
+        gsv_gap g = r->gap[i];
+        if (series && r->gap[series - 1].track == g.track) {
+            r->gap[series - 1].loglik += g.loglik;
+            continue;
+        }
+        g.from = start[g.track];
+        g.to = start[g.track + 1] - 1;
+        r->gap[series++] = g;
+    }
+    r->groups = series;
+}
+
+static void join_all(struct candidate *c, size_t n)
+{
+    bool effects = false;
+    for (size_t i = 0; i < n; i++)
+        effects = effects || gsv_model_effects(c[i].model);
+    for (size_t i = 0; effects && i < n; i++)
+        if (!gsv_model_effects(c[i].model)) join_gaps(&c[i]);
+}
+
 /* --- Comparison with the best --------------------------------------------- */
 
 /* Whether gap i of a is earlier than that of b, or exists only in a. */
@@ -392,6 +421,7 @@ static int run_with(const struct args *a, const gsv_options *o,
         if (!code && a->leave_out) code = leave_out(&c[i]);
         if (code) return code;
     }
+    join_all(c, n);
     int code = rank(c, n);
     if (code) return code;
     if (a->json) code = print_comparison_json(c, n);

@@ -137,6 +137,10 @@ class Fit(Model):
         names = _number_names(self)
         named = {names[at]: d["value"].T[i]
                  for i, at in enumerate(d["place"].tolist())}
+        if d["effect"] is not None:
+            for name, of in zip(_effect_names(self, self.record.subject),
+                                d["effect"].T.reshape(-1, *d["lp"].T.shape)):
+                named[name] = of
         return {**named, "lp": d["lp"].T}
 
     def summary(self) -> str:
@@ -187,6 +191,13 @@ def _number_names(model: Model) -> list[str]:
             names.append((name, f"{name}[{j + 1}]",
                           f"{name}[{row + 1},{column + 1}]")[p.rank])
     return names
+
+
+def _effect_names(model: Model, labels: list[str]) -> list[str]:
+    """Of all random effects: b[A], u[1,A], series by series."""
+    each = [f"{p.name.decode()}[" + (f"{j + 1}," if p.rank else "")
+            for p in model._specs() if p.effect for j in range(p.rows)]
+    return [f"{name}{label}]" for label in labels for name in each]
 
 
 # --- Learning ----------------------------------------------------------------

@@ -52,7 +52,8 @@ struct declared {
     struct place place;
     int rank;
     size_t rows, columns; /* 1 where the rank leaves them out */
-    char *category;       /* of a param k[series]: series; else NULL */
+    char *category;       /* of param k[series]: series; of prior k[a]: a;
+                           * else NULL                                 */
     struct place category_place;
 };
 

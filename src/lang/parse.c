@@ -87,7 +87,7 @@ int parse_size(struct parser *p, size_t *size)
     return 0;
 }
 
-/* The series of param k[series], or a column. */
+/* The series of param k[series], or a column; the label of prior k[label]. */
 static int parse_category(struct parser *p, struct declared *d)
 {
     d->category = mem_substring(p->token.text, p->token.length);
@@ -102,7 +102,8 @@ static int parse_shape(struct parser *p, const struct rule *rule,
 {
     struct token open = p->token;
     if (!parse_take(p, '[')) return 0;
-    if (p->token.kind == TOKEN_NAME && rule->kind == PARAM) {
+    bool named = rule->kind == PARAM || rule->kind == PRIOR_LINE;
+    if (p->token.kind == TOKEN_NAME && named) {
         int status = parse_category(p, d);
         return status ? status : parse_close(p, &open);
     }

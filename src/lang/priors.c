@@ -53,11 +53,13 @@ static int find_element(const struct builder *b, const struct declared *d,
     size_t row = d->rows, column = d->rank == 2 ? d->columns : 1;
     *at = (size_t)-1;
     if (!d->rank) return 0;
-    if (p->category)
-        return complain(b->source, d->place,
-                        "a prior is for all numbers of '%s'; write 'prior %s "
-                        "~ ...'",
-                        p->name, p->name);
+    /* Which series or levels there are is known from data. */
+    if (p->category && d->rank == 1) return 0;
+    if (d->category)
+        return complain(b->source, d->category_place,
+                        "'%s' has no element '%s'; labels are for a param with "
+                        "a number for each series or level",
+                        p->name, d->category);
     *at = (row - 1) * p->columns + column - 1;
     if (d->rank == p->rank && row <= p->rows && column <= p->columns) return 0;
     if (!p->rank)
@@ -121,12 +123,15 @@ static int check_name(struct builder *b, const struct declared *d,
                    : 0;
 }
 
-/* "k", "a[2]" or "A[1,2]"; yours. */
+/* "k", "a[2]", "A[1,2]" or "k[label]"; yours. */
 static char *full_name(const struct declared *d)
 {
     size_t size = strlen(d->name) + 50;
+    if (d->category) size += strlen(d->category);
     char *text = mem_new(size, 1);
-    if (text && d->rank == 2)
+    if (text && d->category)
+        snprintf(text, size, "%s[%s]", d->name, d->category);
+    else if (text && d->rank == 2)
         snprintf(text, size, "%s[%zu,%zu]", d->name, d->rows, d->columns);
     else if (text && d->rank == 1)
         snprintf(text, size, "%s[%zu]", d->name, d->rows);

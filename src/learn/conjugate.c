@@ -248,7 +248,7 @@ static void draw_mean(struct draw *d)
     const struct conjugate *b = d->b;
     const gsv_prior *p = b->k == 1 ? t->prior.of[b->mean[0]] : NULL;
     size_t n = t->effects;
-    double m[N], z[N], known = 0.0, tracks = (double)t->tracks;
+    double m[N] = {0}, z[N], known = 0.0, tracks = (double)t->tracks;
     average(d, m);
     for (size_t i = 0; i < b->k; i++)
         z[i] = next_normal(d) / sqrt(tracks);

@@ -43,6 +43,12 @@ static int set_prior(struct prior *p, const gsv_prior *from, bool given,
     return status;
 }
 
+/* The prior of an element replaces that of all of them. */
+static bool is_of_element(const gsv_prior *p)
+{
+    return strchr(p->name, '[') != NULL;
+}
+
 int prior_init(struct prior *p, const gsv_model *m, const gsv_fit_options *o,
                const bool *fixed, const size_t *value)
 {
@@ -55,10 +61,14 @@ int prior_init(struct prior *p, const gsv_model *m, const gsv_fit_options *o,
                         .slope = NEW(double, n)};
     bool *chosen = NEW(bool, n);
     int status = p->of && p->slope && chosen ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < m->spec->priors; i++)
-        status = set_prior(p, &m->spec->prior[i].law, false, chosen);
-    for (size_t i = 0; !status && i < o->priors; i++)
-        status = set_prior(p, &o->prior[i], true, chosen);
+    for (int element = 0; element < 2; element++)
+        for (size_t i = 0; !status && i < m->spec->priors; i++)
+            if (is_of_element(&m->spec->prior[i].law) == element)
+                status = set_prior(p, &m->spec->prior[i].law, false, chosen);
+    for (int element = 0; element < 2; element++)
+        for (size_t i = 0; !status && i < o->priors; i++)
+            if (is_of_element(&o->prior[i]) == element)
+                status = set_prior(p, &o->prior[i], true, chosen);
     mem_free(chosen);
     return status;
 }

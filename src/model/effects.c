@@ -84,6 +84,18 @@ static int check(const struct effect_law *e)
     return 0;
 }
 
+/* A deviation that is far smaller than its mean is lost where u = mean + root z
+ * is rounded, and z with it: the law is then as narrow as counts. */
+static const double NARROWEST = 1e-9, LEAST_MEAN = 1e-90;
+
+static void widen(struct effect_law *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        double *s = &e->root[i * (e->n + 1)];
+        *s = fmax(*s, NARROWEST * fmax(fabs(e->mean[i]), LEAST_MEAN));
+    }
+}
+
 int effect_law_set(struct effect_law *e, const double *values)
 {
     const struct points in = {.P = 1};
@@ -101,6 +113,7 @@ int effect_law_set(struct effect_law *e, const double *values)
                 e->root[(at + a) * n + at + b] = root[a * k + b];
     }
     int status = check(e);
+    if (!status) widen(e);
     e->log_root = 0.0;
     for (size_t i = 0; !status && i < n; i++)
         e->log_root += log(e->root[i * (n + 1)]);

@@ -15,6 +15,14 @@ uint64_t track_seed(uint64_t seed, size_t track)
     return h ^ h >> 27;
 }
 
+/* Whether a column says something about the states. */
+static bool is_input(const struct spec *s, const char *name)
+{
+    for (size_t i = 0; i < s->inputs; i++)
+        if (!strcmp(s->input[i].name, name)) return true;
+    return false;
+}
+
 bool track_is_silent(const struct task *t, size_t track)
 {
     const gsv_series *s = t->series;
@@ -22,7 +30,8 @@ bool track_is_silent(const struct task *t, size_t track)
     for (size_t row = s->start[track]; row < s->start[track + 1]; row++) {
         bool any = false;
         for (size_t c = 0; c < s->columns; c++)
-            any = any || !isnan(s->value[c * s->rows + row]);
+            any = any || (!isnan(s->value[c * s->rows + row]) &&
+                          !is_input(t->model->spec, s->name[c]));
         found += any;
     }
     return found < needed;

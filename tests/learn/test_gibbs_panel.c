@@ -128,7 +128,8 @@ static struct truth truth_of(const struct problem *p, const struct rows *d)
     double all = 0.0, mm = 0.0, ww = 0.0, top = -INFINITY;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < SIDE * SIDE; i++) {
-            double m = -3.0 + 7.0 * ((double)(i / SIDE) + 0.5) / SIDE;
+            size_t row = i / SIDE;
+            double m = -3.0 + 7.0 * ((double)row + 0.5) / SIDE;
             double w = 6.0 * ((double)(i % SIDE) + 0.5) / SIDE, u[SERIES];
             double log_p = prior_of(p, m, w), s = 0.5 * exp(p->by * m);
             for (size_t r = 0; r < SERIES; r++)

@@ -259,6 +259,96 @@ static void panel__is_exact_for_linear_mixed_models(void **state)
     gsv_series_free(s);
 }
 
+/* Down to deviations that vanish beside the mean. */
+static void panel__without_deviation_is_the_likelihood_at_the_mean(void **state)
+{
+    (void)state;
+    static const double MEAN[] = {0.0, -0.3, 40.0};
+    struct panel_data d = simulate(SERIES, 20, 0.5, 6);
+    gsv_series *s = data_series(&d, false);
+    gsv_model *m = model_of("state x\nparam m = 0, w = 0.5 > 0, a = 0\n"
+                            "random b ~ normal(m, w)\n"
+                            "dx = -exp(b - a)*x*dt + dW\n");
+    for (size_t i = 0; i < COUNT(MEAN); i++) {
+        gsv_model_set(m, "m", 1, &MEAN[i]);
+        gsv_model_set(m, "a", 1, &MEAN[i]);
+        double sum = 0.0;
+        for (size_t r = 0; r < SERIES; r++)
+            sum += exact_given(&d, r, 0.0, 0.0);
+        for (double w = 1e-5; w > 1e-200; w *= 1e-15) {
+            gsv_options o = gsv_options_default();
+            gsv_result r;
+            gsv_model_set(m, "w", 1, &w);
+            assert_int_equal(gsv_loglik(m, s, &o, &r), 0);
+            assert_near(r.loglik, sum, 1e-5);
+            gsv_result_free(&r);
+        }
+    }
+    gsv_model_free(m);
+    gsv_series_free(s);
+}
+
+/* Logistic growth has no closed form: log p(series | b) is the estimator's own,
+ * at 301 points over 7.5 deviations to each side. */
+static void panel__of_logistic_growth_is_a_sum_over_its_effect(void **state)
+{
+    (void)state;
+    enum { POINTS = 301, EACH = 8 };
+    static const char GROWTH[] = "dx = exp(b)*x*(2 - x)*dt + 0.3*x*dW\n";
+    char text[2][300];
+    static double term[POINTS][SERIES];
+    snprintf(text[0], sizeof text[0],
+             "state x\nparam m = -0.2, w = 0.5 > 0\nrandom b ~ normal(m, w)\n"
+             "%s",
+             GROWTH);
+    snprintf(text[1], sizeof text[1], "state x\nparam b = 0\n%s", GROWTH);
+    gsv_model *m = model_of(text[0]), *fixed = model_of(text[1]);
+    gsv_simulate_options how = gsv_simulate_options_default();
+    double time[EACH], first[SERIES], sum = 0.0;
+    for (size_t i = 0; i < EACH; i++)
+        time[i] = 0.5 * (double)i;
+    for (size_t i = 0; i < SERIES; i++)
+        first[i] = 0.2;
+    how.tracks = SERIES;
+    how.seed = 3;
+    how.times = EACH;
+    how.time = time;
+    how.start = first;
+    gsv_series *s = gsv_simulate(m, &how);
+    assert_non_null(s);
+    gsv_options o = gsv_options_default();
+    o.paths = o.steps = 1; /* no random numbers */
+    o.reference = GSV_REFERENCE_LINEAR;
+    for (size_t k = 0; k < POINTS; k++) {
+        double z = -7.5 + 15.0 * (double)k / (POINTS - 1), b = -0.2 + 0.5 * z;
+        gsv_result r;
+        gsv_model_set(fixed, "b", 1, &b);
+        assert_int_equal(gsv_loglik(fixed, s, &o, &r), 0);
+        for (size_t g = 0; g < r.groups; g++)
+            term[k][r.gap[g].track] += r.gap[g].loglik;
+        for (size_t i = 0; i < SERIES; i++)
+            term[k][i] += exact_normal(z, 0.0, 1.0);
+        gsv_result_free(&r);
+    }
+    for (size_t i = 0; i < SERIES; i++) {
+        double most = -INFINITY, all = 0.0;
+        for (size_t k = 0; k < POINTS; k++)
+            most = fmax(most, term[k][i]);
+        for (size_t k = 0; k < POINTS; k++)
+            all += exp(term[k][i] - most);
+        sum += most + log(all * 15.0 / (POINTS - 1));
+    }
+    for (o.nodes = 9; o.nodes <= 15; o.nodes += 6) {
+        gsv_result r;
+        assert_int_equal(gsv_loglik(m, s, &o, &r), 0);
+        assert_near(r.loglik, sum, o.nodes == 9 ? 0.01 : 1e-3);
+        gsv_result_free(&r);
+    }
+    gsv_series_free(s);
+    gsv_model_free(fixed);
+    gsv_model_free(m);
+}
+
 /* Four effects have draws: of independent states, the sum of closed forms. */
 static void panel__draws_many_effects(void **state)
 {
@@ -545,6 +635,9 @@ int main(void)
         cmocka_unit_test(effects__are_posterior_means),
         cmocka_unit_test(panel__has_correlated_effects),
         cmocka_unit_test(panel__is_exact_for_linear_mixed_models),
+        cmocka_unit_test(
+            panel__without_deviation_is_the_likelihood_at_the_mean),
+        cmocka_unit_test(panel__of_logistic_growth_is_a_sum_over_its_effect),
         cmocka_unit_test(panel__draws_many_effects),
         cmocka_unit_test(every_estimator__has_the_gradient_of_a_panel),
         cmocka_unit_test(panel__has_the_same_bits_on_threads_and_ranks),
