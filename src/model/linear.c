@@ -258,7 +258,8 @@ int to_linear_form(struct gsv_model *m)
 {
     struct spec *s = m->spec;
     struct linear_form *l = &m->linear;
-    int status = look_at_all(m);
+    int status = find_affine(s, m->unit_drift, &m->affine);
+    if (!status) status = look_at_all(m);
     if (status || l->why) return status;
     l->A = matrix_of(s, s->drift);
     l->b = rest_of(s, s->drift);
