@@ -91,7 +91,6 @@ static bool run(const struct problem *p, size_t sets)
         printf(" %10.2f", 100.0 * share);
     }
     printf("  %s\n", good ? "ok" : "FAIL");
-    fflush(stdout);
     return good;
 }
 
@@ -103,6 +102,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: alarms [SETS]\n");
         return 1;
     }
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     printf("%-16s %11s %6s %10s %10s %10s  %% with p < 0.01\n", "model",
            "series", "tests", "uniform", "z", "z^2");
     for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++)
