@@ -132,7 +132,8 @@ static int try_share(struct search *s, size_t at, double share, double *value,
                      double *most)
 {
     double sign = s->far[at] > s->origin[at] ? 1.0 : -1.0;
-    s->theta[at] = share > 0.0 ? s->far[at] + sign * log(share) : s->origin[at];
+    s->theta[at] = share > 0.0 ? s->far[at] + sign * log(fmax(share, 1e-9))
+                               : s->origin[at];
     int status = maximise_free(s, value);
     if (status || !(*value > *most)) return status;
     *most = *value;
