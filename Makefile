@@ -55,8 +55,9 @@ reproduce: packages
 # Whether confidence intervals cover the true values, by 20 data sets of each
 # model; FULL=1: by 100. Takes minutes.
 coverage: packages
-	$(call make_in,$(BUILD),,coverage)
+	$(call make_in,$(BUILD),,coverage alarms)
 	@$(BUILD)/tests/coverage/coverage $(if $(FULL),100,20)
+	@$(BUILD)/tests/coverage/alarms $(if $(FULL),1000,200)
 
 lint: packages-lint
 	@tools/lint

@@ -234,6 +234,8 @@ static enum gsv_form choose_form(const struct plan *p, const struct context *c)
     /* Left sums and trapezoids of a chain are of the first order. */
     if (c->M == 1 || p->model->chain.next) return GSV_FORM_MIDPOINT;
     if (p->options->joint && p->options->richardson) return GSV_FORM_ITO;
+    /* A linear drift is its reference: all paths have the same weight. */
+    if (p->model->affine && !p->range) return GSV_FORM_MIDPOINT;
     return c->energy > DRIFT_DOMINATES ? GSV_FORM_MIDPOINT : GSV_FORM_ITO;
 }
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "learn/maximise.h"
 
-enum { ITERATIONS = 100 };
+enum { ITERATIONS = 30 };
 
 /* In nats: three iterations that gain less end it. */
 static const double GAIN = 1e-4;

@@ -224,13 +224,19 @@ static int neighbours(struct information *a, size_t i, double here)
 {
     double *move = &a->l->move[a->place[i]];
     double share = a->by_evidence ? EVIDENCE_STEP : 0.02;
-    double first = a->by_evidence ? EVIDENCE_FIRST : 1e-3, before = *move;
-    if (!(*move > 0.0)) *move = first * fmax(1.0, fabs(a->theta[a->place[i]]));
+    double size = fmax(1.0, fabs(a->theta[a->place[i]])), before = *move;
+    double first = (a->by_evidence ? EVIDENCE_FIRST : 1e-3) * size;
+    if (!(*move > 0.0)) *move = first;
     for (int tries = 0;; tries++) {
         int status = value_at(a, i, i, 1.0, &a->ups[i]);
         if (!status) status = value_at(a, i, i, -1.0, &a->downs[i]);
         if (status && status != GSV_NUMERICAL) return status;
         double bend = 2.0 * here - a->ups[i] - a->downs[i];
+        /* Too short to be seen: left from a place with a large curvature. */
+        if (!status && bend == 0.0 && *move < 0.1 * first) {
+            *move = first;
+            continue;
+        }
         double better =
             status ? 0.01 * *move : share * *move / sqrt(fabs(bend));
         if (a->by_evidence && !status) better = fmin(better, WIDEST);

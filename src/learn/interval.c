@@ -50,10 +50,10 @@ struct search {
     const double *origin; /* (theta size) the estimate                */
     double *theta, *next; /* (theta size)                             */
     double *inner;        /* (theta size) the best at the last point inside */
+    double *best;         /* (theta size)                             */
+    double *far;          /* (theta size) of numbers at bounds: the end of
+                           * their intervals; NaN: not known          */
     double *move;         /* (n)                                      */
-    double *end;  /* (theta size) where the interval of a number at its bound
-                   * ends; NaN of others                                */
-    double *kept; /* (theta size)                                     */
 };
 
 /* Where the log-likelihood is not finite the loss is too large to count. */
@@ -107,9 +107,9 @@ static int take_step(struct search *s, double *value, bool *better)
     return 0;
 }
 
-/* p at the number's value in theta, where the others are moved to their best.
- */
-static int maximise_others(struct search *s, double *value)
+/* l at the number's value in theta, where the others among the n are moved to
+ * their best. */
+static int maximise_free(struct search *s, double *value)
 {
     int status = value_of(s, s->theta, value);
     for (int step = 0; !status && step < NEWTON_STEPS; step++) {
@@ -124,26 +124,59 @@ static int maximise_others(struct search *s, double *value)
     return status;
 }
 
-/* Numbers at a bound leave it where that is better: far from the estimate a
- * noise that was not found may explain the data. Tried are the end of their own
- * intervals, and points that are nearer to the bound. */
-static int release_bounds(struct search *s, double *value)
+enum { SHARES = 5 };
+
+/* l with a number at its bound moved to a share of its own interval, to
+ * *value; the best of all goes to s->best. */
+static int try_share(struct search *s, size_t at, double share, double *value,
+                     double *most)
 {
-    static const double NEARER[] = {0.0, 0.7, 1.4};
-    size_t n = s->a->l->n, trials = sizeof NEARER / sizeof *NEARER;
+    double sign = s->far[at] > s->origin[at] ? 1.0 : -1.0;
+    s->theta[at] = share > 0.0 ? s->far[at] + sign * log(fmax(share, 1e-9))
+                               : s->origin[at];
+    int status = maximise_free(s, value);
+    if (status || !(*value > *most)) return status;
+    *most = *value;
+    memcpy(s->best, s->theta, s->a->l->n * sizeof *s->theta);
+    return 0;
+}
+
+/* A number at its bound need not be there for other values of this one. At the
+ * bound it has no slope to follow: shares of its own interval are tried, and
+ * the top of the parabola through the best and its neighbours. */
+static int try_shares(struct search *s, size_t at, double *value)
+{
+    const double wide = 1.0 / (SHARES - 1);
+    double v[SHARES] = {0.0}, most = -INFINITY, there;
+    size_t best = 0;
     int status = 0;
-    for (size_t at = 0; !status && s->i < s->a->n && at < n; at++) {
-        double side = s->end[at] > s->origin[at] ? 1.0 : -1.0, there;
-        for (size_t k = 0; !isnan(s->end[at]) && k < trials; k++) {
-            memcpy(s->kept, s->theta, n * sizeof *s->kept);
-            s->theta[at] = s->end[at] - side * NEARER[k];
-            status = maximise_others(s, &there);
-            if (status) break;
-            if (there > *value) *value = there;
-            else memcpy(s->theta, s->kept, n * sizeof *s->theta);
-        }
+    for (size_t i = 0; !status && i < SHARES; i++) {
+        status = try_share(s, at, wide * (double)i, &v[i], &most);
+        if (!status && v[i] > v[best]) best = i;
     }
+    size_t mid = best < 1 ? 1 : best > SHARES - 2 ? SHARES - 2 : best;
+    double bend = 2.0 * v[mid] - v[mid - 1] - v[mid + 1];
+    double top = (double)mid + 0.5 * (v[mid + 1] - v[mid - 1]) / bend;
+    if (!status && bend > 0.0 && top > 0.0 && top < 1.25 * (SHARES - 1))
+        status = try_share(s, at, wide * top, &there, &most);
+    *value = most;
+    if (!status && !isinf(most))
+        memcpy(s->theta, s->best, s->a->l->n * sizeof *s->theta);
     return status;
+}
+
+/* p at the number's value in theta, where all others are moved to their best.
+ */
+static int maximise_others(struct search *s, double *value)
+{
+    bool any = false;
+    int status = 0;
+    for (size_t at = 0; !status && at < s->a->l->n; at++) {
+        if (!s->a->at_bound[at] || at == s->at || isnan(s->far[at])) continue;
+        status = try_shares(s, at, value);
+        any = true;
+    }
+    return any || status ? status : maximise_free(s, value);
 }
 
 /* theta with the number t units from the estimate; the others go along V's
@@ -165,7 +198,6 @@ static int distance(struct search *s, double t, double *out)
     memcpy(s->theta, s->inner, s->a->l->n * sizeof *s->theta);
     move_to(s, t, s->theta);
     int status = maximise_others(s, &value);
-    if (!status) status = release_bounds(s, &value);
     if (status) return status;
     s->astray = s->astray || value > s->most + ABOVE;
     *out = sqrt(2.0 * fmax(s->most - value, 0.0));
@@ -280,18 +312,17 @@ static int one_interval(struct search *s, const struct intervals *t)
     if (status || holds || s->astray) return status;
     for (int side = 0; !status && !s->astray && side < 2; side++)
         status = find_end(s, side ? 1.0 : -1.0, &end[side]);
+    if (bound && !status && !s->astray && isinf(end[0]) != isinf(end[1]))
+        s->far[s->at] =
+            s->origin[s->at] + s->unit * (isinf(end[0]) ? end[1] : -end[0]);
     if (status || s->astray || (bound && isinf(end[0]) && isinf(end[1])))
         return status;
     double one = value_at(s, -end[0]), two = value_at(s, end[1]);
     t->low[v] = fmin(one, two);
     t->high[v] = fmax(one, two);
-    if (bound)
-        s->end[s->at] =
-            s->origin[s->at] + s->unit * (isinf(end[0]) ? end[1] : -end[0]);
     return 0;
 }
 
-/* Numbers at bounds first: the others need their ends. */
 static int all_intervals(struct search *s, const struct intervals *t)
 {
     struct information *a = s->a;
@@ -303,7 +334,7 @@ static int all_intervals(struct search *s, const struct intervals *t)
     for (s->i = 0; !status && s->i < a->n; s->i++) {
         s->at = a->place[s->i];
         s->unit = sqrt(a->V[s->i * (a->n + 1)]);
-        status = one_interval(s, t);
+        if (s->unit > 0.0) status = one_interval(s, t);
     }
     s->at = a->apart;
     s->unit = a->apart_unit;
@@ -324,19 +355,18 @@ static int search_init(struct search *s, struct information *a,
                          .theta = NEW(double, size),
                          .next = NEW(double, size),
                          .inner = NEW(double, size),
-                         .end = NEW(double, size),
-                         .kept = NEW(double, size),
+                         .best = NEW(double, size),
+                         .far = NEW(double, size),
                          .move = NEW(double, a->n)};
-    for (size_t i = 0; s->end && i < size; i++)
-        s->end[i] = NAN;
-    return s->theta && s->next && s->inner && s->end && s->kept && s->move
-               ? 0
-               : GSV_NO_MEMORY;
+    for (size_t i = 0; s->far && i < size; i++)
+        s->far[i] = NAN;
+    bool all = s->theta && s->next && s->inner && s->best && s->far && s->move;
+    return all ? 0 : GSV_NO_MEMORY;
 }
 
 static void search_free(struct search *s)
 {
-    MEM_FREE(s->theta, s->next, s->inner, s->move, s->end, s->kept);
+    MEM_FREE(s->theta, s->next, s->inner, s->best, s->far, s->move);
 }
 
 int likelihood_intervals(struct information *a, const double *theta,

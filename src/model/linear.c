@@ -317,7 +317,8 @@ int to_linear_form(struct gsv_model *m)
     struct spec *s = m->spec;
     struct linear_form *l = &m->linear;
     size_t d = s->dim, D = d + s->integrals;
-    int status = look_at_all(m);
+    int status = find_affine(s, m->unit_drift, &m->affine);
+    if (!status) status = look_at_all(m);
     if (status || l->why) return status;
     node drift = s->integrals ? stack_all(s, D, 1, rate_of) : s->drift;
     l->A = matrix_of(s, drift, D);

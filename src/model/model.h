@@ -116,6 +116,7 @@ struct gsv_model {
     struct chain_form chain;   /* of exactly observed ones          */
     bool bridged;              /* whether no T brings it to unit diffusion; */
                                /* also where the noise is singular       */
+    bool affine;               /* whether f~ is affine in y              */
     bool learned_noise;        /* whether T depends on parameters        */
     bool inert_functions; /* a network or gp is in an equation without noise */
     bool *noise_input;    /* (inputs) whether the noise depends on it */

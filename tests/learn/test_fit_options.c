@@ -317,8 +317,20 @@ static void bounds__that_are_far_are_found_by_the_likelihood(void **state)
     mem_free(s->name[0]);
     s->name[0] = mem_string("y");
     gsv_fit_options o = fit_options();
-    fit_must(m, s, &o);
+    const gsv_record *r = fit_must(m, s, &o);
     expect_lost(m, "e", WORDS);
+    /* The lower ends of the others are where the profile has fallen by 1.92,
+     * with the noise of the observations above 0. */
+    const double end[] = {r->low[0], r->low[1]}, most = r->loglik;
+    for (size_t i = 0; i < COUNT(end); i++) {
+        static const char *const name[] = {"k", "s"};
+        const double noise = 0.2;
+        double loglik;
+        assert_int_equal(gsv_model_set(m, "e", 1, &noise), 0);
+        assert_int_equal(gsv_profile(m, s, &o, name[i], 1, &end[i], &loglik),
+                         0);
+        assert_near(most - loglik, 1.92, 0.15);
+    }
     gsv_model_free(data);
     free_both(m, s);
 }
