@@ -225,7 +225,7 @@ static int start(struct select *z)
         status = refit(z, set, NULL, draft);
     }
     /* Few rows and hidden states: all terms may be nowhere near the data. */
-    if (!status && (draft || !z->tries)) {
+    if (!status && ((draft && z->gaps < 10 * z->n) || !z->tries)) {
         memset(set, false, z->units);
         status = refit(z, set, NULL, draft);
     }
