@@ -42,6 +42,19 @@ static node stop(struct graph *g, node a)
     return f(g, OP_STOP, a);
 }
 
+static node clamped(struct graph *g, node x, node low, node high)
+{
+    return graph_binary(g, OP_MIN, graph_binary(g, OP_MAX, x, low), high);
+}
+
+/* The shape for the tables. Knots far out, which were chosen at the parameters'
+ * starts, may see it vanish or overflow at others: intervals there are never
+ * used, but 0 times their entries must be 0. */
+static node bounded_shape(struct map *m)
+{
+    return clamped(m->g, m->flow[0], num(m->g, 1e-60), num(m->g, 1e60));
+}
+
 /* --- Tables -------------------------------------------------------------- */
 
 /* U at the anchors from the integrals I: for an interval j below the origin c
@@ -79,7 +92,7 @@ static void make_tables(struct map *m)
 {
     struct graph *g = m->g;
     const struct ruler *r = &m->ruler;
-    node I = integrals(g, r, m->flow[0], m->state, m->row);
+    node I = integrals(g, r, bounded_shape(m), m->state, m->row);
     node below = mask(g, r, false), above = mask(g, r, true);
     if (g->failed) return;
     m->low = graph_slice(g, r->knots, 0, r->intervals, 1);
@@ -152,7 +165,7 @@ static struct interval ends(struct map *m, node interval)
 {
     struct graph *g = m->g;
     size_t n = m->ruler.intervals;
-    node s = at(m, m->flow[0], m->ruler.knots);
+    node s = at(m, bounded_shape(m), m->ruler.knots);
     node table[6] = {m->low,
                      m->high,
                      m->u_low,
@@ -163,11 +176,6 @@ static struct interval ends(struct map *m, node interval)
     for (size_t i = 0; i < 6; i++)
         e[i] = graph_slice(g, all, i, 1, 1);
     return (struct interval){{e[0], e[1]}, {e[2], e[3]}, {e[4], e[5]}};
-}
-
-static node clamped(struct graph *g, node x, node low, node high)
-{
-    return graph_binary(g, OP_MIN, graph_binary(g, OP_MAX, x, low), high);
 }
 
 /* With x = (u - u_0) / (u_1 - u_0), t = x (1 - x) and the mean slope S,

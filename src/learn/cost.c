@@ -10,8 +10,10 @@
 static double log_tail(size_t m, double c)
 {
     double tail = m % 2 ? erfc(sqrt(c)) : exp(-c);
-    for (double a = m % 2 ? 0.5 : 1.0; a < 0.5 * (double)m; a += 1.0)
+    for (size_t k = m % 2 ? 1 : 2; k < m; k += 2) {
+        double a = 0.5 * (double)k;
         tail += exp(a * log(c) - c - log_gamma(a + 1.0));
+    }
     return log(tail);
 }
 

@@ -150,16 +150,19 @@ static int refit(struct select *z, const bool *set, const double *c, bool draft)
 
 static double value(const struct select *z, const struct tried *t)
 {
-    if (t->draft) return -INFINITY;
     return t->loglik - cost_set(&z->cost, t->set);
 }
 
+/* A draft only where there is nothing else. */
 static const struct tried *best_tried(const struct select *z)
 {
     const struct tried *best = NULL;
-    for (size_t i = 0; i < z->tries; i++)
-        if (!best || value(z, &z->tried[i]) > value(z, best))
-            best = &z->tried[i];
+    for (size_t i = 0; i < z->tries; i++) {
+        const struct tried *t = &z->tried[i];
+        if (!best || (best->draft && !t->draft) ||
+            (best->draft == t->draft && value(z, t) > value(z, best)))
+            best = t;
+    }
     return best;
 }
 
@@ -221,7 +224,8 @@ static int start(struct select *z)
         memset(set, true, z->units);
         status = refit(z, set, NULL, draft);
     }
-    if (!status && !z->tries) {
+    /* Few rows and hidden states: all terms may be nowhere near the data. */
+    if (!status && ((draft && z->gaps < 10 * z->n) || !z->tries)) {
         memset(set, false, z->units);
         status = refit(z, set, NULL, draft);
     }

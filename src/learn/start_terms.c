@@ -38,6 +38,7 @@ static gsv_model *learn_rest(struct learner *l)
     o.estimate = GSV_ESTIMATE_NONE;
     o.stop = l->o->stop;
     o.user = l->o->user;
+    if (l->o->time_limit > 0.0) o.time_limit = 0.25 * l->o->time_limit;
     if (m && (fit_options_fix(&o, m, l->o, fix) || gsv_fit(m, l->s, &o))) {
         gsv_model_free(m);
         m = NULL;

@@ -77,6 +77,56 @@ static const struct row ROWS[] = {
      7, "f.1", "f.(x>u)"},
 };
 
+/* Wherever a function may stand: forces of noise-free chains, hidden states,
+ * noises under exp and softplus, means of observations, gradients. */
+static const struct row PLACES[] = {
+    {"state x, v\n terms f(x, v) -> 1 : poly 2\n dx = v*dt\n"
+     "dv = (f - v)*dt + dW",
+     "state x, v\n dx = v*dt\n"
+     "dv = (c1 + c2*x + c3*v + c4*x^2 + c5*x*v + c6*v^2 - v)*dt + dW",
+     6, "f.1", "f.v^2"},
+    {"state x, v\n terms f(x, v) -> 1 : x, v, x^3\n dx = v*dt\n"
+     "dv = (f - v)*dt + dW\n init v ~ normal(0, 1)",
+     "state x, v\n dx = v*dt\n dv = (c1*x + c2*v + c3*x^3 - v)*dt + dW\n"
+     "init v ~ normal(0, 1)",
+     3, "f.x", "f.x^3"},
+    {"state x\n terms f(x) -> 1 : poly 1\n dx = f*dt + dW\n"
+     "init x ~ normal(0, 1)\n obs u ~ normal(x, 0.3)",
+     "state x\n dx = (c1 + c2*x)*dt + dW\n init x ~ normal(0, 1)\n"
+     "obs u ~ normal(x, 0.3)",
+     2, "f.1", "f.x"},
+    {"state x\n terms f(x) -> 1 : poly 2\n dx = (f - 2*x)*dt + dW\n"
+     "init x ~ normal(0, 1)\n obs u ~ normal(x, 0.3)",
+     "state x\n dx = (c1 + c2*x + c3*x^2 - 2*x)*dt + dW\n"
+     "init x ~ normal(0, 1)\n obs u ~ normal(x, 0.3)",
+     3, "f.1", "f.x^2"},
+    {"state x\n terms h(x) -> 1 : 1, x, tanh(x)\n dx = -x*dt + dW\n"
+     "init x ~ normal(0, 1)\n obs u ~ normal(h, 0.3)",
+     "state x\n dx = -x*dt + dW\n init x ~ normal(0, 1)\n"
+     "obs u ~ normal(c1 + c2*x + c3*tanh(x), 0.3)",
+     3, "h.1", "h.tanh(x)"},
+    {"state x\n terms g(x) -> 1 : poly 1\n dx = -x*dt + exp(g)*dW",
+     "state x\n dx = -x*dt + exp(c1 + c2*x)*dW", 2, "g.1", "g.x"},
+    {"state x\n terms g(x) -> 1 : 1, x^2\n dx = -x*dt + softplus(g)*dW",
+     "state x\n dx = -x*dt + softplus(c1 + c2*x^2)*dW", 2, "g.1", "g.x^2"},
+    {"state x, y\n terms g(t) -> 2 : fourier 1 period 3\n"
+     "dx = -x*dt + exp(g[1])*dW\n dy = (x - y)*dt + exp(g[2])*dW",
+     "state x, y\n let a = 2*pi*t/3\n"
+     "dx = -x*dt + exp(c1 + c2*sin(a) + c3*cos(a))*dW\n"
+     "dy = (x - y)*dt + exp(c4 + c5*sin(a) + c6*cos(a))*dW",
+     6, "g[1].1", "g[2].cos(2*pi*t/3)"},
+    {"state x, y\n terms V(x, y) -> 1 : poly 2, cos(x)\n"
+     "dx = -grad(V, x)*dt + dW\n dy = -grad(V, y)*dt + dW",
+     "state x, y\n let V = c1 + c2*x + c3*y + c4*x^2 + c5*x*y + c6*y^2 + "
+     "c7*cos(x)\n dx = -grad(V, x)*dt + dW\n dy = -grad(V, y)*dt + dW",
+     7, "V.1", "V.cos(x)"},
+    {"state x\n input u hold\n terms f(x, u) -> 1 : poly 2\n"
+     "dx = (f - x)*dt + dW",
+     "state x\n input u hold\n"
+     "dx = (c1 + c2*x + c3*u + c4*x^2 + c5*x*u + c6*u^2 - x)*dt + dW",
+     6, "f.1", "f.u^2"},
+};
+
 static gsv_model *written_out(const struct row *row)
 {
     char text[2000] = "";
@@ -144,6 +194,68 @@ static void terms__are_the_sums_that_they_stand_for(void **state)
         assert_equal_models(m, w, ROWS[r].library);
         gsv_model_free(m);
         gsv_model_free(w);
+    }
+}
+
+/* Any series will do: states, what is observed of them, an input. */
+static gsv_series *any_series(void)
+{
+    enum { N = 12 };
+    static const char *const name[] = {"x", "y", "v", "u"};
+    static const size_t start[] = {0, N};
+    double time[N], value[4 * N];
+    for (size_t i = 0; i < N; i++) {
+        time[i] = 0.2 * (double)i;
+        value[i] = sin(time[i]) + 0.02 * random_in(-1.0, 1.0);
+        value[N + i] = random_in(-0.5, 0.5);
+        value[2 * N + i] = cos(time[i]) + 0.1 * random_in(-1.0, 1.0);
+        value[3 * N + i] = sin(time[i]) + random_in(-0.3, 0.3);
+    }
+    gsv_series *s = gsv_series_new(1, start, 4, name, time, value);
+    assert_non_null(s);
+    return s;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * (1.0 + fabs(a)) || (isnan(a) && isnan(b));
+}
+
+/* By whichever estimator; gradients of particles are differences. */
+static void terms__have_the_likelihood_of_their_sums(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < COUNT(PLACES); r++) {
+        gsv_model *m = model_of(PLACES[r].library);
+        gsv_model *w = written_out(&PLACES[r]);
+        size_t n = PLACES[r].coefficients;
+        gsv_options o = gsv_options_default();
+        o.gradient = true;
+        o.paths = 8;
+        o.steps = 2;
+        o.points = 16;
+        trial_seed = 21 + r;
+        gsv_series *s = any_series();
+        assert_int_equal(gsv_model_params(m), n);
+        assert_string_equal(gsv_model_param(m, 0).name, PLACES[r].first);
+        assert_string_equal(gsv_model_param(m, n - 1).name, PLACES[r].last);
+        draw_both(m, w, n);
+        assert_string_equal(gsv_estimator_reason(m, &o),
+                            gsv_estimator_reason(w, &o));
+        gsv_result a = loglik_of(m, s, &o), b = loglik_of(w, s, &o);
+        if (!isfinite(a.loglik) || !is_near(a.loglik, b.loglik))
+            fail_msg("%s: %.17g and %.17g", PLACES[r].library, a.loglik,
+                     b.loglik);
+        for (size_t i = 0; i < n; i++)
+            if (!(fabs(a.gradient[i] - b.gradient[i]) <=
+                  1e-7 * (1.0 + fabs(b.gradient[i]))))
+                fail_msg("%s: slope %zu is %.17g and %.17g", PLACES[r].library,
+                         i, a.gradient[i], b.gradient[i]);
+        gsv_result_free(&a);
+        gsv_result_free(&b);
+        gsv_model_free(w);
+        gsv_model_free(m);
+        gsv_series_free(s);
     }
 }
 
@@ -274,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(terms__are_the_sums_that_they_stand_for),
+        cmocka_unit_test(terms__have_the_likelihood_of_their_sums),
         cmocka_unit_test(terms__that_are_dropped_are_zero),
         cmocka_unit_test(coefficients__are_named_alone_and_together),
         cmocka_unit_test(terms__say_what_is_wrong_with_them),

@@ -17,22 +17,22 @@ static const struct row {
 } ROWS[] = {
     {"state x\n param s = 1 > 0\n dx = -2*x*dt + s*dW",
      "state x\n param s = 1 > 0\n terms f(x) -> 1 : poly 2\n dx = f*dt + s*dW",
-     "f.x", 0.1, 101, 2, NULL},
+     "f.x", 0.2, 51, 2, NULL},
     {"state x\n param s = 1 > 0\n dx = -2*x*dt + s*dW\n"
      "init x ~ normal(0, 0.5)\n obs u ~ normal(x, 0.1)",
      "state x\n param s = 1 > 0\n terms f(x) -> 1 : poly 1\n dx = f*dt + s*dW\n"
      "init x ~ normal(0, 0.5)\n obs u ~ normal(x, 0.1)",
-     "f.x", 0.1, 101, 2, "u"},
+     "f.x", 0.2, 51, 2, "u"},
     {"state x\n param s = 1 > 0\n dx = -2*x*dt + s*dW\n"
      "init x ~ normal(0, 0.5)\n obs u ~ normal(x, 0.1)",
      "state x\n param s = 1 > 0\n terms f(x) -> 1 : poly 2\n dx = f*dt + s*dW\n"
      "init x ~ normal(0, 0.5)\n obs u ~ normal(x, 0.1)",
-     "f.x", 0.1, 101, 3, "u"},
+     "f.x", 0.2, 51, 3, "u"},
     {"state x, v\n param s = 1 > 0\n dx = v*dt\n"
      "dv = (-4*x - v)*dt + s*dW\n init v ~ normal(0, 1)",
      "state x, v\n param s = 1 > 0\n terms f(x, v) -> 1 : poly 1\n dx = v*dt\n"
      "dv = f*dt + s*dW\n init v ~ normal(0, 1)",
-     "f.x f.v", 0.1, 301, 1, "x"},
+     "f.x f.v", 0.2, 121, 1, "x"},
 };
 
 /* The columns of a series that are named, or all. */
