@@ -85,10 +85,10 @@ struct physics_row *physics_rows(const gsv_physics_result *r, size_t *count)
 static void put_quantity(const char *name, gsv_quantity q, bool reached,
                          int width)
 {
-    char low[32] = "", high[32] = "";
-    if (isfinite(q.low)) snprintf(low, sizeof low, "%.5g", q.low);
-    if (isfinite(q.high)) snprintf(high, sizeof high, "%.5g", q.high);
-    say(stdout, "%-*s %12.5g %12s %12s%s\n", width, name, q.value, low, high,
+    char ends[64] = "";
+    if (isfinite(q.low) && isfinite(q.high))
+        snprintf(ends, sizeof ends, " %12.5g %12.5g", q.low, q.high);
+    say(stdout, "%-*s %12.5g%s%s\n", width, name, q.value, ends,
         reached ? "" : "  *");
 }
 
@@ -120,8 +120,8 @@ void physics_print(const gsv_physics_result *r, const struct physics_row *row,
         int n = (int)strlen(row[i].name);
         if (n > width) width = n < 60 ? n : 60;
     }
-    say(stdout, "%-*s %12s %12s %12s\n", width, "", "value",
-        r->draws ? "2.5 %" : "", r->draws ? "97.5 %" : "");
+    say(stdout, "%-*s %12s%s\n", width, "", "value",
+        r->draws ? "        2.5 %       97.5 %" : "");
     for (size_t k = 0; k < r->points; k++)
         print_point(r, k, width);
     if (!r->points) say(stdout, "no fixed points\n");

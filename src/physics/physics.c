@@ -197,9 +197,8 @@ static int add_doubts(const gsv_series *data, gsv_physics_result *r,
     if (!status && data && slow > 0.1 * longest_track(data))
         status =
             remarks_add(w,
-                        "the longest series has the length of %.2g "
-                        "relaxation times: it does not show the stationary "
-                        "law",
+                        "the longest series spans %.2g relaxation times, too "
+                        "few to show the stationary law",
                         longest_track(data) / slow);
     return status;
 }
@@ -217,7 +216,13 @@ static int fill(const struct answer *a, const gsv_series *data,
     r->stationary = s->stationary;
     r->mean = numbers(a, s->at_mean, d);
     r->sd = numbers(a, s->at_mean + d, d);
-    if (!r->mean || !r->sd) return GSV_NO_MEMORY;
+    r->lowest = NEW(double, d);
+    r->highest = NEW(double, d);
+    if (!r->mean || !r->sd || !r->lowest || !r->highest) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < d; i++) {
+        r->lowest[i] = s->scene.axis[i].data[0];
+        r->highest[i] = s->scene.axis[i].data[1];
+    }
     for (size_t i = 0; i < RELAXATIONS; i++) {
         r->relaxation[i] = number(a, s->at_relax + i);
         r->turn[i] = number(a, s->at_relax + RELAXATIONS + i);
@@ -288,8 +293,8 @@ void gsv_physics_free(gsv_physics_result *r)
         MEM_FREE(r->point[k].x, r->point[k].rate, r->point[k].turn);
     for (size_t k = 0; k < r->passages; k++)
         MEM_FREE(r->passage[k].from, r->passage[k].to);
-    MEM_FREE(r->point, r->mean, r->sd, r->passage, r->bin, r->marginal,
-             r->histogram, r->distance, r->x, r->density, r->potential,
-             r->committor, r->reached, r->note, r->warning);
+    MEM_FREE(r->point, r->mean, r->sd, r->lowest, r->highest, r->passage,
+             r->bin, r->marginal, r->histogram, r->distance, r->x, r->density,
+             r->potential, r->committor, r->reached, r->note, r->warning);
     *r = (gsv_physics_result){0};
 }

@@ -48,14 +48,24 @@ static int hidden_ranges(const struct study *s, const gsv_series *data)
     return (int)status;
 }
 
+static double low_end(const struct study *s, size_t i)
+{
+    return s->options->end[i];
+}
+
+static double high_end(const struct study *s, size_t i)
+{
+    return s->options->end[s->scene.dim + i];
+}
+
 /* The caller's range stands in for one that is not known. */
 static bool set_from_options(const struct study *s, size_t i)
 {
     const gsv_physics_options *o = s->options;
     double *range = s->scene.axis[i].data;
-    if (o->ends && isfinite(o->low[i]) && isfinite(o->high[i])) {
-        range[0] = o->low[i];
-        range[1] = o->high[i];
+    if (o->ends && isfinite(low_end(s, i)) && isfinite(high_end(s, i))) {
+        range[0] = low_end(s, i);
+        range[1] = high_end(s, i);
     } else if (o->period > 0.0 && !i) {
         range[0] = 0.0;
         range[1] = o->period;
@@ -180,11 +190,10 @@ static int check_options(const struct study *s)
 {
     const gsv_physics_options *o = s->options;
     const gsv_model *m = s->scene.model;
-    if (o->ends && o->ends != s->scene.dim)
+    if (o->ends && o->ends != 2 * s->scene.dim)
         return fail(GSV_BAD_INPUT,
-                    "low and high have %zu ends, but the model "
-                    "has %zu states",
-                    o->ends, s->scene.dim);
+                    "there are %zu ends, but the model has %zu states", o->ends,
+                    s->scene.dim);
     if (o->inputs && o->inputs != gsv_model_inputs(m))
         return fail(GSV_BAD_INPUT,
                     "%zu inputs are given, but the model has "
@@ -195,8 +204,8 @@ static int check_options(const struct study *s)
     if (o->ends && s->scene.dim > 2)
         return fail(GSV_BAD_INPUT, "--range is for models with one or two "
                                    "states; others are simulated");
-    for (size_t i = 0; i < o->ends; i++)
-        if (!(o->low[i] < o->high[i]))
+    for (size_t i = 0; o->ends && i < s->scene.dim; i++)
+        if (!(low_end(s, i) < high_end(s, i)))
             return fail(GSV_BAD_INPUT, "the range of '%s' is empty",
                         gsv_model_column(m)[i]);
     if (s->scene.dim == 2 && o->grid > 400)
@@ -219,7 +228,7 @@ static void set_ends(struct study *s)
             a->centre = 0.5 * (a->low + a->high);
             a->width = 0.5 * o->period;
         } else if (o->ends) {
-            double low = o->low[i], high = o->high[i];
+            double low = low_end(s, i), high = high_end(s, i);
             a->given = isfinite(low) && isfinite(high);
             double w = 1e-9 * (high - low);
             if (a->given) {
@@ -276,9 +285,28 @@ static int find_law(struct study *s, struct remarks *warning)
 
 /* --- Fixed points, regions, bins ------------------------------------------ */
 
+/* Half of the data's range to each side, and what the law reaches. */
+static void set_search(struct study *s)
+{
+    for (size_t i = 0; i < s->scene.dim; i++) {
+        struct axis *a = &s->scene.axis[i];
+        double w = 0.5 * (a->data[1] - a->data[0]), tiny = 1e-6 * w;
+        if (a->map == AXIS_RING) {
+            memcpy(a->search, a->end, sizeof a->search);
+            continue;
+        }
+        a->search[0] = axis_s(a, fmax(a->data[0] - w, a->low + tiny));
+        a->search[1] = axis_s(a, fmin(a->data[1] + w, a->high - tiny));
+        if (!s->stationary || s->scene.dim > 2) continue;
+        a->search[0] = fmin(a->search[0], a->end[0]);
+        a->search[1] = fmax(a->search[1], a->end[1]);
+    }
+}
+
 static int find_points(struct study *s)
 {
     size_t d = s->scene.dim;
+    set_search(s);
     int status = fixed_find(&s->scene, &s->fixed, &s->points);
     s->rate = NEW(double, s->points *d);
     s->turn = NEW(double, s->points *d);
@@ -341,6 +369,11 @@ static int find_spans(struct study *s)
     int status = 0;
     for (size_t i = 0; !status && s->scene.dim == 1 && i < s->regions; i++)
         if (s->region[i].condition) status = find_span(s, &s->region[i]);
+    const struct region *r = s->region;
+    if (!status && s->scene.dim == 1 && s->regions && r[0].condition &&
+        r[0].low < r[1].high && r[1].low < r[0].high)
+        status = fail(GSV_BAD_INPUT, "the regions '%s' and '%s' overlap",
+                      r[0].text, r[1].text);
     return status;
 }
 
