@@ -185,10 +185,11 @@ static int add_doubts(const gsv_series *data, gsv_physics_result *r,
     for (size_t k = 0; k < r->points; k++)
         out += !r->point[k].reached;
     if (r->stationary && r->beyond > 0.05)
-        status = remarks_add(w,
-                             "%.0f %% of the stationary law is outside the "
-                             "data's range: it is an extrapolation",
-                             100.0 * r->beyond);
+        status =
+            remarks_add(w,
+                        "a share of %.2g of the stationary law is outside the "
+                        "data's range: it is an extrapolation",
+                        r->beyond);
     if (!status && out)
         status = remarks_add(w,
                              "%zu of %zu fixed points are outside the data's "

@@ -51,8 +51,9 @@ size_t study_grid(const struct study *s, bool coarse)
     static const size_t FINE[] = {2048, 96, 64}, COARSE[] = {512, 40, 16};
     size_t kind = s->scene.dim < 3 ? s->scene.dim - 1 : 2;
     size_t asked = kind < 2 ? s->options->grid : 0;
-    if (!coarse) return asked ? asked : FINE[kind];
-    return asked && asked < COARSE[kind] ? asked : COARSE[kind];
+    size_t fine = asked ? asked : FINE[kind];
+    if (!coarse) return fine;
+    return fine / 2 < COARSE[kind] ? (fine + 1) / 2 : COARSE[kind];
 }
 
 void study_extrapolate(const struct study *s, const double *coarse,
