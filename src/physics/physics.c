@@ -278,6 +278,9 @@ enum gsv_status gsv_physics(const gsv_model *m, const gsv_series *s,
     int status = option_check(GSV_OF_PHYSICS, o);
     if (!status) status = setup_init(&study, m, s, o, &note, &warning);
     if (!status) status = answer(&study, s, result);
+    if (!status && m->record && !result->draws && o->draws != 1)
+        status = remarks_add(&note, "there are no intervals, because the fit "
+                                    "has no standard errors");
     if (!status) status = add_doubts(s, result, &warning);
     if (!status) status = finish_words(&note, &result->note);
     if (!status) status = finish_words(&warning, &result->warning);

@@ -265,6 +265,23 @@ static int simulate_range(struct study *s)
     return 0;
 }
 
+/* Networks and gps know nothing of places without data. */
+static int reflect_at_data(struct study *s, struct remarks *warning)
+{
+    for (size_t i = 0; i < s->scene.dim; i++) {
+        struct axis *a = &s->scene.axis[i];
+        double w = 0.05 * (a->data[1] - a->data[0]);
+        a->end[0] = axis_s(a, fmax(a->data[0] - w, a->low + 1e-3 * w));
+        a->end[1] = axis_s(a, fmin(a->data[1] + w, a->high - 1e-3 * w));
+        a->given = true;
+    }
+    s->stationary = true;
+    return remarks_add(
+        warning, "the network or gp does not return from far away: the law is "
+                 "that between reflecting ends around the data; --range "
+                 "changes them");
+}
+
 static int find_law(struct study *s, struct remarks *warning)
 {
     bool noisy;
@@ -275,6 +292,9 @@ static int find_law(struct study *s, struct remarks *warning)
     else if (s->scene.dim == 2 && gsv_model_singular(s->scene.model))
         status = simulate_range(s);
     else if (s->scene.dim == 2) status = plane_range(&s->scene, &s->stationary);
+    const struct spec *spec = s->scene.model->spec;
+    if (!status && !s->stationary && (spec->nets || spec->gps))
+        return reflect_at_data(s, warning);
     if (!status && !s->stationary)
         status = remarks_add(
             warning, "there is no stationary law: the drift does not return "

@@ -214,6 +214,31 @@ static void physics__says_where_the_data_do_not_reach(void **state)
     gsv_model_free(m);
 }
 
+/* They are defined everywhere, but do not return from far away. */
+static void physics__of_networks_and_gps_stays_near_the_data(void **state)
+{
+    (void)state;
+    static const char *const TEXT[] = {
+        "state x\n net f(x) -> 1 : 4 tanh\n dx = f*dt + dW",
+        "state x\n gp f(x) -> 1 : grid 8 rbf\n dx = f*dt + dW",
+        "state x, y\n net f(x, y) -> 2 : 4 tanh\n dx = f[1]*dt + dW1\n"
+        "dy = f[2]*dt + dW2"};
+    for (size_t k = 0; k < COUNT(TEXT); k++) {
+        double low[] = {-1, -1}, high[] = {1, 1};
+        gsv_physics_options o = gsv_physics_options_default();
+        gsv_physics_result r;
+        gsv_model *m;
+        o.grid = 32;
+        physics_of(TEXT[k], low, high, &o, &r, &m);
+        assert_true(r.stationary && r.relaxation[0].value > 0.0);
+        assert_true(r.beyond < 0.2 && fabs(r.mean[0].value) < 1.0);
+        if (!strstr(r.warning, "reflecting ends"))
+            assert_true(r.relaxation[0].value < 10.0);
+        gsv_physics_free(&r);
+        gsv_model_free(m);
+    }
+}
+
 /* --- Memory --------------------------------------------------------------- */
 
 static void physics__survives_allocations_that_fail(void **state)
@@ -253,6 +278,7 @@ int main(void)
         cmocka_unit_test(physics__refuses_what_it_cannot_answer),
         cmocka_unit_test(physics__holds_inputs_and_time),
         cmocka_unit_test(physics__says_where_the_data_do_not_reach),
+        cmocka_unit_test(physics__of_networks_and_gps_stays_near_the_data),
         cmocka_unit_test(physics__survives_allocations_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
