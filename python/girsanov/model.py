@@ -542,12 +542,12 @@ class Model:
     def physics(self, data: Data | None = None, *,
                 regions: Sequence[str] | None = None,
                 limits: Mapping[str, Sequence[float]] = {},
-                inputs: Mapping[str, float] = {}, at: float | None = None,
+                inputs: Mapping[str, float] = {}, time: float | None = None,
                 **options: Unpack[_header.PhysicsOptions]) -> Physics:
         """Fixed points, stationary law, relaxation times, entropy production,
         and the times of passages between two regions, such as ("x < -1",
         "x > 1"), or between the stable points. limits: reflecting ends by
-        state; inputs: constant inputs by name; at: a time that stands still.
+        state; inputs: constant inputs by name; time: where it stands still.
         The options are draws, grid, period, length, step, seed and threads.
 
         >>> m = Model("state x\\ndx = (x - x^3)*dt + 0.7*dW")
@@ -558,7 +558,7 @@ class Model:
         14.64
         """
         from .physics import physics
-        return physics(self, data, regions, limits, inputs, at, options)
+        return physics(self, data, regions, limits, inputs, time, options)
 
     def profile(self, data: Data, name: str, values: Any,
                 fix: Sequence[str] = (),

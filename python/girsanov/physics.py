@@ -108,7 +108,7 @@ def _by_name(names: Sequence[str], given: Mapping[str, Any], empty: float,
 
 def physics(model: Model, data: Data | None, regions: Sequence[str] | None,
             limits: Mapping[str, Sequence[float]], inputs: Mapping[str, float],
-            at: float | None, options: Mapping[str, Any]) -> Physics:
+            time: float | None, options: Mapping[str, Any]) -> Physics:
     """Model.physics()"""
     columns = _lib.texts_at(lib.gsv_model_column(model),
                             lib.gsv_model_columns(model))
@@ -121,8 +121,8 @@ def physics(model: Model, data: Data | None, regions: Sequence[str] | None,
         given["end"] = [p[k] for k in (0, 1) for p in pairs]
     if inputs:
         given["input"] = _by_name(columns[dim:], inputs, np.nan, "input")
-    if at is not None:
-        given.update(frozen=True, at=at)
+    if time is not None:
+        given.update(frozen=True, at=time)
     _lib.fill(o, given, "physics", keep)
     if regions is not None:
         start, goal = (_lib.coded(text) for text in regions)

@@ -252,9 +252,10 @@ static int answer(const struct study *s, const gsv_series *data,
     struct intervals q = {0};
     struct law_field field = {0};
     const gsv_model *m = s->scene.model;
-    double *value = NEW(double, 2 * s->size), *coarse = value + s->size;
-    int status = value ? study_run(s, m, study_grid(s, false), value, &field)
-                       : GSV_NO_MEMORY;
+    double *value = NEW(double, s->size), *coarse = NEW(double, s->size);
+    int status = value && coarse
+                     ? study_run(s, m, study_grid(s, false), value, &field)
+                     : GSV_NO_MEMORY;
     if (!status) status = study_run(s, m, study_grid(s, true), coarse, NULL);
     if (!status) study_extrapolate(s, coarse, value);
     if (!status) status = intervals_find(&q, s, value, coarse, &field);
@@ -262,7 +263,7 @@ static int answer(const struct study *s, const gsv_series *data,
     if (!status) status = fill(&a, data, &field, r);
     intervals_free(&q);
     law_field_free(&field);
-    mem_free(value);
+    MEM_FREE(value, coarse);
     return status;
 }
 

@@ -90,15 +90,15 @@ int region_around(struct region *r, const struct scene *c, size_t point,
 {
     size_t d = c->dim;
     *r = (struct region){.point = point, .root = NEW(double, d *d)};
-    double *room = NEW(double, 2 * d * d + d), *a = room + d * d;
-    int status = r->root && room ? 0 : GSV_NO_MEMORY;
-    if (!status) status = scene_jacobian(c, x, room);
-    if (!status) status = scene_flow(c, 1, x, a + d * d, a);
-    if (!status) status = lyapunov(d, room, a, r->root);
+    double *J = NEW(double, d *d), *a = NEW(double, d *d), *f = NEW(double, d);
+    int status = r->root && J && a && f ? 0 : GSV_NO_MEMORY;
+    if (!status) status = scene_jacobian(c, x, J);
+    if (!status) status = scene_flow(c, 1, x, f, a);
+    if (!status) status = lyapunov(d, J, a, r->root);
     if (status == GSV_NUMERICAL)
         for (size_t i = 0; i < d; i++)
             r->root[i * d + i] = 0.1 * c->axis[i].width;
-    mem_free(room);
+    MEM_FREE(J, a, f);
     if (status && status != GSV_NUMERICAL) return status;
     return name_point(r, c, x);
 }
@@ -133,8 +133,9 @@ int region_marks(const struct region *r, const struct scene *c, size_t n,
                  const double *x, const double *centre, bool *in)
 {
     if (!r->condition) return mark_near(r, c, n, x, centre, in);
-    double *f = NEW(double, n *(c->dim + 1)), *time = f + n * c->dim;
+    double *f = NEW(double, n *(c->dim + 1));
     if (!f) return GSV_NO_MEMORY;
+    const double *time = f + n * c->dim; /* zeros */
     int status = (int)gsv_model_drift(r->condition, n, time, x, NULL, f);
     for (size_t k = 0; !status && k < n; k++)
         in[k] = f[k] != 0.0 && !isnan(f[k]);

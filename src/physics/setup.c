@@ -148,18 +148,19 @@ static int depends_on_time(const struct study *s, bool *depends)
 {
     struct scene c = s->scene;
     size_t d = c.dim, n = d + d * d;
-    double *room = NEW(double, d + 2 * n), *v = room + d, *w = v + n;
-    int status = room ? 0 : GSV_NO_MEMORY;
+    double *x = NEW(double, d), *v[] = {NEW(double, n), NEW(double, n)};
+    int status = x && v[0] && v[1] ? 0 : GSV_NO_MEMORY;
     *depends = false;
     for (size_t i = 0; !status && i < d; i++)
-        room[i] = 0.37 * c.axis[i].data[0] + 0.63 * c.axis[i].data[1];
+        x[i] = 0.37 * c.axis[i].data[0] + 0.63 * c.axis[i].data[1];
     for (int k = 0; !status && k < 4 && !*depends; k++) {
+        double *to = v[k > 0];
         c.time = 0.7310585 * k * k + 0.1;
-        status = scene_flow(&c, 1, room, k ? w : v, (k ? w : v) + d);
-        *depends = k && !status && all_finite(n, v) &&
-                   memcmp(v, w, n * sizeof *v) != 0;
+        status = scene_flow(&c, 1, x, to, to + d);
+        *depends = k && !status && all_finite(n, v[0]) &&
+                   memcmp(v[0], v[1], n * sizeof *x) != 0;
     }
-    mem_free(room);
+    MEM_FREE(x, v[0], v[1]);
     return status;
 }
 
@@ -243,8 +244,9 @@ static void set_ends(struct study *s)
 static int find_noise(const struct study *s, bool *noisy)
 {
     size_t d = s->scene.dim;
-    double *x = NEW(double, 2 * d + d * d), *a = x + 2 * d;
+    double *x = NEW(double, 2 * d + d * d);
     if (!x) return GSV_NO_MEMORY;
+    double *a = x + 2 * d;
     for (size_t i = 0; i < d; i++)
         x[i] = 0.5 * (s->scene.axis[i].data[0] + s->scene.axis[i].data[1]);
     int status = scene_flow(&s->scene, 1, x, x + d, a);
