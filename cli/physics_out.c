@@ -239,13 +239,14 @@ static void put_numbers(const struct physics_row *row, size_t rows, FILE *out)
 static void put_marginals(const gsv_physics_result *r, FILE *out)
 {
     fputs("state,x,density,low,high,data\n", out);
-    for (size_t k = 0; k < r->dim * r->bins; k++) {
-        put_text(r->name[k / r->bins], out);
-        put_cell(r->bin[k], out);
-        put_three(r->marginal[k], out);
-        put_cell(r->histogram ? r->histogram[k] : NAN, out);
-        putc('\n', out);
-    }
+    for (size_t i = 0; i < r->dim; i++)
+        for (size_t k = i * r->bins; k < (i + 1) * r->bins; k++) {
+            put_text(r->name[i], out);
+            put_cell(r->bin[k], out);
+            put_three(r->marginal[k], out);
+            put_cell(r->histogram ? r->histogram[k] : NAN, out);
+            putc('\n', out);
+        }
 }
 
 static void put_field(const gsv_physics_result *r, FILE *out)

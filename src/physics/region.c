@@ -33,6 +33,18 @@ static char *condition_text(const struct scene *c, const char *text)
     return all;
 }
 
+/* A message about line 3 of the model is one about line 1 of the condition. */
+static int complain_about(const char *option)
+{
+    char text[1000];
+    size_t n = strlen(option);
+    enum gsv_status status = gsv_last_status();
+    snprintf(text, sizeof text, "%s", gsv_last_error());
+    if (!strncmp(text, option, n) && !strncmp(text + n, ":3:", 3))
+        text[n + 1] = '1';
+    return fail(status, "%s", text);
+}
+
 int region_parse(struct region *r, const struct scene *c, const char *option,
                  const char *text)
 {
@@ -41,7 +53,7 @@ int region_parse(struct region *r, const struct scene *c, const char *option,
     if (!all) return GSV_NO_MEMORY;
     r->condition = gsv_model_parse(all, option);
     mem_free(all);
-    return r->condition ? 0 : (int)gsv_last_status();
+    return r->condition ? 0 : complain_about(option);
 }
 
 /* --- Surroundings of a fixed point ---------------------------------------- */

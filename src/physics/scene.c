@@ -152,7 +152,7 @@ static int bisect(const struct scene *c, size_t i, double in, double out,
     double noise;
     for (int k = 0; !status && k < 200 && in != out; k++) {
         double middle = 0.5 * (in + out);
-        bool is;
+        bool is = false;
         if (middle == in || middle == out) break;
         status = probe(c, i, middle, &is, &noise);
         if (is) in = middle;

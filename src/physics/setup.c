@@ -339,50 +339,66 @@ static int find_points(struct study *s)
     return status;
 }
 
-/* The interval of s where a condition on one state holds. */
-static int find_span(const struct study *s, struct region *r)
+enum { PLACES = 4097 };
+
+/* The first and last of PLACES between the ends where a condition holds. */
+static int scan_region(const struct study *s, const struct region *r,
+                       size_t place[2], size_t *count)
 {
-    enum { PLACES = 4097 };
     const struct axis *a = &s->scene.axis[0];
     double *x = NEW(double, PLACES);
     bool *in = NEW(bool, PLACES);
-    size_t first = PLACES, last = 0, count = 0;
     double h = (a->end[1] - a->end[0]) / (PLACES - 1);
     int status = x && in ? 0 : GSV_NO_MEMORY;
     for (size_t k = 0; !status && k < PLACES; k++)
         x[k] = axis_x(a, a->end[0] + h * (double)k);
     if (!status) status = region_marks(r, &s->scene, PLACES, x, NULL, in);
+    *count = 0;
     for (size_t k = 0; !status && k < PLACES; k++)
         if (in[k]) {
-            if (first == PLACES) first = k;
-            last = k;
-            count++;
+            if (!(*count)++) place[0] = k;
+            place[1] = k;
         }
     MEM_FREE(x, in);
+    return status;
+}
+
+/* Where the condition ends between a place inside and one outside. */
+static int refine_edge(const struct study *s, const struct region *r,
+                       double inside, double outside, double *edge)
+{
+    int status = 0;
+    for (int k = 0; !status && k < 40; k++) {
+        double middle = 0.5 * (inside + outside);
+        double at = axis_x(&s->scene.axis[0], middle);
+        bool is = false;
+        status = region_marks(r, &s->scene, 1, &at, NULL, &is);
+        if (is) inside = middle;
+        else outside = middle;
+    }
+    *edge = inside;
+    return status;
+}
+
+/* The interval of s where a condition on one state holds. */
+static int find_span(const struct study *s, struct region *r)
+{
+    const struct axis *a = &s->scene.axis[0];
+    double h = (a->end[1] - a->end[0]) / (PLACES - 1);
+    size_t place[2] = {0, 0}, count;
+    int status = scan_region(s, r, place, &count);
     if (status) return status;
-    if (!count || count != last - first + 1)
+    if (!count || count != place[1] - place[0] + 1)
         return fail(GSV_BAD_INPUT,
-                    "'%s' is %s of the range from %.4g to %.4g; "
-                    "it must be one interval",
+                    "'%s' is %s of the range from %.4g to %.4g; it must be one "
+                    "interval",
                     r->text, count ? "several intervals" : "no part",
                     axis_x(a, a->end[0]), axis_x(a, a->end[1]));
-    double edge[2] = {a->end[0] + h * (double)first,
-                      a->end[0] + h * (double)last};
-    for (int side = 0; !status && side < 2; side++) {
-        double inside = edge[side], outside = inside + (side ? h : -h);
-        if (first + 0 == 0 && !side) continue;
-        if (last == PLACES - 1 && side) continue;
-        for (int k = 0; !status && k < 40; k++) {
-            double middle = 0.5 * (inside + outside), at = axis_x(a, middle);
-            bool is;
-            status = region_marks(r, &s->scene, 1, &at, NULL, &is);
-            if (is) inside = middle;
-            else outside = middle;
-        }
-        edge[side] = inside;
-    }
-    r->low = edge[0];
-    r->high = edge[1];
+    r->low = a->end[0] + h * (double)place[0];
+    r->high = a->end[0] + h * (double)place[1];
+    if (place[0]) status = refine_edge(s, r, r->low, r->low - h, &r->low);
+    if (!status && place[1] < PLACES - 1)
+        status = refine_edge(s, r, r->high, r->high + h, &r->high);
     return status;
 }
 

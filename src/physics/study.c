@@ -46,10 +46,15 @@ bool study_is_log(const struct study *s, size_t i)
 
 /* --- Grids --------------------------------------------------------------- */
 
+size_t study_kind(const struct study *s)
+{
+    return s->scene.dim < 2 ? 0 : s->scene.dim == 2 ? 1 : 2;
+}
+
 size_t study_grid(const struct study *s, bool coarse)
 {
     static const size_t FINE[] = {2048, 96, 64}, COARSE[] = {512, 40, 16};
-    size_t kind = s->scene.dim < 3 ? s->scene.dim - 1 : 2;
+    size_t kind = study_kind(s);
     size_t asked = kind < 2 ? s->options->grid : 0;
     size_t fine = asked ? asked : FINE[kind];
     if (!coarse) return fine;

@@ -123,8 +123,8 @@ static void physics__of_networks_and_gps_stays_near_the_data(void **state)
     static const char *const TEXT[] = {
         "state x\n net f(x) -> 1 : 4 tanh\n dx = f*dt + dW",
         "state x\n gp f(x) -> 1 : grid 8 rbf\n dx = f*dt + dW",
-        "state x, y\n net f(x, y) -> 2 : 4 tanh\n dx = f[1]*dt + dW1\n"
-        "dy = f[2]*dt + dW2"};
+        ("state x, y\n net f(x, y) -> 2 : 4 tanh\n dx = f[1]*dt + dW1\n"
+         "dy = f[2]*dt + dW2")};
     for (size_t k = 0; k < COUNT(TEXT); k++) {
         double low[] = {-1, -1}, high[] = {1, 1};
         gsv_physics_options o = gsv_physics_options_default();
