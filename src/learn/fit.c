@@ -143,7 +143,7 @@ static int rank(struct learner *l, const double *theta, double *score)
         o.paths = 16;
     }
     struct objective at;
-    struct score mean = { 0 };
+    struct score mean = {0};
     bool held = l->split.helds > 0;
     size_t n = held ? l->split.helds : l->split.trains;
     o.gradient = false;
