@@ -207,23 +207,30 @@ static void put_three(gsv_quantity q, FILE *out)
     put_cell(q.high, out);
 }
 
+/* The numbers of a fixed point that are named `part` and a state or number. */
+static void put_part(const gsv_physics_result *r, size_t k, const char *part,
+                     const gsv_quantity *q, FILE *out)
+{
+    const gsv_fixed_point *p = &r->point[k];
+    for (size_t i = 0; i < r->dim; i++) {
+        fprintf(out, "%zu,%s,%d", k + 1, STABILITY[p->stability], p->reached);
+        put_cell(p->share, out);
+        fprintf(out, ",%s", part);
+        if (!*part) put_text(r->name[i], out);
+        else fprintf(out, "%zu", i + 1);
+        put_three(q[i], out);
+        putc('\n', out);
+    }
+}
+
 static void put_points(const gsv_physics_result *r, FILE *out)
 {
     fputs("point,stability,in_data,share,name,value,low,high\n", out);
-    for (size_t k = 0; k < r->points; k++)
-        for (size_t i = 0; i < 3 * r->dim; i++) {
-            static const char *const PART[] = {"", "rate_", "turn_"};
-            const gsv_fixed_point *p = &r->point[k];
-            const gsv_quantity *q[] = {p->x, p->rate, p->turn};
-            fprintf(out, "%zu,%s,%d", k + 1, STABILITY[p->stability],
-                    p->reached);
-            put_cell(p->share, out);
-            fprintf(out, ",%s", PART[i / r->dim]);
-            if (i < r->dim) put_text(r->name[i], out);
-            else fprintf(out, "%zu", i % r->dim + 1);
-            put_three(q[i / r->dim][i % r->dim], out);
-            putc('\n', out);
-        }
+    for (size_t k = 0; k < r->points; k++) {
+        put_part(r, k, "", r->point[k].x, out);
+        put_part(r, k, "rate_", r->point[k].rate, out);
+        put_part(r, k, "turn_", r->point[k].turn, out);
+    }
 }
 
 static void put_numbers(const struct physics_row *row, size_t rows, FILE *out)
