@@ -282,14 +282,14 @@ static void eigenvalues__are_those_of_triangles_and_rotations(void **state)
 {
     (void)state;
     for (size_t n = 2; n <= 40; n += n < 6 ? 1 : 17) {
-        double A[1600] = {0}, re[40], im[40], room[64 * 40];
+        double M[1600] = {0}, re[40], im[40], room[64 * 40];
         for (size_t i = 0; i < n; i++)
             for (size_t j = i; j < n; j++)
-                A[i * n + j] = i == j ? (double)i : 0.1;
-        A[0] = A[n + 1] = -1.0;
-        A[1] = -2.0;
-        A[n] = 2.0;
-        assert_true(linalg_eigenvalues(n, A, re, im, room));
+                M[i * n + j] = i == j ? (double)i : 0.1;
+        M[0] = M[n + 1] = -1.0;
+        M[1] = -2.0;
+        M[n] = 2.0;
+        assert_true(linalg_eigenvalues(n, M, re, im, room));
         assert_true(fabs(re[0] + 1.0) < 1e-9 && fabs(re[1] + 1.0) < 1e-9);
         assert_true(fabs(fabs(im[0]) - 2.0) < 1e-9 && im[0] == -im[1]);
         for (size_t i = 2; i < n; i++)
