@@ -170,7 +170,6 @@ static void set_interval(struct intervals *q, const struct work *w,
     }
 }
 
-/* The same point has as many directions that return. */
 static void count_points(struct intervals *q, const struct work *w,
                          size_t draws)
 {
@@ -179,11 +178,8 @@ static void count_points(struct intervals *q, const struct work *w,
     for (size_t k = 0; k < s->points; k++) {
         size_t same = 0;
         for (size_t j = 0; j < draws; j++) {
-            const double *p = w->number + j * s->size + s->at_fixed + 3 * d * k;
-            bool is = !w->failed[j] && !isnan(p[0]);
-            for (size_t i = 0; is && i < d; i++)
-                is = (p[d + i] < 0.0) == (s->rate[k * d + i] < 0.0);
-            same += is;
+            double x = w->number[j * s->size + s->at_fixed + 3 * d * k];
+            if (!w->failed[j] && !isnan(x)) same++;
         }
         q->share[k] = q->draws ? (double)same / (double)draws : (double)NAN;
     }

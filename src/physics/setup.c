@@ -267,6 +267,16 @@ static int simulate_range(struct study *s)
     return 0;
 }
 
+/* Where drift dominates noise, a rough grid spreads too far, too. */
+static int plane_law(struct study *s)
+{
+    if (gsv_model_singular(s->scene.model)) return simulate_range(s);
+    int status = plane_range(&s->scene, &s->stationary);
+    if (status || s->stationary) return status;
+    s->stationary = true;
+    return simulate_range(s);
+}
+
 /* Networks and gps know nothing of places without data. */
 static int reflect_at_data(struct study *s, struct remarks *warning)
 {
@@ -291,9 +301,7 @@ static int find_law(struct study *s, struct remarks *warning)
     if (status || !noisy) return status;
     s->stationary = true;
     if (s->scene.dim == 1) status = line_range(&s->scene, &s->stationary);
-    else if (s->scene.dim == 2 && gsv_model_singular(s->scene.model))
-        status = simulate_range(s);
-    else if (s->scene.dim == 2) status = plane_range(&s->scene, &s->stationary);
+    else if (s->scene.dim == 2) status = plane_law(s);
     const struct spec *spec = s->scene.model->spec;
     if (!status && !s->stationary && (spec->nets || spec->gps))
         return reflect_at_data(s, warning);

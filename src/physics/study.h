@@ -86,7 +86,8 @@ int study_passages(struct study *s);
 /* Length and step of simulations. */
 int cloud_scales(struct study *s);
 
-/* Sets the ends of the axes to what simulated paths reach. */
+/* Sets the ends of the axes to what simulated paths reach; GSV_NUMERICAL where
+ * they go farther and farther. */
 int cloud_extent(struct study *s);
 
 #endif

@@ -408,21 +408,51 @@ static int cloud_init(struct cloud *q, const struct study *s,
     return status;
 }
 
+/* The range of a state in s, in the first or second half of all paths. */
+static void find_extent(const struct cloud *q, size_t i, size_t part,
+                        double range[2])
+{
+    const double *x = q->x + i * q->tracks * q->rows;
+    size_t from = part * q->rows / 2, to = (part + 1) * q->rows / 2;
+    range[0] = (double)INFINITY;
+    range[1] = -(double)INFINITY;
+    for (size_t t = 0; t < q->tracks; t++)
+        for (size_t k = t * q->rows + from; k < t * q->rows + to; k++) {
+            double s = axis_s(&q->scene->axis[i], x[k]);
+            range[0] = fmin(range[0], s);
+            range[1] = fmax(range[1], s);
+        }
+}
+
+/* Whether the second half reaches a quarter farther: a random walk does by
+ * 40 %, in x itself or in the logarithm of a distance from a bound. */
+static bool goes_on(const struct axis *a, const double early[2],
+                    const double late[2])
+{
+    double e[2], l[2];
+    for (size_t i = 0; i < 2; i++) {
+        e[i] = a->map == AXIS_ALL ? axis_x(a, early[i]) : early[i];
+        l[i] = a->map == AXIS_ALL ? axis_x(a, late[i]) : late[i];
+    }
+    double w = 0.25 * (e[1] - e[0]);
+    return !(l[0] > e[0] - w && l[1] < e[1] + w);
+}
+
 int cloud_extent(struct study *s)
 {
     struct cloud q;
     int status = cloud_init(&q, s, &s->scene, EXTENT_TRACKS);
-    size_t n = q.tracks * q.rows;
     for (size_t i = 0; !status && i < q.dim; i++) {
         struct axis *a = &s->scene.axis[i];
-        double low = (double)INFINITY, high = -low;
-        for (size_t k = 0; k < n; k++) {
-            low = fmin(low, axis_s(a, q.x[i * n + k]));
-            high = fmax(high, axis_s(a, q.x[i * n + k]));
-        }
+        double early[2], late[2];
+        find_extent(&q, i, 0, early);
+        find_extent(&q, i, 1, late);
+        double w = early[1] - early[0];
+        if (goes_on(a, early, late))
+            status = fail(GSV_NUMERICAL, "paths go farther and farther");
         if (a->given) continue;
-        a->end[0] = low - 0.1 * (high - low);
-        a->end[1] = high + 0.1 * (high - low);
+        a->end[0] = fmin(early[0], late[0]) - 0.1 * w;
+        a->end[1] = fmax(early[1], late[1]) + 0.1 * w;
     }
     MEM_FREE(q.x, q.in);
     return status;
