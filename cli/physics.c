@@ -10,8 +10,7 @@
 
 void physics_wish_free(struct physics_wish *w)
 {
-    free(w->low);
-    free(w->high);
+    free(w->end);
     free(w->input);
 }
 
@@ -52,7 +51,8 @@ static int read_range(const gsv_model *m, char *entry, struct physics_wish *w)
                         entry, name[0]);
     if (i == dim)
         return unknown_name("--range", entry, length, "state", name, dim);
-    if (!parse_range(equal ? equal + 1 : entry, &w->low[i], &w->high[i], &n) ||
+    if (!parse_range(equal ? equal + 1 : entry, &w->end[i], &w->end[dim + i],
+                     &n) ||
         n)
         return complain(EXIT_INPUT, "--range %s: expected A:B with A < B",
                         entry);
@@ -70,9 +70,8 @@ static int read_ranges(const struct args *a, const gsv_model *m,
          entry = strtok_r(NULL, ",", &rest))
         code = read_range(m, entry, w);
     free(copy);
-    w->options.ends = gsv_model_dim(m);
-    w->options.low = w->low;
-    w->options.high = w->high;
+    w->options.ends = 2 * gsv_model_dim(m);
+    w->options.end = w->end;
     return code;
 }
 
@@ -101,13 +100,12 @@ int physics_wish(const struct args *a, const gsv_model *m,
 {
     size_t dim = gsv_model_dim(m), inputs = gsv_model_inputs(m);
     *w = (struct physics_wish){.options = a->physics,
-                               .low = malloc((dim + 1) * sizeof(double)),
-                               .high = malloc((dim + 1) * sizeof(double)),
+                               .end = malloc((2 * dim + 1) * sizeof(double)),
                                .input = malloc((inputs + 1) * sizeof(double))};
-    if (!w->low || !w->high || !w->input) return complain_memory();
+    if (!w->end || !w->input) return complain_memory();
     for (size_t i = 0; i < dim; i++) {
-        w->low[i] = -INFINITY;
-        w->high[i] = INFINITY;
+        w->end[i] = -INFINITY;
+        w->end[dim + i] = INFINITY;
     }
     for (size_t i = 0; i < inputs; i++)
         w->input[i] = NAN;
@@ -158,6 +156,9 @@ int physics_run(const struct args *a, gsv_model *m)
     gsv_physics_result r = {0};
     gsv_series *s = NULL;
     int code = a->plot ? check_plot(a->plot) : 0;
+    if (!code && a->output && !strcmp(a->output, "-"))
+        code = complain(EXIT_INPUT, "-o -: physics writes several files; give "
+                                    "the beginning of their names");
     if (!code) code = physics_wish(a, m, &w);
     if (!code && a->data && !(s = open_data(a, m))) code = EXIT_INPUT;
     if (!code && gsv_physics(m, s, &w.options, &r)) code = complain_last();

@@ -8,8 +8,8 @@
 /* Options from the command line, and their arrays. */
 struct physics_wish {
     gsv_physics_options options;
-    double *low, *high; /* (dim)    */
-    double *input;      /* (inputs) */
+    double *end;   /* (2, dim) */
+    double *input; /* (inputs) */
 };
 
 /* 0, or a message. Either way physics_wish_free() it. */

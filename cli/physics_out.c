@@ -85,10 +85,10 @@ struct physics_row *physics_rows(const gsv_physics_result *r, size_t *count)
 static void put_quantity(const char *name, gsv_quantity q, bool reached,
                          int width)
 {
-    char low[32] = "", high[32] = "";
-    if (isfinite(q.low)) snprintf(low, sizeof low, "%.5g", q.low);
-    if (isfinite(q.high)) snprintf(high, sizeof high, "%.5g", q.high);
-    say(stdout, "%-*s %12.5g %12s %12s%s\n", width, name, q.value, low, high,
+    char ends[64] = "";
+    if (isfinite(q.low) && isfinite(q.high))
+        snprintf(ends, sizeof ends, " %12.5g %12.5g", q.low, q.high);
+    say(stdout, "%-*s %12.5g%s%s\n", width, name, q.value, ends,
         reached ? "" : "  *");
 }
 
@@ -120,8 +120,8 @@ void physics_print(const gsv_physics_result *r, const struct physics_row *row,
         int n = (int)strlen(row[i].name);
         if (n > width) width = n < 60 ? n : 60;
     }
-    say(stdout, "%-*s %12s %12s %12s\n", width, "", "value",
-        r->draws ? "2.5 %" : "", r->draws ? "97.5 %" : "");
+    say(stdout, "%-*s %12s%s\n", width, "", "value",
+        r->draws ? "        2.5 %       97.5 %" : "");
     for (size_t k = 0; k < r->points; k++)
         print_point(r, k, width);
     if (!r->points) say(stdout, "no fixed points\n");
@@ -207,23 +207,30 @@ static void put_three(gsv_quantity q, FILE *out)
     put_cell(q.high, out);
 }
 
+/* The numbers of a fixed point that are named `part` and a state or number. */
+static void put_part(const gsv_physics_result *r, size_t k, const char *part,
+                     const gsv_quantity *q, FILE *out)
+{
+    const gsv_fixed_point *p = &r->point[k];
+    for (size_t i = 0; i < r->dim; i++) {
+        fprintf(out, "%zu,%s,%d", k + 1, STABILITY[p->stability], p->reached);
+        put_cell(p->share, out);
+        fprintf(out, ",%s", part);
+        if (!*part) put_text(r->name[i], out);
+        else fprintf(out, "%zu", i + 1);
+        put_three(q[i], out);
+        putc('\n', out);
+    }
+}
+
 static void put_points(const gsv_physics_result *r, FILE *out)
 {
     fputs("point,stability,in_data,share,name,value,low,high\n", out);
-    for (size_t k = 0; k < r->points; k++)
-        for (size_t i = 0; i < 3 * r->dim; i++) {
-            static const char *const PART[] = {"", "rate_", "turn_"};
-            const gsv_fixed_point *p = &r->point[k];
-            const gsv_quantity *q[] = {p->x, p->rate, p->turn};
-            fprintf(out, "%zu,%s,%d", k + 1, STABILITY[p->stability],
-                    p->reached);
-            put_cell(p->share, out);
-            fprintf(out, ",%s", PART[i / r->dim]);
-            if (i < r->dim) put_text(r->name[i], out);
-            else fprintf(out, "%zu", i % r->dim + 1);
-            put_three(q[i / r->dim][i % r->dim], out);
-            putc('\n', out);
-        }
+    for (size_t k = 0; k < r->points; k++) {
+        put_part(r, k, "", r->point[k].x, out);
+        put_part(r, k, "rate_", r->point[k].rate, out);
+        put_part(r, k, "turn_", r->point[k].turn, out);
+    }
 }
 
 static void put_numbers(const struct physics_row *row, size_t rows, FILE *out)
@@ -239,13 +246,14 @@ static void put_numbers(const struct physics_row *row, size_t rows, FILE *out)
 static void put_marginals(const gsv_physics_result *r, FILE *out)
 {
     fputs("state,x,density,low,high,data\n", out);
-    for (size_t k = 0; k < r->dim * r->bins; k++) {
-        put_text(r->name[k / r->bins], out);
-        put_cell(r->bin[k], out);
-        put_three(r->marginal[k], out);
-        put_cell(r->histogram ? r->histogram[k] : NAN, out);
-        putc('\n', out);
-    }
+    for (size_t i = 0; i < r->dim; i++)
+        for (size_t k = i * r->bins; k < (i + 1) * r->bins; k++) {
+            put_text(r->name[i], out);
+            put_cell(r->bin[k], out);
+            put_three(r->marginal[k], out);
+            put_cell(r->histogram ? r->histogram[k] : NAN, out);
+            putc('\n', out);
+        }
 }
 
 static void put_field(const gsv_physics_result *r, FILE *out)

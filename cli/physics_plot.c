@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* The picture of physics. One state: its law with the data's histogram, the
  * potential, and the committor; two: maps of the law and the potential, and
- * both states alone; more: each state alone. Lines are dashed, and maps paler,
- * where the data do not reach. */
+ * both states alone; more: each state alone. Lines are dashed where the
+ * data do not reach; a dashed box in maps has the data. */
 #include <math.h>
 
 #include "physics.h"
 
 /* --- Data ---------------------------------------------------------------- */
 
-/* A block of lines x, value, low, high for gnuplot; inside the data, or all. */
+/* A block of lines x, value, low, high for gnuplot, NAME, and NAME_in with
+ * those from `from` to `to`, where the data are. */
 static void put_curve(const char *name, size_t n, const double *x,
-                      const gsv_quantity *q, const bool *inside, FILE *to)
+                      const gsv_quantity *q, double from, double to_x, FILE *to)
 {
-    fprintf(to, "$%s << E\n", name);
-    for (size_t k = 0; k < n; k++)
-        if ((!inside || inside[k]) && isfinite(q[k].value))
-            fprintf(to, "%.8g %.8g %.8g %.8g\n", x[k], q[k].value,
-                    isfinite(q[k].low) ? q[k].low : q[k].value,
-                    isfinite(q[k].high) ? q[k].high : q[k].value);
-    fputs("E\n", to);
+    for (int inside = 0; inside < 2; inside++) {
+        fprintf(to, "$%s%s << E\n", name, inside ? "_in" : "");
+        for (size_t k = 0; k < n; k++)
+            if (isfinite(q[k].value) &&
+                (!inside || (x[k] >= from && x[k] <= to_x)))
+                fprintf(to, "%.8g %.8g %.8g %.8g\n", x[k], q[k].value,
+                        isfinite(q[k].low) ? q[k].low : q[k].value,
+                        isfinite(q[k].high) ? q[k].high : q[k].value);
+        fputs("E\n", to);
+    }
 }
 
 static void put_bins(const gsv_physics_result *r, size_t i, FILE *to)
 {
     size_t n = r->bins;
-    char name[40];
-    snprintf(name, sizeof name, "m%zu", i);
-    put_curve(name, n, r->bin + i * n, r->marginal + i * n, NULL, to);
     if (!r->histogram) return;
     fprintf(to, "$h%zu << E\n", i);
     for (size_t k = 0; k < n; k++)
@@ -67,24 +68,30 @@ static void put_committor(const gsv_physics_result *r, FILE *to)
     fputs("E\n", to);
 }
 
+/* A law with the histogram of state i. */
+static void plot_law(const gsv_physics_result *r, size_t i, size_t n,
+                     const double *x, const gsv_quantity *law, FILE *to)
+{
+    char name[40];
+    snprintf(name, sizeof name, "p%zu", i);
+    put_curve(name, n, x, law, r->lowest[i], r->highest[i], to);
+    put_bins(r, i, to);
+    label_axes(r->name[i], "stationary density", to);
+    fputs("set yrange [0:*]\nplot ", to);
+    if (r->histogram)
+        fprintf(to,
+                "$h%zu using 1:2 with boxes fs solid 0.4 noborder lc rgb "
+                "'#999999' title 'data', ",
+                i);
+    plot_curve(name, "#1f5fa8", to);
+    putc('\n', to);
+}
+
 static void plot_line(const gsv_physics_result *r, FILE *to)
 {
     size_t n = r->cells;
-    if (r->stationary) {
-        put_curve("p", n, r->x, r->density, NULL, to);
-        put_curve("p_in", n, r->x, r->density, r->reached, to);
-        put_bins(r, 0, to);
-        label_axes(r->name[0], "stationary density", to);
-        fputs("set yrange [0:*]\nplot ", to);
-        if (r->histogram)
-            fputs("$h0 using 1:2 with boxes fs solid 0.3 noborder lc rgb "
-                  "'#c4c4c4' title 'data', ",
-                  to);
-        plot_curve("p", "#1f5fa8", to);
-        fputs("\n", to);
-    }
-    put_curve("u", n, r->x, r->potential, NULL, to);
-    put_curve("u_in", n, r->x, r->potential, r->reached, to);
+    if (r->stationary) plot_law(r, 0, n, r->x, r->density, to);
+    put_curve("u", n, r->x, r->potential, r->lowest[0], r->highest[0], to);
     label_axes(r->name[0], "potential", to);
     fputs("set yrange [*:*]\nplot ", to);
     plot_curve("u", "#c8482e", to);
@@ -99,23 +106,6 @@ static void plot_line(const gsv_physics_result *r, FILE *to)
 
 /* --- Several states ------------------------------------------------------ */
 
-static void plot_marginal(const gsv_physics_result *r, size_t i, FILE *to)
-{
-    put_bins(r, i, to);
-    label_axes(r->name[i], "stationary density", to);
-    fputs("set yrange [0:*]\nplot ", to);
-    if (r->histogram)
-        fprintf(to,
-                "$h%zu using 1:2 with boxes fs solid 0.3 noborder lc rgb "
-                "'#c4c4c4' title 'data', ",
-                i);
-    fprintf(to,
-            "$m%zu using 1:3:4 with filledcurves fc rgb '#1f5fa8' fs "
-            "transparent solid 0.2 noborder notitle, "
-            "$m%zu using 1:2 with lines lw 2 lc rgb '#1f5fa8' notitle\n",
-            i, i);
-}
-
 /* The grid of a plane is N x N, the last state first in memory. */
 static void plot_map(const gsv_physics_result *r, const char *title,
                      const double *value, size_t stride, FILE *to)
@@ -127,15 +117,10 @@ static void plot_map(const gsv_physics_result *r, const char *title,
         fprintf(to, "%.6g %.6g %.6g\n", r->x[k], r->x[r->cells + k],
                 value[k * stride]);
     }
-    fputs("E\n$box << E\n", to);
-    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    for (size_t k = 0; k < r->cells; k++)
-        for (size_t i = 0; r->reached[k] && i < 2; i++) {
-            low[i] = fmin(low[i], r->x[i * r->cells + k]);
-            high[i] = fmax(high[i], r->x[i * r->cells + k]);
-        }
-    fprintf(to, "%g %g\n%g %g\n%g %g\n%g %g\n%g %g\nE\n", low[0], low[1],
-            high[0], low[1], high[0], high[1], low[0], high[1], low[0], low[1]);
+    const double *low = r->lowest, *high = r->highest;
+    fprintf(to, "E\n$box << E\n%g %g\n%g %g\n%g %g\n%g %g\n%g %g\nE\n", low[0],
+            low[1], high[0], low[1], high[0], high[1], low[0], high[1], low[0],
+            low[1]);
     label_axes(r->name[0], r->name[1], to);
     fputs("set title ", to);
     plot_text(title, to);
@@ -167,6 +152,7 @@ void physics_panels(const gsv_physics_result *r, FILE *to)
         if (r->committor) plot_map(r, "committor", r->committor, 1, to);
     }
     for (size_t i = 0; r->dim > 1 && i < r->dim; i++)
-        plot_marginal(r, i, to);
+        plot_law(r, i, r->bins, r->bin + i * r->bins, r->marginal + i * r->bins,
+                 to);
     fputs("unset multiplot\n", to);
 }

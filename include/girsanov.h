@@ -1110,9 +1110,9 @@ struct gsv_physics_options {
     size_t draws;        /* of the parameters, for intervals; 0: chosen, 1: no
                           * intervals                                      */
     size_t grid;         /* cells along each state; 0: chosen              */
-    size_t ends;         /* of low and high: the number of states, or 0    */
-    const double *low;   /* (ends) reflecting ends of states; -inf, inf: none */
-    const double *high;  /* (ends)                                         */
+    size_t ends;         /* of end: twice the number of states, or 0       */
+    const double *end;   /* (ends) reflecting ends: the low ones of all states,
+                          * then the high ones; -inf and inf: none         */
     double period;       /* of the only state, an angle; 0: none           */
     size_t inputs;       /* of input: those of the model, or 0             */
     const double *input; /* (inputs) constant values; NaN: the middle of the
@@ -1178,6 +1178,8 @@ typedef struct gsv_physics_result {
     gsv_quantity gradient; /* share of the drift that is a gradient      */
     size_t passages;
     gsv_passage *passage;    /* (passages)                                 */
+    double *lowest;          /* (dim) the data's range                     */
+    double *highest;         /* (dim)                                      */
     size_t bins;             /* of the marginal densities                  */
     double *bin;             /* (dim, bins) middles                        */
     gsv_quantity *marginal;  /* (dim, bins) densities                      */

@@ -28,19 +28,20 @@ from .fit import Fit, Progress, Record, load
 from .look import Look, look
 from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
                     Smoothed)
+from .physics import Physics
 from .select import Selection
 
 __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
            "InputError", "Likelihood", "Look", "Model", "NumericalError", "OutOfMemory",
-           "Params", "Prediction", "Progress", "Record",
+           "Params", "Physics", "Prediction", "Progress", "Record",
            "Residuals", "Result", "Selection", "Series", "Smoothed", "Stopped",
            "load", "look", "options"]
 
 
 def options(verb: str) -> dict[str, str]:
-    """The options of simulate, loglik, fit, select, predict, residuals or paths by
-    name, each with what it means and its default in brackets, as the library
-    describes them.
+    """The options of simulate, loglik, fit, select, predict, residuals, paths
+    or physics by name, each with what it means and its default in brackets, as
+    the library describes them.
 
     >>> options("loglik")["paths"]
     'paths in each gap (64, more where few of them carry the weight)'

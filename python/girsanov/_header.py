@@ -166,12 +166,18 @@ ENUMS: dict[str, dict[str, int]] = {
         'modes': 8,
         'nodes': 16,
     },
+    'gsv_stability': {
+        'stable': 0,
+        'saddle': 1,
+        'unstable': 2,
+    },
     'gsv_option_struct': {
         'of-estimator': 0,
         'of-fit': 1,
         'of-simulate': 2,
         'of-predict': 3,
         'of-paths': 4,
+        'of-physics': 5,
     },
     'gsv_option_type': {
         'type-count': 0,
@@ -193,6 +199,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'residuals': 128,
         'simulate': 256,
         'select': 512,
+        'physics': 1024,
     },
 }
 
@@ -210,6 +217,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_OBSERVE_KALMAN': 4,
     'GSV_OBSERVE_GUIDED': 5,
     'GSV_LAGS': 10,
+    'GSV_RELAXATIONS': 3,
     'GSV_VISIBLE': 5,
     'GSV_REFERENCE_AUTO': 0,
     'GSV_REFERENCE_BROWNIAN': 1,
@@ -309,11 +317,15 @@ CONSTANTS: dict[str, int] = {
     'GSV_FLAG_STEPS': 4,
     'GSV_FLAG_MODES': 8,
     'GSV_FLAG_NODES': 16,
+    'GSV_STABLE': 0,
+    'GSV_SADDLE': 1,
+    'GSV_UNSTABLE': 2,
     'GSV_OF_ESTIMATOR': 0,
     'GSV_OF_FIT': 1,
     'GSV_OF_SIMULATE': 2,
     'GSV_OF_PREDICT': 3,
     'GSV_OF_PATHS': 4,
+    'GSV_OF_PHYSICS': 5,
     'GSV_TYPE_COUNT': 0,
     'GSV_TYPE_REAL': 1,
     'GSV_TYPE_CHOICE': 2,
@@ -331,6 +343,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_USE_RESIDUALS': 128,
     'GSV_USE_SIMULATE': 256,
     'GSV_USE_SELECT': 512,
+    'GSV_USE_PHYSICS': 1024,
 }
 
 
@@ -983,6 +996,127 @@ class gsv_look_result(Structure):
     }
 
 
+class gsv_physics_options(Structure):
+    _fields_ = [
+        ('draws', c_size_t),
+        ('grid', c_size_t),
+        ('ends', c_size_t),
+        ('end', POINTER(c_double)),
+        ('period', c_double),
+        ('inputs', c_size_t),
+        ('input', POINTER(c_double)),
+        ('frozen', c_bool),
+        ('at', c_double),
+        ('from', c_char_p),
+        ('to', c_char_p),
+        ('length', c_double),
+        ('step', c_double),
+        ('seed', c_uint64),
+        ('threads', c_size_t),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'end': ('ends',),
+        'input': ('inputs',),
+    }
+
+
+class gsv_quantity(Structure):
+    _fields_ = [
+        ('value', c_double),
+        ('low', c_double),
+        ('high', c_double),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_fixed_point(Structure):
+    _fields_ = [
+        ('x', POINTER(gsv_quantity)),
+        ('rate', POINTER(gsv_quantity)),
+        ('turn', POINTER(gsv_quantity)),
+        ('stability', c_int),
+        ('reached', c_bool),
+        ('share', c_double),
+    ]
+    enums: dict = {
+        'stability': 'gsv_stability',
+    }
+    shapes: dict = {
+        'x': ('dim',),
+        'rate': ('dim',),
+        'turn': ('dim',),
+    }
+
+
+class gsv_passage(Structure):
+    _fields_ = [
+        ('from', c_char_p),
+        ('to', c_char_p),
+        ('time', gsv_quantity),
+        ('barrier', gsv_quantity),
+        ('kramers', gsv_quantity),
+    ]
+    enums: dict = {}
+    shapes: dict = {}
+
+
+class gsv_physics_result(Structure):
+    _fields_ = [
+        ('dim', c_size_t),
+        ('name', POINTER(c_char_p)),
+        ('draws', c_size_t),
+        ('stationary', c_bool),
+        ('beyond', c_double),
+        ('points', c_size_t),
+        ('point', POINTER(gsv_fixed_point)),
+        ('mean', POINTER(gsv_quantity)),
+        ('sd', POINTER(gsv_quantity)),
+        ('relaxation', gsv_quantity * CONSTANTS['GSV_RELAXATIONS']),
+        ('turn', gsv_quantity * CONSTANTS['GSV_RELAXATIONS']),
+        ('entropy', gsv_quantity),
+        ('gradient', gsv_quantity),
+        ('passages', c_size_t),
+        ('passage', POINTER(gsv_passage)),
+        ('lowest', POINTER(c_double)),
+        ('highest', POINTER(c_double)),
+        ('bins', c_size_t),
+        ('bin', POINTER(c_double)),
+        ('marginal', POINTER(gsv_quantity)),
+        ('histogram', POINTER(c_double)),
+        ('distance', POINTER(c_double)),
+        ('cells', c_size_t),
+        ('x', POINTER(c_double)),
+        ('density', POINTER(gsv_quantity)),
+        ('potential', POINTER(gsv_quantity)),
+        ('committor', POINTER(c_double)),
+        ('reached', POINTER(c_bool)),
+        ('current', c_double),
+        ('note', c_char_p),
+        ('warning', c_char_p),
+    ]
+    enums: dict = {}
+    shapes: dict = {
+        'name': ('dim',),
+        'point': ('points',),
+        'mean': ('dim',),
+        'sd': ('dim',),
+        'passage': ('passages',),
+        'lowest': ('dim',),
+        'highest': ('dim',),
+        'bin': ('dim', 'bins'),
+        'marginal': ('dim', 'bins'),
+        'histogram': ('dim', 'bins'),
+        'distance': ('dim',),
+        'x': ('dim', 'cells'),
+        'density': ('cells',),
+        'potential': ('cells',),
+        'committor': ('cells',),
+        'reached': ('cells',),
+    }
+
+
 class gsv_leave_out(Structure):
     _fields_ = [
         ('tracks', c_size_t),
@@ -1209,6 +1343,12 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_look_result)]),
     'gsv_look_free': (
         None, [POINTER(gsv_look_result)]),
+    'gsv_physics_options_default': (
+        gsv_physics_options, []),
+    'gsv_physics': (
+        c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_physics_options), POINTER(gsv_physics_result)]),
+    'gsv_physics_free': (
+        None, [POINTER(gsv_physics_result)]),
     'gsv_leave_series_out': (
         c_int, [c_void_p, POINTER(gsv_series), POINTER(gsv_options), c_size_t, POINTER(gsv_leave_out)]),
     'gsv_leave_out_free': (
@@ -1331,5 +1471,17 @@ class SimulateOptions(TypedDict, total=False):
     step: float
     scheme: Literal['euler', 'milstein', 'heun', 'srk', 'gillespie', 'tau-leap']
     mean: bool
+    seed: int
+    threads: int
+
+
+class PhysicsOptions(TypedDict, total=False):
+    draws: int
+    grid: int
+    period: float
+    frozen: bool
+    at: float
+    length: float
+    step: float
     seed: int
     threads: int

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .diagnose import Diagnosis, Residuals
     from .fit import Fit, Progress
+    from .physics import Physics
     from .select import Selection
 
 Params = dict[str, Union[float, np.ndarray]]
@@ -537,6 +538,27 @@ class Model:
         """
         from .select import select
         return select(self, data, fix, options)
+
+    def physics(self, data: Data | None = None, *,
+                regions: Sequence[str] | None = None,
+                limits: Mapping[str, Sequence[float]] = {},
+                inputs: Mapping[str, float] = {}, time: float | None = None,
+                **options: Unpack[_header.PhysicsOptions]) -> Physics:
+        """Fixed points, stationary law, relaxation times, entropy production,
+        and the times of passages between two regions, such as ("x < -1",
+        "x > 1"), or between the stable points. limits: reflecting ends by
+        state; inputs: constant inputs by name; time: where it stands still.
+        The options are draws, grid, period, length, step, seed and threads.
+
+        >>> m = Model("state x\\ndx = (x - x^3)*dt + 0.7*dW")
+        >>> found = m.physics(limits={"x": (-3, 3)})
+        >>> [p["stability"] for p in found.points]
+        ['stable', 'unstable', 'stable']
+        >>> round(found.passages[0]["time"][0], 2)
+        14.64
+        """
+        from .physics import physics
+        return physics(self, data, regions, limits, inputs, time, options)
 
     def profile(self, data: Data, name: str, values: Any,
                 fix: Sequence[str] = (),

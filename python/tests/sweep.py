@@ -48,7 +48,7 @@ NULL_IS_RIGHT = {
     ("gsv_series_read_named", "series"), ("gsv_series_read_shared", "name"),
     ("gsv_series_read_shared", "time"), ("gsv_series_read_shared", "series"),
     ("gsv_series_read_for", "time"), ("gsv_series_read_for", "series"),
-    ("gsv_model_levels", "label"),
+    ("gsv_model_levels", "label"), ("gsv_physics", "s"),
     ("gsv_model_parse", "name"), ("gsv_check_gradient", "where"),
     ("gsv_bridge", "user"), ("gsv_draft_close", "d"),
     ("gsv_draft_descriptor", "d"),  # -1: there is none

@@ -59,5 +59,6 @@ double axis_bend(const struct axis *a, double s)
 
 bool axis_reached(const struct axis *a, double x)
 {
-    return x >= a->data[0] && x <= a->data[1];
+    double tiny = 1e-9 * (a->data[1] - a->data[0]);
+    return x >= a->data[0] - tiny && x <= a->data[1] + tiny;
 }

@@ -10,8 +10,8 @@
 #include "base/linalg.h"
 #include "base/memory.h"
 
-enum { NEWTON_STEPS = 60, STARTS_1 = 401, STARTS_2 = 20, STARTS = 400 };
-static const double REACH = 0.5, SAME = 1e-5, FINE = 1e-10;
+enum { NEWTON_STEPS = 60, STARTS_1 = 1001, STARTS_2 = 20, STARTS = 400 };
+static const double SAME = 1e-5, FINE = 1e-10;
 
 /* One search: the present place, its residual, and a step to try. */
 struct search {
@@ -43,13 +43,12 @@ static double length(const struct scene *c, const double *v)
     return sqrt(sum);
 }
 
-static bool is_near_data(const struct scene *c, const double *x)
+static bool is_searched(const struct scene *c, const double *x)
 {
     for (size_t i = 0; i < c->dim; i++) {
         const struct axis *a = &c->axis[i];
-        double w = REACH * (a->data[1] - a->data[0]);
-        if (!(x[i] >= a->data[0] - 1.001 * w && x[i] <= a->data[1] + 1.001 * w))
-            return false;
+        double s = axis_s(a, x[i]);
+        if (!(s >= a->search[0] && s <= a->search[1])) return false;
     }
     return true;
 }
@@ -144,15 +143,8 @@ static void start_at(const struct scene *c, size_t k, double *x)
 {
     for (size_t i = 0; i < c->dim; i++) {
         const struct axis *a = &c->axis[i];
-        double w = REACH * (a->data[1] - a->data[0]);
-        double low = fmax(a->data[0] - w, a->low);
-        double high = fmin(a->data[1] + w, a->high);
-        if (a->map == AXIS_RING) {
-            low = a->low;
-            high = a->high;
-        }
-        x[i] =
-            low + (high - low) * (1e-6 + (1.0 - 2e-6) * share_of(c->dim, k, i));
+        x[i] = axis_x(a, a->search[0] + (a->search[1] - a->search[0]) *
+                                            share_of(c->dim, k, i));
     }
 }
 
@@ -208,7 +200,7 @@ static int find_by_newton(const struct scene *c, struct search *q, double *list,
         if (halt_asked()) return halt_status();
         start_at(c, k, q->x);
         status = newton(c, q, &found);
-        if (!status && found && is_near_data(c, q->x) &&
+        if (!status && found && is_searched(c, q->x) &&
             is_new(c, q->x, list, *count, q->next))
             insert(c->dim, q->x, list, count);
     }

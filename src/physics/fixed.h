@@ -8,8 +8,8 @@
 enum { MOST_FIXED = 32 };
 
 /* Points x (*count, dim), at most MOST_FIXED, in rising order of the first
- * state; *x is yours. They are searched in the data's range, widened by half of
- * it on each side. */
+ * state; *x is yours. They are searched between the
+ * ends that the axes have for it. */
 int fixed_find(const struct scene *c, double **x, size_t *count);
 
 /* Moves x (dim) to a fixed point near it; NaN where none is found. */

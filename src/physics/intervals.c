@@ -15,11 +15,6 @@
 /* By the number of states: one, two, more. */
 static const size_t DRAWS[] = {200, 100, 20};
 
-static size_t kind_of(const struct study *s)
-{
-    return s->scene.dim < 3 ? s->scene.dim - 1 : 2;
-}
-
 /* --- Values --------------------------------------------------------------- */
 
 /* Of gibbs, evenly spread over its draws. */
@@ -55,7 +50,7 @@ static int draw_functions(const gsv_model *m, size_t count, uint64_t seed,
     gsv_model *copy = gsv_model_copy(m);
     gsv_functions *q = copy ? gsv_functions_new(m) : NULL;
     int status = q ? 0 : (int)gsv_last_status();
-    for (size_t k = 0; !status && k < count; k++) {
+    for (size_t k = 0; copy && !status && k < count; k++) {
         double *row = value + k * values;
         memcpy(copy->value, row, values * sizeof *row);
         status = (int)gsv_functions_draw(q, copy, seed, k);
@@ -117,7 +112,8 @@ static int run_draws(struct work *w, size_t draws)
     const struct study *s = w->study;
     const struct lanes_job job = {.context = w, .work = run_draw};
     /* Simulations have threads of their own. */
-    size_t threads = kind_of(s) == 2 ? 1 : lanes_threads(s->options->threads);
+    size_t threads =
+        study_kind(s) == 2 ? 1 : lanes_threads(s->options->threads);
     return lanes_run(draws, threads, &job);
 }
 
@@ -174,7 +170,6 @@ static void set_interval(struct intervals *q, const struct work *w,
     }
 }
 
-/* The same point has as many directions that return. */
 static void count_points(struct intervals *q, const struct work *w,
                          size_t draws)
 {
@@ -183,11 +178,8 @@ static void count_points(struct intervals *q, const struct work *w,
     for (size_t k = 0; k < s->points; k++) {
         size_t same = 0;
         for (size_t j = 0; j < draws; j++) {
-            const double *p = w->number + j * s->size + s->at_fixed + 3 * d * k;
-            bool is = !w->failed[j] && !isnan(p[0]);
-            for (size_t i = 0; is && i < d; i++)
-                is = (p[d + i] < 0.0) == (s->rate[k * d + i] < 0.0);
-            same += is;
+            double x = w->number[j * s->size + s->at_fixed + 3 * d * k];
+            if (!w->failed[j] && !isnan(x)) same++;
         }
         q->share[k] = q->draws ? (double)same / (double)draws : (double)NAN;
     }
@@ -215,7 +207,7 @@ int intervals_find(struct intervals *q, const struct study *s,
                    const struct law_field *field)
 {
     size_t asked = s->options->draws;
-    size_t draws = asked == 1 ? 0 : asked ? asked : DRAWS[kind_of(s)];
+    size_t draws = asked == 1 ? 0 : asked ? asked : DRAWS[study_kind(s)];
     struct work w = {.study = s};
     double *values = NULL;
     *q = (struct intervals){.low = NEW(double, s->size),

@@ -450,8 +450,9 @@ static void integrate_ahead(const struct line *l, const double *phi, double *R)
 int line_ring(const struct line *l, double *density, double *current)
 {
     size_t n = points(l);
-    double *R = NEW(double, 2 * n), *phi = R + n, sum = 0.0;
+    double *R = NEW(double, 2 * n), sum = 0.0;
     if (!R) return GSV_NO_MEMORY;
+    double *phi = R + n;
     double turn = l->phi[n - 1] - l->phi[0];
     bool mirror = turn < 0.0;
     for (size_t k = 0; k < n; k++)

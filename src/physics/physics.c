@@ -185,10 +185,11 @@ static int add_doubts(const gsv_series *data, gsv_physics_result *r,
     for (size_t k = 0; k < r->points; k++)
         out += !r->point[k].reached;
     if (r->stationary && r->beyond > 0.05)
-        status = remarks_add(w,
-                             "%.0f %% of the stationary law is outside the "
-                             "data's range: it is an extrapolation",
-                             100.0 * r->beyond);
+        status =
+            remarks_add(w,
+                        "a share of %.2g of the stationary law is outside the "
+                        "data's range: it is an extrapolation",
+                        r->beyond);
     if (!status && out)
         status = remarks_add(w,
                              "%zu of %zu fixed points are outside the data's "
@@ -197,9 +198,8 @@ static int add_doubts(const gsv_series *data, gsv_physics_result *r,
     if (!status && data && slow > 0.1 * longest_track(data))
         status =
             remarks_add(w,
-                        "the longest series has the length of %.2g "
-                        "relaxation times: it does not show the stationary "
-                        "law",
+                        "the longest series spans %.2g relaxation times, too "
+                        "few to show the stationary law",
                         longest_track(data) / slow);
     return status;
 }
@@ -217,7 +217,13 @@ static int fill(const struct answer *a, const gsv_series *data,
     r->stationary = s->stationary;
     r->mean = numbers(a, s->at_mean, d);
     r->sd = numbers(a, s->at_mean + d, d);
-    if (!r->mean || !r->sd) return GSV_NO_MEMORY;
+    r->lowest = NEW(double, d);
+    r->highest = NEW(double, d);
+    if (!r->mean || !r->sd || !r->lowest || !r->highest) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < d; i++) {
+        r->lowest[i] = s->scene.axis[i].data[0];
+        r->highest[i] = s->scene.axis[i].data[1];
+    }
     for (size_t i = 0; i < RELAXATIONS; i++) {
         r->relaxation[i] = number(a, s->at_relax + i);
         r->turn[i] = number(a, s->at_relax + RELAXATIONS + i);
@@ -246,9 +252,10 @@ static int answer(const struct study *s, const gsv_series *data,
     struct intervals q = {0};
     struct law_field field = {0};
     const gsv_model *m = s->scene.model;
-    double *value = NEW(double, 2 * s->size), *coarse = value + s->size;
-    int status = value ? study_run(s, m, study_grid(s, false), value, &field)
-                       : GSV_NO_MEMORY;
+    double *value = NEW(double, s->size), *coarse = NEW(double, s->size);
+    int status = value && coarse
+                     ? study_run(s, m, study_grid(s, false), value, &field)
+                     : GSV_NO_MEMORY;
     if (!status) status = study_run(s, m, study_grid(s, true), coarse, NULL);
     if (!status) study_extrapolate(s, coarse, value);
     if (!status) status = intervals_find(&q, s, value, coarse, &field);
@@ -256,7 +263,7 @@ static int answer(const struct study *s, const gsv_series *data,
     if (!status) status = fill(&a, data, &field, r);
     intervals_free(&q);
     law_field_free(&field);
-    mem_free(value);
+    MEM_FREE(value, coarse);
     return status;
 }
 
@@ -272,6 +279,9 @@ enum gsv_status gsv_physics(const gsv_model *m, const gsv_series *s,
     int status = option_check(GSV_OF_PHYSICS, o);
     if (!status) status = setup_init(&study, m, s, o, &note, &warning);
     if (!status) status = answer(&study, s, result);
+    if (!status && m->record && !result->draws && o->draws != 1)
+        status = remarks_add(&note, "there are no intervals, because the fit "
+                                    "has no standard errors");
     if (!status) status = add_doubts(s, result, &warning);
     if (!status) status = finish_words(&note, &result->note);
     if (!status) status = finish_words(&warning, &result->warning);
@@ -288,8 +298,8 @@ void gsv_physics_free(gsv_physics_result *r)
         MEM_FREE(r->point[k].x, r->point[k].rate, r->point[k].turn);
     for (size_t k = 0; k < r->passages; k++)
         MEM_FREE(r->passage[k].from, r->passage[k].to);
-    MEM_FREE(r->point, r->mean, r->sd, r->passage, r->bin, r->marginal,
-             r->histogram, r->distance, r->x, r->density, r->potential,
-             r->committor, r->reached, r->note, r->warning);
+    MEM_FREE(r->point, r->mean, r->sd, r->lowest, r->highest, r->passage,
+             r->bin, r->marginal, r->histogram, r->distance, r->x, r->density,
+             r->potential, r->committor, r->reached, r->note, r->warning);
     *r = (gsv_physics_result){0};
 }

@@ -122,8 +122,9 @@ int plane_spectrum(struct plane *q, double time[RELAXATIONS],
                    double turn[RELAXATIONS])
 {
     size_t n = q->N * q->N;
-    double *start = NEW(double, 2 * n), *weight = start + n;
+    double *start = NEW(double, 2 * n);
     if (!start) return GSV_NO_MEMORY;
+    double *weight = start + n;
     for (size_t k = 0; k < n; k++) {
         double u[2];
         for (size_t i = 0; i < 2; i++) {

@@ -33,6 +33,18 @@ static char *condition_text(const struct scene *c, const char *text)
     return all;
 }
 
+/* A message about line 3 of the model is one about line 1 of the condition. */
+static int complain_about(const char *option)
+{
+    char text[1000];
+    size_t n = strlen(option);
+    enum gsv_status status = gsv_last_status();
+    snprintf(text, sizeof text, "%s", gsv_last_error());
+    if (!strncmp(text, option, n) && !strncmp(text + n, ":3:", 3))
+        text[n + 1] = '1';
+    return fail(status, "%s", text);
+}
+
 int region_parse(struct region *r, const struct scene *c, const char *option,
                  const char *text)
 {
@@ -41,7 +53,7 @@ int region_parse(struct region *r, const struct scene *c, const char *option,
     if (!all) return GSV_NO_MEMORY;
     r->condition = gsv_model_parse(all, option);
     mem_free(all);
-    return r->condition ? 0 : (int)gsv_last_status();
+    return r->condition ? 0 : complain_about(option);
 }
 
 /* --- Surroundings of a fixed point ---------------------------------------- */
@@ -90,15 +102,15 @@ int region_around(struct region *r, const struct scene *c, size_t point,
 {
     size_t d = c->dim;
     *r = (struct region){.point = point, .root = NEW(double, d *d)};
-    double *room = NEW(double, 2 * d * d + d), *a = room + d * d;
-    int status = r->root && room ? 0 : GSV_NO_MEMORY;
-    if (!status) status = scene_jacobian(c, x, room);
-    if (!status) status = scene_flow(c, 1, x, a + d * d, a);
-    if (!status) status = lyapunov(d, room, a, r->root);
+    double *J = NEW(double, d *d), *a = NEW(double, d *d), *f = NEW(double, d);
+    int status = r->root && J && a && f ? 0 : GSV_NO_MEMORY;
+    if (!status) status = scene_jacobian(c, x, J);
+    if (!status) status = scene_flow(c, 1, x, f, a);
+    if (!status) status = lyapunov(d, J, a, r->root);
     if (status == GSV_NUMERICAL)
         for (size_t i = 0; i < d; i++)
             r->root[i * d + i] = 0.1 * c->axis[i].width;
-    mem_free(room);
+    MEM_FREE(J, a, f);
     if (status && status != GSV_NUMERICAL) return status;
     return name_point(r, c, x);
 }
@@ -133,8 +145,9 @@ int region_marks(const struct region *r, const struct scene *c, size_t n,
                  const double *x, const double *centre, bool *in)
 {
     if (!r->condition) return mark_near(r, c, n, x, centre, in);
-    double *f = NEW(double, n *(c->dim + 1)), *time = f + n * c->dim;
+    double *f = NEW(double, n *(c->dim + 1));
     if (!f) return GSV_NO_MEMORY;
+    const double *time = f + n * c->dim; /* zeros */
     int status = (int)gsv_model_drift(r->condition, n, time, x, NULL, f);
     for (size_t k = 0; !status && k < n; k++)
         in[k] = f[k] != 0.0 && !isnan(f[k]);

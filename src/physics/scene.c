@@ -97,8 +97,9 @@ int scene_local(const struct scene *c, size_t n, const double *s, double *x,
 int scene_jacobian(const struct scene *c, const double *x, double *J)
 {
     size_t d = c->dim, n = 2 * d;
-    double *at = NEW(double, 2 * n * d), *f = at + n * d;
+    double *at = NEW(double, 2 * n * d);
     if (!at) return GSV_NO_MEMORY;
+    double *f = at + n * d;
     for (size_t i = 0; i < d; i++)
         for (size_t k = 0; k < n; k++) {
             double step =
@@ -151,7 +152,7 @@ static int bisect(const struct scene *c, size_t i, double in, double out,
     double noise;
     for (int k = 0; !status && k < 200 && in != out; k++) {
         double middle = 0.5 * (in + out);
-        bool is;
+        bool is = false;
         if (middle == in || middle == out) break;
         status = probe(c, i, middle, &is, &noise);
         if (is) in = middle;

@@ -23,6 +23,7 @@ struct axis {
     double centre, width; /* c and w                                     */
     double data[2];       /* range of the data, in x                     */
     double end[2];        /* of the grid, in s                           */
+    double search[2];     /* where fixed points are searched, in s       */
     bool given;           /* the caller set the ends, which reflect      */
 };
 

@@ -48,14 +48,24 @@ static int hidden_ranges(const struct study *s, const gsv_series *data)
     return (int)status;
 }
 
+static double low_end(const struct study *s, size_t i)
+{
+    return s->options->end[i];
+}
+
+static double high_end(const struct study *s, size_t i)
+{
+    return s->options->end[s->scene.dim + i];
+}
+
 /* The caller's range stands in for one that is not known. */
 static bool set_from_options(const struct study *s, size_t i)
 {
     const gsv_physics_options *o = s->options;
     double *range = s->scene.axis[i].data;
-    if (o->ends && isfinite(o->low[i]) && isfinite(o->high[i])) {
-        range[0] = o->low[i];
-        range[1] = o->high[i];
+    if (o->ends && isfinite(low_end(s, i)) && isfinite(high_end(s, i))) {
+        range[0] = low_end(s, i);
+        range[1] = high_end(s, i);
     } else if (o->period > 0.0 && !i) {
         range[0] = 0.0;
         range[1] = o->period;
@@ -138,18 +148,19 @@ static int depends_on_time(const struct study *s, bool *depends)
 {
     struct scene c = s->scene;
     size_t d = c.dim, n = d + d * d;
-    double *room = NEW(double, d + 2 * n), *v = room + d, *w = v + n;
-    int status = room ? 0 : GSV_NO_MEMORY;
+    double *x = NEW(double, d), *v[] = {NEW(double, n), NEW(double, n)};
+    int status = x && v[0] && v[1] ? 0 : GSV_NO_MEMORY;
     *depends = false;
     for (size_t i = 0; !status && i < d; i++)
-        room[i] = 0.37 * c.axis[i].data[0] + 0.63 * c.axis[i].data[1];
+        x[i] = 0.37 * c.axis[i].data[0] + 0.63 * c.axis[i].data[1];
     for (int k = 0; !status && k < 4 && !*depends; k++) {
+        double *to = v[k > 0];
         c.time = 0.7310585 * k * k + 0.1;
-        status = scene_flow(&c, 1, room, k ? w : v, (k ? w : v) + d);
-        *depends = k && !status && all_finite(n, v) &&
-                   memcmp(v, w, n * sizeof *v) != 0;
+        status = scene_flow(&c, 1, x, to, to + d);
+        *depends = k && !status && all_finite(n, v[0]) &&
+                   memcmp(v[0], v[1], n * sizeof *x) != 0;
     }
-    mem_free(room);
+    MEM_FREE(x, v[0], v[1]);
     return status;
 }
 
@@ -180,11 +191,10 @@ static int check_options(const struct study *s)
 {
     const gsv_physics_options *o = s->options;
     const gsv_model *m = s->scene.model;
-    if (o->ends && o->ends != s->scene.dim)
+    if (o->ends && o->ends != 2 * s->scene.dim)
         return fail(GSV_BAD_INPUT,
-                    "low and high have %zu ends, but the model "
-                    "has %zu states",
-                    o->ends, s->scene.dim);
+                    "there are %zu ends, but the model has %zu states", o->ends,
+                    s->scene.dim);
     if (o->inputs && o->inputs != gsv_model_inputs(m))
         return fail(GSV_BAD_INPUT,
                     "%zu inputs are given, but the model has "
@@ -195,8 +205,8 @@ static int check_options(const struct study *s)
     if (o->ends && s->scene.dim > 2)
         return fail(GSV_BAD_INPUT, "--range is for models with one or two "
                                    "states; others are simulated");
-    for (size_t i = 0; i < o->ends; i++)
-        if (!(o->low[i] < o->high[i]))
+    for (size_t i = 0; o->ends && i < s->scene.dim; i++)
+        if (!(low_end(s, i) < high_end(s, i)))
             return fail(GSV_BAD_INPUT, "the range of '%s' is empty",
                         gsv_model_column(m)[i]);
     if (s->scene.dim == 2 && o->grid > 400)
@@ -219,7 +229,7 @@ static void set_ends(struct study *s)
             a->centre = 0.5 * (a->low + a->high);
             a->width = 0.5 * o->period;
         } else if (o->ends) {
-            double low = o->low[i], high = o->high[i];
+            double low = low_end(s, i), high = high_end(s, i);
             a->given = isfinite(low) && isfinite(high);
             double w = 1e-9 * (high - low);
             if (a->given) {
@@ -234,8 +244,9 @@ static void set_ends(struct study *s)
 static int find_noise(const struct study *s, bool *noisy)
 {
     size_t d = s->scene.dim;
-    double *x = NEW(double, 2 * d + d * d), *a = x + 2 * d;
+    double *x = NEW(double, 2 * d + d * d);
     if (!x) return GSV_NO_MEMORY;
+    double *a = x + 2 * d;
     for (size_t i = 0; i < d; i++)
         x[i] = 0.5 * (s->scene.axis[i].data[0] + s->scene.axis[i].data[1]);
     int status = scene_flow(&s->scene, 1, x, x + d, a);
@@ -256,6 +267,33 @@ static int simulate_range(struct study *s)
     return 0;
 }
 
+/* Where drift dominates noise, a rough grid spreads too far, too. */
+static int plane_law(struct study *s)
+{
+    if (gsv_model_singular(s->scene.model)) return simulate_range(s);
+    int status = plane_range(&s->scene, &s->stationary);
+    if (status || s->stationary) return status;
+    s->stationary = true;
+    return simulate_range(s);
+}
+
+/* Networks and gps know nothing of places without data. */
+static int reflect_at_data(struct study *s, struct remarks *warning)
+{
+    for (size_t i = 0; i < s->scene.dim; i++) {
+        struct axis *a = &s->scene.axis[i];
+        double w = 0.05 * (a->data[1] - a->data[0]);
+        a->end[0] = axis_s(a, fmax(a->data[0] - w, a->low + 1e-3 * w));
+        a->end[1] = axis_s(a, fmin(a->data[1] + w, a->high - 1e-3 * w));
+        a->given = true;
+    }
+    s->stationary = true;
+    return remarks_add(
+        warning, "the network or gp does not return from far away: the law is "
+                 "that between reflecting ends around the data; --range "
+                 "changes them");
+}
+
 static int find_law(struct study *s, struct remarks *warning)
 {
     bool noisy;
@@ -263,9 +301,10 @@ static int find_law(struct study *s, struct remarks *warning)
     if (status || !noisy) return status;
     s->stationary = true;
     if (s->scene.dim == 1) status = line_range(&s->scene, &s->stationary);
-    else if (s->scene.dim == 2 && gsv_model_singular(s->scene.model))
-        status = simulate_range(s);
-    else if (s->scene.dim == 2) status = plane_range(&s->scene, &s->stationary);
+    else if (s->scene.dim == 2) status = plane_law(s);
+    const struct spec *spec = s->scene.model->spec;
+    if (!status && !s->stationary && (spec->nets || spec->gps))
+        return reflect_at_data(s, warning);
     if (!status && !s->stationary)
         status = remarks_add(
             warning, "there is no stationary law: the drift does not return "
@@ -276,9 +315,28 @@ static int find_law(struct study *s, struct remarks *warning)
 
 /* --- Fixed points, regions, bins ------------------------------------------ */
 
+/* Half of the data's range to each side, and what the law reaches. */
+static void set_search(struct study *s)
+{
+    for (size_t i = 0; i < s->scene.dim; i++) {
+        struct axis *a = &s->scene.axis[i];
+        double w = 0.5 * (a->data[1] - a->data[0]), tiny = 1e-6 * w;
+        if (a->map == AXIS_RING) {
+            memcpy(a->search, a->end, sizeof a->search);
+            continue;
+        }
+        a->search[0] = axis_s(a, fmax(a->data[0] - w, a->low + tiny));
+        a->search[1] = axis_s(a, fmin(a->data[1] + w, a->high - tiny));
+        if (!s->stationary || s->scene.dim > 2) continue;
+        a->search[0] = fmin(a->search[0], a->end[0]);
+        a->search[1] = fmax(a->search[1], a->end[1]);
+    }
+}
+
 static int find_points(struct study *s)
 {
     size_t d = s->scene.dim;
+    set_search(s);
     int status = fixed_find(&s->scene, &s->fixed, &s->points);
     s->rate = NEW(double, s->points *d);
     s->turn = NEW(double, s->points *d);
@@ -289,50 +347,66 @@ static int find_points(struct study *s)
     return status;
 }
 
-/* The interval of s where a condition on one state holds. */
-static int find_span(const struct study *s, struct region *r)
+enum { PLACES = 4097 };
+
+/* The first and last of PLACES between the ends where a condition holds. */
+static int scan_region(const struct study *s, const struct region *r,
+                       size_t place[2], size_t *count)
 {
-    enum { PLACES = 4097 };
     const struct axis *a = &s->scene.axis[0];
     double *x = NEW(double, PLACES);
     bool *in = NEW(bool, PLACES);
-    size_t first = PLACES, last = 0, count = 0;
     double h = (a->end[1] - a->end[0]) / (PLACES - 1);
     int status = x && in ? 0 : GSV_NO_MEMORY;
     for (size_t k = 0; !status && k < PLACES; k++)
         x[k] = axis_x(a, a->end[0] + h * (double)k);
     if (!status) status = region_marks(r, &s->scene, PLACES, x, NULL, in);
+    *count = 0;
     for (size_t k = 0; !status && k < PLACES; k++)
         if (in[k]) {
-            if (first == PLACES) first = k;
-            last = k;
-            count++;
+            if (!(*count)++) place[0] = k;
+            place[1] = k;
         }
     MEM_FREE(x, in);
+    return status;
+}
+
+/* Where the condition ends between a place inside and one outside. */
+static int refine_edge(const struct study *s, const struct region *r,
+                       double inside, double outside, double *edge)
+{
+    int status = 0;
+    for (int k = 0; !status && k < 40; k++) {
+        double middle = 0.5 * (inside + outside);
+        double at = axis_x(&s->scene.axis[0], middle);
+        bool is = false;
+        status = region_marks(r, &s->scene, 1, &at, NULL, &is);
+        if (is) inside = middle;
+        else outside = middle;
+    }
+    *edge = inside;
+    return status;
+}
+
+/* The interval of s where a condition on one state holds. */
+static int find_span(const struct study *s, struct region *r)
+{
+    const struct axis *a = &s->scene.axis[0];
+    double h = (a->end[1] - a->end[0]) / (PLACES - 1);
+    size_t place[2] = {0, 0}, count;
+    int status = scan_region(s, r, place, &count);
     if (status) return status;
-    if (!count || count != last - first + 1)
+    if (!count || count != place[1] - place[0] + 1)
         return fail(GSV_BAD_INPUT,
-                    "'%s' is %s of the range from %.4g to %.4g; "
-                    "it must be one interval",
+                    "'%s' is %s of the range from %.4g to %.4g; it must be one "
+                    "interval",
                     r->text, count ? "several intervals" : "no part",
                     axis_x(a, a->end[0]), axis_x(a, a->end[1]));
-    double edge[2] = {a->end[0] + h * (double)first,
-                      a->end[0] + h * (double)last};
-    for (int side = 0; !status && side < 2; side++) {
-        double inside = edge[side], outside = inside + (side ? h : -h);
-        if (first + 0 == 0 && !side) continue;
-        if (last == PLACES - 1 && side) continue;
-        for (int k = 0; !status && k < 40; k++) {
-            double middle = 0.5 * (inside + outside), at = axis_x(a, middle);
-            bool is;
-            status = region_marks(r, &s->scene, 1, &at, NULL, &is);
-            if (is) inside = middle;
-            else outside = middle;
-        }
-        edge[side] = inside;
-    }
-    r->low = edge[0];
-    r->high = edge[1];
+    r->low = a->end[0] + h * (double)place[0];
+    r->high = a->end[0] + h * (double)place[1];
+    if (place[0]) status = refine_edge(s, r, r->low, r->low - h, &r->low);
+    if (!status && place[1] < PLACES - 1)
+        status = refine_edge(s, r, r->high, r->high + h, &r->high);
     return status;
 }
 
@@ -341,6 +415,11 @@ static int find_spans(struct study *s)
     int status = 0;
     for (size_t i = 0; !status && s->scene.dim == 1 && i < s->regions; i++)
         if (s->region[i].condition) status = find_span(s, &s->region[i]);
+    const struct region *r = s->region;
+    if (!status && s->scene.dim == 1 && s->regions && r[0].condition &&
+        r[0].low < r[1].high && r[1].low < r[0].high)
+        status = fail(GSV_BAD_INPUT, "the regions '%s' and '%s' overlap",
+                      r[0].text, r[1].text);
     return status;
 }
 

@@ -46,13 +46,19 @@ bool study_is_log(const struct study *s, size_t i)
 
 /* --- Grids --------------------------------------------------------------- */
 
+size_t study_kind(const struct study *s)
+{
+    return s->scene.dim < 2 ? 0 : s->scene.dim == 2 ? 1 : 2;
+}
+
 size_t study_grid(const struct study *s, bool coarse)
 {
     static const size_t FINE[] = {2048, 96, 64}, COARSE[] = {512, 40, 16};
-    size_t kind = s->scene.dim < 3 ? s->scene.dim - 1 : 2;
+    size_t kind = study_kind(s);
     size_t asked = kind < 2 ? s->options->grid : 0;
-    if (!coarse) return asked ? asked : FINE[kind];
-    return asked && asked < COARSE[kind] ? asked : COARSE[kind];
+    size_t fine = asked ? asked : FINE[kind];
+    if (!coarse) return fine;
+    return fine / 2 < COARSE[kind] ? (fine + 1) / 2 : COARSE[kind];
 }
 
 void study_extrapolate(const struct study *s, const double *coarse,
@@ -74,7 +80,17 @@ void study_extrapolate(const struct study *s, const double *coarse,
 
 /* --- One model ------------------------------------------------------------ */
 
-/* The fixed points, followed from those of the estimate. */
+/* Whether as many directions return as at the estimate's point k. */
+static bool is_same_kind(const struct study *s, size_t k, const double *rate)
+{
+    bool same = true;
+    for (size_t i = 0; i < s->scene.dim; i++)
+        same = same && (rate[i] < 0.0) == (s->rate[k * s->scene.dim + i] < 0.0);
+    return same;
+}
+
+/* The fixed points, followed from those of the estimate. One that has become
+ * another kind has met another point, and is gone. */
 static int follow_points(const struct study *s, const struct scene *c,
                          double *v)
 {
@@ -88,6 +104,9 @@ static int follow_points(const struct study *s, const struct scene *c,
             x[i] = (double)NAN;
         if (!status && !isnan(x[0]))
             status = fixed_eigenvalues(c, x, x + d, x + 2 * d);
+        bool same = is_same_kind(s, k, x + d);
+        for (size_t i = 0; !same && i < 3 * d; i++)
+            x[i] = (double)NAN;
     }
     return status;
 }
@@ -104,6 +123,22 @@ static void round_places(const struct study *s, double *v)
         }
 }
 
+/* Two points that came to the same place are gone, too. */
+static void drop_meetings(const struct study *s, double *v)
+{
+    size_t d = s->scene.dim;
+    for (size_t k = 0; k < s->points; k++)
+        for (size_t j = 0; j < k; j++) {
+            double *a = v + s->at_fixed + 3 * d * k;
+            double *b = v + s->at_fixed + 3 * d * j, distance = 0.0;
+            for (size_t i = 0; i < d; i++)
+                distance =
+                    fmax(distance, fabs(a[i] - b[i]) / s->scene.axis[i].width);
+            for (size_t i = 0; distance < 1e-6 && i < 3 * d; i++)
+                a[i] = b[i] = (double)NAN;
+        }
+}
+
 int study_run(const struct study *s, const gsv_model *m, size_t grid, double *v,
               struct law_field *field)
 {
@@ -112,6 +147,7 @@ int study_run(const struct study *s, const gsv_model *m, size_t grid, double *v,
     for (size_t i = 0; i < s->size; i++)
         v[i] = (double)NAN;
     int status = follow_points(s, &c, v);
+    drop_meetings(s, v);
     if (status || (!s->stationary && c.dim > 1)) return status;
     status = c.dim == 1   ? study_line(s, &c, grid, v, field)
              : c.dim == 2 ? study_plane(s, &c, grid, v, field)

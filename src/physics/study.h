@@ -60,6 +60,9 @@ bool study_is_log(const struct study *s, size_t i);
 int study_run(const struct study *s, const gsv_model *m, size_t grid, double *v,
               struct law_field *field);
 
+/* 0 for one state, 1 for two, 2 for more. */
+size_t study_kind(const struct study *s);
+
 /* The grid of the estimate, or the coarser one of draws: cells along each
  * state, or paths. */
 size_t study_grid(const struct study *s, bool coarse);
@@ -83,7 +86,8 @@ int study_passages(struct study *s);
 /* Length and step of simulations. */
 int cloud_scales(struct study *s);
 
-/* Sets the ends of the axes to what simulated paths reach. */
+/* Sets the ends of the axes to what simulated paths reach; GSV_NUMERICAL where
+ * they go farther and farther. */
 int cloud_extent(struct study *s);
 
 #endif

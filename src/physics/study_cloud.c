@@ -93,8 +93,9 @@ static int simulate(const struct cloud *q, gsv_series **made)
 {
     const struct scene *c = q->scene;
     gsv_simulate_options o = gsv_simulate_options_default();
-    double *time = NEW(double, ROWS + q->dim * q->tracks), *start = time + ROWS;
+    double *time = NEW(double, ROWS + q->dim * q->tracks);
     if (!time) return GSV_NO_MEMORY;
+    double *start = time + ROWS;
     for (size_t k = 0; k < ROWS; k++)
         time[k] = q->gap * (double)k;
     for (size_t i = 0; i < q->dim; i++)
@@ -225,34 +226,52 @@ static double passage_time(const struct cloud *q, const struct passage *p,
 
 /* --- Entropy production --------------------------------------------------- */
 
-/* F = 2 a^-1 (f - div a / 2) at n points (dim, n); false where a is singular.
- */
-static int force(const struct scene *c, size_t n, const double *x, double *F,
-                 bool *regular)
+/* x (dim, n) with state j moved. */
+static void move_state(size_t d, size_t n, const double *x, size_t j, double by,
+                       double *at)
 {
-    size_t d = c->dim;
-    double *room = NEW(double, n *(2 * d + 3 * d * d) + d * d);
-    int *pivot = NEW(int, d);
-    int status = room && pivot ? 0 : GSV_NO_MEMORY;
-    double *at = room, *a = at + n * d, *up = a + n * d * d,
-           *down = up + n * d * d, *A = down + n * d * d;
-    if (!status) status = scene_flow(c, n, x, F, a);
+    memcpy(at, x, n * d * sizeof *at);
+    for (size_t k = 0; k < n; k++)
+        at[j * n + k] += by;
+}
+
+/* F (dim, n) -= 1/2 div a, by central differences. */
+static int subtract_divergence(const struct scene *c, size_t n, const double *x,
+                               double *F)
+{
+    size_t d = c->dim, size = n * d * d;
+    double *at = NEW(double, n *d), *up = NEW(double, size);
+    double *down = NEW(double, size);
+    int status = at && up && down ? 0 : GSV_NO_MEMORY;
     for (size_t j = 0; !status && j < d; j++) {
         double h = 1e-4 * c->axis[j].width;
-        for (int side = 0; !status && side < 2; side++) {
-            memcpy(at, x, n * d * sizeof *at);
-            for (size_t k = 0; k < n; k++)
-                at[j * n + k] += side ? -h : h;
-            status = scene_flow(c, n, at, NULL, side ? down : up);
-        }
+        move_state(d, n, x, j, h, at);
+        status = scene_flow(c, n, at, NULL, up);
+        move_state(d, n, x, j, -h, at);
+        if (!status) status = scene_flow(c, n, at, NULL, down);
         for (size_t i = 0; !status && i < d; i++)
             for (size_t k = 0; k < n; k++) {
                 size_t e = (i * d + j) * n + k;
                 F[i * n + k] -= 0.5 * (up[e] - down[e]) / (2.0 * h);
             }
     }
+    MEM_FREE(at, up, down);
+    return status;
+}
+
+/* F = 2 a^-1 (f - div a / 2) at n points (dim, n); *regular becomes false where
+ * a is singular. */
+static int force(const struct scene *c, size_t n, const double *x, double *F,
+                 bool *regular)
+{
+    size_t d = c->dim;
+    double *a = NEW(double, n *d *d), *A = NEW(double, d *d);
+    double *b = NEW(double, d);
+    int *pivot = NEW(int, d);
+    int status = a && A && b && pivot ? 0 : GSV_NO_MEMORY;
+    if (!status) status = scene_flow(c, n, x, F, a);
+    if (!status) status = subtract_divergence(c, n, x, F);
     for (size_t k = 0; !status && *regular && k < n; k++) {
-        double *b = at; /* one point is no longer needed */
         for (size_t e = 0; e < d * d; e++)
             A[e] = a[e * n + k];
         for (size_t i = 0; i < d; i++)
@@ -262,7 +281,31 @@ static int force(const struct scene *c, size_t n, const double *x, double *F,
         for (size_t i = 0; i < d; i++)
             F[i * n + k] = b[i];
     }
-    MEM_FREE(room, pivot);
+    MEM_FREE(a, A, b, pivot);
+    return status;
+}
+
+/* rate (n) += 1/2 sum over i of a_ij d_j F_i. */
+static int add_slopes(const struct scene *c, size_t n, const double *x,
+                      const double *a, size_t j, double *rate, bool *regular)
+{
+    size_t d = c->dim;
+    double h = 1e-3 * c->axis[j].width, *at = NEW(double, n *d);
+    double *up = NEW(double, n *d), *down = NEW(double, n *d);
+    int status = at && up && down ? 0 : GSV_NO_MEMORY;
+    if (!status) {
+        move_state(d, n, x, j, h, at);
+        status = force(c, n, at, up, regular);
+    }
+    if (!status) {
+        move_state(d, n, x, j, -h, at);
+        status = force(c, n, at, down, regular);
+    }
+    for (size_t i = 0; !status && i < d; i++)
+        for (size_t k = 0; k < n; k++)
+            rate[k] += 0.5 * a[(i * d + j) * n + k] *
+                       (up[i * n + k] - down[i * n + k]) / (2.0 * h);
+    MEM_FREE(at, up, down);
     return status;
 }
 
@@ -271,27 +314,15 @@ static int add_rates(const struct scene *c, size_t n, const double *x,
                      double *rate, bool *regular)
 {
     size_t d = c->dim;
-    double *F = NEW(double, n *(5 * d + d * d)), *f = F + n * d,
-           *at = f + n * d, *up = at + n * d, *down = up + n * d,
-           *a = down + n * d;
-    int status = F ? force(c, n, x, F, regular) : GSV_NO_MEMORY;
+    double *F = NEW(double, n *d), *f = NEW(double, n *d);
+    double *a = NEW(double, n *d *d);
+    int status = F && f && a ? force(c, n, x, F, regular) : GSV_NO_MEMORY;
     if (!status) status = scene_flow(c, n, x, f, a);
     for (size_t e = 0; !status && e < n * d; e++)
         rate[e % n] += F[e] * f[e];
-    for (size_t j = 0; !status && *regular && j < d; j++) {
-        double h = 1e-3 * c->axis[j].width;
-        for (int side = 0; !status && side < 2; side++) {
-            memcpy(at, x, n * d * sizeof *at);
-            for (size_t k = 0; k < n; k++)
-                at[j * n + k] += side ? -h : h;
-            status = force(c, n, at, side ? down : up, regular);
-        }
-        for (size_t i = 0; !status && i < d; i++)
-            for (size_t k = 0; k < n; k++)
-                rate[k] += 0.5 * a[(i * d + j) * n + k] *
-                           (up[i * n + k] - down[i * n + k]) / (2.0 * h);
-    }
-    mem_free(F);
+    for (size_t j = 0; !status && *regular && j < d; j++)
+        status = add_slopes(c, n, x, a, j, rate, regular);
+    MEM_FREE(F, f, a);
     return status;
 }
 
@@ -301,9 +332,10 @@ static int entropy_rates(const struct cloud *q, double *mean)
 {
     size_t n = q->tracks * q->rows, d = q->dim;
     size_t step = n / THINNED ? n / THINNED : 1, some = n / step;
-    double *x = NEW(double, some *(d + 1)), *rate = x + some * d;
+    double *x = NEW(double, some *(d + 1));
     bool regular = true;
     if (!x) return GSV_NO_MEMORY;
+    double *rate = x + some * d;
     for (size_t i = 0; i < d; i++)
         for (size_t k = 0; k < some; k++)
             x[i * some + k] = q->x[i * n + k * step];
@@ -376,21 +408,51 @@ static int cloud_init(struct cloud *q, const struct study *s,
     return status;
 }
 
+/* The range of a state in s, in the first or second half of all paths. */
+static void find_extent(const struct cloud *q, size_t i, size_t part,
+                        double range[2])
+{
+    const double *x = q->x + i * q->tracks * q->rows;
+    size_t from = part * q->rows / 2, to = (part + 1) * q->rows / 2;
+    range[0] = (double)INFINITY;
+    range[1] = -(double)INFINITY;
+    for (size_t t = 0; t < q->tracks; t++)
+        for (size_t k = t * q->rows + from; k < t * q->rows + to; k++) {
+            double s = axis_s(&q->scene->axis[i], x[k]);
+            range[0] = fmin(range[0], s);
+            range[1] = fmax(range[1], s);
+        }
+}
+
+/* Whether the second half reaches a quarter farther: a random walk does by
+ * 40 %, in x itself or in the logarithm of a distance from a bound. */
+static bool goes_on(const struct axis *a, const double early[2],
+                    const double late[2])
+{
+    double e[2], l[2];
+    for (size_t i = 0; i < 2; i++) {
+        e[i] = a->map == AXIS_ALL ? axis_x(a, early[i]) : early[i];
+        l[i] = a->map == AXIS_ALL ? axis_x(a, late[i]) : late[i];
+    }
+    double w = 0.25 * (e[1] - e[0]);
+    return !(l[0] > e[0] - w && l[1] < e[1] + w);
+}
+
 int cloud_extent(struct study *s)
 {
     struct cloud q;
     int status = cloud_init(&q, s, &s->scene, EXTENT_TRACKS);
-    size_t n = q.tracks * q.rows;
     for (size_t i = 0; !status && i < q.dim; i++) {
         struct axis *a = &s->scene.axis[i];
-        double low = (double)INFINITY, high = -low;
-        for (size_t k = 0; k < n; k++) {
-            low = fmin(low, axis_s(a, q.x[i * n + k]));
-            high = fmax(high, axis_s(a, q.x[i * n + k]));
-        }
+        double early[2], late[2];
+        find_extent(&q, i, 0, early);
+        find_extent(&q, i, 1, late);
+        double w = early[1] - early[0];
+        if (goes_on(a, early, late))
+            status = fail(GSV_NUMERICAL, "paths go farther and farther");
         if (a->given) continue;
-        a->end[0] = low - 0.1 * (high - low);
-        a->end[1] = high + 0.1 * (high - low);
+        a->end[0] = fmin(early[0], late[0]) - 0.1 * w;
+        a->end[1] = fmax(early[1], late[1]) + 0.1 * w;
     }
     MEM_FREE(q.x, q.in);
     return status;

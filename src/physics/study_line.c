@@ -143,6 +143,8 @@ static int put_ring(const struct study *s, struct line *l, double *v,
     for (size_t k = 0; !status && k <= 2 * l->cells; k++)
         l->m[k] = p[k] * l->mass;
     if (!status) put_law(s, l, v);
+    /* An angle has no mean. */
+    v[s->at_mean] = v[s->at_mean + 1] = (double)NAN;
     if (!status) v[s->at_entropy] = current * turn;
     if (field) field->current = current;
     mem_free(p);

@@ -277,6 +277,28 @@ static void product__works_in_a_child_forked_during_another(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Of upper triangles with a rotation in one corner. */
+static void eigenvalues__are_those_of_triangles_and_rotations(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n <= 40; n += n < 6 ? 1 : 17) {
+        double M[1600] = {0}, re[40], im[40], room[64 * 40];
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = i; j < n; j++)
+                M[i * n + j] = i == j ? (double)i : 0.1;
+        M[0] = M[n + 1] = -1.0;
+        M[1] = -2.0;
+        M[n] = 2.0;
+        assert_true(linalg_eigenvalues(n, M, re, im, room));
+        assert_true(fabs(re[0] + 1.0) < 1e-9 && fabs(re[1] + 1.0) < 1e-9);
+        assert_true(fabs(fabs(im[0]) - 2.0) < 1e-9 && im[0] == -im[1]);
+        for (size_t i = 2; i < n; i++)
+            assert_true(fabs(re[i] - (double)i) < 1e-6 && im[i] == 0.0);
+    }
+    double bad[] = {1, NAN, 0, 1}, re[2], im[2], room[128];
+    assert_false(linalg_eigenvalues(2, bad, re, im, room));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +311,7 @@ int main(void)
         cmocka_unit_test(cholesky__refuses_what_is_not_positive_definite),
         cmocka_unit_test(lower_solve__undoes_the_product),
         cmocka_unit_test(every_call__has_the_same_bits_side_by_side),
+        cmocka_unit_test(eigenvalues__are_those_of_triangles_and_rotations),
         cmocka_unit_test(product__works_in_a_child_forked_during_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,9 +263,9 @@ static void line__reflects_at_given_ends(void **state)
     gsv_physics_options o = gsv_physics_options_default();
     gsv_physics_result r;
     gsv_model *m;
-    o.ends = 1;
-    o.low = &low;
-    o.high = &high;
+    const double end[] = {low, high};
+    o.ends = 2;
+    o.end = end;
     physics_of("state x\n dx = 0*dt + 0.5*dW", &low, &high, &o, &r, &m);
     expect_near("mean", r.mean[0].value, 1, 1e-6);
     expect_near("sd", r.sd[0].value, 4 / sqrt(12), 1e-5);

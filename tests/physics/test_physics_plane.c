@@ -209,6 +209,45 @@ static void plane__has_the_law_of_an_inert_particle(void **state)
     gsv_model_free(m);
 }
 
+/* Means of dlog x and dlog y are 0: E x = b + c^2/2, and so on. */
+static void plane__has_the_means_of_predators_and_prey(void **state)
+{
+    (void)state;
+    double low[] = {0.4, 0.3}, high[] = {2, 2};
+    gsv_physics_options o = gsv_physics_options_default();
+    gsv_physics_result r;
+    gsv_model *m;
+    o.grid = 64;
+    physics_of("state x, y\n dx = (x*(2 - x) - x*y)*dt + 0.3*x*dW1\n"
+               "dy = (x*y - y)*dt + 0.3*y*dW2",
+               low, high, &o, &r, &m);
+    assert_true(r.stationary);
+    expect_near("prey", r.mean[0].value, 1.045, 2e-3);
+    expect_near("predators", r.mean[1].value, 0.91, 2e-3);
+    gsv_physics_free(&r);
+    gsv_model_free(m);
+}
+
+static void plane__says_where_there_is_no_law(void **state)
+{
+    (void)state;
+    static const char *const TEXT[] = {
+        "state x, y\n dx = dW1\n dy = -y*dt + dW2",
+        "state x, y\n dx = x*dt + dW1\n dy = -y*dt + dW2",
+        "state x, y\n dx = 0.3*x*dW1\n dy = (1 - y)*dt + 0.2*dW2"};
+    for (size_t k = 0; k < COUNT(TEXT); k++) {
+        double low[] = {0.5, -1}, high[] = {2, 2};
+        gsv_physics_options o = gsv_physics_options_default();
+        gsv_physics_result r;
+        gsv_model *m;
+        o.grid = 24;
+        physics_of(TEXT[k], low, high, &o, &r, &m);
+        if (r.stationary) fail_msg("%s has no stationary law", TEXT[k]);
+        gsv_physics_free(&r);
+        gsv_model_free(m);
+    }
+}
+
 /* --- Three states --------------------------------------------------------- */
 
 static void cloud__has_the_law_of_a_linear_flow(void **state)
@@ -243,6 +282,8 @@ int main(void)
         cmocka_unit_test(plane__has_a_gradient_and_its_potential),
         cmocka_unit_test(plane__times_passages_as_one_state_does),
         cmocka_unit_test(plane__has_the_law_of_an_inert_particle),
+        cmocka_unit_test(plane__has_the_means_of_predators_and_prey),
+        cmocka_unit_test(plane__says_where_there_is_no_law),
         cmocka_unit_test(cloud__has_the_law_of_a_linear_flow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
