@@ -5,7 +5,8 @@
 
 #include "data/safetensors.h"
 
-/* The second stage begins at 40, looks are 10 apart, and penalties 25. */
+/* The second stage begins at 40, looks are 10 apart, and penalties are at 14,
+ * 18, 23, 27, 32 and 36. */
 static gsv_fit_options soap_options(void)
 {
     gsv_fit_options o = fit_options();
@@ -46,11 +47,11 @@ static void soap__has_the_same_bits_on_any_threads(void **state)
     }
 }
 
-/* Before and after a look (10), a penalty (25), the second stage (40). */
+/* Before and after a look (10), penalties (14, 27), the second stage (40). */
 static void soap__goes_on_as_if_it_had_not_stopped(void **state)
 {
     (void)state;
-    static const size_t AT[] = {1, 9, 10, 11, 24, 25, 26, 39, 40, 41, 50, 59};
+    static const size_t AT[] = {1, 9, 10, 11, 13, 14, 15, 27, 39, 40, 41, 59};
     for (enum kind kind = ESTIMATED; kind < KINDS; kind++) {
         struct problem p;
         size_t step = kind == ESTIMATED ? 1 : 4;
@@ -64,7 +65,7 @@ static void soap__goes_on_as_if_it_had_not_stopped(void **state)
 static void soap__goes_on_from_what_a_crash_left(void **state)
 {
     (void)state;
-    static const size_t AT[] = {2, 25, 26, 27, 41, 60};
+    static const size_t AT[] = {2, 14, 15, 27, 41, 60};
     struct problem p;
     problem_open(&p, LEARN_NET, ROWS, soap_options());
     for (size_t i = 0; i<COUNT(AT); i += SLOWER> 1 ? 3 : 1)
@@ -104,6 +105,35 @@ static void soap__goes_on_when_stopped_anywhere(void **state)
         gsv_model_free(m);
     }
     problem_close(&p);
+}
+
+/* From the gaps that it validates with, where the last estimate was stopped,
+ * too; before the first validation there is nothing to say. */
+static void soap__says_how_good_it_is_when_stopped(void **state)
+{
+    (void)state;
+    static const struct {
+        enum kind kind;
+        size_t stop;
+        const char *says;
+    } CASE[] = {{ESTIMATED, 500, "a sample of learned gaps"},
+                {GIVEN, 500, "a sample of held-out gaps"},
+                {ESTIMATED, 1, NULL}};
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        size_t left = CASE[i].stop;
+        gsv_model *m = model_of(LEARN_NET);
+        gsv_series *s = learn_well(m, 1, ROWS, 3);
+        gsv_fit_options o = options_of(CASE[i].kind);
+        o.stop = stop_later;
+        o.user = &left;
+        const gsv_record *r = fit_must(m, s, &o);
+        assert_int_equal(r->ended, GSV_ENDED_STOPPED);
+        assert_non_null(strstr(r->warning, "interrupted: "));
+        const char *says = CASE[i].says ? CASE[i].says : "a sample of";
+        if ((strstr(r->warning, says) != NULL) != (CASE[i].says != NULL))
+            fail_msg("case %zu: %s", i, r->warning);
+        free_both(m, s);
+    }
 }
 
 static void soap__keeps_its_restarts(void **state)
@@ -240,6 +270,7 @@ int main(void)
         cmocka_unit_test(soap__goes_on_as_if_it_had_not_stopped),
         cmocka_unit_test(soap__goes_on_from_what_a_crash_left),
         cmocka_unit_test(soap__goes_on_when_stopped_anywhere),
+        cmocka_unit_test(soap__says_how_good_it_is_when_stopped),
         cmocka_unit_test(soap__keeps_its_restarts),
         cmocka_unit_test(restarts__begin_their_averages_anew),
         cmocka_unit_test(
