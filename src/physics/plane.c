@@ -244,19 +244,24 @@ static void find_rows(const struct plane *q, size_t axis, size_t row[2])
         row[1]--;
 }
 
-/* Moves the ends of an axis; true if one of them had to go outwards. */
-static bool move_ends(const struct plane *q, struct axis *a, size_t i)
+/* Moves the ends of an axis outwards where the density is not negligible, and
+ * inwards only if neither end is such. */
+enum move { MOVE_NONE, MOVE_IN, MOVE_OUT };
+
+static enum move move_ends(const struct plane *q, struct axis *a, size_t i)
 {
-    size_t row[2];
-    double h = q->h[i], low = a->end[0];
-    if (a->given) return false;
+    size_t row[2], last = q->N - 1;
+    double h = q->h[i], low = a->end[0], w = a->end[1] - a->end[0];
+    if (a->given) return MOVE_NONE;
     find_rows(q, i, row);
-    bool out = !row[0] || row[1] == q->N - 1;
-    double grow = 0.15 * (a->end[1] - a->end[0]);
-    a->end[0] = row[0] ? low + h * ((double)row[0] - 1.0) : low - grow;
-    a->end[1] =
-        row[1] < q->N - 1 ? low + h * ((double)row[1] + 2.0) : a->end[1] + grow;
-    return out;
+    if (!row[0] || row[1] == last) {
+        if (!row[0]) a->end[0] -= 0.15 * w;
+        if (row[1] == last) a->end[1] += 0.15 * w;
+        return MOVE_OUT;
+    }
+    a->end[0] = low + h * ((double)row[0] - 1.0);
+    a->end[1] = low + h * ((double)row[1] + 2.0);
+    return a->end[1] - a->end[0] < 0.6 * w ? MOVE_IN : MOVE_NONE;
 }
 
 int plane_range(struct scene *c, bool *stationary)
@@ -270,12 +275,15 @@ int plane_range(struct scene *c, bool *stationary)
         a->end[0] = axis_s(a, fmax(a->data[0], a->low + w));
         a->end[1] = axis_s(a, fmin(a->data[1], a->high - w));
     }
-    for (size_t k = 0; !status && out && k < ROUNDS; k++) {
+    bool again = true;
+    for (size_t k = 0; !status && again && k < ROUNDS; k++) {
         struct plane q;
         status = plane_init(&q, c, ROUGH);
-        out = false;
+        out = again = false;
         for (size_t i = 0; !status && i < 2; i++) {
-            out = move_ends(&q, &c->axis[i], i) || out;
+            enum move move = move_ends(&q, &c->axis[i], i);
+            out = out || move == MOVE_OUT;
+            again = again || move != MOVE_NONE;
             if (fabs(c->axis[i].end[0]) > FARTHEST ||
                 fabs(c->axis[i].end[1]) > FARTHEST)
                 k = ROUNDS;

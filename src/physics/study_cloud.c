@@ -55,7 +55,7 @@ int cloud_scales(struct study *s)
         double most = 0.0;
         for (size_t i = 0; !status && i < d; i++) {
             most = fmax(most, hypot(x[d + i], x[2 * d + i]));
-            if (fabs(x[d + i]) > 0.0) slow = fmin(slow, fabs(x[d + i]));
+            slow = fmin(slow, fabs(x[d + i]));
         }
         if (!status && isfinite(most) && most > 0.0) fast[n++] = most;
     }
@@ -408,12 +408,12 @@ static int cloud_init(struct cloud *q, const struct study *s,
     return status;
 }
 
-/* The range of a state in s, in the first or second half of all paths. */
+/* The range of a state in s, in the first quarter of all paths, or after it. */
 static void find_extent(const struct cloud *q, size_t i, size_t part,
                         double range[2])
 {
     const double *x = q->x + i * q->tracks * q->rows;
-    size_t from = part * q->rows / 2, to = (part + 1) * q->rows / 2;
+    size_t from = part ? q->rows / 4 : 0, to = part ? q->rows : q->rows / 4;
     range[0] = (double)INFINITY;
     range[1] = -(double)INFINITY;
     for (size_t t = 0; t < q->tracks; t++)
@@ -424,8 +424,8 @@ static void find_extent(const struct cloud *q, size_t i, size_t part,
         }
 }
 
-/* Whether the second half reaches a quarter farther: a random walk does by
- * 40 %, in x itself or in the logarithm of a distance from a bound. */
+/* Whether paths later reach farther by 0.15 of the width: a random walk does by
+ * 0.3, in x itself or in the logarithm of a distance from a bound. */
 static bool goes_on(const struct axis *a, const double early[2],
                     const double late[2])
 {
@@ -434,7 +434,7 @@ static bool goes_on(const struct axis *a, const double early[2],
         e[i] = a->map == AXIS_ALL ? axis_x(a, early[i]) : early[i];
         l[i] = a->map == AXIS_ALL ? axis_x(a, late[i]) : late[i];
     }
-    double w = 0.25 * (e[1] - e[0]);
+    double w = 0.15 * (e[1] - e[0]);
     return !(l[0] > e[0] - w && l[1] < e[1] + w);
 }
 
