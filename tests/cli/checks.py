@@ -889,7 +889,7 @@ def report__is_one_sound_page(place):
                 wrong.append((name, done.stderr.decode()))
         page = (place.work / (name + ".html")).read_text()
         # An exact likelihood has no weights to show.
-        figures = 5 if name == "linear" else 6
+        figures = 6 if name == "linear" else 7
         wrong.append((name, Page(page).complaints(figures)))
         if len(page) > 2e6:
             wrong.append((name, "%d bytes" % len(page)))

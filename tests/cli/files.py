@@ -226,6 +226,7 @@ def plots(place):
     fresh(place, "m.sde", OU)
     girsanov(place, "simulate", "m.sde", "-o", "d.csv", "--times", "0:8:31")
     return {"field": ["field", "m.sde", "d.csv"], "look": ["look", "d.csv"],
+            "physics": ["physics", "m.sde", "d.csv"],
             "paths": ["paths", "m.sde", "d.csv", "--paths", 8],
             "predict": ["predict", "m.sde", "d.csv", "--draws", 20],
             "profile": ["profile", "m.sde", "d.csv", "--param", "a", "--range",
@@ -312,7 +313,7 @@ def report__takes_any_label(place):
         (place.work / "d.csv").write_text(label_rows(labels), newline="")
         done = girsanov(place, "report", "m.fit", "d.csv", "-o", "p.html", "-q",
                         "--json", "--paths", 8, "--draws", 50)
-        if done.returncode or json.loads(done.stdout)["figures"] != 6:
+        if done.returncode or json.loads(done.stdout)["figures"] != 7:
             wrong.append((repr(labels), (done.stdout + done.stderr).decode()))
             continue
         page = (place.work / "p.html").read_bytes()
@@ -335,7 +336,7 @@ def report__loses_one_figure_and_not_the_page(place):
     girsanov(place, "simulate", "m.sde", "-o", "d.csv", "--times", "0:8:31")
     girsanov(place, "fit", "m.sde", "d.csv", "-o", "m.fit", "-q")
     wrong = []
-    for failing in range(1, 7):
+    for failing in range(1, 8):
         environment = stand_in(
             place, 'n=$(cat n); n=$((n + 1)); echo $n >n; [ $n -eq %d ] && '
             'echo "all points y value undefined!" >&2 && exit 1; exec %s "$@"'
@@ -347,7 +348,7 @@ def report__loses_one_figure_and_not_the_page(place):
         if done.returncode or b"warning: 1 figure could not be drawn" not in \
                 done.stderr:
             wrong.append((failing, done.stderr.decode()))
-        elif page.count("<svg") != 5 or page.count("</html>") != 1 or \
+        elif page.count("<svg") != 6 or page.count("</html>") != 1 or \
                 "all points y value undefined!" not in page:
             wrong.append((failing, "%d figures" % page.count("<svg")))
     return gather(wrong)
