@@ -243,7 +243,7 @@ static int neighbours(struct information *a, size_t i, double here)
         /* A whole error is long: there the step itself must be right. */
         double room = a->by_evidence ? 1.2 : 4.0;
         bool fits = !status && better < room * *move && better > *move / room;
-        bool over = tries == 6 || !(better > 0.0) || !isfinite(better);
+        bool over = tries >= 6 || !(better > 0.0) || !isfinite(better);
         /* Steps without values are not for the next time. */
         if (status && over) *move = before;
         if (fits || over) return status;
