@@ -174,7 +174,7 @@ const struct verb VERBS[] = {
      "is outside the data's range is marked with *, and drawn dashed.\n",
      "  girsanov physics well.fit data.csv --plot well.svg\n"
      "  girsanov physics well.fit --from 'x < -0.5' --to 'x > 0.5'\n"
-     "  girsanov physics cell.fit data.csv --at u=1.5 -o cell\n",
+     "  girsanov physics well.fit data.csv --draws 50 -o well\n",
      true, true, false, false, physics_run},
     {GRADVAR, "gradvar", "MODEL DATA", "variance of gradients",
      "Computes the gradient of several objectives repeatedly with different\n"
