@@ -145,7 +145,8 @@ static int rank(struct learner *l, const double *theta, double *score)
                          held ? l->split.held : l->split.train, &mean, NULL);
     objective_free(&at);
     if (!status && !held)
-        status = prior_add(&l->prior, 1.0 / (double)n, &mean.mean, NULL);
+        status = prior_add(&l->prior, 1.0 / (learner_each(l) * (double)n),
+                           &mean.mean, NULL);
     *score = status ? -INFINITY : mean.mean;
     return status == GSV_NUMERICAL ? 0 : status;
 }

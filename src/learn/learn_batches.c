@@ -150,9 +150,7 @@ static int step_back(struct climb *c)
  * gradient is that of a mean. */
 static void add_penalty(const struct learner *l, double *gradient)
 {
-    double each =
-        learner_by_tracks(l) ? (double)l->s->rows / (double)l->gaps : 1.0;
-    double share = 1.0 / (each * (double)l->split.trains);
+    double share = 1.0 / (learner_each(l) * (double)l->split.trains);
     for (size_t i = 0; i < l->n; i++)
         gradient[i] -= share * l->penalty[i] * (l->theta[i] - l->centre[i]);
 }
@@ -160,7 +158,8 @@ static void add_penalty(const struct learner *l, double *gradient)
 /* The same of the priors, at theta. */
 static int add_prior(struct learner *l, double *gradient)
 {
-    double density = 0.0, share = 1.0 / (double)l->split.trains;
+    double density = 0.0;
+    double share = 1.0 / (learner_each(l) * (double)l->split.trains);
     return prior_add(&l->prior, share, &density, gradient);
 }
 

@@ -260,6 +260,14 @@ bool learner_by_tracks(const struct learner *l)
            learner_by_batches(l) && !learner_integrates(l);
 }
 
+double learner_each(const struct learner *l)
+{
+    bool gaps = learner_has_groups(l) && !learner_by_tracks(l) &&
+                !learner_integrates(l) && !l->o->estimator.joint;
+    size_t firsts = spec_is_latent(l->m->spec) ? 0 : l->s->tracks;
+    return gaps ? 1.0 : (double)(l->s->rows - firsts) / (double)l->gaps;
+}
+
 gsv_options learner_usual(const struct learner *l)
 {
     gsv_options o = gsv_options_default();

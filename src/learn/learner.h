@@ -219,6 +219,9 @@ bool learner_by_tracks(const struct learner *l);
 /* Whether it integrates random effects over such groups (effort.c). */
 bool learner_over_gaps(const struct learner *l);
 
+/* How many gaps a group has, about: it is a gap, a series, or all data. */
+double learner_each(const struct learner *l);
+
 /* --- fit_options.c -------------------------------------------------------- */
 
 /* Whether they go together and with the model, whose optimiser is chosen; then

@@ -193,7 +193,8 @@ static void judge(struct watch *w, double mean)
 static void add_prior(struct watch *w, double *mean)
 {
     struct learner *l = w->l;
-    double share = 1.0 / (double)l->split.trains, prior = 0.0;
+    double share = 1.0 / (learner_each(l) * (double)l->split.trains);
+    double prior = 0.0;
     if (l->split.helds || !l->prior.count) return;
     gsv_theta_set(l->m, w->average);
     if (prior_add(&l->prior, share, &prior, NULL)) prior = -INFINITY;

@@ -124,6 +124,35 @@ static void mode__by_batches_is_the_same(void **state)
     free_both(m, s);
 }
 
+/* Where a batch is all data, the prior counts once. */
+static void mode__by_batches_of_hidden_states_is_the_same(void **state)
+{
+    static const char SEEN[] = "state x\n param k = 1 > 0, mu = 0\n"
+                               "dx = k*(mu - x)*dt + 0.5*dW\n"
+                               "prior mu ~ normal(1, 0.2)\n"
+                               "obs y ~ normal(x, 0.2)\n"
+                               "init x ~ normal(0, 1)\n";
+    (void)state;
+    for (size_t tracks = 1; tracks <= 3; tracks += 2) {
+        gsv_model *m = model_of(SEEN), *by_batches = model_of(SEEN);
+        gsv_series *s = learn_ou(m, tracks, 25, 2);
+        gsv_fit_options o = fit_options();
+        mem_free(s->name[0]);
+        s->name[0] = mem_string("y");
+        o.estimator.observe = GSV_OBSERVE_SCAN;
+        double error = fit_must(m, s, &o)->error_of[1];
+        o.optimizer = GSV_OPTIMIZER_ADAM;
+        o.iterations = 1000;
+        o.rate = 0.02;
+        o.errors = GSV_ERRORS_NONE;
+        fit_must(by_batches, s, &o);
+        near_at((int)tracks, gsv_model_value(by_batches)[1],
+                gsv_model_value(m)[1], 0.03 * error);
+        gsv_model_free(by_batches);
+        free_both(m, s);
+    }
+}
+
 /* A network without a hidden layer is linear in its weights: with the scales
  * that a fit gives it, f = mean + scale (w . v + c), v = (u - mean) / scale. */
 static void mode__of_weights_is_that_of_a_ridge(void **state)
@@ -418,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mode__of_a_ridge_is_its_closed_form),
         cmocka_unit_test(mode__by_batches_is_the_same),
+        cmocka_unit_test(mode__by_batches_of_hidden_states_is_the_same),
         cmocka_unit_test(mode__of_weights_is_that_of_a_ridge),
         cmocka_unit_test(mode__under_a_flat_prior_is_the_largest_likelihood),
         cmocka_unit_test(gradient__by_theta_is_that_of_differences),
