@@ -76,8 +76,7 @@ static size_t meant(const struct counts *c, size_t k)
     for (; i < n; i++) {
         size_t edits = i == k ? 2 : spell_edits(label[k], label[i]);
         bool often = c->rows[i] >= RARER * c->rows[k];
-        bool first =
-            c->rows[i] > c->rows[k] || (c->rows[i] == c->rows[k] && i < k);
+        bool first = i < k ? c->rows[i] >= c->rows[k] : c->rows[i] > c->rows[k];
         if (!edits && first) break;
         if (edits == 1 && often && strlen(label[k]) > 2 && is_word(label[k]) &&
             is_word(label[i]))
