@@ -179,6 +179,17 @@ static int say_estimator(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
+/* How often the levels of categories are in the data. */
+static int say_levels(const struct args *a, const gsv_model *m,
+                      const gsv_series *s)
+{
+    char *text = gsv_model_level_counts(m, s);
+    if (!text) return complain_last();
+    if (!a->json) say_lines(text, stdout);
+    gsv_text_free(text);
+    return EXIT_DONE;
+}
+
 static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
                       json_t *j)
 {
@@ -189,7 +200,9 @@ static int check_with(const struct args *a, gsv_model *m, const gsv_options *o,
     if (text && !a->json) say_lines(text, stdout);
     gsv_text_free(text);
     if (!code) code = check_use(a, m, j);
+    if (!code && s) code = say_levels(a, m, s);
     if (!code && s) code = warn_lines(a, gsv_model_differences(m, s), j);
+    if (!code && s) code = warn_lines(a, gsv_model_doubts(m, s), j);
     if (!code) code = say_estimator(a, m, o, j);
     if (!code && a->data) {
         code = check_work(a, m, s, o, j);

@@ -984,11 +984,17 @@ bool gsv_model_is_noise(const gsv_model *m, size_t i);
 
 /* A line for every parameter, net, gp and input that the likelihood does not
  * depend on; a line for every gp whose grid does not contain all rows of the
- * data; a line for every column that is made of differences of another one.
+ * data; a line for every column that is made of differences of another one; a
+ * line for every level of a category that has one row, or is misspelt.
  * Empty if there is none. gsv_text_free() frees the text. */
 char *gsv_model_unused(const gsv_model *m);
 char *gsv_model_outside(const gsv_model *m, const gsv_series *s);
 char *gsv_model_differences(const gsv_model *m, const gsv_series *s);
+char *gsv_model_doubts(const gsv_model *m, const gsv_series *s);
+
+/* The levels of each category with the number of their rows and series, in
+ * words. gsv_text_free() frees the text. */
+char *gsv_model_level_counts(const gsv_model *m, const gsv_series *s);
 
 /* Counts the points, given as to gsv_model_drift(), outside a gp's grid. */
 enum gsv_status gsv_model_outside_at(const gsv_model *m, size_t n,

@@ -1311,6 +1311,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_void_p, [c_void_p, POINTER(gsv_series)]),
     'gsv_model_differences': (
         c_void_p, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_doubts': (
+        c_void_p, [c_void_p, POINTER(gsv_series)]),
+    'gsv_model_level_counts': (
+        c_void_p, [c_void_p, POINTER(gsv_series)]),
     'gsv_model_outside_at': (
         c_int, [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p]),
     'gsv_model_given': (

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a misspelt word stands for, by the number of edits. */
+#include "base/spell.h"
+
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -19,10 +22,11 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Letters changed, inserted, left out, or swapped with their neighbour, on the
- * way from a to b; row[i][j] is for the first i and j letters of them. */
-static size_t edits(const char *a, size_t m, const char *b, size_t n)
+/* row[i][j] is for the first i and j letters of the words. */
+size_t spell_edits(const char *a, const char *b)
 {
+    size_t m = strlen(a), n = strlen(b);
+    if (m > LONGEST_WORD || n > LONGEST_WORD) return SIZE_MAX;
     unsigned char row[LONGEST_WORD + 1][LONGEST_WORD + 1];
     for (size_t i = 0; i <= m; i++)
         for (size_t j = 0; j <= n; j++) {
@@ -47,12 +51,10 @@ const char *gsv_suggestion(const char *word, size_t candidates,
     if (ANY_NULL(word) || (candidates && ANY_NULL(candidate))) return NULL;
     size_t m = strlen(word), best = LONGEST_WORD;
     const char *found = NULL;
-    if (m > LONGEST_WORD) return NULL;
     for (size_t i = 0; i < candidates; i++) {
         if (!candidate[i]) continue;
         size_t n = strlen(candidate[i]);
-        if (n > LONGEST_WORD) continue;
-        size_t d = edits(word, m, candidate[i], n);
+        size_t d = spell_edits(word, candidate[i]);
         if (d >= best || 3 * d > (m > n ? m : n)) continue;
         best = d;
         found = candidate[i];

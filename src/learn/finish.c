@@ -354,6 +354,12 @@ static int warn_of_differences(const struct learner *l, gsv_record *r)
     return warn_lines(r, gsv_model_differences(l->m, l->s));
 }
 
+/* Levels of categories that may be misspelt. */
+static int warn_of_levels(const struct learner *l, gsv_record *r)
+{
+    return warn_lines(r, gsv_model_doubts(l->m, l->s));
+}
+
 /* A quarter of a nat: 0.7 standard deviations of the kernel's number. */
 static const double MISSED = 0.25;
 
@@ -462,8 +468,9 @@ static int note_estimate(struct learner *l, const double *theta, gsv_record *r)
 static int note_warnings(struct learner *l, const double *theta, gsv_record *r)
 {
     static int (*const WARN[])(const struct learner *, gsv_record *) = {
-        warn_of_gaps,    warn_of_training, warn_of_search, warn_of_grids,
-        warn_of_kernels, warn_of_spread,   warn_of_doubt,  warn_of_differences};
+        warn_of_gaps,  warn_of_training,    warn_of_search,
+        warn_of_grids, warn_of_kernels,     warn_of_spread,
+        warn_of_doubt, warn_of_differences, warn_of_levels};
     int status = 0;
     for (size_t i = 0; !status && i < sizeof WARN / sizeof *WARN; i++)
         status = WARN[i](l, r);

@@ -296,6 +296,67 @@ static void simulation__has_the_numbers_of_each_series(void **state)
     free_both(m, s);
 }
 
+/* --- Levels in doubt -------------------------------------------------------
+ */
+
+/* Levels of 40 rows, and how often they come; words of the warning, or NULL. */
+static const struct {
+    const char *label[3];
+    size_t rows[3];
+    const char *warning;
+} DOUBT[] = {
+    {{"meadow", "forest", "medow"}, {20, 18, 2}, "'medow' of 'arm' has 2 rows"},
+    {{"meadow", "forest", "Meadow"}, {16, 12, 12}, "'Meadow' of 'arm'"},
+    {{"meadow", "forest", "marsh"}, {20, 19, 1}, "'marsh' of 'arm' has 1 row"},
+    {{"meadow", "forest", "marsh"}, {20, 18, 2}, NULL},
+    {{"male", "female", "none"}, {4, 32, 4}, NULL},
+    {{"site1", "site2", "site3"}, {30, 8, 2}, NULL},
+    {{"drug", "drag", "none"}, {15, 15, 10}, NULL},
+};
+
+static gsv_series *levels_of(size_t k)
+{
+    static double time[40], value[80];
+    static const size_t START[] = {0, 40};
+    static const char *const NAME[] = {"x", "arm"}, *const ONE[] = {"1"};
+    for (size_t i = 0, level = 0, end = DOUBT[k].rows[0]; i < 40; i++) {
+        if (i == end) end += DOUBT[k].rows[++level];
+        time[i] = (double)i;
+        value[i] = 0.1 * (double)(i % 3);
+        value[40 + i] = gsv_category(DOUBT[k].label[level]);
+    }
+    gsv_series *s = gsv_series_view(1, START, ONE, 2, NAME, time, value);
+    assert_non_null(s);
+    assert_int_equal(gsv_series_words(s, 3, DOUBT[k].label), 0);
+    return s;
+}
+
+static void levels__that_look_misspelt_are_named(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(DOUBT); k++) {
+        gsv_model *m = model_of("state x\n param b[arm] = 0\n"
+                                "dx = (b - x)*dt + dW");
+        gsv_series *s = levels_of(k);
+        char count[60];
+        assert_int_equal(gsv_model_bind(m, s), 0);
+        char *doubts = gsv_model_doubts(m, s);
+        char *counts = gsv_model_level_counts(m, s);
+        assert_non_null(doubts);
+        assert_non_null(counts);
+        if (DOUBT[k].warning) assert_non_null(strstr(doubts, DOUBT[k].warning));
+        else assert_string_equal(doubts, "");
+        for (size_t i = 0; i < 3; i++) {
+            snprintf(count, sizeof count, "%s %zu (1 series)",
+                     DOUBT[k].label[i], DOUBT[k].rows[i]);
+            assert_non_null(strstr(counts, count));
+        }
+        gsv_text_free(doubts);
+        gsv_text_free(counts);
+        free_both(m, s);
+    }
+}
+
 /* --- Failures ------------------------------------------------------------- */
 
 static void bind__survives_every_failed_allocation(void **state)
@@ -331,6 +392,7 @@ int main(void)
         cmocka_unit_test(fit__keeps_the_labels),
         cmocka_unit_test(fit__has_the_same_bits_on_any_threads),
         cmocka_unit_test(simulation__has_the_numbers_of_each_series),
+        cmocka_unit_test(levels__that_look_misspelt_are_named),
         cmocka_unit_test(bind__survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
