@@ -52,6 +52,12 @@ reproduce: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/reproduce
 
+# Other methods and ours on the same data, in minutes; FULL=1 takes more seeds and
+# rows. An interrupted run goes on where it ended.
+peers: packages
+	$(call make_in,$(BUILD),,girsanov_cli)
+	@experiments/peers/run
+
 # Whether confidence intervals cover the true values, by 20 data sets of each
 # model; FULL=1: by 100. Takes minutes.
 coverage: packages
@@ -116,5 +122,5 @@ deb: packages
 clean:
 	rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all packages packages-lint demo check examples pictures bench reproduce coverage lint asan tsan \
+.PHONY: all packages packages-lint demo check examples pictures bench reproduce peers coverage lint asan tsan \
 	coverage-report soak fuzz faults valgrind install deb clean
