@@ -83,7 +83,8 @@ static int choose_steps(const struct method *method, const gsv_model *m,
         more.steps = steps;
         int status = look(m, s, &more, &doubt, &change);
         if (status) return status;
-        if (isfinite(doubt) && change < method->change + 2.0 * (doubt - change)) break;
+        if (isfinite(doubt) && change < method->change + 2.0 * (doubt - change))
+            break;
         o->steps = 2 * steps;
     }
     return 0;
