@@ -409,8 +409,9 @@ static int draw_shades(const struct page *p, struct glyphs *g,
                        const struct item *item)
 {
     size_t n = item->rows.n, at = item->style == MAP ? 2 : 4;
-    double *x = malloc(3 * (n + 1) * sizeof *x), *y = x + n, *level = y + n;
+    double *x = malloc(3 * (n + 1) * sizeof *x);
     if (!x) return complain_memory();
+    double *y = x + n, *level = y + n;
     double low = p->shade[0], high = p->shade[1];
     if (item->style == MAP) {
         low = INFINITY;
@@ -486,11 +487,12 @@ static int read_plot(struct page *p, const char *at, bool map)
 {
     struct item *item = calloc(MOST_ITEMS, sizeof *item);
     size_t n = 0;
-    int code = item ? 0 : complain_memory();
+    int code = 0;
+    if (!item) return complain_memory();
     for (; !code && at && n < MOST_ITEMS; at = next_item(at))
         code = read_item(p, at, map, &item[n++]);
     if (!code) code = draw(p, item, n);
-    for (size_t i = 0; item && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         free(item[i].rows.value);
     free(item);
     return code;
@@ -519,8 +521,8 @@ static const char *read_block(struct page *p, const char *line)
 int sketch(const char *commands, FILE *out)
 {
     struct page *p = calloc(1, sizeof *p);
-    int code = p ? 0 : complain_memory();
-    if (code) return code;
+    int code = 0;
+    if (!p) return complain_memory();
     p->out = out;
     p->panels = 1;
     p->x.low = p->x.high = p->y.low = p->y.high = NAN;
