@@ -109,8 +109,8 @@ class Bar:
 
     def __init__(self, late: float = LATE, kind: Any = None):
         self.kind, self.late = kind or _tqdm() or Text, late
-        self.begun, self.bar = time.monotonic(), None
-        self.total = 0
+        self.bar: Any = None
+        self.begun, self.total = time.monotonic(), 0
 
     def _show(self, done: int, total: int, words: str) -> None:
         if self.bar is None:
