@@ -96,10 +96,10 @@ def default(struct):
 
 def make_callback():
     kinds = dict(_header.gsv_callback._fields_)
-    nothing = [kinds[f](lambda *_: None) for f in ("drift", "drift_vjp")]
+    nothing = [kinds[f](lambda *_: None) for f in ("value", "vjp")]
     return _header.gsv_callback(
-        dim=1, parameters=1, parameter=numbers(1), sigma=numbers(1),
-        drift=nothing[0], drift_vjp=nothing[1])
+        inputs=1, outputs=1, parameters=1, parameter=numbers(1),
+        value=nothing[0], vjp=nothing[1])
 
 
 def fitted():

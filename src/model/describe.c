@@ -75,7 +75,11 @@ static void parameters(FILE *out, const gsv_model *m)
         if (p->rank == 2)
             snprintf(shape, sizeof shape, "[%zu,%zu]", p->rows, p->columns);
         fprintf(out, "  %s%s", p->name, shape);
-        if (p->fan_in) fputs(m->record ? "  learned" : "  drawn", out);
+        if (p->fan_in)
+            fputs(m->record  ? "  learned"
+                  : p->given ? "  given"
+                             : "  drawn",
+                  out);
         else if (p->rank == 0) fprintf(out, " = %g", v[0]);
         else
             for (size_t j = 0; j < p->rows * p->columns; j++) {
