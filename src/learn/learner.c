@@ -155,8 +155,9 @@ static int settle(const struct learner *l, gsv_fit_options *o)
         return 0;
     bool later = !l->m->spec->gps && (o->optimizer == GSV_OPTIMIZER_AUTO ||
                                       o->optimizer == GSV_OPTIMIZER_LBFGS);
-    return later ? estimator_settle_method(l->m, l->s, &o->estimator)
-                 : estimator_settle(l->m, l->s, &o->estimator);
+    int status = later ? estimator_settle_method(l->m, l->s, &o->estimator)
+                       : estimator_settle(l->m, l->s, &o->estimator);
+    return learner_spared(l, status);
 }
 
 int learner_init(struct learner *l, gsv_fit_options *o)
