@@ -951,8 +951,8 @@ typedef struct gsv_callback {
     const double *parameter; /* (parameters) where they start; NULL: at 0  */
     bool weights;            /* they are learned as those of networks are: in
                               * batches, without standard errors           */
-    size_t shapes;           /* of weights: the number of their arrays, or 0 */
-    const size_t *shape;     /* (shapes, 2) rows and columns of each       */
+    size_t arrays;           /* of weights: their number, or 0             */
+    const size_t *shape;     /* (arrays, 2) rows and columns of each       */
     void *user;              /* passed to the functions                    */
     void (*value)(void *user, size_t n, const double *x, const double *p,
                   double *f);

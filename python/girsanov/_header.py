@@ -929,7 +929,7 @@ class gsv_callback(Structure):
         ('parameters', c_size_t),
         ('parameter', POINTER(c_double)),
         ('weights', c_bool),
-        ('shapes', c_size_t),
+        ('arrays', c_size_t),
         ('shape', POINTER(c_size_t)),
         ('user', c_void_p),
         ('value', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
@@ -940,7 +940,7 @@ class gsv_callback(Structure):
     enums: dict = {}
     shapes: dict = {
         'parameter': ('parameters',),
-        'shape': ('shapes', '2'),
+        'shape': ('arrays', '2'),
     }
 
 

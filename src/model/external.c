@@ -40,9 +40,9 @@ static int check_size(const struct external_spec *e, const char *what,
 static int check_shapes(const gsv_callback *c)
 {
     double sum = 0.0;
-    for (size_t i = 0; i < c->shapes; i++)
+    for (size_t i = 0; i < c->arrays; i++)
         sum += (double)c->shape[2 * i] * (double)c->shape[2 * i + 1];
-    if (!c->shapes || (c->weights && sum == (double)c->parameters)) return 0;
+    if (!c->arrays || (c->weights && sum == (double)c->parameters)) return 0;
     return fail(GSV_BAD_INPUT,
                 c->weights ? "the arrays of weights have %.0f numbers in all, "
                              "but there are %zu parameters"
@@ -79,12 +79,12 @@ static int check(const gsv_model *m, const struct external_spec *e,
 static void put_sizes(FILE *out, const gsv_callback *c)
 {
     fputs(" :", out);
-    for (size_t i = 0; i < c->shapes; i++) {
+    for (size_t i = 0; i < c->arrays; i++) {
         size_t rows = c->shape[2 * i], columns = c->shape[2 * i + 1];
         if (columns > 1) fprintf(out, " [%zu,%zu]", rows, columns);
         else fprintf(out, " %zu", rows);
     }
-    if (!c->shapes) fprintf(out, " %zu", c->parameters);
+    if (!c->arrays) fprintf(out, " %zu", c->parameters);
     fputs(c->weights ? " weights" : " parameters", out);
 }
 

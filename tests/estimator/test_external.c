@@ -332,7 +332,7 @@ static void external__says_what_is_wrong(void **state)
           .outputs = 1,
           .parameters = 3,
           .weights = true,
-          .shapes = 1,
+          .arrays = 1,
           .shape = SHAPE,
           .value = value},
          "f",
