@@ -163,6 +163,9 @@ dx = (u - x)*dt + s*dW
 param s = 1 > 0
 terms f(x) -> 1 : poly 1
 dx = f*dt + s*dW
+""", "gsv_model_external": """state x
+external a(x) -> 1
+dx = a*dt + dW
 """}
 
 

@@ -303,6 +303,58 @@ static void external__is_given_again_to_a_fit(void **state)
     gsv_model_free(fit);
 }
 
+/* Two series of data for a model with a number for each. */
+static gsv_series *two_series(void)
+{
+    enum { ROWS = 6 };
+    const size_t start[3] = {0, 3, ROWS};
+    const char *const name = "x";
+    double time[ROWS], x[ROWS];
+    for (size_t k = 0; k < ROWS; k++) {
+        time[k] = 0.2 * (double)(k % 3);
+        x[k] = cos(1.3 * (double)k);
+    }
+    gsv_series *made = gsv_series_new(2, start, 1, &name, time, x);
+    assert_non_null(made);
+    return made;
+}
+
+static gsv_model *model_by_series(struct shape *s, const gsv_series *data,
+                                  bool bound_first)
+{
+    gsv_model *m = parse("state x\nparam k[series] = 0.5, s = 0.7 > 0\n"
+                         "external f(x) -> 1\n"
+                         "dx = k[series]*f*dt + s*dW");
+    gsv_callback c = callback_of(s);
+    if (bound_first) assert_int_equal(gsv_model_bind(m, data), 0);
+    if (gsv_model_external(m, "f", &c)) fail_msg("%s", gsv_last_error());
+    if (!bound_first) assert_int_equal(gsv_model_bind(m, data), 0);
+    assert_int_equal(gsv_model_values(m), 4);
+    return m;
+}
+
+/* The text with its sizes has the numbers that the text had, and its levels. */
+static void external__leaves_levels_as_they_are(void **state)
+{
+    (void)state;
+    struct shape s = {.d = 1, .n = 1};
+    gsv_series *data = two_series();
+    gsv_options o = options_for(EXACT, 1);
+    gsv_model *a = model_by_series(&s, data, true);
+    gsv_model *b = model_by_series(&s, data, false);
+    assert_memory_equal(gsv_model_value(a), gsv_model_value(b),
+                        4 * sizeof(double));
+    gsv_result r = loglik_of(a, data, &o), q = loglik_of(b, data, &o);
+    assert_true(r.loglik == q.loglik);
+    assert_memory_equal(r.gradient, q.gradient, 4 * sizeof(double));
+    gsv_result_free(&r);
+    gsv_result_free(&q);
+    gsv_model_free(a);
+    gsv_model_free(b);
+    gsv_series_free(data);
+    assert_int_equal(s.released, 2);
+}
+
 static void external__says_what_is_wrong(void **state)
 {
     (void)state;
@@ -382,6 +434,7 @@ int main(void)
         cmocka_unit_test(external__gradient_agrees_with_differences),
         cmocka_unit_test(external__is_shared_by_copies),
         cmocka_unit_test(external__is_given_again_to_a_fit),
+        cmocka_unit_test(external__leaves_levels_as_they_are),
         cmocka_unit_test(external__says_what_is_wrong),
         cmocka_unit_test(memory__may_run_out_while_it_is_given),
     };
