@@ -314,6 +314,8 @@ static const gsv_option CALLBACK[] = {
     ROW(0, gsv_callback, inputs, COUNT, 0, 0, 1, 1e6),
     ROW(0, gsv_callback, outputs, COUNT, 0, 0, 1, 1e6),
     ROW(0, gsv_callback, parameters, COUNT, 0, 0, 0, 1e8),
+    ROW(0, gsv_callback, weights, SWITCH, 0),
+    ROW(0, gsv_callback, arrays, COUNT, 0, 0, 0, 1e6),
     ROW(0, gsv_callback, shape, ARRAY, LENGTH(gsv_callback, arrays)),
 };
 
