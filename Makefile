@@ -17,8 +17,11 @@ all:
 packages:
 	@tools/install-packages
 
+packages-check:
+	@tools/install-packages check
+
 packages-lint:
-	@tools/install-packages lint
+	@tools/install-packages check lint
 
 demo: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
@@ -28,7 +31,7 @@ demo: packages
 CTEST = ctest --output-on-failure -j $(JOBS) --timeout 600 \
 	--repeat after-timeout:2
 
-check: packages
+check: packages-check
 	@$(MAKE) --no-print-directory all
 	$(CTEST) --test-dir $(BUILD)
 
@@ -42,19 +45,25 @@ pictures: packages
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@docs/pictures/make
 
-bench: packages
+bench: packages-check
 	@$(MAKE) --no-print-directory all
 	@bench/run
 
 # Every experiment of the paper in ten minutes; FULL=1 uses the paper's sizes.
-reproduce: packages
-	@tools/install-packages reproduce
+reproduce:
+	@tools/install-packages check reproduce
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/reproduce
 
+# Other methods and ours on the same data, in minutes; FULL=1 takes more seeds and
+# rows. An interrupted run goes on where it ended.
+peers: packages-check
+	$(call make_in,$(BUILD),,girsanov_cli)
+	@experiments/peers/run
+
 # Whether confidence intervals cover the true values, by 20 data sets of each
 # model; FULL=1: by 100. Takes minutes.
-coverage: packages
+coverage: packages-check
 	$(call make_in,$(BUILD),,coverage alarms)
 	@$(BUILD)/tests/coverage/coverage $(if $(FULL),100,20)
 	@$(BUILD)/tests/coverage/alarms $(if $(FULL),1000,200)
@@ -63,12 +72,12 @@ lint: packages-lint
 	@tools/lint
 
 # The planted bugs (canaries) first: they show that the sanitizers are active.
-asan: packages
+asan: packages-check
 	$(call make_in,$(BUILD)-asan,-DGSV_SANITIZE=ON)
 	ctest --test-dir $(BUILD)-asan --no-tests=error -R '^canary'
 	$(CTEST) --test-dir $(BUILD)-asan -LE numbers
 
-tsan: packages
+tsan: packages-check
 	$(call make_in,$(BUILD)-tsan,-DGSV_THREADS=ON)
 	OMP_NUM_THREADS=4 $(CTEST) --test-dir $(BUILD)-tsan -LE numbers
 
@@ -82,7 +91,7 @@ coverage-report: packages-lint
 	@echo "file by file: $(BUILD)-coverage/index.html, coverage.txt"
 
 # An hour of random fits with a memory limit.
-soak: packages
+soak: packages-check
 	@$(MAKE) --no-print-directory all
 	@tests/soak $(BUILD)/girsanov
 
@@ -93,7 +102,7 @@ fuzz: packages-lint
 	@tests/fuzz/run $(BUILD)-fuzz $(TIME)
 
 # Hundreds of kills, interrupts, full disks and failed allocations. Takes minutes.
-faults: packages
+faults: packages-check
 	@$(MAKE) --no-print-directory all
 	@tests/faults/run $(BUILD)/girsanov $(BUILD)/tests/libfail_malloc.so --long
 
@@ -108,7 +117,7 @@ install:
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 # Makes the Debian packages and tests them.
-deb: packages
+deb: packages-check
 	$(call make_in,$(BUILD)-deb,-DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF)
 	@tools/make-deb $(BUILD)-deb
 	@tools/check-deb $(BUILD)-deb
@@ -116,5 +125,6 @@ deb: packages
 clean:
 	rm -rf $(BUILD) $(BUILD)-*
 
-.PHONY: all packages packages-lint demo check examples pictures bench reproduce coverage lint asan tsan \
+.PHONY: all packages packages-check packages-lint demo check examples pictures bench reproduce peers coverage \
+	lint asan tsan \
 	coverage-report soak fuzz faults valgrind install deb clean

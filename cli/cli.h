@@ -500,7 +500,9 @@ struct picture {
     char why[400];
 };
 
-/* The ending of the file (svg, png or pdf) sets the format. 0, or a message. */
+/* The ending of the file (svg, png or pdf) sets the format; - is the terminal.
+ * 0, or a message. */
+bool is_terminal_plot(const char *path);
 int plot_open(struct plot *p, const char *path, int width, int height);
 int plot_close(struct plot *p, bool keep);
 

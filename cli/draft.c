@@ -100,6 +100,12 @@ int check_targets(const struct verb *verb, const struct args *a)
     if (a->json && (a->output ? !strcmp(a->output, "-") : csv && !a->plot))
         return complain(EXIT_INPUT, "--json needs -o FILE: both would go to "
                                     "standard output");
+    if (is_terminal_plot(a->plot) &&
+        (a->json || (a->output && !strcmp(a->output, "-"))))
+        return complain(EXIT_INPUT,
+                        "--plot - draws on standard output, and %s writes "
+                        "there, too; give one of them a file",
+                        a->json ? "--json" : "-o -");
     if (check_output(a->output) || check_output(a->residuals) ||
         check_plot(a->plot))
         return EXIT_INPUT;

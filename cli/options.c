@@ -111,7 +111,9 @@ static const struct option OWN[] = {
      .help = "range of the values (estimate +- 3 standard errors)"},
     {"--plot", NULL,
      FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS, TARGET,
-     AT(plot), "FILE", .help = "a picture, .svg, .png or .pdf; needs gnuplot"},
+     AT(plot), "FILE",
+     .help =
+         "a picture: .svg, .png or .pdf (by gnuplot), or - in the terminal"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(estimator.gradient), NULL,
      .help =
          "the gradient by every parameter (check: compare with differences)"},

@@ -2,7 +2,8 @@
 /* Figures: commands for gnuplot are collected in memory. gnuplot runs as a
  * child process; the figure and its messages come back through pipes. The
  * command itself writes the file, so that a full disk is an error and an old
- * file is replaced only by a complete one. */
+ * file is replaced only by a complete one. Figures for the terminal are drawn
+ * from the same commands, without gnuplot. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "sketch.h"
 
 extern char **environ;
 
@@ -233,24 +235,31 @@ bool has_gnuplot(void)
     return false;
 }
 
+bool is_terminal_plot(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
 int check_plot(const char *path)
 {
-    if (!path) return 0;
+    if (!path || is_terminal_plot(path)) return 0;
     if (format_of(path) == FORMAT_COUNT)
         return complain(EXIT_INPUT,
                         "--plot %s: expected a name that ends with .svg, .png "
-                        "or .pdf",
+                        "or .pdf, or - for the terminal",
                         path);
     if (!has_gnuplot())
         return complain(EXIT_INPUT, "--plot needs gnuplot, which is not "
                                     "installed; install the package "
-                                    "gnuplot-nox");
+                                    "gnuplot-nox, or draw in the terminal: "
+                                    "--plot -");
     return check_place(path);
 }
 
 void say_plot(const struct args *a)
 {
-    if (a->plot && !a->quiet && !a->json) say(stderr, "wrote %s\n", a->plot);
+    if (a->plot && !is_terminal_plot(a->plot) && !a->quiet && !a->json)
+        say(stderr, "wrote %s\n", a->plot);
 }
 
 /* The common style of all figures. */
@@ -285,6 +294,7 @@ int plot_open(struct plot *p, const char *path, int width, int height)
     *p = (struct plot){.path = path};
     if (check_plot(path)) return EXIT_INPUT;
     if (begin(p)) return EXIT_NUMBERS;
+    if (is_terminal_plot(path)) return 0;
     double scale = FORMATS[format].scale;
     fprintf(p->to, "set terminal %s size %g%s,%g%s noenhanced %s\n",
             FORMATS[format].terminal, width * scale, FORMATS[format].unit,
@@ -334,8 +344,18 @@ static int write_picture(const char *path, const struct picture *made)
     return draft_close(&d, true);
 }
 
+/* The figure in the terminal, after what was printed. */
+static int close_terminal(struct plot *p, bool keep)
+{
+    int code = fclose(p->to) ? complain_memory() : 0;
+    if (!code && keep) code = sketch(p->commands, stdout);
+    free(p->commands);
+    return code;
+}
+
 int plot_close(struct plot *p, bool keep)
 {
+    if (is_terminal_plot(p->path)) return close_terminal(p, keep);
     struct picture made = {0};
     char *words = NULL;
     const char *mark = FORMATS[format_of(p->path)].mark;

@@ -58,7 +58,8 @@ def composed(f, moves, y0, y1, t0, length, steps, low, high):
     return out
 
 
-def grid_loglik(f, moves, y0, y1, t0, lengths, low=-np.inf, high=np.inf):
+def grid_loglik(f, moves, y0, y1, t0, lengths, low=-np.inf, high=np.inf,
+                steps=(SHORT, LONG)):
     """Sum of the log densities over gaps in unit coordinates that stay between
     low and high, and an estimate of its error."""
     y0, y1, t0 = map(np.asarray, (y0, y1, t0))
@@ -69,7 +70,7 @@ def grid_loglik(f, moves, y0, y1, t0, lengths, low=-np.inf, high=np.inf):
         a = max(low, min(y0[pick].min(), y1[pick].min()) - margin)
         b = min(high, max(y0[pick].max(), y1[pick].max()) + margin)
         coarse, fine = (composed(f, moves, y0[pick], y1[pick], t0[pick], length,
-                                 n, a, b) for n in (SHORT, LONG))
+                                 n, a, b) for n in steps)
         both = (4.0 * fine - coarse) / 3.0
         if not np.all(both > 0):
             return np.nan, np.inf

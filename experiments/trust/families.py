@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from exact import grid_loglik, linear_loglik
+from exact import LONG, SHORT, grid_loglik, linear_loglik
 
 
 class Case:
@@ -58,7 +58,7 @@ class Scalar(Case):
             out.append((np.arange(rows) * self.gap, np.array(x)))
         return out
 
-    def loglik(self, data):
+    def loglik(self, data, steps=(SHORT, LONG)):
         """The exact value and a bound of its error."""
         y0, y1, t0, jacobian = [], [], [], 0.0
         for times, x in data:
@@ -69,7 +69,7 @@ class Scalar(Case):
             t0 += list(times[:-1])
             jacobian -= np.log(self.noise(x[1:]) * np.ones(len(x) - 1)).sum()
         value, error = grid_loglik(self.unit_drift, self.moves, y0, y1, t0,
-                                   [self.gap] * len(y0), *self.ends(self.p))
+                                   [self.gap] * len(y0), *self.ends(self.p), steps)
         return value + jacobian, error
 
 

@@ -20,8 +20,8 @@ import ctypes
 
 from . import _header
 from ._header import VERSION as __version__
-from ._lib import (Caution, Error, InputError, NumericalError, OutOfMemory,
-                   Result, Stopped, lib)
+from ._lib import (Caution, Error, InputError, Interrupted, NumericalError,
+                   OutOfMemory, Result, Stopped, lib)
 from .data import Data, Series
 from .diagnose import Diagnosis, Residuals
 from .fit import Fit, Progress, Record, load
@@ -32,7 +32,7 @@ from .physics import Physics
 from .select import Selection
 
 __all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
-           "InputError", "Likelihood", "Look", "Model", "NumericalError", "OutOfMemory",
+           "InputError", "Interrupted", "Likelihood", "Look", "Model", "NumericalError", "OutOfMemory",
            "Params", "Physics", "Prediction", "Progress", "Record",
            "Residuals", "Result", "Selection", "Series", "Smoothed", "Stopped",
            "load", "look", "options"]

@@ -43,6 +43,10 @@ class Caution(UserWarning):
     """A result cannot be trusted."""
 
 
+class Interrupted(Caution):
+    """A fit was ended by Ctrl-C, and is what was learned until then."""
+
+
 _ERRORS = {"bad-input": InputError, "numerical": NumericalError,
            "no-memory": OutOfMemory, "stopped": Stopped}
 
@@ -142,6 +146,13 @@ class Texts:
 
 def texts_at(pointer: Any, count: int) -> list[str]:
     return [pointer[i].decode(errors="replace") for i in range(count)]
+
+
+def taken_text(address: Any) -> str:
+    """A text that the library leaves to its caller."""
+    text = ctypes.string_at(made(address)).decode(errors="replace")
+    lib.gsv_text_free(ctypes.c_char_p(address))
+    return text
 
 
 def _whole(text: bytes) -> bytes:
@@ -327,6 +338,10 @@ class Result(SimpleNamespace):
         inside = (f"{k}={short(v)}" for k, v in vars(self).items()
                   if not k.startswith("_"))
         return f"{type(self).__name__}({', '.join(inside)})"
+
+    def _repr_html_(self) -> str:
+        from .html import result_html
+        return result_html(self)
 
 
 def fields(struct: ctypes.Structure, owner: Any) -> dict[str, Any]:

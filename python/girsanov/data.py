@@ -267,6 +267,10 @@ class Series:
         return (f"Series({n} track{'' if n == 1 else 's'}, {len(self)} rows: "
                 f"{', '.join(self.names)})")
 
+    def _repr_html_(self) -> str:
+        from .html import series_html
+        return series_html(self)
+
     def frame(self) -> pandas.DataFrame:
         """A DataFrame: series, time, and the columns."""
         return frame(self.labels, np.repeat(np.arange(len(self.labels)),

@@ -11,10 +11,12 @@ from typing import Any, Callable, Mapping
 
 import numpy as np
 
-from . import _header, _lib
-from ._lib import Caution, InputError, Result, lib
+from . import _header, _lib, cautions
+from ._lib import InputError, Interrupted, Result, lib
 from .data import Data
 from .model import Model, Params
+from .plots import FitPlots
+from .progress import Bar, interactive
 
 
 class Progress(Result):
@@ -77,7 +79,7 @@ class Record(Result):
     bootstrap: dict[str, Params] | None
 
 
-class Fit(Model):
+class Fit(Model, FitPlots):
     """A model with what was learned. It can do all that a model can."""
 
     def _of_values(self, values: np.ndarray) -> Params:
@@ -154,14 +156,9 @@ class Fit(Model):
             f"{r.ended}, {r.iterations} iterations, {r.seconds:.3g} s", "",
             f"{'parameter':16} {'estimate':>14} {'standard error':>14} "
             f"{'95 % interval':>29}"]
-        shown: set[int] = set()
-        for p in self._specs():
-            if not (p.weight or p.scale or (p.gp and p.rank == 2)):
-                shown.update(range(p.offset, p.offset + p.rows * p.columns))
-        for i, name in enumerate(_number_names(self)):
-            if i in shown:
-                lines.append(f"{name:16} {values[i]:14.6g} {r.error_of[i]:14.3g}"
-                             f" {r.low[i]:14.6g} {r.high[i]:14.6g}")
+        for i, name in shown_numbers(self):
+            lines.append(f"{name:16} {values[i]:14.6g} {r.error_of[i]:14.3g}"
+                         f" {r.low[i]:14.6g} {r.high[i]:14.6g}")
         weights = sum(p.rows * p.columns for p in self._specs() if p.weight)
         if weights:
             lines.append(f"and {weights} weights of networks")
@@ -193,6 +190,14 @@ def _number_names(model: Model) -> list[str]:
     return names
 
 
+def shown_numbers(model: Model) -> list[tuple[int, str]]:
+    """Place and name of those that tables have: no weights, scales, grids."""
+    names = _number_names(model)
+    return [(i, names[i]) for p in model._specs()
+            if not (p.weight or p.scale or (p.gp and p.rank == 2))
+            for i in range(p.offset, p.offset + p.rows * p.columns)]
+
+
 def _effect_names(model: Model, labels: list[str]) -> list[str]:
     """Of all random effects: b[A], u[1,A], series by series."""
     each = [f"{p.name.decode()}[" + (f"{j + 1}," if p.rank else "")
@@ -208,8 +213,10 @@ class _Watch:
     between two lines of Python; any other exception ends the fit and is raised
     again after it."""
 
-    def __init__(self, fit: Fit, progress: Callable[[Progress], Any] | None):
+    def __init__(self, fit: Fit, progress: Any):
+        """progress: a function, True for a bar, or None."""
         self.fit, self.progress = fit, progress
+        self.bar = Bar() if progress is True else None
         self.interrupted = False
         self.error: BaseException | None = None
         self.before: Any = None
@@ -227,6 +234,8 @@ class _Watch:
     def __exit__(self, *_: Any) -> None:
         if self.before is not None:
             signal.signal(signal.SIGINT, self.before)
+        if self.bar:
+            self.bar.close(not self.interrupted)
 
     def step(self, _: Any, now: Any) -> bool:
         """After an iteration; true ends the fit."""
@@ -234,12 +243,29 @@ class _Watch:
             if self.progress:
                 told = Progress(**_lib.fields(now.contents, None),
                                 _model=self.fit)
-                if self.progress(told) is False:
+                if self.bar:
+                    self.bar.step(told)
+                elif self.progress(told) is False:
                     return True
         except BaseException as error:  # C cannot pass it on
             self.error = error
             return True
         return self.interrupted
+
+    def phase(self, _: Any, phase: int) -> None:
+        if self.bar:
+            self.bar.phase(_lib.word("gsv_phase", phase))
+
+    def refit(self, _: Any, done: int, total: int) -> None:
+        if self.bar:
+            self.bar.refit(done, total)
+
+    def hand_to(self, o: Any) -> None:
+        """As the callbacks of a fit's options."""
+        o.progress = type(o.progress)(self.step)
+        o.stop = type(o.stop)(lambda _: self.interrupted)
+        o.phase = type(o.phase)(self.phase)
+        o.refit = type(o.refit)(self.refit)
 
 
 def _interrupted(fit: Fit) -> KeyboardInterrupt:
@@ -253,6 +279,16 @@ def _interrupted(fit: Fit) -> KeyboardInterrupt:
         "no standard errors")
     stop.fit = fit  # type: ignore[attr-defined]
     return stop
+
+
+def _end(fit: Fit, watch: _Watch) -> Fit:
+    """The fit with its warnings. Ctrl-C in a script must end the script."""
+    if watch.interrupted and not interactive():
+        raise _interrupted(fit)
+    if watch.interrupted:
+        warnings.warn(str(_interrupted(fit)), Interrupted, stacklevel=4)
+    cautions.warn(fit.record.warnings, 5)
+    return fit
 
 
 def _priors(priors: Mapping[str, Any] | None) -> Any:
@@ -285,14 +321,15 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
     fit._kept = list(model._kept)
     if isinstance(fix, Mapping):
         fit.set(fix)
+    if progress is None or progress is False:
+        progress = (progress is None and interactive()) or None
     series, watch = fit.data(data), _Watch(fit, progress)
     o, keep = lib.gsv_fit_options_default(), _lib.Keep()
     if (options.get("objective", "likelihood") == "likelihood"
             and options.get("method", "likelihood") == "likelihood"):
         options = _lib.recalled(model, options)
     o.prior, o.priors = _priors(priors), len(priors or ())
-    o.progress = type(o.progress)(watch.step)
-    o.stop = type(o.stop)(lambda _: watch.interrupted)
+    watch.hand_to(o)
     with tempfile.TemporaryDirectory() as folder:
         _lib.fill(o, {**options, "fix": list(fix), "keep": [*fit._kept, *options.get("keep", ())],
                       "checkpoint": checkpoint,
@@ -302,8 +339,5 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
     if watch.error is not None:
         raise watch.error
     _lib.check(status)
-    if watch.interrupted:
-        raise _interrupted(fit)
-    for sentence in fit.record.warnings:
-        warnings.warn(sentence, Caution, stacklevel=3)
-    return fit
+    fit._series = series
+    return _end(fit, watch)

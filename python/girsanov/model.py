@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
 
-from . import _header, _lib
+from . import _header, _lib, cautions
 from ._lib import Caution, InputError, Owner, Result, lib
 from .data import Data, Series, as_series, frame
+from .plots import Plots
 
 if TYPE_CHECKING:
     import pandas
@@ -138,11 +139,7 @@ def _used(enum: str, values: np.ndarray) -> str:
     return ", ".join(f"{w} {n}" for w, (_, n) in zip(words, counts))
 
 
-def _caution(sentence: str) -> None:
-    warnings.warn(sentence, Caution, stacklevel=4)
-
-
-class Model:
+class Model(Plots):
     """An SDE with its parameters and their values.
 
     >>> m = Model('''state x
@@ -209,10 +206,7 @@ class Model:
 
     def describe(self) -> str:
         """In words, as ``girsanov check`` prints it."""
-        address = _lib.made(lib.gsv_model_describe(self))
-        text = ctypes.string_at(address).decode(errors="replace")
-        lib.gsv_text_free(ctypes.c_char_p(address))
-        return text
+        return _lib.taken_text(lib.gsv_model_describe(self))
 
     @property
     def states(self) -> list[str]:
@@ -292,6 +286,10 @@ class Model:
         return (f"<{type(self).__name__} of {', '.join(self.states)}: "
                 f"{lib.gsv_theta_size(self)} numbers>")
 
+    def _repr_html_(self) -> str:
+        from .html import model_html
+        return model_html(self)
+
     def data(self, data: Data, time: str | None = None,
              series: str | None = None) -> Series:
         """The data as a Series with the model's columns: convert once where
@@ -367,7 +365,7 @@ class Model:
         r = _header.gsv_result()
         _lib.check(lib.gsv_loglik(self, self.data(data), o, r))
         found = self._likelihood(o, r)
-        _warn(found, o)
+        cautions.likelihood(found, o)
         return found
 
     def _likelihood(self, o: _header.gsv_options,
@@ -412,6 +410,7 @@ class Model:
         where = (n, t.ctypes.data, x.ctypes.data, inputs)
         _lib.check(lib.gsv_model_drift(self, *where, f.ctypes.data))
         _lib.check(lib.gsv_model_diffusion(self, *where, g.ctypes.data))
+        cautions.field(self, where)
         sd = None
         if lib.gsv_model_has_posterior(self):
             known = Owner(_lib.made(lib.gsv_functions_new(self)),
@@ -435,7 +434,9 @@ class Model:
         series, r = self.data(data), _header.gsv_smoothed()
         _lib.check(lib.gsv_paths(self, series, o, r))
         found = _lib.fields(r, Owner(r, lib.gsv_smoothed_free))
-        return Smoothed(**found, names=self.states, labels=series.labels)
+        states = Smoothed(**found, names=self.states, labels=series.labels)
+        cautions.smoothed(self, series, states)
+        return states
 
     def predict(self, data: Data, times: Any = None, quantiles: Any = None,
                 until: Any = None, against: Data | None = None,
@@ -499,7 +500,7 @@ class Model:
         return diagnose(self, series, found, {"draws": draws, **same})
 
     def fit(self, data: Data, *, fix: Any = (), priors: Any = None,
-            progress: Callable[[Progress], Any] | None = None,
+            progress: Callable[[Progress], Any] | bool | None = None,
             checkpoint: str | os.PathLike[str] | None = None,
             resume: Any = None,
             **options: Unpack[_header.FitOptions]) -> Fit:
@@ -508,14 +509,16 @@ class Model:
 
         fix: names of parameters or elements that stay, or their values by
         name. progress: called after every iteration; returning False ends the
-        fit. checkpoint: a file to keep the state in; resume: a checkpoint, or
+        fit. True: a bar is shown, as it is at a prompt and in a notebook;
+        False: none. checkpoint: a file to keep the state in; resume: a checkpoint, or
         a Fit that was ended, to go on from. priors, with method="gibbs":
         ``{"a": ("normal", 0, 1)}``. All other options are those of the
         command: optimizer, iterations, batch, rate, paths, steps, time_limit,
         errors, seed, threads ... (``girsanov.options("fit")`` lists them).
 
-        Ctrl-C ends a fit; the KeyboardInterrupt has what was learned so far as
-        its ``fit``, which can be saved, and resumed by ``resume``.
+        Ctrl-C ends a fit. At a prompt and in a notebook what was learned so
+        far is returned with a warning (``Interrupted``); in a script it is the
+        ``fit`` of the KeyboardInterrupt. It can be saved, and resumed.
         """
         from .fit import learn
         return learn(self, data, fix, priors, progress, checkpoint, resume,
@@ -627,17 +630,3 @@ def _points(model: Model, points: Any) -> np.ndarray:
                          f"expected is (n, {len(columns)}): "
                          f"{', '.join(columns)}")
     return np.ascontiguousarray(x.T)
-
-
-def _warn(r: Likelihood, o: _header.gsv_options) -> None:
-    """What ``girsanov loglik`` says on standard error."""
-    if o.tolerance > 0 and not r.settled:
-        _caution(f"the tolerance was not reached with {r.paths} paths and "
-                 f"{r.steps} steps")
-    if r.flagged:
-        what = "series" if r.joint else "rows" if r.observe else "gaps"
-        _caution(f"{r.flagged} of {len(r.by_gap)} {what} are not to be "
-                 "trusted; by_gap['flags'] says which")
-    if abs(r.discretisation) > max(3 * r.stderr, 0.1, 0.02 * r.gaps):
-        _caution("the steps are too long: the log-likelihood moves by "
-                 f"{r.discretisation:+.3g} when they double; take more steps")

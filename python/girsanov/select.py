@@ -74,7 +74,7 @@ def select(model: Model, data: Data, fix: Any,
     _lib.check(status)
     found = _read(r)
     fit = Fit._from_c(r.model)
-    r.model = None
+    fit._series, r.model = series, None
     lib.gsv_selection_free(r)
     for sentence in fit.record.warnings:
         warnings.warn(sentence, Caution, stacklevel=3)

@@ -28,6 +28,7 @@ def test_docstrings(name):
 def test_the_tutorial(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     pytest.importorskip("scipy")
+    pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     path = ROOT / "docs" / "PYTHON.md"
     blocks = re.findall("^```python\n(.*?)^```", path.read_text(), re.S | re.M)

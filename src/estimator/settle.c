@@ -13,10 +13,8 @@
 enum { PILOT_ROWS = 100, PILOT_TRACKS = 4 };
 static const double GOOD = 0.1;
 
-/* The most steps that are chosen, and how much of a change by longer ones is
- * small. */
+/* The most steps that are chosen. */
 enum { MOST_STEPS = 64 };
-static const double SMALL = 0.02;
 
 /* The first rows of the first tracks. */
 static gsv_series *first_rows(const gsv_series *s)
@@ -85,7 +83,8 @@ static int choose_steps(const struct method *method, const gsv_model *m,
         more.steps = steps;
         int status = look(m, s, &more, &doubt, &change);
         if (status) return status;
-        if (isfinite(doubt) && change < SMALL + 2.0 * (doubt - change)) break;
+        if (isfinite(doubt) && change < method->change + 2.0 * (doubt - change))
+            break;
         o->steps = 2 * steps;
     }
     return 0;

@@ -20,6 +20,7 @@ enum {
     INERT_STEPS = 2,
     GUIDED_PILOTS = 512 /* choose the steps */
 };
+#define GUIDED_CHANGE 0.02 /* by more steps, in nats of a pilot */
 
 /* Models with more numbers than differences are for, and those with networks
  * that scores are made for, have scores of so many paths of every track

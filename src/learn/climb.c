@@ -33,7 +33,7 @@ static int at(void *context, const double *x, double *value, double *gradient)
     struct ascent *s = context;
     put(s, x, s->theta);
     int status = information_value(s->a, s->theta, value);
-    if (!status) status = information_slope(s->a, s->theta);
+    if (!status) status = information_slope(s->a, s->theta, s->a->n);
     for (size_t i = 0; !status && i < s->a->n; i++)
         gradient[i] = s->a->slope[i] * s->unit[i];
     return status;

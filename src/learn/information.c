@@ -284,7 +284,7 @@ static int fill_by_value(struct information *a)
     return status;
 }
 
-int information_slope(struct information *a, const double *theta)
+int information_slope(struct information *a, const double *theta, size_t but)
 {
     int status = 0;
     memcpy(a->theta, theta, a->l->n * sizeof *theta);
@@ -295,6 +295,8 @@ int information_slope(struct information *a, const double *theta)
         return status;
     }
     for (size_t i = 0; !status && i < a->n; i++) {
+        a->slope[i] = 0.0;
+        if (i == but) continue;
         status = value_at(a, i, i, 1.0, &a->ups[i]);
         if (!status) status = value_at(a, i, i, -1.0, &a->downs[i]);
         a->slope[i] =

@@ -55,10 +55,11 @@ int information_init(struct information *a, struct learner *l,
                      const double *theta);
 void information_free(struct information *a);
 
-/* The value at another theta; the slope there, by the steps of l->move. */
+/* The value at another theta; the slope there, by the steps of l->move, along
+ * all numbers but number `but` of the n. */
 int information_value(struct information *a, const double *theta,
                       double *value);
-int information_slope(struct information *a, const double *theta);
+int information_slope(struct information *a, const double *theta, size_t but);
 
 /* I and, during a search, the slope; then V: false, with a warning, where no
  * number has a variance. Numbers that the data do not determine, or cannot

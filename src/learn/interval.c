@@ -36,7 +36,7 @@ static const double LITTLE = 0.005;
  * Wald's interval stays. */
 static const double ABOVE = 0.1;
 
-enum { SECANTS = 16, NEWTON_STEPS = 6, MOST_INTERVALS = 12 };
+enum { SECANTS = 16, NEWTON_STEPS = 10, MOST_INTERVALS = 12 };
 
 /* One number's search: theta is where the last point was made best. */
 struct search {
@@ -53,7 +53,11 @@ struct search {
     double *best;         /* (theta size)                             */
     double *far;          /* (theta size) of numbers at bounds: the end of
                            * their intervals; NaN: not known          */
-    double *move;         /* (n)                                      */
+    double *W;            /* (n, n) inverse of the others' information */
+    double *move, *fall;  /* (n) of theta, and of the slope along it  */
+    double *room;         /* (n)                                      */
+    double *wald;         /* (2, theta size) the best at Wald's ends  */
+    double wald_r[2];     /* sqrt(2 loss) there; NaN: not known       */
 };
 
 /* Where the log-likelihood is not finite the loss is too large to count. */
@@ -65,34 +69,68 @@ static int value_of(struct search *s, const double *theta, double *value)
     return 0;
 }
 
-/* V g without what would move the number itself; the gain that it promises. */
+/* W becomes V where the number itself is held: the steps that follow correct
+ * it. */
+static void hold(struct search *s)
+{
+    const double *V = s->a->V;
+    size_t n = s->a->n, k = s->i;
+    memcpy(s->W, V, n * n * sizeof *s->W);
+    for (size_t i = 0; k < n && i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            s->W[i * n + j] = i == k || j == k
+                                  ? 0.0
+                                  : V[i * n + j] - V[i * n + k] * V[k * n + j] /
+                                                       V[k * (n + 1)];
+}
+
+/* W times the slope; the gain that it promises. */
 static double newton_move(struct search *s)
 {
-    const struct information *a = s->a;
-    size_t n = a->n;
-    double own = 0.0, gain = 0.0;
+    size_t n = s->a->n;
+    double gain = 0.0;
     for (size_t i = 0; i < n; i++) {
         s->move[i] = 0.0;
         for (size_t j = 0; j < n; j++)
-            s->move[i] += a->V[i * n + j] * a->slope[j];
-    }
-    if (s->i < n) own = s->move[s->i] / a->V[s->i * (n + 1)];
-    for (size_t i = 0; i < n; i++) {
-        if (s->i < n) s->move[i] -= own * a->V[i * n + s->i];
-        if (s->i == i) s->move[i] = 0.0;
-        gain += 0.5 * s->move[i] * a->slope[i];
+            s->move[i] += s->W[i * n + j] * s->a->slope[j];
+        gain += 0.5 * s->move[i] * s->a->slope[i];
     }
     return gain;
 }
 
-/* A step of the others that gains something, to theta; false where none does.
- */
-static int take_step(struct search *s, double *value, bool *better)
+/* BFGS: W takes `share` of the move to the fall of the slope along it. */
+static void correct(struct search *s, double share)
+{
+    size_t n = s->a->n;
+    double along = 0.0, bend = 0.0, *product = s->room;
+    for (size_t i = 0; i < n; i++) {
+        s->move[i] *= share;
+        s->fall[i] -= s->a->slope[i];
+        along += i == s->i ? 0.0 : s->move[i] * s->fall[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        product[i] = 0.0;
+        for (size_t j = 0; j < n; j++)
+            product[i] += s->W[i * n + j] * s->fall[j];
+        bend += product[i] * s->fall[i];
+    }
+    if (!(along > 0.0) || !(bend > 0.0)) return;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            s->W[i * n + j] +=
+                ((1.0 + bend / along) * s->move[i] * s->move[j] -
+                 product[i] * s->move[j] - s->move[i] * product[j]) /
+                along;
+}
+
+/* A step of the others that gains something, to theta: its share of the move;
+ * 0 where none does. */
+static int take_step(struct search *s, double *value, double *taken)
 {
     const struct information *a = s->a;
     double share = 1.0;
-    *better = false;
-    for (int tries = 0; tries < 4 && !*better; tries++, share *= 0.4) {
+    *taken = 0.0;
+    for (int tries = 0; tries < 4 && *taken == 0.0; tries++, share *= 0.4) {
         double there;
         memcpy(s->next, s->theta, a->l->n * sizeof *s->next);
         for (size_t j = 0; j < a->n; j++)
@@ -100,7 +138,7 @@ static int take_step(struct search *s, double *value, bool *better)
         int status = value_of(s, s->next, &there);
         if (status) return status;
         if (!(there > *value)) continue;
-        *better = true;
+        *taken = share;
         *value = there;
         memcpy(s->theta, s->next, a->l->n * sizeof *s->theta);
     }
@@ -111,15 +149,25 @@ static int take_step(struct search *s, double *value, bool *better)
  * their best. */
 static int maximise_free(struct search *s, double *value)
 {
+    size_t n = s->a->n;
+    double gain, taken = 0.0;
+    bool fresh = false;
     int status = value_of(s, s->theta, value);
     for (int step = 0; !status && step < NEWTON_STEPS; step++) {
-        bool better;
-        if (!isfinite(*value)) return 0;
-        status = information_slope(s->a, s->theta);
+        double before = *value;
+        if (!isfinite(before)) return 0;
+        memcpy(s->fall, s->a->slope, n * sizeof *s->fall);
+        status = information_slope(s->a, s->theta, s->i);
         if (status == GSV_NUMERICAL) return 0;
-        if (status || newton_move(s) < LITTLE) return status;
-        status = take_step(s, value, &better);
-        if (!better) return status;
+        if (status) return status;
+        if (taken > 0.0) correct(s, taken);
+        if ((gain = newton_move(s)) < LITTLE) return 0;
+        status = take_step(s, value, &taken);
+        /* A step that gained what it promised is at the top. */
+        if (fabs(*value - before - gain) < LITTLE) return status;
+        if (taken == 0.0 && fresh) return status;
+        fresh = taken == 0.0;
+        if (fresh) hold(s);
     }
     return status;
 }
@@ -236,15 +284,34 @@ static bool is_end(const struct search *s, const struct bracket *b)
     return !isinf(b->out) && !(walls && isinf(b->out_r));
 }
 
+/* distance() of Wald's end, which is asked for twice. */
+static int wald_distance(struct search *s, int side, double *r)
+{
+    size_t size = s->a->l->n, wide = size * sizeof *s->theta;
+    double *best = s->wald + (side > 0 ? size : 0);
+    double *known = &s->wald_r[side > 0];
+    if (!isnan(*known)) {
+        memcpy(s->theta, best, wide);
+        *r = *known;
+        return 0;
+    }
+    memcpy(s->inner, s->origin, wide);
+    int status = distance(s, side * s->reach, r);
+    memcpy(best, s->theta, wide);
+    if (!status) *known = *r;
+    return status;
+}
+
 /* In units on one side; infinite where there is none. */
-static int find_end(struct search *s, double side, double *end)
+static int find_end(struct search *s, int side, double *end)
 {
     struct bracket b = {0.0, 0.0, INFINITY, INFINITY};
     double t = s->reach, r;
     memcpy(s->inner, s->origin, s->a->l->n * sizeof *s->inner);
     for (int tries = 0; tries < SECANTS;
          tries++, t = next_point(&b, s->reach, tries)) {
-        int status = distance(s, side * t, &r);
+        int status =
+            tries ? distance(s, side * t, &r) : wald_distance(s, side, &r);
         if (status || s->astray) return status;
         *end = t;
         if (fabs(r - s->reach) < CLOSE) return 0;
@@ -268,10 +335,9 @@ static int find_end(struct search *s, double side, double *end)
 static int parabola_holds(struct search *s, bool *holds)
 {
     *holds = true;
-    memcpy(s->inner, s->origin, s->a->l->n * sizeof *s->inner);
     for (int side = -1; side < 2 && *holds; side += 2) {
         double r;
-        int status = distance(s, side * s->reach, &r);
+        int status = wald_distance(s, side, &r);
         if (status) return status;
         *holds = fabs(r - s->reach) < NEARLY;
     }
@@ -308,10 +374,12 @@ static int one_interval(struct search *s, const struct intervals *t)
     s->reach = intervals_reach(t, s->at);
     if (isnan(s->reach)) return 0;
     s->astray = false;
+    s->wald_r[0] = s->wald_r[1] = NAN;
+    hold(s);
     int status = bound || t->all ? 0 : parabola_holds(s, &holds);
     if (status || holds || s->astray) return status;
     for (int side = 0; !status && !s->astray && side < 2; side++)
-        status = find_end(s, side ? 1.0 : -1.0, &end[side]);
+        status = find_end(s, side ? 1 : -1, &end[side]);
     if (bound && !status && !s->astray && isinf(end[0]) != isinf(end[1]))
         s->far[s->at] =
             s->origin[s->at] + s->unit * (isinf(end[0]) ? end[1] : -end[0]);
@@ -357,16 +425,22 @@ static int search_init(struct search *s, struct information *a,
                          .inner = NEW(double, size),
                          .best = NEW(double, size),
                          .far = NEW(double, size),
-                         .move = NEW(double, a->n)};
+                         .W = NEW(double, a->n * a->n),
+                         .move = NEW(double, a->n),
+                         .fall = NEW(double, a->n),
+                         .room = NEW(double, a->n),
+                         .wald = NEW(double, 2 * size)};
     for (size_t i = 0; s->far && i < size; i++)
         s->far[i] = NAN;
-    bool all = s->theta && s->next && s->inner && s->best && s->far && s->move;
+    bool all = s->theta && s->next && s->inner && s->best && s->far && s->W &&
+               s->move && s->fall && s->room && s->wald;
     return all ? 0 : GSV_NO_MEMORY;
 }
 
 static void search_free(struct search *s)
 {
-    MEM_FREE(s->theta, s->next, s->inner, s->best, s->far, s->move);
+    MEM_FREE(s->theta, s->next, s->inner, s->best, s->far, s->W, s->move,
+             s->fall, s->room, s->wald);
 }
 
 int likelihood_intervals(struct information *a, const double *theta,
@@ -387,6 +461,7 @@ static int one_ratio(struct search *s, const struct compared *c)
 {
     size_t size = s->a->l->n;
     double moved, truth, value;
+    hold(s);
     memcpy(s->theta, s->origin, size * sizeof *s->theta);
     move_to(s, (c->theta[s->at] - s->origin[s->at]) / s->unit, s->theta);
     s->theta[s->at] = c->theta[s->at];

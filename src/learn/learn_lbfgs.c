@@ -245,7 +245,7 @@ static int polish(struct round *r)
     if (!status && a.n) status = climb_to_top(r, &a, &value, &top);
     r->rising = a.rising;
     for (int i = 0; !status && top && !small && i < NEWTON_STEPS; i++) {
-        if (i % KEPT_STEPS) status = information_slope(&a, l->theta);
+        if (i % KEPT_STEPS) status = information_slope(&a, l->theta, a.n);
         else if (i) status = survey(r, &a, &value, &top);
         if (!status && top) status = newton_step(r, &a, &value, &small);
     }

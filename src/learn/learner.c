@@ -153,8 +153,9 @@ static int settle(const struct learner *l, gsv_fit_options *o)
     if (o->objective != GSV_OBJECTIVE_LIKELIHOOD || l->m->spec->nets) return 0;
     bool later = !l->m->spec->gps && (o->optimizer == GSV_OPTIMIZER_AUTO ||
                                       o->optimizer == GSV_OPTIMIZER_LBFGS);
-    return later ? estimator_settle_method(l->m, l->s, &o->estimator)
-                 : estimator_settle(l->m, l->s, &o->estimator);
+    int status = later ? estimator_settle_method(l->m, l->s, &o->estimator)
+                       : estimator_settle(l->m, l->s, &o->estimator);
+    return learner_spared(l, status);
 }
 
 int learner_init(struct learner *l, gsv_fit_options *o)

@@ -112,7 +112,7 @@ static char *each(const gsv_model *m, const gsv_series *s,
 {
     char *text = NULL;
     size_t size = 0;
-    if (ANY_NULL(m, s) || series_check(s)) return NULL;
+    if (series_check(s)) return NULL;
     FILE *out = open_memstream(&text, &size);
     int status = out ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < m->spec->categories; i++) {
@@ -132,10 +132,10 @@ static char *each(const gsv_model *m, const gsv_series *s,
 
 char *gsv_model_level_counts(const gsv_model *m, const gsv_series *s)
 {
-    return each(m, s, put_counts);
+    return ANY_NULL(m, s) ? NULL : each(m, s, put_counts);
 }
 
 char *gsv_model_doubts(const gsv_model *m, const gsv_series *s)
 {
-    return each(m, s, put_doubts);
+    return ANY_NULL(m, s) ? NULL : each(m, s, put_doubts);
 }

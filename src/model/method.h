@@ -74,6 +74,7 @@ struct method {
     bool selects;      /* a run may select some groups                  */
     bool holds;        /* it can run with reference_values             */
     size_t fewest;     /* steps, where what more change chooses them; 0: not */
+    double change;     /* nats of a pilot's that they may make          */
     size_t pilots;     /* points that this takes; 0: as many as ever   */
     bool jumps;        /* it follows states that jump (event)          */
     bool first_laws;   /* it takes first states that are not normal    */

@@ -74,6 +74,11 @@ struct scan {
     struct arena arena;
 };
 
+/* The fewest steps of a fit, and the change by twice as many that is left: of
+ * the second order, so that a third of it is their error. */
+#define SCAN_STEPS 4
+#define SCAN_CHANGE 0.3
+
 extern const struct method METHOD_SCAN;
 
 /* Model and series are borrowed; the options are copied. */

@@ -286,6 +286,8 @@ static int fill_steps(void *machine, const struct request *q, bool list,
 
 const struct method METHOD_SCAN = {.name = "scan",
                                    .size = sizeof(struct scan),
+                                   .fewest = SCAN_STEPS,
+                                   .change = SCAN_CHANGE,
                                    .first_laws = true,
                                    .accept = smoothed_accept,
                                    .init = init_values,

@@ -329,13 +329,13 @@ static const struct method ROWS[] = {
     {PANEL(METHOD_BRIDGES)},
     {PANEL(METHOD_MODIFIED)},
     {PANEL(METHOD_BOUND)},
-    {PANEL(METHOD_SCAN)},
-    {PANEL(METHOD_STRIP), .fewest = 1},
+    {PANEL(METHOD_SCAN), .fewest = SCAN_STEPS, .change = SCAN_CHANGE},
+    {PANEL(METHOD_STRIP), .fewest = 1, .change = STRIP_CHANGE},
     {PANEL(METHOD_CONJUGATE)},
     {PANEL(METHOD_VARIATIONAL)},
     {PANEL(METHOD_KALMAN)},
-    {PANEL(METHOD_GUIDED), .fewest = GUIDED_STEPS, .pilots = GUIDED_PILOTS,
-     .rough = is_rough},
+    {PANEL(METHOD_GUIDED), .fewest = GUIDED_STEPS, .change = GUIDED_CHANGE,
+     .pilots = GUIDED_PILOTS, .rough = is_rough},
 };
 
 enum { ROW_COUNT = sizeof ROWS / sizeof *ROWS };

@@ -500,6 +500,7 @@ static int accept(const struct method *row, const struct task *t)
 const struct method METHOD_STRIP = {.name = "scan",
                                     .size = sizeof(struct strip),
                                     .fewest = 1,
+                                    .change = STRIP_CHANGE,
                                     .first_laws = true,
                                     .accept = accept,
                                     .init = method_init,

@@ -137,6 +137,8 @@ void strip_kernel_apply(const struct strip_kernel *k, size_t low, size_t high,
 
 /* --- strip.c -------------------------------------------------------------- */
 
+#define STRIP_CHANGE 0.02 /* by more steps, in nats of a pilot */
+
 extern const struct method METHOD_STRIP;
 
 #endif
