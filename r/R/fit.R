@@ -138,7 +138,8 @@ confint.sde_fit <- function(object, parm, level = 0.95, ...) {
 }
 
 logLik.sde_fit <- function(object, ...)
-    structure(object$record$loglik, df = object$record$free,
+    structure(object$record$loglik,
+              df = if (is.nan(object$record$aic)) NA else object$record$free,
               nobs = object$record$gaps, class = "logLik")
 
 nobs.sde_fit <- function(object, ...) object$record$gaps
@@ -161,8 +162,9 @@ print.summary.sde_fit <- function(x, digits = max(3, getOption("digits") - 3), .
         r$gaps, " gaps\n", sep = "")
     cat(sprintf("log-likelihood  %.6g +- %.2g  (%d paths, %d steps)\n", r$loglik,
                 r$error, r$paths, r$steps))
-    cat(sprintf("AIC, BIC        %.6g, %.6g  (%d numbers learned)\n", r$aic, r$bic,
-                r$free))
+    if (!is.nan(r$aic))
+        cat(sprintf("AIC, BIC        %.6g, %.6g  (%d numbers learned)\n", r$aic,
+                    r$bic, r$free))
     cat(sprintf("ended           %s: %s, %d iterations, %.3g s\n\n",
                 if (r$chains) "gibbs" else r$optimizer, r$ended, r$iterations,
                 r$seconds))
