@@ -50,15 +50,16 @@ sde_save <- function(model, file) {
     invisible(model)
 }
 
-sde_set <- function(model, ...) {
+# A name such as m is none of .model: R completes the names of arguments.
+sde_set <- function(.model, ...) {
     given <- list(...)
     if (length(given) == 1 && is.null(names(given))) given <- as.list(given[[1]])
     if (is.null(names(given)) || any(names(given) == ""))
         fail("sde_set(): give values by name: sde_set(model, a = 2)")
-    copy <- .Call(c_model_copy, pointer_of(model))
+    copy <- .Call(c_model_copy, pointer_of(.model))
     for (name in names(given))
         .Call(c_model_set, copy, enc2utf8(name), as.double(t(given[[name]])))
-    new_model(copy, c(model$kept, names(given)))
+    new_model(copy, c(.model$kept, names(given)))
 }
 
 # A table of all numbers: names as in a summary, bounds, and what they are.
