@@ -177,8 +177,7 @@ SEXP c_category(SEXP texts)
     SEXP x = PROTECT(Rf_allocVector(REALSXP, XLENGTH(texts)));
     for (R_xlen_t i = 0; i < XLENGTH(texts); i++)
         REAL(x)
-        [i] =
-            STRING_ELT(texts, i) == NA_STRING ? NA_REAL : gsv_category(text[i]);
+    [i] = STRING_ELT(texts, i) == NA_STRING ? NA_REAL : gsv_category(text[i]);
     UNPROTECT(1);
     return x;
 }

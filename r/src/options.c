@@ -76,6 +76,17 @@ static _Noreturn void unfit(const char *name, const char *expected)
     raise_as("bad-input", text);
 }
 
+/* The library knows the option by its row alone. */
+static void read_text(const gsv_option *row, const char *name,
+                      const char *value, void *options)
+{
+    char text[400];
+    if (!gsv_option_read(row, options, value)) return;
+    snprintf(text, sizeof text, "%.80s: %.200s, not '%.60s'", name,
+             gsv_last_error(), value);
+    raise_as("bad-input", text);
+}
+
 static void set_array(const gsv_option *row, SEXP value, const char *name,
                       void *options)
 {
@@ -102,14 +113,14 @@ static void set_one(const gsv_option *row, SEXP value, const char *name,
         if (on == NA_LOGICAL) unfit(name, "TRUE or FALSE");
         gsv_option_set(row, options, on);
     } else if (TYPEOF(value) == STRSXP) {
-        check(gsv_option_read(row, options, text_of(value)));
+        read_text(row, name, text_of(value), options);
     } else {
         double number = Rf_asReal(value);
         if (ISNAN(number)) unfit(name, "a number or a word");
         if (row->type != GSV_TYPE_REAL && number == (double)(long long)number)
             snprintf(text, sizeof text, "%lld", (long long)number);
         else snprintf(text, sizeof text, "%.17g", number);
-        check(gsv_option_read(row, options, text));
+        read_text(row, name, text, options);
     }
 }
 

@@ -84,10 +84,10 @@ test_that("models and fits survive files", {
 })
 
 test_that("draws are what posterior and coda take", {
-    fit <- sde_fit(sde_model(OU), ou_data(1, 31), method = "gibbs", chains = 2,
-                   warmup = 30, draws = 40,
-                   priors = c("k ~ lognormal(0, 1)", "m ~ normal(0, 2)",
-                              "s ~ lognormal(0, 1)"))
+    fit <- suppressWarnings(sde_fit(
+        sde_model(OU), ou_data(1, 31), method = "gibbs", chains = 2, warmup = 30,
+        draws = 40, priors = c("k ~ lognormal(0, 1)", "m ~ normal(0, 2)",
+                               "s ~ lognormal(0, 1)")))
     d <- sde_draws(fit)
     expect_identical(dim(d), c(40L, 2L, 4L))
     expect_identical(dimnames(d)$variable, c("k", "m", "s", "lp__"))
