@@ -65,7 +65,7 @@ test_that("forecasts, residuals, paths and simulations are data frames", {
 
 test_that("pictures are drawn", {
     fit <- sde_fit(sde_model(OU), ou_data())
-    path <- withr::local_tempfile(fileext = ".pdf")
+    path <- tempfile(fileext = ".pdf")
     grDevices::pdf(path)
     for (which in c("field", "data", "residuals", "curve")) plot(fit, which)
     grDevices::dev.off()
@@ -74,7 +74,7 @@ test_that("pictures are drawn", {
 
 test_that("models and fits survive files", {
     fit <- sde_fit(sde_model(OU), ou_data())
-    path <- withr::local_tempfile()
+    path <- tempfile()
     saveRDS(fit, path)
     other <- readRDS(path)
     expect_identical(coef(other), coef(fit))

@@ -2,7 +2,7 @@
 # The same bits as the command's.
 
 test_that("a fit has the bits of the command's", {
-    folder <- withr::local_tempdir()
+    folder <- { d <- tempfile(); dir.create(d); d }
     at <- function(name) file.path(folder, name)
     cubic <- "state x\nparam a, b, c, s = 1 > 0\ndx = (a + b*x + c*x^3)*dt + s*dW"
     for (text in c(OU, cubic)) {
@@ -24,7 +24,7 @@ test_that("a fit has the bits of the command's", {
 })
 
 test_that("a simulation has the bits of the command's", {
-    folder <- withr::local_tempdir()
+    folder <- { d <- tempfile(); dir.create(d); d }
     model <- file.path(folder, "m.sde")
     out <- file.path(folder, "d.csv")
     writeLines(OU, model)
