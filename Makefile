@@ -122,9 +122,19 @@ deb: packages-check
 	@tools/make-deb $(BUILD)-deb
 	@tools/check-deb $(BUILD)-deb
 
+# A wheel of the Python package with the library inside, in build/wheel/; tests it,
+# in a new Debian, too, where root runs it.
+wheel: packages-check
+	@tools/install-packages check wheel
+	$(call make_in,$(BUILD),,girsanov_alone)
+	@rm -rf $(BUILD)/wheel
+	@tools/make-wheel $(BUILD)/alone/libgirsanov.so $(BUILD)/wheel
+	@/usr/bin/python3 tools/check-wheel $(BUILD)/wheel/*.whl \
+		$(if $(filter 0,$(shell id -u)),--root)
+
 clean:
 	rm -rf $(BUILD) $(BUILD)-*
 
 .PHONY: all packages packages-check packages-lint demo check examples pictures bench reproduce peers coverage \
 	lint asan tsan \
-	coverage-report soak fuzz faults valgrind install deb clean
+	coverage-report soak fuzz faults valgrind install deb wheel clean

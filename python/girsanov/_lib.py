@@ -56,6 +56,7 @@ _ERRORS = {"bad-input": InputError, "numerical": NumericalError,
 def _places() -> Iterable[str]:
     """Where the library may be, the most particular first."""
     here = pathlib.Path(__file__).resolve().parent
+    yield str(here / "libgirsanov.so")  # a wheel that carries it
     if (here.parents[1] / "include" / "girsanov.h").exists():  # a checkout
         yield str(here.parents[1] / "build" / "libgirsanov.so")
     for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
@@ -81,14 +82,16 @@ def _find() -> ctypes.CDLL:
             return _open(given)
         except OSError as why:
             raise ImportError(f"GIRSANOV_LIBRARY: {why}") from None
+    problem = "was not found"
     for place in _places():
         if os.path.exists(place) or not os.path.isabs(place):
             try:
                 return _open(place)
-            except OSError:
-                continue
+            except OSError as why:
+                if os.path.exists(place):
+                    problem = f"cannot be loaded: {why}"
     raise ImportError(
-        "libgirsanov.so was not found; build it with 'make' in Girsanov's "
+        f"libgirsanov.so {problem}; build it with 'make' in Girsanov's "
         "source and install it with 'make install', or say where it is with "
         "GIRSANOV_LIBRARY=/path/to/libgirsanov.so")
 

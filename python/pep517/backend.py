@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The build backend of the package (PEP 517 and 660): wheels, editable wheels
 and source archives by the standard library alone. It writes only into the
-directories that it is given; the same source gives the same bytes."""
+directories that it is given; the same source gives the same bytes.
+
+Settings of a build (pip's --config-settings; tools/make-wheel has them):
+library=FILE is carried in the wheel, which is then for platform=TAG alone;
+licenses=FOLDER has the licences of what is in the library."""
 import base64
 import gzip
 import hashlib
@@ -20,7 +24,6 @@ VERSION = re.search(r"^VERSION = '(.+)'$",
                     (PACKAGE / "_header.py").read_text("utf-8"), re.M)[1]
 STEM = f"{NAME}-{VERSION}"
 INFO = STEM + ".dist-info"
-TAG = "py3-none-any"
 METADATA = f"""Metadata-Version: 2.1
 Name: {NAME}
 Version: {VERSION}
@@ -53,7 +56,8 @@ _forget_own_bytecode()
 
 
 def _modules():
-    return {f"{NAME}/{p.name}": p.read_bytes() for p in PACKAGE.iterdir()
+    return {f"{NAME}/{p.name}": p.read_bytes()
+            for p in sorted(PACKAGE.iterdir())
             if p.suffix == ".py" or p.name == "py.typed"}
 
 
@@ -68,9 +72,25 @@ def _metadata():
     return (METADATA + (ROOT / "README.md").read_text("utf-8")).encode()
 
 
-def _info():
+def _carried(settings):
+    """The library, where one is given, and the licences of what is in it."""
+    if "library" not in settings:
+        return {}
+    licences = pathlib.Path(settings["licenses"])
+    return {f"{NAME}/libgirsanov.so":
+            pathlib.Path(settings["library"]).read_bytes(),
+            **{f"{INFO}/licenses/{p.name}": p.read_bytes()
+               for p in sorted(licences.iterdir())}}
+
+
+def _tag(settings):
+    return f"py3-none-{settings.get('platform', 'any')}"
+
+
+def _info(settings):
+    pure = str("library" not in settings).lower()
     wheel = ("Wheel-Version: 1.0\nGenerator: girsanov\n"
-             f"Root-Is-Purelib: true\nTag: {TAG}\n")
+             f"Root-Is-Purelib: {pure}\nTag: {_tag(settings)}\n")
     files = {"METADATA": _metadata(), "WHEEL": wheel.encode(), **_licence()}
     return {f"{INFO}/{name}": data for name, data in files.items()}
 
@@ -87,9 +107,10 @@ def _record(files):
     return ("".join(lines) + f"{INFO}/RECORD,,\n").encode()
 
 
-def _write_wheel(directory, files):
-    name = f"{STEM}-{TAG}.whl"
-    files = {**files, f"{INFO}/RECORD": _record(files)}
+def _write_wheel(directory, files, settings):
+    name = f"{STEM}-{_tag(settings)}.whl"
+    files = {**files, **_info(settings)}
+    files[f"{INFO}/RECORD"] = _record(files)
     with zipfile.ZipFile(os.path.join(directory, name), "w",
                          zipfile.ZIP_DEFLATED) as archive:
         for path, data in files.items():
@@ -100,10 +121,10 @@ def _write_wheel(directory, files):
     return name
 
 
-def _write_metadata(directory):
+def _write_metadata(directory, settings):
     folder = pathlib.Path(directory) / INFO
     folder.mkdir(parents=True, exist_ok=True)
-    for path, data in _info().items():
+    for path, data in _info(settings).items():
         (pathlib.Path(directory) / path).write_bytes(data)
     return INFO
 
@@ -113,7 +134,9 @@ def _write_metadata(directory):
 
 def build_wheel(wheel_directory, config_settings=None,
                 metadata_directory=None):
-    return _write_wheel(wheel_directory, {**_modules(), **_info()})
+    settings = config_settings or {}
+    return _write_wheel(wheel_directory,
+                        {**_modules(), **_carried(settings)}, settings)
 
 
 def build_editable(wheel_directory, config_settings=None,
@@ -121,16 +144,16 @@ def build_editable(wheel_directory, config_settings=None,
     """A line that says where the source is. Nothing else is a module there:
     the folders beside the package have no __init__.py."""
     link = {f"{NAME}.pth": f"{ROOT}\n".encode()}
-    return _write_wheel(wheel_directory, {**link, **_info()})
+    return _write_wheel(wheel_directory, link, {})
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    return _write_metadata(metadata_directory)
+    return _write_metadata(metadata_directory, config_settings or {})
 
 
 def prepare_metadata_for_build_editable(metadata_directory,
                                         config_settings=None):
-    return _write_metadata(metadata_directory)
+    return _write_metadata(metadata_directory, {})
 
 
 def build_sdist(sdist_directory, config_settings=None):
