@@ -373,9 +373,8 @@ int graph_refuse_call(const struct graph *g, size_t call)
     if (g->call[call].function) return 0;
     return fail(GSV_BAD_INPUT,
                 "the function '%.100s' is external and was not given: give it "
-                "by gsv_model_external() in C, or in Python by Model(..., "
-                "%.100s=function); the command cannot",
-                g->call[call].name, g->call[call].name);
+                "by gsv_model_external() in a program; the command cannot",
+                g->call[call].name);
 }
 
 node graph_call(struct graph *g, size_t call, node argument, node parameters,
