@@ -35,12 +35,13 @@ enum verb_id {
     SELECT = 8192,
     LOOK = 16384,
     PHYSICS = 32768,
-    EVERY = 65535
+    SHOW = 65536,
+    EVERY = 131071
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or in a fit. */
 enum {
-    WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE | REPORT,
+    WEIGH = CHECK | LOGLIK | DIAGNOSE | COMPARE | REPORT | SHOW,
     LEARN = FIT | PROFILE | SELECT,
     ESTIMATE = WEIGH | LEARN
 };
@@ -111,6 +112,7 @@ int predict_run(const struct args *a, gsv_model *m);
 int paths_run(const struct args *a, gsv_model *m);
 int gradvar_run(const struct args *a, gsv_model *m);
 int report_run(const struct args *a, gsv_model *m);
+int show_run(const struct args *a, gsv_model *m);
 int select_run(const struct args *a, gsv_model *m);
 int look_run(const struct args *a, gsv_model *m);
 int physics_run(const struct args *a, gsv_model *m);

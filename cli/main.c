@@ -152,6 +152,14 @@ const struct verb VERBS[] = {
      "  girsanov report lorenz.fit data.csv -o report.html\n"
      "  girsanov report lorenz.fit data.csv -o page.html --paths 256 --json\n",
      true, false, false, false, report_run},
+    {SHOW, "show", "FIT [DATA]", "the same page, opened in a browser",
+     "Writes the page of report and opens it in the desktop's browser (by\n"
+     "xdg-open). Its path is printed, too; on a machine without a display\n"
+     "that is all. Without DATA they are those that the fit was learned\n"
+     "from, without -o the page is beside the fit.\n",
+     "  girsanov show lorenz.fit\n"
+     "  girsanov show lorenz.fit data.csv -o page.html\n",
+     true, true, false, false, show_run},
     {LOOK, "look", "DATA", "a first look at data, and models to start from",
      "Prints the sampling, gaps, missing cells and scales of the data, and\n"
      "signs of measurement noise, inertia, noise that depends on the state,\n"

@@ -18,6 +18,8 @@ static const char *const INITS[] = {"uniform", "he", NULL};
 static const struct option OWN[] = {
     {"--output", "-o", FIT | SELECT | REPORT, TARGET, AT(output), "FILE",
      .help = "file to write; required"},
+    {"--output", "-o", SHOW, TARGET, AT(output), "FILE",
+     .help = "file to write (the fit's name with .html)"},
     {"--output", "-o", SIMULATE | FIELD | PREDICT | PATHS, TARGET, AT(output),
      "FILE", .help = "CSV file to write (standard output)"},
     {"--output", "-o", LOOK, TARGET, AT(output), "FILE",
@@ -136,8 +138,9 @@ static const struct option COMMON[] = {
      ESTIMATE | FIELD | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS, TEXT,
      AT(series), "NAME",
      .help = "the data's column of the series (series or id)"},
-    {"--set", NULL, EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT | LOOK),
-     SETTING, AT(set), "NAME=V",
+    {"--set", NULL,
+     EVERY & ~(unsigned)(SUMMARY | COMPARE | REPORT | SHOW | LOOK), SETTING,
+     AT(set), "NAME=V",
      .help = "give a parameter another value; lists as NAME=1,2,3; repeatable"},
     {"--json", NULL, EVERY, FLAG, AT(json), NULL,
      .help = "one JSON object on standard output"},
@@ -158,7 +161,7 @@ enum {
 static const struct {
     unsigned verbs, uses;
 } USES[] = {{LOGLIK | COMPARE, GSV_USE_LOGLIK},
-            {DIAGNOSE | REPORT, GSV_USE_LOGLIK | GSV_USE_RESIDUALS},
+            {DIAGNOSE | REPORT | SHOW, GSV_USE_LOGLIK | GSV_USE_RESIDUALS},
             {CHECK, GSV_USE_CHECK},
             {FIT, GSV_USE_FIT},
             {SELECT, GSV_USE_SELECT},

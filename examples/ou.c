@@ -13,38 +13,43 @@ static const double k = 0.8, s = 0.6;
 
 /* --- A drift in C, and what its gradient is ------------------------------ */
 
-/* f = -k x at n points; p is the vector of parameters, here k alone. */
-static void drift(void *user, size_t n, const double *time, const double *x,
-                  const double *p, double *f)
+/* f = -k x at n points; p are the function's own parameters, here k alone. */
+static void drift(void *user, size_t n, const double *x, const double *p,
+                  double *f)
 {
     (void)user;
-    (void)time;
     for (size_t i = 0; i < n; i++)
         f[i] = -p[0] * x[i];
 }
 
 /* The same backwards: what f_bar means for x and for p, added to both. */
-static void drift_vjp(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *f_bar, double *x_bar,
-                      double *p_bar)
+static void drift_vjp(void *user, size_t n, const double *x, const double *p,
+                      const double *f_bar, double *x_bar, double *p_bar)
 {
     (void)user;
-    (void)time;
     for (size_t i = 0; i < n; i++) {
         if (x_bar) x_bar[i] -= p[0] * f_bar[i];
         if (p_bar) p_bar[0] -= x[i] * f_bar[i];
     }
 }
 
+/* The text has the noise, and says where the function stands. */
 static gsv_model *model_in_c(void)
 {
-    const gsv_callback c = {.dim = 1,
+    gsv_model *m = gsv_model_parse("state x1\n"
+                                   "external f(x1) -> 1\n"
+                                   "param s = 0.6 > 0\n"
+                                   "dx1 = f*dt + s*dW\n",
+                                   "ou");
+    const gsv_callback c = {.inputs = 1,
+                            .outputs = 1,
                             .parameters = 1,
                             .parameter = &k,
-                            .sigma = &s,
-                            .drift = drift,
-                            .drift_vjp = drift_vjp};
-    return gsv_model_callback(&c);
+                            .value = drift,
+                            .vjp = drift_vjp};
+    if (m && !gsv_model_external(m, "f", &c)) return m;
+    gsv_model_free(m);
+    return NULL;
 }
 
 static gsv_model *model_in_words(void)

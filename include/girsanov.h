@@ -940,30 +940,46 @@ gsv_series *gsv_series_join(const gsv_series *a, const gsv_series *b);
 
 /* --- Models in detail ----------------------------------------------------- */
 
-/* A drift in C with constant, diagonal noise. Arrays have the points as their
- * fastest index: x and f are (dim, n), time is (n); p are the parameters.
- * Several threads call the functions at the same time. */
+/* A function of a model's text, `external f(x, t) -> 2`, that a program gives
+ * (docs/CALLBACKS.md). Arrays have the points as their fastest index: x is
+ * (inputs, n), f is (outputs, n); p are the function's parameters. A value that
+ * does not exist is NaN. Several threads call the functions at the same time.
+ * The results have the same bits again if those of the functions have. */
 typedef struct gsv_callback {
-    size_t dim;
-    size_t parameters;       /* of the drift; named p1, p2, ...          */
-    const double *parameter; /* (parameters) their values                */
-    const double *sigma;     /* (dim) noise, positive; named s1, s2, ... */
-    void *user;              /* passed to the functions                  */
-    void (*drift)(void *user, size_t n, const double *time, const double *x,
-                  const double *p, double *f);
-    /* Adds J' f_bar to x_bar (dim, n) and to p_bar (parameters); either may
-     * be NULL. */
-    void (*drift_vjp)(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *f_bar, double *x_bar,
-                      double *p_bar);
-    /* f_dot (dim, n) = J x_dot. May be NULL: then by finite differences. */
-    void (*drift_jvp)(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *x_dot, double *f_dot);
+    size_t inputs, outputs;  /* as in the text                             */
+    size_t parameters;       /* as in the text, where it says how many     */
+    const double *parameter; /* (parameters) where they start; NULL: at 0  */
+    bool weights;            /* they are learned as those of networks are: in
+                              * batches, without standard errors           */
+    size_t arrays;           /* of weights: their number, or 0             */
+    const size_t *shape;     /* (arrays, 2) rows and columns of each       */
+    void *user;              /* passed to the functions                    */
+    void (*value)(void *user, size_t n, const double *x, const double *p,
+                  double *f);
+    /* Adds J' f_bar to x_bar (inputs, n) and to p_bar (parameters); either may
+     * be NULL. NULL: by finite differences, for at most 256 parameters. */
+    void (*vjp)(void *user, size_t n, const double *x, const double *p,
+                const double *f_bar, double *x_bar, double *p_bar);
+    /* f_dot (outputs, n) = J x_dot. NULL: by finite differences. */
+    void (*jvp)(void *user, size_t n, const double *x, const double *p,
+                const double *x_dot, double *f_dot);
+    void (*release)(void *user); /* after the last call, or NULL           */
 } gsv_callback;
-gsv_model *gsv_model_callback(const gsv_callback *callback);
+
+/* Gives the function `name` of the text to a model; copies of the model share
+ * it. If the text does not say how many parameters it has, that is added to the
+ * text, and names that were borrowed are no longer valid. The parameters of a
+ * model that was fitted keep their values. After a failure, release() was not
+ * called, and the model is unchanged. */
+enum gsv_status gsv_model_external(gsv_model *m, const char *name,
+                                   const gsv_callback *callback);
+
+/* The names of the functions that a program has to give, borrowed; NULL after
+ * the last one. */
+const char *gsv_model_external_name(const gsv_model *m, size_t i);
 
 /* Copies a model with its values and its record, without draws. A fit can be
- * resumed from the copy. Fails for a callback. */
+ * resumed from the copy. */
 gsv_model *gsv_model_copy(const gsv_model *m);
 
 /* Draws the weights of networks: uniform within 1 / sqrt(inputs), which is how

@@ -71,6 +71,17 @@ class Row:
                 self.size, self.found = size, list(json.loads(path.read_text()).values())
                 return
 
+    def keep(self, runs, results):
+        """Copies the largest of the runs to the results that the page is made of."""
+        for size in ("full", "quick"):
+            path = self.file(runs, size)
+            if path.exists():
+                kept = rounded(json.loads(path.read_text()))
+                self.file(results, size).write_text(
+                    "{\n" + ",\n".join('"%s": %s' % (seed, json.dumps(one))
+                                       for seed, one in kept.items()) + "\n}\n")
+                return
+
     def values(self, name):
         return [math.inf if f[name] is None else f[name]
                 for f in self.found if name in f]
@@ -94,22 +105,38 @@ class Row:
         return math.exp(mean([math.log(a / b) for a, b in pairs]))
 
     def verdict(self):
-        """better or worse where all seeds agree, or where the mean of log(ours / theirs)
-        is more than two of its standard errors from 0; equal otherwise."""
+        """better or worse where five seeds or more all agree, or where the interval of
+        the mean of log(ours / theirs) has no 0; equal where it is within a factor
+        of 1.25; otherwise there are too few seeds."""
         pairs = self.pairs()
         if not pairs:
             return "not run"
         if all(a == b or abs(a - b) <= self.same for a, b in pairs):
             return "equal"
         signs = {(a > b) - (a < b) for a, b in pairs}
-        if len(signs) == 1:
+        if len(signs) == 1 and len(pairs) >= 5:
             return "better" if signs == {-1} else "worse"
-        if math.isnan(self.ratio()):
-            return "equal"
+        if len(pairs) < 3 or math.isnan(self.ratio()):
+            return "too few seeds to tell" if not self.same else "worse"
         apart = [math.log(a / b) for a, b in pairs]
-        if abs(mean(apart)) <= 2 * spread(apart) / math.sqrt(len(apart)):
-            return "equal"
-        return "better" if mean(apart) < 0 else "worse"
+        half = student(len(apart) - 1) * spread(apart) / math.sqrt(len(apart))
+        if abs(mean(apart)) > half:
+            return "better" if mean(apart) < 0 else "worse"
+        return ("equal" if abs(mean(apart)) + half < math.log(1.25)
+                else "too few seeds to tell")
+
+
+def student(n):
+    """Close to the 97.5 % point of Student's law with n degrees of freedom."""
+    table = {2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
+    return table.get(n, 1.96 + 2.8 / n)
+
+
+def rounded(x):
+    """Numbers with six digits, which is more than a page shows."""
+    if isinstance(x, dict):
+        return {k: rounded(v) for k, v in x.items()}
+    return float("%.6g" % x) if isinstance(x, float) else x
 
 
 def mean(values):

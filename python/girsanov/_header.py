@@ -924,19 +924,23 @@ class gsv_draws(Structure):
 
 class gsv_callback(Structure):
     _fields_ = [
-        ('dim', c_size_t),
+        ('inputs', c_size_t),
+        ('outputs', c_size_t),
         ('parameters', c_size_t),
         ('parameter', POINTER(c_double)),
-        ('sigma', POINTER(c_double)),
+        ('weights', c_bool),
+        ('arrays', c_size_t),
+        ('shape', POINTER(c_size_t)),
         ('user', c_void_p),
-        ('drift', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p)),
-        ('drift_vjp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
-        ('drift_jvp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('value', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+        ('vjp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('jvp', CFUNCTYPE(None, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p)),
+        ('release', CFUNCTYPE(None, c_void_p)),
     ]
     enums: dict = {}
     shapes: dict = {
         'parameter': ('parameters',),
-        'sigma': ('dim',),
+        'shape': ('arrays', '2'),
     }
 
 
@@ -1287,8 +1291,10 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [POINTER(gsv_series), c_size_t, c_void_p]),
     'gsv_series_join': (
         POINTER(gsv_series), [POINTER(gsv_series), POINTER(gsv_series)]),
-    'gsv_model_callback': (
-        c_void_p, [POINTER(gsv_callback)]),
+    'gsv_model_external': (
+        c_int, [c_void_p, c_char_p, POINTER(gsv_callback)]),
+    'gsv_model_external_name': (
+        c_char_p, [c_void_p, c_size_t]),
     'gsv_model_copy': (
         c_void_p, [c_void_p]),
     'gsv_model_draw': (

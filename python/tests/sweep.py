@@ -42,6 +42,7 @@ def read_header():
 
 # Where the header says that NULL is right.
 NULL_IS_RIGHT = {
+    ("gsv_callback", "parameter"),
     ("gsv_series_new", "name"), ("gsv_series_view", "name"),
     ("gsv_series_view", "label"), ("gsv_series_read", "name"),
     ("gsv_series_read_named", "name"), ("gsv_series_read_named", "time"),
@@ -96,10 +97,10 @@ def default(struct):
 
 def make_callback():
     kinds = dict(_header.gsv_callback._fields_)
-    nothing = [kinds[f](lambda *_: None) for f in ("drift", "drift_vjp")]
+    nothing = [kinds[f](lambda *_: None) for f in ("value", "vjp")]
     return _header.gsv_callback(
-        dim=1, parameters=1, parameter=numbers(1), sigma=numbers(1),
-        drift=nothing[0], drift_vjp=nothing[1])
+        inputs=1, outputs=1, parameters=1, parameter=numbers(1),
+        value=nothing[0], vjp=nothing[1])
 
 
 def fitted():
@@ -163,6 +164,9 @@ dx = (u - x)*dt + s*dW
 param s = 1 > 0
 terms f(x) -> 1 : poly 1
 dx = f*dt + s*dW
+""", "gsv_model_external": """state x
+external a(x) -> 1
+dx = a*dt + dW
 """}
 
 
@@ -320,6 +324,8 @@ def wrong_values(kind, struct, field):
     if kind is ctypes.c_bool:
         return [("2", put_byte)]
     shape = struct.shapes.get(field, ("",))
+    if (struct.__name__, field) in NULL_IS_RIGHT:
+        return []
     if len(shape) == 1 and shape[0] in dict(struct._fields_):
         count = shape[0]
 

@@ -311,10 +311,12 @@ const gsv_option *gsv_option_table(size_t *count)
 }
 
 static const gsv_option CALLBACK[] = {
-    ROW(0, gsv_callback, dim, COUNT, 0, 0, 1, 1e6),
-    ROW(0, gsv_callback, parameters, COUNT, 0, 0, 0, 1e9),
-    ROW(0, gsv_callback, parameter, ARRAY, LENGTH(gsv_callback, parameters)),
-    ROW(0, gsv_callback, sigma, ARRAY, LENGTH(gsv_callback, dim)),
+    ROW(0, gsv_callback, inputs, COUNT, 0, 0, 1, 1e6),
+    ROW(0, gsv_callback, outputs, COUNT, 0, 0, 1, 1e6),
+    ROW(0, gsv_callback, parameters, COUNT, 0, 0, 0, 1e8),
+    ROW(0, gsv_callback, weights, SWITCH, 0),
+    ROW(0, gsv_callback, arrays, COUNT, 0, 0, 0, 1e6),
+    ROW(0, gsv_callback, shape, ARRAY, LENGTH(gsv_callback, arrays)),
 };
 
 int callback_rules(const gsv_callback *c)

@@ -6,13 +6,15 @@
 
 static const double TWO_PI = 6.2831853071795864769;
 
-/* Beyond the largest of these a no path comes near the boundary; below the
- * least one the boundary is not left again. */
-static const double LEAST = -0.45, LARGEST = 10.0;
+/* Below this a the boundary is not left again. */
+static const double LEAST = -0.45;
+
+/* From this nu on Debye's series has 9 digits. */
+static const double LARGE = 16.0;
 
 bool barrier_exists(double a)
 {
-    return a > LEAST && a < LARGEST;
+    return a > LEAST && isfinite(a);
 }
 
 /* log h for large z: the series in 1/(8 z), with mu = 4 nu^2. */
@@ -41,8 +43,28 @@ static double log_h_near(double nu, double z)
            log(sum);
 }
 
+/* Debye's series of I_nu(z) for large nu, in p / nu with p = nu / s, s^2 = nu^2
+ * + z^2. */
+static double log_h_large(double nu, double z)
+{
+    double s = hypot(nu, z), p = nu / s, q = p * p, x = 1.0 / s;
+    double one = (3.0 - 5.0 * q) / 24.0;
+    double two = (81.0 + q * (-462.0 + q * 385.0)) / 1152.0;
+    double three =
+        (30375.0 + q * (-369603.0 + q * (765765.0 - q * 425425.0))) / 414720.0;
+    double four =
+        (4465125.0 +
+         q * (-94121676.0 +
+              q * (349922430.0 + q * (-446185740.0 + q * 185910725.0)))) /
+        39813120.0;
+    double sum = x * (one + x * (two + x * (three + x * four)));
+    return 0.5 * log(z / s) + nu * nu / (s + z) - nu * asinh(nu / z) +
+           log1p(sum);
+}
+
 static double log_h(double nu, double z)
 {
+    if (nu > LARGE) return log_h_large(nu, z);
     return z > 25.0 + nu * nu ? log_h_far(nu, z) : log_h_near(nu, z);
 }
 

@@ -39,14 +39,11 @@ int add_divergence(struct plan *p, node *divergence)
 {
     const gsv_model *m = p->model;
     const struct graph *g = m->spec->graph;
-    if (m->calls)
-        return fail(GSV_BAD_INPUT,
-                    "the stratonovich form needs the drift's divergence, "
-                    "which a C callback does not give; use ito or midpoint");
-    if (g->nets && p->d > MOST_DIVERGENCE)
+    if ((g->nets || g->calls) && p->d > MOST_DIVERGENCE)
         return fail(GSV_BAD_INPUT,
                     "the stratonovich form needs the divergence of a network "
-                    "in %zu dimensions, but computes it up to %d only; use "
+                    "or an external function in %zu dimensions, but computes "
+                    "it up to %d only; use "
                     "ito or midpoint",
                     p->d, MOST_DIVERGENCE);
     p->graph = graph_copy(g);
@@ -61,7 +58,7 @@ int add_divergence(struct plan *p, node *divergence)
 static void choose_form(struct plan *p)
 {
     const gsv_model *m = p->model;
-    bool formula = !m->calls && !m->spec->graph->nets;
+    bool formula = !m->spec->externals && !m->spec->graph->nets;
     bool potential = has_potential(p);
     p->form = p->options->form;
     if (p->form == GSV_FORM_AUTO && potential && formula && p->longest > 1 &&

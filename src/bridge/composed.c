@@ -79,8 +79,8 @@ const char *composed_reason(const gsv_model *m)
     if (m->bridged || m->spec->dim != 1) return "one state";
     if (graph_moves(m->spec->graph, m->unit_drift))
         return "a drift and a noise without time and inputs";
-    if (m->calls || m->spec->graph->nets || m->spec->gps)
-        return "formulas, without networks, gps and C callbacks";
+    if (m->spec->graph->nets || spec_has_functions(m->spec))
+        return "formulas, without networks, gps and external functions";
     if (m->distance)
         return "states without a boundary, such as 0 under sqrt(x)*dW";
     return NULL;

@@ -66,6 +66,9 @@ static void add_line(const struct slice *s, size_t m, double *S)
     }
 }
 
+/* Beyond this a no path comes near a boundary. */
+static const double LARGEST = 10.0;
+
 /* What boundary i adds between columns m and n of path k. */
 struct wall {
     const double *left, *right;
@@ -79,7 +82,8 @@ static struct wall wall_of(const struct slice *s, size_t i, size_t m, size_t n,
     const double *distance = s->distance + i * s->ld;
     struct wall w = {distance + m * s->K + k, distance + n * s->K + k, 0, 0};
     w.a = s->steepness[i * s->ld + m * s->K + k] * *w.left;
-    w.exists = barrier_exists(w.a) && *w.left > 0.0 && *w.right > 0.0;
+    w.exists =
+        barrier_exists(w.a) && w.a<LARGEST && * w.left> 0.0 && *w.right > 0.0;
     return w;
 }
 

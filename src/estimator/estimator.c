@@ -75,16 +75,11 @@ static const char *needs_guided(const gsv_model *m)
     return NULL;
 }
 
-static bool has_functions(const struct spec *s)
-{
-    return s->nets || s->gps;
-}
-
 /* Whether the scan and the guided filter are both possible. */
 static bool is_measured(const gsv_model *m)
 {
     return spec_latent(m->spec) <= SCAN_STATES && !m->linear.is &&
-           !needs_guided(m) && !has_functions(m->spec);
+           !needs_guided(m) && !spec_has_functions(m->spec);
 }
 
 static struct method_choice choose_open(const gsv_model *m)
@@ -120,7 +115,7 @@ static struct method_choice choose_open(const gsv_model *m)
     if (only) return (struct method_choice){&METHOD_GUIDED, only};
     if (m->lone.is) return lone;
     if (is_measured(m)) return few;
-    if (!has_functions(m->spec)) return many;
+    if (!spec_has_functions(m->spec)) return many;
     if (scanned) return learned;
     return model_lacks_scores(m) ? limited : scored;
 }

@@ -250,16 +250,50 @@ static node gp_dot(struct graph *g, node n, const node *dot)
     return shaped(g, sum, n);
 }
 
-/* A callback has derivatives in numbers only, and networks are opened before:
- * no caller gets here. */
+/* By its argument, as for a gp. */
 static node call_dot(struct graph *g, node n, const node *dot)
+{
+    node x_dot = moved(g, n, 0, dot);
+    return x_dot ? graph_call_slope(g, n, x_dot) : num(g, 0.0);
+}
+
+/* Functions of the caller have first derivatives. Those of a slope are
+ * differences of slopes, along the way that the argument moves; how far is a
+ * compromise: they may be differentiated, and so differenced, again. */
+static const double CALL_STEP = 3e-5;
+
+static node call_slope_at(struct graph *g, node n, node x, node u)
+{
+    struct node_info info = g->info[n];
+    node p = info.inputs > 2 ? graph_input(g, n, 2) : 0;
+    return graph_call_slope(g, graph_call(g, info.offset, x, p, info.rows), u);
+}
+
+static node slope_of_slope(struct graph *g, node n, node x_dot)
+{
+    node x = graph_input(g, n, 0), u = graph_input(g, n, 1);
+    node h = mul(g, num(g, CALL_STEP), x_dot);
+    node far = call_slope_at(g, n, add(g, x, h), u);
+    node back = call_slope_at(g, n, sub(g, x, h), u);
+    return mul(g, num(g, 0.5 / CALL_STEP), sub(g, far, back));
+}
+
+static node call_slope_dot(struct graph *g, node n, const node *dot)
+{
+    node x = graph_input(g, n, 0);
+    node x_dot = moved(g, n, 0, dot), u_dot = moved(g, n, 1, dot);
+    node left = x_dot ? slope_of_slope(g, n, x_dot) : 0;
+    node right = u_dot ? call_slope_at(g, n, x, u_dot) : 0;
+    return left && right ? add(g, left, right) : left ? left : right;
+}
+
+/* Networks are opened before: no caller gets here. */
+static node network_dot(struct graph *g, node n, const node *dot)
 {
     (void)n, (void)dot;
     assert(false);
     return num(g, NAN);
 }
-
-#define network_dot call_dot
 
 static node elementwise_dot(struct graph *g, node n, const node *dot)
 {
@@ -422,12 +456,52 @@ BAR(gp)
     return graph_stack(g, axes, part, axes, 1);
 }
 
+/* Unit vector k of the first input of n. */
+static node unit_of(struct graph *g, node n, size_t k)
+{
+    struct node_info from = *graph_info(g, graph_input(g, n, 0));
+    return graph_pad(g, num(g, 1.0), k, from.rows, from.columns);
+}
+
+/* Along each unit vector: they are shared by all rows of a Jacobian. */
 BAR(call)
 {
-    (void)i, (void)offset, (void)bar;
-    return call_dot(g, n, NULL);
+    struct node_info from = *graph_info(g, graph_input(g, n, 0));
+    size_t size = from.rows * from.columns;
+    node *part = i ? NULL : GRAPH_NEW(g, node, size);
+    (void)offset;
+    if (!part) return num(g, 0.0); /* its parameters are no states */
+    for (size_t k = 0; k < size; k++)
+        part[k] =
+            graph_sum(g, mul(g, bar, graph_call_slope(g, n, unit_of(g, n, k))));
+    node made = graph_stack(g, size, part, from.rows, from.columns);
+    mem_free(part);
+    return made;
 }
-#define network_bar call_bar
+
+BAR(call_slope)
+{
+    struct node_info from = *graph_info(g, graph_input(g, n, 0));
+    size_t size = from.rows * from.columns;
+    node *part = i > 1 ? NULL : GRAPH_NEW(g, node, size);
+    (void)offset;
+    if (!part) return num(g, 0.0);
+    for (size_t k = 0; k < size; k++) {
+        node unit = unit_of(g, n, k);
+        node slope = i ? call_slope_at(g, n, graph_input(g, n, 0), unit)
+                       : slope_of_slope(g, n, unit);
+        part[k] = graph_sum(g, mul(g, bar, slope));
+    }
+    node made = graph_stack(g, size, part, from.rows, from.columns);
+    mem_free(part);
+    return made;
+}
+
+BAR(network)
+{
+    (void)i, (void)offset, (void)bar;
+    return network_dot(g, n, NULL);
+}
 
 static node (*const INPUT_BAR[OPS])(struct graph *g, node n, size_t i,
                                     size_t offset, node bar) = {

@@ -43,6 +43,7 @@ void graph_free(struct graph *g)
     mem_free(g->net);
     mem_free(g->net_offset);
     mem_free(g->gp);
+    mem_free(g->call);
     mem_free(g->info);
     mem_free(g->link);
     mem_free(g->bucket);
@@ -79,8 +80,9 @@ struct graph *graph_copy(const struct graph *g)
     c->net_offset = copied(g->net_offset, g->nets, g->net_offset_capacity,
                            sizeof *c->net_offset);
     c->gp = copied(g->gp, g->gps, g->gp_capacity, sizeof *c->gp);
+    c->call = copied(g->call, g->calls, g->call_capacity, sizeof *c->call);
     if (c->info && c->link && c->bucket && c->block && c->net &&
-        c->net_offset && c->gp)
+        c->net_offset && c->gp && c->call)
         return c;
     graph_free(c);
     return NULL;
@@ -358,18 +360,44 @@ node graph_gp_slope(struct graph *g, node a, size_t axis)
     return make_node(g, info, input);
 }
 
-node graph_call(struct graph *g, const struct call_spec *call, size_t params,
+size_t graph_call_add(struct graph *g, const char *name)
+{
+    g->failed = g->failed || MEM_ROOM(g->call, g->calls, g->call_capacity);
+    if (g->failed) return 0;
+    g->call[g->calls] = (struct call_spec){.name = name};
+    return g->calls++;
+}
+
+int graph_refuse_call(const struct graph *g, size_t call)
+{
+    if (g->call[call].function) return 0;
+    return fail(GSV_BAD_INPUT,
+                "the function '%.100s' is external and was not given: give it "
+                "by gsv_model_external() in a program; the command cannot",
+                g->call[call].name);
+}
+
+node graph_call(struct graph *g, size_t call, node argument, node parameters,
                 size_t outputs)
 {
-    g->call = *call;
-    node input[3] = {graph_leaf(g, OP_STATE, 0, outputs, 1),
-                     graph_leaf(g, OP_TIME, 0, 1, 1),
-                     graph_leaf(g, OP_PARAM, 0, params, 1)};
-    return make_node(
-        g,
-        (struct node_info){
-            .op = OP_CALL, .rows = outputs, .columns = 1, .inputs = 3},
-        input);
+    return make_node(g,
+                     (struct node_info){.op = OP_CALL,
+                                        .rows = outputs,
+                                        .columns = 1,
+                                        .inputs = parameters ? 2 : 1,
+                                        .offset = call},
+                     (node[]){argument, parameters});
+}
+
+node graph_call_slope(struct graph *g, node a, node dot)
+{
+    if (g->failed) return 0;
+    struct node_info info = g->info[a];
+    node x = graph_input(g, a, 0);
+    node input[3] = {x, dot, info.inputs > 1 ? graph_input(g, a, 1) : 0};
+    info.op = OP_CALL_SLOPE;
+    info.inputs++;
+    return make_node(g, info, input);
 }
 
 /* --- Walks over a graph ------------------------------------------------- */
@@ -396,8 +424,8 @@ bool graph_has_functions(struct graph *g, node a)
     graph_parts(g, a, part);
     for (node n = 0; n <= a; n++) {
         enum op op = graph_info(g, n)->op;
-        has =
-            has || (part[n] && (op == OP_NET || op == OP_GP || op == OP_CALL));
+        has = has || (part[n] && (op == OP_NET || op == OP_GP ||
+                                  op == OP_CALL || op == OP_CALL_SLOPE));
     }
     mem_free(part);
     return has;

@@ -48,17 +48,10 @@ static inline bool op_is_leaf(enum op op)
     return op < OP_LEAVES;
 }
 
-/* A function given in C, over blocks: x is (d, P), time (P), f (n, P); p are
- * all parameters. vjp adds to x_bar (d, P) and p_bar. jvp may be NULL. */
+/* A function that the caller gives; NULL until then. Both are borrowed. */
 struct call_spec {
-    void *user;
-    void (*f)(void *user, size_t P, const double *time, const double *x,
-              const double *p, double *f);
-    void (*vjp)(void *user, size_t P, const double *time, const double *x,
-                const double *p, const double *f_bar, double *x_bar,
-                double *p_bar);
-    void (*jvp)(void *user, size_t P, const double *time, const double *x,
-                const double *p, const double *x_dot, double *f_dot);
+    const char *name;
+    const struct gsv_callback *function;
 };
 
 struct node_info {
@@ -67,7 +60,8 @@ struct node_info {
     unsigned leaves; /* which leaves it depends on, a bit for each */
     size_t rows, columns;
     size_t input, inputs; /* graph->link[input .. input + inputs) */
-    size_t offset;        /* of param, input, slice, pad; net, gp: which */
+    size_t offset;        /* of param, input, slice, pad; net, gp, call: */
+                          /* which                                     */
     const double *data;   /* (rows, columns) of a constant             */
     size_t next;          /* in its hash bucket                        */
 };
@@ -87,7 +81,8 @@ struct graph {
     size_t nets, net_capacity, net_offset_capacity, own_nets;
     struct gp *gp;
     size_t gps, gp_capacity;
-    struct call_spec call;
+    struct call_spec *call;
+    size_t calls, call_capacity;
     bool failed; /* out of memory: checked once, at the end */
 };
 
@@ -162,8 +157,16 @@ node graph_gp(struct graph *g, size_t gp, node argument, node value, node box,
               node weight);
 node graph_gp_slope(struct graph *g, node a, size_t axis);
 
-node graph_call(struct graph *g, const struct call_spec *call, size_t params,
+/* A function of the caller: add once, apply to any argument (inputs, 1), with
+ * its parameters (n, 1), or 0 for none. graph_call_slope() is the derivative of
+ * such a node along `dot`, by which its argument moves. */
+size_t graph_call_add(struct graph *g, const char *name);
+node graph_call(struct graph *g, size_t call, node argument, node parameters,
                 size_t outputs);
+node graph_call_slope(struct graph *g, node a, node dot);
+
+/* Fails where a function was not given yet. */
+int graph_refuse_call(const struct graph *g, size_t call);
 
 /* The same expression with every state leaf replaced. */
 node graph_substitute(struct graph *g, node a, node state);
@@ -198,7 +201,7 @@ node graph_divergence(struct graph *g, node a, node leaf);
 /* What a node depends on, directly or not. */
 bool graph_depends(const struct graph *g, node a, enum op leaf);
 
-/* Whether it is made of a network, a gp or a C function. */
+/* Whether it is made of a network, a gp or an external function. */
 bool graph_has_functions(struct graph *g, node a);
 
 /* Whether it changes in time while the state stands still: it is made of t, or

@@ -184,7 +184,9 @@
     X(CHOLESKY, cholesky, cholesky_scratch, other, all) /* lower factor */     \
     X(NET, network, network_scratch, network, all)                             \
     X(GP, gp, NULL, grid, all) /* values on a grid, and a polynomial: gp.h */  \
-    X(CALL, call, call_scratch, other, all) /* a C callback */
+    X(CALL, call, call_scratch, external, all) /* a function of the caller */  \
+    X(CALL_SLOPE, call_slope, call_scratch, other,                             \
+      all) /* its derivative along input 1 */
 #define OTHER_OPS(X) VIEW_OPS(X) WHOLE_OPS(X)
 
 #endif

@@ -25,9 +25,9 @@ struct apply {
     const struct gp *gp;   /* of OP_GP                             */
     const double *own[2];  /* of OP_GP: value and weight of the first point */
     size_t own_stride;     /* and from one point to the next; or NULL */
-    const struct call_spec *call;
-    const void *packed; /* of OP_NET: weights, made for a theta */
-    void *scratch;      /* see op.scratch                       */
+    const struct gsv_callback *call; /* of OP_CALL and OP_CALL_SLOPE      */
+    const void *packed;              /* of OP_NET: weights, made for a theta */
+    void *scratch;                   /* see op.scratch                       */
 };
 
 /* How the values of a function of one number follow x, and what they lie

@@ -130,6 +130,13 @@ TEXT(network)
     return element_of(p, text, elements(p, graph_input(p->g, a, 0)), a, e);
 }
 
+TEXT(external)
+{
+    const struct node_info *i = graph_info(p->g, a);
+    return element_of(p, p->g->call[i->offset].name,
+                      elements(p, graph_input(p->g, a, 0)), a, e);
+}
+
 /* h(x, y); its derivative by the first argument h_1(x, y), by both h_12(x, y).
  */
 TEXT(grid)

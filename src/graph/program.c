@@ -124,6 +124,15 @@ static int list_nodes(struct program *p)
     return 0;
 }
 
+static int check_calls(const struct program *p)
+{
+    for (node n = 0; n < p->nodes; n++)
+        if (p->slot[n].wanted && p->graph->info[n].op == OP_CALL &&
+            graph_refuse_call(p->graph, p->graph->info[n].offset))
+            return GSV_BAD_INPUT;
+    return 0;
+}
+
 struct program *program_new(const struct graph *g, size_t outputs,
                             const node *output, size_t parameters,
                             bool in_double)
@@ -149,8 +158,10 @@ struct program *program_new(const struct graph *g, size_t outputs,
         p->net[i].in_double = in_double;
     }
     mark(p);
-    lay_out(p);
-    if (!list_nodes(p)) return p;
+    if (!check_calls(p)) {
+        lay_out(p);
+        if (!list_nodes(p)) return p;
+    }
     program_free(p);
     return NULL;
 }
@@ -191,7 +202,9 @@ static void blank(const struct program *p, node n, size_t P, struct apply *a)
         info->inputs ? &g->info[graph_input(g, n, 0)] : NULL;
     a->P = P;
     a->info = info;
-    a->call = &g->call;
+    a->call = info->op == OP_CALL || info->op == OP_CALL_SLOPE
+                  ? g->call[info->offset].function
+                  : NULL;
     a->out.size = info->rows * info->columns;
     a->rows = first ? first->rows : 0;
     a->columns = first ? first->columns : 0;

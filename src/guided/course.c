@@ -165,8 +165,9 @@ static int choose_coordinates(struct course *f)
     bool everywhere = false;
     f->stretched =
         s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    int status =
-        f->stretched && (s->nets || s->gps) ? is_everywhere(f, &everywhere) : 0;
+    int status = f->stretched && spec_has_functions(s)
+                     ? is_everywhere(f, &everywhere)
+                     : 0;
     if (everywhere) f->stretched = false;
     f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
     f->normal_first = !f->stretched && !s->init_log_density;
@@ -251,7 +252,7 @@ static void middle_of(struct course *f, node F, node G, node *output)
     /* Scores need the programs of steps (score.h). */
     const struct spec *s = f->model->spec;
     f->linear =
-        straight && !graph_depends(g, G, OP_STATE) && !s->nets && !s->gps;
+        straight && !graph_depends(g, G, OP_STATE) && !spec_has_functions(s);
     node transposed = graph_transpose(g, G);
     for (size_t j = 0; column && j < m; j++) {
         node v = graph_slice(g, transposed, j * D, D, 1);

@@ -44,7 +44,7 @@ void guide_score_free(struct guide_score *g)
 bool guided_is_scored(const gsv_model *m)
 {
     const struct spec *s = m->spec;
-    return (s->nets || s->gps || s->parameters > MOST_DIFFERENCES) &&
+    return (spec_has_functions(s) || s->parameters > MOST_DIFFERENCES) &&
            !model_lacks_scores(m);
 }
 

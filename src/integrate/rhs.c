@@ -81,8 +81,9 @@ static int check_lift(const struct program *p, size_t parameters)
     static const struct {
         enum op op;
         const char *name;
-    } INSIDE[] = {
-        {OP_NET, "a network"}, {OP_GP, "a gp"}, {OP_CALL, "a C function"}};
+    } INSIDE[] = {{OP_NET, "a network"},
+                  {OP_GP, "a gp"},
+                  {OP_CALL, "an external function"}};
     enum { MOST = 1000 };
     for (size_t i = 0; i < sizeof INSIDE / sizeof *INSIDE; i++)
         if (program_uses(p, INSIDE[i].op))

@@ -22,7 +22,7 @@ bool declares_name(enum statement_kind kind)
 
 bool is_function_kind(enum statement_kind kind)
 {
-    return kind == NET || kind == GP || kind == TERMS_LINE;
+    return kind == NET || kind == GP || kind == TERMS_LINE || kind == EXTERNAL;
 }
 
 static void statement_clear(struct statement *s)

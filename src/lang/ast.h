@@ -70,6 +70,8 @@ enum statement_kind {
                 /* kernel [+ polynomial] [map]                                */
     TERMS_LINE, /* terms NAME(args) -> outputs : poly n | fourier n period p  */
                 /* | term, ... | [term, ...], ... for each output             */
+    EXTERNAL,   /* external NAME(args) -> outputs [: size... weights |        */
+                /* number parameters]                                         */
     EQUATION,   /* dNAME = value: name is that of the state                   */
     OBS,        /* obs NAME ~ value (a call)                                  */
     INIT,       /* init NAME ~ value (a call) [at time], time in low          */
@@ -92,7 +94,7 @@ struct reactant {
 /* Whether such a statement declares its name; the others speak of one. */
 bool declares_name(enum statement_kind kind);
 
-/* Whether it declares a function that is learned: NAME(args) -> outputs. */
+/* Whether it declares a function, learned or given: NAME(args) -> outputs. */
 bool is_function_kind(enum statement_kind kind);
 
 /* One declared thing: `state x, y` is two statements. */
@@ -128,6 +130,10 @@ struct statement {
     struct expr **term;
     size_t terms, term_capacity;
     size_t from, to; /* bytes of the text from the first term to the last */
+
+    /* Of an external: rows and columns of its arrays are in width, and `to` is
+     * where they can be written. */
+    bool weights;
 
     /* Of a reaction; the place of the statement is that of all parts. */
     struct reactant *reactant;

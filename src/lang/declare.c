@@ -468,6 +468,7 @@ int declare(struct builder *b, const struct statement *s)
     case NET: return declare_net(b, s);
     case GP: return declare_gp(b, s);
     case TERMS_LINE: return declare_terms(b, s);
+    case EXTERNAL: return declare_external(b, s);
     case RANDOM: return declare_effect(b, s);
     case OBS:
     case INIT:

@@ -287,6 +287,7 @@ static int check_term(struct builder *b, struct equation *q, struct term *t)
     char text[48];
     int refused = refuse_slope(b, t->place, term_whole(g, t), "this noise");
     if (refused) return refused;
+    if (g->failed) return GSV_NO_MEMORY;
     if (!t->coefficient)
         return complain(b->source, t->place,
                         "the factor of this noise is zero; leave this term "

@@ -344,11 +344,14 @@ static int call_net(struct builder *b, const struct expr *e,
                     const struct symbol *s, const node *a, node *result)
 {
     struct graph *g = b->spec->graph;
+    const struct spec *spec = b->spec;
     bool gp = s->kind == SYMBOL_GP, terms = s->kind == SYMBOL_TERMS;
+    bool external = s->kind == SYMBOL_EXTERNAL;
     size_t given = 0;
-    size_t wanted = terms ? graph_size(g, b->spec->terms[s->net].argument)
-                    : gp  ? g->gp[s->net].axes
-                          : g->net[s->net].width[0];
+    size_t wanted = terms      ? graph_size(g, spec->terms[s->net].argument)
+                    : external ? spec->external[s->net].inputs
+                    : gp       ? g->gp[s->net].axes
+                               : g->net[s->net].width[0];
     for (size_t i = 0; i < e->kids; i++)
         given += graph_size(g, a[i]);
     if (given != wanted)
@@ -357,15 +360,16 @@ static int call_net(struct builder *b, const struct expr *e,
                         wanted == 1 ? "number" : "numbers", given);
     node argument = graph_stack(g, e->kids, a, given, 1);
     if (terms) return terms_at(b, e, s->net, argument, result);
-    *result =
-        gp ? gp_at(b->spec, s->net, argument) : scaled_net(g, s->net, argument);
+    *result = external ? external_at(spec, s->net, argument)
+              : gp     ? gp_at(spec, s->net, argument)
+                       : scaled_net(g, s->net, argument);
     return 0;
 }
 
 static bool is_learned(const struct symbol *s)
 {
     return s && (s->kind == SYMBOL_NET || s->kind == SYMBOL_GP ||
-                 s->kind == SYMBOL_TERMS);
+                 s->kind == SYMBOL_TERMS || s->kind == SYMBOL_EXTERNAL);
 }
 
 static int apply_function(struct builder *b, const struct expr *e,

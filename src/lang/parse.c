@@ -27,9 +27,8 @@ static int state_rest(struct parser *, const struct rule *, struct statement *);
 static int input_rest(struct parser *, const struct rule *, struct statement *);
 static int param_rest(struct parser *, const struct rule *, struct statement *);
 static int value_rest(struct parser *, const struct rule *, struct statement *);
-static int net_rest(struct parser *, const struct rule *, struct statement *);
-static int gp_rest(struct parser *, const struct rule *, struct statement *);
-static int terms_rest(struct parser *, const struct rule *, struct statement *);
+static int function_rest(struct parser *, const struct rule *,
+                         struct statement *);
 static int law_rest(struct parser *, const struct rule *, struct statement *);
 static int init_rest(struct parser *, const struct rule *, struct statement *);
 static int event_rest(struct parser *, const struct rule *, struct statement *);
@@ -40,9 +39,10 @@ static const struct rule RULES[] = {
     {"param", PARAM, true, param_rest},
     {"const", CONSTANT, true, value_rest},
     {"let", LET, true, value_rest},
-    {"net", NET, false, net_rest},
-    {"gp", GP, false, gp_rest},
-    {"terms", TERMS_LINE, false, terms_rest},
+    {"net", NET, false, function_rest},
+    {"gp", GP, false, function_rest},
+    {"terms", TERMS_LINE, false, function_rest},
+    {"external", EXTERNAL, false, function_rest},
     {"obs", OBS, false, law_rest},
     {"init", INIT, false, init_rest},
     {"event", EVENT, false, event_rest},
@@ -324,69 +324,10 @@ static int param_rest(struct parser *p, const struct rule *rule,
     return check_param(p, s);
 }
 
-/* (args) -> outputs : and then what the hint says. */
-static int parse_signature(struct parser *p, const struct rule *rule,
-                           struct statement *s, const char *hint)
+static int function_rest(struct parser *p, const struct rule *rule,
+                         struct statement *s)
 {
-    struct token open = p->token;
-    struct list list = {0};
-    if (!parse_take(p, '('))
-        return refuse(p, parse_here(p),
-                      "the arguments are missing; write '%s %.*s(x) -> 1 : "
-                      "...'",
-                      rule->word, SHOWN, s->declared.name);
-    int status = parse_list(p, &open, &list);
-    s->argument = list.item;
-    s->arguments = list.count;
-    if (status) return status;
-    if (!s->arguments)
-        return refuse(p, open.place,
-                      "a %s has at least one argument; write '%.*s(x)'",
-                      rule->word, SHOWN, s->declared.name);
-    if (!parse_take(p, ARROW))
-        return refuse(p, parse_here(p),
-                      "'->' is missing; write '%s %.*s(...) -> 1 : ...' with "
-                      "the number of outputs",
-                      rule->word, SHOWN, s->declared.name);
-    status = parse_size(p, &s->outputs);
-    if (status || parse_take(p, ':')) return status;
-    return refuse(p, parse_here(p), "':' is missing; write %s", hint);
-}
-
-static int net_rest(struct parser *p, const struct rule *rule,
-                    struct statement *s)
-{
-    int status = parse_signature(p, rule, s,
-                                 "': 32 32 silu' with the widths of the "
-                                 "layers, or ':' alone for a linear net");
-    if (status) return status;
-    size_t capacity = 0;
-    while (p->token.kind == TOKEN_NUMBER) {
-        if (MEM_ROOM(s->width, s->widths, capacity)) return GSV_NO_MEMORY;
-        status = parse_size(p, &s->width[s->widths]);
-        if (status) return status;
-        s->widths++;
-    }
-    if (parse_at(p, ','))
-        return refuse(p, p->token.place,
-                      "widths are separated by blanks; write '32 32'");
-    return parse_name(p, &s->activation, &s->activation_place);
-}
-
-static int gp_rest(struct parser *p, const struct rule *rule,
-                   struct statement *s)
-{
-    int status = parse_signature(
-        p, rule, s, "': grid 32 rbf' with the nodes of the grid and a kernel");
-    return status ? status : parse_gp(p, s);
-}
-
-static int terms_rest(struct parser *p, const struct rule *rule,
-                      struct statement *s)
-{
-    int status = parse_signature(
-        p, rule, s, "': poly 2', or ': 1, x, x*y' with a list of terms");
-    return status ? status : parse_terms(p, s);
+    return parse_function(p, rule->word, s);
 }
 
 /* A name after a state or an input, where no name is allowed. */
@@ -543,8 +484,8 @@ static int not_a_statement(struct parser *p, const struct token *word)
     return refuse(
         p, word->place,
         "'%.*s' is not a statement; a line begins with state, input, "
-        "param, const, let, net, gp, terms, obs, init, event, prior, "
-        "random or reaction, or is an equation 'dx = ...*dt + ...*dW'",
+        "param, const, let, net, gp, terms, external, obs, init, event, "
+        "prior, random or reaction, or is an equation 'dx = ...*dt + ...*dW'",
         SHOW(word));
 }
 

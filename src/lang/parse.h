@@ -81,6 +81,10 @@ int parse_close(struct parser *p, const struct token *open);
 /* A whole number from 1 on: of elements, of units in a layer. */
 int parse_size(struct parser *p, size_t *size);
 
+/* What follows the name of a net, gp, terms or external; word is that of the
+ * statement. */
+int parse_function(struct parser *p, const char *word, struct statement *s);
+
 /* What follows the colon of a gp. */
 int parse_gp(struct parser *p, struct statement *s);
 

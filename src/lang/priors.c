@@ -111,7 +111,7 @@ static int check_name(struct builder *b, const struct declared *d,
     if (y->kind == SYMBOL_GP)
         return complain(b->source, d->place,
                         "'%s' is a gp, whose prior is its kernel", d->name);
-    if (y->kind != SYMBOL_NET)
+    if (y->kind != SYMBOL_NET && y->kind != SYMBOL_EXTERNAL)
         return complain(b->source, d->place,
                         "'%s' is not a parameter or a network, and only these "
                         "have priors",

@@ -16,7 +16,8 @@ enum symbol_kind {
     SYMBOL_LET,
     SYMBOL_NET,
     SYMBOL_GP,
-    SYMBOL_TERMS
+    SYMBOL_TERMS,
+    SYMBOL_EXTERNAL
 };
 
 struct symbol {
@@ -24,8 +25,8 @@ struct symbol {
     enum symbol_kind kind;
     struct place place;
     node value;    /* of a net or gp: at its own arguments  */
-    size_t net;    /* of a net or gp: its number in the graph; of terms, in
-                    * the spec                              */
+    size_t net;    /* of a net or gp: its number in the graph; of terms and
+                    * externals, in the spec                              */
     size_t offset; /* of a state or column: its first row   */
     bool equation; /* of a state: seen                      */
     bool reacts;   /* of a state: a reaction changes it     */
@@ -182,6 +183,13 @@ int declare_gp(struct builder *b, const struct statement *s);
 
 /* The function at the argument. */
 node gp_at(const struct spec *spec, size_t gp, node argument);
+
+/* --- external.c --------------------------------------------------------- */
+
+int declare_external(struct builder *b, const struct statement *s);
+
+/* The function at the argument. */
+node external_at(const struct spec *spec, size_t external, node argument);
 
 /* --- terms.c ------------------------------------------------------------ */
 

@@ -106,6 +106,19 @@ bool spec_is_latent(const struct spec *s)
     return spec_latent(s) > 0;
 }
 
+bool spec_has_weights(const struct spec *s)
+{
+    bool any = s->nets > 0;
+    for (size_t i = 0; i < s->externals; i++)
+        any = any || s->external[i].weights;
+    return any;
+}
+
+bool spec_has_functions(const struct spec *s)
+{
+    return s->nets || s->gps || s->externals;
+}
+
 void spec_free(struct spec *spec)
 {
     if (!spec) return;
@@ -139,6 +152,11 @@ void spec_free(struct spec *spec)
     mem_free(spec->net);
     mem_free(spec->flow);
     mem_free(spec->gp);
+    for (size_t i = 0; i < spec->externals; i++) {
+        callback_drop(spec->external[i].given);
+        mem_free(spec->external[i].name);
+    }
+    mem_free(spec->external);
     mem_free(spec->latent);
     mem_free(spec->obs);
     mem_free(spec->event);

@@ -23,6 +23,7 @@ struct param_spec {
     double low, high;
     bool lower;      /* triangular with a positive diagonal              */
     size_t fan_in;   /* of a network's weight: its start is drawn; else 0 */
+    bool given;      /* of an external: where it starts is not drawn      */
     bool scale;      /* of a network's inputs and outputs, or a grid's   */
                      /* place: not learned                               */
     bool gp;         /* of a function on a grid                          */
@@ -95,6 +96,19 @@ struct flow_spec {
     node argument; /* (size, 1) over x */
     size_t size, offset;
     bool timed;
+};
+
+/* A function that the caller gives. Its numbers stand in the vector of all
+ * parameters from `offset` on, one array after the other. */
+struct external_spec {
+    char *name;
+    size_t inputs, outputs;
+    size_t offset, count; /* of its numbers                                  */
+    bool sized;           /* the text says how many                          */
+    bool weights;         /* they are learned as those of networks           */
+    size_t to;            /* byte of the text where it can be said           */
+    struct shared_callback *given; /* or NULL; models may share it */
+    struct place place;
 };
 
 enum law {
@@ -211,6 +225,9 @@ struct spec {
     size_t flows, flow_capacity;
     struct gp_spec *gp; /* (graph->gps) */
     size_t gps, gp_capacity;
+
+    struct external_spec *external; /* (graph->calls) */
+    size_t externals, external_capacity;
 
     struct category_spec *category;
     size_t categories, category_capacity;
@@ -329,7 +346,26 @@ struct spec *spec_new_levels(const struct source *source, size_t levels,
                              const struct category_spec *level);
 void spec_free(struct spec *spec);
 
-/* The spec of a drift in C with diagonal noise, without any text. */
-struct spec *spec_callback(const struct gsv_callback *callback);
+/* Whether it has weights to learn: of networks, or of external functions that
+ * are like them; and whether it has any functions but formulas. */
+bool spec_has_weights(const struct spec *s);
+bool spec_has_functions(const struct spec *s);
+
+/* --- external.c --------------------------------------------------------- */
+
+/* A copy of a callback that several models may use; the last one releases it.
+ */
+struct shared_callback *callback_share(const gsv_callback *c);
+struct shared_callback *callback_use(struct shared_callback *c);
+void callback_drop(struct shared_callback *c);
+
+/* Gives an external function, which is used as well by whoever gives it. */
+void external_give(struct spec *s, size_t external, struct shared_callback *c);
+
+/* The same functions that another spec has, by their names. */
+void externals_copy(const struct spec *from, struct spec *to);
+
+/* Fails where an external function was not given. */
+int externals_refuse(const struct spec *s);
 
 #endif

@@ -247,7 +247,7 @@ static int find_function(const struct graph *g, node a, bool *has)
     for (node n = 0; n <= a; n++) {
         enum op op = graph_info(g, n)->op;
         if (part[n] && graph_depends(g, n, OP_STATE))
-            *has = *has || op == OP_NET || op == OP_GP;
+            *has = *has || op == OP_NET || op == OP_GP || op == OP_CALL;
     }
     mem_free(part);
     return 0;

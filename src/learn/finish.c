@@ -295,7 +295,7 @@ static int note_errors(struct learner *l, const double *theta, gsv_record *r)
     enum { NETWORK_PATHS = 16 };
     gsv_options o = learner_usual(l);
     struct sums all = {.loglik = NAN, .variance = NAN};
-    if (l->m->spec->nets) o.paths = NETWORK_PATHS;
+    if (spec_has_weights(l->m->spec)) o.paths = NETWORK_PATHS;
     int status = mean_objective(l, theta, &r->mse);
     if (status) return status;
     r->mse = -r->mse;
@@ -446,8 +446,8 @@ static enum gsv_errors choose_errors(const struct learner *l)
 {
     if (l->m->draws) return GSV_ERRORS_POSTERIOR;
     if (l->o->errors != GSV_ERRORS_AUTO) return l->o->errors;
-    bool many =
-        l->m->spec->nets > 0 || l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
+    bool many = spec_has_weights(l->m->spec) ||
+                l->o->objective != GSV_OBJECTIVE_LIKELIHOOD;
     return many ? GSV_ERRORS_NONE : GSV_ERRORS_OBSERVED;
 }
 

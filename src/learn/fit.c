@@ -38,7 +38,7 @@ static int start_from_data(struct learner *l)
     if (!status) status = theta_select_all(l->m, l->o->kept, l->o->keep, kept);
     for (size_t i = 0; !status && i < l->n; i++)
         kept[i] = kept[i] || l->fixed[i];
-    if (!status && !l->refit && !l->m->calls && learner_has_groups(l)) {
+    if (!status && !l->refit && learner_has_groups(l)) {
         /* A flow's scale is one of the noise, and what networks are given is
          * known with it only. */
         bool first = l->m->spec->mapped;

@@ -17,7 +17,7 @@ static int check_method(const struct learner *l, const gsv_fit_options *o)
         if (o->errors != GSV_ERRORS_POSTERIOR) return 0;
         return fail(GSV_BAD_INPUT, "posterior errors are for the method gibbs");
     }
-    if (l->m->spec->nets)
+    if (spec_has_weights(l->m->spec))
         return fail(GSV_BAD_INPUT, "the method gibbs is for models of formulas "
                                    "alone; this one has a network");
     if (o->estimator.richardson || o->estimator.delta)
@@ -74,10 +74,10 @@ static int check_bootstrap(const struct learner *l, const gsv_fit_options *o)
         !o->bootstrap ? NULL
         : o->method == GSV_METHOD_GIBBS
             ? "the method gibbs has a posterior instead"
-        : s->nets ? "the weights of a network have no intervals, and every "
-                    "refit would take as long as the fit"
-        : s->gps  ? "a model with a gp has a posterior of its functions instead"
-        : l->m->calls ? "a drift in C cannot be copied for the refits"
+        : spec_has_weights(s)
+            ? "the weights of a network have no intervals, and every refit "
+              "would take as long as the fit"
+        : s->gps ? "a model with a gp has a posterior of its functions instead"
         : o->objective != GSV_OBJECTIVE_LIKELIHOOD
             ? "its intervals are those of the likelihood, and the objective is "
               "another one"
@@ -136,12 +136,12 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     bool own = o->optimizer == GSV_OPTIMIZER_EVIDENCE;
     l->optimizer = o->optimizer;
     if (o->optimizer == GSV_OPTIMIZER_AUTO)
-        l->optimizer = s->gps                      ? GSV_OPTIMIZER_EVIDENCE
-                       : learner_integrates(l)     ? GSV_OPTIMIZER_ADAM
-                       : s->nets && has_batches(l) ? GSV_OPTIMIZER_SOAP
-                       : o->objective == GSV_OBJECTIVE_SLOPES
-                           ? GSV_OPTIMIZER_ADAM
-                           : GSV_OPTIMIZER_LBFGS;
+        l->optimizer =
+            s->gps                                  ? GSV_OPTIMIZER_EVIDENCE
+            : learner_integrates(l)                 ? GSV_OPTIMIZER_ADAM
+            : spec_has_weights(s) && has_batches(l) ? GSV_OPTIMIZER_SOAP
+            : o->objective == GSV_OBJECTIVE_SLOPES  ? GSV_OPTIMIZER_ADAM
+                                                    : GSV_OPTIMIZER_LBFGS;
     if (s->gps && learner_integrates(l))
         return fail(GSV_BAD_INPUT,
                     "a model with a gp is learned by its evidence, not by a "
@@ -204,7 +204,7 @@ int fit_options_check(struct learner *l, const gsv_fit_options *o)
 
 void fit_options_fill(struct learner *l, gsv_fit_options *o)
 {
-    bool nets = l->m->spec->nets > 0;
+    bool nets = spec_has_weights(l->m->spec);
     bool adam = learner_by_batches(l);
     if (learner_by_tracks(l)) fill_for_tracks(l, o);
     if (!o->iterations)

@@ -150,7 +150,9 @@ static int make_split(struct learner *l, const gsv_fit_options *o)
  * two stages asks for them after the first (effort_of_steps). */
 static int settle(const struct learner *l, gsv_fit_options *o)
 {
-    if (o->objective != GSV_OBJECTIVE_LIKELIHOOD || l->m->spec->nets) return 0;
+    if (o->objective != GSV_OBJECTIVE_LIKELIHOOD ||
+        spec_has_weights(l->m->spec))
+        return 0;
     bool later = !l->m->spec->gps && (o->optimizer == GSV_OPTIMIZER_AUTO ||
                                       o->optimizer == GSV_OPTIMIZER_LBFGS);
     int status = later ? estimator_settle_method(l->m, l->s, &o->estimator)
@@ -285,7 +287,7 @@ gsv_options learner_final(const struct learner *l, int stage)
      * paths; networks take longer. */
     enum { FEWEST_PATHS = 16 };
     gsv_options o = l->stage[stage];
-    bool net = l->m->spec->nets > 0;
+    bool net = spec_has_weights(l->m->spec);
     o.gradient = false;
     if (l->chosen && !learner_matches(l)) return o;
     o.reference = GSV_REFERENCE_AUTO;

@@ -39,11 +39,13 @@ static int refuse(const gsv_model *m, const gsv_fit_options *o)
         return fail(GSV_BAD_INPUT,
                     "the model has no terms to select from; declare some, such "
                     "as 'terms f(x) -> 1 : poly 3'");
-    if (m->spec->nets || m->spec->gps)
+    if (spec_has_functions(m->spec))
         return fail(GSV_BAD_INPUT,
                     "terms are selected in models of formulas; "
-                    "this one has a %s",
-                    m->spec->nets ? "network" : "gp");
+                    "this one has %s",
+                    m->spec->nets  ? "a network"
+                    : m->spec->gps ? "a gp"
+                                   : "an external function");
     if (o->method != GSV_METHOD_LIKELIHOOD ||
         o->objective != GSV_OBJECTIVE_LIKELIHOOD)
         return fail(GSV_BAD_INPUT, "terms are selected by the likelihood");

@@ -448,7 +448,7 @@ int start_hidden(struct learner *l, const bool *kept)
     const struct spec *s = l->m->spec;
     struct guess g;
     bool found = false;
-    if (!s->nets || s->mapped || l->m->calls || !l->m->text) return 0;
+    if (!s->nets || s->mapped) return 0;
     int status = guess_init(&g, l);
     if (!status) status = find_states(&g, &found);
     if (!status && found) status = learn_twin(&g, kept);

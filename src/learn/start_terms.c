@@ -70,8 +70,7 @@ int start_hidden_terms(struct learner *l, const bool *kept)
     bool open = false;
     for (size_t p = 0; p < s->params; p++)
         open = open || is_open(l->m, p);
-    if (!open || !spec_is_latent(s) || s->nets || s->mapped || l->m->calls ||
-        !l->m->text)
+    if (!open || !spec_is_latent(s) || spec_has_weights(s) || s->mapped)
         return 0;
     gsv_model *rest = learn_rest(l);
     int status = rest ? draw_and_regress(l, rest, kept) : 0;

@@ -40,6 +40,7 @@ static int parse(struct twin *t, const gsv_model *m)
     t->m = gsv_model_parse(text, "start");
     mem_free(text);
     if (!t->m) return gsv_last_status() == GSV_NO_MEMORY ? GSV_NO_MEMORY : 0;
+    externals_copy(m->spec, t->m->spec);
     if (t->m->spec->parameters != m->spec->parameters ||
         spec_is_latent(t->m->spec))
         twin_free(t);

@@ -28,7 +28,7 @@ static const double FALL = 1.0, FALL_ERRORS = 5.0;
  * what is held out. */
 static bool has_density(const struct learner *l)
 {
-    return l->m->spec->nets && learner_has_groups(l) &&
+    return spec_has_weights(l->m->spec) && learner_has_groups(l) &&
            !learner_integrates(l) && !l->o->estimator.joint;
 }
 

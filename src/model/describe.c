@@ -75,7 +75,11 @@ static void parameters(FILE *out, const gsv_model *m)
         if (p->rank == 2)
             snprintf(shape, sizeof shape, "[%zu,%zu]", p->rows, p->columns);
         fprintf(out, "  %s%s", p->name, shape);
-        if (p->fan_in) fputs(m->record ? "  learned" : "  drawn", out);
+        if (p->fan_in)
+            fputs(m->record  ? "  learned"
+                  : p->given ? "  given"
+                             : "  drawn",
+                  out);
         else if (p->rank == 0) fprintf(out, " = %g", v[0]);
         else
             for (size_t j = 0; j < p->rows * p->columns; j++) {
@@ -374,6 +378,22 @@ static void networks(FILE *out, const struct graph *g)
     }
 }
 
+static void externals(FILE *out, const struct spec *s)
+{
+    for (size_t i = 0; i < s->externals; i++) {
+        const struct external_spec *e = &s->external[i];
+        fprintf(out, "%-15s %s: %zu %s, %zu %s, ", "external", e->name,
+                e->inputs, e->inputs == 1 ? "input" : "inputs", e->outputs,
+                e->outputs == 1 ? "output" : "outputs");
+        if (e->sized || e->given)
+            fprintf(out, "%zu %s, ", e->count,
+                    e->weights      ? "weights"
+                    : e->count == 1 ? "parameter"
+                                    : "parameters");
+        fputs(e->given ? "given\n" : "not given yet\n", out);
+    }
+}
+
 static void put_box(FILE *out, const gsv_model *m, size_t gp)
 {
     size_t axes = m->spec->graph->gp[gp].axes;
@@ -417,6 +437,7 @@ static int write_all(FILE *out, const gsv_model *m)
     if (!status) status = map(out, m);
     networks(out, s->graph);
     grid_functions(out, m);
+    externals(out, s);
     size_t numbers = 0, params = 0;
     for (size_t i = 0; i < s->params; i++) {
         const struct param_spec *p = &s->param[i];

@@ -44,13 +44,8 @@ static int put_all(const struct tensors *from, struct tensors *t)
     return status;
 }
 
-/* done: what cannot be done with a model that has no text. */
-static int put_model(const gsv_model *m, const char *done, struct tensors *t)
+static int put_model(const gsv_model *m, struct tensors *t)
 {
-    if (m->calls)
-        return fail(GSV_BAD_INPUT,
-                    "a model with a drift in C cannot be %s: it has no text",
-                    done);
     int status = tensors_note(t, "format", "girsanov " FORMAT);
     if (!status) status = tensors_note(t, "version", GSV_VERSION);
     if (!status) status = tensors_note(t, "model", m->text);
@@ -65,7 +60,7 @@ enum gsv_status gsv_model_write(const gsv_model *m, const char *path)
 {
     if (ANY_NULL(m, path)) return GSV_BAD_INPUT;
     struct tensors t = {0};
-    int status = put_model(m, "written", &t);
+    int status = put_model(m, &t);
     if (!status) status = safetensors_write(&t, path);
     tensors_free(&t);
     return status;
@@ -201,9 +196,9 @@ gsv_model *gsv_model_copy(const gsv_model *m)
 {
     if (ANY_NULL(m)) return NULL;
     struct tensors t = {0};
-    gsv_model *copy =
-        put_model(m, "copied", &t) ? NULL : read_model(&t, "copy");
+    gsv_model *copy = put_model(m, &t) ? NULL : read_model(&t, "copy");
     tensors_free(&t);
+    if (copy) externals_copy(m->spec, copy->spec);
     return copy;
 }
 

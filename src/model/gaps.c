@@ -424,6 +424,7 @@ static int find_levels(struct gaps *g, const gsv_model *m)
 {
     size_t n = m->spec->inputs;
     int status = levels_check(m);
+    if (!status) status = externals_refuse(m->spec);
     if (status || !m->spec->categories) return status;
     g->code = NEW(double *, n);
     if (!g->code) return GSV_NO_MEMORY;

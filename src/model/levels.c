@@ -220,6 +220,7 @@ static int make_again(gsv_model *m, size_t n, const struct category_spec *level)
     gsv_model *made = model_parse(m->text, m->spec->source_name, n, level);
     if (!made) return (int)gsv_last_status();
     copy_values(m, made);
+    externals_copy(m->spec, made->spec);
     gsv_model old = *m;
     *m = *made;
     *made = old;

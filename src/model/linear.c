@@ -218,7 +218,7 @@ static int look_at_all(struct gsv_model *m)
     const struct spec *s = m->spec;
     if (!spec_is_latent(s))
         return say_why(m, "all states are observed exactly");
-    if (m->calls) return say_why(m, "its drift is a function in C");
+    if (s->externals) return say_why(m, "it has an external function");
     if (s->mapped)
         return say_why(m, "a state is a function of a column of the data");
     if (s->init_log_density)

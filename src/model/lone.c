@@ -215,7 +215,7 @@ static bool may_be(const gsv_model *m)
     const struct spec *s = m->spec;
     return s->dim == 2 && spec_latent(s) == 1 && s->noise == NOISE_BRIDGED &&
            !s->events && !s->integrals && !s->inputs && !s->reactions &&
-           !s->nets && !s->gps && !s->init_timed && !m->calls &&
+           !spec_has_functions(s) && !s->init_timed &&
            !graph_moves(s->graph, s->drift) &&
            !graph_moves(s->graph, s->diffusion) &&
            !graph_moves(s->graph, s->state_of_data) &&

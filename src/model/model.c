@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/option_rules.h"
 #include "base/random.h"
 #include "lang/law.h"
 #include "model/effects.h"
@@ -176,10 +175,18 @@ gsv_model *model_parse(const char *text, const char *name, size_t levels,
     return model_new(spec_new_levels(&source, levels, level), text);
 }
 
-gsv_model *gsv_model_callback(const gsv_callback *callback)
+void model_copy_values(const gsv_model *from, gsv_model *to)
 {
-    if (ANY_NULL(callback) || callback_rules(callback)) return NULL;
-    return model_new(spec_callback(callback), "");
+    for (size_t i = 0; i < to->spec->params; i++) {
+        const struct param_spec *p = &to->spec->param[i];
+        for (size_t j = 0; j < from->spec->params; j++) {
+            const struct param_spec *q = &from->spec->param[j];
+            if (strcmp(p->name, q->name)) continue;
+            memcpy(to->value + p->offset, from->value + q->offset,
+                   p->rows * p->columns * sizeof *to->value);
+            break;
+        }
+    }
 }
 
 void gsv_model_free(gsv_model *m)
@@ -314,7 +321,7 @@ static void draw_layers(gsv_model *m, uint64_t seed, layer_law *draw)
         const struct param_spec *p = &m->spec->param[i];
         struct random_key key = {
             .seed = seed, .purpose = RANDOM_NET, .item = p->offset};
-        if (p->fan_in)
+        if (p->fan_in && !p->given)
             draw(p, &key, p->rows * p->columns, m->value + p->offset);
     }
 }
@@ -357,7 +364,8 @@ int model_evaluate_in(const gsv_model *m, const struct graph *g, node what,
                       const struct points *in, bool use_double, double *out)
 {
     size_t n = in->P, size = graph_size(g, what);
-    int status = 0;
+    int status = externals_refuse(m->spec);
+    if (status) return status;
     struct uniforms u = {0};
     struct workspace w = {0};
     struct program *p =

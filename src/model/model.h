@@ -122,7 +122,6 @@ struct gsv_model {
     bool *noise_input;    /* (inputs) whether the noise depends on it */
     bool *noise_param;    /* (params) the same                      */
     bool *drift_param;    /* (params) whether the drift does        */
-    bool calls;           /* whether the drift is a C callback      */
     char *text;           /* what it was made from, or ""           */
     gsv_record *record;   /* of a fit, or NULL                      */
     gsv_draws *draws;     /* of a gibbs fit, or NULL                */
@@ -196,6 +195,9 @@ int refuse_unreached(const gsv_model *m);
 /* Parses a text with the levels of its categories. */
 gsv_model *model_parse(const char *text, const char *name, size_t levels,
                        const struct category_spec *level);
+
+/* The values of parameters that both have, by their names. */
+void model_copy_values(const gsv_model *from, gsv_model *to);
 
 /* A copy, with '?' for what is not UTF-8: a fit takes nothing else, but in a
  * text's comments and in file names there may be anything. */

@@ -49,20 +49,6 @@ static int write_text(const gsv_model *m, const bool *kept, char **text)
     return 0;
 }
 
-static void copy_values(const gsv_model *from, gsv_model *to)
-{
-    for (size_t i = 0; i < to->spec->params; i++) {
-        const struct param_spec *p = &to->spec->param[i];
-        for (size_t j = 0; j < from->spec->params; j++) {
-            const struct param_spec *q = &from->spec->param[j];
-            if (strcmp(p->name, q->name)) continue;
-            memcpy(to->value + p->offset, from->value + q->offset,
-                   p->rows * p->columns * sizeof *to->value);
-            break;
-        }
-    }
-}
-
 gsv_model *model_reduce(const gsv_model *m, const bool *kept)
 {
     char *text = NULL;
@@ -70,6 +56,7 @@ gsv_model *model_reduce(const gsv_model *m, const bool *kept)
     if (!write_text(m, kept, &text))
         made = gsv_model_parse(text, m->spec->source_name);
     free(text);
-    if (made) copy_values(m, made);
+    if (made) model_copy_values(m, made);
+    if (made) externals_copy(m->spec, made->spec);
     return made;
 }

@@ -310,7 +310,7 @@ static bool is_of_net(const struct param_spec *p, const char *name)
     size_t n = strlen(name);
     if (strncmp(p->name, name, n)) return false;
     bool dot = p->name[n] == '.', output = p->name[n] == '[';
-    return p->term ? dot || output : (p->fan_in || p->gp) && dot;
+    return p->term ? dot || output : (p->fan_in || p->gp || p->given) && dot;
 }
 
 int theta_select(const gsv_model *m, const char *name, bool *chosen)

@@ -249,6 +249,5 @@ int to_unit_diffusion(struct gsv_model *m)
         graph_depends(g, m->log_jacobian, OP_PARAM) ||
         (m->bridged && graph_depends(g, spec_noise(s), OP_PARAM));
     m->inert_functions = s->noise == NOISE_SINGULAR && has_inert_functions(s);
-    m->calls = g->call.f != NULL;
     return g->failed ? GSV_NO_MEMORY : 0;
 }

@@ -30,7 +30,8 @@ static const char *const WHY[] = {
     [NO_MAP_OTHERS] = "it depends on other states than that of its equation",
     [NO_MAP_NOISES] = "the noises of this equation depend on its state in "
                       "different ways",
-    [NO_MAP_FUNCTION] = "it is made of a network or gp of the state",
+    [NO_MAP_FUNCTION] = "it is made of a network, gp or external function of "
+                        "the state",
     [NO_MAP_SHAPE] = "it is not a function, element by element, that is "
                      "positive and finite at the parameters' start values",
     [NO_MAP_JUMPS] = "it is made of comparisons, or of functions that jump",
@@ -377,6 +378,7 @@ static const char *declared_as(const struct spec *s, size_t i)
     if (p->term) return "coefficient";
     if (!dot) return "parameter";
     if (!strcmp(dot, ".value") && p->gp) return "gp";
+    if (!strcmp(dot, ".p") || !strcmp(dot, ".p1")) return "function";
     return !strcmp(dot, ".0.weight") ? "net" : NULL;
 }
 

@@ -48,8 +48,8 @@ static int make_drift(struct jumps *j, bool use_double)
     node *row = NEW(node, j->d);
     if (!row) return GSV_NO_MEMORY;
     leaf = graph_leaf(g, OP_STATE, 0, j->d, 1);
-    j->sloped = !m->calls;
-    j->curved = j->sloped && j->d <= MOST_CURVED && !g->nets;
+    j->sloped = true;
+    j->curved = j->d <= MOST_CURVED && !g->nets && !g->calls;
     for (size_t i = 0; j->sloped && i < j->d; i++)
         row[i] =
             graph_gradient(g, graph_slice(g, m->unit_drift, i, 1, 1), leaf);
@@ -97,7 +97,7 @@ void jumps_prepare(struct jumps *j)
 int drift_is_linear(const gsv_model *m, bool *linear)
 {
     size_t d = m->spec->dim;
-    *linear = !m->calls && !m->bridged;
+    *linear = !m->bridged;
     if (!*linear) return 0;
     struct graph *g = graph_copy(m->spec->graph);
     if (!g) return GSV_NO_MEMORY;

@@ -94,7 +94,6 @@ static bool has_inputs(const gsv_model *m)
     const struct graph *g = m->spec->graph;
     const node part[] = {m->spec->drift, m->spec->diffusion, m->unit_drift,
                          m->unit_state};
-    if (m->spec->inputs && m->calls) return true;
     for (size_t i = 0; m->spec->inputs && i < sizeof part / sizeof *part; i++)
         if (part[i] && (graph_depends(g, part[i], OP_INPUT) ||
                         graph_depends(g, part[i], OP_SLOPE)))

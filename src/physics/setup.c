@@ -303,7 +303,7 @@ static int find_law(struct study *s, struct remarks *warning)
     if (s->scene.dim == 1) status = line_range(&s->scene, &s->stationary);
     else if (s->scene.dim == 2) status = plane_law(s);
     const struct spec *spec = s->scene.model->spec;
-    if (!status && !s->stationary && (spec->nets || spec->gps))
+    if (!status && !s->stationary && spec_has_functions(spec))
         return reflect_at_data(s, warning);
     if (!status && !s->stationary)
         status = remarks_add(

@@ -41,7 +41,7 @@ static int is_linear(const gsv_model *m, bool *linear)
     const struct graph *g = spec->graph;
     bool additive =
         m->chain.next ? !m->chain.stretched : spec->noise == NOISE_ADDITIVE;
-    *linear = additive && !spec->mapped && !m->calls && !spec_is_latent(spec) &&
+    *linear = additive && !spec->mapped && !spec_is_latent(spec) &&
               !graph_moves(g, m->unit_drift) && !graph_moves(g, m->data_state);
     return *linear ? drift_is_linear(m, linear) : 0;
 }

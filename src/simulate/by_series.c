@@ -76,7 +76,7 @@ gsv_series *simulate_by_series(const gsv_model *m,
                                const gsv_simulate_options *o,
                                simulate_tracks *simulate)
 {
-    if (levels_check(m)) return NULL;
+    if (levels_check(m) || externals_refuse(m->spec)) return NULL;
     gsv_series **track = NEW(gsv_series *, o->tracks), *all = NULL;
     size_t n = 0;
     while (track && n < o->tracks) {

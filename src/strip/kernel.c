@@ -25,6 +25,9 @@ static const double LITTLE = 5e-4;
 /* The series in z stays above the last one. */
 static const double MOST_FOURTH = 0.1, MOST_THIRD = 0.1, LEAST_BEND = 0.1;
 
+/* How far the weight of a bridge moves its mean at most, in deviations. */
+static const double MOST_PULL = 1.0;
+
 int strip_kernels_init(struct strip_kernels *k)
 {
     *k = (struct strip_kernels){.cache = NEW(struct strip_kernel, CACHED)};
@@ -131,7 +134,8 @@ double strip_alias(double step, double h)
 }
 
 /* The mean over time of a bridge is off the chord's by Z, of variance h/12;
- * with the weight exp(-h phi' Z) its mean is -h phi' h/12. */
+ * with the weight exp(-h phi' Z) its mean is -h phi' h/12, as long as phi is
+ * straight over so many deviations. */
 static void set_cell(const struct strip_table *t, struct strip_kernel *k,
                      size_t cell, size_t i, size_t j, double h, double mass)
 {
@@ -139,7 +143,8 @@ static void set_cell(const struct strip_table *t, struct strip_kernel *k,
     const double *D = t->value[LONE_D], *V = t->value[LONE_V];
     double by_phi = slope(t->value[LONE_PHI], at, t->step), spread = h / 12.0;
     double by_D = h * slope(D, at, t->step), by_V = h * slope(V, at, t->step);
-    double Z = -h * by_phi * spread;
+    double most = MOST_PULL * sqrt(spread), Z = -h * by_phi * spread;
+    Z = fmax(fmin(Z, most), -most);
     double log_p = log_density(t, i, j, h) + 0.5 * Z * Z / spread;
     double p = mass * exp(log_p);
     if (j < 2) p *= t->weight[j];

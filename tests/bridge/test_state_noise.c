@@ -349,7 +349,8 @@ static void range__is_never_left(void **state)
 static void barrier__value_and_slopes(void **state)
 {
     (void)state;
-    static const double A[] = {-0.3, 0.2, 0.7, 1.0, 2.3, 6.0, 9.5};
+    static const double A[] = {-0.3, 0.2,  0.7,  1.0,  2.3,  6.0,  9.5,
+                               14.0, 16.4, 16.6, 25.0, 80.0, 300.0};
     static const double LEFT[] = {0.02, 0.4, 1.7}, RIGHT[] = {0.05, 0.3, 2.5};
     double dt = 0.05, step = 1e-6;
     assert_near(barrier(1.0, 0.1, 0.2, dt), log1p(-exp(-2.0 * 0.02 / dt)),
@@ -357,7 +358,7 @@ static void barrier__value_and_slopes(void **state)
     for (size_t i = 0; i < COUNT(A); i++) {
         double a = A[i];
         assert_true(barrier_exists(a));
-        assert_near(barrier(a, 30.0, 30.0, dt), 0.0, 1e-5);
+        assert_near(barrier(a, 30.0 + a * a, 30.0 + a * a, dt), 0.0, 1e-5);
         for (size_t j = 0; j < COUNT(LEFT); j++) {
             double l = LEFT[j], r = RIGHT[j];
             double z = l * r / dt;
@@ -382,6 +383,7 @@ static void barrier__value_and_slopes(void **state)
     }
     assert_false(barrier_exists(NAN));
     assert_false(barrier_exists(-0.5));
+    assert_false(barrier_exists(INFINITY));
 }
 
 /* References by the model's own values and by frozen ones; differences. */

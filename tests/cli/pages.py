@@ -36,7 +36,7 @@ import transcript
 # Searches end within a hundredth of a standard error of the same place.
 SLACK = 1e-3
 # Programs of others, whose words we cannot know.
-FOREIGN = {"apt-get", "awk", "cat", "cc", "cd", "cut", "head", "pip", "podman",
+FOREIGN = {"R", "apt-get", "awk", "cat", "cc", "cd", "cut", "head", "pip", "podman",
            "printf", "python3", "tail", "venv/bin/pip"}
 FOREIGN_OPTIONS = {"--mca"}
 # Scripts must be quick here: small data and short fits.

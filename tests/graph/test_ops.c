@@ -2,6 +2,7 @@
 /* Every row of the table of operations: vjp and jvp against finite differences
  * of forward, and against each other, over shapes and kinds of operands. A new
  * elementwise operation is found by itself; any other without a case fails. */
+#include "girsanov.h"
 #include "trial.h"
 
 static const double NEAR = 1e-7, ADJOINT = 1e-13;
@@ -368,45 +369,78 @@ static node build_gp(struct trial *s, size_t v)
     return a;
 }
 
-/* f_i = p0 x_i^2 + sin(t) p1 x_0: every input has a share. */
-static void call_f(void *user, size_t P, const double *time, const double *x,
-                   const double *p, double *f)
+/* f_i = p0 sin(x_i) x_0 + p1 x_i^2: every input has a share. */
+static void call_f(void *user, size_t n, const double *x, const double *p,
+                   double *f)
 {
-    size_t d = *(size_t *)user;
+    size_t d = *(const size_t *)user;
     for (size_t i = 0; i < d; i++)
-        for (size_t k = 0; k < P; k++)
-            f[i * P + k] =
-                p[0] * x[i * P + k] * x[i * P + k] + sin(time[k]) * p[1] * x[k];
-}
-
-static void call_f_vjp(void *user, size_t P, const double *time,
-                       const double *x, const double *p, const double *f_bar,
-                       double *x_bar, double *p_bar)
-{
-    size_t d = *(size_t *)user;
-    for (size_t i = 0; i < d; i++)
-        for (size_t k = 0; k < P; k++) {
-            double bar = f_bar[i * P + k], y = x[i * P + k];
-            if (x_bar) x_bar[i * P + k] += bar * 2.0 * p[0] * y;
-            if (x_bar) x_bar[k] += bar * sin(time[k]) * p[1];
-            if (p_bar) p_bar[0] += bar * y * y;
-            if (p_bar) p_bar[1] += bar * sin(time[k]) * x[k];
+        for (size_t k = 0; k < n; k++) {
+            double y = x[i * n + k];
+            f[i * n + k] = p[0] * sin(y) * x[k] + p[1] * y * y;
         }
 }
 
+static void call_f_vjp(void *user, size_t n, const double *x, const double *p,
+                       const double *f_bar, double *x_bar, double *p_bar)
+{
+    size_t d = *(const size_t *)user;
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < n; k++) {
+            double bar = f_bar[i * n + k], y = x[i * n + k];
+            double slope = p[0] * cos(y) * x[k] + 2.0 * p[1] * y;
+            if (x_bar) x_bar[i * n + k] += bar * slope;
+            if (x_bar) x_bar[k] += bar * p[0] * sin(y);
+            if (p_bar) p_bar[0] += bar * sin(y) * x[k];
+            if (p_bar) p_bar[1] += bar * y * y;
+        }
+}
+
+static void call_f_jvp(void *user, size_t n, const double *x, const double *p,
+                       const double *x_dot, double *f_dot)
+{
+    size_t d = *(const size_t *)user;
+    for (size_t i = 0; i < d; i++)
+        for (size_t k = 0; k < n; k++) {
+            double y = x[i * n + k];
+            double slope = p[0] * cos(y) * x[k] + 2.0 * p[1] * y;
+            f_dot[i * n + k] =
+                slope * x_dot[i * n + k] + p[0] * sin(y) * x_dot[k];
+        }
+}
+
+/* With and without derivatives, alone and of other things. */
 static node build_call(struct trial *s, size_t v)
 {
-    static size_t dim;
-    static const struct call_spec call = {
-        .user = &dim, .f = call_f, .vjp = call_f_vjp};
-    if (v >= 3) return 0;
-    dim = v == 0 ? 1 : 3;
-    trial_take(s, UNIFORM, 2, 1, -1.0, 1.0);
-    trial_take(s, CLOCK, 1, 1, 0.0, 3.0);
-    node x = trial_take(s, POINT, dim, 1, -1.0, 1.0);
-    node f = graph_call(s->g, &call, 2, dim);
-    if (v == 2) f = graph_substitute(s->g, f, graph_unary(s->g, OP_SIN, x));
-    return f;
+    static size_t dim[2] = {1, 3};
+#define CALL(d, ...)                                                           \
+    {                                                                          \
+        .inputs = (d) ? 3 : 1, .outputs = (d) ? 3 : 1, .parameters = 2,        \
+        .user = &dim[d], .value = call_f, __VA_ARGS__                          \
+    }
+    static const gsv_callback call[] = {
+        CALL(0, .vjp = NULL), CALL(1, .vjp = NULL), CALL(0, .vjp = call_f_vjp),
+        CALL(1, .vjp = call_f_vjp),
+        CALL(1, .vjp = call_f_vjp, .jvp = call_f_jvp)};
+    if (v >= COUNT(call)) return 0;
+    node p = trial_take(s, UNIFORM, 2, 1, -1.0, 1.0);
+    node x = trial_take(s, POINT, call[v].inputs, 1, -1.0, 1.0);
+    size_t number = graph_call_add(s->g, "f");
+    s->g->call[number].function = &call[v];
+    if (v % 2) x = graph_unary(s->g, OP_SIN, x);
+    return graph_call(s->g, number, x, p, call[v].outputs);
+}
+
+/* Of a function with derivatives: the differences of differences that are taken
+ * otherwise have fewer digits than this test asks for. Along a way that is the
+ * same at all points, or not. */
+static node build_call_slope(struct trial *s, size_t v)
+{
+    if (v >= 2) return 0;
+    node f = build_call(s, 4);
+    size_t d = graph_size(s->g, graph_input(s->g, f, 0));
+    node u = trial_take(s, v % 2 ? POINT : UNIFORM, d, 1, -1.0, 1.0);
+    return graph_call_slope(s->g, f, u);
 }
 
 static const struct {
@@ -429,7 +463,8 @@ static const struct {
     [OP_CHOLESKY] = {build_cholesky, 0},
     [OP_NET] = {build_net, 0},
     [OP_GP] = {build_gp, 0},
-    [OP_CALL] = {build_call, 1e-8}, /* its jvp is a difference */
+    [OP_CALL] = {build_call, 1e-8}, /* differences are in it */
+    [OP_CALL_SLOPE] = {build_call_slope, 1e-8},
 };
 
 static void others__derivatives_agree_with_differences(void **state)

@@ -183,18 +183,18 @@ static const struct {
                           "    ^~~"},
     {"hello world",
      "1:1: 'hello' is not a statement; a line begins with "
-     "state, input, param, const, let, net, gp, terms, obs, init, "
+     "state, input, param, const, let, net, gp, terms, external, obs, init, "
      "event, prior, random or reaction, or is an equation 'dx = "
      "...*dt + ...*dW'\n"
      "    hello world\n"
      "    ^~~~~"},
-    {"data x",
-     "1:1: 'data' is not a statement; a line begins with state, "
-     "input, param, const, let, net, gp, terms, obs, init, event, prior, "
-     "random or reaction, or is an "
-     "equation 'dx = ...*dt + ...*dW'\n"
-     "    data x\n"
-     "    ^~~~"},
+    {"data x", "1:1: 'data' is not a statement; a line begins with state, "
+               "input, param, const, let, net, gp, terms, external, obs, init, "
+               "event, prior, "
+               "random or reaction, or is an "
+               "equation 'dx = ...*dt + ...*dW'\n"
+               "    data x\n"
+               "    ^~~~"},
     {"= 3", "1:1: a line begins with a word, such as 'param', or with an "
             "equation, not with '='\n"
             "    = 3\n"

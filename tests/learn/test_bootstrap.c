@@ -297,27 +297,6 @@ static void stop__keeps_the_fit_and_the_refits(void **state)
     }
 }
 
-static void drift(void *user, size_t n, const double *time, const double *x,
-                  const double *p, double *f)
-{
-    (void)user;
-    (void)time;
-    for (size_t i = 0; i < n; i++)
-        f[i] = -p[0] * x[i];
-}
-
-static void drift_vjp(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *f_bar, double *x_bar,
-                      double *p_bar)
-{
-    (void)user;
-    (void)time;
-    for (size_t i = 0; i < n; i++) {
-        if (x_bar) x_bar[i] -= p[0] * f_bar[i];
-        if (p_bar) p_bar[0] -= x[i] * f_bar[i];
-    }
-}
-
 static void bootstrap__says_where_there_is_none(void **state)
 {
     (void)state;
@@ -326,31 +305,21 @@ static void bootstrap__says_where_there_is_none(void **state)
         "dx = f*dt + s*dW";
     static const char NET[] = "state x\n net f(x) -> 1 : 4 tanh\n"
                               "param s = 1 > 0\n dx = f*dt + s*dW";
-    const double one = 1.0;
-    gsv_callback c = {.dim = 1,
-                      .parameters = 1,
-                      .parameter = &one,
-                      .sigma = &one,
-                      .drift = drift,
-                      .drift_vjp = drift_vjp};
     gsv_model *well = model_of(LEARN_WELL), *gp = model_of(GP);
-    gsv_model *net = model_of(NET), *call = gsv_model_callback(&c);
+    gsv_model *net = model_of(NET);
     gsv_series *s = learn_well(well, 1, 20, 1);
     gsv_fit_options o = fit_options(), gibbs = o, matching = o, few = o;
     o.bootstrap = gibbs.bootstrap = matching.bootstrap = 50;
     gibbs.method = GSV_METHOD_GIBBS;
     matching.objective = GSV_OBJECTIVE_GRADIENT_MATCHING;
     few.bootstrap = 19;
-    assert_non_null(call);
     expect_error(gsv_fit(net, s, &o), GSV_BAD_INPUT, "network");
     expect_error(gsv_fit(gp, s, &o), GSV_BAD_INPUT, "gp");
-    expect_error(gsv_fit(call, s, &o), GSV_BAD_INPUT, "drift in C");
     expect_error(gsv_fit(well, s, &gibbs), GSV_BAD_INPUT, "gibbs");
     expect_error(gsv_fit(well, s, &matching), GSV_BAD_INPUT, "objective");
     expect_error(gsv_fit(well, s, &few), GSV_BAD_INPUT, "bootstrap", "20");
     gsv_model_free(gp);
     gsv_model_free(net);
-    gsv_model_free(call);
     free_both(well, s);
 }
 

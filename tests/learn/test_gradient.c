@@ -140,25 +140,24 @@ static void gradient__agrees_however_it_is_cut(void **state)
 /* --- A drift in C --------------------------------------------------------- */
 
 /* f_1 = p1 x_1 - x_1^3 + t, f_2 = p2 x_1. */
-static void drift(void *user, size_t n, const double *time, const double *x,
-                  const double *p, double *f)
+static void drift(void *user, size_t n, const double *x, const double *p,
+                  double *f)
 {
     double scale = *(const double *)user;
     for (size_t k = 0; k < n; k++) {
-        f[k] = scale * (p[0] * x[k] - x[k] * x[k] * x[k] + time[k]);
+        f[k] = scale * (p[0] * x[k] - x[k] * x[k] * x[k] + x[2 * n + k]);
         f[n + k] = scale * p[1] * x[k];
     }
 }
 
-static void drift_vjp(void *user, size_t n, const double *time, const double *x,
-                      const double *p, const double *f_bar, double *x_bar,
-                      double *p_bar)
+static void drift_vjp(void *user, size_t n, const double *x, const double *p,
+                      const double *f_bar, double *x_bar, double *p_bar)
 {
-    (void)time;
     double scale = *(const double *)user;
     for (size_t k = 0; k < n; k++) {
         double a = scale * f_bar[k], b = scale * f_bar[n + k];
         if (x_bar) x_bar[k] += a * (p[0] - 3.0 * x[k] * x[k]) + b * p[1];
+        if (x_bar) x_bar[2 * n + k] += a;
         if (p_bar) {
             p_bar[0] += a * x[k];
             p_bar[1] += b * x[k];
@@ -169,16 +168,19 @@ static void drift_vjp(void *user, size_t n, const double *time, const double *x,
 static gsv_model *callback_model(void)
 {
     static double scale = 0.5;
-    static const double p[2] = {1.0, -0.7}, sigma[2] = {0.8, 1.5};
-    const gsv_callback c = {.dim = 2,
+    static const double p[2] = {1.0, -0.7};
+    const gsv_callback c = {.inputs = 3,
+                            .outputs = 2,
                             .parameters = 2,
                             .parameter = p,
-                            .sigma = sigma,
                             .user = &scale,
-                            .drift = drift,
-                            .drift_vjp = drift_vjp};
-    gsv_model *m = gsv_model_callback(&c);
-    if (!m) fail_msg("%s", gsv_last_error());
+                            .value = drift,
+                            .vjp = drift_vjp};
+    gsv_model *m = model_of("state x1, x2\nexternal f(x1, x2, t) -> 2\n"
+                            "param s[2] = [0.8, 1.5] > 0\n"
+                            "dx1 = f[1]*dt + s[1]*dW\n"
+                            "dx2 = f[2]*dt + s[2]*dW");
+    if (gsv_model_external(m, "f", &c)) fail_msg("%s", gsv_last_error());
     return m;
 }
 
@@ -206,7 +208,7 @@ static void callback__is_the_same_as_the_models_text(void **state)
     assert_int_equal(r.values, 4);
     assert_int_equal(q.values, 4);
     for (size_t i = 0; i < 4; i++)
-        assert_near(r.gradient[i], q.gradient[i], 1e-10);
+        assert_near(r.gradient[(i + 2) % 4], q.gradient[i], 1e-10);
     gsv_result_free(&r);
     gsv_result_free(&q);
     gsv_series_free(s);

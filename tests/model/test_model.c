@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models as objects: drawn weights, files, callbacks, and memory that
- * runs out. */
+/* Models as objects: drawn weights, files, and memory that runs out. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,19 +35,6 @@ static gsv_model *parse(const char *text)
     gsv_model *m = gsv_model_parse(text, "test.sde");
     if (!m) fail_msg("%s", gsv_last_error());
     return m;
-}
-
-static double random_in(double low, double high)
-{
-    static uint64_t z = 11;
-    z = z * 6364136223846793005u + 1442695040888963407u;
-    return low + (high - low) * (double)(z >> 11) / 9007199254740992.0;
-}
-
-static void expect_near(double got, double wanted, double tolerance)
-{
-    if (!(fabs(got - wanted) <= tolerance * (1.0 + fabs(wanted))))
-        fail_msg("%.17g, not %.17g", got, wanted);
 }
 
 /* --- Weights ------------------------------------------------------------- */
@@ -203,131 +189,6 @@ static void read__says_which_file_is_wrong(void **state)
     free(large);
 }
 
-/* --- Callbacks ----------------------------------------------------------- */
-
-/* f_1 = p1 (x2 - x1), f_2 = p2 sin(t) - x1 x2; the user's number scales. */
-static void drift(void *user, size_t n, const double *t, const double *x,
-                  const double *p, double *f)
-{
-    double scale = *(const double *)user;
-    for (size_t k = 0; k < n; k++) {
-        f[k] = scale * p[0] * (x[n + k] - x[k]);
-        f[n + k] = p[1] * sin(t[k]) - x[k] * x[n + k];
-    }
-}
-
-static void drift_vjp(void *user, size_t n, const double *t, const double *x,
-                      const double *p, const double *f_bar, double *x_bar,
-                      double *p_bar)
-{
-    double scale = *(const double *)user;
-    for (size_t k = 0; k < n; k++) {
-        double a = f_bar[k], b = f_bar[n + k];
-        if (x_bar) x_bar[k] += -scale * p[0] * a - x[n + k] * b;
-        if (x_bar) x_bar[n + k] += scale * p[0] * a - x[k] * b;
-        if (p_bar) p_bar[0] += scale * (x[n + k] - x[k]) * a;
-        if (p_bar) p_bar[1] += sin(t[k]) * b;
-    }
-}
-
-static double user_scale = 3.0;
-static const double PARAMETER[] = {2.0, -1.0}, SIGMA[] = {0.5, 1.5};
-static const gsv_callback CALLBACK = {.dim = 2,
-                                      .parameters = 2,
-                                      .parameter = PARAMETER,
-                                      .sigma = SIGMA,
-                                      .user = &user_scale,
-                                      .drift = drift,
-                                      .drift_vjp = drift_vjp};
-
-static void callback__is_the_model_of_its_formula(void **state)
-{
-    (void)state;
-    enum { N = 9 };
-    gsv_model *m = gsv_model_callback(&CALLBACK);
-    assert_non_null(m);
-    gsv_model *text = parse("state x1, x2\nparam p1 = 2, p2 = -1\n"
-                            "param s1 = 0.5 > 0, s2 = 1.5 > 0\n"
-                            "dx1 = 3*p1*(x2 - x1)*dt + s1*dW\n"
-                            "dx2 = (p2*sin(t) - x1*x2)*dt + s2*dW\n");
-    double x[2 * N], t[N], a[4 * N], b[4 * N];
-    for (size_t i = 0; i < 2 * N; i++)
-        x[i] = random_in(-1.0, 1.0);
-    for (size_t i = 0; i < N; i++)
-        t[i] = random_in(-1.0, 1.0);
-    assert_int_equal(gsv_model_dim(m), 2);
-    assert_int_equal(gsv_model_noises(m), 2);
-    assert_int_equal(gsv_model_inputs(m), 0);
-    assert_int_equal(gsv_model_params(m), gsv_model_params(text));
-    for (size_t i = 0; i < gsv_model_params(m); i++) {
-        gsv_param p = gsv_model_param(m, i), q = gsv_model_param(text, i);
-        assert_string_equal(p.name, q.name);
-        assert_true(p.low == q.low && p.high == q.high);
-    }
-    for (size_t i = 0; i < 2; i++)
-        assert_string_equal(gsv_model_column(m)[i], gsv_model_column(text)[i]);
-    assert_int_equal(gsv_model_drift(m, N, t, x, NULL, a), 0);
-    assert_int_equal(gsv_model_drift(text, N, t, x, NULL, b), 0);
-    for (size_t i = 0; i < 2 * N; i++)
-        expect_near(a[i], b[i], 1e-14);
-    assert_int_equal(gsv_model_diffusion(m, N, t, x, NULL, a), 0);
-    assert_int_equal(gsv_model_diffusion(text, N, t, x, NULL, b), 0);
-    for (size_t i = 0; i < 4 * N; i++)
-        expect_near(a[i], b[i], 0.0);
-    const double minus = -1.0;
-    assert_int_equal(gsv_model_set(m, "s2", 1, &minus), GSV_BAD_INPUT);
-    assert_int_equal(gsv_model_set(m, "p2", 1, &minus), 0);
-    gsv_model_free(text);
-    gsv_model_free(m);
-}
-
-static void expect_callback_refused(gsv_callback c, const char *message)
-{
-    assert_null(gsv_model_callback(&c));
-    assert_int_equal(gsv_last_status(), GSV_BAD_INPUT);
-    assert_string_equal(gsv_last_error(), message);
-}
-
-static void callback__says_what_is_missing_or_wrong(void **state)
-{
-    (void)state;
-    static const double zero[] = {0.5, 0.0}, infinite[] = {INFINITY, 1.0};
-    gsv_callback c = CALLBACK;
-    c.dim = 0;
-    expect_callback_refused(c,
-                            "the option dim is 0, but must be from 1 to 1e6");
-    c = CALLBACK;
-    c.drift = NULL;
-    expect_callback_refused(
-        c,
-        "a callback needs both functions drift and drift_vjp; drift is NULL");
-    c = CALLBACK;
-    c.drift_vjp = NULL;
-    expect_callback_refused(c, "a callback needs both functions drift and "
-                               "drift_vjp; drift_vjp is NULL");
-    c = CALLBACK;
-    c.sigma = NULL;
-    expect_callback_refused(
-        c, "the option sigma is NULL, but must have 2 elements");
-    c = CALLBACK;
-    c.parameter = NULL;
-    expect_callback_refused(
-        c, "the option parameter is NULL, but must have 2 elements");
-    c = CALLBACK;
-    c.sigma = zero;
-    expect_callback_refused(c, "sigma[1] is 0, but must be positive");
-    c = CALLBACK;
-    c.parameter = infinite;
-    expect_callback_refused(c, "parameter[0] is inf");
-    c = CALLBACK;
-    c.parameters = 0;
-    c.parameter = NULL;
-    gsv_model *m = gsv_model_callback(&c);
-    assert_non_null(m);
-    assert_int_equal(gsv_model_values(m), 2);
-    gsv_model_free(m);
-}
-
 /* --- Points, and memory -------------------------------------------------- */
 
 static void drift__needs_inputs_where_the_model_has_them(void **state)
@@ -385,11 +246,6 @@ static gsv_model *make_stretched(void)
                            "stretched.sde");
 }
 
-static gsv_model *make_callback(void)
-{
-    return gsv_model_callback(&CALLBACK);
-}
-
 static gsv_model *make_read(void)
 {
     return gsv_model_read("m.sde");
@@ -399,10 +255,10 @@ static gsv_model *make_read(void)
 static void memory__may_run_out_while_a_model_is_made(void **state)
 {
     (void)state;
-    static gsv_model *(*const MAKE[])(void) = {
-        make_rich,      make_wide,     make_reactions, make_chains,
-        make_stretched, make_callback, make_read};
-    static const size_t LEAST[] = {100, 30, 60, 100, 100, 10, 100};
+    static gsv_model *(*const MAKE[])(void) = {make_rich,      make_wide,
+                                               make_reactions, make_chains,
+                                               make_stretched, make_read};
+    static const size_t LEAST[] = {100, 30, 60, 100, 100, 100};
     put(RICH, strlen(RICH));
     for (size_t i = 0; i < COUNT(MAKE); i++) {
         gsv_model *m = NULL;
@@ -458,8 +314,6 @@ int main(void)
         cmocka_unit_test(draw__is_uniform_within_its_bound),
         cmocka_unit_test(read__makes_the_same_model_as_its_text),
         cmocka_unit_test(read__says_which_file_is_wrong),
-        cmocka_unit_test(callback__is_the_model_of_its_formula),
-        cmocka_unit_test(callback__says_what_is_missing_or_wrong),
         cmocka_unit_test(drift__needs_inputs_where_the_model_has_them),
         cmocka_unit_test(memory__may_run_out_while_a_model_is_made),
         cmocka_unit_test(memory__may_run_out_while_complaining),

@@ -417,43 +417,33 @@ static void simulate__cuts_the_shortest_gap_into_32_steps(void **state)
 
 /* --- Callbacks ----------------------------------------------------------- */
 
-static void pull(void *user, size_t n, const double *time, const double *x,
-                 const double *p, double *f)
+static void pull(void *user, size_t n, const double *x, const double *p,
+                 double *f)
 {
     (void)user;
     for (size_t i = 0; i < n; i++)
-        f[i] = -p[0] * x[i] + time[i];
-}
-
-static void pull_vjp(void *user, size_t n, const double *time, const double *x,
-                     const double *p, const double *f_bar, double *x_bar,
-                     double *p_bar)
-{
-    (void)user, (void)time;
-    for (size_t i = 0; i < n; i++) {
-        if (x_bar) x_bar[i] -= p[0] * f_bar[i];
-        if (p_bar) p_bar[0] -= x[i] * f_bar[i];
-    }
+        f[i] = -p[0] * x[i] + x[n + i];
 }
 
 static void simulate__takes_a_callback_as_a_text(void **state)
 {
     (void)state;
-    const double p = 2.0, sigma = 0.5;
+    const double p = 2.0;
     gsv_model *a = model_of("state x\ndx = (-2*x + t)*dt + 0.5*dW");
-    gsv_model *b = gsv_model_callback(&(gsv_callback){.dim = 1,
-                                                      .parameters = 1,
-                                                      .parameter = &p,
-                                                      .sigma = &sigma,
-                                                      .drift = pull,
-                                                      .drift_vjp = pull_vjp});
-    assert_non_null(b);
+    gsv_model *b =
+        model_of("state x\nexternal f(x, t) -> 1\ndx = f*dt + 0.5*dW");
+    assert_int_equal(gsv_model_external(b, "f",
+                                        &(gsv_callback){.inputs = 2,
+                                                        .outputs = 1,
+                                                        .parameters = 1,
+                                                        .parameter = &p,
+                                                        .value = pull}),
+                     0);
     gsv_simulate_options o = OPTIONS(0, 1, 2);
     o.tracks = 11;
     gsv_series *x = simulate(a, &o), *y = simulate(b, &o);
     for (size_t i = 0; i < x->rows; i++)
         assert_near(x->value[i], y->value[i], 1e-13);
-    assert_string_equal(y->name[0], "x1");
     gsv_series_free(x);
     gsv_series_free(y);
     gsv_model_free(a);

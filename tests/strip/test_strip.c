@@ -139,6 +139,39 @@ static void heston__is_its_fourier_integral(void **state)
             }
 }
 
+/* Far below its mean the drift's a/w, a up to 1000, throws the variance up:
+ * that must make no weight out of nothing, from a wide first law neither. */
+static void heston__is_held_off_zero(void **state)
+{
+    (void)state;
+    static const struct heston STEEP[] = {{0.9, 8.8, 0.054, 0.21, -0.7},
+                                          {0.1, 5.0, 0.04, 0.1, -0.5},
+                                          {0.1, 5.0, 0.04, 0.02, 0.3}};
+    for (size_t c = 0; c < COUNT(STEEP); c++)
+        for (double z = -3.0; z < 4.0; z += 1.5) {
+            double day = off(&STEEP[c], 0.04, 0.004, z, 2);
+            double week = off(&STEEP[c], 0.04, 0.02, z, 2);
+            if (!(fabs(day) < 1e-4 && fabs(week) < 4e-3))
+                fail_msg("model %zu, z %g: off by %g and %g", c, z, day, week);
+        }
+    static const double XI[] = {0.5, 0.25, 0.21, 0.15, 0.1, 0.05, 0.02};
+    enum { ROWS = 30 };
+    double x[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        x[i] = 0.01 * sin(2.1 * (double)i) + 0.008 * cos(0.9 * (double)i);
+    gsv_series *s = series_of("x", ROWS, 1.0 / 252.0, x, 1);
+    for (size_t i = 0; i < COUNT(XI); i++) {
+        struct heston p = {0.1, 8.0, 0.05, XI[i], -0.6};
+        gsv_model *m = heston_model(&p, "init v ~ gamma(0.04, 4)");
+        gsv_options coarse = scan_options(1, 0), fine = scan_options(8, 0);
+        double found = value_of(m, s, &coarse), better = value_of(m, s, &fine);
+        if (!(fabs(found - better) < 0.1))
+            fail_msg("xi %g: %g by 1 step, %g by 8", XI[i], found, better);
+        gsv_model_free(m);
+    }
+    gsv_series_free(s);
+}
+
 /* --- Linear models -------------------------------------------------------- */
 
 /* A square that is far too small to matter hides that the model is linear. */
@@ -537,6 +570,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heston__is_its_fourier_integral),
+        cmocka_unit_test(heston__is_held_off_zero),
         cmocka_unit_test(linear__is_kalmans),
         cmocka_unit_test(others__are_a_bootstrap_filters),
         cmocka_unit_test(error__is_not_too_small),

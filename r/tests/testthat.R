@@ -1,0 +1,3 @@
+library(testthat)
+library(girsanov)
+test_check("girsanov")
