@@ -393,10 +393,11 @@ node graph_call_slope(struct graph *g, node a, node dot)
 {
     if (g->failed) return 0;
     struct node_info info = g->info[a];
+    bool parameters = info.inputs > 1;
     node x = graph_input(g, a, 0);
-    node input[3] = {x, dot, info.inputs > 1 ? graph_input(g, a, 1) : 0};
+    node input[3] = {x, dot, parameters ? graph_input(g, a, 1) : 0};
     info.op = OP_CALL_SLOPE;
-    info.inputs++;
+    info.inputs = parameters ? 3 : 2;
     return make_node(g, info, input);
 }
 
