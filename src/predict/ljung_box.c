@@ -10,9 +10,9 @@
 #include "base/sample_stats.h"
 
 /* With p = (rank from above) / (SIMULATIONS + 1) a test at 1 % raises a false
- * alarm in 1 % of the cases, give or take 0.14. Above MANY_ROWS the chi-squared
- * law does in 1.0 to 1.4 %. */
-enum { SIMULATIONS = 4999, MANY_ROWS = 400, LEAST_PAIRS = 3 };
+ * alarm in 1 % of the cases, give or take 0.1. Above MANY_ROWS the chi-squared
+ * law does in 1.0 to 1.3 %. */
+enum { SIMULATIONS = 9999, MANY_ROWS = 800, LEAST_PAIRS = 3 };
 
 /* Whether a lag is part of the statistic: a few pairs have heavy tails and say
  * nothing. */
