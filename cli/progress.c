@@ -64,23 +64,19 @@ void write_duration(double seconds, char *text, size_t size)
                  floor(fmod(s, 3600.0) / 60.0));
 }
 
-static size_t all_done(const gsv_progress *now)
-{
-    return (now->restart - 1) * now->iterations + now->iteration;
-}
-
 static void write_pace(const struct progress *p, const gsv_progress *now,
                        struct part *speed, struct part *left)
 {
     double took = now->seconds - p->started;
-    double each = (double)(all_done(now) - p->done);
-    if (!(took > 0.0) || all_done(now) <= p->done) return;
-    double pace = each / took;
-    size_t rest = now->restarts * now->iterations - all_done(now);
+    if (!(took > 0.0) || !p->done) return;
+    double pace = (double)p->done / took;
+    double rest = (double)(now->restarts - now->restart + 1) * now->expected -
+                  (double)now->iteration;
     char text[40];
     snprintf(speed->text, sizeof speed->text, "%.*f it/s", pace < 10.0 ? 1 : 0,
              pace);
-    write_duration((double)rest / pace, text, sizeof text);
+    if (isnan(rest)) return;
+    write_duration(rest / pace, text, sizeof text);
     snprintf(left->text, sizeof left->text, "ETA %s", text);
 }
 
@@ -124,8 +120,13 @@ static void write_parts(const struct progress *p, const gsv_progress *now,
     if (now->restarts > 1)
         done = (size_t)snprintf(part[0].text, room,
                                 "start %zu/%zu: ", now->restart, now->restarts);
-    snprintf(part[0].text + done, room - done, "%*zu/%zu", wide, now->iteration,
-             now->iterations);
+    done += (size_t)snprintf(part[0].text + done, room - done, "%*zu", wide,
+                             now->iteration);
+    if (now->expected == (double)now->iterations)
+        snprintf(part[0].text + done, room - done, "/%zu", now->iterations);
+    else if (now->expected > (double)now->iteration)
+        snprintf(part[0].text + done, room - done, " of about %.0f",
+                 now->expected);
     const char *what = WHAT[now->objective].word;
     double sign = WHAT[now->objective].sign;
     if (isfinite(p->error))
@@ -185,9 +186,9 @@ static size_t terminal_width(void)
 /* "[=====>    ] " */
 static void write_bar(const gsv_progress *now, size_t inside, char *line)
 {
-    double share = (double)now->iteration / (double)now->iterations;
+    if (!inside || isnan(now->expected)) return;
+    double share = fmin((double)now->iteration / now->expected, 1.0);
     size_t full = (size_t)(share * (double)inside);
-    if (!inside) return;
     line[0] = '[';
     for (size_t i = 0; i < inside; i++)
         line[1 + i] = i < full ? '=' : i == full ? '>' : ' ';
@@ -239,10 +240,10 @@ void progress_show(struct progress *p, const gsv_progress *now)
     average(p, now);
     if (!p->begun) {
         p->started = now->seconds;
-        p->done = all_done(now);
+        p->done = 0;
         p->drawn = -INFINITY;
         p->begun = true;
-    }
+    } else p->done++;
     write_line(p, now);
     p->late = true;
     if (now->seconds - p->drawn < (p->terminal ? REDRAW : LOG)) return;

@@ -15,7 +15,7 @@ struct progress {
     double loglik, error, heldout;
     double started;    /* seconds at the first call                 */
     size_t iterations; /* largest number                            */
-    size_t done;       /* iterations before the first call          */
+    size_t done;       /* iterations since then                     */
     double drawn;      /* seconds when the line was drawn           */
     bool begun, late;  /* late: the line has not been drawn         */
     char line[512];

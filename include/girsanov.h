@@ -599,6 +599,7 @@ char *gsv_prior_parse(const char *text, gsv_prior *p);
 typedef struct gsv_progress {
     size_t iteration;  /* of this restart: 1, 2, ...                   */
     size_t iterations; /* at most                                      */
+    double expected;   /* of these, probably; NaN: not known yet       */
     size_t restart;    /* 1 .. restarts                                */
     size_t restarts;
     double gaps; /* evaluations of gaps in this restart                */

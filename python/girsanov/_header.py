@@ -665,6 +665,7 @@ class gsv_progress(Structure):
     _fields_ = [
         ('iteration', c_size_t),
         ('iterations', c_size_t),
+        ('expected', c_double),
         ('restart', c_size_t),
         ('restarts', c_size_t),
         ('gaps', c_double),

@@ -20,11 +20,13 @@ from .progress import Bar, interactive
 
 
 class Progress(Result):
-    """Where a fit stands: iteration, iterations, restart, restarts, loglik
+    """Where a fit stands: iteration, iterations (at most), expected (of
+    these, probably; NaN where that is not known yet), restart, restarts, loglik
     (a gap's mean), error, heldout, rate, seconds."""
 
     iteration: int
     iterations: int
+    expected: float
     restart: int
     restarts: int
     gaps: float

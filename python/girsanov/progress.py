@@ -110,16 +110,16 @@ class Bar:
     def __init__(self, late: float = LATE, kind: Any = None):
         self.kind, self.late = kind or _tqdm() or Text, late
         self.bar: Any = None
-        self.begun, self.total = time.monotonic(), 0
+        self.begun, self.total, self.done = time.monotonic(), 0, 0
 
     def _show(self, done: int, total: int, words: str) -> None:
         if self.bar is None:
             if time.monotonic() - self.begun < self.late:
                 return
             self.bar = self.kind(total=total, initial=done, desc="fit")
-        elif total != self.total or done < self.bar.n:  # another search
+        elif done < self.bar.n:  # another search
             self.bar.reset(total=total)
-        self.total = total
+        self.bar.total = self.total = total
         self.bar.set_postfix_str(words, refresh=False)
         self.bar.update(done - self.bar.n)
 
@@ -130,8 +130,15 @@ class Bar:
             words += f" +- {now.error:.1g}"
         if math.isfinite(now.heldout):
             words += f", held out {now.heldout:.4g}"
-        self._show((now.restart - 1) * now.iterations + now.iteration,
-                   now.restarts * now.iterations, words)
+        each = now.iterations
+        if math.isfinite(now.expected):
+            each = max(now.iteration, round(now.expected))
+        left = (now.restarts - now.restart + 1) * each - now.iteration
+        if now.restart == 1:
+            self.done = now.iteration
+        else:  # earlier ones may have ended before their time
+            self.done = max(self.done, now.restart - 1) + 1
+        self._show(self.done, self.done + left, words)
 
     def phase(self, word: str) -> None:
         """When another part of the work begins."""

@@ -139,7 +139,11 @@ def test_without_matplotlib(fit, monkeypatch):
 # --- The bar, and interrupts ---
 
 
-def test_text_of_the_bar(capsys, monkeypatch):
+@pytest.mark.parametrize("expected, line", [
+    (50.0, "fit 3/100, -0.5 +- 0.01, ETA 16:10 min"),
+    (20.4, "fit 3/40, -0.5 +- 0.01, ETA 6:10 min"),
+    (np.nan, "fit 3/100, -0.5 +- 0.01, ETA 16:10 min")])
+def test_text_of_the_bar(expected, line, capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     monkeypatch.setitem(sys.modules, "ipykernel", None)
@@ -147,13 +151,12 @@ def test_text_of_the_bar(capsys, monkeypatch):
     for i in range(1, 4):
         now[0] += 10
         bar.step(girsanov.Progress(
-            iteration=i, iterations=50, restart=1, restarts=2, loglik=-0.5,
-            error=0.01, heldout=np.nan))
+            iteration=i, iterations=50, expected=expected, restart=1,
+            restarts=2, loglik=-0.5, error=0.01, heldout=np.nan))
     bar.phase("errors")
     bar.close()
     lines = capsys.readouterr().err.replace("\r", "\n").split("\n")
-    assert any(line.startswith("fit 3/100, -0.5 +- 0.01, ETA 16:10 min")
-               for line in lines), lines
+    assert any(shown.startswith(line) for shown in lines), lines
     assert progress.duration(12) == "12 s" and progress.duration(
         7800) == "2:10 h"
 

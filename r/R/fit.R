@@ -12,8 +12,10 @@ teller <- function() {
     function(now) {
         if (Sys.time() - last < 1) return(TRUE)
         last <<- Sys.time()
-        message(sprintf("iteration %d of %d: log-likelihood %.6g per gap, %.0f s",
-                        now$iteration, now$iterations, now$loglik, now$seconds))
+        all <- if (is.finite(now$expected)) sprintf(" of about %.0f", now$expected)
+               else ""
+        message(sprintf("iteration %d%s: log-likelihood %.6g per gap, %.0f s",
+                        now$iteration, all, now$loglik, now$seconds))
         TRUE
     }
 }

@@ -502,6 +502,8 @@ static const struct field gsv_progress_fields[] = {
      .kind = COUNT},
     {.name = "iterations", .at = offsetof(gsv_progress, iterations),
      .kind = COUNT},
+    {.name = "expected", .at = offsetof(gsv_progress, expected),
+     .kind = NUMBER},
     {.name = "restart", .at = offsetof(gsv_progress, restart),
      .kind = COUNT},
     {.name = "restarts", .at = offsetof(gsv_progress, restarts),

@@ -271,6 +271,7 @@ int learn_batches(struct learner *l)
 {
     struct climb c = {.l = l, .gradient = NEW(double, l->n), .stage = -1};
     c.estimated = weight_prior_is_used(l);
+    l->foresight = (struct foresight){0};
     int status = c.gradient ? climb(&c) : GSV_NO_MEMORY;
     objective_free(&c.batch);
     watch_free(&c.watch);

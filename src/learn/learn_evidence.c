@@ -50,6 +50,7 @@ static int search(struct climb *c, const struct maximise *job, double *value,
 {
     for (size_t i = 0; i < c->e.outer; i++)
         c->z[i] = c->x[i] / c->unit;
+    c->l->foresight = (struct foresight){.tolerance = job->tolerance};
     int status = maximise(job, c->e.outer, c->z, value, end);
     for (size_t i = 0; i < c->e.outer; i++)
         c->x[i] = c->unit * c->z[i];

@@ -121,6 +121,7 @@ static int run_rounds(struct round *r, bool *done)
                   : l->likelihood_alone ? ALONE_GAIN
                                         : GAIN;
     struct maximise job = {r, at, step, ROUND, 0.1 * gain};
+    l->foresight = (struct foresight){.tolerance = job.tolerance};
     for (; l->now.round < ROUNDS; l->now.round += 1.0) {
         enum maximise_end end;
         double value;

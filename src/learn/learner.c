@@ -372,11 +372,22 @@ bool learner_writes(const struct learner *l)
     return l->o->checkpoint && !gsv_ranks_rank(l->o->estimator.ranks);
 }
 
+/* Iterations of this restart, as far as they can be told. */
+static double expected(struct learner *l, const struct score *score)
+{
+    double most = (double)l->iterations;
+    if (l->sampling || !(l->foresight.tolerance > 0.0)) return most;
+    double left = foresee(&l->foresight, score->mean * (double)score->gaps);
+    double all = l->now.iteration + left;
+    return all < most ? all : isnan(left) ? left : most;
+}
+
 bool learner_step(struct learner *l, const struct score *score, double rate)
 {
     const gsv_fit_options *o = l->o;
     gsv_progress p = {.iteration = (size_t)l->now.iteration,
                       .iterations = l->iterations,
+                      .expected = expected(l, score),
                       .restart = (size_t)l->now.restart + 1,
                       .restarts = o->restarts,
                       .gaps = l->now.place,

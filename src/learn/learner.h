@@ -5,6 +5,7 @@
 
 #include "base/halt.h"
 #include "learn/curve.h"
+#include "learn/foresight.h"
 #include "learn/noise_step.h"
 #include "learn/objective.h"
 #include "learn/prior.h"
@@ -118,6 +119,7 @@ struct learner {
     size_t watched;     /* gaps that are watched, at most      */
     struct standing now;
     struct curve curve;
+    struct foresight foresight; /* of the search under way */
     bool refit;            /* of a model that was fitted before */
     bool likelihood_alone; /* no Newton steps: see fit_likelihood()  */
     char *terms; /* what a checkpoint must have in common with a resume */

@@ -4,6 +4,7 @@
 #include "learn.h"
 
 #include "learn/adam.h"
+#include "learn/foresight.h"
 #include "learn/maximise.h"
 #include "learn/split.h"
 
@@ -311,6 +312,26 @@ static double rosenbrock(const struct hill *h, const double *x,
     return -(a * a + 100.0 * b * b);
 }
 
+/* Gains that shrink by a factor: the end is known to an iteration. */
+static void foresight__knows_when_a_geometric_search_ends(void **state)
+{
+    (void)state;
+    static const double FACTOR[] = {0.1, 0.5, 0.9, 0.99};
+    for (size_t i = 0; i < COUNT(FACTOR); i++) {
+        struct foresight f = {.tolerance = 1e-3};
+        double rho = FACTOR[i], first = 100.0 * (pow(rho, -3.0) - 1.0);
+        double end = ceil(log(f.tolerance / first) / log(rho));
+        for (double k = 0.0; k <= end; k += 1.0) {
+            double left = foresee(&f, -100.0 * pow(rho, k));
+            if (k < 4.0) assert_true(isnan(left));
+            else assert_near(k + left, end, 1.5);
+        }
+    }
+    struct foresight worse = {.tolerance = 1e-3};
+    for (double k = 1.0; k < 9.0; k += 1.0)
+        assert_true(isnan(foresee(&worse, k * k)));
+}
+
 /* Three iterations that gain less than 1e-12 in all: as the method converges
  * faster than linearly, less than that is left. */
 static void maximise__finds_the_top(void **state)
@@ -485,6 +506,7 @@ int main(void)
         cmocka_unit_test(adam__leaves_what_is_fixed),
         cmocka_unit_test(average__is_corrected_for_its_start),
         cmocka_unit_test(clip__shortens_to_running_lengths),
+        cmocka_unit_test(foresight__knows_when_a_geometric_search_ends),
         cmocka_unit_test(maximise__finds_the_top),
         cmocka_unit_test(maximise__turns_back_at_a_wall),
         cmocka_unit_test(maximise__ends_with_the_best_point_before_a_cliff),
