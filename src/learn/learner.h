@@ -120,8 +120,8 @@ struct learner {
     struct standing now;
     struct curve curve;
     struct foresight foresight; /* of the search under way */
-    bool refit;            /* of a model that was fitted before */
-    bool likelihood_alone; /* no Newton steps: see fit_likelihood()  */
+    bool refit;                 /* of a model that was fitted before */
+    bool likelihood_alone;      /* no Newton steps: see fit_likelihood()  */
     char *terms; /* what a checkpoint must have in common with a resume */
 
     double evidence;     /* of a model with gps, or NaN */

@@ -64,8 +64,8 @@ static void ljung_box__false_alarms_are_one_in_a_hundred(void **state)
     enum { DRAWS = 4000 };
     static const struct {
         size_t tracks, rows, hole;
-    } CASES[] = {{1, 30, 0},  {25, 3, 0},  {100, 2, 0},  {1, 12, 0},
-                 {6, 20, 5},  {1, 200, 7}, {300, 1, 0},  {1, 400, 0},
+    } CASES[] = {{1, 30, 0},  {25, 3, 0},  {100, 2, 0}, {1, 12, 0},
+                 {6, 20, 5},  {1, 200, 7}, {300, 1, 0}, {1, 400, 0},
                  {1, 800, 0}, {1, 801, 0}, {150, 3, 0}, {20, 60, 11}};
     double z[1200], r[GSV_LAGS];
     size_t track[1200];
