@@ -14,6 +14,9 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/fast.h"
 
@@ -63,6 +66,32 @@ static void blas_begin(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, prepare_forks);
     lock_blas();
+}
+
+/* LAPACK's factors by OpenBLAS for processors without AVX2, and for those newer
+ * than itself, round differently where a matrix begins at an odd multiple of 8
+ * bytes: there a copy is factored. Without memory for one the digits are right,
+ * but the last ones may depend on the place. */
+enum { ALIGNED = 16 };
+
+static double *blas_begin_at(size_t n, double *A)
+{
+    double *at = A;
+    if ((uintptr_t)A % ALIGNED) {
+        at = aligned_alloc(ALIGNED, (n * n + 1) / 2 * ALIGNED);
+        if (at) memcpy(at, A, n * n * sizeof *A);
+        else at = A;
+    }
+    blas_begin();
+    return at;
+}
+
+static void blas_end_at(size_t n, double *A, double *at)
+{
+    blas_end();
+    if (at == A) return;
+    memcpy(A, at, n * n * sizeof *A);
+    free(at);
 }
 
 FAST bool all_finite(size_t n, const double *x)
@@ -243,9 +272,9 @@ bool linalg_lu(size_t n, double *A, int *pivot)
         lu_small(n, A, pivot);
     } else {
         int size = (int)n, info;
-        blas_begin();
-        dgetrf_(&size, &size, A, &size, pivot, &info);
-        blas_end();
+        double *at = blas_begin_at(n, A);
+        dgetrf_(&size, &size, at, &size, pivot, &info);
+        blas_end_at(n, A, at);
     }
     for (size_t i = 0; i < n; i++)
         if (A[i * n + i] == 0) return false;
@@ -305,9 +334,9 @@ bool linalg_cholesky(size_t n, double *A)
         done = cholesky_small(n, A);
     } else {
         int size = (int)n, info;
-        blas_begin();
-        dpotrf_("U", &size, A, &size, &info, 1);
-        blas_end();
+        double *at = blas_begin_at(n, A);
+        dpotrf_("U", &size, at, &size, &info, 1);
+        blas_end_at(n, A, at);
         done = info == 0;
     }
     for (size_t i = 0; i < n; i++)
@@ -330,9 +359,10 @@ static void mirror(size_t n, double *A)
 void linalg_cholesky_inverse(size_t n, double *L)
 {
     int size = (int)n, info = 0;
-    blas_begin();
-    if (n) dpotri_("U", &size, L, &size, &info, 1);
-    blas_end();
+    if (!n) return;
+    double *at = blas_begin_at(n, L);
+    dpotri_("U", &size, at, &size, &info, 1);
+    blas_end_at(n, L, at);
     mirror(n, L);
 }
 
@@ -340,10 +370,12 @@ void linalg_cholesky_inverse(size_t n, double *L)
 
 bool linalg_eigen(size_t n, double *A, double *value, double *room)
 {
-    int size = (int)n, work = 64 * size, info = 0;
-    blas_begin();
-    if (n) dsyev_("V", "U", &size, A, &size, value, room, &work, &info, 1, 1);
-    blas_end();
+    size_t odd = (uintptr_t)room / sizeof *room % 2;
+    int size = (int)n, work = 64 * size - (int)odd, info = 0;
+    if (!n) return true;
+    double *at = blas_begin_at(n, A);
+    dsyev_("V", "U", &size, at, &size, value, room + odd, &work, &info, 1, 1);
+    blas_end_at(n, A, at);
     return info == 0;
 }
 
@@ -363,14 +395,15 @@ static void sort_eigenvalues(size_t n, double *re, double *im)
 bool linalg_eigenvalues(size_t n, double *A, double *re, double *im,
                         double *room)
 {
-    int size = (int)n, one = 1, work = 64 * size, info = 0;
+    size_t odd = (uintptr_t)room / sizeof *room % 2;
+    int size = (int)n, one = 1, work = 64 * size - (int)odd, info = 0;
     double none = 0.0;
     if (!all_finite(n * n, A)) return false;
-    blas_begin();
-    if (n)
-        dgeev_("N", "N", &size, A, &size, re, im, &none, &one, &none, &one,
-               room, &work, &info, 1, 1);
-    blas_end();
+    if (!n) return true;
+    double *at = blas_begin_at(n, A);
+    dgeev_("N", "N", &size, at, &size, re, im, &none, &one, &none, &one,
+           room + odd, &work, &info, 1, 1);
+    blas_end_at(n, A, at);
     sort_eigenvalues(n, re, im);
     return info == 0;
 }

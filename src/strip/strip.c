@@ -25,7 +25,7 @@ struct walker {
     double *pull;          /* (points / 2) half of what u moves by otherwise */
     double *u, *log_slope; /* (longest track) of the exact state           */
     size_t low, high;      /* where the law is                             */
-    size_t most;           /* points of it                                 */
+    size_t most;           /* points of it, in this track                  */
     double ess;            /* those that carry it                          */
     struct arena arena;
 };
@@ -39,7 +39,8 @@ struct strip {
     double *shift; /* (stops) the increments of the lattice of other points  */
     double *ess;   /* (stops) effective points                               */
     double *left;  /* (tracks) what the lattice may miss                     */
-    size_t most;
+    double *step;  /* (tracks) between two points of the lattice             */
+    double *most;  /* (tracks) most points of the law                        */
     struct arena arena;
 };
 
@@ -118,11 +119,10 @@ static int strip_init(struct strip *a, const gsv_model *m,
     if (!a->walker) return GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < a->threads; i++)
         status = walker_init(&a->walker[i], a);
-    size_t n = a->stops.count;
-    const struct arena_part part[] = {{&a->increment, n},
-                                      {&a->shift, n},
-                                      {&a->ess, n},
-                                      {&a->left, a->stops.gaps.series->tracks}};
+    size_t n = a->stops.count, tracks = a->stops.gaps.series->tracks;
+    const struct arena_part part[] = {{&a->increment, n}, {&a->shift, n},
+                                      {&a->ess, n},       {&a->left, tracks},
+                                      {&a->step, tracks}, {&a->most, tracks}};
     return status ? status
                   : arena_lay(&a->arena, sizeof part / sizeof *part, part);
 }
@@ -368,6 +368,8 @@ static void work(void *context, size_t track, size_t thread)
     w->most = 0;
     t->status[track] = walk(t->strip, w, track, t->strip->model->value,
                             t->parity, t->increment);
+    t->strip->step[track] = w->table.step;
+    t->strip->most[track] = (double)w->most;
 }
 
 static int run_tracks(struct strip *a, size_t parity, double *increment)
@@ -427,17 +429,17 @@ static double error_of(const struct strip *a, size_t n)
     if (stop_is_first(&a->stops, n)) return error;
     double steps = (double)a->steps;
     double h = (a->stops.stop[n].time - a->stops.stop[n - 1].time) / steps;
-    return error + steps * strip_alias(a->walker[0].table.step, h);
+    return error + steps * strip_alias(a->step[a->stops.stop[n].track], h);
 }
 
 static int strip_fill(struct strip *a, gsv_result *r)
 {
-    a->most = 0;
-    for (size_t i = 0; i < a->threads; i++)
-        if (a->walker[i].most > a->most) a->most = a->walker[i].most;
+    double most = 0.0;
+    for (size_t i = 0; i < a->stops.gaps.series->tracks; i++)
+        most = fmax(most, a->most[i]);
     r->observe = GSV_OBSERVE_SCAN;
-    r->paths = a->most;
-    r->drift_evaluations = 2 * a->most * a->steps;
+    r->paths = (size_t)most;
+    r->drift_evaluations = 2 * r->paths * a->steps;
     int status = run_tracks(a, 1, a->shift);
     if (status && status != GSV_NUMERICAL) return status;
     for (size_t i = 0; i < a->stops.gaps.series->tracks; i++)

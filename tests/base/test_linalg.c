@@ -204,6 +204,7 @@ static void lower_solve__undoes_the_product(void **state)
 struct work {
     double given[MOST * MOST], square[MOST * MOST], L[MOST * MOST];
     double LU[MOST * MOST], X[MOST * MOST];
+    double inverse[MOST * MOST], vector[MOST * MOST], value[MOST];
     int pivot[MOST];
 };
 
@@ -211,6 +212,7 @@ static void work_there(void *context, size_t lane, size_t thread)
 {
     (void)thread;
     struct work *w = (struct work *)context + lane;
+    double room[64 * MOST + 1];
     memcpy(w->L, w->given, sizeof w->L);
     memcpy(w->LU, w->given, sizeof w->LU);
     linalg_product(MOST, MOST, MOST, w->given, false, w->given, true,
@@ -220,12 +222,16 @@ static void work_there(void *context, size_t lane, size_t thread)
     linalg_lower_solve(MOST, MOST, w->L, false, w->X);
     linalg_lu(MOST, w->LU, w->pivot);
     linalg_lu_solve(MOST, MOST, w->LU, w->pivot, false, w->X);
+    memcpy(w->inverse, w->L, sizeof w->inverse);
+    linalg_cholesky_inverse(MOST, w->inverse);
+    memcpy(w->vector, w->given, sizeof w->vector);
+    linalg_eigen(MOST, w->vector, w->value, room + lane % 2);
 }
 
 static void every_call__has_the_same_bits_side_by_side(void **state)
 {
     (void)state;
-    enum { LANES = 24, AGAIN = 50 };
+    enum { LANES = 24, AGAIN = 20 };
     struct work *w = calloc(LANES, sizeof *w);
     assert_non_null(w);
     make_definite(MOST);

@@ -452,6 +452,7 @@ static void bits__are_those_of_any_number_of_threads(void **state)
             r[i] = run(m, s, &o);
             assert_memory_equal(&r[0].loglik, &r[i].loglik, sizeof(double));
             assert_memory_equal(&r[0].error, &r[i].error, sizeof(double));
+            assert_int_equal(r[0].paths, r[i].paths);
             assert_memory_equal(r[0].gradient, r[i].gradient,
                                 gsv_model_values(m) * sizeof(double));
         }
