@@ -251,7 +251,7 @@ static size_t find_jumps(struct sight *v, const double *dx, size_t n,
 {
     size_t jumps = 0;
     double all = deviation(dx, 0, n, room);
-    bool jump[MOST_ROWS];
+    bool jump[MOST_ROWS] = {false};
     for (size_t i = 0; i < n; i++) {
         jump[i] = is_jump(dx, n, i, all, room);
         jumps += jump[i];
