@@ -50,7 +50,7 @@ static void add_rates(const gsv_physics_result *r, struct physics_row *list,
     for (size_t i = 0; i < GSV_RELAXATIONS; i++) {
         add_row(list, n, r->relaxation[i], true, "relaxation time %zu", i + 1);
         if (r->turn[i].value > 0.0)
-            add_row(list, n, r->turn[i], true, "  its angular velocity");
+            add_row(list, n, r->turn[i], true, "  angular velocity %zu", i + 1);
     }
     add_row(list, n, r->entropy, true, "entropy production");
     if (r->dim > 1)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 from scipy.linalg import logm, expm
 
+import epidemics
 from kalman import filtered
 from peers import Row, sized
 
@@ -122,7 +123,7 @@ LIKELIHOODS = [Row("pomp-" + name, "pomp", "pomp: bootstrap filter, %d particles
             likelihood(name), (1, 20, 40)) for name in MODELS]
 FITS = [Row("pomp-%s-fit" % name, "pomp", "", name, "", recovery(name), (1, 10, 40))
         for name in MODELS]
-ROWS = LIKELIHOODS + FITS
+ROWS = LIKELIHOODS + epidemics.ROWS + FITS
 
 
 def details():
@@ -134,4 +135,5 @@ def details():
             lines.append("| %s, 100 rows | %d | %d of %d | %.2f | %.2f |" % (
                 row.data, len(row.found), sum(row.values("inside")), sum(row.values("of")),
                 float(np.sqrt(np.mean(np.square(off)))), np.mean(row.values("cpu"))))
-    return lines
+    return lines + ["", "Epidemics; the reference is the bootstrap filter with %d particles and %d steps a gap:" % (
+        epidemics.MANY, epidemics.FINE), "", *epidemics.details()]

@@ -10,8 +10,10 @@
 #include "look/look.h"
 
 /* Rows that are looked at and fitted; an increment this many robust deviations
- * long is a jump, if no more than this share of them are. */
-enum { MOST_ROWS = 2000, FREQUENCIES = 300 };
+ * long is a jump, if no more than this share of them are. The deviation is that
+ * of all increments, and also of those nearby: noise that grows with the level
+ * makes long increments where the level is high, but many of them. */
+enum { MOST_ROWS = 2000, FREQUENCIES = 300, NEARBY = 20 };
 static const double JUMP = 8.0, RARE = 0.05;
 
 static int by_size(const void *a, const void *b)
@@ -213,30 +215,49 @@ static double level_correlation(const struct sight *v, double *room, size_t n)
 }
 
 /* Where it jumps a new track begins. */
-static void split(struct sight *v, const double *dx, double limit)
+static void split(struct sight *v, const bool *jump)
 {
     size_t *start = v->start, n = v->tracks, k = 0, made = 0;
     size_t old[MOST_ROWS + 1];
     memcpy(old, start, (n + 1) * sizeof *old);
     for (size_t t = 0; t < n; t++) {
         for (size_t i = old[t] + 1; i < old[t + 1]; i++, k++)
-            if (fabs(dx[k]) > limit) start[++made] = i;
+            if (jump[k]) start[++made] = i;
         start[++made] = old[t + 1];
     }
     v->tracks = made;
+}
+
+/* The robust deviation of increments begin to end - 1. */
+static double deviation(const double *dx, size_t begin, size_t end,
+                        double *room)
+{
+    for (size_t i = begin; i < end; i++)
+        room[i - begin] = fabs(dx[i]);
+    return 1.4826 * median(end - begin, room);
+}
+
+static bool is_jump(const double *dx, size_t n, size_t i, double all,
+                    double *room)
+{
+    size_t begin = i < NEARBY ? 0 : i - NEARBY;
+    size_t end = i + NEARBY + 1 < n ? i + NEARBY + 1 : n;
+    return fabs(dx[i]) > JUMP * all &&
+           fabs(dx[i]) > JUMP * deviation(dx, begin, end, room);
 }
 
 static size_t find_jumps(struct sight *v, const double *dx, size_t n,
                          double *room)
 {
     size_t jumps = 0;
-    for (size_t i = 0; i < n; i++)
-        room[i] = fabs(dx[i]);
-    double limit = JUMP * 1.4826 * median(n, room);
-    for (size_t i = 0; i < n; i++)
-        jumps += fabs(dx[i]) > limit;
-    if (!(limit > 0.0) || (double)jumps > RARE * (double)n) return 0;
-    if (jumps) split(v, dx, limit);
+    double all = deviation(dx, 0, n, room);
+    bool jump[MOST_ROWS] = {false};
+    for (size_t i = 0; i < n; i++) {
+        jump[i] = is_jump(dx, n, i, all, room);
+        jumps += jump[i];
+    }
+    if (!(all > 0.0) || (double)jumps > RARE * (double)n) return 0;
+    if (jumps) split(v, jump);
     return jumps;
 }
 

@@ -408,53 +408,69 @@ static int cloud_init(struct cloud *q, const struct study *s,
     return status;
 }
 
-/* The range of a state in s, in the first quarter of all paths, or after it. */
-static void find_extent(const struct cloud *q, size_t i, size_t part,
-                        double range[2])
+/* The range of a state in s, and its 10 and 90 % quantiles. */
+struct extent {
+    double end[2], most[2];
+};
+
+/* In the first quarter of all paths, or after it. x: room for all values. */
+static struct extent find_extent(const struct cloud *q, size_t i, size_t part,
+                                 double *x)
 {
-    const double *x = q->x + i * q->tracks * q->rows;
-    size_t from = part ? q->rows / 4 : 0, to = part ? q->rows : q->rows / 4;
-    range[0] = (double)INFINITY;
-    range[1] = -(double)INFINITY;
+    const struct axis *a = &q->scene->axis[i];
+    const double *from = q->x + i * q->tracks * q->rows;
+    size_t quarter = q->rows / 4, n = 0;
     for (size_t t = 0; t < q->tracks; t++)
-        for (size_t k = t * q->rows + from; k < t * q->rows + to; k++) {
-            double s = axis_s(&q->scene->axis[i], x[k]);
-            range[0] = fmin(range[0], s);
-            range[1] = fmax(range[1], s);
-        }
+        for (size_t k = part ? quarter : 0; k < (part ? q->rows : quarter); k++)
+            x[n++] = axis_s(a, from[t * q->rows + k]);
+    sample_sort(n, x);
+    return (struct extent){
+        {x[0], x[n - 1]},
+        {sample_quantile(n, x, 0.1), sample_quantile(n, x, 0.9)}};
 }
 
-/* Whether paths later reach farther by 0.15 of the width: a random walk does by
- * 0.3, in x itself or in the logarithm of a distance from a bound. */
-static bool goes_on(const struct axis *a, const double early[2],
-                    const double late[2])
+/* Whether an interval ends farther than one before by this share of its width,
+ * in x itself or in the logarithm of a distance from a bound. */
+static bool is_farther(const struct axis *a, const double early[2],
+                       const double late[2], double share)
 {
     double e[2], l[2];
     for (size_t i = 0; i < 2; i++) {
         e[i] = a->map == AXIS_ALL ? axis_x(a, early[i]) : early[i];
         l[i] = a->map == AXIS_ALL ? axis_x(a, late[i]) : late[i];
     }
-    double w = 0.15 * (e[1] - e[0]);
+    double w = share * (e[1] - e[0]);
     return !(l[0] > e[0] - w && l[1] < e[1] + w);
+}
+
+/* Both of a random walk's go on, by 0.3 of their width: the range, which later
+ * parts of stationary paths exceed by chance, and the quantiles, which they do
+ * where paths change between wells. */
+static bool goes_on(const struct axis *a, const struct extent *early,
+                    const struct extent *late)
+{
+    return is_farther(a, early->end, late->end, 0.15) &&
+           is_farther(a, early->most, late->most, 0.1);
 }
 
 int cloud_extent(struct study *s)
 {
     struct cloud q;
     int status = cloud_init(&q, s, &s->scene, EXTENT_TRACKS);
+    double *room = status ? NULL : NEW(double, q.tracks *q.rows);
+    if (!status && !room) status = GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < q.dim; i++) {
         struct axis *a = &s->scene.axis[i];
-        double early[2], late[2];
-        find_extent(&q, i, 0, early);
-        find_extent(&q, i, 1, late);
-        double w = early[1] - early[0];
-        if (goes_on(a, early, late))
+        struct extent early = find_extent(&q, i, 0, room);
+        struct extent late = find_extent(&q, i, 1, room);
+        double w = early.end[1] - early.end[0];
+        if (goes_on(a, &early, &late))
             status = fail(GSV_NUMERICAL, "paths go farther and farther");
         if (a->given) continue;
-        a->end[0] = fmin(early[0], late[0]) - 0.1 * w;
-        a->end[1] = fmax(early[1], late[1]) + 0.1 * w;
+        a->end[0] = fmin(early.end[0], late.end[0]) - 0.1 * w;
+        a->end[1] = fmax(early.end[1], late.end[1]) + 0.1 * w;
     }
-    MEM_FREE(q.x, q.in);
+    MEM_FREE(room, q.x, q.in);
     return status;
 }
 

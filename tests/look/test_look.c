@@ -5,6 +5,10 @@
 
 enum { ROWS = 401 };
 
+/* Nothing in src/look was chosen by these seeds. GSV_LOOK_SEEDS=20 tries more.
+ */
+enum { FIRST_SEED = 1001, SEEDS = 3 };
+
 /* What is simulated, in gaps of h, and what is done to the rows. */
 enum change { NOTHING, JUMPS, HOLES, CONSTANT };
 
@@ -44,8 +48,8 @@ static const struct {
 };
 
 /* One track of the model, with its parameter m; column x to value. */
-static void simulate_track(size_t k, size_t track, size_t rows, double *time,
-                           double *value)
+static void simulate_track(size_t k, size_t track, uint64_t seed, size_t rows,
+                           double *time, double *value)
 {
     gsv_model *m = model_of(CASE[k].text);
     gsv_simulate_options o = gsv_simulate_options_default();
@@ -57,7 +61,7 @@ static void simulate_track(size_t k, size_t track, size_t rows, double *time,
     o.times = rows;
     o.time = time;
     o.start = strstr(CASE[k].text, "init") ? NULL : start;
-    o.seed = 11 + track;
+    o.seed = 1000 * seed + 10 * k + track;
     o.step = CASE[k].h / 20.0;
     gsv_series *s = gsv_simulate(m, &o);
     if (!s) fail_msg("%s: %s", CASE[k].name, gsv_last_error());
@@ -68,14 +72,14 @@ static void simulate_track(size_t k, size_t track, size_t rows, double *time,
     gsv_model_free(m);
 }
 
-static gsv_series *data_of(size_t k)
+static gsv_series *data_of(size_t k, uint64_t seed)
 {
     static double time[ROWS], value[2 * ROWS];
     static const char *const NAME[] = {"x", "c"};
     size_t tracks = CASE[k].tracks, rows = ROWS / tracks, start[9] = {0};
     double jump = 0.0;
     for (size_t t = 0; t < tracks; t++) {
-        simulate_track(k, t, rows, time + t * rows, value + t * rows);
+        simulate_track(k, t, seed, rows, time + t * rows, value + t * rows);
         start[t + 1] = (t + 1) * rows;
     }
     size_t n = tracks * rows;
@@ -104,35 +108,54 @@ static void check_signs(size_t k, const gsv_look_result *r)
         fail_msg("%s: %s", CASE[k].name, r->report);
 }
 
-/* Eleven of twelve. */
+static void check_texts(const gsv_look_result *r, const gsv_series *s)
+{
+    assert_true(r->models >= 2);
+    for (size_t i = 0; i < r->models; i++) {
+        gsv_model *m = gsv_model_parse(r->model[i], NULL);
+        if (!m || gsv_model_bind(m, s) || gsv_check_fit(m))
+            fail_msg("%s:\n%s", gsv_last_error(), r->model[i]);
+        gsv_model_free(m);
+    }
+}
+
+/* Whether the first suggestion is right; otherwise a sentence is added. */
+static bool is_suggested(size_t k, uint64_t seed, char *wrong, size_t size)
+{
+    gsv_series *s = data_of(k, seed);
+    gsv_options o = gsv_options_default();
+    gsv_look_result r;
+    o.threads = 1;
+    if (gsv_look(s, &o, &r)) fail_msg("%s", gsv_last_error());
+    bool good = strstr(r.column[0].kind, CASE[k].kind) != NULL;
+    size_t used = strlen(wrong);
+    if (!good)
+        snprintf(wrong + used, size - used, "%s: %s; ", CASE[k].name,
+                 r.column[0].kind);
+    check_signs(k, &r);
+    check_texts(&r, s);
+    gsv_look_free(&r);
+    gsv_series_free(s);
+    return good;
+}
+
+/* Eleven of twelve, with every seed. */
 static void look__suggests_the_kind_that_was_simulated(void **state)
 {
-    size_t right = 0;
-    char wrong[800] = "";
+    const char *asked = getenv("GSV_LOOK_SEEDS");
+    uint64_t seeds = asked ? strtoull(asked, NULL, 10) : SEEDS, bad = 0;
     (void)state;
-    for (size_t k = 0; k < COUNT(CASE); k++) {
-        gsv_series *s = data_of(k);
-        gsv_options o = gsv_options_default();
-        gsv_look_result r;
-        o.threads = 1;
-        if (gsv_look(s, &o, &r)) fail_msg("%s", gsv_last_error());
-        bool good = strstr(r.column[0].kind, CASE[k].kind) != NULL;
-        right += good;
-        if (!good)
-            snprintf(wrong + strlen(wrong), sizeof wrong - strlen(wrong),
-                     "%s: %s; ", CASE[k].name, r.column[0].kind);
-        check_signs(k, &r);
-        assert_true(r.models >= 2);
-        for (size_t i = 0; i < r.models; i++) {
-            gsv_model *m = gsv_model_parse(r.model[i], NULL);
-            if (!m || gsv_model_bind(m, s) || gsv_check_fit(m))
-                fail_msg("%s:\n%s", gsv_last_error(), r.model[i]);
-            gsv_model_free(m);
-        }
-        gsv_look_free(&r);
-        gsv_series_free(s);
+    for (uint64_t seed = FIRST_SEED; seed < FIRST_SEED + seeds; seed++) {
+        size_t right = 0;
+        char wrong[800] = "";
+        for (size_t k = 0; k < COUNT(CASE); k++)
+            right += is_suggested(k, seed, wrong, sizeof wrong);
+        if (right < COUNT(CASE))
+            print_message("seed %llu: %zu of %zu; %s\n",
+                          (unsigned long long)seed, right, COUNT(CASE), wrong);
+        bad += right + 1 < COUNT(CASE);
     }
-    if (right + 1 < COUNT(CASE)) fail_msg("%zu are right; %s", right, wrong);
+    assert_int_equal(bad, 0);
 }
 
 /* Several columns are one text, with a linear system beside it. */
