@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "learn/learner.h"
+#include "learn/noise_settle.h"
 #include "learn/watch.h"
 #include "learn/weight_prior.h"
 
@@ -20,8 +21,10 @@ static const double FIRST_STAGE = 2.0 / 3.0, SECOND_RATE = 0.25;
 static const double FIRST_ITERATIONS = 0.03, LAST_ITERATIONS = 2.0 / 3.0;
 
 /* The share of the way that sigma moves in an iteration, after the first ones,
- * at the usual rate. */
+ * at the usual rate; and that of the second stage, where the paths make single
+ * batches less certain, and there is little left to go. */
 static const double NOISE_SHARE = 0.1, USUAL_RATE = 5e-3;
+static const double SECOND_NOISE = 0.1;
 
 struct climb {
     struct learner *l;
@@ -73,7 +76,9 @@ static double rate_of(const struct learner *l)
 
 static double noise_share(const struct learner *l)
 {
-    double share = fmax(NOISE_SHARE, 1.0 / (1.0 + l->now.iteration));
+    bool second = l->now.iteration >= second_begins(l);
+    double share = fmax(NOISE_SHARE, 1.0 / (1.0 + l->now.iteration)) *
+                   (second ? SECOND_NOISE : 1.0);
     return share * schedule_of(l) * fmin(1.0, l->o->rate / USUAL_RATE);
 }
 
@@ -90,10 +95,9 @@ static int begin_second(struct climb *c)
     double states = (double)l->m->spec->dim;
     learner_result(l, l->theta);
     adam_forget(&l->adam);
-    int status =
-        learner_by_tracks(l)
-            ? 0
-            : effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
+    int status = noise_settle(l, l->theta);
+    if (!status && !learner_by_tracks(l))
+        status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
     if (status || learner_over(l)) return status;
     l->now.stage = 1.0;
     watch_forget(l);
