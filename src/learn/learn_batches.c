@@ -21,10 +21,9 @@ static const double FIRST_STAGE = 2.0 / 3.0, SECOND_RATE = 0.25;
 static const double FIRST_ITERATIONS = 0.03, LAST_ITERATIONS = 2.0 / 3.0;
 
 /* The share of the way that sigma moves in an iteration, after the first ones,
- * at the usual rate; and that of the second stage, where the paths make single
- * batches less certain, and there is little left to go. */
-static const double NOISE_SHARE = 0.1, USUAL_RATE = 5e-3;
-static const double SECOND_NOISE = 0.1;
+ * at the usual rate. In the second stage paths make single batches less
+ * certain, and sigma becomes a mean over many of them. */
+static const double NOISE_SHARE = 0.1, LAST_SHARE = 0.01, USUAL_RATE = 5e-3;
 
 struct climb {
     struct learner *l;
@@ -76,9 +75,10 @@ static double rate_of(const struct learner *l)
 
 static double noise_share(const struct learner *l)
 {
-    bool second = l->now.iteration >= second_begins(l);
-    double share = fmax(NOISE_SHARE, 1.0 / (1.0 + l->now.iteration)) *
-                   (second ? SECOND_NOISE : 1.0);
+    double now = l->now.iteration, since = now - second_begins(l);
+    double share = since < 0.0
+                       ? fmax(NOISE_SHARE, 1.0 / (1.0 + now))
+                       : fmax(LAST_SHARE, 1.0 / (1.0 / NOISE_SHARE + since));
     return share * schedule_of(l) * fmin(1.0, l->o->rate / USUAL_RATE);
 }
 
