@@ -123,7 +123,8 @@ static int take_steps(struct settle *t, double *theta)
 static int settle(struct settle *t, double *theta)
 {
     size_t n = t->l->n;
-    double before, after, most = MOST_LOSS * (double)t->l->m->spec->dim;
+    double before = NAN, after = NAN,
+           most = MOST_LOSS * (double)t->l->m->spec->dim;
     memcpy(t->first, theta, n * sizeof *theta);
     int status = score_at(t, theta, &before);
     if (!status) status = take_steps(t, theta);
