@@ -625,7 +625,8 @@ struct gsv_fit_options {
     double rate;         /* of Adam and soap; 0: chosen                     */
     double decay;        /* penalty decay/2 |w|^2 of networks' weights against
                           * the log-likelihood of all gaps; negative: 1, of
-                          * noise 4, or estimated from few data            */
+                          * noise 4, and more where held-out gaps ask for it,
+                          * or estimated from few data                     */
     double clip;         /* longest gradient, in running lengths; 10, 0: none */
     double average;      /* memory of the average of theta; 0.98, 0: none   */
     double heldout;      /* share of the gaps; negative: chosen             */

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "data/series.h"
 #include "learn/gibbs.h"
+#include "learn/noise_settle.h"
 #include "learn/sensitivity.h"
 #include "learn/start.h"
 #include "learn/weight_prior.h"
@@ -155,7 +156,8 @@ static int keep_best(struct learner *l)
 {
     double score;
     learner_result(l, l->theta);
-    int status = l->o->restarts > 1 ? rank(l, l->theta, &score) : 0;
+    int status = l->stages < 2 ? noise_settle(l, l->theta) : 0;
+    if (!status && l->o->restarts > 1) status = rank(l, l->theta, &score);
     if (status) return status;
     if (l->o->restarts > 1 && l->now.restart > 0.0 &&
         !(score > l->now.best_score))

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "learn/weight_prior.h"
 
 /* The number of looks, and the fewest iterations between two. */
 enum { LOOKS = 100, LEAST_APART = 10, SAMPLE = 512, PATHS = 16, SELDOM = 3 };
@@ -21,7 +22,11 @@ static const double PLATEAU = 5.0;
  * to chance. */
 static const double AS_GOOD = 1.0;
 
-/* A fall: by so many nats for each gap and so many standard errors. */
+/* Standard errors of a difference that may be chance. */
+static const double CHANCE = 2.0;
+
+/* A fall: by so many nats for each gap of up to three states, and so many
+ * standard errors. */
 static const double FALL = 1.0, FALL_ERRORS = 5.0;
 
 /* Networks can run away from a density of gaps; else nothing is watched but
@@ -57,6 +62,19 @@ static int choose_groups(struct watch *w, int stage)
     return 0;
 }
 
+/* As many gaps that are learned from as are held out, where the first stage
+ * finds the penalty of weights from both. */
+static int choose_learned(struct watch *w, int stage)
+{
+    const struct split *s = &w->l->split;
+    if (stage || w->n > s->trains || !weight_prior_rises(w->l)) return 0;
+    w->learned = NEW(size_t, w->n);
+    if (!w->learned) return GSV_NO_MEMORY;
+    for (size_t i = 0; i < w->n; i++)
+        w->learned[i] = s->train[i * s->trains / w->n];
+    return 0;
+}
+
 /* The estimator of a second stage is the one that the fit ends with, without
  * what would cost more at every look. */
 static gsv_options watch_options(const struct learner *l, int stage)
@@ -79,6 +97,8 @@ int watch_init(struct watch *w, struct learner *l, int stage)
     if (stage && !l->chosen) w->apart *= SELDOM;
     int status = choose_groups(w, stage);
     if (status || !w->n) return status;
+    status = choose_learned(w, stage);
+    if (status) return status;
     w->average = NEW(double, l->n);
     w->value = NEW(double, w->n);
     if (!w->average || !w->value) return GSV_NO_MEMORY;
@@ -96,7 +116,7 @@ int watch_init(struct watch *w, struct learner *l, int stage)
 void watch_free(struct watch *w)
 {
     objective_free(&w->at);
-    MEM_FREE(w->group, w->average, w->value);
+    MEM_FREE(w->group, w->learned, w->average, w->value);
     *w = (struct watch){0};
 }
 
@@ -172,6 +192,11 @@ static void fall_back(struct watch *w)
     l->now.falls += 1.0;
 }
 
+static double least_fall(const struct learner *l)
+{
+    return FALL * fmax(1.0, (double)l->m->spec->dim / 3.0);
+}
+
 static void judge(struct watch *w, double mean)
 {
     struct learner *l = w->l;
@@ -186,7 +211,8 @@ static void judge(struct watch *w, double mean)
     double difference = l->now.best - mean;
     double error = isfinite(mean) ? difference_error(w, difference) : 0.0;
     if (difference <= AS_GOOD * error) keep(w);
-    else if (difference > fmax(FALL, FALL_ERRORS * error)) fall_back(w);
+    else if (difference > fmax(least_fall(l), FALL_ERRORS * error))
+        fall_back(w);
 }
 
 /* Where nothing is held out, what is watched is what is made largest. */
@@ -204,6 +230,35 @@ static void add_prior(struct watch *w, double *mean)
         w->value[i] += prior;
 }
 
+/* Whether gaps that are learned from are likelier than the watched ones, by
+ * more than chance. */
+static int is_overfitted(struct watch *w, const struct score *watched,
+                         bool *over)
+{
+    struct score learned;
+    int status =
+        objective_at(&w->at, w->average, 0, w->n, w->learned, &learned, NULL);
+    gsv_theta_set(w->l->m, w->l->theta);
+    *over = !status && learned.mean - watched->mean >
+                           CHANCE * hypot(learned.error, watched->error);
+    return status == GSV_NUMERICAL ? 0 : status;
+}
+
+/* A stronger penalty of weights where the watched gaps become less likely while
+ * they are more likely than what is learned from would have it. */
+static int oppose_noise(struct watch *w, const struct score *score)
+{
+    struct learner *l = w->l;
+    double difference = l->now.best - score->mean;
+    bool over = false;
+    if (!w->learned || !(score->mean < l->now.heldout) ||
+        !(difference > AS_GOOD * difference_error(w, difference)))
+        return 0;
+    int status = is_overfitted(w, score, &over);
+    if (!status && over) weight_prior_raise(l);
+    return status;
+}
+
 int watch_look(struct watch *w, bool *end)
 {
     struct learner *l = w->l;
@@ -212,11 +267,13 @@ int watch_look(struct watch *w, bool *end)
     int status =
         objective_at(&w->at, w->average, 0, w->n, w->group, &score, NULL);
     gsv_theta_set(l->m, l->theta);
-    if (status == GSV_NUMERICAL) score.mean = -INFINITY;
-    else if (status) return status;
+    if (status && status != GSV_NUMERICAL) return status;
+    if (!status) read_values(w, score.mean);
+    int raised = status ? 0 : oppose_noise(w, &score);
+    if (raised) return raised;
+    if (status) score.mean = -INFINITY;
     l->now.looked_at = l->now.iteration;
     if (l->split.helds) l->now.heldout = score.mean;
-    if (!status) read_values(w, score.mean);
     if (!status) add_prior(w, &score.mean);
     judge(w, score.mean);
     *end = stands_still(w);

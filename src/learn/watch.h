@@ -12,6 +12,8 @@ struct watch {
     struct objective at;
     size_t n;        /* gaps; 0: nothing is watched */
     size_t *group;   /* (n) */
+    size_t *learned; /* (n) gaps that are learned from, with which they are
+                      * compared; NULL: with none  */
     size_t apart;    /* iterations between two looks  */
     double *average; /* (theta)                       */
     double *value;   /* (n) of this look              */

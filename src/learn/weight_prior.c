@@ -286,6 +286,20 @@ int weight_prior_update(struct learner *l, const double *theta)
     return status == GSV_NUMERICAL ? 0 : status;
 }
 
+/* --- With many data ------------------------------------------------------- */
+
+bool weight_prior_rises(const struct learner *l)
+{
+    return l->aim[0] == GSV_OBJECTIVE_SLOPES && l->o->decay < 0.0 &&
+           l->split.helds > 1 && count_weights(l) && !weight_prior_is_used(l);
+}
+
+void weight_prior_raise(struct learner *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        l->penalty[i] = fmin(2.0 * l->penalty[i], HIGHEST);
+}
+
 /* --- How well networks are known ------------------------------------------ */
 
 static bool is_drift(const struct evidence_rows *e, size_t g)

@@ -37,6 +37,11 @@ void weight_prior_begin(struct learner *l);
 /* New precisions at theta: l->penalty (n) of every number of theta. */
 int weight_prior_update(struct learner *l, const double *theta);
 
+/* With many data the penalty begins low, and is raised where held-out gaps say
+ * that weights fit noise; whether it may be, and twice as much of it. */
+bool weight_prior_rises(const struct learner *l);
+void weight_prior_raise(struct learner *l);
+
 struct weight_doubt {
     size_t weights;    /* of the networks of the drift            */
     double determined; /* gamma of these                          */

@@ -16,6 +16,7 @@ static size_t block_size(const struct slopes *s)
 {
     size_t items = s->m->spec->parameters > MANY ? FEW_ITEMS : ITEMS;
     size_t n = (s->room + items - 1) / items;
+    n += n % 2; /* a pair of gaps is never apart */
     return n < FEWEST ? FEWEST : n > MOST ? MOST : n;
 }
 
@@ -133,7 +134,8 @@ void slopes_free(struct slopes *s)
 static size_t first_gap(const void *context, size_t lane)
 {
     const struct slopes *s = context;
-    return lanes_first(lane, lanes_of(s, s->n), s->n);
+    size_t each = s->paired ? 2 : 1;
+    return each * lanes_first(lane, lanes_of(s, s->n), s->n / each);
 }
 
 static void work(void *context, size_t lane, size_t thread)
@@ -213,6 +215,15 @@ int slopes_run(struct slopes *s, size_t n, const size_t *group,
     int status = spread_run(&spread);
     if (!status) status = make_score(s, score);
     return status || !value_bar ? status : make_gradient(s, value_bar);
+}
+
+int slopes_noise(struct slopes *s, size_t n, const size_t *group,
+                 double *value_bar, struct score *score)
+{
+    s->paired = true;
+    int status = slopes_run(s, n, group, value_bar, score);
+    s->paired = false;
+    return status;
 }
 
 double slopes_limited(const struct slopes *s)

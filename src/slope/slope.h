@@ -16,7 +16,21 @@
  * depends on x' rewards flat drifts. Runs without a gradient therefore give the
  * log density of the forecast, N(x + h F, h sigma sigma'(z)), by which states
  * of a fit can be compared; F is the mean drift of a step of Runge and Kutta
- * from x, and z the second of its middles. */
+ * from x, and z the second of its middles.
+ *
+ * The residuals e are those of a drift that was learned from the same gaps:
+ * they are too small where it follows the noise, and too large where it misses
+ * the truth. Both are nearly the same in two neighbouring gaps, 1 and 2, and
+ * leave their difference alone. So numbers of the noise are found from the
+ * gradient of
+ *
+ *     - log |det sigma| - 1/2 (1/2 |u1 - u2|^2 - h |sigma^-1 w|^2)
+ *     u = sqrt(h) sigma^-1 e,   w = f(z + h e' / sqrt(12)) - f(z)
+ *
+ * for both gaps, with e' the residual of the other gap. A path deviates from
+ * the cubic by a bridge whose mean has the covariance h sigma sigma' / 12, so
+ * that e has the covariance sigma sigma'/h and that of w, for which e' stands
+ * in. */
 #ifndef SLOPE_SLOPE_H
 #define SLOPE_SLOPE_H
 
@@ -45,6 +59,7 @@ struct slopes {
     size_t n;            /* gaps of this run                           */
     const size_t *group; /* (n) their numbers; NULL: all               */
     bool gradient;
+    bool paired;     /* groups 2i and 2i + 1 are neighbours            */
     double *value;   /* (room) log densities                           */
     double *limited; /* (room) 1 where D was limited, else 0           */
     double *sum;     /* (slots, bars)                                  */
@@ -62,6 +77,11 @@ void slopes_free(struct slopes *s);
  * gradient of the sum. */
 int slopes_run(struct slopes *s, size_t n, const size_t *group,
                double *value_bar, struct score *score);
+
+/* The gradient of the sum above by the numbers of the noise, over n / 2 pairs
+ * of neighbouring gaps, one after the other in group. */
+int slopes_noise(struct slopes *s, size_t n, const size_t *group,
+                 double *value_bar, struct score *score);
 
 /* The share of the gaps of the last run whose D was limited. */
 double slopes_limited(const struct slopes *s);
@@ -87,6 +107,7 @@ struct slope_scratch {
     double *time, *input, *rate; /* of 2P points: t, inputs, their slopes  */
     double *bar, *state_bar;     /* (bars); (2d, P)                        */
     double *r_bar, *log_bar;     /* (d, P); (P)                            */
+    double *missed;              /* (2d, P) z and w                        */
     struct gap *gap;             /* (P) */
     struct points middle;        /* z, at the middles of the gaps          */
     struct arena arena;

@@ -17,14 +17,20 @@ int slope_scratch_init(struct slope_scratch *c, const struct slopes *s)
 {
     size_t d = s->d, P = s->block, n = s->gaps.spec->inputs;
     bool gradient = s->o->gradient;
-    const struct arena_part part[] = {
-        {&c->length, P},           {&c->end, 2 * d * P},
-        {&c->there, 2 * d * P},    {&c->at, 2 * d * P},
-        {&c->slope, d * P},        {&c->drift, 2 * d * P},
-        {&c->time, 2 * P},         {&c->input, 2 * n * P},
-        {&c->rate, 2 * n * P},     {&c->r_bar, d * P},
-        {&c->log_bar, P},          {&c->bar, slopes_bars(s)},
-        {&c->state_bar, 2 * d * P}};
+    const struct arena_part part[] = {{&c->length, P},
+                                      {&c->end, 2 * d * P},
+                                      {&c->there, 2 * d * P},
+                                      {&c->at, 2 * d * P},
+                                      {&c->slope, d * P},
+                                      {&c->drift, 2 * d * P},
+                                      {&c->time, 2 * P},
+                                      {&c->input, 2 * n * P},
+                                      {&c->rate, 2 * n * P},
+                                      {&c->r_bar, d * P},
+                                      {&c->log_bar, P},
+                                      {&c->bar, slopes_bars(s)},
+                                      {&c->state_bar, 2 * d * P},
+                                      {&c->missed, 2 * d * P}};
     c->gap = NEW(struct gap, P);
     if (!c->gap || arena_lay(&c->arena, sizeof part / sizeof *part, part))
         return GSV_NO_MEMORY;
@@ -272,6 +278,95 @@ static void backward(const struct slopes *s, struct slope_scratch *c, size_t n)
                 (const double *const[1]){f_bar}, NULL, c->bar);
 }
 
+/* --- Pairs ---------------------------------------------------------------- */
+
+/* The points at which w has its drift, to the second half of c->missed. */
+FAST static void place_missed(const struct slopes *s, struct slope_scratch *c,
+                              size_t n)
+{
+    const double share = 1.0 / sqrt(12.0);
+    for (size_t k = 0; k < s->d; k++) {
+        const double *z = c->at + k * n, *e = c->at + (s->d + k) * n;
+        double *to = c->missed + (s->d + k) * n;
+        for (size_t i = 0; i < n; i++)
+            to[i] = z[i] + limit(share * c->length[i] * e[i ^ 1], s->reach[k]);
+    }
+}
+
+/* z and w to c->missed. */
+static void find_missed(const struct slopes *s, struct slope_scratch *c,
+                        size_t n)
+{
+    static const double half = 0.5;
+    size_t rows = s->d * n;
+    double *w = c->missed + rows;
+    memcpy(c->missed, program_output(s->drift, &c->f, n, 0),
+           rows * sizeof *c->missed);
+    place_missed(s, c, n);
+    const double *f = drift_at(s, c, n, 1, &half, w);
+    for (size_t i = 0; i < rows; i++)
+        w[i] = limit(f[i] - c->missed[i], INFINITY);
+    memcpy(c->missed, c->at, rows * sizeof *c->missed);
+}
+
+/* Adds the gradient by the noise of c->r_bar and c->log_bar, at the points
+ * whose values the noise's program has. */
+static void noise_back(const struct slopes *s, struct slope_scratch *c,
+                       const struct points *at)
+{
+    memset(c->state_bar, 0, 2 * s->d * at->P * sizeof *c->state_bar);
+    program_vjp(s->white, &s->inverse, &c->inverse, at,
+                (const double *const[2]){c->r_bar, c->log_bar}, c->state_bar,
+                c->bar + program_uniforms(s->drift));
+}
+
+/* + h/2 |sigma^-1 w|^2. */
+static void add_missed(const struct slopes *s, struct slope_scratch *c,
+                       size_t n, double *value)
+{
+    struct points at = c->middle;
+    at.state = c->missed;
+    program_forward(s->white, &s->inverse, &c->inverse, &at);
+    const double *r = program_output(s->white, &c->inverse, n, 0);
+    for (size_t i = 0; i < s->d * n; i++) {
+        double h = c->length[i % n];
+        value[i % n] += 0.5 * h * r[i] * r[i];
+        c->r_bar[i] = h * r[i];
+    }
+    memset(c->log_bar, 0, n * sizeof *c->log_bar);
+    noise_back(s, c, &at);
+}
+
+/* - log |det sigma| - 1/4 |u1 - u2|^2 of each of two gaps. */
+static void add_differences(const struct slopes *s, struct slope_scratch *c,
+                            size_t n, double *value)
+{
+    program_forward(s->white, &s->inverse, &c->inverse, &c->middle);
+    const double *r = program_output(s->white, &c->inverse, n, 0);
+    const double *log_det = program_output(s->white, &c->inverse, n, 1);
+    for (size_t i = 0; i < n; i++) {
+        value[i] -= log_det[i];
+        c->log_bar[i] = -1.0;
+    }
+    for (size_t j = 0; j < s->d * n; j++) {
+        size_t i = j % n, other = j - i + (i ^ 1);
+        double root = sqrt(c->length[i]);
+        double u = root * r[j] - sqrt(c->length[i ^ 1]) * r[other];
+        value[i] -= 0.25 * u * u;
+        c->r_bar[j] = -root * u;
+    }
+    noise_back(s, c, &c->middle);
+}
+
+static void weigh_pairs(struct slopes *s, struct slope_scratch *c, size_t n,
+                        double *value)
+{
+    find_missed(s, c, n);
+    memset(value, 0, n * sizeof *value);
+    add_missed(s, c, n, value);
+    add_differences(s, c, n, value);
+}
+
 void slope_block(struct slopes *s, struct slope_scratch *c, size_t first,
                  size_t end)
 {
@@ -281,7 +376,8 @@ void slope_block(struct slopes *s, struct slope_scratch *c, size_t first,
             gaps_at(&s->gaps, s->group ? s->group[first + i] : first + i);
     read_ends(s, c, n);
     forward(s, c, n, first);
-    if (s->gradient) backward(s, c, n);
+    if (s->paired) weigh_pairs(s, c, n, s->value + first);
+    else if (s->gradient) backward(s, c, n);
 }
 
 /* --- Jacobians ------------------------------------------------------------ */

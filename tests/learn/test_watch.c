@@ -4,6 +4,7 @@
 #include "learn.h"
 
 #include "learn/watch.h"
+#include "learn/weight_prior.h"
 #include "model/model.h"
 
 static const char TEXT[] = "state x\n net f(x) -> 1 : 4 tanh\n"
@@ -240,6 +241,73 @@ static void plateau__halves_the_rate(void **state)
     watched_close(&t);
 }
 
+/* --- The penalty of weights ----------------------------------------------- */
+
+/* The gaps of the longest moves are watched, those of the shortest learned. */
+static void set_apart(struct watched *t, bool overfitted)
+{
+    const double *x = t->s->value;
+    size_t longs = 0, shorts = 0;
+    for (size_t i = 0; i + 1 < t->s->rows; i++) {
+        bool far = fabs(x[i + 1] - x[i]) > 0.2;
+        if (far && longs < t->w.n) t->w.group[longs++] = i;
+        if (far != overfitted && shorts < t->w.n) t->w.learned[shorts++] = i;
+    }
+    assert_true(longs == t->w.n && shorts == t->w.n);
+}
+
+/* It doubles at every look that is worse than the best and than the one before,
+ * while the learned gaps are likelier. */
+static void penalty__rises_where_watched_gaps_get_worse(void **state)
+{
+    (void)state;
+    static const double LOG_S[] = {-0.5, -0.6, -0.65, -0.7, -0.68, -0.6, -0.72};
+    static const double TIMES[] = {1, 2, 4, 8, 8, 8, 16};
+    for (int overfitted = 0; overfitted <= 1; overfitted++) {
+        static struct watched t;
+        watched_open(&t, TEXT, 2001, 0.1);
+        weight_prior_begin(&t.l);
+        watched_begin(&t, 0);
+        assert_non_null(t.w.learned);
+        set_apart(&t, overfitted);
+        for (size_t i = 0; i < COUNT(LOG_S); i++) {
+            look(&t, LOG_S[i], 30.0 * (i > 0));
+            for (size_t k = 0; k < t.l.n; k++) {
+                double wanted = learner_is_penalised(&t.l, k);
+                if (overfitted) wanted *= TIMES[i];
+                if (t.l.penalty[k] != wanted)
+                    fail_msg("look %zu: %g instead of %g", i, t.l.penalty[k],
+                             wanted);
+            }
+        }
+        assert_true(t.l.now.falls == 0.0);
+        watched_close(&t);
+    }
+}
+
+static void penalty__stays_where_it_is_given_or_estimated(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t rows;
+        double decay, heldout;
+        int stage;
+        bool rises;
+    } CASE[] = {{2001, -1.0, 0.1, 0, true},
+                {2001, 1.0, 0.1, 0, false},
+                {2001, -1.0, 0.0, 0, false},
+                {2001, -1.0, 0.1, 1, false},
+                {1001, -1.0, 0.1, 0, false}};
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        static struct watched t;
+        watched_open(&t, TEXT, CASE[i].rows, CASE[i].heldout);
+        t.o.decay = CASE[i].decay;
+        watched_begin(&t, CASE[i].stage);
+        if ((t.w.learned != NULL) != CASE[i].rises) fail_msg("case %zu", i);
+        watched_close(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +318,8 @@ int main(void)
         cmocka_unit_test(look__is_at_the_average),
         cmocka_unit_test(look__ends_a_second_stage_that_stands_still),
         cmocka_unit_test(plateau__halves_the_rate),
+        cmocka_unit_test(penalty__rises_where_watched_gaps_get_worse),
+        cmocka_unit_test(penalty__stays_where_it_is_given_or_estimated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
