@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns of the data that are differences of another one: velocities that were
  * made of positions. Such a velocity is a mean over a gap, so that neighbours
- * share noise, and estimates from it are wrong however short the gaps are: the
- * squared noise is 2/3 of the true one, and so is friction. */
+ * share noise, and estimates from it are wrong however short the gaps are. The
+ * squared increments of a Brownian velocity's means over neighbouring gaps are
+ * 2/3 of its own, those of means over two gaps, a gap apart, 5/12. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,11 @@
 /* From row k: to the next one, from the one before, or both. */
 enum kind { FORWARD, BACKWARD, CENTRAL, KINDS };
 
-static const char *const FORMULA[KINDS] = {[FORWARD] = "(next - this)/gap",
-                                           [BACKWARD] = "(this - last)/gap",
-                                           [CENTRAL] =
-                                               "(next - last)/both gaps"};
+static const struct {
+    const char *formula, *share;
+} KIND[KINDS] = {[FORWARD] = {"(next - this)/gap", "2/3"},
+                 [BACKWARD] = {"(this - last)/gap", "2/3"},
+                 [CENTRAL] = {"(next - last)/both gaps", "5/12"}};
 
 /* Rounding of what was written, relative to the size of a column: about 6
  * digits; and the share of rows that may differ, such as those at the ends. */
@@ -87,10 +89,10 @@ static void look_at_column(FILE *out, const gsv_model *m, const gsv_series *s,
                 continue;
             fprintf(out,
                     "the column '%s' is made of differences of '%s', %s: "
-                    "neighbours share noise, so that the squared noise is "
-                    "estimated as 2/3 of what it is, and friction is wrong; "
-                    "leave the column out, and %s\n",
-                    name, s->name[j], FORMULA[kind],
+                    "neighbours share noise, so that its increments have %s "
+                    "of the squared noise, and estimates of noise and friction "
+                    "are wrong; leave the column out, and %s\n",
+                    name, s->name[j], KIND[kind].formula, KIND[kind].share,
                     is_state ? "hide the state ('init', see HOWTO.md)"
                              : "observe the positions themselves");
             return;

@@ -77,9 +77,9 @@ static const struct {
                             "other states",
                             "make it an 'input', or observe it with noise "
                             "(obs)"},
-    [NO_CHAIN_LONG] = {"more than five integrals would have to be taken of a "
-                       "noise before it gets to this state, and their "
-                       "covariance is singular to the digits of a computer",
+    [NO_CHAIN_LONG] = {"this state is an integral of a state with noise, "
+                       "taken more than four times, and the covariance of such "
+                       "a chain is singular to the digits of a computer",
                        "observe this state with noise (obs), or add a noise "
                        "('s*dW')"},
     [NO_CHAIN_SAME] = {"this state has no noise, and follows the same noise as "

@@ -70,8 +70,22 @@ static double bernoulli(double z)
     return z > 700.0 ? 0.0 : z / expm1(z);
 }
 
+/* By how much the drift falls from the middle of the cell before a face to that
+ * of the cell after it, where it does: h max(0, -f'). */
+static double compression(const struct plane *q, size_t k)
+{
+    size_t axis, cell = face_cell(q, k, &axis), N = q->N;
+    size_t at = axis ? cell % N : cell / N, step = axis ? 1 : N;
+    bool low = at > 0, high = at + 2 < N;
+    const double *f = q->face_f + axis * q->faces + k;
+    double fall = (low ? f[-(ptrdiff_t)step] : *f) - (high ? f[step] : *f);
+    return fmax(0.0, low && high ? 0.5 * fall : fall);
+}
+
 /* The current through a face is in * p - out * p'. Without noise it is that of
- * the mean of both. */
+ * the mean of both, and where the drift brings paths together, of the side that
+ * they come from, the more the longer the cells: where no paths are, means
+ * allow densities that change their sign from cell to cell. */
 void face_rates(const struct plane *q, size_t k, double *in, double *out)
 {
     size_t axis, n = q->N * q->N, cell = face_cell(q, k, &axis);
@@ -79,8 +93,10 @@ void face_rates(const struct plane *q, size_t k, double *in, double *out)
     double f = q->face_f[axis * q->faces + k], h = q->h[axis];
     double a = q->face_a[entry * q->faces + k];
     if (!(a > 0.0)) {
-        *in = 0.5 * f;
-        *out = -0.5 * f;
+        double fall = compression(q, k), side = fabs(f);
+        if (fall < side) side = fall * fall / side;
+        *in = 0.5 * (side + f);
+        *out = 0.5 * (side - f);
         return;
     }
     double z = 2.0 * f * h / a;

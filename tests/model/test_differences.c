@@ -70,6 +70,10 @@ static void differences__are_recognised(void **state)
                     bool made = kind != TRUE && kind != NOISY;
                     bool found = strstr(text, "the column 'v' is made of "
                                               "differences of 'x'") == text;
+                    if (made)
+                        found = found &&
+                                strstr(text, kind == CENTRAL ? "have 5/12 of"
+                                                             : "have 2/3 of");
                     if (found != made)
                         fail_msg("kind %d, gap %g, %d digits: '%s'", (int)kind,
                                  GAP[g], DIGITS[d], text);

@@ -75,7 +75,7 @@ static const struct said {
     /* More integrals than can be told apart. */
     {LONG,
      {"  a gets its noise by b, integrated 5 times: more than 4"},
-     "more than five integrals"},
+     "this state is an integral of a state"},
     {LONG HIDE("b") HIDE("c") HIDE("d") HIDE("e") HIDE("f"),
      {"  e gets its noise by f, integrated once\n"},
      "only after 5 integrations"},

@@ -74,7 +74,7 @@ static const struct row ROW[] = {
      "m:4:1: no noise gets to this state", NULL},
     {"state a, b, c, d, e, f\nparam s = 1\nda = -f*dt + s*dW\ndb = a*dt\n"
      "dc = b*dt\ndd = c*dt\nde = d*dt\ndf = e*dt\n",
-     "m:8:1: more than five integrals", NULL},
+     "m:8:1: this state is an integral of a state", NULL},
     {"state x, a, b\nparam s = 1\ndx = -x*dt + s*dW\nda = (x - a)*dt\n"
      "db = (x - 2*b)*dt\n",
      NULL, NULL},

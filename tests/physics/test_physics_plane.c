@@ -209,6 +209,26 @@ static void plane__has_the_law_of_an_inert_particle(void **state)
     gsv_model_free(m);
 }
 
+/* Coloured noise: far out the drift of x, which has no noise, outweighs all
+ * else. The law and the slowest time are those of Hermite functions, 160 in x
+ * and 40 in c. */
+static void plane__has_the_law_of_coloured_noise(void **state)
+{
+    (void)state;
+    double low[] = {-1.4, -5.6}, high[] = {1.6, 5};
+    gsv_physics_options o = gsv_physics_options_default();
+    gsv_physics_result r;
+    gsv_model *m;
+    physics_of("state x, c\n dx = (x - x^3 + c)*dt\n dc = -5*c*dt + 5*dW", low,
+               high, &o, &r, &m);
+    assert_true(r.stationary);
+    assert_true(fabs(r.mean[0].value) < 1e-3);
+    expect_near("sd of x", r.sd[0].value, 0.96809, 2e-3);
+    expect_near("slowest", r.relaxation[0].value, 3.1286, 3e-3);
+    gsv_physics_free(&r);
+    gsv_model_free(m);
+}
+
 /* Means of dlog x and dlog y are 0: E x = b + c^2/2, and so on. */
 static void plane__has_the_means_of_predators_and_prey(void **state)
 {
@@ -307,6 +327,7 @@ int main(void)
         cmocka_unit_test(plane__has_a_gradient_and_its_potential),
         cmocka_unit_test(plane__times_passages_as_one_state_does),
         cmocka_unit_test(plane__has_the_law_of_an_inert_particle),
+        cmocka_unit_test(plane__has_the_law_of_coloured_noise),
         cmocka_unit_test(plane__has_the_means_of_predators_and_prey),
         cmocka_unit_test(plane__says_where_there_is_no_law),
         cmocka_unit_test(plane__has_a_law_wherever_a_flow_returns),
