@@ -83,7 +83,7 @@ static void put_objective(const gsv_record *r, FILE *out)
 
 void put_quadrature(size_t nodes, double change, FILE *out)
 {
-    if (nodes)
+    if (nodes > 1)
         say(out, "quadrature      %+.6f  from fewer nodes than %zu a series\n",
             shown(change, 6), nodes);
 }

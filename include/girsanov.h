@@ -822,7 +822,8 @@ struct gsv_simulate_options {
     double step;         /* longest step; 0: 1/32 of the shortest gap     */
     enum gsv_scheme scheme;  /* srk                                       */
     const gsv_series *input; /* inputs, and the columns of gsv_model_given(),
-                              * by name; the first track is used for all  */
+                              * by name: a track for each, or the first one
+                              * for all                                   */
     bool mean; /* a gp's posterior mean; else track i has the function that
                 * gsv_functions_draw() draws as number i                  */
     const double *effect; /* (tracks, effects) random effects; NULL: drawn */

@@ -496,5 +496,6 @@ const struct method METHOD_GUIDED = {.name = "guided",
                                      .rough = is_rough,
                                      .slots = rows_slots,
                                      .units = rows_units,
+                                     .track_logs = rows_track_logs,
                                      .filter = guided_filter,
                                      .drawn = guided_drawn};

@@ -515,15 +515,37 @@ static int check(const struct kalman *k)
     return 0;
 }
 
+/* The first law of a track; where all are alike, of the first one. */
+static struct points run_first(struct kalman *k, size_t track)
+{
+    const struct program *f = k->first.program;
+    struct kalman_thread *t = &k->thread[0];
+    size_t stop = k->stops.first[track];
+    struct points in = block_points(t, 1);
+    if (k->first_moves)
+        in = gaps_points(&k->stops.gaps, track, k->stops.stop[stop].time, false,
+                         1, t->state, t->time, t->input, t->slope);
+    program_forward(f, &k->first.uniforms, &k->first_space, &in);
+    return in;
+}
+
+static bool is_empty(const struct kalman *k, size_t track)
+{
+    return k->stops.first[track] == k->stops.first[track + 1];
+}
+
 static void make_first(struct kalman *k)
 {
-    struct points in = block_points(&k->thread[0], 1);
     const struct program *f = k->first.program;
-    program_forward(f, &k->first.uniforms, &k->first_space, &in);
-    memcpy(k->first_mean, program_output(f, &k->first_space, 1, 0),
-           k->states * sizeof *k->first_mean);
-    memcpy(k->first_deviation, program_output(f, &k->first_space, 1, 1),
-           k->states * sizeof *k->first_deviation);
+    size_t tracks = k->stops.gaps.series->tracks, size = k->states;
+    for (size_t r = 0; r < tracks; r++) {
+        if (k->first_moves && is_empty(k, r)) continue;
+        if (k->first_moves || !r) run_first(k, r);
+        memcpy(k->first_mean + r * k->d,
+               program_output(f, &k->first_space, 1, 0), size * sizeof(double));
+        memcpy(k->first_deviation + r * k->d,
+               program_output(f, &k->first_space, 1, 1), size * sizeof(double));
+    }
 }
 
 int coefficients_make(struct kalman *k)
@@ -539,15 +561,18 @@ int coefficients_make(struct kalman *k)
     return status ? status : check(k);
 }
 
-/* The sum over tracks stands in the first one's place. */
+/* Where all tracks have one law, their sum stands in the first one's place. */
 static void first_vjp(struct kalman *k)
 {
-    const struct program *f = k->first.program;
-    struct points in = block_points(&k->thread[0], 1);
-    const double *const bar[] = {k->track_bar, k->track_bar + k->d};
-    program_forward(f, &k->first.uniforms, &k->first_space, &in);
-    program_vjp(f, &k->first.uniforms, &k->first_space, &in, bar, NULL,
-                k->first.bar);
+    size_t tracks = k->first_moves ? k->stops.gaps.series->tracks : 1;
+    for (size_t r = 0; r < tracks; r++) {
+        const double *at = k->track_bar + r * 2 * k->d;
+        const double *const bar[] = {at, at + k->d};
+        if (k->first_moves && is_empty(k, r)) continue;
+        struct points in = run_first(k, r);
+        program_vjp(k->first.program, &k->first.uniforms, &k->first_space, &in,
+                    bar, NULL, k->first.bar);
+    }
 }
 
 int coefficients_gradient(struct kalman *k, double *gradient)

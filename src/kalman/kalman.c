@@ -84,6 +84,8 @@ static int make_formulas(struct kalman *k)
     if (!status && s->events) status = formula_init(&k->leap, k, 2, leap);
     if (!status) status = formula_init(&k->first, k, 2, first);
     if (status) return status;
+    k->first_moves =
+        graph_moves(s->graph, first[0]) || graph_moves(s->graph, first[1]);
     return workspace_init(&k->first_space, k->first.program, 1,
                           k->options.gradient, false);
 }
@@ -108,8 +110,8 @@ static int make_memory(struct kalman *k)
         {&k->H, k->views * k->p * d},
         {&k->offset, k->views * k->p},
         {&k->deviation, k->views * k->p},
-        {&k->first_mean, d},
-        {&k->first_deviation, d},
+        {&k->first_mean, tracks * d},
+        {&k->first_deviation, tracks * d},
         {&k->flat, d},
         {&k->tape, records * record_size(d, k->updates)},
         {&k->stop_bar, bars * n * stop_bars(k)},
@@ -222,15 +224,15 @@ const double *kalman_row(const struct kalman *k, size_t stop, size_t which,
 static void start(const struct kalman *k, size_t stop, struct record *r,
                   double *log_flat)
 {
-    size_t d = k->d;
+    size_t d = k->d, law = k->stops.stop[stop].track * d;
     memset(r->S, 0, d * d * sizeof *r->S);
     memset(r->mean, 0, d * sizeof *r->mean);
     *log_flat = 0.0;
     for (size_t i = 0; i < k->states; i++) {
         double x = gaps_state(&k->stops.gaps, i, k->stops.stop[stop].row);
         bool latent = k->model->spec->latent[i];
-        r->mean[i] = latent ? k->first_mean[i] : isnan(x) ? 0.0 : x;
-        if (latent) r->S[i * (d + 1)] = k->first_deviation[i];
+        r->mean[i] = latent ? k->first_mean[law + i] : isnan(x) ? 0.0 : x;
+        if (latent) r->S[i * (d + 1)] = k->first_deviation[law + i];
         else if (isnan(x)) {
             r->S[i * (d + 1)] = k->flat[i];
             *log_flat += 0.5 * LOG_TWO_PI + log(k->flat[i]);
@@ -329,7 +331,7 @@ static void first_bars(const struct kalman *k, size_t track,
     for (size_t i = 0; i < k->states; i++) {
         bool latent = k->model->spec->latent[i];
         mean_bar[i] = latent ? a->r[i] : 0.0;
-        mean_bar[d + i] = latent ? k->first_deviation[i] *
+        mean_bar[d + i] = latent ? k->first_deviation[track * d + i] *
                                        (a->r[i] * a->r[i] - a->M[i * (d + 1)])
                                  : 0.0;
     }
@@ -374,7 +376,7 @@ static void add_bars(struct kalman *k)
         for (size_t e = 0; e < view; e++)
             at[e] += bar[step + e];
     }
-    for (size_t r = 1; r < tracks; r++)
+    for (size_t r = 1; !k->first_moves && r < tracks; r++)
         for (size_t e = 0; e < 2 * d; e++)
             k->track_bar[e] += k->track_bar[r * 2 * d + e];
 }
@@ -516,6 +518,7 @@ const struct method METHOD_KALMAN = {.name = "kalman",
                                      .fill = fill_steps,
                                      .slots = slots_of,
                                      .units = rows_units,
+                                     .track_logs = rows_track_logs,
                                      .filter = kalman_filter,
                                      .normal = kalman_normal,
                                      .ahead = kalman_ahead};

@@ -49,11 +49,12 @@ struct kalman {
     size_t *gap_of, *row_of;        /* (transitions), (views): a stop of it   */
     double *Phi, *c, *root;         /* (transitions, d, d), (., d), (., d, d) */
     double *H, *offset, *deviation; /* (views, p, d), (views, p), (.)    */
-    double *first_mean, *first_deviation; /* (d)                         */
-    double *flat; /* (d) a deviation that says nothing, of exact states
-                   * that are missing in the first row                 */
-    bool keep;    /* records of all stops                              */
-    double *tape; /* (stops, record_size), or (threads, 2, ...)        */
+    double *first_mean, *first_deviation; /* (tracks, d)                 */
+    bool first_moves; /* whether they differ, by the inputs of first rows    */
+    double *flat;     /* (d) a deviation that says nothing, of exact states
+                       * that are missing in the first row                 */
+    bool keep;        /* records of all stops                              */
+    double *tape;     /* (stops, record_size), or (threads, 2, ...)        */
     struct update *update; /* (the same, updates)                        */
     /* Gradients: of a stop Phi, c, Q and those of its view; of a track the
      * first mean and deviation. Sums over stops follow. */

@@ -63,6 +63,16 @@ static int find_law(struct builder *b, const struct expr *call, enum law *law)
                     call->name, laws);
 }
 
+/* The law may be another one in every series, by its inputs in the first row.
+ */
+static bool is_known_first(struct graph *g, node a)
+{
+    const struct node_info *info = graph_info(g, a);
+    unsigned known = 1u << OP_PARAM | 1u << OP_INPUT | 1u << OP_CONSTANT;
+    if (info->uniform) return true;
+    return !(info->leaves & ~known) && !graph_has_functions(g, a);
+}
+
 static int read_argument(struct builder *b, const struct expr *e,
                          const struct symbol *state, enum law law, size_t i)
 {
@@ -72,10 +82,11 @@ static int read_argument(struct builder *b, const struct expr *e,
     node a;
     int status = evaluate(b, e, &a);
     if (status) return status;
-    if (!graph_info(g, a)->uniform)
+    if (!is_known_first(g, a))
         return complain(b->source, expr_span(e),
-                        "the law of a first state is made of numbers and "
-                        "parameters, not of states, inputs or t");
+                        "the law of a first state is made of numbers, "
+                        "parameters and inputs, not of states, t or networks "
+                        "of inputs");
     if (graph_size(g, a) != 1 &&
         (graph_size(g, a) != n || graph_info(g, a)->columns != 1))
         return complain(

@@ -52,10 +52,15 @@ static void find_starts(struct drawing *d)
 }
 
 /* The first states of tracks from r on: rows of the data, and draws of hidden
- * ones. */
-static void place_starts(struct drawing *d, size_t r, size_t tracks)
+ * ones, whose law is that of track r. */
+static int place_starts(struct drawing *d, size_t r, size_t tracks)
 {
     const struct spec *spec = d->m->spec;
+    double time = spec->init_timed ? spec->init_time : d->s->time[d->first[r]];
+    int status = spec_is_latent(spec)
+                     ? first_of_model(&d->law, d->m, &d->gaps, r, time)
+                     : 0;
+    if (status) return status;
     const struct random_key key = {
         .seed = d->seed, .purpose = RANDOM_START, .item = r};
     for (size_t i = 0; i < spec->dim; i++)
@@ -65,6 +70,8 @@ static void place_starts(struct drawing *d, size_t r, size_t tracks)
             *to = spec->latent[i] ? first_draw(&d->law, &key, i, r + k, z)
                                   : gaps_state(&d->gaps, i, d->first[r + k]);
         }
+    first_free(&d->law);
+    return 0;
 }
 
 /* --- Simulation ----------------------------------------------------------- */
@@ -124,7 +131,7 @@ static int draw_tracks(struct drawing *d, size_t r, size_t tracks)
     gsv_series *drawn = NULL;
     gsv_series *input = d->alone ? series_track(d->s, r, d->s->label[r]) : NULL;
     if (d->alone && !input) return (int)gsv_last_status();
-    place_starts(d, r, tracks);
+    int status = place_starts(d, r, tracks);
     o.times = rows_of(d, r);
     o.time = d->s->time + d->first[r];
     o.tracks = tracks;
@@ -133,13 +140,14 @@ static int draw_tracks(struct drawing *d, size_t r, size_t tracks)
     o.input = input;
     o.seed = d->seed + 0x9e3779b97f4a7c15u * (uint64_t)(r + 1);
     o.threads = 1;
-    for (int tries = 0; !drawn && tries < TRIES; tries++, o.step /= SHORTER) {
+    for (int tries = 0; !status && !drawn && tries < TRIES;
+         tries++, o.step /= SHORTER) {
         drawn = gsv_simulate(d->m, &o);
         if (!drawn && gsv_last_status() != GSV_NUMERICAL) break;
     }
     if (drawn) keep(d, r, tracks, drawn);
     gsv_series_free(input);
-    if (!drawn) return (int)gsv_last_status();
+    if (!drawn) return status ? status : (int)gsv_last_status();
     gsv_series_free(drawn);
     return 0;
 }
@@ -174,7 +182,7 @@ static int drawing_init(struct drawing *d)
     d->law_only = spec_latent(spec) == spec->dim;
     find_drawn(d);
     find_starts(d);
-    return spec_is_latent(spec) ? first_init(&d->law, d->m, true, 0.0, 0.0) : 0;
+    return 0;
 }
 
 static void drawing_free(struct drawing *d)

@@ -161,17 +161,6 @@ static int choose_optimizer(struct learner *l, const gsv_fit_options *o)
     return 0;
 }
 
-/* What does not integrate over random effects. */
-static int check_effects(const struct learner *l, const gsv_fit_options *o)
-{
-    if (!l->m->spec->effects) return 0;
-    if (o->errors == GSV_ERRORS_SANDWICH)
-        return fail(GSV_BAD_INPUT,
-                    "sandwich errors are for models without random effects; "
-                    "use --errors observed");
-    return 0;
-}
-
 /* Held-out series have no numbers of their own. */
 static int check_heldout(const struct learner *l, const gsv_fit_options *o)
 {
@@ -189,8 +178,6 @@ static int check_heldout(const struct learner *l, const gsv_fit_options *o)
 
 int fit_options_check(struct learner *l, const gsv_fit_options *o)
 {
-    int refused = check_effects(l, o);
-    if (refused) return refused;
     if (o->estimator.form == GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT, "the form bound is no likelihood: learn by "
                                    "it as the objective em-linear");
@@ -200,6 +187,18 @@ int fit_options_check(struct learner *l, const gsv_fit_options *o)
     if (!status) status = choose_optimizer(l, o);
     if (!status) status = gsv_check_fit(l->m);
     return status ? status : check_method(l, o);
+}
+
+int fit_options_sandwich(const struct learner *l, const gsv_fit_options *o)
+{
+    bool whole = !l->method->groups || o->estimator.joint;
+    if (o->errors != GSV_ERRORS_SANDWICH || !whole || l->s->tracks > l->free)
+        return 0;
+    return fail(GSV_BAD_INPUT,
+                "sandwich errors add up what whole series say, and need more "
+                "series than the %zu numbers that are learned, but there %s "
+                "%zu; use --errors observed",
+                l->free, l->s->tracks == 1 ? "is" : "are", l->s->tracks);
 }
 
 void fit_options_fill(struct learner *l, gsv_fit_options *o)

@@ -191,6 +191,7 @@ int learner_init(struct learner *l, gsv_fit_options *o)
     status = theta_select_all(l->m, o->fixed, o->fix, l->fixed);
     for (size_t i = 0; i < n; i++)
         l->free += !l->fixed[i];
+    if (!status) status = fit_options_sandwich(l, o);
     if (!status) status = make_priors(l, o);
     effort_plan(l);
     fit_options_fill(l, o);

@@ -231,6 +231,10 @@ double learner_each(const struct learner *l);
 int fit_options_check(struct learner *l, const gsv_fit_options *o);
 void fit_options_fill(struct learner *l, gsv_fit_options *o);
 
+/* Whether there are enough parts for a sandwich, once the numbers that are
+ * learned are counted. */
+int fit_options_sandwich(const struct learner *l, const gsv_fit_options *o);
+
 /* Those of the names that are fixed that a model has, to `to`, as o's own:
  * terms may be gone. */
 int fit_options_fix(gsv_fit_options *o, const gsv_model *m,

@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* Leave-one-series-out: the log density of each series at the estimate of the
  * others. Few series are left out one after another, and the rest is fitted
- * again. Of many, the estimate without a series is the mean of draws theta_d
- * from the normal law q of the whole estimate, with the weights
+ * again. Of many, the estimate without a series is the estimate and
  *
- *     w_d = p(theta_d) prod over other series of p(series | theta_d) /
- * q(theta_d)
+ *     mean of theta_d under the weights w_d of the others - that under those of
+ *     all series
  *
- * whose largest are smoothed (khat.h). Where their k-hat is too large, the rest
- * is fitted again all the same. */
+ * with draws theta_d from the normal law q of the whole estimate, and
+ *
+ *     w_d = p(theta_d) prod over series of p(series | theta_d) / q(theta_d)
+ *
+ * whose largest are smoothed (khat.h). Where the k-hat of the others' is too
+ * large, or the series moves the estimate far, the rest is fitted again all the
+ * same. */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/khat.h"
+#include "base/linalg.h"
 #include "base/memory.h"
 #include "base/option_rules.h"
+#include "base/random.h"
 #include "data/series.h"
 #include "data/series_join.h"
 #include "learn/learner.h"
 #include "model/theta.h"
 #include "predict/estimates.h"
 
-enum { DRAWS = 400 };
+/* A series that loses more than this, in nats, when it is left out moves the
+ * estimate so far that the mean of draws follows it no longer well. */
+static const double INFLUENTIAL = 1.0;
+
+enum { PAIRS = 200, DRAWS = 2 * PAIRS };
 
 struct leave_out {
     const gsv_model *m; /* the fit */
@@ -33,6 +43,7 @@ struct leave_out {
     double *length; /* (DRAWS) squares: -2 log q              */
     double *loglik; /* (DRAWS, tracks)                        */
     double *prior;  /* (DRAWS) log p                          */
+    double *whole;  /* (tracks) log p at the estimate of all  */
     double *S;      /* (DRAWS) log weights                    */
     double *room;   /* of khat_smooth()                       */
 };
@@ -121,62 +132,130 @@ static int fill_draws(struct leave_out *l, gsv_model *m)
     return status;
 }
 
+/* Standard normals (n, DRAWS) in pairs z and -z, whose covariance is 1 as far
+ * as there are enough of them: means of what is linear in them have no error.
+ */
+static int fill_normals(size_t n, uint64_t seed, double *z)
+{
+    const struct random_key key = {.seed = seed, .purpose = RANDOM_PARAMETERS};
+    double *half = NEW(double, n *PAIRS), *C = NEW(double, n *n);
+    int status = half && C ? 0 : GSV_NO_MEMORY;
+    if (!status) {
+        random_normals(&key, 0, n, 0, PAIRS, half);
+        linalg_product(n, PAIRS, n, half, false, half, true, C);
+        for (size_t e = 0; e < n * n; e++)
+            C[e] /= PAIRS;
+        if (linalg_cholesky(n, C)) linalg_lower_solve(n, PAIRS, C, false, half);
+    }
+    for (size_t e = 0; !status && e < n * PAIRS; e++) {
+        double *to = z + e / PAIRS * DRAWS + e % PAIRS;
+        to[0] = half[e];
+        to[PAIRS] = -half[e];
+    }
+    MEM_FREE(half, C);
+    return status;
+}
+
+/* Values (DRAWS, values), with the squares of their normals. */
+static int draw_values(struct leave_out *l)
+{
+    const gsv_record *r = l->m->record;
+    size_t values = l->m->spec->parameters;
+    struct estimates e;
+    if (!r->correlation)
+        return fail(GSV_BAD_INPUT,
+                    "so many series are left out by weights, which need "
+                    "standard errors: fit with --errors observed");
+    l->value = NEW(double, DRAWS *values);
+    int status = estimates_init(&e, l->m, r);
+    double *z = NEW(double, e.n *DRAWS);
+    if (!status && (!l->value || !z)) status = GSV_NO_MEMORY;
+    if (!status) status = fill_normals(e.n, l->o->seed, z);
+    for (size_t d = 0; !status && d < DRAWS; d++) {
+        for (size_t i = 0; i < e.n; i++) {
+            e.z[i] = z[i * DRAWS + d];
+            l->length[d] += e.z[i] * e.z[i];
+        }
+        estimates_move(l->m, &e, e.z, l->value + d * values);
+    }
+    estimates_free(&e);
+    mem_free(z);
+    return status;
+}
+
 static int draws_init(struct leave_out *l)
 {
     l->length = NEW(double, DRAWS);
     l->loglik = NEW(double, DRAWS * l->s->tracks);
     l->prior = NEW(double, DRAWS);
+    l->whole = NEW(double, l->s->tracks);
     l->S = NEW(double, DRAWS);
     l->room = NEW(double, khat_room(DRAWS));
-    if (!l->length || !l->loglik || !l->prior || !l->S || !l->room)
+    if (!l->length || !l->loglik || !l->prior || !l->whole || !l->S || !l->room)
         return GSV_NO_MEMORY;
-    l->value = predict_values(l->m, DRAWS, l->o->seed, l->length);
-    gsv_model *m = l->value ? gsv_model_copy(l->m) : NULL;
-    int status = m ? fill_draws(l, m) : (int)gsv_last_status();
+    int status = draw_values(l);
+    if (!status) status = score_tracks(l->m, l->s, l->o, l->whole);
+    if (status) return status;
+    gsv_model *m = gsv_model_copy(l->m);
+    status = m ? fill_draws(l, m) : (int)gsv_last_status();
     gsv_model_free(m);
     return status;
 }
 
-/* The model at the mean of the draws under the weights without series r. */
-static void move_to_mean(struct leave_out *l, gsv_model *m, double *theta,
-                         double *mean)
+/* Log weights without series r; of SIZE_MAX with all. The k-hat. */
+static double weigh(struct leave_out *l, size_t r)
 {
-    size_t n = gsv_theta_size(m), values = m->spec->parameters;
-    double most = -INFINITY, sum = 0.0;
-    for (size_t d = 0; d < DRAWS; d++)
-        most = fmax(most, l->S[d]);
-    memset(mean, 0, n * sizeof *mean);
-    for (size_t d = 0; d < DRAWS; d++) {
-        double w = exp(l->S[d] - most);
-        memcpy(m->value, l->value + d * values, values * sizeof *m->value);
-        gsv_theta_get(m, theta);
-        sum += w;
-        for (size_t i = 0; i < n; i++)
-            mean[i] += w * theta[i];
-    }
-    for (size_t i = 0; i < n; i++)
-        mean[i] /= sum;
-    memcpy(m->value, l->m->value, values * sizeof *m->value);
-    gsv_theta_set(m, mean);
-}
-
-static int reweigh(struct leave_out *l, size_t r)
-{
-    size_t tracks = l->s->tracks, n = gsv_theta_size(l->m);
+    size_t tracks = l->s->tracks;
     for (size_t d = 0; d < DRAWS; d++) {
         l->S[d] = l->prior[d] + 0.5 * l->length[d];
         for (size_t t = 0; t < tracks; t++)
             if (t != r) l->S[d] += l->loglik[d * tracks + t];
     }
-    l->out->khat[r] = khat_smooth(DRAWS, l->S, l->room);
-    if (!(l->out->khat[r] < khat_threshold(DRAWS))) return refit(l, r);
+    return khat_smooth(DRAWS, l->S, l->room);
+}
+
+/* Adds sign times the mean of the draws under the weights to theta. m is moved
+ * about; at is room for a theta. */
+static void add_mean(const struct leave_out *l, gsv_model *m, double sign,
+                     double *at, double *theta)
+{
+    size_t n = gsv_theta_size(m), values = m->spec->parameters;
+    double most = -INFINITY, sum = 0.0;
+    for (size_t d = 0; d < DRAWS; d++)
+        most = fmax(most, l->S[d]);
+    for (size_t d = 0; d < DRAWS; d++)
+        sum += exp(l->S[d] - most);
+    for (size_t d = 0; d < DRAWS; d++) {
+        memcpy(m->value, l->value + d * values, values * sizeof *m->value);
+        gsv_theta_get(m, at);
+        for (size_t i = 0; i < n; i++)
+            theta[i] += sign * exp(l->S[d] - most) / sum * at[i];
+    }
+    memcpy(m->value, l->m->value, values * sizeof *m->value);
+}
+
+/* The estimate moves as the mean of the draws does when the series leaves: what
+ * is chance, or skew, in one mean is in the other one as well. */
+static int reweigh(struct leave_out *l, size_t r)
+{
+    size_t n = gsv_theta_size(l->m);
+    double khat = l->out->khat[r] = weigh(l, r);
+    if (!(khat < khat_threshold(DRAWS))) return refit(l, r);
     gsv_model *m = gsv_model_copy(l->m);
-    double *theta = NEW(double, n), *mean = NEW(double, n);
-    int status = m && theta && mean ? 0 : GSV_NO_MEMORY;
-    if (!status) move_to_mean(l, m, theta, mean);
-    if (!status) status = score_one(l, m, r);
-    MEM_FREE(theta, mean);
+    double *at = NEW(double, n), *theta = NEW(double, n);
+    int status = m && at && theta ? 0 : GSV_NO_MEMORY;
+    if (!status) {
+        gsv_theta_get(m, theta);
+        add_mean(l, m, 1.0, at, theta);
+        weigh(l, SIZE_MAX);
+        add_mean(l, m, -1.0, at, theta);
+        gsv_theta_set(m, theta);
+        status = score_one(l, m, r);
+    }
+    MEM_FREE(at, theta);
     gsv_model_free(m);
+    if (!status && l->whole[r] - l->out->score[r] > INFLUENTIAL)
+        return refit(l, r);
     return status;
 }
 
@@ -226,7 +305,7 @@ enum gsv_status gsv_leave_series_out(const gsv_model *m, const gsv_series *s,
     if (!status && !fits) status = draws_init(&l);
     for (size_t r = 0; !status && r < s->tracks; r++)
         status = fits ? refit(&l, r) : reweigh(&l, r);
-    MEM_FREE(l.value, l.length, l.loglik, l.prior, l.S, l.room);
+    MEM_FREE(l.value, l.length, l.loglik, l.prior, l.whole, l.S, l.room);
     if (status) gsv_leave_out_free(result);
     else sum_up(result);
     return (enum gsv_status)status;

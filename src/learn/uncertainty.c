@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Standard errors from the observed information I: V = I^-1, or the sandwich
- * I^-1 (sum over gaps of s s') I^-1. Intervals are theta +- 1.96 sqrt(V_ii),
- * brought to the values: they stay inside of the bounds. */
+ * I^-1 (sum over gaps, or series, of s s') I^-1. Intervals are theta +- 1.96
+ * sqrt(V_ii), brought to the values: they stay inside of the bounds. */
 #include <math.h>
 #include <string.h>
 
@@ -44,22 +44,40 @@ int uncertainty_withhold(const struct learner *l, gsv_record *r)
 
 /* --- The sandwich ------------------------------------------------------- */
 
-/* The scores of all groups by number i, to score (groups). */
-static int scores_of(struct information *a, size_t i, double *score)
+/* The data fall into groups, or else into tracks. */
+static size_t count_parts(const struct information *a)
 {
     const struct estimator *all = &a->all.estimator;
-    size_t at = a->place[i], groups = all->method->groups(all->machine);
-    double kept = a->theta[at], step = a->l->move[at], value;
-    a->theta[at] = kept + step;
+    return all->method->groups ? all->method->groups(all->machine)
+                               : a->l->s->tracks;
+}
+
+/* log p of every part at theta. */
+static int logs_at(struct information *a, double *log)
+{
+    const struct estimator *all = &a->all.estimator;
+    double value;
     int status = information_value(a, a->theta, &value);
-    for (size_t g = 0; !status && g < groups; g++)
-        score[g] = all->method->group(all->machine, g).loglik;
+    if (status) return status;
+    if (!all->method->groups) all->method->track_logs(all->machine, log);
+    for (size_t g = 0; all->method->groups && g < count_parts(a); g++)
+        log[g] = all->method->group(all->machine, g).loglik;
+    return 0;
+}
+
+/* The scores of all parts by number i, to score (parts). down: room for as
+ * many. */
+static int scores_of(struct information *a, size_t i, double *score,
+                     double *down)
+{
+    size_t at = a->place[i], parts = count_parts(a);
+    double kept = a->theta[at], step = a->l->move[at];
+    a->theta[at] = kept + step;
+    int status = logs_at(a, score);
     a->theta[at] = kept - step;
-    if (!status) status = information_value(a, a->theta, &value);
-    for (size_t g = 0; !status && g < groups; g++) {
-        double down = all->method->group(all->machine, g).loglik;
-        score[g] = (score[g] - down) / (2.0 * step);
-    }
+    if (!status) status = logs_at(a, down);
+    for (size_t g = 0; !status && g < parts; g++)
+        score[g] = (score[g] - down[g]) / (2.0 * step);
     a->theta[at] = kept;
     return status;
 }
@@ -67,15 +85,14 @@ static int scores_of(struct information *a, size_t i, double *score)
 /* V becomes V (sum of s s') V. */
 static int make_sandwich(struct information *a)
 {
-    const struct estimator *all = &a->all.estimator;
-    size_t n = a->n, groups = all->method->groups(all->machine);
-    double *S = NEW(double, n *groups), *J = NEW(double, n *n);
+    size_t n = a->n, parts = count_parts(a);
+    double *S = NEW(double, (n + 1) * parts), *J = NEW(double, n *n);
     double *VJ = NEW(double, n *n);
     int status = S && J && VJ ? 0 : GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < n; i++)
-        status = scores_of(a, i, S + i * groups);
+        status = scores_of(a, i, S + i * parts, S + n * parts);
     if (!status) {
-        linalg_product(n, groups, n, S, false, S, true, J);
+        linalg_product(n, parts, n, S, false, S, true, J);
         linalg_product(n, n, n, a->V, false, J, false, VJ);
         linalg_product(n, n, n, VJ, false, a->V, false, J);
         memcpy(a->V, J, n * n * sizeof *J);

@@ -99,6 +99,8 @@ struct method {
     /* After a run with by_group: the number of groups, and one of them. */
     size_t (*groups)(const void *machine);
     gsv_gap (*group)(const void *machine, size_t g);
+    /* Without groups, after a run: the log-likelihood of every track. */
+    void (*track_logs)(const void *machine, double *log);
     /* How far off the mean of a gap may be, in nats; NULL: not known. */
     double (*doubt)(const void *machine);
     /* Whether the value is a discontinuous function of the parameters, as it is

@@ -114,10 +114,11 @@ int rows_accept(const struct method *row, const struct task *t);
 int smoothed_accept(const struct method *row, const struct task *t);
 struct slots rows_slots(const void *machine, size_t *unit);
 int rows_units(void *machine, const uint32_t *stream, double *unit);
+void rows_track_logs(const void *machine, double *log);
 #define ROWS_METHOD                                                            \
     .first_laws = true, .accept = smoothed_accept, .slots = rows_slots,        \
-    .units = rows_units, .init = method_init, .free = method_free,             \
-    .run = method_run, .fill = method_fill
+    .units = rows_units, .track_logs = rows_track_logs, .init = method_init,   \
+    .free = method_free, .run = method_run, .fill = method_fill
 
 /* The others, from NAME_init(), NAME_run(), NAME_fill() and NAME_free(). */
 #define ROWS_FUNCTIONS(NAME)                                                   \

@@ -65,6 +65,15 @@ struct slots rows_slots(const void *machine, size_t *unit)
     return (struct slots){r->stops.count, r->stops.gaps.series->tracks, true};
 }
 
+void rows_track_logs(const void *machine, double *log)
+{
+    const struct rows *r = machine;
+    for (size_t i = 0; i < r->stops.gaps.series->tracks; i++)
+        log[i] = 0.0;
+    for (size_t i = 0; i < r->stops.count; i++)
+        log[r->stops.stop[i].track] += r->increment[i];
+}
+
 int rows_units(void *machine, const uint32_t *stream, double *unit)
 {
     struct rows *r = machine;
@@ -74,9 +83,8 @@ int rows_units(void *machine, const uint32_t *stream, double *unit)
         s->stop[i].stream = stream[i];
     int status = r->method->run(machine, &(struct request){0}, &score);
     if (status == GSV_STOPPED) return status;
-    for (size_t i = 0; i < s->gaps.series->tracks; i++)
-        unit[i] = status ? -INFINITY : 0.0;
-    for (size_t i = 0; !status && i < s->count; i++)
-        unit[s->stop[i].track] += r->increment[i];
+    rows_track_logs(machine, unit);
+    for (size_t i = 0; status && i < s->gaps.series->tracks; i++)
+        unit[i] = -INFINITY;
     return status == GSV_NUMERICAL ? 0 : status;
 }

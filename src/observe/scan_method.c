@@ -296,5 +296,6 @@ const struct method METHOD_SCAN = {.name = "scan",
                                    .fill = fill_steps,
                                    .slots = rows_slots,
                                    .units = rows_units,
+                                   .track_logs = rows_track_logs,
                                    .filter = scan_filter,
                                    .paths = scan_paths};

@@ -267,7 +267,8 @@ static void sum_up(const struct panel *p, gsv_result *r)
     r->steps = (size_t)field_most(p, TRACK_STEPS, 1.0);
     r->drift_evaluations = (uint64_t)field_sum(p, TRACK_EVALUATIONS);
     r->nodes = p->worker[0].rule.count;
-    r->quadrature = r->loglik - field_sum(p, TRACK_FEWER);
+    /* There are no fewer nodes than one. */
+    r->quadrature = r->nodes > 1 ? r->loglik - field_sum(p, TRACK_FEWER) : NAN;
     for (size_t i = 0; i < p->tracks; i++)
         r->flagged += gap_of(p, i).flags != 0;
 }
@@ -314,6 +315,13 @@ static int method_fill(void *machine, const struct request *q, bool list,
     return list && !gsv_ranks_rank(p->options.ranks) ? list_tracks(p, r) : 0;
 }
 
+static void track_logs(const void *machine, double *log)
+{
+    const struct panel *p = machine;
+    for (size_t i = 0; i < p->tracks; i++)
+        log[i] = p->track[i * p->width + TRACK_VALUE];
+}
+
 static bool is_rough(const void *machine)
 {
     return field_most(machine, TRACK_ROUGH, 1.0) > 0.0;
@@ -323,7 +331,7 @@ static bool is_rough(const void *machine)
     .name = "panel", .inner = &(OF), .shares = true, .holds = true,            \
     .jumps = true, .first_laws = true, .size = sizeof(struct panel),           \
     .accept = accept, .init = method_init, .free = method_free,                \
-    .run = method_run, .fill = method_fill
+    .run = method_run, .fill = method_fill, .track_logs = track_logs
 
 static const struct method ROWS[] = {
     {PANEL(METHOD_BRIDGES)},

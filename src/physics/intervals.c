@@ -39,7 +39,7 @@ static double *normal_values(const gsv_model *m, size_t count, uint64_t seed)
         record.error_of =
             record.bootstrap + GSV_BOOTSTRAP_ERROR * record.values;
     model.record = &record;
-    return predict_values(&model, count, seed, NULL);
+    return predict_values(&model, count, seed);
 }
 
 /* Functions of gps, too. */

@@ -70,16 +70,7 @@ static void draw(const gsv_model *m, struct estimates *e, size_t number,
     estimates_move(m, e, e->z, value);
 }
 
-static double square_of(size_t n, const double *z)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += z[i] * z[i];
-    return sum;
-}
-
-double *predict_values(const gsv_model *m, size_t count, uint64_t seed,
-                       double *length)
+double *predict_values(const gsv_model *m, size_t count, uint64_t seed)
 {
     const gsv_record *r = m->record;
     struct estimates e;
@@ -92,10 +83,8 @@ double *predict_values(const gsv_model *m, size_t count, uint64_t seed,
     size_t values = m->spec->parameters;
     double *value = NEW(double, count *values);
     int status = estimates_init(&e, m, r);
-    for (size_t g = 0; value && !status && g < count; g++) {
+    for (size_t g = 0; value && !status && g < count; g++)
         draw(m, &e, g, seed, value + g * values);
-        if (length) length[g] = square_of(e.n, e.z);
-    }
     estimates_free(&e);
     if (!status) return value;
     mem_free(value);

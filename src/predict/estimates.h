@@ -26,9 +26,7 @@ void estimates_free(struct estimates *e);
 void estimates_move(const gsv_model *m, const struct estimates *e,
                     const double *z, double *value);
 
-/* `count` draws (values) of all parameters. Yours; NULL after a failure. length
- * (count), or NULL, gets the squares of the standard normals in each. */
-double *predict_values(const gsv_model *m, size_t count, uint64_t seed,
-                       double *length);
+/* `count` draws (values) of all parameters. Yours; NULL after a failure. */
+double *predict_values(const gsv_model *m, size_t count, uint64_t seed);
 
 #endif

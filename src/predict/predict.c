@@ -415,8 +415,7 @@ static int run_sets(struct predictor *p)
                     "to be held with --parameters; give fewer --draws",
                     out->rows, out->columns, out->draws);
     double *drawn =
-        p->given ? NULL
-                 : predict_values(p->model, VALUE_SETS, p->o->seed, NULL);
+        p->given ? NULL : predict_values(p->model, VALUE_SETS, p->o->seed);
     const double *from = p->given ? p->given : drawn;
     p->store = NEW(double, (size_t)size);
     int status = 0;

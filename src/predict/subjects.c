@@ -255,7 +255,7 @@ int predict_subjects(const gsv_model *m, const gsv_series *s,
     if (!status) status = draw_effects(m, s, o, f.u);
     if (!status && o->rolling) to_means(&f);
     if (!status && o->parameters) {
-        f.drawn = predict_values(m, VALUE_SETS, o->seed, NULL);
+        f.drawn = predict_values(m, VALUE_SETS, o->seed);
         if (!f.drawn) status = (int)gsv_last_status();
     }
     for (size_t r = 0; !status && r < s->tracks; r++)

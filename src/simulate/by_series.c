@@ -8,9 +8,19 @@
 #include "data/series_join.h"
 #include "model/levels.h"
 
-bool simulates_by_series(const gsv_model *m)
+bool simulate_has_inputs(const gsv_simulate_options *o)
+{
+    return o->input && o->tracks > 1 && o->input->tracks == o->tracks;
+}
+
+static bool has_numbers(const gsv_model *m)
 {
     return spec_category(m->spec, SERIES_NAME) < m->spec->categories;
+}
+
+bool simulates_by_series(const gsv_model *m, const gsv_simulate_options *o)
+{
+    return has_numbers(m) || simulate_has_inputs(o);
 }
 
 static bool is_level(const struct category_spec *c, const char *label)
@@ -25,9 +35,10 @@ static const char *label_of(const gsv_model *m, const gsv_simulate_options *o,
                             size_t r)
 {
     const struct spec *spec = m->spec;
+    const gsv_series *s = o->input;
+    if (!has_numbers(m)) return s->label[r];
     const struct category_spec *c =
         &spec->category[spec_category(spec, SERIES_NAME)];
-    const gsv_series *s = o->input;
     bool own = s && s->tracks == o->tracks;
     if (own && (s->tracks > 1 || is_level(c, s->label[r]))) return s->label[r];
     if (r < c->levels) return c->label[r];

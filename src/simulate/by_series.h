@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Simulations of models with numbers of series: one track after another, each
- * with the numbers of its own. */
+/* Simulations of series that differ by their inputs or by numbers of their own:
+ * one track after another. */
 #ifndef SIMULATE_BY_SERIES_H
 #define SIMULATE_BY_SERIES_H
 
@@ -9,9 +9,12 @@
 typedef gsv_series *simulate_tracks(const gsv_model *m,
                                     const gsv_simulate_options *o);
 
-/* Whether a model has such numbers; and its tracks, by a function that
- * simulates some of one series, whose label is that of the options' input. */
-bool simulates_by_series(const gsv_model *m);
+/* Whether every track has a series of the input for itself. */
+bool simulate_has_inputs(const gsv_simulate_options *o);
+
+/* Whether tracks differ; and all of them, by a function that simulates some of
+ * one series, whose label is that of the options' input. */
+bool simulates_by_series(const gsv_model *m, const gsv_simulate_options *o);
 gsv_series *simulate_by_series(const gsv_model *m,
                                const gsv_simulate_options *o,
                                simulate_tracks *simulate);

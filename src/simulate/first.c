@@ -13,15 +13,15 @@ static bool is_normal(const struct first *f, size_t i)
 }
 
 /* The arguments of the laws that are not normal. */
-static int read_arguments(struct first *f, const gsv_model *m)
+static int read_arguments(struct first *f, const gsv_model *m,
+                          const struct points *at)
 {
-    const struct points none = {.P = 1};
     for (size_t i = 0; i < f->spec->dim; i++) {
         const struct first_spec *first = &f->spec->first[i];
         const struct law_row *law = &LAW_TABLE[first->law];
         if (is_normal(f, i)) continue;
         for (size_t k = 0; k < law->arguments; k++)
-            if (model_evaluate(m, first->argument[k], &none, true,
+            if (model_evaluate(m, first->argument[k], at, true,
                                &f->argument[i][k]))
                 return GSV_NO_MEMORY;
         if (!law->lawful(law->arguments, f->argument[i]))
@@ -33,28 +33,28 @@ static int read_arguments(struct first *f, const gsv_model *m)
     return 0;
 }
 
-static int read_laws(struct first *f, const gsv_model *m)
+static int read_laws(struct first *f, const gsv_model *m,
+                     const struct points *at)
 {
-    const struct points none = {.P = 1};
     f->argument = mem_new(f->spec->dim, sizeof *f->argument);
     if (!f->argument ||
-        model_evaluate(m, f->spec->init_mean, &none, true, f->mean) ||
-        model_evaluate(m, f->spec->init_deviation, &none, true, f->deviation))
+        model_evaluate(m, f->spec->init_mean, at, true, f->mean) ||
+        model_evaluate(m, f->spec->init_deviation, at, true, f->deviation))
         return GSV_NO_MEMORY;
-    return read_arguments(f, m);
+    return read_arguments(f, m, at);
 }
 
-int first_init(struct first *f, const gsv_model *m, bool own, double mean,
-               double deviation)
+static int make(struct first *f, const gsv_model *m, const struct points *at,
+                double mean, double deviation)
 {
     const struct spec *spec = m->spec;
     *f = (struct first){.spec = spec,
                         .mean = NEW(double, spec->dim),
                         .deviation = NEW(double, spec->dim)};
     if (!f->mean || !f->deviation) return GSV_NO_MEMORY;
-    int status = own ? read_laws(f, m) : 0;
+    int status = at ? read_laws(f, m, at) : 0;
     for (size_t i = 0; !status && i < spec->dim; i++) {
-        if (!own || !spec->latent[i]) {
+        if (!at || !spec->latent[i]) {
             f->mean[i] = mean;
             f->deviation[i] = deviation;
         }
@@ -65,6 +65,26 @@ int first_init(struct first *f, const gsv_model *m, bool own, double mean,
                           spec->column[i], f->mean[i], f->deviation[i]);
     }
     return status;
+}
+
+int first_of_model(struct first *f, const gsv_model *m, const struct gaps *g,
+                   size_t track, double time)
+{
+    size_t n = m->spec->inputs;
+    double *room = NEW(double, 2 * n + 1);
+    *f = (struct first){.spec = m->spec};
+    if (!room) return GSV_NO_MEMORY;
+    struct points at = gaps_points(g, track, time, false, 1, NULL, room,
+                                   room + 1, room + 1 + n);
+    int status = make(f, m, &at, 0.0, 0.0);
+    mem_free(room);
+    return status;
+}
+
+int first_normal(struct first *f, const gsv_model *m, double mean,
+                 double deviation)
+{
+    return make(f, m, NULL, mean, deviation);
 }
 
 void first_free(struct first *f)

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "lang/law.h"
+#include "model/gaps.h"
 #include "model/model.h"
 
 /* Of each state; one that is not latent is the mean and nothing else. */
@@ -15,10 +16,13 @@ struct first {
     double (*argument)[LAW_ARGUMENTS]; /* (dim) of laws that are not normal */
 };
 
-/* The model's laws at its present values, or where own is not set normal ones
- * with this mean and deviation for all states. The model is borrowed. */
-int first_init(struct first *f, const gsv_model *m, bool own, double mean,
-               double deviation);
+/* The model's laws at its present values, with the inputs of a track at a time;
+ * or normal laws with this mean and deviation for all states. The model is
+ * borrowed. Free in any case. */
+int first_of_model(struct first *f, const gsv_model *m, const struct gaps *g,
+                   size_t track, double time);
+int first_normal(struct first *f, const gsv_model *m, double mean,
+                 double deviation);
 void first_free(struct first *f);
 
 /* Whether any state varies. */

@@ -166,9 +166,12 @@ static int make_workers(struct simulation *s, const gsv_model *m)
 static int set_start(struct simulation *s, const gsv_model *m)
 {
     const gsv_simulate_options *o = s->o;
+    const struct spec *spec = m->spec;
     bool silent = !o->start && o->start_mean == 0.0 && o->start_sd == 0.0;
-    int status = first_init(&s->first, m, silent && spec_is_latent(m->spec),
-                            o->start_mean, o->start_sd);
+    double time = spec->init_timed ? spec->init_time : o->time[0];
+    int status = silent && spec_is_latent(spec)
+                     ? first_of_model(&s->first, m, &s->field.inputs, 0, time)
+                     : first_normal(&s->first, m, o->start_mean, o->start_sd);
     s->random_start = !status && !o->start && first_is_random(&s->first);
     return status;
 }
@@ -621,6 +624,6 @@ static gsv_series *simulate_alike(const gsv_model *m,
 
 gsv_series *simulate_given(const gsv_model *m, const gsv_simulate_options *o)
 {
-    return simulates_by_series(m) ? simulate_by_series(m, o, simulate_alike)
-                                  : simulate_alike(m, o);
+    return simulates_by_series(m, o) ? simulate_by_series(m, o, simulate_alike)
+                                     : simulate_alike(m, o);
 }

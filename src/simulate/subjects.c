@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Simulated tracks of a model with random effects: each has its own, given or
  * drawn from their law, and is simulated by itself. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -9,7 +10,9 @@
 #include "base/option_rules.h"
 #include "base/random.h"
 #include "data/series.h"
+#include "data/series_join.h"
 #include "model/effects.h"
+#include "simulate/by_series.h"
 #include "simulate/simulate.h"
 
 struct subjects {
@@ -20,7 +23,6 @@ struct subjects {
     double *value; /* (values) of the model   */
     double *start; /* (dim) of one track      */
     double *u, *z; /* (effects)               */
-    gsv_series *all;
 };
 
 static int subjects_init(struct subjects *s, const gsv_model *m,
@@ -72,49 +74,48 @@ static gsv_series *simulate_track(struct subjects *s, size_t track)
     for (size_t i = 0; o.start && i < s->given->spec->dim; i++)
         s->start[i] = s->o->start[i * s->o->tracks + track];
     if (o.start) o.start = s->start;
-    return simulate_given(&s->model, &o);
-}
-
-/* All tracks have the times of the first one. */
-static int make_all(struct subjects *s, const gsv_series *one)
-{
-    size_t tracks = s->o->tracks, rows = one->rows * tracks;
-    size_t *start = NEW(size_t, tracks + 1);
-    double *time = NEW(double, rows), *value = NEW(double, rows * one->columns);
-    for (size_t r = 0; start && time && r < tracks; r++) {
-        start[r + 1] = (r + 1) * one->rows;
-        memcpy(time + r * one->rows, one->time, one->rows * sizeof *time);
+    gsv_series *own = NULL;
+    if (simulate_has_inputs(s->o)) {
+        o.input = own =
+            series_track(s->o->input, track, s->o->input->label[track]);
+        if (!own) return NULL;
     }
-    if (start && time && value)
-        s->all = gsv_series_new(tracks, start, one->columns,
-                                (const char *const *)(const void *)one->name,
-                                time, value);
-    MEM_FREE(start, time, value);
-    return s->all ? 0 : GSV_NO_MEMORY;
+    gsv_series *one = simulate_given(&s->model, &o);
+    gsv_series_free(own);
+    return one;
 }
 
-static int add_track(struct subjects *s, size_t track)
+/* The same with the label of its inputs, or its number. */
+static gsv_series *name_track(struct subjects *s, size_t track)
 {
+    char number[24];
+    const char *label = number;
+    snprintf(number, sizeof number, "%zu", track + 1);
+    if (simulate_has_inputs(s->o)) label = s->o->input->label[track];
     gsv_series *one = simulate_track(s, track);
-    if (!one) return (int)gsv_last_status();
-    int status = s->all ? 0 : make_all(s, one);
-    for (size_t c = 0; !status && c < one->columns; c++)
-        memcpy(s->all->value + c * s->all->rows + track * one->rows,
-               one->value + c * one->rows, one->rows * sizeof *one->value);
+    gsv_series *named = one ? series_track(one, 0, label) : NULL;
     gsv_series_free(one);
-    return status;
+    return named;
 }
 
 static gsv_series *simulate_subjects(const gsv_model *m,
                                      const gsv_simulate_options *o)
 {
     struct subjects s;
-    int status = subjects_init(&s, m, o);
-    for (size_t r = 0; !status && r < o->tracks; r++)
-        status = halt_asked() ? halt_status() : add_track(&s, r);
-    if (status) gsv_series_free(s.all);
-    gsv_series *all = status ? NULL : s.all;
-    subjects_free(&s);
+    gsv_series **track = NEW(gsv_series *, o->tracks), *all = NULL;
+    size_t n = 0;
+    int status = track ? subjects_init(&s, m, o) : GSV_NO_MEMORY;
+    for (; !status && n < o->tracks; n++) {
+        status = halt_asked() ? halt_status() : 0;
+        if (!status) track[n] = name_track(&s, n);
+        if (!status && !track[n]) status = (int)gsv_last_status();
+        if (status) break;
+    }
+    if (!status) all = series_below(n, track);
+    for (size_t r = 0; r < n; r++)
+        gsv_series_free(track[r]);
+    if (track) subjects_free(&s);
+    mem_free(track);
     return all;
 }
 

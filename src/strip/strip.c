@@ -511,5 +511,6 @@ const struct method METHOD_STRIP = {.name = "scan",
                                     .fill = fill_steps,
                                     .slots = slots_of,
                                     .units = rows_units,
+                                    .track_logs = rows_track_logs,
                                     .filter = guided_filter,
                                     .drawn = guided_drawn};

@@ -60,6 +60,44 @@ static void score__without_a_series_is_its_closed_form(void **state)
     free_both(m, s);
 }
 
+/* Weights against fits; the second data set has a series unlike the others. */
+static void score__by_weights_is_that_by_fits(void **state)
+{
+    enum { SERIES = 20, TIMES = 31 };
+    (void)state;
+    for (size_t set = 0; set < 2; set++) {
+        gsv_model *m = model_of(
+            "state x\nparam k = 1 > 0, s = 1 > 0\ndx = -k*x*dt + s*dW\n"
+            "obs y ~ normal(x, 0.2)\ninit x ~ normal(0, s/sqrt(2*k))");
+        gsv_simulate_options q = gsv_simulate_options_default();
+        double time[TIMES];
+        for (size_t i = 0; i < TIMES; i++)
+            time[i] = 0.5 * (double)i;
+        q.tracks = SERIES;
+        q.times = TIMES;
+        q.time = time;
+        q.seed = 11 + set;
+        gsv_series *s = gsv_simulate(m, &q);
+        assert_non_null(s);
+        for (size_t i = (SERIES - 1) * TIMES; set && i < s->rows; i++)
+            s->value[s->rows + i] *= 3.0;
+        gsv_fit_options f = fit_options();
+        gsv_options o = gsv_options_default();
+        gsv_leave_out fits, weights;
+        fit_must(m, s, &f);
+        o.threads = 1;
+        assert_int_equal(gsv_leave_series_out(m, s, &o, SERIES, &fits), 0);
+        assert_int_equal(gsv_leave_series_out(m, s, &o, 0, &weights), 0);
+        for (size_t r = 0; r < SERIES; r++)
+            assert_near(weights.score[r], fits.score[r], 0.05);
+        assert_near(weights.sum, fits.sum, 0.1);
+        assert_int_equal(weights.refits > 0, set);
+        gsv_leave_out_free(&fits);
+        gsv_leave_out_free(&weights);
+        free_both(m, s);
+    }
+}
+
 static void score__is_refused_without_others(void **state)
 {
     (void)state;
@@ -174,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(score__without_a_series_is_its_closed_form),
+        cmocka_unit_test(score__by_weights_is_that_by_fits),
         cmocka_unit_test(score__is_refused_without_others),
         cmocka_unit_test(split__holds_whole_series_out),
         cmocka_unit_test(heldout__is_the_likelihood_of_other_series),

@@ -252,7 +252,8 @@ static void panel__is_exact_for_linear_mixed_models(void **state)
         o.nodes = nodes;
         assert_int_equal(gsv_loglik(m, s, &o, &r), 0);
         assert_near(r.loglik, sum, 1e-6);
-        assert_near(r.quadrature, 0.0, 1e-6);
+        if (nodes > 1) assert_near(r.quadrature, 0.0, 1e-6);
+        else assert_true(isnan(r.quadrature)); /* there are no fewer */
         gsv_result_free(&r);
     }
     gsv_model_free(m);
