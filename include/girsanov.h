@@ -984,6 +984,12 @@ enum gsv_status gsv_model_external(gsv_model *m, const char *name,
  * the last one. */
 const char *gsv_model_external_name(const gsv_model *m, size_t i);
 
+/* What the text says of one of them: its inputs, outputs and parameters, 0
+ * parameters where the program says how many. */
+enum gsv_status gsv_model_external_size(const gsv_model *m, const char *name,
+                                        size_t *inputs, size_t *outputs,
+                                        size_t *parameters);
+
 /* Copies a model with its values and its record, without draws. A fit can be
  * resumed from the copy. */
 gsv_model *gsv_model_copy(const gsv_model *m);

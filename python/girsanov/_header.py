@@ -1298,6 +1298,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, c_char_p, POINTER(gsv_callback)]),
     'gsv_model_external_name': (
         c_char_p, [c_void_p, c_size_t]),
+    'gsv_model_external_size': (
+        c_int, [c_void_p, c_char_p, c_void_p, c_void_p, c_void_p]),
     'gsv_model_copy': (
         c_void_p, [c_void_p]),
     'gsv_model_draw': (
