@@ -127,7 +127,8 @@ static size_t find_places(const struct verb *verb, const struct args *a,
 {
     size_t count = 0;
     for (size_t i = 0; i < a->files.count; i++) {
-        bool data = a->files.word[i] == a->data || verb->id == LOOK;
+        bool data =
+            a->files.word[i] == a->data || verb->id == LOOK || verb->id == NEW;
         add(list, &count, data ? "the data" : "the model", a->files.word[i],
             false);
     }

@@ -36,7 +36,8 @@ enum verb_id {
     LOOK = 16384,
     PHYSICS = 32768,
     SHOW = 65536,
-    EVERY = 131071
+    NEW = 131072,
+    EVERY = 262143
 };
 
 /* The verbs that estimate a likelihood: at given parameters, or in a fit. */
@@ -115,6 +116,7 @@ int report_run(const struct args *a, gsv_model *m);
 int show_run(const struct args *a, gsv_model *m);
 int select_run(const struct args *a, gsv_model *m);
 int look_run(const struct args *a, gsv_model *m);
+int new_run(const struct args *a, gsv_model *m);
 int physics_run(const struct args *a, gsv_model *m);
 
 /* --- options.c ---------------------------------------------------------- */

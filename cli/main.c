@@ -169,6 +169,16 @@ const struct verb VERBS[] = {
      "  girsanov look data.csv\n"
      "  girsanov look data.csv -o my.sde --plot data.svg\n",
      false, false, true, false, look_run},
+    {NEW, "new", "DATA", "a first model for the columns of a file",
+     "Writes a model for the columns of the data, with comments: states,\n"
+     "inputs for columns that are known rather than modelled, a number for\n"
+     "each level of a column of words, and a linear drift. Comments have what\n"
+     "may replace a line: polynomials, a network, a Gaussian process, priors,\n"
+     "measurement noise. Columns that a model cannot use are listed with the\n"
+     "reason. Nothing is fitted; 'girsanov look' compares models by fits.\n",
+     "  girsanov new data.csv > my.sde\n"
+     "  girsanov new data.csv -o my.sde --time year --series country\n",
+     false, false, true, false, new_run},
     {PHYSICS, "physics", "FIT [DATA]",
      "fixed points, stationary law, passage times, entropy",
      "Prints what follows from a model whose inputs stand still: the fixed\n"

@@ -930,6 +930,11 @@ gsv_series *gsv_series_read_for(const gsv_model *m, gsv_ranks *ranks,
  * gsv_model_given() names. */
 gsv_series *gsv_series_read_inputs(const gsv_model *m, const char *path);
 
+/* All columns, as gsv_series_read_named(); cells that are no numbers are labels
+ * of categories. */
+gsv_series *gsv_series_read_words(const char *path, const char *time,
+                                  const char *series);
+
 /* A cell of a category that has a text: a number itself, or one that stands for
  * the text. Texts are to be listed in the series, for messages. */
 double gsv_category(const char *text);
@@ -980,6 +985,12 @@ enum gsv_status gsv_model_external(gsv_model *m, const char *name,
 /* The names of the functions that a program has to give, borrowed; NULL after
  * the last one. */
 const char *gsv_model_external_name(const gsv_model *m, size_t i);
+
+/* What the text says of one of them: its inputs, outputs and parameters, 0
+ * parameters where the program says how many. */
+enum gsv_status gsv_model_external_size(const gsv_model *m, const char *name,
+                                        size_t *inputs, size_t *outputs,
+                                        size_t *parameters);
 
 /* Copies a model with its values and its record, without draws. A fit can be
  * resumed from the copy. */
@@ -1128,6 +1139,12 @@ typedef struct gsv_look_result {
 enum gsv_status gsv_look(const gsv_series *s, const gsv_options *o,
                          gsv_look_result *result);
 void gsv_look_free(gsv_look_result *result);
+
+/* The text of a first model for the columns of data, with comments: states,
+ * inputs where a column is known rather than modelled, a number for each level
+ * of a category, a linear drift, and in comments what may replace each line.
+ * Nothing is fitted. gsv_text_free() frees the text. */
+char *gsv_model_new(const gsv_series *s);
 
 /* --- Physics of a model --------------------------------------------------- */
 

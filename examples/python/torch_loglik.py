@@ -7,28 +7,13 @@ import numpy as np
 import torch
 
 import girsanov
+from girsanov.torch import loglik
 
 OU = """
 state x
 param a = 1 > 0, s = 1 > 0
 dx = -a*x*dt + s*dW
 """
-
-
-class LogLik(torch.autograd.Function):
-    """log p(data) of a model at theta."""
-
-    @staticmethod
-    def forward(ctx, theta, model, data):
-        model.theta = theta.detach().numpy()
-        found = model.loglik(data, gradient=True, steps=2)
-        ctx.save_for_backward(torch.from_numpy(found.theta_gradient))
-        return theta.new_tensor(found.loglik)
-
-    @staticmethod
-    def backward(ctx, bar):
-        slope, = ctx.saved_tensors
-        return bar * slope, None, None
 
 
 model = girsanov.Model(OU)
@@ -46,7 +31,7 @@ def closure():
     optimizer.zero_grad()
     loss = 0.5 * (apart / 0.3).square().sum()
     for own, data in zip(apart, series):
-        loss = loss - LogLik.apply(common + own, model, data)
+        loss = loss - loglik(common + own, model, data, steps=2)
     loss.backward()
     print(f"loss {loss.item():.4f}")
     return loss

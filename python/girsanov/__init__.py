@@ -24,18 +24,19 @@ from ._lib import (Caution, Error, InputError, Interrupted, NumericalError,
                    OutOfMemory, Result, Stopped, lib)
 from .data import Data, Series
 from .diagnose import Diagnosis, Residuals
+from .external import External
 from .fit import Fit, Progress, Record, load
-from .look import Look, look
+from .look import Look, look, new
 from .model import (PAPER, Field, Likelihood, Model, Params, Prediction,
                     Smoothed)
 from .physics import Physics
 from .select import Selection
 
-__all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "Field", "Fit",
+__all__ = ["PAPER", "Caution", "Data", "Diagnosis", "Error", "External", "Field", "Fit",
            "InputError", "Interrupted", "Likelihood", "Look", "Model", "NumericalError", "OutOfMemory",
            "Params", "Physics", "Prediction", "Progress", "Record",
            "Residuals", "Result", "Selection", "Series", "Smoothed", "Stopped",
-           "load", "look", "options"]
+           "load", "look", "new", "options"]
 
 
 def options(verb: str) -> dict[str, str]:

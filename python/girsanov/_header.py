@@ -1286,6 +1286,8 @@ FUNCTIONS: dict[str, tuple] = {
         POINTER(gsv_series), [c_void_p, c_void_p, c_char_p, c_char_p, c_char_p]),
     'gsv_series_read_inputs': (
         POINTER(gsv_series), [c_void_p, c_char_p]),
+    'gsv_series_read_words': (
+        POINTER(gsv_series), [c_char_p, c_char_p, c_char_p]),
     'gsv_category': (
         c_double, [c_char_p]),
     'gsv_series_words': (
@@ -1296,6 +1298,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [c_void_p, c_char_p, POINTER(gsv_callback)]),
     'gsv_model_external_name': (
         c_char_p, [c_void_p, c_size_t]),
+    'gsv_model_external_size': (
+        c_int, [c_void_p, c_char_p, c_void_p, c_void_p, c_void_p]),
     'gsv_model_copy': (
         c_void_p, [c_void_p]),
     'gsv_model_draw': (
@@ -1354,6 +1358,8 @@ FUNCTIONS: dict[str, tuple] = {
         c_int, [POINTER(gsv_series), POINTER(gsv_options), POINTER(gsv_look_result)]),
     'gsv_look_free': (
         None, [POINTER(gsv_look_result)]),
+    'gsv_model_new': (
+        c_void_p, [POINTER(gsv_series)]),
     'gsv_physics_options_default': (
         gsv_physics_options, []),
     'gsv_physics': (

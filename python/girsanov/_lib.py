@@ -102,10 +102,19 @@ for _name, (_result, _arguments) in _header.FUNCTIONS.items():
     _function.restype, _function.argtypes = _result, _arguments
 
 
+#: What functions that C called have raised, since the last failure.
+raised: list[BaseException] = []
+
+
 def failure() -> Error:
-    """This thread's last failure as an exception."""
+    """This thread's last failure as an exception; its cause is what a function
+    of an external raised."""
     status = word("gsv_status", lib.gsv_last_status())
-    return _ERRORS[status](lib.gsv_last_error().decode(errors="replace"))
+    error = _ERRORS[status](lib.gsv_last_error().decode(errors="replace"))
+    if raised:
+        error.__cause__ = raised[0]
+        raised.clear()
+    return error
 
 
 def check(status: int) -> None:
@@ -132,6 +141,37 @@ def suggestion(text: str, known: Iterable[str]) -> str:
     texts = Texts(known)
     best = lib.gsv_suggestion(coded(text), len(texts), texts)
     return f"; did you mean '{best.decode()}'?" if best else ""
+
+
+#: Options of other libraries, and ours.
+_HABITS = {
+    "lr": "rate", "learning_rate": "rate", "eta": "rate",
+    "epochs": "iterations", "n_epochs": "iterations", "steps_per_epoch":
+    "iterations", "max_iter": "iterations", "maxiter": "iterations",
+    "n_iter": "iterations", "num_iterations": "iterations",
+    "batch_size": "batch", "weight_decay": "decay", "grad_clip": "clip",
+    "validation_split": "heldout", "val_split": "heldout",
+    "early_stopping": "patience", "random_state": "seed", "rng": "seed",
+    "n_jobs": "threads", "num_workers": "threads", "num_threads": "threads",
+    "n_particles": "paths", "Np": "paths", "n_samples": "paths",
+    "num_samples": "draws", "n_chains": "chains", "num_chains": "chains",
+    "tol": "tolerance", "x_0": "x0", "callback": "progress",
+    "callbacks": "progress", "init": "Model.set()"}
+_HABITS_IN_WORDS = {
+    "device": "all runs on the processor: threads= has the number",
+    "gpu": "all runs on the processor: threads= has the number",
+    "dtype": "numbers are double, weights of networks float32; "
+             "wide=True changes the latter",
+    "verbose": "progress=False shows no bar, progress=FUNCTION calls yours",
+    "loss": "objective= has others than the likelihood"}
+
+
+def habit(name: str) -> str:
+    """What an option of another library is called here, or nothing."""
+    if name in _HABITS:
+        ours = _HABITS[name]
+        return f"; here it is {ours}" + ("" if "(" in ours else "=")
+    return f"; {_HABITS_IN_WORDS[name]}" if name in _HABITS_IN_WORDS else ""
 
 
 class Texts:
@@ -237,7 +277,7 @@ def fill(struct: ctypes.Structure, given: Mapping[str, Any], verb: str,
             known = [f for f, _ in struct._fields_ + getattr(
                 inside, "_fields_", [])]
             raise TypeError(f"{verb}() has no option '{name}'"
-                            + suggestion(name, known))
+                            + (habit(name) or suggestion(name, known)))
         if home is struct and (name in struct.shapes or name in arrays):
             _set_array(struct, arrays.get(name, name), value, keep)
         else:

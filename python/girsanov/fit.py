@@ -320,7 +320,7 @@ def learn(model: Model, data: Data, fix: Any, priors: Any, progress: Any,
     """Model.fit()"""
     fit = Fit._from_c(lib.gsv_model_copy(model))
     fix = [fix] if isinstance(fix, str) else fix
-    fit._kept = list(model._kept)
+    fit._like(model)
     if isinstance(fix, Mapping):
         fit.set(fix)
     if progress is None or progress is False:

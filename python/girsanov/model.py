@@ -16,6 +16,7 @@ import numpy as np
 from . import _header, _lib, cautions
 from ._lib import Caution, InputError, Owner, Result, lib
 from .data import Data, Series, as_series, frame
+from .external import External, give
 from .plots import Plots
 
 if TYPE_CHECKING:
@@ -151,15 +152,20 @@ class Model(Plots):
     1.0
 
     A text is in the language of docs/LANGUAGE.md; ``Model.read`` takes a file.
-    The weights of networks are drawn by the seed.
+    The weights of networks are drawn by the seed. A keyword gives a function of
+    the text, `external f(x) -> 1`, as ``external()`` does: ``Model(text, f=cube)``.
     """
 
-    def __init__(self, text: str, seed: int = 1, name: str = "model"):
+    def __init__(self, text: str, seed: int = 1, name: str = "model",
+                 **functions: Any):
         handle = lib.gsv_model_parse(_lib.coded(text), _lib.coded(name))
         if not handle and "\n" not in text and os.path.exists(text):
             raise InputError(f"{text} is a file; Model.read() reads it")
         self._own(handle)
         self._kept: list[str] = []
+        self._externals: dict[str, External] = {}
+        for function, thing in functions.items():
+            self.external(function, thing)
         if seed != 1:
             self.draw(seed)
 
@@ -171,7 +177,7 @@ class Model(Plots):
     def _from_c(cls, handle: Any) -> Any:
         model = cls.__new__(cls)
         model._own(handle)
-        model._kept = []
+        model._kept, model._externals = [], {}
         return model
 
     @classmethod
@@ -186,8 +192,13 @@ class Model(Plots):
     def copy(self) -> Any:
         """A model of its own with the same values."""
         copy = type(self)._from_c(lib.gsv_model_copy(self))
-        copy._kept = list(self._kept)
-        return copy
+        return copy._like(self)
+
+    def _like(self, other: Model) -> Any:
+        """What a copy of the other model in C lacks."""
+        self._kept = list(other._kept)
+        self._externals = dict(other._externals)
+        return self
 
     def __reduce__(self) -> Any:
         """For pickle and copy: by the bytes of its file."""
@@ -195,7 +206,20 @@ class Model(Plots):
             path = os.path.join(folder, "model.fit")
             self.save(path)
             with open(path, "rb") as file:
-                return _revive, (file.read(), self._kept)
+                return _revive, (file.read(), self._kept, self._externals)
+
+    def external(self, name: str, function: Any) -> Any:
+        """Gives a function of the text, `external f(x) -> 1`: an `External`, a
+        function of (x, p) alone, or a module of PyTorch. Copies and fits have
+        it, too; a file has not. Returns the model."""
+        self._externals[name] = give(self, name, function)
+        return self
+
+    def to_torch(self, name: str) -> Any:
+        """A network of the model as a ``torch.nn.Module`` with its scales: from
+        its arguments (n, inputs) to its values (n, outputs)."""
+        from .torch import network
+        return network(self, name)
 
     # --- What it is ---
 
@@ -584,12 +608,15 @@ class Model(Plots):
         _lib.check(lib.gsv_model_write(self, _lib.path_bytes(path)))
 
 
-def _revive(content: bytes, kept: list[str]) -> Model:
+def _revive(content: bytes, kept: list[str],
+            externals: Mapping[str, External]) -> Model:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.fit")
         with open(path, "wb") as file:
             file.write(content)
         model = Model.read(path)
+    for name, function in externals.items():
+        model.external(name, function)
     model._kept = list(kept)
     return model
 

@@ -18,7 +18,8 @@ EXAMPLES = sorted((ROOT / "examples" / "python").glob("*.py"))
 
 
 @pytest.mark.parametrize("name", ["", ".data", ".model", ".fit", ".diagnose",
-                                  "._lib"])
+                                  "._lib", ".look",
+                                  ".external"])
 def test_docstrings(name):
     failed, tried = doctest.testmod(importlib.import_module("girsanov" + name),
                                     optionflags=doctest.ELLIPSIS)

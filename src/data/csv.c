@@ -49,6 +49,7 @@ struct csv {
     struct dates dates;     /* what the column of time holds           */
     double *value;          /* (columns) of one row                    */
     const bool *category;   /* (columns) whose cells are labels, or NULL */
+    bool words;             /* a cell that is no number is a label       */
     char *note;
     struct series_builder builder;
 };
@@ -319,6 +320,23 @@ static int parse_category(struct csv *c, size_t i, double *x)
     return category_add(&c->builder.word, cell->text, cell->size);
 }
 
+/* A number, or a label where it is none. */
+static int parse_either(struct csv *c, size_t i, double *x)
+{
+    struct cell *cell = &c->record.cell[i];
+    if (cell->quoted) trim(cell);
+    return number_read(cell->text, cell->size, x) == NUMBER_BAD
+               ? parse_category(c, i, x)
+               : parse_cell(c, i, x);
+}
+
+static int parse_value(struct csv *c, size_t i, double *x)
+{
+    if (c->category && c->category[c->column[i]])
+        return parse_category(c, i, x);
+    return c->words ? parse_either(c, i, x) : parse_cell(c, i, x);
+}
+
 /* --- Dates -------------------------------------------------------------- */
 
 static struct witness witness_of(const struct csv *c)
@@ -494,9 +512,7 @@ static int read_row(struct csv *c)
     int status = read_time(c, time);
     for (size_t i = 0; i < c->cells && !status; i++)
         if (c->column[i] != NONE)
-            status = (c->category && c->category[c->column[i]]
-                          ? parse_category
-                          : parse_cell)(c, i, &c->value[c->column[i]]);
+            status = parse_value(c, i, &c->value[c->column[i]]);
     if (!status) status = find_track(c, &track);
     if (!status) status = builder_hold(&c->builder, track, c->value, r->line);
     return status ? status : set_time(c, time);
@@ -574,6 +590,7 @@ static int read_all(struct csv *c, const struct series_request *wanted)
     c->builder.source = c->text.source;
     c->builder.in_file = wanted->in_file;
     c->category = wanted->name ? wanted->category : NULL;
+    c->words = wanted->words;
     if (!status) status = read_header(c);
     if (!status) status = understand(c, wanted);
     if (!status) status = read_rows(c);

@@ -153,6 +153,14 @@ gsv_series *gsv_series_read(const char *path, size_t columns,
     return gsv_series_read_named(path, NULL, NULL, columns, name);
 }
 
+gsv_series *gsv_series_read_words(const char *path, const char *time,
+                                  const char *series)
+{
+    if (ANY_NULL(path)) return NULL;
+    return series_read(&(struct series_request){
+        .path = path, .time = time, .series = series, .words = true});
+}
+
 int series_check(const gsv_series *s)
 {
     if (s->rows && s->tracks && s->time && (s->value || !s->columns) &&

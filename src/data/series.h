@@ -12,6 +12,7 @@ struct series_request {
     size_t columns;
     const char *const *name;
     const bool *category; /* (columns) cells are labels; NULL: of none */
+    bool words;           /* any cell may be a label                     */
     bool in_file;         /* the series is to be in one: see series_file.h */
 };
 

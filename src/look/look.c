@@ -28,23 +28,12 @@ struct look {
 
 /* --- Columns -------------------------------------------------------------- */
 
-/* Whether a model can have a state of this name. */
-static bool can_be_named(const char *name)
-{
-    char text[300];
-    if (strlen(name) > 100) return false;
-    snprintf(text, sizeof text, "state %s\nd%s = dW\n", name, name);
-    gsv_model *m = gsv_model_parse(text, "look");
-    gsv_model_free(m);
-    return m != NULL;
-}
-
 static int look_at(struct look *l, size_t c)
 {
     gsv_look_column *out = &l->out->column[c];
     struct sight *v = &l->sight[l->n];
     int status = look_column(l->s, c, out, v);
-    out->named = can_be_named(out->name);
+    out->named = look_can_name(out->name);
     if (!status && !out->flat && out->named)
         status = look_guess(v, out, l->o, l->guess[l->n], &l->guesses[l->n]);
     if (status || out->flat || !out->named || !l->guesses[l->n]) {

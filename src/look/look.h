@@ -29,6 +29,11 @@ int look_column(const gsv_series *s, size_t c, gsv_look_column *out,
                 struct sight *sight);
 void sight_free(struct sight *s);
 
+/* --- roles.c -------------------------------------------------------------- */
+
+/* Whether a model can have a state of this name. */
+bool look_can_name(const char *name);
+
 /* --- kinds.c -------------------------------------------------------------- */
 
 enum { LOOK_KINDS = 9 };

@@ -74,6 +74,20 @@ static int check(const gsv_model *m, const struct external_spec *e,
     return status ? status : check_shapes(c);
 }
 
+enum gsv_status gsv_model_external_size(const gsv_model *m, const char *name,
+                                        size_t *inputs, size_t *outputs,
+                                        size_t *parameters)
+{
+    size_t i;
+    if (ANY_NULL(m, name, inputs, outputs, parameters)) return GSV_BAD_INPUT;
+    if (find(m, name, &i)) return GSV_BAD_INPUT;
+    const struct external_spec *e = &m->spec->external[i];
+    *inputs = e->inputs;
+    *outputs = e->outputs;
+    *parameters = e->sized ? e->count : 0;
+    return GSV_OK;
+}
+
 /* --- How many parameters -------------------------------------------------- */
 
 static void put_sizes(FILE *out, const gsv_callback *c)
