@@ -32,9 +32,11 @@ static gsv_series *first_rows(const gsv_series *s)
     return some;
 }
 
-/* How far off an estimate may be: by chance, or by its steps. */
+/* How far off an estimate may be: by chance, or by its steps. trial: it is one
+ * of steps alone. */
 static int look(const gsv_model *m, const gsv_series *s,
-                const gsv_options *options, double *doubt, double *change)
+                const gsv_options *options, bool trial, double *doubt,
+                double *change)
 {
     gsv_options o = *options;
     gsv_result r = {.values = 0};
@@ -42,7 +44,7 @@ static int look(const gsv_model *m, const gsv_series *s,
     o.gradient = false;
     const struct task task = {
         .model = m, .series = s, .options = &o, .given_effects = true};
-    const struct request q = {.iteration = o.iteration};
+    const struct request q = {.iteration = o.iteration, .trial = trial};
     int status = estimator_init(&e, &task);
     if (!status) status = estimator_fill(&e, &q, true, &r);
     estimator_free(&e);
@@ -64,9 +66,9 @@ static int choose(const gsv_model *m, const gsv_series *s, gsv_options *o)
     double scan, guided = INFINITY, change;
     by_scan.observe = GSV_OBSERVE_SCAN;
     by_guide.observe = GSV_OBSERVE_GUIDED;
-    int status = look(m, s, &by_scan, &scan, &change);
+    int status = look(m, s, &by_scan, false, &scan, &change);
     if (!status && !(scan < GOOD))
-        status = look(m, s, &by_guide, &guided, &change);
+        status = look(m, s, &by_guide, false, &guided, &change);
     o->observe = guided < scan ? GSV_OBSERVE_GUIDED : GSV_OBSERVE_SCAN;
     return status;
 }
@@ -81,7 +83,7 @@ static int choose_steps(const struct method *method, const gsv_model *m,
     for (size_t steps = method->fewest > 1 ? method->fewest : 2;
          steps <= MOST_STEPS; steps *= 2) {
         more.steps = steps;
-        int status = look(m, s, &more, &doubt, &change);
+        int status = look(m, s, &more, true, &doubt, &change);
         if (status) return status;
         if (isfinite(doubt) && change < method->change + 2.0 * (doubt - change))
             break;

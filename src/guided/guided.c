@@ -428,8 +428,7 @@ static int fill_steps(void *machine, const struct request *q, bool list,
                       gsv_result *r)
 {
     struct guided *a = machine;
-    /* Trials of steps have so many points, and are no results. */
-    a->fine = !q->gradient && a->options.points != GUIDED_PILOTS;
+    a->fine = !q->gradient && !q->trial;
     int status = method_fill(machine, q, list, r);
     if (!status && list) status = look_at_steps(machine, q, r);
     a->fine = false;
