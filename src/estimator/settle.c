@@ -33,8 +33,14 @@ static gsv_series *first_rows(const gsv_series *s)
 }
 
 /* How far off an estimate may be: by chance, or by its steps. */
+struct verdict {
+    double doubt, change; /* in all, and by steps */
+    size_t points;
+};
+
+/* trial: it is one of steps alone. */
 static int look(const gsv_model *m, const gsv_series *s,
-                const gsv_options *options, double *doubt, double *change)
+                const gsv_options *options, bool trial, struct verdict *v)
 {
     gsv_options o = *options;
     gsv_result r = {.values = 0};
@@ -42,33 +48,19 @@ static int look(const gsv_model *m, const gsv_series *s,
     o.gradient = false;
     const struct task task = {
         .model = m, .series = s, .options = &o, .given_effects = true};
-    const struct request q = {.iteration = o.iteration};
+    const struct request q = {.iteration = o.iteration, .trial = trial};
     int status = estimator_init(&e, &task);
     if (!status) status = estimator_fill(&e, &q, true, &r);
     estimator_free(&e);
-    *doubt = INFINITY;
-    *change = 0.0;
+    *v = (struct verdict){.doubt = INFINITY};
     if (!status) {
-        if (!isnan(r.discretisation)) *change = fabs(r.discretisation);
-        *doubt = r.error + *change;
-        if (r.flagged && *doubt < GOOD) *doubt = GOOD;
+        if (!isnan(r.discretisation)) v->change = fabs(r.discretisation);
+        v->points = r.paths;
+        v->doubt = r.error + v->change;
+        if (r.flagged && v->doubt < GOOD) v->doubt = GOOD;
     }
     gsv_result_free(&r);
     return status == GSV_NUMERICAL || status == GSV_BAD_INPUT ? 0 : status;
-}
-
-/* The scan, or the guided filter where that is the better one. */
-static int choose(const gsv_model *m, const gsv_series *s, gsv_options *o)
-{
-    gsv_options by_scan = *o, by_guide = *o;
-    double scan, guided = INFINITY, change;
-    by_scan.observe = GSV_OBSERVE_SCAN;
-    by_guide.observe = GSV_OBSERVE_GUIDED;
-    int status = look(m, s, &by_scan, &scan, &change);
-    if (!status && !(scan < GOOD))
-        status = look(m, s, &by_guide, &guided, &change);
-    o->observe = guided < scan ? GSV_OBSERVE_GUIDED : GSV_OBSERVE_SCAN;
-    return status;
 }
 
 /* Twice as many steps until that changes little. */
@@ -76,17 +68,71 @@ static int choose_steps(const struct method *method, const gsv_model *m,
                         const gsv_series *s, gsv_options *o)
 {
     gsv_options more = *o;
-    double doubt, change;
+    struct verdict v;
     if (method->pilots) more.points = method->pilots;
     for (size_t steps = method->fewest > 1 ? method->fewest : 2;
          steps <= MOST_STEPS; steps *= 2) {
         more.steps = steps;
-        int status = look(m, s, &more, &doubt, &change);
+        int status = look(m, s, &more, true, &v);
         if (status) return status;
-        if (isfinite(doubt) && change < method->change + 2.0 * (doubt - change))
+        if (isfinite(v.doubt) &&
+            v.change < method->change + 2.0 * (v.doubt - v.change))
             break;
         o->steps = 2 * steps;
     }
+    return 0;
+}
+
+/* What an estimator says, with steps of its choice where it needs more. */
+static int look_closely(const gsv_model *m, const gsv_series *s,
+                        const gsv_options *options, struct verdict *v)
+{
+    gsv_options o = *options;
+    const struct task task = {.model = m, .options = &o};
+    const struct method *method = estimator_choose(&task).method;
+    int status = steps_are_open(&o) && method->fewest
+                     ? choose_steps(method, m, s, &o)
+                     : 0;
+    return status ? status : look(m, s, &o, false, v);
+}
+
+/* The better one where neither is good at first: the scan, also with twice as
+ * many points, or the guided filter. */
+static int choose_closely(const gsv_model *m, const gsv_series *s,
+                          size_t points, gsv_options *o)
+{
+    gsv_options candidate[] = {*o, *o, *o};
+    double least = INFINITY;
+    bool open = !o->points;
+    candidate[0].observe = candidate[2].observe = GSV_OBSERVE_SCAN;
+    candidate[1].observe = GSV_OBSERVE_GUIDED;
+    if (open) candidate[2].points = 2 * points;
+    *o = candidate[0];
+    for (size_t i = 0; i < 2u + (open && points); i++) {
+        struct verdict v;
+        int status = look_closely(m, s, &candidate[i], &v);
+        if (status) return status;
+        if (!(v.doubt < least)) continue;
+        least = v.doubt;
+        *o = candidate[i];
+    }
+    return 0;
+}
+
+/* The scan, or the guided filter where that is the better one. */
+static int choose(const gsv_model *m, const gsv_series *s, gsv_options *o)
+{
+    gsv_options by_scan = *o, by_guide = *o;
+    struct verdict scan, guided = {.doubt = INFINITY};
+    by_scan.observe = GSV_OBSERVE_SCAN;
+    by_guide.observe = GSV_OBSERVE_GUIDED;
+    int status = look(m, s, &by_scan, false, &scan);
+    if (!status && !(scan.doubt < GOOD))
+        status = look(m, s, &by_guide, false, &guided);
+    if (status) return status;
+    if (fmin(scan.doubt, guided.doubt) > GOOD)
+        return choose_closely(m, s, scan.points, o);
+    *o = guided.doubt < scan.doubt ? by_guide : by_scan;
     return 0;
 }
 

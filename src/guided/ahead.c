@@ -10,8 +10,8 @@
 #include "base/linalg.h"
 #include "guided/gauss_step.h"
 
-/* Passes of the smoother after the first path. */
-enum { PASSES = 2 };
+/* Passes of the smoother after the first path, and from any other start. */
+enum { PASSES = 2, SEEKING = 6 };
 
 int ahead_init(struct ahead *w, const struct course *f, size_t nodes)
 {
@@ -416,26 +416,18 @@ static int add_up(struct ahead *w, const struct pace *p)
     return 0;
 }
 
-int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
-               bool blind, const double *from)
+/* From w->mu, by so many passes at most while they help. */
+static int improve_path(struct ahead *w, struct mover *s, const struct pace *p,
+                        bool blind, size_t passes)
 {
     size_t bytes = p->nodes * w->D * sizeof *w->mu;
-    int status = ahead_first(w, s, p);
-    if (status) return status;
-    if (from) memcpy(w->mu, from, bytes);
-    else {
-        guess(w, s, p);
-        memcpy(w->mu, w->trial, bytes);
-    }
-    double likely = -INFINITY;
-    /* A path that is given is that of parameters close by. */
-    for (size_t pass = from ? PASSES - 1 : 0; pass < PASSES && !halt_asked();
-         pass++) {
+    w->likely = -INFINITY;
+    for (size_t pass = 0; pass < passes && !halt_asked(); pass++) {
         linearise(w, s, p, w->mu);
         backward(w, p, false);
         double now = forward(w, s, p);
-        if (!(now > likely)) break;
-        likely = now;
+        if (!(now > w->likely)) break;
+        w->likely = now;
         memcpy(w->mu, w->trial, bytes);
     }
     linearise(w, s, p, w->mu);
@@ -443,13 +435,35 @@ int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
     return add_up(w, p);
 }
 
-int ahead_along(struct ahead *w, struct mover *s, const struct pace *p,
-                const double *path)
+static int follow(struct ahead *w, struct mover *s, const struct pace *p,
+                  const double *path, bool blind, size_t passes)
 {
     int status = ahead_first(w, s, p);
     if (status) return status;
-    memcpy(w->mu, path, p->nodes * w->D * sizeof *w->mu);
-    linearise(w, s, p, w->mu);
-    backward(w, p, false);
-    return add_up(w, p);
+    if (path != w->mu) memcpy(w->mu, path, p->nodes * w->D * sizeof *w->mu);
+    return improve_path(w, s, p, blind, passes);
+}
+
+int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
+               bool blind, const double *from)
+{
+    /* A path that is given is that of parameters close by. */
+    if (from) return follow(w, s, p, from, blind, PASSES - 1);
+    int status = ahead_first(w, s, p);
+    if (status) return status;
+    guess(w, s, p);
+    memcpy(w->mu, w->trial, p->nodes * w->D * sizeof *w->mu);
+    return improve_path(w, s, p, blind, PASSES);
+}
+
+int ahead_seek(struct ahead *w, struct mover *s, const struct pace *p,
+               const double *start)
+{
+    return follow(w, s, p, start, false, SEEKING);
+}
+
+int ahead_along(struct ahead *w, struct mover *s, const struct pace *p,
+                bool blind, const double *path)
+{
+    return follow(w, s, p, path, blind, 0);
 }

@@ -19,6 +19,9 @@
 
 #include "guided/step.h"
 
+/* The most paths that psi are made along for one track. */
+enum { AHEAD_MOST = 4 };
+
 /* Of one node. */
 struct psi {
     double c;
@@ -35,6 +38,7 @@ struct ahead {
     double *trial;        /* (nodes, D): the next path                      */
     double *gain;         /* (nodes) log p of a node's data given those
                            * before it, of the linearised model             */
+    double likely;        /* how likely the path is, up to a constant      */
     double total;         /* log of their sum, E psi of the first node      */
     double *small, *hold; /* scratch matrices                               */
     struct arena arena;
@@ -50,9 +54,14 @@ void ahead_free(struct ahead *w);
 int ahead_make(struct ahead *w, struct mover *s, const struct pace *p,
                bool blind, const double *from);
 
-/* The same along a path (nodes, D) that is kept: no other is looked for. */
+/* The same from any start. */
+int ahead_seek(struct ahead *w, struct mover *s, const struct pace *p,
+               const double *start);
+
+/* The same along a path (nodes, D), which may be w->mu, that is kept: no other
+ * is looked for. */
 int ahead_along(struct ahead *w, struct mover *s, const struct pace *p,
-                const double *path);
+                bool blind, const double *path);
 
 static inline struct psi ahead_at(const struct ahead *w, size_t k)
 {

@@ -167,7 +167,7 @@ static void miss(struct swarm *s, const struct ahead *w, const struct pace *p,
     size_t P = left < COURSE_BLOCK ? left : COURSE_BLOCK;
     memset(off, 0, P * sizeof *off);
     struct psi psi = ahead_at(w, k);
-    twist_divide(s->D, P, &psi, x, off);
+    twist_divide(s->D, P, 1, &psi, x, off);
     if (mover_density(m, p, k, P, x))
         for (size_t j = 0; j < P; j++)
             off[j] += m->log_g[j];

@@ -49,131 +49,6 @@ static node below(struct graph *g, node a, node b)
                        graph_size(g, a) + graph_size(g, b), 1);
 }
 
-/* --- Where noise ends ----------------------------------------------------- */
-
-/* Whether what stands in a root of the noise is 0 wherever state i is: at some
- * points with other states of any size. */
-static int ends_at_zero(const struct course *f, node root, size_t i, bool *ends)
-{
-    enum { POINTS = 4 };
-    const gsv_model *m = f->model;
-    const struct spec *s = m->spec;
-    size_t inputs = s->inputs + s->values + s->integrals;
-    double *room = NEW(double, POINTS *(f->d + 1 + 2 * inputs) + POINTS);
-    if (!room) return GSV_NO_MEMORY;
-    double *state = room + POINTS, *time = state + POINTS * f->d;
-    double *input = time + POINTS, *slope = input + POINTS * inputs;
-    for (size_t e = 0; e < POINTS * f->d; e++)
-        state[e] = e / POINTS == i
-                       ? 0.0
-                       : ldexp(1.0 + 0.1 * (double)(e % 7), (int)(e % POINTS));
-    for (size_t e = 0; e < POINTS * inputs; e++)
-        input[e] = 1.0 + (double)(e % 3);
-    const struct points in = {.P = POINTS,
-                              .state = state,
-                              .time = time,
-                              .input = input,
-                              .slope = slope};
-    int status = model_evaluate_in(m, f->graph, root, &in, true, room);
-    *ends = !status;
-    for (size_t p = 0; p < POINTS; p++)
-        *ends = *ends && room[p] == 0.0;
-    mem_free(room);
-    return status;
-}
-
-static const double LEAST = 1e-12;
-
-static int find_ends_of(struct course *f, node root)
-{
-    int status = 0;
-    if (graph_size(f->graph, root) > 1 ||
-        !graph_depends(f->graph, root, OP_STATE))
-        return 0;
-    for (size_t i = 0; !status && i < f->d; i++) {
-        bool ends = false;
-        status = ends_at_zero(f, root, i, &ends);
-        if (ends) f->least[i] = LEAST;
-        f->ends = f->ends || ends;
-    }
-    return status;
-}
-
-/* Populations and variances: their noise is a root that is 0 where they are. A
- * state below 0 has the drift and noise of 0, or rather of a little more, where
- * logarithms of densities exist. */
-static int find_ends(struct course *f)
-{
-    const struct spec *s = f->model->spec;
-    struct graph *g = f->graph;
-    node all = s->diffusion;
-    bool *part = NEW(bool, all + 1);
-    f->least = NEW(double, f->d);
-    int status = part && f->least ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < f->d; i++)
-        f->least[i] = -INFINITY;
-    if (!status) graph_parts(g, all, part);
-    for (node n = 0; !f->stretched && !status && n <= all; n++) {
-        enum op op = graph_info(g, n)->op;
-        if (part[n] && (op == OP_SQRT || op == OP_POW))
-            status = find_ends_of(f, graph_input(g, n, 0));
-    }
-    for (size_t k = 0; !status && k < s->reactions; k++)
-        status = find_ends_of(f, s->reaction[k].rate);
-    mem_free(part);
-    return status;
-}
-
-/* Whether every state has noise wherever it is, of either sign and any size. */
-static int is_everywhere(const struct course *f, bool *everywhere)
-{
-    enum { POINTS = 16 };
-    const gsv_model *m = f->model;
-    const struct spec *s = m->spec;
-    size_t inputs = s->inputs + s->values + s->integrals;
-    size_t size = graph_size(f->graph, s->diffusion);
-    double *room = NEW(double, POINTS *(size + f->d + 1 + 2 * inputs));
-    *everywhere = false;
-    if (!room) return GSV_NO_MEMORY;
-    double *state = room + POINTS * size, *time = state + POINTS * f->d;
-    double *input = time + POINTS, *slope = input + POINTS * inputs;
-    for (size_t e = 0; e < POINTS * f->d; e++) {
-        size_t place = (e + e / POINTS) % POINTS, power = place / 2;
-        double value = place ? pow(10.0, (double)power - 4.0) : 0.0;
-        state[e] = place % 2 ? -value : value;
-    }
-    for (size_t e = 0; e < POINTS * inputs; e++)
-        input[e] = 1.0 + (double)(e % 3);
-    const struct points in = {.P = POINTS,
-                              .state = state,
-                              .time = time,
-                              .input = input,
-                              .slope = slope};
-    int status = model_evaluate_in(m, f->graph, s->diffusion, &in, true, room);
-    *everywhere = !status && s->diagonal;
-    for (size_t e = 0; e < POINTS * size; e++)
-        *everywhere = *everywhere && isfinite(room[e]) && room[e] != 0.0;
-    mem_free(room);
-    return status;
-}
-
-/* Of networks the state's own coordinates are the better ones, where it may be
- * anywhere: what is smooth in these is not where the noise is small. */
-static int choose_coordinates(struct course *f)
-{
-    const struct spec *s = f->model->spec;
-    bool everywhere = false;
-    f->stretched =
-        s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
-    int status = f->stretched && spec_has_functions(s)
-                     ? is_everywhere(f, &everywhere)
-                     : 0;
-    if (everywhere) f->stretched = false;
-    f->noises = f->stretched && !s->diagonal ? s->dim : s->noises;
-    f->normal_first = !f->stretched && !s->init_log_density;
-    return status;
-}
-
 /* --- Drift and noise ------------------------------------------------------ */
 
 static node drift_of(const struct course *f)
@@ -282,13 +157,23 @@ static node density_of(const struct course *f, const struct obs_spec *o)
     return a;
 }
 
-static void densities_of(const struct course *f, node *output)
+/* With a constant curvature a density has one mode at most. */
+static bool is_curved(const struct course *f, node gradient)
+{
+    struct graph *g = f->graph;
+    node ones = graph_fill(g, graph_number(g, 1.0), f->D, 1);
+    return graph_depends(g, graph_directional(g, gradient, leaf_x(f), ones),
+                         OP_STATE);
+}
+
+static void densities_of(struct course *f, node *output)
 {
     const struct spec *s = f->model->spec;
     for (size_t k = 0; k < s->observations; k++) {
         output[2 * k] = density_of(f, &s->obs[k]);
         output[2 * k + 1] = filled(
             f->graph, graph_gradient(f->graph, output[2 * k], leaf_x(f)), f->D);
+        f->curved = f->curved || is_curved(f, output[2 * k + 1]);
     }
 }
 
@@ -472,8 +357,7 @@ int course_init(struct course *f, const gsv_model *m, bool wide)
                          .D = s->dim + s->integrals,
                          .graph = graph_copy(s->graph)};
     if (!f->graph) return GSV_NO_MEMORY;
-    int status = choose_coordinates(f);
-    if (!status) status = find_ends(f);
+    int status = course_choose(f);
     if (!status) status = make_equations(f, wide);
     if (!status) status = make_densities(f, wide);
     if (!status) status = make_events(f, wide);

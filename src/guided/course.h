@@ -50,11 +50,15 @@ struct course {
     bool linear;       /* F is linear in x, and G does not depend on it     */
     bool steady;       /* neither depends on t and inputs                   */
     bool normal_first; /* the first state is normal in u                    */
+    bool curved;       /* what is observed may have several modes           */
 };
 
 /* The model is borrowed. wide: networks in double. */
 int course_init(struct course *f, const gsv_model *m, bool wide);
 void course_free(struct course *f);
+
+/* coordinates.c: u, at the model's present values, and where noise ends. */
+int course_choose(struct course *f);
 
 /* Values of all programs at some parameters. */
 struct course_values {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "guided/guided.h"
-#include "guided/difference.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/spread.h"
 #include "guided/control.h"
 #include "guided/difference.h"
+#include "guided/others.h"
 #include "model/states.h"
 
 /* --- Setting up ----------------------------------------------------------- */
@@ -25,7 +25,10 @@ static int guide_init(struct guide *g, const struct guided *a, size_t movers)
     g->movers = movers;
     int status = course_values_init(&g->values, f);
     if (!status) status = pace_init(&g->pace, f, &a->stops);
-    if (!status) status = ahead_init(&g->ahead, f, nodes);
+    if (!status) status = ahead_init(&g->ahead[0], f, nodes);
+    g->aheads = 1;
+    g->crowded = NEW(bool, nodes);
+    if (!status && !g->crowded) status = GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < movers; i++) {
         status = mover_init(&g->mover[i], f);
         g->mover[i].values = &g->values;
@@ -40,14 +43,15 @@ static void guide_free(struct guide *g)
 {
     course_values_free(&g->values);
     pace_free(&g->pace);
-    ahead_free(&g->ahead);
+    for (size_t i = 0; i <= AHEAD_MOST; i++)
+        ahead_free(&g->ahead[i]);
     swarm_free(&g->swarm);
     swarm_free(&g->pilots);
     mem_free(g->history);
     guide_score_free(g->score);
     for (size_t i = 0; g->mover && i < g->movers; i++)
         mover_free(&g->mover[i]);
-    MEM_FREE(g->mover, g->parameters);
+    MEM_FREE(g->mover, g->parameters, g->crowded);
 }
 
 static size_t steps_of(const struct guided *a)
@@ -100,10 +104,12 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
     if (status) return status;
     a->threads = lanes_threads(o->threads);
     a->guide = NEW(struct guide, a->threads);
-    a->controlled = NEW(bool, series->tracks);
+    a->look = NEW(struct look, series->tracks);
+    a->crowded = NEW(bool, a->stops.count);
+    a->paths = a->course.curved ? AHEAD_MOST : 1;
     a->known = NEW(bool, series->tracks);
     a->tracks = NEW(size_t, series->tracks);
-    if (!a->guide || !a->controlled || !a->known || !a->tracks)
+    if (!a->guide || !a->look || !a->crowded || !a->known || !a->tracks)
         return GSV_NO_MEMORY;
     for (size_t i = 0; i < series->tracks; i++)
         if (a->stops.first[i + 1] > a->stops.first[i])
@@ -113,7 +119,7 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
     if (!status) status = fold_refuse(a);
     size_t n = a->stops.count;
-    const struct arena_part part[] = {{&a->path, n * a->course.D},
+    const struct arena_part part[] = {{&a->path, a->paths * n * a->course.D},
                                       {&a->increment, n},
                                       {&a->ess, n},
                                       {&a->error, n}};
@@ -131,7 +137,7 @@ void guided_free(struct guided *a)
 {
     for (size_t i = 0; a->guide && i < a->threads; i++)
         guide_free(&a->guide[i]);
-    MEM_FREE(a->guide, a->controlled, a->known, a->tracks, a->visit);
+    MEM_FREE(a->guide, a->look, a->crowded, a->known, a->tracks, a->visit);
     course_free(&a->course);
     stops_free(&a->stops);
     arena_free(&a->arena);
@@ -169,57 +175,115 @@ static int control(struct guide *g)
     g->pilots.seed = ~g->swarm.seed;
     g->pilots.iteration = g->swarm.iteration;
     g->pilots.share = g->swarm.share;
-    return control_improve(&g->pilots, &g->ahead, &g->pace, g->history);
+    return control_improve(&g->pilots, g->ahead, &g->pace, g->history);
+}
+
+/* The standard error of a track's value. */
+static double error_of(const struct guide *g)
+{
+    double sum = 0.0;
+    for (size_t k = 0; k < g->pace.nodes; k++)
+        sum += g->swarm.error[k] * g->swarm.error[k];
+    return sqrt(sum);
 }
 
 /* A result with less error is left as it is: a better psi takes three times as
- * long. */
+ * long. Elsewhere half of the particles are enough. */
 static const double FINE = 0.02;
 
-/* How well a track is followed: the worst effective number, or where the value
- * is a result, its error. Enough is where this is at least 1. */
-static double quality(const struct guide *g, bool fine)
+static bool is_followed(const struct guide *g, bool fine)
 {
-    double worst = INFINITY, sum = 0.0;
-    for (size_t k = 0; k < g->pace.nodes; k++) {
+    double worst = INFINITY;
+    for (size_t k = 0; k < g->pace.nodes; k++)
         worst = fmin(worst, g->swarm.ess[k]);
-        sum += g->swarm.error[k] * g->swarm.error[k];
-    }
-    return fine ? FINE / sqrt(sum) : 2.0 * worst / (double)g->swarm.K;
+    return fine ? error_of(g) < FINE : 2.0 * worst > (double)g->swarm.K;
 }
 
-/* A track at the guide's parameters, with a psi of the linearised model or a
- * better one. */
+/* A track at the guide's parameters. */
 struct walk {
     size_t track;
-    bool blind, controlled, fine;
-    const double *from;
+    struct look look;
+    bool fine, searched; /* whether the paths of g->ahead are known */
+    const double *from;  /* (nodes, D) of every psi; or NULL: they are sought */
+    size_t apart;        /* from one of these to the next */
     const struct swarm_observer *observer;
 };
 
-static int run_track(struct guide *g, const struct walk *t)
+/* The paths of its psi, where they are not known. */
+static int find_paths(struct guide *g, struct walk *t)
 {
-    pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
-    int status =
-        ahead_make(&g->ahead, &g->mover[0], &g->pace, t->blind, t->from);
-    if (!status && t->controlled) status = control(g);
-    return status ? status
-                  : swarm_run(&g->swarm, &g->pace, &g->ahead, t->observer);
+    bool several = g->swarm.course->curved && t->look.kind < LOOK_ALONE;
+    int status = 0;
+    g->aheads = 1;
+    g->found = false;
+    if (several)
+        status = ahead_make(&g->ahead[0], &g->mover[0], &g->pace, false, NULL);
+    if (!status && several) status = others_find(g);
+    t->searched = several;
+    return status;
 }
 
-/* The same, with the better psi only where it is needed and helps. */
+/* psi = 1. */
+static void look_nowhere(const struct guide *g, struct ahead *w)
+{
+    size_t N = g->pace.nodes, D = w->D;
+    memset(w->c, 0, N * sizeof *w->c);
+    memset(w->e, 0, N * D * sizeof *w->e);
+    memset(w->Lambda, 0, N * D * D * sizeof *w->Lambda);
+}
+
+/* All psi of a track. */
+static int look_ahead(struct guide *g, struct walk *t)
+{
+    bool blind = t->look.kind == LOOK_NEXT;
+    int status = 0;
+    if (t->from) g->aheads = t->look.aheads;
+    else if (!t->searched || t->look.kind >= LOOK_ALONE)
+        status = find_paths(g, t);
+    for (size_t i = 0; !status && i < g->aheads; i++) {
+        struct ahead *w = &g->ahead[i];
+        const double *from = t->from ? t->from + i * t->apart : NULL;
+        status = !from && g->found
+                     ? ahead_along(w, &g->mover[0], &g->pace, blind, w->mu)
+                     : ahead_make(w, &g->mover[0], &g->pace, blind, from);
+        if (t->look.kind == LOOK_NOWHERE) look_nowhere(g, w);
+    }
+    g->swarm.aheads = t->look.aheads = g->aheads;
+    return status;
+}
+
+static int run_track(struct guide *g, struct walk *t)
+{
+    pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
+    int status = look_ahead(g, t);
+    if (!status && t->look.kind == LOOK_CONTROLLED) status = control(g);
+    return status ? status
+                  : swarm_run(&g->swarm, &g->pace, g->ahead, t->observer);
+}
+
+/* After the first two, others are tried where the error is above this. */
+static const double POOR = 0.1;
+
+/* The same, with another psi only where it is needed and helps: the linearised
+ * model may lead astray where noise ends, as at the end of an epidemic. */
 static int run_best(struct guide *g, struct walk *t)
 {
-    int status = run_track(g, t);
-    double before = quality(g, t->fine);
-    if (status == GSV_STOPPED || status == GSV_NO_MEMORY ||
-        (!status && before > 1.0))
-        return status;
-    t->controlled = true;
-    int better = run_track(g, t);
-    if (!better && (status || quality(g, t->fine) > before)) return 0;
-    if (better == GSV_STOPPED || better == GSV_NO_MEMORY) return better;
-    t->controlled = false;
+    enum look_kind last = LOOK_AHEAD, best = LOOK_AHEAD;
+    double least = INFINITY;
+    int status = 0;
+    for (enum look_kind kind = LOOK_AHEAD; kind < LOOK_KINDS; kind++) {
+        if (kind > LOOK_CONTROLLED && least < POOR) break;
+        if (kind == LOOK_CONTROLLED && g->aheads > 1) continue;
+        if (kind == LOOK_ALONE && !g->found) continue;
+        t->look.kind = last = kind;
+        status = run_track(g, t);
+        if (status == GSV_STOPPED || status == GSV_NO_MEMORY) return status;
+        if (!status && error_of(g) < least) best = kind;
+        if (!status) least = fmin(least, error_of(g));
+        if (kind == LOOK_AHEAD && !status && is_followed(g, t->fine)) return 0;
+    }
+    if (last == best && !status) return 0;
+    t->look.kind = best;
     return run_track(g, t);
 }
 
@@ -241,6 +305,12 @@ static void prepare(struct guide *g, const struct guided *a, uint32_t iteration,
     g->swarm.share = a->options.gradient ? 0.1 : 0.5;
 }
 
+/* Those of psi number i. */
+static double *path_of(const struct guided *a, size_t i)
+{
+    return a->path + i * a->stops.count * a->course.D;
+}
+
 /* One track, as it is. */
 static void work_value(void *context, size_t track, size_t thread)
 {
@@ -253,11 +323,14 @@ static void work_value(void *context, size_t track, size_t thread)
     prepare(g, a, j->iteration, a->model->value);
     struct walk walk = {.track = track, .fine = a->fine};
     j->status[track] = run_best(g, &walk);
-    a->controlled[track] = walk.controlled;
+    a->look[track] = walk.look;
     memcpy(a->increment + first, g->swarm.increment, n * sizeof *a->increment);
     memcpy(a->ess + first, g->swarm.ess, n * sizeof *a->ess);
     memcpy(a->error + first, g->swarm.error, n * sizeof *a->error);
-    memcpy(a->path + first * D, g->ahead.mu, n * D * sizeof *a->path);
+    memcpy(a->crowded + first, g->crowded, n * sizeof *a->crowded);
+    for (size_t i = 0; i < g->aheads; i++)
+        memcpy(path_of(a, i) + first * D, g->ahead[i].mu,
+               n * D * sizeof *a->path);
     j->drawn[track] = g->swarm.drawn;
 }
 
@@ -277,21 +350,25 @@ static size_t lane_stop(const void *context, size_t lane)
 static int spread_tracks(struct job *j, size_t tracks)
 {
     struct guided *a = j->guided;
-    const struct spread_share share[] = {
+    enum { PATHS = 7 };
+    struct spread_share share[PATHS + AHEAD_MOST] = {
         {j->status, sizeof *j->status, lane_itself},
         {j->drawn, sizeof *j->drawn, lane_itself},
-        {a->controlled, sizeof *a->controlled, lane_itself},
+        {a->look, sizeof *a->look, lane_itself},
+        {a->crowded, sizeof *a->crowded, lane_stop},
         {a->increment, sizeof *a->increment, lane_stop},
         {a->ess, sizeof *a->ess, lane_stop},
-        {a->error, sizeof *a->error, lane_stop},
-        {a->path, a->course.D * sizeof *a->path, lane_stop}};
+        {a->error, sizeof *a->error, lane_stop}};
+    for (size_t i = 0; i < a->paths; i++)
+        share[PATHS + i] = (struct spread_share){
+            path_of(a, i), a->course.D * sizeof *a->path, lane_stop};
     /* One track alone: its particles go to threads. */
     return spread_run(&(struct spread){.ranks = a->options.ranks,
                                        .lanes = tracks,
                                        .threads = tracks > 1 ? a->threads : 1,
                                        .context = j,
                                        .work = work_value,
-                                       .shares = sizeof share / sizeof *share,
+                                       .shares = PATHS + a->paths,
                                        .share = share});
 }
 
@@ -325,8 +402,9 @@ int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o)
         size_t first = a->stops.first[track];
         if (first == a->stops.first[track + 1]) continue;
         /* First, whether a better psi helps. */
-        struct walk walk = {.track = track, .blind = blind};
+        struct walk walk = {.track = track};
         int status = blind ? 0 : run_best(g, &walk);
+        if (blind) walk.look.kind = LOOK_NEXT;
         walk.observer = o;
         if (!status) status = run_track(g, &walk);
         if (status) return status;
@@ -352,9 +430,10 @@ static int value_of(void *user, size_t thread, const double *parameters,
     *value = 0.0;
     if (a->stops.first[track + 1] == first) return 0;
     prepare(g, a, s->iteration, parameters);
-    const struct walk walk = {.track = track,
-                              .controlled = a->controlled[track],
-                              .from = a->path + first * D};
+    struct walk walk = {.track = track,
+                        .look = a->look[track],
+                        .from = a->path + first * D,
+                        .apart = a->stops.count * D};
     int status = run_track(g, &walk);
     *value = g->swarm.log_z;
     return status;
@@ -395,7 +474,16 @@ static int guided_fill(const struct guided *a, gsv_result *r)
     r->observe = GSV_OBSERVE_GUIDED;
     r->paths = a->K;
     r->drift_evaluations = 2 * a->K * a->stops.count;
-    return stops_fill(&a->stops, a->increment, a->error, a->ess, a->K, NULL, r);
+    int status =
+        stops_fill(&a->stops, a->increment, a->error, a->ess, a->K, NULL, r);
+    for (size_t n = 0, row = 0; !status && n < a->stops.count; n++) {
+        if (a->stops.stop[n].row == NO_ROW) continue;
+        gsv_gap *g = &r->gap[row++];
+        if (!a->crowded[n]) continue;
+        r->flagged += g->flags == 0;
+        g->flags |= GSV_FLAG_MODES;
+    }
+    return status;
 }
 
 ROWS_FUNCTIONS(guided)
@@ -428,8 +516,7 @@ static int fill_steps(void *machine, const struct request *q, bool list,
                       gsv_result *r)
 {
     struct guided *a = machine;
-    /* Trials of steps have so many points, and are no results. */
-    a->fine = !q->gradient && a->options.points != GUIDED_PILOTS;
+    a->fine = !q->gradient && !q->trial;
     int status = method_fill(machine, q, list, r);
     if (!status && list) status = look_at_steps(machine, q, r);
     a->fine = false;

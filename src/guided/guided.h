@@ -32,7 +32,10 @@ struct guide {
     double *parameters;
     struct course_values values;
     struct pace pace;
-    struct ahead ahead;
+    struct ahead ahead[AHEAD_MOST + 1]; /* more than one: see others.h */
+    size_t aheads;
+    bool found;    /* these were found by others.h        */
+    bool *crowded; /* (nodes) see others.h                */
     struct swarm swarm;
     struct swarm pilots; /* of control.h; made when they are needed */
     double *history;
@@ -41,13 +44,31 @@ struct guide {
     struct guide_score *score; /* made when it is needed */
 };
 
+/* What psi is made of: all data to come by the linearised model, the same with
+ * a correction (control.h), only those of the next row, all again but along one
+ * path where there are several (others.h), or nothing. */
+enum look_kind {
+    LOOK_AHEAD,
+    LOOK_CONTROLLED,
+    LOOK_NEXT,
+    LOOK_ALONE,
+    LOOK_NOWHERE,
+    LOOK_KINDS
+};
+struct look {
+    enum look_kind kind;
+    size_t aheads;
+};
+
 struct guided {
     ROWS_FIRST;
     struct course course;
     size_t K, threads;
     struct guide *guide; /* (threads)                              */
-    double *path;        /* (stops, D) mu of the last run          */
-    bool *controlled;    /* (tracks) whether it has a better psi   */
+    double *path;        /* (paths, stops, D) mu of the last run   */
+    size_t paths;        /* AHEAD_MOST where there may be so many  */
+    struct look *look;   /* (tracks) what psi it has               */
+    bool *crowded;       /* (stops) see others.h                   */
     double *ess, *error; /* (stops)                                */
     bool scored;         /* gradients are scores                   */
     bool by_track;       /* runs are of some tracks                */

@@ -78,12 +78,12 @@ static int walk(struct guided *a, struct guide *g, size_t track,
     size_t first = a->stops.first[track];
     int status = GSV_NUMERICAL;
     if (a->known[track])
-        status = ahead_along(&g->ahead, &g->mover[0], &g->pace,
+        status = ahead_along(g->ahead, &g->mover[0], &g->pace, false,
                              a->path + first * a->course.D);
-    if (!status) status = swarm_run(&g->swarm, &g->pace, &g->ahead, o);
+    if (!status) status = swarm_run(&g->swarm, &g->pace, g->ahead, o);
     if (status != GSV_NUMERICAL) return status;
-    status = ahead_make(&g->ahead, &g->mover[0], &g->pace, false, NULL);
-    return status ? status : swarm_run(&g->swarm, &g->pace, &g->ahead, o);
+    status = ahead_make(g->ahead, &g->mover[0], &g->pace, false, NULL);
+    return status ? status : swarm_run(&g->swarm, &g->pace, g->ahead, o);
 }
 
 /* After a walk: the gradient, and the path for the next one. */
@@ -107,6 +107,7 @@ static int visit(const struct scores *s, size_t lane, struct guide *g)
     course_prepare(&a->course, a->model->value, &g->values);
     g->swarm.iteration = s->iteration;
     g->swarm.share = 0.5;
+    g->swarm.aheads = 1;
     pace_set(&g->pace, track, &g->values, &g->mover[0].room);
     int status = walk(a, g, track, s->gradient ? &o : NULL);
     if (status) return status;

@@ -12,6 +12,13 @@
 #include "base/random.h"
 #include "guided/twist.h"
 
+/* L and w of a block. */
+static size_t spare_of(const struct swarm *s)
+{
+    size_t n = s->D > s->m ? s->D : s->m;
+    return (n * n + n) * COURSE_BLOCK;
+}
+
 int swarm_init(struct swarm *s, const struct course *f, size_t K, size_t nodes,
                struct mover *mover, size_t threads)
 {
@@ -22,12 +29,22 @@ int swarm_init(struct swarm *s, const struct course *f, size_t K, size_t nodes,
                         .K = K,
                         .blocks = (K + COURSE_BLOCK - 1) / COURSE_BLOCK,
                         .mover = mover,
+                        .aheads = 1,
                         .threads = threads};
     const struct arena_part part[] = {
-        {&s->x, K * D},         {&s->a, K * D},    {&s->B, K * D * n},
-        {&s->L, K * n * n},     {&s->w, K * n},    {&s->z, K * n},
-        {&s->log_w, K},         {&s->filtered, K}, {&s->other, K * D},
-        {&s->increment, nodes}, {&s->ess, nodes},  {&s->error, nodes}};
+        {&s->spare, f->curved ? threads * spare_of(s) : 0},
+        {&s->x, K * D},
+        {&s->a, K * D},
+        {&s->B, K * D * n},
+        {&s->L, K * n * n},
+        {&s->w, K * n},
+        {&s->z, K * n},
+        {&s->log_w, K},
+        {&s->filtered, K},
+        {&s->other, K * D},
+        {&s->increment, nodes},
+        {&s->ess, nodes},
+        {&s->error, nodes}};
     s->parent = NEW(size_t, K);
     s->rank = NEW(struct swarm_rank, K);
     if (!s->parent || !s->rank ||
@@ -63,17 +80,24 @@ static double *block_x(const struct swarm *s, size_t b)
     return s->x + b * COURSE_BLOCK * s->D;
 }
 
+/* Random numbers of node k. */
+static struct random_key key_of(const struct swarm *s,
+                                enum random_purpose purpose, size_t k)
+{
+    return (struct random_key){.seed = s->seed,
+                               .purpose = purpose,
+                               .iteration =
+                                   s->iteration + pace_stop(s->pace, k)->stream,
+                               .item = s->pace->first + k};
+}
+
 /* Standard normal numbers for the step to node k. */
 static double *normals(const struct swarm *s, size_t b, size_t k, size_t m,
                        size_t P)
 {
     size_t n = s->D > s->m ? s->D : s->m;
-    const struct stop *stop = pace_stop(s->pace, k);
     double *z = s->z + b * COURSE_BLOCK * n;
-    struct random_key key = {.seed = s->seed,
-                             .purpose = RANDOM_SUPPORT,
-                             .iteration = s->iteration + stop->stream,
-                             .item = s->pace->first + k};
+    struct random_key key = key_of(s, RANDOM_SUPPORT, k);
     random_normals(&key, 0, m, b * COURSE_BLOCK, P, z);
     return z;
 }
@@ -95,6 +119,29 @@ static void check_range(struct swarm *s, struct mover *step, size_t k, size_t P,
         if (!(inside[i] > 0.0)) log_w[i % P] = -INFINITY;
 }
 
+static void psi_at(const struct swarm *s, size_t k, struct psi *psi)
+{
+    for (size_t i = 0; i < s->aheads; i++)
+        psi[i] = ahead_at(s->ahead + i, k);
+}
+
+/* Guides a block to node k. */
+static void guide(struct swarm *s, size_t b, size_t k, const struct mover *step,
+                  struct twist *t, double *log_w)
+{
+    struct psi psi[AHEAD_MOST];
+    double u[COURSE_BLOCK];
+    psi_at(s, k, psi);
+    if (s->aheads == 1) {
+        twist_guide(t, psi, log_w);
+        return;
+    }
+    struct random_key key = key_of(s, RANDOM_RESAMPLE, k);
+    random_uniforms(&key, 1, 1, b * COURSE_BLOCK, t->P, u);
+    twist_guide_any(t, s->aheads, psi, u,
+                    s->spare + (size_t)(step - s->mover) * spare_of(s), log_w);
+}
+
 void swarm_aim(struct swarm *s, size_t b, size_t k, struct mover *step,
                const double *x, double *log_w)
 {
@@ -108,8 +155,7 @@ void swarm_aim(struct swarm *s, size_t b, size_t k, struct mover *step,
         for (size_t j = 0; j < t.P; j++)
             log_w[j] += p->log_slope[k + 1];
     }
-    struct psi psi = ahead_at(s->ahead, k + 1);
-    twist_guide(&t, &psi, log_w);
+    guide(s, b, k + 1, step, &t, log_w);
 }
 
 bool swarm_weights(size_t K, const double *log_w, double *weight)
@@ -131,8 +177,9 @@ static void arrive(struct swarm *s, size_t b, size_t k, struct mover *step)
     struct twist t = block_of(s, b, s->m);
     const struct pace *p = s->pace;
     double *x = block_x(s, b), *log_w = s->log_w + b * COURSE_BLOCK;
-    struct psi psi = ahead_at(s->ahead, k);
-    twist_divide(s->D, t.P, &psi, x, log_w);
+    struct psi psi[AHEAD_MOST];
+    psi_at(s, k, psi);
+    twist_divide(s->D, t.P, s->aheads, psi, x, log_w);
     check_range(s, step, k, t.P, x, log_w);
     if (mover_density(step, p, k, t.P, x))
         for (size_t j = 0; j < t.P; j++)
@@ -215,8 +262,7 @@ static void begin(struct swarm *s, size_t b, struct mover *step)
         for (size_t i = 0; i < D * D; i++)
             t.B[i * P + j] = w->first_B[i];
     }
-    struct psi psi = ahead_at(w, 0);
-    twist_guide(&t, &psi, log_w);
+    guide(s, b, 0, step, &t, log_w);
     twist_draw(&t, normals(s, b, 0, D, P), x);
     if (!s->course->normal_first) weigh_first(s, step, P, x, log_w);
     for (size_t i = 0; i < s->course->d; i++)
@@ -308,11 +354,7 @@ static void draw_again(struct swarm *s, size_t here, double log_mean)
     for (size_t k = 0; k < K; k++)
         rank[k] = (struct swarm_rank){s->x[swarm_at(s, s->D, k, i)], k};
     qsort(rank, K, sizeof *rank, compare);
-    struct random_key key = {.seed = s->seed,
-                             .purpose = RANDOM_RESAMPLE,
-                             .iteration =
-                                 s->iteration + pace_stop(p, here)->stream,
-                             .item = p->first + here};
+    struct random_key key = key_of(s, RANDOM_RESAMPLE, here);
     random_uniforms(&key, 0, 1, 0, 1, &offset);
     sum = exp(s->log_w[rank[0].index] - log_mean);
     for (size_t k = 0; k < K; k++) {

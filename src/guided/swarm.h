@@ -22,7 +22,8 @@ struct swarm_rank {
 struct swarm {
     const struct course *course;
     const struct pace *pace;   /* borrowed, of the present track */
-    const struct ahead *ahead; /* borrowed                       */
+    const struct ahead *ahead; /* borrowed, so many: psi is the sum of theirs */
+    size_t aheads;
     size_t D, m, K, blocks, threads;
     struct mover *mover; /* (threads), borrowed              */
     uint64_t seed;
@@ -34,6 +35,7 @@ struct swarm {
     double *x, *a, *B; /* D, D, D n: n = max(D, m), first step has D noises */
     double *L, *w;     /* n n, n                                            */
     double *z;         /* n                                                 */
+    double *spare;     /* (threads) n n + n of a block, where course->curved */
     double *log_w, *filtered; /* (K); filtered: without psi~, in rows       */
     double *other;            /* (K D) for drawing again                    */
     struct swarm_rank *rank;  /* (K), the same                              */

@@ -140,10 +140,11 @@ static void make_slope(const struct twist *t, const struct psi *next,
     }
 }
 
-void twist_guide(struct twist *t, const struct psi *next, double *log_w)
+/* L and w, and log psi~ to value: -INFINITY where it has no digits. */
+static void aim(struct twist *t, const struct psi *next, double *value)
 {
     size_t D = t->D, m = t->m, P = t->P;
-    double T[64 * COURSE_BLOCK], value[COURSE_BLOCK], rough[COURSE_BLOCK];
+    double T[64 * COURSE_BLOCK], rough[COURSE_BLOCK];
     make_factor(t, next->Lambda, T);
     make_slope(t, next, T, value);
     memcpy(rough, value, P * sizeof *rough);
@@ -156,22 +157,84 @@ void twist_guide(struct twist *t, const struct psi *next, double *log_w)
         for (size_t k = 0; k < P; k++)
             value[k] += 0.5 * w[k] * w[k] - log(on[k]);
     }
-    for (size_t k = 0; k < P; k++) {
-        if (isfinite(value[k]) && fabs(rough[k]) < MOST_LOG) {
-            log_w[k] += value[k];
-            continue;
-        }
-        log_w[k] = -INFINITY;
-        for (size_t i = 0; i < D; i++)
-            t->a[i * P + k] = next->mu[i];
-        for (size_t i = 0; i < D * m; i++)
-            t->B[i * P + k] = 0.0;
-        for (size_t i = 0; i < m; i++) {
-            t->w[i * P + k] = 0.0;
-            for (size_t j = 0; j < m; j++)
-                t->L[(i * m + j) * P + k] = i == j ? 1.0 : 0.0;
+    for (size_t k = 0; k < P; k++)
+        if (!isfinite(value[k]) || !(fabs(rough[k]) < MOST_LOG))
+            value[k] = -INFINITY;
+}
+
+/* Point k stands still. */
+static void stop(struct twist *t, const struct psi *next, size_t k)
+{
+    size_t D = t->D, m = t->m, P = t->P;
+    for (size_t i = 0; i < D; i++)
+        t->a[i * P + k] = next->mu[i];
+    for (size_t i = 0; i < D * m; i++)
+        t->B[i * P + k] = 0.0;
+    for (size_t i = 0; i < m; i++) {
+        t->w[i * P + k] = 0.0;
+        for (size_t j = 0; j < m; j++)
+            t->L[(i * m + j) * P + k] = i == j ? 1.0 : 0.0;
+    }
+}
+
+static void settle(struct twist *t, const struct psi *next, const double *value,
+                   double *log_w)
+{
+    for (size_t k = 0; k < t->P; k++) {
+        log_w[k] += value[k];
+        if (value[k] == -INFINITY) stop(t, next, k);
+    }
+}
+
+void twist_guide(struct twist *t, const struct psi *next, double *log_w)
+{
+    double value[COURSE_BLOCK];
+    aim(t, next, value);
+    settle(t, next, value, log_w);
+}
+
+/* log(e^a + e^b) */
+static double log_sum(double a, double b)
+{
+    double most = fmax(a, b);
+    return most == -INFINITY ? most : most + log1p(exp(fmin(a, b) - most));
+}
+
+/* Point k goes as it does in other. */
+static void take(struct twist *t, const struct twist *other, size_t k)
+{
+    size_t m = t->m, P = t->P;
+    for (size_t i = 0; i < m; i++)
+        t->w[i * P + k] = other->w[i * P + k];
+    for (size_t i = 0; i < m * m; i++)
+        t->L[i * P + k] = other->L[i * P + k];
+}
+
+void twist_guide_any(struct twist *t, size_t n, const struct psi *next,
+                     const double *u, double *spare, double *log_w)
+{
+    size_t P = t->P;
+    double value[COURSE_BLOCK], one[COURSE_BLOCK], left[COURSE_BLOCK];
+    struct twist other = *t;
+    other.L = spare;
+    other.w = spare + t->m * t->m * P;
+    memcpy(left, u, P * sizeof *left);
+    aim(t, next, value);
+    for (size_t i = 1; i < n; i++) {
+        aim(&other, next + i, one);
+        /* The last one wins with its share of those so far; what is left of u
+         * is uniform again. */
+        for (size_t k = 0; k < P; k++) {
+            double sum = log_sum(value[k], one[k]);
+            double share = one[k] == -INFINITY ? 0.0 : exp(one[k] - sum);
+            bool wins = left[k] < share;
+            left[k] =
+                wins ? left[k] / share : (left[k] - share) / (1.0 - share);
+            if (wins) take(t, &other, k);
+            value[k] = sum;
         }
     }
+    settle(t, next, value, log_w);
 }
 
 void twist_draw(const struct twist *t, double *z, double *x)
@@ -189,10 +252,10 @@ void twist_draw(const struct twist *t, double *z, double *x)
         }
 }
 
-void twist_divide(size_t D, size_t P, const struct psi *psi, const double *x,
-                  double *log_w)
+/* -log psi of x; -INFINITY where it has no digits. */
+static void minus_log(size_t D, size_t P, const struct psi *psi,
+                      const double *x, double *value)
 {
-    double value[COURSE_BLOCK];
     for (size_t k = 0; k < P; k++)
         value[k] = -psi->c;
     for (size_t i = 0; i < D; i++) {
@@ -208,8 +271,23 @@ void twist_divide(size_t D, size_t P, const struct psi *psi, const double *x,
             value[k] += half[k] * (x[i * P + k] - psi->mu[i]);
     }
     for (size_t k = 0; k < P; k++)
-        if (fabs(value[k]) < MOST_LOG) log_w[k] += value[k];
-        else log_w[k] = -INFINITY;
+        if (!(fabs(value[k]) < MOST_LOG)) value[k] = -INFINITY;
+}
+
+void twist_divide(size_t D, size_t P, size_t n, const struct psi *psi,
+                  const double *x, double *log_w)
+{
+    double value[COURSE_BLOCK], one[COURSE_BLOCK];
+    minus_log(D, P, psi, x, value);
+    for (size_t i = 1; i < n; i++) {
+        minus_log(D, P, psi + i, x, one);
+        for (size_t k = 0; k < P; k++)
+            value[k] = value[k] == -INFINITY || one[k] == -INFINITY
+                           ? fmax(value[k], one[k])
+                           : -log_sum(-value[k], -one[k]);
+    }
+    for (size_t k = 0; k < P; k++)
+        log_w[k] += value[k];
 }
 
 /* --- Exact states --------------------------------------------------------- */

@@ -23,8 +23,13 @@ void twist_guide(struct twist *t, const struct psi *next, double *log_w);
 /* x (D, P) of z (m, P), which changes. */
 void twist_draw(const struct twist *t, double *z, double *x);
 
-/* Subtracts log psi of x (D, P) from log_w. */
-void twist_divide(size_t D, size_t P, const struct psi *psi, const double *x,
-                  double *log_w);
+/* The same for the sum of n psi: of each point L and w are those of one of
+ * them, chosen by u (P) with its share of psi~. spare: L and w once more. */
+void twist_guide_any(struct twist *t, size_t n, const struct psi *next,
+                     const double *u, double *spare, double *log_w);
+
+/* Subtracts log psi of x (D, P) from log_w; psi is the sum of n. */
+void twist_divide(size_t D, size_t P, size_t n, const struct psi *psi,
+                  const double *x, double *log_w);
 
 #endif

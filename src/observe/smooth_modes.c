@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Other modes of the densities of what was observed, along a line through the
- * means of a law: one state after the other, or, with several states, through
- * the origin, where all change their signs together. On a grid the modes that
- * stand apart are seen, and their tops are found by finer and finer grids. */
+/* Other modes of the densities of what was observed, along a line (peaks.h)
+ * through the means of a law: one state after the other, or, with several
+ * states, through the origin, where all change their signs together. */
 #include <math.h>
 #include <string.h>
 
 #include "base/linalg.h"
+#include "observe/peaks.h"
 #include "observe/smooth_parts.h"
 
-/* Points of the grid, of which the middle one is the mean, and of the finer
- * ones. */
-enum { MIDDLE = 64, GRID = 2 * MIDDLE + 1, FINE = 17, FINER = 12 };
-
-/* Points of the grid are the closer together the nearer they are to the mean,
- * down to this part of its range. */
-static const double NEAREST = 1e-5;
-
-/* A mode counts if its top is not so much lower than the one at hand, and if
- * the density between falls at least so much: in nats. */
-static const double MOST_DEFICIT = 15.0, LEAST_VALLEY = 0.5;
-
-/* A mean whose density is so much below the top of its own mode is not there.
- */
-static const double ASIDE = 4.0;
+enum { MIDDLE = PEAKS_MIDDLE };
 
 /* Laws reach so many deviations from their means. */
 static const double REACH = 4.0;
@@ -32,10 +18,8 @@ struct line {
     struct smoother *s;
     const struct smooth_track *track;
     const struct smooth_law *law;
-    size_t axis;        /* d: through the origin */
-    double low, high;   /* of the state that changes, or of the factor */
-    double place[GRID]; /* the grid of one stop, and log densities there */
-    double value[GRID];
+    size_t axis; /* d: through the origin */
+    struct peaks peaks;
 };
 
 size_t smoother_lines(const struct smoother *s)
@@ -48,8 +32,8 @@ size_t smoother_lines(const struct smoother *s)
 static void reach(double mean, double variance, struct line *l)
 {
     double width = REACH * sqrt(fmax(variance, 0.0));
-    l->low = fmin(l->low, mean - width);
-    l->high = fmax(l->high, mean + width);
+    l->peaks.low = fmin(l->peaks.low, mean - width);
+    l->peaks.high = fmax(l->peaks.high, mean + width);
 }
 
 /* Where a state may be: wherever its laws reach, its first one too, and as far
@@ -57,15 +41,15 @@ static void reach(double mean, double variance, struct line *l)
 static bool find_ends(struct line *l)
 {
     size_t d = l->s->d, i = l->axis;
-    l->low = i < d ? INFINITY : -2.0;
-    l->high = i < d ? -INFINITY : 2.0;
+    l->peaks.low = i < d ? INFINITY : -2.0;
+    l->peaks.high = i < d ? -INFINITY : 2.0;
     if (i == d) return true;
     reach(l->s->first_mean[i], l->s->first_cov[i * (d + 1)], l);
     for (size_t n = 0; n < l->track->stops; n++)
         reach(l->law->mean[n * d + i], l->law->cov[n * d * d + i * (d + 1)], l);
-    double span = l->high - l->low;
-    l->low -= span;
-    l->high += span;
+    double span = l->peaks.high - l->peaks.low;
+    l->peaks.low -= span;
+    l->peaks.high += span;
     return span > 0.0 && isfinite(span);
 }
 
@@ -85,96 +69,34 @@ static void put_point(const struct line *l, size_t n, double t, double *y)
 }
 
 /* Log densities at P places; false: nothing was observed. */
-static bool look_at(const struct line *l, size_t n, size_t P,
-                    const double *place, double *value)
+static bool look_at(void *user, size_t n, size_t P, const double *place,
+                    double *value)
 {
-    double y[GRID * 64]; /* check_points() */
+    const struct line *l = user;
+    double y[PEAKS_GRID * 64]; /* check_points() */
     for (size_t p = 0; p < P; p++)
         put_point(l, n, place[p], y + p * l->s->d);
     return smooth_values(l->s, l->track, n, P, y, value);
 }
 
+static struct line line_of(struct smoother *s, const struct smooth_track *track,
+                           const struct smooth_law *law, size_t axis)
+{
+    return (struct line){.s = s,
+                         .track = track,
+                         .law = law,
+                         .axis = axis,
+                         .peaks = {.look = look_at}};
+}
+
 /* The grid of stop n, with the densities. */
 static bool look_along(struct line *l, size_t n)
 {
-    double mean = place_of(l, n);
-    double range = fmax(l->high - mean, mean - l->low);
-    l->place[MIDDLE] = mean;
-    for (size_t p = 1; p <= MIDDLE; p++) {
-        double share = (double)(MIDDLE - p) / (MIDDLE - 1);
-        double far = range * pow(NEAREST, share);
-        l->place[MIDDLE + p] = mean + far;
-        l->place[MIDDLE - p] = mean - far;
-    }
-    return look_at(l, n, GRID, l->place, l->value);
+    l->peaks.user = l;
+    return peaks_look(&l->peaks, n, place_of(l, n));
 }
 
 /* --- Modes ---------------------------------------------------------------- */
-
-/* The top of a mode around point p of the grid, and its place. */
-static double find_top(const struct line *l, size_t n, size_t p, double *top_at)
-{
-    double low = l->place[p - 1], high = l->place[p + 1], top = -INFINITY;
-    for (int i = 0; i < FINER; i++) {
-        double place[FINE], value[FINE];
-        size_t best = 1;
-        for (size_t k = 0; k < FINE; k++)
-            place[k] = low + (high - low) * (double)k / (FINE - 1);
-        look_at(l, n, FINE, place, value);
-        for (size_t k = 2; k + 1 < FINE; k++)
-            if (value[k] > value[best]) best = k;
-        bool done = value[best] < top + 1e-3;
-        top = fmax(top, value[best]);
-        *top_at = place[best];
-        if (done) break;
-        low = place[best - 1];
-        high = place[best + 1];
-    }
-    return top;
-}
-
-/* The point of the grid on top of the mode that the mean is on the side of. */
-static size_t climb(const double *value)
-{
-    size_t p = MIDDLE;
-    while (p + 2 < GRID && value[p + 1] > value[p])
-        p++;
-    while (p > 1 && value[p - 1] > value[p])
-        p--;
-    return p;
-}
-
-/* From point p, on top of the mean's own mode, to the next one above or below
- * that counts: how far it is from the mean, or 0. */
-static double next_mode(const struct line *l, size_t n, size_t p, int side)
-{
-    const double *value = l->value;
-    double at, top = NAN, lowest = INFINITY;
-    for (size_t k = p + (size_t)side; k > 0 && k + 1 < GRID;
-         k += (size_t)side) {
-        lowest = fmin(lowest, value[k]);
-        bool is_top = value[k] >= value[k - 1] && value[k] >= value[k + 1];
-        if (!is_top || value[k] <= lowest) continue;
-        if (isnan(top)) top = find_top(l, n, p, &at);
-        double place, other = find_top(l, n, k, &place);
-        if (other < top - MOST_DEFICIT) continue;
-        if (lowest > fmin(top, other) - LEAST_VALLEY) continue;
-        return place - place_of(l, n);
-    }
-    return 0.0;
-}
-
-/* To shift (2, stops), at stop n. */
-static void find_shift(struct line *l, size_t n, double *shift)
-{
-    size_t N = l->track->stops, p = climb(l->value);
-    double at;
-    shift[n] = next_mode(l, n, p, 1);
-    shift[N + n] = next_mode(l, n, p, -1);
-    if (l->value[p] - l->value[MIDDLE] < ASIDE) return;
-    find_top(l, n, p, &at);
-    shift[p > MIDDLE ? n : N + n] = at - place_of(l, n);
-}
 
 static bool is_exact(const struct line *l, size_t n)
 {
@@ -190,44 +112,26 @@ static void find_shifts(struct line *l, double *shift)
     for (size_t n = 0; n < N; n++) {
         shift[n] = shift[N + n] = 0.0;
         if (is_exact(l, n)) continue;
-        if (look_along(l, n)) find_shift(l, n, shift);
+        if (look_along(l, n))
+            peaks_shift(&l->peaks, n, &shift[n], &shift[N + n]);
         else shift[n] = shift[N + n] = NAN;
     }
 }
 
 /* --- Paths to start from -------------------------------------------------- */
 
-/* Between stops where something was observed shifts change linearly. */
-static void fill_shifts(const struct smooth_track *track, double *shift)
-{
-    size_t N = track->stops, last = N;
-    for (size_t n = 0; n < N; n++) {
-        if (isnan(shift[n])) continue;
-        for (size_t k = last == N ? 0 : last + 1; k < n; k++) {
-            double share = last == N ? 1.0
-                                     : (track->time[k] - track->time[last]) /
-                                           (track->time[n] - track->time[last]);
-            double from = last == N ? 0.0 : shift[last];
-            shift[k] = from + share * (shift[n] - from);
-        }
-        last = n;
-    }
-    for (size_t k = last == N ? 0 : last + 1; k < N; k++)
-        shift[k] = last == N ? 0.0 : shift[last];
-}
-
 unsigned smoother_look(struct smoother *s, const struct smooth_track *track,
                        const struct smooth_law *law, size_t line, double *shift,
                        double *start)
 {
-    struct line l = {.s = s, .track = track, .law = law, .axis = line};
+    struct line l = line_of(s, track, law, line);
     size_t N = track->stops, d = s->d;
     unsigned found = 0;
     if (!find_ends(&l)) return 0;
     find_shifts(&l, shift);
     for (size_t i = 0; i < SMOOTH_STARTS; i++) {
         double *way = shift + i * N, *path = start + i * N * d;
-        fill_shifts(track, way);
+        peaks_fill(N, track->time, way);
         for (size_t n = 0; n < N; n++) {
             put_point(&l, n, place_of(&l, n) + way[n], path + n * d);
             if (way[n] != 0.0) found |= 1u << i;
@@ -243,17 +147,17 @@ unsigned smoother_look(struct smoother *s, const struct smooth_track *track,
 static void find_modes(struct line *l, size_t n, struct mode *mode)
 {
     size_t count = 1;
-    double top[SMOOTH_MODES], best = l->value[MIDDLE], g, H;
+    double top[SMOOTH_MODES], best = l->peaks.value[MIDDLE], g, H;
     mode[0] = (struct mode){.place = place_of(l, n),
-                            .value = l->value[MIDDLE],
+                            .value = l->peaks.value[MIDDLE],
                             .width = fmax(l->law->cov[n], 0.0),
                             .used = true};
     for (size_t k = 0; k < 2 * MIDDLE - 1 && count < SMOOTH_MODES; k++) {
         size_t p = k % 2 ? MIDDLE - (k + 1) / 2 : MIDDLE + k / 2;
-        const double *v = l->value + p;
+        const double *v = l->peaks.value + p;
         if (!(v[0] >= v[-1] && v[0] > v[1])) continue;
         struct mode m = {.used = true};
-        m.value = top[count] = find_top(l, n, p, &m.place);
+        m.value = top[count] = peaks_top(&l->peaks, n, p, &m.place);
         best = fmax(best, m.value);
         smooth_densities(l->s, l->track, n, 1, &m.place, &m.value, &g, &H);
         m.value = top[count];
@@ -261,7 +165,7 @@ static void find_modes(struct line *l, size_t n, struct mode *mode)
         mode[count++] = m;
     }
     for (size_t k = 1; k < count; k++)
-        if (mode[k].value < best - MOST_DEFICIT) mode[k].used = false;
+        if (mode[k].value < best - PEAKS_DEFICIT) mode[k].used = false;
 }
 
 /* Where the drift leads from a place, up to stop n + 1, and the variance. */
@@ -334,7 +238,7 @@ static void go_backward(struct mode *from, const struct mode *to)
 bool smoother_modes(struct smoother *s, const struct smooth_track *track,
                     const struct smooth_law *law, struct mode *all)
 {
-    struct line l = {.s = s, .track = track, .law = law};
+    struct line l = line_of(s, track, law, 0);
     size_t N = track->stops, last = N;
     bool several = false;
     memset(all, 0, N * SMOOTH_MODES * sizeof *all);
@@ -448,7 +352,7 @@ size_t smoother_chain(const struct smooth_track *track,
     }
     for (size_t n = 0; n < N; n++)
         path[n] -= law->mean[n];
-    fill_shifts(track, path);
+    peaks_fill(N, track->time, path);
     for (size_t n = 0; n < N; n++)
         path[n] += law->mean[n];
     return count;

@@ -126,7 +126,8 @@ static struct request request_at(struct subject *s, const double *u,
     if (s->holds) effects_put(s->model.spec, u, s->held);
     return (struct request){.reference_values = s->holds ? s->held : NULL,
                             .iteration = s->iteration,
-                            .gradient = gradient};
+                            .gradient = gradient,
+                            .trial = s->trial};
 }
 
 int subject_at(struct subject *s, const double *u, double *value,

@@ -24,6 +24,7 @@ struct subject {
     bool begun;
     bool holds;         /* whether references are those of `held`        */
     uint32_t iteration; /* of random numbers                             */
+    bool trial;         /* as in struct request                          */
     size_t gaps;        /* of the last run                               */
 };
 

@@ -255,6 +255,7 @@ int worker_track(const struct panel *p, struct worker *w, size_t track)
         return 0;
     }
     s->iteration = q->iteration;
+    s->trial = q->trial;
     rule_draw(&w->rule, p->options.seed, track);
     int status = subject_begin(s, &p->task, track, held ? held : now, held);
     if (!status && !placed) status = place_nodes(p, w, t);

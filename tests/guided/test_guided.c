@@ -99,7 +99,7 @@ static void claim_total(const struct guided_case *c)
     struct normal x;
     lab_init(&l, c, 2);
     struct guide *g = lab_set(&l);
-    struct ahead *w = &g->ahead;
+    struct ahead *w = g->ahead;
     if (ahead_make(w, &g->mover[0], &g->pace, false, NULL))
         fail_msg("%s: %s", c->name, gsv_last_error());
     x = (struct normal){.D = w->D};
@@ -132,7 +132,7 @@ static void claim_control(const struct guided_case *c)
     struct lab l;
     lab_init(&l, c, 2);
     struct guide *g = lab_set(&l);
-    struct ahead *w = &g->ahead;
+    struct ahead *w = g->ahead;
     size_t n = g->pace.nodes, D = w->D;
     struct swarm *s = &g->pilots;
     g->history = NEW(double, control_memory(&l.a.course, PILOTS, n));

@@ -28,7 +28,7 @@ static void boot_normals(uint64_t seed, size_t stage, size_t n, double *z)
 
 static void boot_first(struct boot *b, size_t block, double *z)
 {
-    const struct ahead *w = &b->g->ahead;
+    const struct ahead *w = b->g->ahead;
     struct mover *mover = &b->g->mover[0];
     struct workspace *room = &mover->room.part[COURSE_FIRST];
     enum { P = COURSE_BLOCK };
@@ -149,7 +149,7 @@ static double lab_boot(struct lab *l, double *error)
                      .next = NEW(double, PARTICLES * l->a.course.D),
                      .log_w = NEW(double, PARTICLES)};
     double value[BOOTS];
-    if (ahead_first(&g->ahead, &g->mover[0], &g->pace))
+    if (ahead_first(g->ahead, &g->mover[0], &g->pace))
         fail_msg("%s", gsv_last_error());
     for (size_t i = 0; i < BOOTS; i++)
         value[i] = boot_run(&b, 1 + i);

@@ -108,7 +108,7 @@ static void claim_divide(size_t D, size_t m, size_t P, uint64_t *seed)
     fill(seed, D * P, x);
     fill(seed, P, log_w);
     memcpy(before, log_w, sizeof before);
-    twist_divide(D, P, &psi, x, log_w);
+    twist_divide(D, P, 1, &psi, x, log_w);
     for (size_t k = 0; k < P; k++) {
         double value = s.c;
         for (size_t i = 0; i < D; i++) {
