@@ -55,8 +55,8 @@ reproduce:
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/reproduce
 
-# Other methods and ours on the same data, in minutes; FULL=1 takes more seeds and
-# rows. An interrupted run goes on where it ended.
+# Other methods and ours on the same data, in about half an hour of CPU time; FULL=1
+# takes more seeds and rows. An interrupted run goes on where it ended.
 peers: packages-check
 	$(call make_in,$(BUILD),,girsanov_cli)
 	@experiments/peers/run

@@ -9,7 +9,7 @@ from problems import euler
 from study import ROOT
 
 CENTRE, SCALE = np.array([0, 0, 23.5]), np.array([8, 9, 8.5])
-ROWS_EACH, ITERATIONS, ERROR = 41, 400, 0.01
+ROWS_EACH, ITERATIONS, ERROR = 41, sized(5, 400, 400), 0.01
 
 
 def lorenz(v):

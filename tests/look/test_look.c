@@ -7,7 +7,7 @@ enum { ROWS = 401 };
 
 /* Nothing in src/look was chosen by these seeds. GSV_LOOK_SEEDS=20 tries more.
  */
-enum { FIRST_SEED = 1001, SEEDS = 3 };
+enum { FIRST_SEED = 1001, SEEDS = 2 };
 
 /* What is simulated, in gaps of h, and what is done to the rows. */
 enum change { NOTHING, JUMPS, HOLES, CONSTANT };
