@@ -159,6 +159,15 @@ static const struct subject SUBJECTS[] = {
      "state x, v, a\n param k = 1, c = 0.4, s = 2 > 0\n"
      "dx = v*dt\n dv = (a - c*v^3)*dt\n da = (-k*sin(x) - a)*dt + s*dW",
      REAL},
+    {"a rate with an input",
+     "state x, v\n input u\n param b = 0.6, g = 0.5, s = 0.8 > 0\n"
+     "dx = (v + b*u)*dt\n dv = (-g*v - sin(x))*dt + s*dW",
+     REAL},
+    {"a chain of five",
+     "state a, b, c, d, e\n param k = 1.5, l = 0.7, g = 0.8, s = 3 > 0\n"
+     "da = (k*b - 0.2*a)*dt\n db = (l*c - sin(b))*dt\n dc = (k*d - c)*dt\n"
+     "dd = l*e*dt\n de = (-g*e - sin(a))*dt + s*dW",
+     REAL},
     {"shared noise",
      "state x, v, n\n param k = 1, r = 0.4, s = 0.8 > 0\n"
      "dx = (v + r*n)*dt\n dv = (-k*sin(x) - v)*dt + s*dW1 + r*dW2\n"
