@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "graph/graph.h"
 #include "model/gaps.h"
 
 /* Irregular times in a gap; points that are evaluated together, about. */
@@ -31,12 +32,36 @@ static double share_of(size_t j, size_t steps)
     return (double)j / (double)steps;
 }
 
+/* Hidden states are anywhere: any value shows a force. */
+static const double ANYWHERE = 0.5;
+
+/* The gap, and the states at its ends; of hidden states from a row on. */
+static struct gap find(struct probe *p, size_t number)
+{
+    const gsv_series *s = p->gaps.series;
+    size_t track = 0;
+    if (!spec_is_latent(p->model->spec)) {
+        struct gap gap = gaps_at(&p->gaps, number);
+        gap_ends(&p->gaps, &gap, p->end, 2);
+        return gap;
+    }
+    while (s->start[track + 1] <= number)
+        track++;
+    for (size_t i = 0; i < 2 * p->d; i++)
+        p->end[i] = ANYWHERE;
+    size_t next = number + 1 < s->start[track + 1] ? number + 1 : number;
+    return (struct gap){.track = track,
+                        .from = number,
+                        .to = next,
+                        .start = s->time[number],
+                        .length = s->time[next] - s->time[number]};
+}
+
 /* Points of one gap: the ends of its steps, then the irregular ones. */
 static void place(struct probe *p, size_t number, size_t steps, size_t at,
                   size_t P)
 {
-    struct gap gap = gaps_at(&p->gaps, number);
-    gap_ends(&p->gaps, &gap, p->end, 2);
+    struct gap gap = find(p, number);
     for (size_t j = 0; j <= steps + PROBES; j++) {
         double share = share_of(j, steps), t = gap.start + share * gap.length;
         for (size_t i = 0; i < p->d; i++)
@@ -136,4 +161,48 @@ int resolve_time(const gsv_model *m, const gsv_series *s, size_t n,
     }
     mem_free(pick);
     return status;
+}
+
+/* Gaps that are looked at, and how many in ten must see it: for a jump in one
+ * gap all the others would pay. */
+enum { LOOKS = 128, OF_TEN = 9 };
+
+static unsigned enough(size_t n, const unsigned char *level, unsigned most)
+{
+    for (unsigned l = 0; l < most; l++) {
+        size_t met = 0;
+        for (size_t i = 0; i < n; i++)
+            met += level[i] <= l;
+        if (10 * met >= OF_TEN * n) return l;
+    }
+    return most;
+}
+
+/* Gaps that resolve_time() knows by their numbers. */
+static int count(const gsv_model *m, const gsv_series *s, size_t *all)
+{
+    struct gaps gaps;
+    int status = gaps_find(&gaps, m, s);
+    if (status) return status;
+    *all = spec_is_latent(m->spec) ? s->rows : gaps.count;
+    gaps_free(&gaps);
+    return 0;
+}
+
+int resolve_steps(const gsv_model *m, const gsv_series *s, size_t first,
+                  unsigned most, size_t *steps)
+{
+    size_t number[LOOKS], all;
+    unsigned char level[LOOKS];
+    *steps = first;
+    if (!graph_moves(m->spec->graph, m->spec->drift)) return 0;
+    int status = count(m, s, &all);
+    if (status || !all) return status;
+    size_t n = all < LOOKS ? all : LOOKS;
+    for (size_t i = 0; i < n; i++)
+        number[i] = i * all / n;
+    status = resolve_time(m, s, n, number, first, most, level);
+    if (!status) *steps = first << enough(n, level, most);
+    /* Where the drift has no value, nothing is known of it. */
+    return status == GSV_NUMERICAL ? 0 : status;
 }

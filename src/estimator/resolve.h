@@ -15,4 +15,9 @@ int resolve_time(const gsv_model *m, const gsv_series *s, size_t n,
                  const size_t *number, size_t steps, unsigned most,
                  unsigned char *level);
 
+/* `first` steps, doubled until nine in ten of the gaps see it; of hidden states
+ * between neighbouring rows, wherever the states are. */
+int resolve_steps(const gsv_model *m, const gsv_series *s, size_t first,
+                  unsigned most, size_t *steps);
+
 #endif

@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "data/series_join.h"
 #include "estimator/estimator.h"
+#include "estimator/resolve.h"
+#include "model/model.h"
 
 /* Rows of a track, and tracks, that are tried; and how far off an estimate of
  * them may be, in nats, before others are asked. */
@@ -63,15 +65,16 @@ static int look(const gsv_model *m, const gsv_series *s,
     return status == GSV_NUMERICAL || status == GSV_BAD_INPUT ? 0 : status;
 }
 
-/* Twice as many steps until that changes little. */
+/* Twice as many steps until that changes little; `first` of them see how the
+ * drift moves in time. */
 static int choose_steps(const struct method *method, const gsv_model *m,
-                        const gsv_series *s, gsv_options *o)
+                        const gsv_series *s, size_t first, gsv_options *o)
 {
     gsv_options more = *o;
     struct verdict v;
     if (method->pilots) more.points = method->pilots;
-    for (size_t steps = method->fewest > 1 ? method->fewest : 2;
-         steps <= MOST_STEPS; steps *= 2) {
+    size_t most = 4 * first > MOST_STEPS ? 4 * first : MOST_STEPS;
+    for (size_t steps = first > 1 ? first : 2; steps <= most; steps *= 2) {
         more.steps = steps;
         int status = look(m, s, &more, true, &v);
         if (status) return status;
@@ -91,7 +94,7 @@ static int look_closely(const gsv_model *m, const gsv_series *s,
     const struct task task = {.model = m, .options = &o};
     const struct method *method = estimator_choose(&task).method;
     int status = steps_are_open(&o) && method->fewest
-                     ? choose_steps(method, m, s, &o)
+                     ? choose_steps(method, m, s, method->fewest, &o)
                      : 0;
     return status ? status : look(m, s, &o, false, v);
 }
@@ -136,19 +139,34 @@ static int choose(const gsv_model *m, const gsv_series *s, gsv_options *o)
     return 0;
 }
 
+/* As many steps as see a force in time, where that is more than usual. */
+static int see_forces(const gsv_model *m, const gsv_series *s, gsv_options *o)
+{
+    enum { USUAL_STEPS = 8, MOST_DOUBLINGS = 8 };
+    size_t seen;
+    if (!spec_is_latent(m->spec)) return 0;
+    int status = resolve_steps(m, s, 1, MOST_DOUBLINGS, &seen);
+    if (!status && 2 * seen > USUAL_STEPS) o->steps = 2 * seen;
+    return status;
+}
+
 static int settle(const gsv_model *m, const gsv_series *s, bool steps,
                   gsv_options *o)
 {
     const struct task task = {.model = m, .options = o};
     bool open = estimator_is_open(&task);
     steps = steps && steps_are_open(o);
-    if (!open && !(steps && estimator_choose(&task).method->fewest)) return 0;
+    int status = steps ? see_forces(m, s, o) : 0;
+    bool sought = steps && estimator_choose(&task).method->fewest;
+    if (status || (!open && !sought)) return status;
     gsv_series *some = first_rows(s);
     if (!some) return GSV_NO_MEMORY;
-    int status = open ? choose(m, some, o) : 0;
+    if (open) status = choose(m, some, o);
     const struct method *method = estimator_choose(&task).method;
-    if (!status && steps && method->fewest)
-        status = choose_steps(method, m, some, o);
+    if (!status && steps && method->fewest) {
+        size_t first = o->steps ? o->steps : method->fewest;
+        status = choose_steps(method, m, some, first, o);
+    }
     gsv_series_free(some);
     return status;
 }

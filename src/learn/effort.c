@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The accuracy of a fit's estimator. The first stage has one step a gap against
- * a linear reference, which needs no sampling; the second has a few steps and
- * paths against lna, as many as the data need. With modified bridges one step
- * is the density of an Euler step, and there is no other form. */
+/* The accuracy of a fit's estimator: as many paths and steps of the second
+ * stage as the data need. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,146 +8,15 @@
 
 #include "base/linalg.h"
 #include "bridge/gap_method.h"
-#include "estimator/settle.h"
 #include "kalman/kalman.h"
 #include "learn/learner.h"
 #include "panel/panel.h"
 
 enum { SAMPLE = 128, PROBE_PATHS = 16, MOST_STEPS = 32 };
 
-/* Matrices of many dimensions in every step are too expensive for a network.
- * The error of the Euler scheme may fall by no more than a half when the steps
- * do, which takes a smaller share. */
-static const struct recipe UNIT = {.one_step = GSV_REFERENCE_LINEAR,
-                                   .euler = GSV_REFERENCE_BROWNIAN,
-                                   .sampled = GSV_REFERENCE_LNA,
-                                   .one_step_form = GSV_FORM_MIDPOINT,
-                                   .euler_form = GSV_FORM_ITO,
-                                   .by_value = true,
-                                   .share = 1.0,
-                                   .most_dims = 8};
-static const struct recipe NO_MAP = {.one_step = GSV_REFERENCE_MODIFIED,
-                                     .euler = GSV_REFERENCE_MODIFIED,
-                                     .sampled = GSV_REFERENCE_MODIFIED,
-                                     .one_step_form = GSV_FORM_EULER,
-                                     .euler_form = GSV_FORM_EULER,
-                                     .one_form = true,
-                                     .share = 0.5,
-                                     .most_dims = SIZE_MAX};
-
-const struct recipe *recipe_choose(const gsv_model *m)
+static size_t most_steps(const struct learner *l)
 {
-    return m->bridged ? &NO_MAP : &UNIT;
-}
-
-static bool chosen_by_user(const gsv_options *o)
-{
-    return o->paths || o->steps || o->step > 0.0 || o->joint ||
-           o->reference != GSV_REFERENCE_AUTO || o->form != GSV_FORM_AUTO;
-}
-
-/* The steps that are tried first: noise that is integrated has steps of a
- * higher order. */
-static size_t usual_steps(const struct learner *l)
-{
-    if (l->m->spec->noise == NOISE_SINGULAR) return 2;
-    return l->method->fewest ? l->method->fewest : 4;
-}
-
-/* States that are not in the data: few steps a gap, then more. */
-static void plan_for_latent(struct learner *l, const gsv_options *o)
-{
-    l->stage[0] = l->stage[1] = *o;
-    if (steps_are_open(o)) {
-        l->stages = 2;
-        /* One step across a gap may be unstable with particles. */
-        l->stage[0].steps = l->method->fewest > 1 ? 2 : 1;
-        l->stage[1].steps = usual_steps(l);
-        l->asks_steps = l->method->fewest > 0;
-    }
-    l->chosen = true;
-}
-
-int effort_of_steps(struct learner *l)
-{
-    gsv_options o = l->stage[1];
-    if (!l->asks_steps) return 0;
-    o.steps = 0;
-    gsv_theta_set(l->m, l->theta);
-    int status = estimator_settle(l->m, l->s, &o);
-    l->stage[1].steps = o.steps ? o.steps : usual_steps(l);
-    l->now.steps = (double)o.steps;
-    return status;
-}
-
-/* Networks with hidden states: few particles, since every batch has others. */
-static void plan_for_tracks(struct learner *l, const gsv_options *o)
-{
-    enum { PARTICLES = 32, STEPS = 4, INERT_STEPS = 2 };
-    bool inert = gsv_model_singular(l->m); /* steps are of a higher order */
-    l->stage[0] = *o;
-    if (!o->points) l->stage[0].points = PARTICLES;
-    if (steps_are_open(o)) l->stage[0].steps = inert ? INERT_STEPS : STEPS;
-    l->chosen = true;
-}
-
-/* A first stage needs no more nodes of random effects than a check has. */
-static void plan_nodes(struct learner *l)
-{
-    size_t nodes = l->o->estimator.nodes;
-    if (l->stages > 1 && l->m->spec->effects)
-        l->stage[0].nodes = rule_fewer(nodes ? nodes : USUAL_NODES);
-}
-
-bool learner_over_gaps(const struct learner *l)
-{
-    const struct method *inner = panel_inner(l->method);
-    return inner && inner->selects;
-}
-
-void effort_plan(struct learner *l)
-{
-    gsv_options o = l->o->estimator;
-    bool adam = learner_by_batches(l);
-    o.gradient = true;
-    o.tolerance = 0.0;
-    l->stages = 1;
-    l->aim[0] = l->aim[1] = l->o->objective;
-    l->chosen = chosen_by_user(&o);
-    if (learner_integrates(l) || learner_matches(l)) {
-        if (learner_matches(l)) match_plan(l, &o);
-        l->stage[0] = o;
-        l->chosen = true;
-        return;
-    }
-    if (!learner_has_groups(l) && !learner_over_gaps(l)) {
-        if (learner_by_tracks(l)) plan_for_tracks(l, &o);
-        else plan_for_latent(l, &o);
-        plan_nodes(l);
-        return;
-    }
-    if (l->chosen) {
-        if (!o.paths) o.paths = adam ? 8 : 64;
-        if (!o.steps) o.steps = 8;
-        /* Of left sums it is the score that needs it more than the value. */
-        if (o.form == GSV_FORM_AUTO && !o.joint) o.richardson = true;
-        l->stage[0] = o;
-        return;
-    }
-    l->stages = 2;
-    l->stage[0] = l->stage[1] = o;
-    l->stage[0].paths = l->stage[0].steps = 1;
-    l->stage[0].reference = l->recipe->one_step;
-    l->stage[0].form = l->recipe->one_step_form;
-    if (l->m->spec->gps && !l->m->chain.next) match_first(&l->stage[0]);
-    if (adam && !l->m->spec->mapped && !l->m->chain.next &&
-        !l->m->spec->effects)
-        l->aim[0] = GSV_OBJECTIVE_SLOPES;
-    l->stage[1].reference = l->recipe->sampled;
-    l->stage[1].richardson = true;
-    l->stage[1].paths = l->stage[1].steps = 2;
-    plan_nodes(l);
-    if (adam && l->m->spec->dim > l->recipe->most_dims) l->stages = 1;
+    return learner_steps(l, MOST_STEPS / 4) * 4;
 }
 
 /* --- By value ----------------------------------------------------------- */
@@ -242,11 +109,12 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
 {
     enum { MOST_PATHS = 32 };
     struct probe coarse, fine = {0};
-    int status = probe_gaps(l, theta, 2, &coarse);
+    size_t M = learner_steps(l, 2);
+    int status = probe_gaps(l, theta, M, &coarse);
     /* The score of a left sum is further off than its value. */
-    size_t M = !status && coarse.left > 0.5 ? 4 : 2;
-    if (!status && M > 2) status = probe_gaps(l, theta, M, &coarse);
-    for (; !status && M < MOST_STEPS; M *= 2, coarse = fine) {
+    bool more = !status && coarse.left > 0.5 && M < 4;
+    if (more) status = probe_gaps(l, theta, M = 4, &coarse);
+    for (; !status && M < most_steps(l); M *= 2, coarse = fine) {
         status = probe_gaps(l, theta, 2 * M, &fine);
         if (!status && is_enough(l, &coarse, &fine, accuracy)) break;
     }
@@ -255,7 +123,7 @@ int effort_by_value(struct learner *l, const double *theta, double accuracy)
     if (status && status != GSV_NUMERICAL) return status;
     gsv_options o = l->stage[1];
     o.paths = status ? 8 : paths_for(fine.spread, accuracy, MOST_PATHS);
-    o.steps = status ? 4 : M;
+    o.steps = status ? learner_steps(l, 4) : M;
     settle(l, &o);
     return 0;
 }
@@ -265,7 +133,7 @@ int effort_of_panel(struct learner *l, const double *theta, double accuracy)
     enum { STEPS = 4 };
     struct probe one = {0}, fine = {0};
     int status = probe_with(l, theta, l->stage[0], &one);
-    if (!status) status = probe_gaps(l, theta, STEPS, &fine);
+    if (!status) status = probe_gaps(l, theta, learner_steps(l, STEPS), &fine);
     bool enough = !status && fabs(one.mean - fine.mean) <= 0.1 * accuracy;
     if (!enough) return effort_by_value(l, theta, accuracy);
     settle(l, &l->stage[0]);
@@ -421,7 +289,7 @@ static int search_steps(struct search *s, gsv_options *o, bool *found)
 {
     *found = false;
     int status = search_paths(s, o);
-    while (!status && !*found && o->steps < MOST_STEPS) {
+    while (!status && !*found && o->steps < most_steps(s->l)) {
         gsv_options twice = *o;
         twice.steps *= 2;
         status = score_with(s->l, s->theta, &twice, 0, s->finer);
@@ -442,7 +310,7 @@ enum { MANY_POINTS = 64 };
 
 static bool is_composed(const struct learner *l)
 {
-    return l->recipe == &UNIT && l->method == &METHOD_BRIDGES &&
+    return !l->recipe->one_form && l->method == &METHOD_BRIDGES &&
            !composed_reason(l->m);
 }
 
@@ -484,7 +352,7 @@ static int search_all(struct search *s, enum gsv_form form)
     gsv_options one = l->stage[0], o = l->stage[1];
     bool found = false;
     o.paths = 4;
-    o.steps = 2;
+    o.steps = learner_steps(l, 2);
     bool one_form = form == GSV_FORM_STRATONOVICH || form == GSV_FORM_EULER;
     o.form = one_form ? form : GSV_FORM_MIDPOINT;
     int status = search_paths(s, &o);
@@ -515,14 +383,14 @@ static int search_effort(struct learner *l, struct search *s)
         double size = fmax(1.0, fabs(s->theta[i]));
         l->move[i] = fmin(0.02 / s->deviation[i], 0.1 * size);
     }
-    if (!status) status = probe_gaps(l, s->theta, 4, &p);
+    if (!status) status = probe_gaps(l, s->theta, learner_steps(l, 4), &p);
     enum gsv_form form = GSV_FORM_MIDPOINT;
     if (!status && p.left > 0.5) form = GSV_FORM_ITO;
     if (!status && p.trapezoids > 0.5) form = GSV_FORM_STRATONOVICH;
     if (l->recipe->one_form) form = l->recipe->euler_form;
     usual.form = form;
     usual.paths = 64;
-    usual.steps = MOST_STEPS;
+    usual.steps = most_steps(l);
     settle(l, &usual);
     return status ? status : search_all(s, form);
 }
@@ -570,7 +438,7 @@ int effort_raise(struct learner *l)
     int status = 0;
     if (is_composed(l)) status = raise_composed(l, &found);
     if (status || found) return learner_spared(l, status);
-    if (o.steps < MOST_STEPS) o.steps = MOST_STEPS;
+    if (o.steps < most_steps(l)) o.steps = most_steps(l);
     if (o.paths < MANY_PATHS) o.paths = MANY_PATHS;
     settle(l, &o);
     return 0;

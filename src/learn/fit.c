@@ -245,7 +245,9 @@ static int start(struct learner *l)
     if (status) return status;
     gsv_theta_get(l->m, l->first);
     memcpy(l->theta, l->first, l->n * sizeof *l->theta);
-    return 0;
+    status = learner_see(l);
+    effort_plan(l);
+    return status;
 }
 
 /* A model whose fit was left before it began is no fitted one. */

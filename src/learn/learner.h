@@ -91,6 +91,7 @@ struct learner {
     enum gsv_objective aim[STAGES]; /* and what it maximises */
     size_t stages;
     bool asks_steps; /* those of the second are not known yet */
+    size_t seen;     /* steps of a gap that see how the drift moves in time */
     size_t iterations, n, gaps;
     struct split split;
     bool chosen; /* whether the user chose the estimator */
@@ -264,6 +265,17 @@ int learn_lbfgs(struct learner *l);
  * and the evidence, with theta moved to the posterior's mean. */
 int learn_evidence(struct learner *l);
 int evidence_conclude(struct learner *l, double *theta);
+
+/* --- forcing.c ----------------------------------------------------------- */
+
+/* How many steps a gap needs to see how its drift moves in time, to l->seen:
+ * searches begin with as many. */
+int learner_see(struct learner *l);
+
+/* --- effort_plan.c -------------------------------------------------------- */
+
+/* At least so many steps, and as many as were seen to be needed. */
+size_t learner_steps(const struct learner *l, size_t least);
 
 /* --- effort.c ------------------------------------------------------------ */
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* usage: alarms [SETS]
+/* usage: alarms [SETS [MODEL [FIRST]]]
  *
  * How often do the residuals of a true model alarm? SETS data sets (1000) of
- * every model are drawn with the seeds 1, 2, ..., and their residuals are
- * tested at the true values. Prints the share of p < 0.01 of the three tests:
- * Kolmogorov-Smirnov of the probabilities, Ljung-Box of z and of z^2. Ends with
- * 1 unless each is between 0.5 and 1.5 %, or as near to 1 % as chance explains
- * (3 binomial deviations). */
+ * every model are drawn with the seeds 1, 2, ... (FIRST, FIRST + 1, ...), and
+ * their residuals are tested at the true values. Prints the share of p < 0.01
+ * of the three tests: Kolmogorov-Smirnov of the probabilities, Ljung-Box of z
+ * and of z^2. Ends with 1 unless each is between 0.5 and 1.5 %, or as near to 1
+ * % as chance explains (3 binomial deviations). */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "girsanov.h"
 
@@ -71,13 +72,13 @@ static bool test_set(const struct problem *p, const gsv_model *m, uint64_t seed,
     return true;
 }
 
-static bool run(const struct problem *p, size_t sets)
+static bool run(const struct problem *p, size_t sets, uint64_t first)
 {
     size_t columns = 0, alarms[TESTS] = {0};
     gsv_model *m = gsv_model_parse(p->text, p->name);
     bool good = m;
     for (size_t i = 0; good && i < sets; i++)
-        good = test_set(p, m, i + 1, &columns, alarms);
+        good = test_set(p, m, first + i, &columns, alarms);
     gsv_model_free(m);
     if (!good) {
         fprintf(stderr, "%s: %s\n", p->name, gsv_last_error());
@@ -98,14 +99,17 @@ int main(int argc, char **argv)
 {
     long sets = argc > 1 ? strtol(argv[1], NULL, 10) : SETS;
     bool good = true;
-    if (sets < 1 || argc > 2) {
-        fprintf(stderr, "usage: alarms [SETS]\n");
+    const char *only = argc > 2 ? argv[2] : NULL;
+    long first = argc > 3 ? strtol(argv[3], NULL, 10) : 1;
+    if (sets < 1 || first < 0 || argc > 4) {
+        fprintf(stderr, "usage: alarms [SETS [MODEL [FIRST]]]\n");
         return 1;
     }
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     printf("%-16s %11s %6s %10s %10s %10s  %% with p < 0.01\n", "model",
            "series", "tests", "uniform", "z", "z^2");
     for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++)
-        good &= run(&PROBLEMS[i], (size_t)sets);
+        if (!only || !strcmp(only, PROBLEMS[i].name))
+            good &= run(&PROBLEMS[i], (size_t)sets, (uint64_t)first);
     return good ? 0 : 1;
 }

@@ -229,6 +229,55 @@ static void absorbed__holds_itself_alone(void **state)
     gsv_model_free(m);
 }
 
+/* A force that repeats itself from row to row looks constant to one step a gap.
+ * The maximum of the closed form is at k = 0.887, s = 0.397, and -3.479. */
+static void forced__is_fitted_with_steps_that_see_its_force(void **state)
+{
+    (void)state;
+    gsv_model *m = read_model("forced");
+    gsv_series *s = read_data(m, "forced");
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.threads = 1;
+    o.errors = GSV_ERRORS_NONE;
+    const gsv_record *r = fit_must(m, s, &o);
+    assert_near(value_of(m, "k"), 0.887, 0.05);
+    assert_near(value_of(m, "s"), 0.397, 0.02);
+    assert_near(r->loglik, -3.479, 0.05);
+    gsv_series_free(s);
+    gsv_model_free(m);
+}
+
+/* The same force where the state is seen through noise: the value is that of a
+ * Kalman filter in closed form. */
+static void forced__is_seen_through_noise(void **state)
+{
+    (void)state;
+    static const enum gsv_observe observe[] = {
+        GSV_OBSERVE_AUTO, GSV_OBSERVE_GUIDED, GSV_OBSERVE_SCAN};
+    const char *const name[] = {"y"};
+    gsv_model *plain = read_model("forced");
+    gsv_series *x = read_data(plain, "forced");
+    gsv_series *y =
+        gsv_series_new(x->tracks, x->start, 1, name, x->time, x->value);
+    gsv_model *m = model_of("state x\n param k = 1, c = 20, s = 0.5 > 0\n"
+                            "init x ~ normal(0, 0.001)\n"
+                            "dx = (-k*x + c*sin(50.2655*t))*dt + s*dW\n"
+                            "obs y ~ normal(x, 0.01)");
+    for (size_t i = 0; i < COUNT(observe); i++) {
+        gsv_options o = open_options();
+        o.observe = observe[i];
+        gsv_result r = loglik_of(m, y, &o);
+        print_message("%.4f, check %.4f\n", r.loglik, r.discretisation);
+        assert_near(r.loglik, -0.857421, 0.05);
+        assert_near(r.discretisation, 0.0, 0.1);
+        gsv_result_free(&r);
+    }
+    gsv_series_free(x);
+    gsv_series_free(y);
+    gsv_model_free(plain);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +287,8 @@ int main(void)
         cmocka_unit_test(discretisation__is_that_of_two_runs),
         cmocka_unit_test(gradient__is_that_of_all_levels),
         cmocka_unit_test(well__is_fitted_where_its_likelihood_is_seen),
+        cmocka_unit_test(forced__is_fitted_with_steps_that_see_its_force),
+        cmocka_unit_test(forced__is_seen_through_noise),
         cmocka_unit_test(mirror__has_both_modes),
         cmocka_unit_test(absorbed__holds_itself_alone),
     };
