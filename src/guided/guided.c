@@ -212,7 +212,7 @@ struct walk {
 /* The paths of its psi, where they are not known. */
 static int find_paths(struct guide *g, struct walk *t)
 {
-    bool several = g->swarm.course->curved && t->look.kind < LOOK_ALONE;
+    bool several = g->swarm.course->curved && t->look.kind != LOOK_ALONE;
     int status = 0;
     g->aheads = 1;
     g->found = false;
@@ -223,13 +223,20 @@ static int find_paths(struct guide *g, struct walk *t)
     return status;
 }
 
-/* psi = 1. */
-static void look_nowhere(const struct guide *g, struct ahead *w)
+/* psi = 1, also where the linearised model is not finite. */
+static int look_nowhere(struct guide *g)
 {
+    struct ahead *w = g->ahead;
     size_t N = g->pace.nodes, D = w->D;
+    int status = ahead_first(w, &g->mover[0], &g->pace);
+    memset(w->mu, 0, N * D * sizeof *w->mu);
     memset(w->c, 0, N * sizeof *w->c);
     memset(w->e, 0, N * D * sizeof *w->e);
     memset(w->Lambda, 0, N * D * D * sizeof *w->Lambda);
+    memset(w->gain, 0, N * sizeof *w->gain);
+    w->total = 0.0;
+    g->swarm.aheads = g->aheads = 1;
+    return status;
 }
 
 /* All psi of a track. */
@@ -237,8 +244,9 @@ static int look_ahead(struct guide *g, struct walk *t)
 {
     bool blind = t->look.kind == LOOK_NEXT;
     int status = 0;
+    if (t->look.kind == LOOK_NOWHERE) return look_nowhere(g);
     if (t->from) g->aheads = t->look.aheads;
-    else if (!t->searched || t->look.kind >= LOOK_ALONE)
+    else if (!t->searched || t->look.kind == LOOK_ALONE)
         status = find_paths(g, t);
     for (size_t i = 0; !status && i < g->aheads; i++) {
         struct ahead *w = &g->ahead[i];
@@ -246,7 +254,6 @@ static int look_ahead(struct guide *g, struct walk *t)
         status = !from && g->found
                      ? ahead_along(w, &g->mover[0], &g->pace, blind, w->mu)
                      : ahead_make(w, &g->mover[0], &g->pace, blind, from);
-        if (t->look.kind == LOOK_NOWHERE) look_nowhere(g, w);
     }
     g->swarm.aheads = t->look.aheads = g->aheads;
     return status;
@@ -284,6 +291,7 @@ static int run_best(struct guide *g, struct walk *t)
     }
     if (last == best && !status) return 0;
     t->look.kind = best;
+    t->searched = false;
     return run_track(g, t);
 }
 
