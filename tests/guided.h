@@ -110,18 +110,6 @@ static const struct guided_case GRID_CASES[] = {
      3,
      {{0.3, 0.6, 0.9, 1.4, NAN, 0.1, -0.1, 0.3, 0.8, 0.5, 0.2, 0.4, NAN, NAN,
        0.7, 0.4}}},
-    {"distances in two wells",
-     "state x\nparam a = 1 > 0, s = 0.6 > 0, e = 0.4 > 0\n"
-     "dx = a*(x - x^3)*dt + s*dW\n"
-     "obs y ~ normal(abs(x), e)\ninit x ~ normal(0.5, 0.5)\n",
-     {"y"},
-     0.5,
-     -3,
-     3,
-     8,
-     3,
-     {{1.0, 0.6, 0.9, 1.4, NAN, 0.8, 0.3, -0.1, 0.4, 0.9, 1.2, 1.0, NAN, NAN,
-       0.7, 0.9}}},
 };
 
 /* --- More of them --------------------------------------------------------- */

@@ -178,15 +178,6 @@ static int control(struct guide *g)
     return control_improve(&g->pilots, g->ahead, &g->pace, g->history);
 }
 
-/* The standard error of a track's value. */
-static double error_of(const struct guide *g)
-{
-    double sum = 0.0;
-    for (size_t k = 0; k < g->pace.nodes; k++)
-        sum += g->swarm.error[k] * g->swarm.error[k];
-    return sqrt(sum);
-}
-
 /* A result with less error is left as it is: a better psi takes three times as
  * long. Elsewhere half of the particles are enough. */
 static const double FINE = 0.02;
@@ -196,7 +187,8 @@ static bool is_followed(const struct guide *g, bool fine)
     double worst = INFINITY;
     for (size_t k = 0; k < g->pace.nodes; k++)
         worst = fmin(worst, g->swarm.ess[k]);
-    return fine ? error_of(g) < FINE : 2.0 * worst > (double)g->swarm.K;
+    return fine ? swarm_error(&g->swarm) < FINE
+                : 2.0 * worst > (double)g->swarm.K;
 }
 
 /* A track at the guide's parameters. */
@@ -259,13 +251,19 @@ static int look_ahead(struct guide *g, struct walk *t)
     return status;
 }
 
+/* To another seed. */
+static const uint64_t FRESH = 0x9e3779b97f4a7c15;
+
 static int run_track(struct guide *g, struct walk *t)
 {
     pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
     int status = look_ahead(g, t);
     if (!status && t->look.kind == LOOK_CONTROLLED) status = control(g);
-    return status ? status
-                  : swarm_run(&g->swarm, &g->pace, g->ahead, t->observer);
+    uint64_t seed = g->swarm.seed;
+    if (t->look.fresh) g->swarm.seed += FRESH;
+    if (!status) status = swarm_run(&g->swarm, &g->pace, g->ahead, t->observer);
+    g->swarm.seed = seed;
+    return status;
 }
 
 /* After the first two, others are tried where the error is above this. */
@@ -285,11 +283,14 @@ static int run_best(struct guide *g, struct walk *t)
         t->look.kind = last = kind;
         status = run_track(g, t);
         if (status == GSV_STOPPED || status == GSV_NO_MEMORY) return status;
-        if (!status && error_of(g) < least) best = kind;
-        if (!status) least = fmin(least, error_of(g));
+        if (!status && swarm_error(&g->swarm) < least) best = kind;
+        if (!status) least = fmin(least, swarm_error(&g->swarm));
         if (kind == LOOK_AHEAD && !status && is_followed(g, t->fine)) return 0;
     }
-    if (last == best && !status) return 0;
+    /* The least error of several comes with a low value: not by these numbers.
+     */
+    t->look.fresh = last > LOOK_CONTROLLED;
+    if (last == best && !status && !t->look.fresh) return 0;
     t->look.kind = best;
     t->searched = false;
     return run_track(g, t);
