@@ -98,6 +98,18 @@ static const struct guided_case GRID_CASES[] = {
      4,
      {{0.2, 0.5, 0.3, 0.5, NAN, 0.1, -0.6, -0.7, -0.2, 0.3, 0.9, 0.1, NAN, NAN,
        0.7, 0.4}}},
+    {"two modes",
+     "state x\nparam k = 1 > 0, s = 0.8 > 0, e = 0.4 > 0\n"
+     "dx = -k*x*dt + s*dW\n"
+     "obs y ~ normal(x^2, e)\ninit x ~ normal(0, 0.6)\n",
+     {"y"},
+     0.5,
+     -3.5,
+     3.5,
+     1,
+     3,
+     {{0.3, 0.6, 0.9, 1.4, NAN, 0.1, -0.1, 0.3, 0.8, 0.5, 0.2, 0.4, NAN, NAN,
+       0.7, 0.4}}},
 };
 
 /* --- More of them --------------------------------------------------------- */
@@ -159,6 +171,54 @@ static const struct guided_case WIDE_CASES[] = {
      1,
      5,
      {{0, 0.05, 0.02, -0.06, -0.02, 0.09, 0.16, 0.13, 0.08, 0.1}}},
+    {"radius",
+     "state x, y, z\nparam k = 0.5 > 0, e = 0.4 > 0\ndx = -k*x*dt + dW1\n"
+     "dy = -k*y*dt + dW2\ndz = -k*z*dt + dW3\ninit x ~ normal(0, 1)\n"
+     "init y ~ normal(0, 1)\ninit z ~ normal(0, 1)\n"
+     "obs r ~ normal(x^2 + y^2 + z^2, e)\n",
+     {"r"},
+     0.25,
+     0,
+     0,
+     1,
+     0,
+     {{2.1, 1.7, NAN, 3.8, 4.1, 2.2, 1.1, 0.4, 0.9, 1.8}}},
+    {"product",
+     "state x, y\nparam e = 0.2 > 0\n"
+     "dx = (x - x^3 + 0.3*y)*dt + 0.5*dW1\n"
+     "dy = (y - y^3 + 0.3*x)*dt + 0.5*dW2\n"
+     "init x ~ normal(0, 1)\ninit y ~ normal(0, 1)\n"
+     "obs r ~ normal(x*y, e)\n",
+     {"r"},
+     0.25,
+     0,
+     0,
+     1,
+     0,
+     {{0.1, 0.3, NAN, 0.6, 0.9, 1.2, 1.1, 0.8, 1.3, 1.0}}},
+    {"end of noise",
+     "state x\nparam k = 0.5 > 0, e = 0.1 > 0\n"
+     "dx = k*(0.3 - x)*dt + 0.9*sqrt(x)*dW\n"
+     "init x ~ gamma(0.3, 2)\nobs r ~ normal(x, e)\n",
+     {"r"},
+     0.2,
+     0,
+     0,
+     1,
+     0,
+     {{0.4, 0.5, 0.2, 0.1, -0.1, 0.05, NAN, -0.02, 0.2, 0.5}}},
+    {"end of an epidemic",
+     "state S, I\nparam b = 0.5 > 0, g = 0.5 > 0\n"
+     "reaction S + I -> 2 I : b*S*I/1000\nreaction I -> 0 : g*I\n"
+     "init S ~ normal(990, 1)\ninit I ~ normal(10, 1)\n"
+     "obs n ~ poisson(integral(b*S*I/1000) + 0.1)\n",
+     {"n"},
+     1.0,
+     0,
+     0,
+     1,
+     0,
+     {{NAN, 6, 4, 3, 4, 2, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0}}},
 };
 
 /* --- A model with its data and its steps ---------------------------------- */

@@ -70,6 +70,16 @@ static int find_ends_of(struct course *f, node root)
     return status;
 }
 
+/* Roots, and powers that are not whole: x^2 does not end at 0. */
+static bool is_root(const struct graph *g, node n)
+{
+    double power;
+    enum op op = graph_info(g, n)->op;
+    if (op != OP_POW) return op == OP_SQRT;
+    return !graph_is_number(g, graph_input(g, n, 1), &power) ||
+           power != round(power);
+}
+
 /* Populations and variances: their noise is a root that is 0 where they are. A
  * state below 0 has the drift and noise of 0, or rather of a little more, where
  * logarithms of densities exist. */
@@ -84,11 +94,9 @@ static int find_ends(struct course *f)
     for (size_t i = 0; !status && i < f->d; i++)
         f->least[i] = -INFINITY;
     if (!status) graph_parts(g, all, part);
-    for (node n = 0; !status && n <= all; n++) {
-        enum op op = graph_info(g, n)->op;
-        if (part[n] && (op == OP_SQRT || op == OP_POW))
+    for (node n = 0; !status && n <= all; n++)
+        if (part[n] && is_root(g, n))
             status = find_ends_of(f, graph_input(g, n, 0));
-    }
     for (size_t k = 0; !status && k < s->reactions; k++)
         status = find_ends_of(f, s->reaction[k].rate);
     mem_free(part);

@@ -178,15 +178,6 @@ static int control(struct guide *g)
     return control_improve(&g->pilots, g->ahead, &g->pace, g->history);
 }
 
-/* The standard error of a track's value. */
-static double error_of(const struct guide *g)
-{
-    double sum = 0.0;
-    for (size_t k = 0; k < g->pace.nodes; k++)
-        sum += g->swarm.error[k] * g->swarm.error[k];
-    return sqrt(sum);
-}
-
 /* A result with less error is left as it is: a better psi takes three times as
  * long. Elsewhere half of the particles are enough. */
 static const double FINE = 0.02;
@@ -196,7 +187,8 @@ static bool is_followed(const struct guide *g, bool fine)
     double worst = INFINITY;
     for (size_t k = 0; k < g->pace.nodes; k++)
         worst = fmin(worst, g->swarm.ess[k]);
-    return fine ? error_of(g) < FINE : 2.0 * worst > (double)g->swarm.K;
+    return fine ? swarm_error(&g->swarm) < FINE
+                : 2.0 * worst > (double)g->swarm.K;
 }
 
 /* A track at the guide's parameters. */
@@ -212,7 +204,7 @@ struct walk {
 /* The paths of its psi, where they are not known. */
 static int find_paths(struct guide *g, struct walk *t)
 {
-    bool several = g->swarm.course->curved && t->look.kind < LOOK_ALONE;
+    bool several = g->swarm.course->curved && t->look.kind != LOOK_ALONE;
     int status = 0;
     g->aheads = 1;
     g->found = false;
@@ -223,13 +215,20 @@ static int find_paths(struct guide *g, struct walk *t)
     return status;
 }
 
-/* psi = 1. */
-static void look_nowhere(const struct guide *g, struct ahead *w)
+/* psi = 1, also where the linearised model is not finite. */
+static int look_nowhere(struct guide *g)
 {
+    struct ahead *w = g->ahead;
     size_t N = g->pace.nodes, D = w->D;
+    int status = ahead_first(w, &g->mover[0], &g->pace);
+    memset(w->mu, 0, N * D * sizeof *w->mu);
     memset(w->c, 0, N * sizeof *w->c);
     memset(w->e, 0, N * D * sizeof *w->e);
     memset(w->Lambda, 0, N * D * D * sizeof *w->Lambda);
+    memset(w->gain, 0, N * sizeof *w->gain);
+    w->total = 0.0;
+    g->swarm.aheads = g->aheads = 1;
+    return status;
 }
 
 /* All psi of a track. */
@@ -237,8 +236,9 @@ static int look_ahead(struct guide *g, struct walk *t)
 {
     bool blind = t->look.kind == LOOK_NEXT;
     int status = 0;
+    if (t->look.kind == LOOK_NOWHERE) return look_nowhere(g);
     if (t->from) g->aheads = t->look.aheads;
-    else if (!t->searched || t->look.kind >= LOOK_ALONE)
+    else if (!t->searched || t->look.kind == LOOK_ALONE)
         status = find_paths(g, t);
     for (size_t i = 0; !status && i < g->aheads; i++) {
         struct ahead *w = &g->ahead[i];
@@ -246,19 +246,24 @@ static int look_ahead(struct guide *g, struct walk *t)
         status = !from && g->found
                      ? ahead_along(w, &g->mover[0], &g->pace, blind, w->mu)
                      : ahead_make(w, &g->mover[0], &g->pace, blind, from);
-        if (t->look.kind == LOOK_NOWHERE) look_nowhere(g, w);
     }
     g->swarm.aheads = t->look.aheads = g->aheads;
     return status;
 }
+
+/* To another seed. */
+static const uint64_t FRESH = 0x9e3779b97f4a7c15;
 
 static int run_track(struct guide *g, struct walk *t)
 {
     pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
     int status = look_ahead(g, t);
     if (!status && t->look.kind == LOOK_CONTROLLED) status = control(g);
-    return status ? status
-                  : swarm_run(&g->swarm, &g->pace, g->ahead, t->observer);
+    uint64_t seed = g->swarm.seed;
+    if (t->look.fresh) g->swarm.seed += FRESH;
+    if (!status) status = swarm_run(&g->swarm, &g->pace, g->ahead, t->observer);
+    g->swarm.seed = seed;
+    return status;
 }
 
 /* After the first two, others are tried where the error is above this. */
@@ -278,12 +283,16 @@ static int run_best(struct guide *g, struct walk *t)
         t->look.kind = last = kind;
         status = run_track(g, t);
         if (status == GSV_STOPPED || status == GSV_NO_MEMORY) return status;
-        if (!status && error_of(g) < least) best = kind;
-        if (!status) least = fmin(least, error_of(g));
+        if (!status && swarm_error(&g->swarm) < least) best = kind;
+        if (!status) least = fmin(least, swarm_error(&g->swarm));
         if (kind == LOOK_AHEAD && !status && is_followed(g, t->fine)) return 0;
     }
-    if (last == best && !status) return 0;
+    /* The least error of several comes with a low value: not by these numbers.
+     */
+    t->look.fresh = last > LOOK_CONTROLLED;
+    if (last == best && !status && !t->look.fresh) return 0;
     t->look.kind = best;
+    t->searched = false;
     return run_track(g, t);
 }
 

@@ -58,6 +58,7 @@ enum look_kind {
 struct look {
     enum look_kind kind;
     size_t aheads;
+    bool fresh; /* with other random numbers than those that chose it */
 };
 
 struct guided {

@@ -437,3 +437,11 @@ int swarm_run(struct swarm *s, const struct pace *p, const struct ahead *w,
             leg.to++;
     }
 }
+
+double swarm_error(const struct swarm *s)
+{
+    double sum = 0.0;
+    for (size_t k = 0; k < s->pace->nodes; k++)
+        sum += s->error[k] * s->error[k];
+    return sqrt(sum);
+}

@@ -65,6 +65,9 @@ struct swarm_observer {
 int swarm_run(struct swarm *s, const struct pace *p, const struct ahead *w,
               const struct swarm_observer *o);
 
+/* After it: the standard error of log_z. */
+double swarm_error(const struct swarm *s);
+
 /* The steps of block b of x (D, P) from node k: a, B, L and w. Adds log psi~ to
  * log_w. */
 void swarm_aim(struct swarm *s, size_t b, size_t k, struct mover *step,

@@ -188,7 +188,7 @@ static void settle(struct twist *t, const struct psi *next, const double *value,
 
 void twist_guide(struct twist *t, const struct psi *next, double *log_w)
 {
-    double value[COURSE_BLOCK];
+    double value[COURSE_BLOCK] = {0};
     aim(t, next, value);
     settle(t, next, value, log_w);
 }
@@ -214,7 +214,8 @@ void twist_guide_any(struct twist *t, size_t n, const struct psi *next,
                      const double *u, double *spare, double *log_w)
 {
     size_t P = t->P;
-    double value[COURSE_BLOCK], one[COURSE_BLOCK], left[COURSE_BLOCK];
+    double value[COURSE_BLOCK] = {0}, one[COURSE_BLOCK] = {0};
+    double left[COURSE_BLOCK] = {0};
     struct twist other = *t;
     other.L = spare;
     other.w = spare + t->m * t->m * P;
@@ -277,7 +278,7 @@ static void minus_log(size_t D, size_t P, const struct psi *psi,
 void twist_divide(size_t D, size_t P, size_t n, const struct psi *psi,
                   const double *x, double *log_w)
 {
-    double value[COURSE_BLOCK], one[COURSE_BLOCK];
+    double value[COURSE_BLOCK] = {0}, one[COURSE_BLOCK] = {0};
     minus_log(D, P, psi, x, value);
     for (size_t i = 1; i < n; i++) {
         minus_log(D, P, psi + i, x, one);

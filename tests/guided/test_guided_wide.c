@@ -241,6 +241,7 @@ static void gradient__is_that_of_differences(void **state)
     (void)state;
     for (size_t c = 0; c < COUNT(WIDE_CASES); c++) {
         static struct slopes all;
+        if (!WIDE_CASES[c].params) continue;
         struct lab l;
         lab_init(&l, &WIDE_CASES[c], STEPS);
         read_slopes(&l, &all);
