@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "learn/learner.h"
-#include "learn/noise_settle.h"
 #include "learn/watch.h"
 #include "learn/weight_prior.h"
 
@@ -21,9 +20,8 @@ static const double FIRST_STAGE = 2.0 / 3.0, SECOND_RATE = 0.25;
 static const double FIRST_ITERATIONS = 0.03, LAST_ITERATIONS = 2.0 / 3.0;
 
 /* The share of the way that sigma moves in an iteration, after the first ones,
- * at the usual rate. In the second stage paths make single batches less
- * certain, and sigma becomes a mean over many of them. */
-static const double NOISE_SHARE = 0.1, LAST_SHARE = 0.01, USUAL_RATE = 5e-3;
+ * at the usual rate. */
+static const double NOISE_SHARE = 0.1, USUAL_RATE = 5e-3;
 
 struct climb {
     struct learner *l;
@@ -75,10 +73,7 @@ static double rate_of(const struct learner *l)
 
 static double noise_share(const struct learner *l)
 {
-    double now = l->now.iteration, since = now - second_begins(l);
-    double share = since < 0.0
-                       ? fmax(NOISE_SHARE, 1.0 / (1.0 + now))
-                       : fmax(LAST_SHARE, 1.0 / (1.0 / NOISE_SHARE + since));
+    double share = fmax(NOISE_SHARE, 1.0 / (1.0 + l->now.iteration));
     return share * schedule_of(l) * fmin(1.0, l->o->rate / USUAL_RATE);
 }
 
@@ -95,9 +90,10 @@ static int begin_second(struct climb *c)
     double states = (double)l->m->spec->dim;
     learner_result(l, l->theta);
     adam_forget(&l->adam);
-    int status = noise_settle(l, l->theta);
-    if (!status && !learner_by_tracks(l))
-        status = effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
+    int status =
+        learner_by_tracks(l)
+            ? 0
+            : effort_by_value(l, l->theta, ACCURACY * fmax(1.0, states / 3));
     if (status || learner_over(l)) return status;
     l->now.stage = 1.0;
     watch_forget(l);
