@@ -62,6 +62,16 @@ cat <<END
   new data     $ours per gap (under the true SDE $best)
 END
 
+# --- Whether it can be trusted ------------------------------------------------
+
+# diagnose repeats the estimate with longer steps and tests the residuals of
+# every row; new data, because residuals of rows that were learned look better
+# than they are.
+say "girsanov diagnose $fit $out/test.csv"
+"$girsanov" diagnose "$fit" "$out/test.csv" --draws 256 --quiet \
+    >"$out/diagnose.txt" 2>&1 || true
+sed -n '/^gaps/p; /^flagged/p; /^residuals/,$p' "$out/diagnose.txt"
+
 # --- Figures ------------------------------------------------------------------
 
 "$girsanov" simulate "$fit" --tracks 16 --times 0:10:1001 --x0 normal --seed 2 \
