@@ -64,16 +64,19 @@ END
 
 # --- Whether it can be trusted ------------------------------------------------
 
-# diagnose repeats the estimate with longer steps and tests residuals; on new
-# data, because those that were learned look better than they are. A fit of a
-# minute has few paths and steps in each gap: it is normal that a few gaps of so
-# chaotic a system are flagged, and diagnose says which options mend them.
-say "girsanov diagnose $fit $out/test.csv"
-"$girsanov" diagnose "$fit" "$out/test.csv" --draws 64 --quiet \
+# diagnose repeats the estimate with longer steps and tests residuals: on new
+# data, because those that were learned look better than they are, and on two
+# series of them, which takes seconds.
+awk -F, 'NR == 1 || $1 <= 2' "$out/test.csv" >"$out/two.csv"
+say "girsanov diagnose $fit $out/two.csv"
+"$girsanov" diagnose "$fit" "$out/two.csv" --draws 64 --quiet \
     >"$out/diagnose.txt" 2>&1 || true
-grep -E '^discretisation|cannot be trusted|too long|use more|contradict' \
+grep -E '^discretisation|trusted|too long|use more|contradict' \
     "$out/diagnose.txt" | sed 's/^ */  /' || true
-echo "  (fits take few paths and steps in each gap; options of fit give it more)"
+cat <<END
+  The fit itself warns of some gaps of its own data: it has 16 paths and 8 steps
+  in each of them to be quick. fit --paths 64 --steps 16 takes longer.
+END
 
 # --- Figures ------------------------------------------------------------------
 
@@ -160,7 +163,7 @@ if command -v gnuplot >/dev/null; then
 else
     say "gnuplot is not installed: there are no figures"
 fi
-rm "$out/test.csv" "$out/new.csv"
+rm "$out/test.csv" "$out/two.csv" "$out/new.csv"
 
 cat <<END
 
