@@ -177,7 +177,7 @@ const struct verb VERBS[] = {
      "measurement noise. Columns that a model cannot use are listed with the\n"
      "reason. Nothing is fitted; 'girsanov look' compares models by fits.\n",
      "  girsanov new data.csv > my.sde\n"
-     "  girsanov new data.csv -o my.sde --time year --series country\n",
+     "  girsanov new data.csv -o my.sde --series series\n",
      false, false, true, false, new_run},
     {PHYSICS, "physics", "FIT [DATA]",
      "fixed points, stationary law, passage times, entropy",

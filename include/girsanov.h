@@ -44,7 +44,7 @@
 extern "C" {
 #endif
 
-#define GSV_VERSION "0.1.0"
+#define GSV_VERSION "0.2.0"
 
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Girsanov's likelihood as a PyTorch function with its gradient: theta may come
-from any network, and other terms may be added to the loss. Here each series has
+"""Girsanov's likelihood as a PyTorch function with its gradient: theta may be made
+by any network, and other terms may be added to the loss. Here each series has
 its own rate, with a common prior (random effects)."""
 import numpy as np
 import torch

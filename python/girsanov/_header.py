@@ -8,7 +8,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p,
                     c_uint64, c_void_p)
 from typing import Literal, TypedDict
 
-VERSION = '0.1.0'
+VERSION = '0.2.0'
 
 # The words of every enum, and their values.
 ENUMS: dict[str, dict[str, int]] = {

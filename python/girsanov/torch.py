@@ -28,6 +28,9 @@ class _Calls:
         self.weights = list(self.module.parameters())
         self.turn = threading.Lock()
 
+    def __reduce__(self) -> Any:
+        return _Calls, (self.module,)
+
     def run(self, x: np.ndarray, p: np.ndarray, slope: bool) -> Any:
         """The inputs and the outputs."""
         if self.weights:

@@ -2,6 +2,7 @@
 """_header.py is what the compiler makes of girsanov.h."""
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,16 @@ STRUCTS = [s for s in vars(_header).values()
 def test_the_file_is_up_to_date():
     subprocess.run([sys.executable, ROOT / "tools" / "python-header",
                     "--check"], check=True)
+
+
+def test_the_version_is_the_same_everywhere():
+    def first(path, pattern):
+        return re.search(pattern, (ROOT / path).read_text(), re.M)[1]
+    assert first("r/DESCRIPTION", r"^Version: (\S+)") == _header.VERSION
+    assert first("CITATION.cff", r"^version: (\S+)") == _header.VERSION
+    # Above it may be what is not released yet.
+    newest = first("CHANGELOG.md", r"^## (\d\S*)")
+    assert newest == _header.VERSION
 
 
 def assertions():

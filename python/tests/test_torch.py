@@ -15,7 +15,7 @@ import girsanov.torch  # noqa: E402
 
 WELL = "state x\ndx = (x - x^3)*dt + 0.5*dW"
 NET = """state x
-net f(x) -> 1 : 16 {}   # a comment
+net f(x) -> 1 : 16 16 {}   # a comment
 param s = 1 > 0
 dx = f*dt + s*dW
 """
@@ -36,7 +36,7 @@ def module(inputs=1, outputs=1, seed=1):
     torch.manual_seed(seed)
     return torch.nn.Sequential(
         torch.nn.Linear(inputs, 16), torch.nn.SiLU(),
-        torch.nn.Linear(16, outputs))
+        torch.nn.Linear(16, 16), torch.nn.SiLU(), torch.nn.Linear(16, outputs))
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "softplus", "silu"])
@@ -96,7 +96,8 @@ def drift_error(fit):
 
 def test_a_module_learns_the_double_well_as_a_net_does(well):
     net = girsanov.Model(NET.format("silu")).fit(well)
-    own = girsanov.Model(MODULE, drift=module()).fit(well, threads=1)
+    own = girsanov.Model(MODULE, drift=module()).fit(
+        well, iterations=500, rate=0.02, steps=1, paths=4, threads=1)
     errors = drift_error(net), drift_error(own)
     assert errors[0] < 0.15 and errors[1] < 2 * errors[0], errors
     assert own.params["s"] == pytest.approx(0.5, abs=0.03)

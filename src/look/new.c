@@ -137,8 +137,7 @@ static void write_column(const struct sheet *h, const struct part *p)
         [ROLE_GROUP] = "category, ",
         [ROLE_FLAT] = "left out: it has one value\n",
         [ROLE_TEXT] = "left out: words, most of them different\n",
-        [ROLE_MIXED] = "left out: some cells are not numbers; mend them, or "
-                       "leave them empty where they are missing\n",
+        [ROLE_MIXED] = "left out: some cells are not numbers; mend them\n",
         [ROLE_SURPLUS] = "left out of a first model: add it by hand\n"};
     fprintf(h->out, "# %s: %s", phrase_name(p->name).text,
             WHY[p->role] ? WHY[p->role] : "");
