@@ -242,6 +242,9 @@ static int look_ahead(struct guide *g, struct walk *t)
         status = find_paths(g, t);
     for (size_t i = 0; !status && i < g->aheads; i++) {
         struct ahead *w = &g->ahead[i];
+        /* Another thread may have found the paths. */
+        if (!w->course && ahead_init(w, g->swarm.course, g->pace.capacity))
+            return GSV_NO_MEMORY;
         const double *from = t->from ? t->from + i * t->apart : NULL;
         status = !from && g->found
                      ? ahead_along(w, &g->mover[0], &g->pace, blind, w->mu)
