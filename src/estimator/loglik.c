@@ -39,7 +39,8 @@ static int fill(const gsv_model *m, const gsv_series *s, const gsv_options *o,
     }
     const struct request q = {.reference_values = reference,
                               .iteration = o->iteration,
-                              .gradient = r.gradient};
+                              .gradient = r.gradient,
+                              .trial = reference != NULL};
     if (!status) status = refine_fill(&task, &q, steps, &r, left);
     r.seconds = clock_seconds() - begin;
     if (status) gsv_result_free(&r);

@@ -269,7 +269,10 @@ static int run_track(struct guide *g, struct walk *t)
     return status;
 }
 
-/* After the first two, others are tried where the error is above this. */
+/* After the first two, others are tried where the error of a result is above
+ * this. Values that are compared with others, in a search or in differences,
+ * keep to the first two where these have a value: a change from one psi to
+ * another is a jump. */
 static const double POOR = 0.1;
 
 /* The same, with another psi only where it is needed and helps: the linearised
@@ -280,7 +283,8 @@ static int run_best(struct guide *g, struct walk *t)
     double least = INFINITY;
     int status = 0;
     for (enum look_kind kind = LOOK_AHEAD; kind < LOOK_KINDS; kind++) {
-        if (kind > LOOK_CONTROLLED && least < POOR) break;
+        if (kind > LOOK_CONTROLLED && least < (t->fine ? POOR : INFINITY))
+            break;
         if (kind == LOOK_CONTROLLED && g->aheads > 1) continue;
         if (kind == LOOK_ALONE && !g->found) continue;
         t->look.kind = last = kind;

@@ -47,7 +47,7 @@ struct request {
     size_t n;            /* the number of groups, where some are selected */
     const size_t *group; /* (n); NULL: all                               */
     double *gradient;    /* (values) of the sum over gaps; or NULL       */
-    bool trial;          /* options are compared: the value is no result */
+    bool trial;          /* values are compared: this one is no result   */
 };
 
 /* Each part of a unit has random numbers of its own: a slot. */
