@@ -49,6 +49,7 @@ NULL_IS_RIGHT = {
     ("gsv_series_read_named", "series"), ("gsv_series_read_shared", "name"),
     ("gsv_series_read_shared", "time"), ("gsv_series_read_shared", "series"),
     ("gsv_series_read_for", "time"), ("gsv_series_read_for", "series"),
+    ("gsv_series_read_words", "time"), ("gsv_series_read_words", "series"),
     ("gsv_model_levels", "label"), ("gsv_physics", "s"),
     ("gsv_model_parse", "name"), ("gsv_check_gradient", "where"),
     ("gsv_bridge", "user"), ("gsv_draft_close", "d"),
@@ -155,6 +156,11 @@ def choose_panel(kind):
     return m
 
 
+EXTERNAL = """state x
+external a(x) -> 1
+dx = a*dt + dW
+"""
+
 # Models for what not every model has.
 TEXT = {"gsv_effects": """state x
 param m = 0, s = 1 > 0
@@ -164,10 +170,7 @@ dx = (u - x)*dt + s*dW
 param s = 1 > 0
 terms f(x) -> 1 : poly 1
 dx = f*dt + s*dW
-""", "gsv_model_external": """state x
-external a(x) -> 1
-dx = a*dt + dW
-"""}
+""", "gsv_model_external": EXTERNAL, "gsv_model_external_size": EXTERNAL}
 
 
 def choose(function, kind, name):
