@@ -198,8 +198,8 @@ static void simulations__begin_at_the_law_of_their_series(void **state)
     static const char *const TEXT[] = {
         "param n[series] = 1\ninit x ~ normal(n, 1e-9)\n",
         "input u, arm\nparam n[arm] = 0\ninit x ~ normal(n + 0.7*u, 1e-9)\n",
-        "input u\nrandom v ~ normal(0, 1e-9)\n"
-        "init x ~ normal(0.2 + v + 0.7*u, 1e-9)\n"};
+        ("input u\nrandom v ~ normal(0, 1e-9)\n"
+         "init x ~ normal(0.2 + v + 0.7*u, 1e-9)\n")};
     double (*const number[])(size_t) = {of_series, of_arm, of_dose};
     (void)state;
     for (size_t i = 0; i < COUNT(TEXT); i++) {
