@@ -2,8 +2,9 @@
 # Learning, and what was learned.
 
 new_fit <- function(pointer, record, kept = character(), data = NULL,
-                    time = NULL, series = NULL, call = NULL, kind = NULL)
-    new_model(pointer, kept, "sde_fit", record = record,
+                    time = NULL, series = NULL, call = NULL, kind = NULL,
+                    external = NULL)
+    new_model(pointer, kept, "sde_fit", external, record = record,
               draws = read_draws(pointer, record), data = data, time = time,
               series = series, call = call, kind = kind)
 
@@ -41,12 +42,13 @@ sde_fit <- function(model, data, ..., fix = NULL, priors = NULL, time = NULL,
         options <- recalled(model, options)
     options$fix <- fix
     options$keep <- c(model$kept, options$keep)
+    options <- alone(model, options)
     if (is.null(progress) && verbose) progress <- teller()
     interrupted <- .Call(c_fit, ready$model, ready$series, options,
                          priors, list(checkpoint, resume), progress)
     record <- .Call(c_model_record, ready$model)
     fit <- new_fit(ready$model, record, model$kept, data, time, series, call,
-                   ready$kind)
+                   ready$kind, model$handle$external)
     if (interrupted)
         caution("interrupted after ", record$iterations, " iterations; go on ",
                 "with update(fit, resume = fit)")
@@ -57,7 +59,8 @@ sde_fit <- function(model, data, ..., fix = NULL, priors = NULL, time = NULL,
 sde_select <- function(model, data, ..., fix = NULL, time = NULL, series = NULL) {
     call <- match.call()
     ready <- prepare(model, data, time, series)
-    found <- .Call(c_select, ready$model, ready$series, list(..., fix = fix))
+    found <- .Call(c_select, ready$model, ready$series,
+                   alone(model, list(..., fix = fix)))
     s <- found[[1]]
     c <- s$coefficient
     table <- data.frame(chosen = c$chosen, estimate = c$estimate,
@@ -68,7 +71,8 @@ sde_select <- function(model, data, ..., fix = NULL, time = NULL, series = NULL)
                              value = k$value)
     candidates$coefficients <- lapply(k$has, function(has) c$name[has])
     fit <- new_fit(found[[2]], .Call(c_model_record, found[[2]]), data = data,
-                   time = time, series = series, call = call, kind = ready$kind)
+                   time = time, series = series, call = call, kind = ready$kind,
+                   external = model$handle$external)
     structure(class = "sde_selection",
               list(fit = fit, chosen = c$name[c$chosen], coefficients = table,
                    candidates = candidates, gaps = s$gaps))

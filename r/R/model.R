@@ -2,9 +2,11 @@
 # Models. An object has the library's model behind a pointer, and the bytes of
 # its file, from which it comes back to life after readRDS() or load().
 
-new_model <- function(pointer, kept = character(), class = NULL, ...) {
+new_model <- function(pointer, kept = character(), class = NULL,
+                      external = NULL, ...) {
     handle <- new.env(parent = emptyenv())
     handle$pointer <- pointer
+    handle$external <- external
     path <- tempfile(fileext = ".fit")
     on.exit(unlink(path))
     .Call(c_model_write, pointer, path)
@@ -21,28 +23,42 @@ pointer_of <- function(model) {
         path <- tempfile(fileext = ".fit")
         on.exit(unlink(path))
         writeBin(handle$bytes, path)
-        handle$pointer <- .Call(c_model_read, path)
+        pointer <- .Call(c_model_read, path)
+        give(pointer, handle$external)
+        handle$pointer <- pointer
     }
     handle$pointer
 }
 
 facts <- function(model) .Call(c_model_facts, pointer_of(model))
 
-sde_model <- function(text, file = NULL, seed = 1) {
-    if (!is.null(file)) return(sde_load(file))
+sde_model <- function(text, ..., file = NULL, seed = 1) {
+    external <- externals(...)
+    if (!is.null(file)) return(sde_load(..., file = file))
     text <- paste(text, collapse = "\n")
     if (!grepl("\n", text) && file.exists(text))
         fail(text, " is a file; sde_model(file = \"", text, "\") reads it")
     pointer <- .Call(c_model_parse, enc2utf8(text), "model")
+    give(pointer, external)
     if (seed != 1) .Call(c_model_draw, pointer, seed)
-    new_model(pointer)
+    new_model(pointer, external = external)
 }
 
-sde_load <- function(file) {
+# f = ... would be taken for `file` in front of the dots.
+sde_load <- function(..., file = NULL) {
+    given <- list(...)
+    if (is.null(file) && length(given)) {
+        file <- given[[1]]
+        given <- given[-1]
+    }
+    if (!is.character(file) || length(file) != 1)
+        fail("sde_load(): expected is the name of a file")
+    external <- do.call(externals, given)
     pointer <- .Call(c_model_read, enc2utf8(path.expand(file)))
+    give(pointer, external)
     record <- .Call(c_model_record, pointer)
-    if (is.null(record)) return(new_model(pointer))
-    new_fit(pointer, record, call = match.call())
+    if (is.null(record)) return(new_model(pointer, external = external))
+    new_fit(pointer, record, call = match.call(), external = external)
 }
 
 sde_save <- function(model, file) {
@@ -59,7 +75,8 @@ sde_set <- function(.model, ...) {
     copy <- .Call(c_model_copy, pointer_of(.model))
     for (name in names(given))
         .Call(c_model_set, copy, enc2utf8(name), as.double(t(given[[name]])))
-    new_model(copy, c(.model$kept, names(given)))
+    new_model(copy, c(.model$kept, names(given)),
+              external = .model$handle$external)
 }
 
 # A table of all numbers: names as in a summary, bounds, and what they are.

@@ -13,7 +13,7 @@ ready_for <- function(model, data, time, series)
 sde_loglik <- function(model, data = NULL, ..., gradient = FALSE, time = NULL,
                        series = NULL) {
     ready <- ready_for(model, data, time, series)
-    options <- c(recalled(model, list(...)), gradient = gradient)
+    options <- alone(model, c(recalled(model, list(...)), gradient = gradient))
     r <- .Call(c_loglik, ready$model, ready$series, options)
     f <- .Call(c_model_facts, ready$model)
     n <- numbers(f)
@@ -83,7 +83,7 @@ simulate.sde_model <- function(object, nsim = 1, seed = NULL, times = NULL,
             fail("x0: expected are numbers, or \"normal\"")
         options$start_sd <- c(options$start_sd, 1)[1]
     } else if (!is.null(x0)) start <- first_rows(x0, nsim, f$states)
-    s <- .Call(c_simulate, pointer_of(object), options, start,
+    s <- .Call(c_simulate, pointer_of(object), alone(object, options), start,
                input_series(object, inputs, NULL, NULL))
     structure(series_frame(s, kind), seed = seed)
 }
@@ -154,7 +154,7 @@ predict.sde_model <- function(object, newdata = NULL, ..., until = NULL,
     if (!is.null(until))
         until <- rep_len(as_number(until, "until"), s$tracks)
     options <- numeric_times(forecast_options(object, list(...)))
-    r <- .Call(c_predict, ready$model, ready$series, options, until)
+    r <- .Call(c_predict, ready$model, ready$series, alone(object, options), until)
     scores <- NULL
     if (r$scores) {
         scores <- as.data.frame(r$score)
@@ -171,7 +171,7 @@ residuals.sde_model <- function(object, data = NULL, ..., time = NULL,
                                 series = NULL) {
     ready <- ready_for(object, data, time, series)
     r <- .Call(c_residuals, ready$model, ready$series,
-               forecast_options(object, list(...)))
+               alone(object, forecast_options(object, list(...))))
     s <- .Call(c_series_list, ready$series)
     c <- r$column
     columns <- list()
@@ -193,7 +193,8 @@ sde_paths <- function(model, data = NULL, ..., time = NULL, series = NULL) {
     given <- recalled(model, list(...))
     if (is.null(list(...)$paths)) given$paths <- NULL
     if (!asked_scan(model)) given[c("observe", "points")] <- list(...)[c("observe", "points")]
-    r <- .Call(c_paths, ready$model, ready$series, numeric_times(given))
+    r <- .Call(c_paths, ready$model, ready$series,
+               alone(model, numeric_times(given)))
     s <- .Call(c_series_list, ready$series)
     names <- facts(model)$states
     all <- bands(r, names, s$label, r$probability,
@@ -241,7 +242,7 @@ print.sde_diagnosis <- function(x, ...) {
 profile.sde_model <- function(fitted, which, values, data = NULL, ..., fix = NULL,
                               time = NULL, series = NULL) {
     ready <- ready_for(fitted, data, time, series)
-    options <- recalled(fitted, list(...))
+    options <- alone(fitted, recalled(fitted, list(...)))
     values <- as.double(values)
     best <- .Call(c_profile, ready$model, ready$series, options, enc2utf8(which),
                   values)
@@ -280,7 +281,8 @@ sde_physics <- function(model, data = NULL, ..., regions = NULL, limits = NULL,
     if (!is.null(at)) options <- c(options, frozen = TRUE, at = at)
     ready <- if (!is.null(data_of(model, data))) ready_for(model, data, time, series)
              else list(model = pointer_of(model), series = NULL)
-    r <- .Call(c_physics, ready$model, ready$series, options, regions[1], regions[2])
+    r <- .Call(c_physics, ready$model, ready$series, alone(model, options),
+               regions[1], regions[2])
     for (line in strsplit(r$warning, "\n")[[1]]) caution(line)
     r
 }

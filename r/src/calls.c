@@ -217,15 +217,19 @@ SEXP c_field(SEXP model, SEXP time, SEXP points)
     SET_VECTOR_ELT(all, 0, f);
     SEXP g = Rf_alloc3DArray(REALSXP, (int)n, (int)noises, (int)dim);
     SET_VECTOR_ELT(all, 1, g);
-    check(gsv_model_drift(m, n, REAL(time), x, input, REAL(f)));
-    check(gsv_model_diffusion(m, n, REAL(time), x, input, REAL(g)));
+    struct watch w;
+    watch_begin(&w, R_NilValue);
+    enum gsv_status status =
+        gsv_model_drift(m, n, REAL(time), x, input, REAL(f));
+    if (!status)
+        status = gsv_model_diffusion(m, n, REAL(time), x, input, REAL(g));
+    finish(&w, status);
     if (gsv_model_has_posterior(m)) {
         SEXP sd = Rf_allocMatrix(REALSXP, (int)n, (int)dim);
         SET_VECTOR_ELT(all, 2, sd);
         gsv_functions *q = gsv_functions_new(m);
-        enum gsv_status status =
-            q ? gsv_functions_drift(q, n, REAL(time), x, input, REAL(sd))
-              : gsv_last_status();
+        status = q ? gsv_functions_drift(q, n, REAL(time), x, input, REAL(sd))
+                   : gsv_last_status();
         gsv_functions_free(q);
         check(status);
     }

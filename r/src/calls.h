@@ -39,5 +39,9 @@ SEXP c_physics(SEXP model, SEXP series, SEXP options, SEXP from, SEXP to);
 SEXP c_look(SEXP series, SEXP seed, SEXP threads);
 SEXP c_options(SEXP use);
 SEXP c_suggestion(SEXP word, SEXP known);
+SEXP c_external_names(SEXP model);
+SEXP c_external_size(SEXP model, SEXP name);
+SEXP c_model_external(SEXP model, SEXP name, SEXP list, SEXP start,
+                      SEXP weights);
 
 #endif

@@ -41,6 +41,9 @@ static const R_CallMethodDef CALLS[] = {
     CALL(c_look, 3),
     CALL(c_options, 1),
     CALL(c_suggestion, 2),
+    CALL(c_external_names, 1),
+    CALL(c_external_size, 2),
+    CALL(c_model_external, 5),
     {NULL, NULL, 0},
 };
 

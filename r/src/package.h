@@ -90,6 +90,7 @@ struct watch {
     bool ended;       /* by the function              */
     SEXP unwind;      /* token of a jump out of it    */
     bool jumped;
+    struct watch *outer; /* a call from a function of R */
 };
 
 /* Asks for interrupts during the library's calls, until the end. */
@@ -97,5 +98,9 @@ void watch_begin(struct watch *w, SEXP progress);
 void watch_end(struct watch *w);
 bool watch_stop(void *watch);
 bool watch_progress(void *watch, const gsv_progress *p);
+
+/* Calls R during a call of the library; false after a jump out of it, which
+ * goes on when the library's call has ended. */
+bool watch_call(SEXP (*body)(void *), void *data, SEXP *answer);
 
 #endif

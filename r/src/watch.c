@@ -7,6 +7,9 @@
 
 #include "package.h"
 
+/* The call that is watched, and the one that has called R. R has one thread. */
+static struct watch *now, *calling;
+
 static void ask(void *unused)
 {
     (void)unused;
@@ -23,14 +26,18 @@ bool watch_stop(void *watch)
 
 void watch_begin(struct watch *w, SEXP progress)
 {
-    *w = (struct watch){.progress = progress};
+    *w = (struct watch){.progress = progress, .outer = calling};
     w->unwind = PROTECT(R_MakeUnwindCont());
-    gsv_stop_when(watch_stop, w);
+    now = w;
+    calling = NULL;
+    /* A call inside another one is ended with it. */
+    if (!w->outer) gsv_stop_when(watch_stop, w);
 }
 
 void watch_end(struct watch *w)
 {
-    gsv_stop_when(NULL, NULL);
+    now = calling = w->outer;
+    if (!w->outer) gsv_stop_when(NULL, NULL);
     UNPROTECT(1);
     if (w->jumped) R_ContinueUnwind(w->unwind);
 }
@@ -55,17 +62,30 @@ static void leave(void *jump, Rboolean jumped)
     if (jumped) longjmp(*(jmp_buf *)jump, 1);
 }
 
+bool watch_call(SEXP (*body)(void *), void *data, SEXP *answer)
+{
+    struct watch *w = now;
+    jmp_buf jump;
+    if (!w || w->jumped) return false;
+    if (setjmp(jump)) {
+        now = w;
+        calling = NULL;
+        w->jumped = true;
+        return false;
+    }
+    calling = w;
+    *answer = R_UnwindProtect(body, data, leave, &jump, w->unwind);
+    calling = NULL;
+    return true;
+}
+
 bool watch_progress(void *watch, const gsv_progress *p)
 {
     struct watch *w = watch;
     if (Rf_isNull(w->progress)) return false;
     struct call c = {w->progress, p};
-    jmp_buf jump;
-    if (setjmp(jump)) {
-        w->jumped = true;
-        return true;
-    }
-    SEXP answer = R_UnwindProtect(tell, &c, leave, &jump, w->unwind);
+    SEXP answer;
+    if (!watch_call(tell, &c, &answer)) return true;
     w->ended = TYPEOF(answer) == LGLSXP && XLENGTH(answer) == 1 &&
                LOGICAL(answer)[0] == 0;
     return w->ended;
