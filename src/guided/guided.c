@@ -269,10 +269,10 @@ static int run_track(struct guide *g, struct walk *t)
     return status;
 }
 
-/* After the first two, others are tried where the error of a result is above
- * this. Values that are compared with others, in a search or in differences,
- * keep to the first two where these have a value: a change from one psi to
- * another is a jump. */
+/* After the first two, others are tried where the error of a result, or of one
+ * with several paths, is above this. Other values that are compared, in a
+ * search or in differences, keep to the first two where these have a value: a
+ * change from one psi to another is a jump. */
 static const double POOR = 0.1;
 
 /* The same, with another psi only where it is needed and helps: the linearised
@@ -280,15 +280,15 @@ static const double POOR = 0.1;
 static int run_best(struct guide *g, struct walk *t)
 {
     enum look_kind last = LOOK_AHEAD, best = LOOK_AHEAD;
-    double least = INFINITY;
+    double least = INFINITY, poor = INFINITY;
     int status = 0;
     for (enum look_kind kind = LOOK_AHEAD; kind < LOOK_KINDS; kind++) {
-        if (kind > LOOK_CONTROLLED && least < (t->fine ? POOR : INFINITY))
-            break;
+        if (kind > LOOK_CONTROLLED && least < poor) break;
         if (kind == LOOK_CONTROLLED && g->aheads > 1) continue;
         if (kind == LOOK_ALONE && !g->found) continue;
         t->look.kind = last = kind;
         status = run_track(g, t);
+        if (kind == LOOK_AHEAD && (t->fine || g->found)) poor = POOR;
         if (status == GSV_STOPPED || status == GSV_NO_MEMORY) return status;
         if (!status && swarm_error(&g->swarm) < least) best = kind;
         if (!status) least = fmin(least, swarm_error(&g->swarm));
