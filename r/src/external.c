@@ -21,8 +21,8 @@ struct external {
 struct question {
     const struct external *e;
     enum asked what;
-    size_t n, columns; /* of the third argument */
-    const double *x, *p, *more;
+    size_t n;
+    const double *x, *p, *more; /* more: f_bar, x_dot, or NULL */
 };
 
 static SEXP matrix_of(size_t n, size_t columns, const double *from)
@@ -39,8 +39,9 @@ static SEXP evaluate(void *data)
     SEXP x = PROTECT(matrix_of(q->n, e->inputs, q->x));
     SEXP p = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)e->parameters));
     if (e->parameters) memcpy(REAL(p), q->p, e->parameters * sizeof(double));
+    size_t columns = q->what == VJP ? e->outputs : e->inputs;
     SEXP more =
-        PROTECT(q->more ? matrix_of(q->n, q->columns, q->more) : R_NilValue);
+        PROTECT(q->more ? matrix_of(q->n, columns, q->more) : R_NilValue);
     SEXP f = VECTOR_ELT(e->list, q->what);
     SEXP call = PROTECT(q->more ? Rf_lang4(f, x, p, more) : Rf_lang3(f, x, p));
     SEXP answer = Rf_eval(call, R_GlobalEnv);
@@ -48,13 +49,17 @@ static SEXP evaluate(void *data)
     return answer;
 }
 
-/* What R says: `length` numbers, or NULL after a jump. The function's wrapper
- * in R has checked how many they are. */
-static const double *ask(const struct question *q, size_t length)
+/* What R says: as many numbers as the function's wrapper in R has counted, or
+ * NULL after a jump. */
+static const double *ask(const struct external *e, enum asked what, size_t n,
+                         const double *x, const double *p, const double *more)
 {
+    struct question q = {e, what, n, x, p, more};
+    size_t length = n * (what == VJP ? e->inputs : e->outputs) +
+                    (what == VJP ? e->parameters : 0);
     SEXP answer;
-    if (!pthread_equal(pthread_self(), q->e->thread)) return NULL;
-    if (!watch_call(evaluate, (void *)q, &answer)) return NULL;
+    if (!pthread_equal(pthread_self(), e->thread)) return NULL;
+    if (!watch_call(evaluate, &q, &answer)) return NULL;
     bool right = TYPEOF(answer) == REALSXP && (size_t)XLENGTH(answer) == length;
     return right ? REAL(answer) : NULL;
 }
@@ -69,37 +74,22 @@ static void value(void *user, size_t n, const double *x, const double *p,
                   double *f)
 {
     const struct external *e = user;
-    const struct question q = {.e = e, .what = VALUE, .n = n, .x = x, .p = p};
-    fill(ask(&q, n * e->outputs), n * e->outputs, f);
+    fill(ask(e, VALUE, n, x, p, NULL), n * e->outputs, f);
 }
 
 static void jvp(void *user, size_t n, const double *x, const double *p,
                 const double *x_dot, double *f_dot)
 {
     const struct external *e = user;
-    const struct question q = {.e = e,
-                               .what = JVP,
-                               .n = n,
-                               .columns = e->inputs,
-                               .x = x,
-                               .p = p,
-                               .more = x_dot};
-    fill(ask(&q, n * e->outputs), n * e->outputs, f_dot);
+    fill(ask(e, JVP, n, x, p, x_dot), n * e->outputs, f_dot);
 }
 
 static void vjp(void *user, size_t n, const double *x, const double *p,
                 const double *f_bar, double *x_bar, double *p_bar)
 {
     const struct external *e = user;
-    const struct question q = {.e = e,
-                               .what = VJP,
-                               .n = n,
-                               .columns = e->outputs,
-                               .x = x,
-                               .p = p,
-                               .more = f_bar};
+    const double *bar = ask(e, VJP, n, x, p, f_bar);
     size_t points = n * e->inputs;
-    const double *bar = ask(&q, points + e->parameters);
     for (size_t i = 0; x_bar && i < points; i++)
         x_bar[i] += bar ? bar[i] : R_NaN;
     for (size_t i = 0; p_bar && i < e->parameters; i++)

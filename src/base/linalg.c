@@ -94,6 +94,12 @@ static void blas_end_at(size_t n, double *A, double *at)
     free(at);
 }
 
+/* Numbers of a room to leave out, for the same reason. */
+static size_t to_aligned(const double *room)
+{
+    return (uintptr_t)room % ALIGNED / sizeof *room;
+}
+
 FAST bool all_finite(size_t n, const double *x)
 {
     size_t finite = 0;
@@ -370,7 +376,7 @@ void linalg_cholesky_inverse(size_t n, double *L)
 
 bool linalg_eigen(size_t n, double *A, double *value, double *room)
 {
-    size_t odd = (uintptr_t)room / sizeof *room % 2;
+    size_t odd = to_aligned(room);
     int size = (int)n, work = 64 * size - (int)odd, info = 0;
     if (!n) return true;
     double *at = blas_begin_at(n, A);
@@ -395,7 +401,7 @@ static void sort_eigenvalues(size_t n, double *re, double *im)
 bool linalg_eigenvalues(size_t n, double *A, double *re, double *im,
                         double *room)
 {
-    size_t odd = (uintptr_t)room / sizeof *room % 2;
+    size_t odd = to_aligned(room);
     int size = (int)n, one = 1, work = 64 * size - (int)odd, info = 0;
     double none = 0.0;
     if (!all_finite(n * n, A)) return false;

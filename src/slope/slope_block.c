@@ -264,13 +264,21 @@ static void forward(struct slopes *s, struct slope_scratch *c, size_t n,
 
 /* --- Backward ------------------------------------------------------------- */
 
+/* Adds the gradient by the noise of c->r_bar and c->log_bar, at the points
+ * whose values the noise's program has. */
+static void noise_back(const struct slopes *s, struct slope_scratch *c,
+                       const struct points *at)
+{
+    memset(c->state_bar, 0, 2 * s->d * at->P * sizeof *c->state_bar);
+    program_vjp(s->white, &s->inverse, &c->inverse, at,
+                (const double *const[2]){c->r_bar, c->log_bar}, c->state_bar,
+                c->bar + program_uniforms(s->drift));
+}
+
 static void backward(const struct slopes *s, struct slope_scratch *c, size_t n)
 {
-    size_t d = s->d, own = program_uniforms(s->drift);
-    memset(c->state_bar, 0, 2 * d * n * sizeof *c->state_bar);
-    program_vjp(s->white, &s->inverse, &c->inverse, &c->middle,
-                (const double *const[2]){c->r_bar, c->log_bar}, c->state_bar,
-                c->bar + own);
+    size_t d = s->d;
+    noise_back(s, c, &c->middle);
     double *f_bar = c->state_bar + d * n;
     for (size_t i = 0; i < d * n; i++)
         f_bar[i] = -f_bar[i];
@@ -307,17 +315,6 @@ static void find_missed(const struct slopes *s, struct slope_scratch *c,
     for (size_t i = 0; i < rows; i++)
         w[i] = limit(f[i] - c->missed[i], INFINITY);
     memcpy(c->missed, c->at, rows * sizeof *c->missed);
-}
-
-/* Adds the gradient by the noise of c->r_bar and c->log_bar, at the points
- * whose values the noise's program has. */
-static void noise_back(const struct slopes *s, struct slope_scratch *c,
-                       const struct points *at)
-{
-    memset(c->state_bar, 0, 2 * s->d * at->P * sizeof *c->state_bar);
-    program_vjp(s->white, &s->inverse, &c->inverse, at,
-                (const double *const[2]){c->r_bar, c->log_bar}, c->state_bar,
-                c->bar + program_uniforms(s->drift));
 }
 
 /* + h/2 |sigma^-1 w|^2. */
