@@ -15,6 +15,7 @@
 #include "model/levels.h"
 #include "simulate/by_series.h"
 #include "simulate/first.h"
+#include "simulate/outcome.h"
 #include "simulate/schedule.h"
 #include "simulate/simulate.h"
 #include "simulate/tracks.h"
@@ -55,8 +56,7 @@ struct simulation {
     size_t blocks, threads;
     struct tracks *worker; /* (threads)                                 */
     struct loss *loss;     /* (blocks)                                  */
-    size_t rows;           /* tracks * times                            */
-    double *value; /* (dim + inputs + values, rows), as in gsv_series   */
+    struct outcome outcome;
 };
 
 /* --- Options ------------------------------------------------------------ */
@@ -131,19 +131,6 @@ static int set_step(struct simulation *s, const gsv_simulate_options *asked)
 }
 
 /* --- Memory ------------------------------------------------------------- */
-
-static int make_values(struct simulation *s)
-{
-    const struct spec *spec = s->field.spec;
-    size_t columns = s->d + spec->inputs + spec->values, count;
-    if (__builtin_mul_overflow(s->o->tracks, s->o->times, &s->rows) ||
-        __builtin_mul_overflow(s->rows, columns, &count))
-        return fail(GSV_NO_MEMORY,
-                    "%zu tracks at %zu times are more than fit into memory",
-                    s->o->tracks, s->o->times);
-    s->value = NEW(double, count);
-    return s->value ? 0 : GSV_NO_MEMORY;
-}
 
 static int make_workers(struct simulation *s, const gsv_model *m)
 {
@@ -235,7 +222,9 @@ static int simulation_init(struct simulation *s, const gsv_model *m,
     if (!status)
         status =
             emitter_init(&s->emitter, m, o->input, s->o->times, s->o->time);
-    if (!status) status = make_values(s);
+    if (!status)
+        status = outcome_init(&s->outcome, &s->field, s->o->tracks, s->o->times,
+                              s->o->time);
     if (!status) status = make_workers(s, m);
     return status;
 }
@@ -244,7 +233,8 @@ static void simulation_free(struct simulation *s)
 {
     for (size_t i = 0; s->worker && i < s->threads; i++)
         tracks_free(&s->worker[i]);
-    MEM_FREE(s->worker, s->loss, s->value, s->counts);
+    MEM_FREE(s->worker, s->loss, s->counts);
+    outcome_free(&s->outcome);
     first_free(&s->first);
     schedule_free(&s->schedule);
     ensemble_free(&s->ensemble);
@@ -370,17 +360,6 @@ static bool walk_gap(struct block *b, size_t k)
     return walk_piece(b, from, to);
 }
 
-/* A row that an event made: nothing is observed there. */
-static void skip_row(struct block *b, size_t k)
-{
-    const struct simulation *s = b->s;
-    const struct spec *spec = s->field.spec;
-    size_t inputs = s->d + spec->inputs;
-    for (size_t c = 0; c < inputs + spec->obs_values; c++)
-        for (size_t p = 0; (c < s->d || c >= inputs) && p < b->w->count; p++)
-            s->value[c * s->rows + (b->w->first + p) * s->o->times + k] = NAN;
-}
-
 /* The states at time k, in the data's coordinates. A start that was given is
  * kept as it is. False where the map is not finite. */
 static bool keep_states(struct block *b, size_t k)
@@ -398,7 +377,8 @@ static bool keep_states(struct block *b, size_t k)
         return false;
     }
     for (size_t i = 0; i < s->d; i++) {
-        double *to = s->value + i * s->rows + b->w->first * o->times + k;
+        double *to =
+            s->outcome.value + i * s->outcome.rows + b->w->first * o->times + k;
         for (size_t p = 0; p < b->w->count; p++)
             to[p * o->times] = !k && o->start
                                    ? o->start[i * o->tracks + b->w->first + p]
@@ -417,8 +397,9 @@ static bool keep_values(struct block *b, size_t k)
                                      .k = k,
                                      .first = b->w->first,
                                      .tracks = b->w->count,
-                                     .rows = s->rows,
-                                     .value = s->value + before * s->rows};
+                                     .rows = s->outcome.rows,
+                                     .value = s->outcome.value +
+                                              before * s->outcome.rows};
     if (emission_draw(&b->w->emission, &b->w->stepper, &row, &lost, &obs))
         return true;
     lose(b, lost, row.time, LOST_LAW);
@@ -442,7 +423,8 @@ static void block_run(void *context, size_t block, size_t thread)
     bool alive = start_tracks(&b);
     for (size_t k = 0; alive && k < s->o->times; k++) {
         alive = walk_gap(&b, k);
-        if (!s->schedule.asked[k]) skip_row(&b, k);
+        if (!s->schedule.asked[k])
+            outcome_skip(&s->outcome, b.w->first, b.w->count, k);
         else alive = alive && keep_states(&b, k) && keep_values(&b, k);
     }
 }
@@ -515,89 +497,6 @@ static int check_losses(const struct simulation *s)
     return status;
 }
 
-/* What the columns of events have at the output times, after those of
- * observations. */
-static void keep_events(struct simulation *s)
-{
-    const struct spec *spec = s->field.spec;
-    const struct gaps *g = &s->field.inputs;
-    size_t times = s->o->times, before = s->d + spec->inputs;
-    for (size_t k = 0; spec->events && k < times; k++) {
-        size_t row = gaps_event_at(g, 0, s->o->time[k]);
-        for (size_t i = spec->obs_values; i < spec->values; i++)
-            for (size_t r = 0; r < s->o->tracks; r++)
-                s->value[(before + i) * s->rows + r * times + k] =
-                    gaps_value(g, i, row);
-    }
-}
-
-/* The inputs at the output times are the columns after the states. */
-static int keep_inputs(struct simulation *s)
-{
-    size_t n = s->field.spec->inputs, times = s->o->times;
-    double *now = NEW(double, 2 * n);
-    if (!now) return GSV_NO_MEMORY;
-    for (size_t k = 0; n && k < times; k++) {
-        gap_inputs(&s->field.inputs, 0, s->o->time[k], false, now, now + n, 1);
-        for (size_t i = 0; i < n; i++) {
-            double *column = s->value + (s->d + i) * s->rows;
-            for (size_t r = 0; r < s->o->tracks; r++)
-                column[r * times + k] = now[i];
-        }
-    }
-    mem_free(now);
-    return 0;
-}
-
-/* States, inputs and values by name. Trials may be there again: that column is
- * left out, and the others move up. Returns how many there are. */
-static size_t name_columns(struct simulation *s, const char **name)
-{
-    const struct spec *spec = s->field.spec;
-    size_t n = 0, first = s->d + spec->inputs;
-    for (size_t i = 0; i < s->d; i++)
-        name[n++] = spec->column[i];
-    for (size_t i = 0; i < spec->inputs; i++) {
-        if (!strcmp(spec->input[i].name, SERIES_NAME)) continue;
-        if (n < s->d + i)
-            memmove(s->value + n * s->rows, s->value + (s->d + i) * s->rows,
-                    s->rows * sizeof *s->value);
-        name[n++] = spec->input[i].name;
-    }
-    size_t values = n;
-    for (size_t i = 0; i < spec->values; i++) {
-        size_t at = values;
-        while (at < n && strcmp(name[at], spec->value_column[i]))
-            at++;
-        if (at < n) continue;
-        name[n] = spec->value_column[i];
-        memmove(s->value + n * s->rows, s->value + (first + i) * s->rows,
-                s->rows * sizeof *s->value);
-        n++;
-    }
-    return n;
-}
-
-static gsv_series *make_series(struct simulation *s)
-{
-    size_t tracks = s->o->tracks, times = s->o->times;
-    const struct spec *spec = s->field.spec;
-    gsv_series *series = NULL;
-    size_t *start = NEW(size_t, tracks + 1);
-    double *time = NEW(double, s->rows);
-    const char **name = NEW(const char *, s->d + spec->inputs + spec->values);
-    if (start && time && name) {
-        size_t columns = name_columns(s, name);
-        for (size_t r = 0; r < tracks; r++) {
-            start[r + 1] = (r + 1) * times;
-            memcpy(time + r * times, s->o->time, times * sizeof *time);
-        }
-        series = gsv_series_new(tracks, start, columns, name, time, s->value);
-    }
-    MEM_FREE(start, time, name);
-    return series;
-}
-
 /* Tracks that all have the same inputs. */
 static gsv_series *simulate_alike(const gsv_model *m,
                                   const gsv_simulate_options *o)
@@ -611,9 +510,7 @@ static gsv_series *simulate_alike(const gsv_model *m,
         status = lanes_run(s.blocks, s.threads, &job);
         if (!status) status = check_losses(&s);
     }
-    if (!status) status = keep_inputs(&s);
-    if (!status) keep_events(&s);
-    if (!status) series = make_series(&s);
+    if (!status) series = outcome_series(&s.outcome);
     if (series && levels_decode(m, series)) {
         gsv_series_free(series);
         series = NULL;
