@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where coefficients change within a gap in any way, a step of length h has, from
- * the points t1 < t2 of
- * Gauss and Legendre, the constant coefficients
+/* Where coefficients change within a gap in any way, a step of length h has,
+ * from the points t1 < t2 of Gauss and Legendre, the constant coefficients
  *
  *     A = (A1 + A2) / 2 + k (A2 A1 - A1 A2),       k = sqrt(3) h / 12,
  *     b = (b1 + b2) / 2 + k (A2 b1 - A1 b2),
