@@ -119,7 +119,8 @@ static void print_health(const gsv_options *o, const gsv_result *r)
             option_word("--observe", (int)r->observe));
         return;
     }
-    say(stdout, "reference       %s\n", references_used(r, text));
+    if (has_weights(r))
+        say(stdout, "reference       %s\n", references_used(r, text));
     say(stdout, "form            %s\n", forms_used(r, text));
 }
 

@@ -179,7 +179,8 @@ const char *forms_used(const gsv_result *r, char room[120])
 
 bool has_weights(const gsv_result *r)
 {
-    return r->observe != GSV_OBSERVE_KALMAN;
+    bool exact = r->groups && r->gap[0].form == GSV_FORM_EXACT;
+    return r->observe != GSV_OBSERVE_KALMAN && (r->observe || !exact);
 }
 
 bool is_exact(const gsv_result *r)

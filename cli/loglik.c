@@ -163,13 +163,15 @@ static int print_gradient(const gsv_model *m, const double *gradient)
 /* Without points and random numbers. */
 static void print_work_exact(const gsv_result *r)
 {
+    const char *unit = r->observe ? "row" : "gap";
     say(stdout,
-        "work            %zu row%s, %zu step%s a row: %llu drift evaluations, "
+        "work            %zu %s%s, %zu step%s a %s: %llu drift evaluations, "
         "%.3g s\n",
-        r->gaps, plural(r->gaps), r->steps, plural(r->steps),
+        r->gaps, unit, plural(r->gaps), r->steps, plural(r->steps), unit,
         (unsigned long long)r->drift_evaluations, r->seconds);
     say(stdout, "estimator       %s: no random numbers%s\n",
-        option_word("--observe", (int)r->observe),
+        r->observe ? option_word("--observe", (int)r->observe)
+                   : "per gap, form exact",
         is_exact(r) ? ", no error of steps" : "");
 }
 

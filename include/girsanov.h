@@ -443,7 +443,8 @@ enum gsv_reference {
 
 /* The sum in the weights. bound gives a lower bound of the log-likelihood by
  * quadrature, without paths; composed gives the density itself by short steps
- * on a lattice, for one state whose drift does not depend on time. */
+ * on a lattice, for one state whose drift does not depend on time; exact by the
+ * normal law of linear equations. */
 enum gsv_form {
     GSV_FORM_AUTO, /* midpoint if the drift dominates the noise, else ito */
     GSV_FORM_ITO,
@@ -451,7 +452,8 @@ enum gsv_form {
     GSV_FORM_STRATONOVICH,
     GSV_FORM_EULER, /* of modified bridges */
     GSV_FORM_BOUND,
-    GSV_FORM_COMPOSED
+    GSV_FORM_COMPOSED,
+    GSV_FORM_EXACT
 };
 
 enum gsv_random { GSV_RANDOM_SOBOL, GSV_RANDOM_IID };

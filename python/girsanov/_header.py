@@ -43,6 +43,7 @@ ENUMS: dict[str, dict[str, int]] = {
         'euler': 4,
         'bound': 5,
         'composed': 6,
+        'exact': 7,
     },
     'gsv_random': {
         'sobol': 0,
@@ -231,6 +232,7 @@ CONSTANTS: dict[str, int] = {
     'GSV_FORM_EULER': 4,
     'GSV_FORM_BOUND': 5,
     'GSV_FORM_COMPOSED': 6,
+    'GSV_FORM_EXACT': 7,
     'GSV_RANDOM_SOBOL': 0,
     'GSV_RANDOM_IID': 1,
     'GSV_OPTIMIZER_AUTO': 0,
@@ -1416,7 +1418,7 @@ class Options(TypedDict, total=False):
     steps: int
     step: float
     reference: Literal['auto', 'brownian', 'linear', 'lna', 'modified']
-    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound', 'composed']
+    form: Literal['auto', 'ito', 'midpoint', 'stratonovich', 'euler', 'bound', 'composed', 'exact']
     random: Literal['sobol', 'iid']
     observe: Literal['auto', 'scan', 'conjugate', 'variational', 'kalman', 'guided']
     points: int

@@ -28,6 +28,7 @@ static const struct word gsv_form_words[] = {
     {"euler", GSV_FORM_EULER},
     {"bound", GSV_FORM_BOUND},
     {"composed", GSV_FORM_COMPOSED},
+    {"exact", GSV_FORM_EXACT},
     {NULL, 0}};
 
 static const struct word gsv_random_words[] = {

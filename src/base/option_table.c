@@ -256,7 +256,7 @@ static const gsv_option OPTIONS[] = {
               .help = "process that bridges are drawn from"),
     ESTIMATOR(form, CHOICE, BRIDGES, .flag = "--form", .value = "F",
               WORDS("auto", "ito", "midpoint", "stratonovich", "euler", "",
-                    "composed"),
+                    "composed", "exact"),
               .help = "form of the weights"),
     ESTIMATOR(random, CHOICE, BRIDGES, .flag = "--random", .value = "N",
               WORDS("sobol", "iid"),

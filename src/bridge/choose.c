@@ -227,6 +227,7 @@ static enum gsv_form choose_form(const struct plan *p, const struct context *c)
     case GSV_FORM_STRATONOVICH: return choose_potential(p, c);
     case GSV_FORM_BOUND: return GSV_FORM_BOUND;
     case GSV_FORM_COMPOSED: return GSV_FORM_COMPOSED;
+    case GSV_FORM_EXACT: return GSV_FORM_EXACT;
     case GSV_FORM_EULER: /* of modified bridges alone */
     case GSV_FORM_AUTO: break;
     }
@@ -401,9 +402,12 @@ void references_choose(const struct run *r, struct scratch *s)
     enum gsv_reference wish = p->options->reference;
     for (size_t n = 0; n < s->contexts; n++) {
         struct context *c = &s->context[n];
-        if (!p->weigher->gaussian) { /* drawn by the noise of the model */
-            c->reference.kind = GSV_REFERENCE_MODIFIED;
-            c->form = GSV_FORM_EULER;
+        if (!p->weigher
+                 ->gaussian) { /* not drawn, or by the noise of the model */
+            bool exact = p->weigher->one_path;
+            c->reference.kind =
+                exact ? GSV_REFERENCE_BROWNIAN : GSV_REFERENCE_MODIFIED;
+            c->form = exact ? GSV_FORM_EXACT : GSV_FORM_EULER;
             continue;
         }
         if (wish == GSV_REFERENCE_BROWNIAN || !p->model->chain.next)

@@ -546,19 +546,19 @@ const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o)
 {
     if (m->bridged) return &MODIFIED;
     if (o->form == GSV_FORM_COMPOSED) return &COMPOSED;
+    if (o->form == GSV_FORM_EXACT) return &EXACT;
     return o->form == GSV_FORM_BOUND ? &BOUND : &BRIDGES;
 }
 
-int estimate_init(struct estimate *e, const struct task *t)
+int estimate_init(struct estimate *e, const struct weigher *w,
+                  const struct task *t)
 {
     /* Sizes and items have room for l(2 dt), whether or not it is needed. */
     struct task both = *t;
     both.halved = true;
     *e = (struct estimate){0};
     int status = refuse_chainless(t->model);
-    if (!status)
-        status = plan_init(&e->plan, weigher_choose(t->model, t->options),
-                           &both, 0, 0);
+    if (!status) status = plan_init(&e->plan, w, &both, 0, 0);
     if (!status) status = run_init(&e->run, &e->plan);
     e->plan.halved = t->halved;
     return status;

@@ -21,7 +21,8 @@ const struct weigher *weigher_choose(const gsv_model *m, const gsv_options *o);
 /* Over all groups of the task's series, or over at most task->most at once:
  * then the first of them are selected. After it, and whenever the values of the
  * model change: run_set_values(). estimate_free() also after a failure. */
-int estimate_init(struct estimate *e, const struct task *t);
+int estimate_init(struct estimate *e, const struct weigher *w,
+                  const struct task *t);
 void estimate_free(struct estimate *e);
 
 /* Over pairs of any points, which run_select_pairs() selects: at most so many

@@ -22,11 +22,10 @@ static int accept(const struct method *row, const struct task *t)
 
 static int init(const struct method *row, void *machine, const struct task *t)
 {
-    (void)row;
     struct task own = *t;
     if (!own.most) own.most = t->options->sample;
     if (!t->by_group) own.most = window_groups(t->options, own.most);
-    return estimate_init(machine, &own);
+    return estimate_init(machine, row->inner, &own);
 }
 
 static void release(void *machine)
@@ -281,5 +280,6 @@ const struct method METHOD_BRIDGES = {GAP_METHOD("bridges"), .inner = &BRIDGES};
 const struct method METHOD_MODIFIED = {GAP_METHOD("modified"),
                                        .inner = &MODIFIED};
 const struct method METHOD_BOUND = {GAP_METHOD("bound"), .inner = &BOUND};
+const struct method METHOD_EXACT = {GAP_METHOD("exact"), .inner = &EXACT};
 const struct method METHOD_COMPOSED = {GAP_METHOD("composed"),
                                        .inner = &COMPOSED};

@@ -44,6 +44,9 @@ struct weigher {
      * needs in addition; NULL for none. */
     size_t (*least)(const struct plan *p);
     size_t (*context_size)(const struct plan *p);
+    /* Memory of a thread, or NULL; end() also after a failure. */
+    int (*start)(const struct plan *p, struct scratch *s);
+    void (*end)(struct scratch *s);
     /* Samples a block, evaluates the drift and adds to S and S2 (both may be
      * NULL); then, from S_bar and S2_bar to the values and the contexts. */
     void (*forward)(const struct plan *p, const struct values *v,
@@ -79,6 +82,8 @@ struct plan {
     enum gsv_form form; /* the options', or chosen for the whole model    */
     bool potential;     /* int f~ dY depends on the ends alone: context.c */
     struct bound_rule bound;
+    size_t parts; /* of the form exact (exact.c): of a gap at most, and */
+    bool moves;   /* whether b changes within them                      */
 
     struct graph *graph;   /* a copy of the model's with more nodes, or NULL */
     struct program *unit;  /* f~; its divergence for stratonovich; distance  */

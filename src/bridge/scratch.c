@@ -124,11 +124,14 @@ int scratch_init(const struct plan *p, struct scratch *s)
     if (!s->context || !s->piece || lay_block(p, s) || lay_batch(p, s) ||
         lay_bars(p, s))
         return GSV_NO_MEMORY;
-    return make_workspaces(p, s);
+    int status = p->weigher->start ? p->weigher->start(p, s) : 0;
+    s->end = p->weigher->end;
+    return status ? status : make_workspaces(p, s);
 }
 
 void scratch_free(struct scratch *s)
 {
+    if (s->end) s->end(s);
     workspace_free(&s->unit);
     workspace_free(&s->step);
     workspace_free(&s->map);

@@ -80,6 +80,8 @@ struct scratch {
     double *group_S;                 /* (K) of one group           */
     double *sorted;                  /* (K) for k-hat              */
     double *single;                  /* single_size()              */
+    struct exact_room *exact;        /* of the form exact, or NULL */
+    void (*end)(struct scratch *s);  /* the weigher's              */
 };
 
 enum { PILOTS = 64 };

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fast.h"
 #include "base/khat.h"
+#include "bridge/weighers.h"
 
 /* --- A group ---------------------------------------------------------------
  */
@@ -185,6 +186,12 @@ int fail_group(const struct run *r, size_t g)
     double from = s->time[gap.from], to = s->time[gap.to];
     if (!broken && !p->weigher->gaussian && isfinite(r->base[g * p->chunks]))
         return fail_outside(r, g, &gap);
+    if (broken && p->weigher == &EXACT)
+        return fail(GSV_NUMERICAL,
+                    "the law of the states of series '%s' at time %g, given "
+                    "those at time %g, has no density or is not finite; check "
+                    "the equations, the parameters and the data",
+                    label, to, from);
     if (broken && p->weigher->one_path)
         return fail(GSV_NUMERICAL,
                     "the form composed has no value for series '%s' from time "

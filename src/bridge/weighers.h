@@ -10,6 +10,12 @@
  * lattice, both without paths. */
 extern const struct weigher BRIDGES, MODIFIED, BOUND, COMPOSED;
 
+/* The density of linear equations, which is normal (exact.c). */
+extern const struct weigher EXACT;
+
+/* Whether the model is such a one, and the options leave the form to it. */
+bool exact_applies(const gsv_model *m, const gsv_options *o);
+
 /* Of modified bridges (modified_build.c). The programs are over (X; v), 2 d
  * rows, in a graph of the plan's own: sigma^-1 (v - f) and log |det sigma| to
  * plan->unit, sigma v to plan->step. */

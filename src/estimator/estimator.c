@@ -6,6 +6,7 @@
 #include "base/option_rules.h"
 #include "bridge/driver.h"
 #include "bridge/gap_method.h"
+#include "bridge/weighers.h"
 #include "guided/guided.h"
 #include "integrate/path_method.h"
 #include "kalman/kalman.h"
@@ -25,17 +26,23 @@ static struct method_choice choose_exact(const struct task *t)
                   "and no map to unit diffusion takes this noise out"},
                  {&METHOD_BOUND, "bound: the options ask for this form"},
                  {&METHOD_COMPOSED, "composed: the options ask for this form"},
+                 {&METHOD_EXACT, "exact: the options ask for this form"},
                  {&METHOD_BRIDGES,
                   "bridges: all states are observed exactly, and a map "
                   "to unit diffusion exists"}},
         chains = {&METHOD_BRIDGES,
                   "bridges: all states are observed exactly, and those without "
                   "noise are integrals of one (chains)"},
+        exact = {&METHOD_EXACT,
+                 "exact: linear equations that are observed exactly have a "
+                 "normal law; forces in time are integrated"},
         guided = {&METHOD_GUIDED,
                   "guided filter: all states are observed exactly, and those "
                   "without noise form no chains of integrals"};
     const struct weigher *w = weigher_choose(t->model, t->options);
+    bool likely = t->objective == GSV_OBJECTIVE_LIKELIHOOD;
     size_t i = 0;
+    if (likely && exact_applies(t->model, t->options)) return exact;
     if (t->model->chain.next && w == METHOD_BRIDGES.inner) return chains;
     if (chain_is_guided(t->model)) return guided;
     while (row[i].method->inner != w)

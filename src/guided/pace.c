@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/transition.h"
 #include "guided/step.h"
 #include "kalman/filter.h"
-#include "kalman/transition.h"
 
 int pace_init(struct pace *p, const struct course *f, const struct stops *s)
 {

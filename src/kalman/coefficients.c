@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* From parameters to transitions and views, and back. Where coefficients change
- * within a gap in any way, a step of length h has, from the points t1 < t2 of
- * Gauss and Legendre, the constant coefficients
- *
- *     A = (A1 + A2) / 2 + k (A2 A1 - A1 A2),       k = sqrt(3) h / 12,
- *     b = (b1 + b2) / 2 + k (A2 b1 - A1 b2),
- *     q = T (q1 + q2) / 2 T' - k (M p + p M'),     T = I + k (A2 - A1),
- *                              M = (A1 + A2) / 2,  p = q2 - q1:
- *
- * Magnus' expansion of the equations of mean and covariance, of order 4. That
- * of q itself has I + k (..) + k (..)' in the place of T .. T', which differs
- * by less than the rest, but is no covariance where noise reaches a state by A
- * alone and A changes its sign. */
+/* From parameters to transitions and views, and back. */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/lanes.h"
+#include "base/small.h"
 #include "kalman/kalman.h"
-#include "kalman/small.h"
+#include "kalman/mix.h"
 
 /* Transitions or views that are evaluated together; lanes of them. */
 enum { BLOCK = 32, SHARES = 64 };
@@ -34,13 +23,15 @@ struct kalman_thread {
     double *node[2], *node_bar[2];        /* A, b, q, G of a point          */
     double *effective, *effective_bar;    /* A, b, slope, q                 */
     double *scratch, *room;
+    struct forcing forcing;
     struct leap leap;
     struct arena arena;
 };
 
 static size_t points_of(const struct kalman *k)
 {
-    return k->motion == MOTION_NONE ? 1 : 2;
+    bool one = k->motion == MOTION_NONE || k->motion == MOTION_FORCE;
+    return one ? 1 : 2;
 }
 
 double *coefficients_room(const struct kalman *k, size_t thread)
@@ -79,6 +70,8 @@ static int thread_init(struct kalman *k, struct kalman_thread *t)
         workspace_init(&t->dynamics, f->program, P, bars, false) ||
         (p && workspace_init(&t->seen, s->program, BLOCK, bars, false)))
         return GSV_NO_MEMORY;
+    if (k->motion == MOTION_FORCE && forcing_init(&t->forcing, d, bars))
+        return GSV_NO_MEMORY;
     return leap_init(&t->leap, k);
 }
 
@@ -98,6 +91,7 @@ void coefficients_free(struct kalman *k)
     for (size_t i = 0; k->thread && i < k->threads; i++) {
         workspace_free(&k->thread[i].dynamics);
         workspace_free(&k->thread[i].seen);
+        forcing_free(&k->thread[i].forcing);
         leap_free(&k->thread[i].leap);
         arena_free(&k->thread[i].arena);
     }
@@ -155,15 +149,9 @@ static struct points run_dynamics(const struct kalman *k,
 
 /* --- Coefficients of a step ----------------------------------------------- */
 
-/* What stands in a thread's node and effective memory. */
-struct node_part {
-    double *A, *b, *q, *G; /* (d, d), (d), (d, d), (d, noises) */
-};
-
 static struct node_part part_of(const struct kalman *k, double *of)
 {
-    size_t d = k->d, dd = d * d;
-    return (struct node_part){of, of + dd, of + dd + d, of + 2 * dd + d};
+    return node_part(k->d, of);
 }
 
 static struct coefficients step_of(const struct kalman *k, double *memory)
@@ -192,89 +180,6 @@ static void read_node(const struct kalman *k, const struct kalman_thread *t,
             to.q[i * d + j] = small_dot(m, to.G + i * m, to.G + j * m);
 }
 
-/* T, M, q and p, above. */
-struct mixed {
-    double *T, *M, *q, *p; /* (d, d) */
-};
-
-static struct mixed mixed_make(size_t d, double w, const struct node_part *a,
-                               const struct node_part *b, double *room)
-{
-    size_t dd = d * d;
-    struct mixed x = {room, room + dd, room + 2 * dd, room + 3 * dd};
-    for (size_t e = 0; e < dd; e++) {
-        x.T[e] = w * (b->A[e] - a->A[e]) + (double)(e % (d + 1) == 0);
-        x.M[e] = 0.5 * (a->A[e] + b->A[e]);
-        x.q[e] = 0.5 * (a->q[e] + b->q[e]);
-        x.p[e] = b->q[e] - a->q[e];
-    }
-    return x;
-}
-
-/* q of a step. room has 6 d^2 numbers. */
-static void mix_noise(size_t d, double w, const struct node_part *a,
-                      const struct node_part *b, double *q, double *room)
-{
-    size_t dd = d * d;
-    struct mixed x = mixed_make(d, w, a, b, room);
-    double *X = room + 4 * dd;
-    small_product(d, x.T, false, x.q, false, X);
-    small_product(d, X, false, x.T, true, q);
-    small_product(d, x.M, false, x.p, false, X);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++)
-            q[i * d + j] -= w * (X[i * d + j] + X[j * d + i]);
-}
-
-/* Of a symmetric q_bar; adds to the bars by A, sets those by q. */
-static void mix_noise_vjp(size_t d, double w, const struct node_part *a,
-                          const struct node_part *b, const double *q_bar,
-                          const struct node_part *a_bar,
-                          const struct node_part *b_bar, double *room)
-{
-    size_t dd = d * d;
-    struct mixed x = mixed_make(d, w, a, b, room);
-    double *X = room + 4 * dd, *Y = room + 5 * dd;
-    small_product(d, q_bar, false, x.T, false, X);
-    small_product(d, X, false, x.q, false, Y); /* T_bar / 2 */
-    for (size_t e = 0; e < dd; e++) {
-        b_bar->A[e] += 2.0 * w * Y[e];
-        a_bar->A[e] -= 2.0 * w * Y[e];
-    }
-    small_product(d, x.T, true, X, false, Y); /* q_bar of the mean */
-    small_product(d, q_bar, false, x.M, false, X);
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++) {
-            size_t e = i * d + j;
-            double p_bar = -w * (X[e] + X[j * d + i]);
-            a_bar->q[e] = 0.5 * Y[e] - p_bar;
-            b_bar->q[e] = 0.5 * Y[e] + p_bar;
-        }
-    small_product(d, q_bar, false, x.p, false, X); /* -M_bar / (2 w) */
-    for (size_t e = 0; e < dd; e++) {
-        b_bar->A[e] -= w * X[e];
-        a_bar->A[e] -= w * X[e];
-    }
-}
-
-/* Magnus, see above. */
-static void mix_nodes(const struct kalman *k, double h, struct kalman_thread *t,
-                      const struct coefficients *to)
-{
-    size_t d = k->d, dd = d * d;
-    double w = sqrt(3.0) * h / 12.0, *X = t->room, *Y = X + dd;
-    struct node_part a = part_of(k, t->node[0]), b = part_of(k, t->node[1]);
-    small_product(d, b.A, false, a.A, false, X);
-    small_product(d, a.A, false, b.A, false, Y);
-    for (size_t e = 0; e < dd; e++)
-        to->A[e] = 0.5 * (a.A[e] + b.A[e]) + w * (X[e] - Y[e]);
-    for (size_t i = 0; i < d; i++)
-        to->b[i] = 0.5 * (a.b[i] + b.b[i]);
-    small_add(d, w, b.A, false, a.b, to->b);
-    small_add(d, -w, a.A, false, b.b, to->b);
-    mix_noise(d, w, &a, &b, to->q, t->room);
-}
-
 /* The constant coefficients of transition number i of a block. */
 static struct coefficients effective(const struct kalman *k,
                                      struct kalman_thread *t, size_t i,
@@ -286,42 +191,17 @@ static struct coefficients effective(const struct kalman *k,
     for (size_t j = 0; j < each; j++)
         read_node(k, t, P, i * each + j, t->node[j]);
     memset(to.slope, 0, d * sizeof *to.slope);
+    memset(to.b, 0, d * sizeof *to.b);
     if (k->motion == MOTION_ANY) {
-        mix_nodes(k, h, t, &to);
+        mix_nodes(d, h, &a, &b, &to, t->room);
         return to;
     }
     memcpy(to.A, a.A, d * d * sizeof *to.A);
     memcpy(to.q, a.q, d * d * sizeof *to.q);
-    memcpy(to.b, a.b, d * sizeof *to.b);
+    if (k->motion != MOTION_FORCE) memcpy(to.b, a.b, d * sizeof *to.b);
     for (size_t j = 0; k->motion == MOTION_DRIFT && j < d; j++)
         to.slope[j] = (b.b[j] - a.b[j]) / h;
     return to;
-}
-
-static void mix_nodes_vjp(const struct kalman *k, double h,
-                          struct kalman_thread *t,
-                          const struct coefficients *bar)
-{
-    size_t d = k->d, dd = d * d;
-    double w = sqrt(3.0) * h / 12.0, *X = t->room, *Y = X + dd;
-    struct node_part a = part_of(k, t->node[0]), b = part_of(k, t->node[1]);
-    struct node_part a_bar = part_of(k, t->node_bar[0]);
-    struct node_part b_bar = part_of(k, t->node_bar[1]);
-    small_product(d, b.A, true, bar->A, false, X);
-    small_product(d, bar->A, false, b.A, true, Y);
-    for (size_t e = 0; e < dd; e++)
-        a_bar.A[e] = 0.5 * bar->A[e] + w * (X[e] - Y[e]);
-    small_product(d, bar->A, false, a.A, true, X);
-    small_product(d, a.A, true, bar->A, false, Y);
-    for (size_t e = 0; e < dd; e++)
-        b_bar.A[e] = 0.5 * bar->A[e] + w * (X[e] - Y[e]);
-    for (size_t i = 0; i < d; i++)
-        a_bar.b[i] = b_bar.b[i] = 0.5 * bar->b[i];
-    small_add(d, w, b.A, true, bar->b, a_bar.b);
-    small_add(d, -w, a.A, true, bar->b, b_bar.b);
-    small_outer(d, w, bar->b, a.b, b_bar.A);
-    small_outer(d, -w, bar->b, b.b, a_bar.A);
-    mix_noise_vjp(d, w, &a, &b, bar->q, &a_bar, &b_bar, t->room);
 }
 
 /* To the bars of the outputs at the points of transition number i. */
@@ -335,11 +215,15 @@ static void effective_vjp(const struct kalman *k, struct kalman_thread *t,
     size_t size = 2 * dd + d + d * m;
     memset(t->node_bar[0], 0, size * sizeof(double));
     memset(t->node_bar[1], 0, size * sizeof(double));
-    if (k->motion == MOTION_ANY) mix_nodes_vjp(k, h, t, bar);
-    else {
+    if (k->motion == MOTION_ANY) {
+        struct node_part a = part_of(k, t->node[0]);
+        struct node_part b = part_of(k, t->node[1]);
+        mix_nodes_vjp(d, h, &a, &b, bar, &a_bar, &b_bar, t->room);
+    } else {
         memcpy(a_bar.A, bar->A, dd * sizeof *bar->A);
         memcpy(a_bar.q, bar->q, dd * sizeof *bar->q);
-        memcpy(a_bar.b, bar->b, d * sizeof *bar->b);
+        if (k->motion != MOTION_FORCE)
+            memcpy(a_bar.b, bar->b, d * sizeof *bar->b);
     }
     for (size_t j = 0; k->motion == MOTION_DRIFT && j < d; j++) {
         a_bar.b[j] -= bar->slope[j] / h;
@@ -361,6 +245,76 @@ static void effective_vjp(const struct kalman *k, struct kalman_thread *t,
     }
 }
 
+/* --- Forces in time ------------------------------------------------------- */
+
+/* A gap in whose time b changes in any way. */
+struct pushed {
+    const struct kalman *k;
+    struct kalman_thread *t;
+    const struct stop *to;
+};
+
+static struct points run_pushed(const struct pushed *u, size_t n,
+                                const double *time)
+{
+    const struct formula *f = &u->k->dynamics;
+    for (size_t j = 0; j < n; j++)
+        put_point(u->k, u->t, u->to->track, u->to[-1].time + time[j], false, j,
+                  n);
+    struct points in = block_points(u->t, n);
+    program_forward(f->program, &f->uniforms, &u->t->dynamics, &in);
+    return in;
+}
+
+static void push(void *user, size_t n, const double *time, double *b)
+{
+    const struct pushed *u = user;
+    run_pushed(u, n, time);
+    memcpy(b, program_output(u->k->dynamics.program, &u->t->dynamics, n, 1),
+           u->k->d * n * sizeof *b);
+}
+
+static void push_vjp(void *user, size_t n, const double *time,
+                     const double *b_bar)
+{
+    const struct pushed *u = user;
+    const struct formula *f = &u->k->dynamics;
+    struct points in = run_pushed(u, n, time);
+    program_vjp(f->program, &f->uniforms, &u->t->dynamics, &in,
+                (const double *const[3]){NULL, b_bar, NULL}, NULL,
+                u->t->dynamics_bar);
+}
+
+static struct force force_of(struct pushed *u)
+{
+    return (struct force){u, push, push_vjp};
+}
+
+/* c of transition j; false where it is not finite. */
+static bool make_force(const struct kalman *k, struct kalman_thread *t,
+                       size_t j, double h, const double *A, double *c)
+{
+    if (k->motion != MOTION_FORCE) return true;
+    struct pushed u = {k, t, &k->stops.stop[k->gap_of[j]]};
+    const struct force force = force_of(&u);
+    return forcing_make(&t->forcing, h, A, &force, c);
+}
+
+/* Adds to A_bar, and to the bars of the dynamics. */
+static void make_force_vjp(const struct kalman *k, struct kalman_thread *t,
+                           size_t j, double h, const double *A,
+                           const double *c_bar, double *A_bar)
+{
+    double *c = t->room, *bar = c + k->d;
+    if (k->motion != MOTION_FORCE) return;
+    struct pushed u = {k, t, &k->stops.stop[k->gap_of[j]]};
+    const struct force force = force_of(&u);
+    memcpy(bar, c_bar, k->d * sizeof *bar);
+    if (forcing_make(&t->forcing, h, A, &force, c))
+        forcing_vjp(&t->forcing, h, A, &force, bar, A_bar);
+    run_dynamics(k, t, j, 1); /* as it was */
+}
+
 /* --- Transitions ---------------------------------------------------------- */
 
 static void make_block(struct kalman *k, struct kalman_thread *t, size_t first,
@@ -373,7 +327,8 @@ static void make_block(struct kalman *k, struct kalman_thread *t, size_t first,
         double h = gap_length(k, j), *Q = t->room + 2 * dd;
         struct coefficients from = effective(k, t, i, in.P, h);
         const struct transition to = {k->Phi + j * dd, k->c + j * d, Q};
-        k->bad[j] = !transition_make(d, h, &from, &to, t->scratch);
+        k->bad[j] = !transition_make(d, h, &from, &to, t->scratch) ||
+                    !make_force(k, t, j, h, from.A, to.c);
         if (k->bad[j]) continue;
         filter_root(d, Q, k->root + j * dd, t->room + 3 * dd);
         leap_apply(k, &t->leap, k->gap_of[j], to.Phi, to.c);
@@ -409,6 +364,7 @@ static void vjp_block(struct kalman *k, struct kalman_thread *t, size_t first,
         const struct transition to = {of, of + dd, of + dd + d};
         leave_leap(k, t, first + i, h, &from, &to);
         transition_vjp(d, h, &from, &to, &bar, t->scratch);
+        make_force_vjp(k, t, first + i, h, from.A, to.c, bar.A);
         effective_vjp(k, t, i, in.P, h, &bar);
     }
     program_vjp(k->dynamics.program, &k->dynamics.uniforms, &t->dynamics, &in,
@@ -473,9 +429,10 @@ static void work(void *context, size_t lane, size_t thread)
 {
     const struct sweep *s = context;
     size_t end = lanes_first(lane + 1, s->lanes, s->count);
-    for (size_t i = lanes_first(lane, s->lanes, s->count); i < end; i += BLOCK)
+    size_t most = s->k->motion == MOTION_FORCE ? 1 : BLOCK;
+    for (size_t i = lanes_first(lane, s->lanes, s->count); i < end; i += most)
         s->block(s->k, &s->k->thread[thread], i,
-                 end - i < BLOCK ? end - i : BLOCK);
+                 end - i < most ? end - i : most);
 }
 
 static void merge(void *context, size_t lane, size_t thread)
@@ -493,7 +450,8 @@ static void merge(void *context, size_t lane, size_t thread)
                  k->thread[thread].leap.formula_bar, k->leap.bar);
 }
 
-/* Lanes are as many as blocks, so that small problems have one. */
+/* Lanes are as many as blocks, so that small problems have one. Forces need the
+ * workspace between transitions: then these come one by one. */
 static int sweep(struct kalman *k, size_t count, bool gradient,
                  void (*block)(struct kalman *k, struct kalman_thread *t,
                                size_t first, size_t n))

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/constant.h"
-#include "kalman/small.h"
+#include "base/small.h"
 
 /* --- Records -------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "base/constant.h"
 #include "base/error.h"
 #include "base/lanes.h"
-#include "kalman/small.h"
+#include "base/small.h"
 
 /* Steps of a gap in which coefficients change in any way. */
 enum { USUAL_STEPS = 8 };
@@ -22,25 +22,17 @@ static const double FLAT = 1e4;
 
 /* --- How coefficients change ---------------------------------------------- */
 
-/* Leaves that change within a gap. */
-static bool is_moving(const struct spec *s, const struct node_info *leaf)
-{
-    return leaf->op == OP_TIME ||
-           (leaf->op == OP_INPUT && leaf->offset < s->inputs &&
-            !s->input[leaf->offset].hold);
-}
-
 static int find_motion(const gsv_model *m, enum motion *motion)
 {
     const node part[] = {m->linear.A, m->linear.G, m->linear.b};
     bool moves[3] = {0}, straight = false;
     int status = 0;
     for (size_t i = 0; !status && i < 3; i++)
-        status =
-            spec_is_affine(m->spec, part[i], is_moving, &moves[i], &straight);
-    *motion = !moves[0] && !moves[1] && !moves[2]  ? MOTION_NONE
-              : !moves[0] && !moves[1] && straight ? MOTION_DRIFT
-                                                   : MOTION_ANY;
+        status = spec_moves(m->spec, part[i], &moves[i], &straight);
+    *motion = moves[0] || moves[1] ? MOTION_ANY
+              : !moves[2]          ? MOTION_NONE
+              : straight           ? MOTION_DRIFT
+                                   : MOTION_FORCE;
     return status;
 }
 

@@ -7,14 +7,16 @@
 #ifndef KALMAN_KALMAN_H
 #define KALMAN_KALMAN_H
 
+#include "base/forcing.h"
+#include "base/transition.h"
 #include "kalman/filter.h"
-#include "kalman/transition.h"
 #include "observe/observe.h"
 
 /* How A, b and G change within a gap, where no input turns. */
 enum motion {
     MOTION_NONE,  /* not at all                                          */
     MOTION_DRIFT, /* b alone, by a straight line: still exact            */
+    MOTION_FORCE, /* b alone, in any way: exact by quadrature            */
     MOTION_ANY    /* Gauss-Legendre points of a Magnus step, of order 4  */
 };
 

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/small.h"
 #include "kalman/kalman.h"
-#include "kalman/small.h"
 
 int leap_init(struct leap *l, const struct kalman *k)
 {

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/small.h"
 #include "kalman/kalman.h"
-#include "kalman/small.h"
 #include "model/states.h"
 
 /* --- Given the data so far ------------------------------------------------ */

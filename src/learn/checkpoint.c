@@ -182,7 +182,7 @@ static int check_standing(const struct learner *l, const char *path)
          false},
         {"stage", 0, (double)l->stages, true, false},
         {"reference", GSV_REFERENCE_AUTO, GSV_REFERENCE_MODIFIED, true, false},
-        {"form", GSV_FORM_AUTO, GSV_FORM_COMPOSED, true, false},
+        {"form", GSV_FORM_AUTO, GSV_FORM_EXACT, true, false},
         {"paths", 0, 1e6, true, false},
         {"steps", 0, 1e6, true, false},
         {"factor", l->now.total + l->now.iteration > 0.0 ? DBL_MIN : 0.0, 1,

@@ -5,6 +5,7 @@
  * an Euler step, and there is no other form. */
 #include <stdlib.h>
 
+#include "bridge/gap_method.h"
 #include "estimator/settle.h"
 #include "learn/learner.h"
 #include "panel/panel.h"
@@ -127,6 +128,11 @@ void effort_plan(struct learner *l)
     l->chosen = chosen_by_user(&o);
     if (learner_integrates(l) || learner_matches(l)) {
         if (learner_matches(l)) match_plan(l, &o);
+        l->stage[0] = o;
+        l->chosen = true;
+        return;
+    }
+    if (l->method == &METHOD_EXACT || panel_inner(l->method) == &METHOD_EXACT) {
         l->stage[0] = o;
         l->chosen = true;
         return;

@@ -88,6 +88,19 @@ static bool is_state(const struct spec *s, const struct node_info *leaf)
     return leaf->op == OP_STATE;
 }
 
+/* Leaves that change within a gap. */
+static bool is_moving(const struct spec *s, const struct node_info *leaf)
+{
+    return leaf->op == OP_TIME ||
+           (leaf->op == OP_INPUT && leaf->offset < s->inputs &&
+            !s->input[leaf->offset].hold);
+}
+
+int spec_moves(const struct spec *s, node a, bool *moves, bool *straight)
+{
+    return spec_is_affine(s, a, is_moving, moves, straight);
+}
+
 static int find_affine(const struct spec *s, node a, bool *affine)
 {
     bool any;
@@ -312,12 +325,32 @@ static node rate_of(const struct spec *s, size_t i)
                                 : s->integral[i - s->dim].rate);
 }
 
+/* Where all states are in the data: f~ = A y + b, if A stands still between the
+ * turns of inputs. */
+static int to_exact_form(struct gsv_model *m)
+{
+    struct spec *s = m->spec;
+    bool moves = true, straight;
+    if (spec_is_latent(s) || !m->affine || m->bridged || m->range ||
+        spec_has_functions(s) || s->graph->nets)
+        return 0;
+    node A = matrix_of(s, m->unit_drift, s->dim);
+    node b = rest_of(s, m->unit_drift, s->dim);
+    if (s->graph->failed) return GSV_NO_MEMORY;
+    int status = spec_moves(s, A, &moves, &straight);
+    if (status || moves || has_state(s->graph, A)) return status;
+    m->exact_A = A;
+    m->exact_b = b;
+    return 0;
+}
+
 int to_linear_form(struct gsv_model *m)
 {
     struct spec *s = m->spec;
     struct linear_form *l = &m->linear;
     size_t d = s->dim, D = d + s->integrals;
     int status = find_affine(s, m->unit_drift, &m->affine);
+    if (!status) status = to_exact_form(m);
     if (!status) status = look_at_all(m);
     if (status || l->why) return status;
     node drift = s->integrals ? stack_all(s, D, 1, rate_of) : s->drift;

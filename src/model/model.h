@@ -117,6 +117,8 @@ struct gsv_model {
     bool bridged;              /* whether no T brings it to unit diffusion; */
                                /* also where the noise is singular       */
     bool affine;               /* whether f~ is affine in y              */
+    node exact_A, exact_b;     /* of exactly observed states: f~ = A y + b  */
+                               /* where A stands still in a gap, or 0    */
     bool learned_noise;        /* whether T depends on parameters        */
     bool inert_functions; /* a network or gp is in an equation without noise */
     bool *noise_input;    /* (inputs) whether the noise depends on it */
@@ -167,6 +169,10 @@ node log_normal(struct graph *g, node z, node mean, node deviation);
 typedef bool leaf_test(const struct spec *s, const struct node_info *leaf);
 int spec_is_affine(const struct spec *s, node a, leaf_test *test, bool *any,
                    bool *affine);
+
+/* Whether a changes within a gap where no input turns, and whether it does so
+ * by a straight line. */
+int spec_moves(const struct spec *s, node a, bool *moves, bool *straight);
 
 /* --- whiten.c ----------------------------------------------------------- */
 

@@ -15,12 +15,14 @@ int rows_accept(const struct method *row, const struct task *t)
                     "the estimator %s is for states that are observed with "
                     "noise; this model observes them themselves",
                     row->name);
-    if (t->options->form == GSV_FORM_BOUND ||
-        t->options->form == GSV_FORM_COMPOSED)
+    static const char *const pathless[] = {[GSV_FORM_BOUND] = "bound",
+                                           [GSV_FORM_COMPOSED] = "composed",
+                                           [GSV_FORM_EXACT] = "exact"};
+    if (t->options->form >= GSV_FORM_BOUND)
         return fail(GSV_BAD_INPUT,
                     "the form %s is for states that are observed themselves; "
                     "this model observes them with noise",
-                    t->options->form == GSV_FORM_BOUND ? "bound" : "composed");
+                    pathless[t->options->form]);
     return refuse_unreached(t->model);
 }
 

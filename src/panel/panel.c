@@ -337,6 +337,7 @@ static const struct method ROWS[] = {
     {PANEL(METHOD_BRIDGES)},
     {PANEL(METHOD_MODIFIED)},
     {PANEL(METHOD_BOUND)},
+    {PANEL(METHOD_EXACT)},
     {PANEL(METHOD_SCAN), .fewest = SCAN_STEPS, .change = SCAN_CHANGE},
     {PANEL(METHOD_STRIP), .fewest = 1, .change = STRIP_CHANGE},
     {PANEL(METHOD_CONJUGATE)},

@@ -55,7 +55,8 @@ static int check_options(const struct paths *p, const gsv_paths_options *o)
     if (o->estimator.paths < 2)
         return fail(GSV_BAD_INPUT, "bands need at least 2 paths");
     if (o->estimator.form == GSV_FORM_BOUND ||
-        o->estimator.form == GSV_FORM_COMPOSED)
+        o->estimator.form == GSV_FORM_COMPOSED ||
+        o->estimator.form == GSV_FORM_EXACT)
         return fail(GSV_BAD_INPUT, "this form of the weights draws no paths to "
                                    "show: leave it to auto");
     if (!p->method->paths && !p->method->normal && !p->method->drawn &&
@@ -322,9 +323,10 @@ static void report_stop(const struct paths *p, size_t stop)
 static int paths_exact(struct paths *p)
 {
     struct estimate *e = &p->estimate;
-    int status = estimate_init(e, &(struct task){.model = p->model,
-                                                 .series = p->series,
-                                                 .options = &p->bridge});
+    int status = estimate_init(e, weigher_choose(p->model, &p->bridge),
+                               &(struct task){.model = p->model,
+                                              .series = p->series,
+                                              .options = &p->bridge});
     if (status) return status;
     run_set_values(&e->run, NULL);
     size_t gaps = e->run.gaps.count, g = 0;

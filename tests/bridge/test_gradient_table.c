@@ -367,7 +367,8 @@ static size_t block_columns(const gsv_model *m, const gsv_series *s,
     wide.paths = wide.steps = 1;
     struct task task = {
         .model = m, .series = s, .options = &wide, .halved = true};
-    if (estimate_init(&e, &task)) fail_msg("%s", gsv_last_error());
+    if (estimate_init(&e, weigher_choose(m, &wide), &task))
+        fail_msg("%s", gsv_last_error());
     size_t columns = eighths * e.plan.capacity / 8;
     estimate_free(&e);
     return columns;

@@ -122,8 +122,8 @@ static double error_with(const gsv_model *m, const gsv_series *data,
     return off;
 }
 
-/* To what 64 steps of a gap leave: where the input changes in a step, its mean
- * over the step says when only to within one. */
+/* Of forms with steps, to what 64 of them leave: where the input changes in a
+ * step, its mean over the step says when only to within one. */
 static void likelihood__has_what_inputs_do_between_the_rows(void **state)
 {
     (void)state;
@@ -139,7 +139,8 @@ static void likelihood__has_what_inputs_do_between_the_rows(void **state)
         double half = error_with(m, data, s, 4 * STEPS, k.loglik);
         printf("%zu: off by %.4f, with more steps by %.4f of %.4f\n", i, off,
                half, k.loglik);
-        assert_true(off < 0.02 && half < 0.005);
+        if (s->form) assert_true(off < 0.02 && half < 0.005);
+        else assert_true(off < 1e-8); /* without steps */
         gsv_series_free(data);
         gsv_model_free(m);
     }

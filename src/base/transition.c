@@ -9,12 +9,12 @@
  *
  * E instead of Phi: slow parts of a stiff A keep all of their digits. Q is only
  * ever added to, so that nothing cancels where it is singular. */
-#include "kalman/transition.h"
+#include "base/transition.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kalman/small.h"
+#include "base/small.h"
 
 /* |A| s <= SHORT: the terms of Q fall like (2 |A| s)^n / n!, and those below
  * TINY are left out. */

@@ -3,8 +3,8 @@
  * gaps of all sizes; and a filter of what has no noise of its own. */
 #include "dense.h"
 
+#include "base/transition.h"
 #include "kalman/filter.h"
-#include "kalman/transition.h"
 
 /* A chain of integrals of one noise: z_1' = z_2, ..., dz_d = -k z_d + dW. */
 static struct dense chain(size_t d, double k)

@@ -7,8 +7,8 @@
  *     Q = int_0^h e^{A s} q e^{A' s} ds.
  *
  * A may be singular, unstable or stiff, and q may be singular. */
-#ifndef KALMAN_TRANSITION_H
-#define KALMAN_TRANSITION_H
+#ifndef BASE_TRANSITION_H
+#define BASE_TRANSITION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of small matrices, row by row. */
-#ifndef KALMAN_SMALL_H
-#define KALMAN_SMALL_H
+#ifndef BASE_SMALL_H
+#define BASE_SMALL_H
 
 #include "base/fast.h"
 #include "base/linalg.h"
