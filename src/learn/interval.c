@@ -393,8 +393,8 @@ static double value_at(const struct search *s, double t)
 static bool is_towards_bound(const struct search *s, int side)
 {
     double here = value_at(s, 0.0);
-    return fabs(value_at(s, side * INFINITY) - here) <
-           fabs(value_at(s, -side * INFINITY) - here);
+    return fabs(value_at(s, (double)side * INFINITY) - here) <
+           fabs(value_at(s, -(double)side * INFINITY) - here);
 }
 
 double intervals_reach(const struct intervals *t, size_t i)
