@@ -284,16 +284,20 @@ static int fill_by_value(struct information *a)
     return status;
 }
 
+int information_gradient(struct information *a, const double *theta,
+                         double *slope)
+{
+    int status = gradient_at(a, theta, a->up);
+    for (size_t i = 0; !status && i < a->n; i++)
+        slope[i] = a->up[a->place[i]];
+    return status;
+}
+
 int information_slope(struct information *a, const double *theta, size_t but)
 {
     int status = 0;
     memcpy(a->theta, theta, a->l->n * sizeof *theta);
-    if (!a->by_value) {
-        status = gradient_at(a, theta, a->up);
-        for (size_t i = 0; !status && i < a->n; i++)
-            a->slope[i] = a->up[a->place[i]];
-        return status;
-    }
+    if (!a->by_value) return information_gradient(a, theta, a->slope);
     for (size_t i = 0; !status && i < a->n; i++) {
         a->slope[i] = 0.0;
         if (i == but) continue;
@@ -423,19 +427,15 @@ static int find_places(struct information *a)
 }
 
 /* Where the value has jumps, the gradient is used instead. */
-static int find_roughness(struct information *a, gsv_options *o)
+static int find_roughness(struct information *a)
 {
     double value;
     if (!a->all.estimator.method->rough) return 0;
     int status = information_value(a, a->theta, &value);
     if (status) return status == GSV_NUMERICAL ? 0 : status;
     a->rough = estimator_is_rough(&a->all.estimator);
-    if (!a->rough || !a->by_value) return 0;
-    a->by_value = false;
-    o->gradient = true;
-    objective_free(&a->all);
-    return objective_init_loglik(&a->all, a->l->m, a->l->s, o,
-                                 a->l->split.trains);
+    a->by_value = a->by_value && !a->rough;
+    return 0;
 }
 
 static int prepare(struct information *a, const double *theta)
@@ -445,7 +445,7 @@ static int prepare(struct information *a, const double *theta)
     gsv_options o = l->stage[l->stages - 1];
     a->by_value =
         a->by_evidence ? n <= MOST_EVIDENCE_VALUES : learner_by_value(l, n);
-    o.gradient = !a->by_value;
+    o.gradient = true;
     /* Products of rules grow fast, and curvatures need no more nodes than a
      * check has. */
     if (l->searched && l->m->spec->effect_size > 1)
@@ -469,7 +469,7 @@ static int prepare(struct information *a, const double *theta)
                               .most = l->split.trains,
                               .by_group = l->o->errors == GSV_ERRORS_SANDWICH};
     int status = objective_init(&a->all, l->m, &task);
-    return status ? status : find_roughness(a, &o);
+    return status ? status : find_roughness(a);
 }
 
 int information_init(struct information *a, struct learner *l,

@@ -61,6 +61,10 @@ int information_value(struct information *a, const double *theta,
                       double *value);
 int information_slope(struct information *a, const double *theta, size_t but);
 
+/* The same by the gradient, in which references do not follow theta. */
+int information_gradient(struct information *a, const double *theta,
+                         double *slope);
+
 /* I and, during a search, the slope; then V: false, with a warning, where no
  * number has a variance. Numbers that the data do not determine, or cannot
  * separate from others, or that l still rises along, or that are at a bound are

@@ -47,6 +47,7 @@ struct search {
     double reach;         /* sqrt(2 loss) of an end: 1.96 and the like */
     double most;          /* the log-likelihood of the estimate       */
     bool astray;          /* it was met above that: see ABOVE         */
+    bool by_gradient;     /* slopes are: see trust_gradient()         */
     const double *origin; /* (theta size) the estimate                */
     double *theta, *next; /* (theta size)                             */
     double *inner;        /* (theta size) the best at the last point inside */
@@ -67,6 +68,32 @@ static int value_of(struct search *s, const double *theta, double *value)
     if (status != GSV_NUMERICAL && (status || isfinite(*value))) return status;
     *value = -INFINITY;
     return 0;
+}
+
+/* Near the estimate the gradient, which is that of constant references, may be
+ * all but the slope of the log-likelihood, and costs one run where differences
+ * cost two of every number. It is where its zero is a place that Newton's steps
+ * would not leave. */
+static int trust_gradient(struct search *s)
+{
+    const struct information *a = s->a;
+    size_t n = a->n;
+    double *slope = s->fall, gain = 0.0;
+    if (!a->by_value) return 0;
+    int status = information_gradient(s->a, s->origin, slope);
+    if (status) return status == GSV_NUMERICAL ? 0 : status;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            gain += 0.5 * a->V[i * n + j] * (slope[i] - a->slope[i]) *
+                    (slope[j] - a->slope[j]);
+    s->by_gradient = fabs(gain) < LITTLE;
+    return 0;
+}
+
+static int find_slope(struct search *s)
+{
+    return s->by_gradient ? information_gradient(s->a, s->theta, s->a->slope)
+                          : information_slope(s->a, s->theta, s->i);
 }
 
 /* W becomes V where the number itself is held: the steps that follow correct
@@ -157,7 +184,7 @@ static int maximise_free(struct search *s, double *value)
         double before = *value;
         if (!isfinite(before)) return 0;
         memcpy(s->fall, s->a->slope, n * sizeof *s->fall);
-        status = information_slope(s->a, s->theta, s->i);
+        status = find_slope(s);
         if (status == GSV_NUMERICAL) return 0;
         if (status) return status;
         if (taken > 0.0) correct(s, taken);
@@ -361,6 +388,15 @@ static double value_at(const struct search *s, double t)
     return up ? p->high : p->lower ? 0.0 : p->low;
 }
 
+/* Towards its bound a number loses nothing that counts, however close it comes:
+ * what the estimator makes of the last digits there is no end. */
+static bool is_towards_bound(const struct search *s, int side)
+{
+    double here = value_at(s, 0.0);
+    return fabs(value_at(s, (double)side * INFINITY) - here) <
+           fabs(value_at(s, -(double)side * INFINITY) - here);
+}
+
 double intervals_reach(const struct intervals *t, size_t i)
 {
     return NORMAL_95 * (t->factor ? sqrt(t->factor[i]) : 1.0);
@@ -378,8 +414,12 @@ static int one_interval(struct search *s, const struct intervals *t)
     hold(s);
     int status = bound || t->all ? 0 : parabola_holds(s, &holds);
     if (status || holds || s->astray) return status;
-    for (int side = 0; !status && !s->astray && side < 2; side++)
+    for (int side = 0; !status && !s->astray && side < 2; side++) {
+        end[side] = INFINITY;
+        if (s->a->at_bound[s->at] && is_towards_bound(s, side ? 1 : -1))
+            continue;
         status = find_end(s, side ? 1 : -1, &end[side]);
+    }
     if (bound && !status && !s->astray && isinf(end[0]) != isinf(end[1]))
         s->far[s->at] =
             s->origin[s->at] + s->unit * (isinf(end[0]) ? end[1] : -end[0]);
@@ -395,6 +435,7 @@ static int all_intervals(struct search *s, const struct intervals *t)
 {
     struct information *a = s->a;
     int status = value_of(s, s->origin, &s->most);
+    if (!status) status = trust_gradient(s);
     s->i = a->n;
     s->unit = 1.0;
     for (s->at = 0; !status && s->at < a->l->n; s->at++)
@@ -479,6 +520,7 @@ static int all_ratios(struct search *s, const struct compared *c)
 {
     struct information *a = s->a;
     int status = value_of(s, s->origin, &s->most);
+    if (!status) status = trust_gradient(s);
     for (s->i = 0; !status && s->i < a->n; s->i++) {
         s->at = a->place[s->i];
         s->unit = sqrt(a->V[s->i * (a->n + 1)]);

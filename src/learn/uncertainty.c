@@ -103,7 +103,7 @@ static int make_sandwich(struct information *a)
 
 /* --- To the record ------------------------------------------------------ */
 
-/* Those without a variance leave V and the places. */
+/* Those without a variance leave V, the slope and the places. */
 static void drop_lost(struct information *a)
 {
     size_t n = a->n, kept = 0, row = 0;
@@ -113,6 +113,7 @@ static void drop_lost(struct information *a)
         if (a->lost[i]) continue;
         for (size_t j = 0, column = 0; j < n; j++)
             if (!a->lost[j]) a->V[row * kept + column++] = a->V[i * n + j];
+        a->slope[row] = a->slope[i];
         a->place[row++] = a->place[i];
     }
     a->n = kept;

@@ -269,19 +269,18 @@ static void forward(const struct scan *s, size_t chunk, struct subset of,
     }
 }
 
-/* From the sums up to each stop to what each stop adds. */
-static void find_increments(struct scan *s)
+/* From sums up to each stop to what each stop adds. */
+static void find_differences(const struct stops *stops, double *sum)
 {
-    for (size_t n = s->stops.count; n-- > 0;) {
-        s->error[n] = s->increment[n] - s->error[n];
+    for (size_t n = stops->count; n-- > 0;)
+        if (!stop_is_first(stops, n)) sum[n] -= sum[n - 1];
+}
+
+static void find_totals(struct scan *s)
+{
+    for (size_t n = 0; n < s->stops.count; n++)
         if (stop_is_last(&s->stops, n))
             s->total[s->stops.stop[n].track] = s->increment[n];
-    }
-    for (size_t n = s->stops.count; n-- > 0;) {
-        if (stop_is_first(&s->stops, n)) continue;
-        s->increment[n] -= s->increment[n - 1];
-        s->error[n] -= s->error[n - 1];
-    }
 }
 
 /* What half of the points miss of a track: in sum, and of its rows as if these
@@ -537,8 +536,28 @@ void scan_forward(struct scan *s, size_t chunk, uint32_t iteration)
 
 int scan_close(struct scan *s)
 {
-    find_increments(s);
+    find_totals(s);
+    find_differences(&s->stops, s->increment);
     return stops_check(&s->stops, 0, s->stops.count, s->increment, "");
+}
+
+/* Through a loaded chunk with halves of the points, and with a quarter. */
+static void forward_some(struct scan *s, size_t chunk)
+{
+    forward(s, chunk, EVEN, s->some, s->keep_even, s->error);
+    forward(s, chunk, ODD, s->some, s->keep_odd, s->odd);
+    forward(s, chunk, FOURTH, s->some, s->keep_fourth, s->fourth);
+}
+
+/* After the increments: what half of the points miss of each, and of tracks
+ * what all of them do. */
+static void find_errors(struct scan *s)
+{
+    find_differences(&s->stops, s->error);
+    for (size_t n = 0; n < s->stops.count; n++)
+        s->error[n] = s->increment[n] - s->error[n];
+    for (size_t r = 0; r < s->stops.gaps.series->tracks; r++)
+        s->left[r] = find_left(s, r);
 }
 
 int scan_run(struct scan *s, const double *reference, uint32_t iteration,
@@ -548,16 +567,14 @@ int scan_run(struct scan *s, const double *reference, uint32_t iteration,
     if (status) return status;
     for (size_t c = 0; c < s->chunks; c++) {
         scan_forward(s, c, iteration);
-        forward(s, c, EVEN, s->some, s->keep_even, s->error);
-        if (s->value_alone) continue;
-        forward(s, c, ODD, s->some, s->keep_odd, s->odd);
-        forward(s, c, FOURTH, s->some, s->keep_fourth, s->fourth);
+        if (s->diagnosed) forward_some(s, c);
     }
     status = scan_close(s);
-    if (status || s->value_alone) return status;
-    for (size_t r = 0; r < s->stops.gaps.series->tracks; r++)
-        s->left[r] = find_left(s, r);
+    if (status) return status;
+    if (s->diagnosed) find_errors(s);
     if (gradient)
         memset(gradient, 0, s->model->spec->parameters * sizeof *gradient);
-    return run_backward(s, iteration, gradient);
+    return gradient || s->diagnosed || s->observer.observe
+               ? run_backward(s, iteration, gradient)
+               : 0;
 }

@@ -37,7 +37,7 @@ struct scan_observer {
 struct scan {
     ROWS_FIRST; /* stops also between rows: see stops_divide() */
     struct scan_observer observer;
-    bool value_alone; /* no gradients, and no effective numbers of points */
+    bool diagnosed; /* errors and effective numbers of points are needed */
     struct support support;
     struct jumps jumps;
     struct jumper *jumper; /* (threads)                                   */
@@ -67,7 +67,7 @@ struct scan {
     double *ess;          /* (stops)                                     */
     double *error;        /* (stops) increment less that of half the points */
     double *odd, *fourth; /* (stops) sums up to each of the other half, and
-                             of a quarter; unless value_alone              */
+                             of a quarter                                   */
     double *left;         /* (tracks) what is still missed: see find_left() */
     double *drift_bar, *map_bar; /* merged from the threads, in order       */
     double *rate_bar;

@@ -269,18 +269,13 @@ static int look_at_steps(const struct scan *s, const struct request *q,
 
 ROWS_FUNCTIONS(scan)
 
-static int init_values(const struct method *row, void *machine,
-                       const struct task *t)
-{
-    int status = method_init(row, machine, t);
-    ((struct scan *)machine)->value_alone = t->values_alone;
-    return status;
-}
-
 static int fill_steps(void *machine, const struct request *q, bool list,
                       gsv_result *r)
 {
+    struct scan *s = machine;
+    s->diagnosed = true;
     int status = method_fill(machine, q, list, r);
+    s->diagnosed = false;
     return status || !list ? status : look_at_steps(machine, q, r);
 }
 
@@ -290,7 +285,7 @@ const struct method METHOD_SCAN = {.name = "scan",
                                    .change = SCAN_CHANGE,
                                    .first_laws = true,
                                    .accept = smoothed_accept,
-                                   .init = init_values,
+                                   .init = method_init,
                                    .free = method_free,
                                    .run = method_run,
                                    .fill = fill_steps,

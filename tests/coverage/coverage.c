@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "problems.h"
@@ -48,7 +49,7 @@ struct outcome {
     bool fitted, flagged;
     double value[MOST_VALUES], error[MOST_VALUES];
     double low[MOST_VALUES], high[MOST_VALUES];
-    double seconds;
+    double seconds; /* of the processor */
     char why[160];
 };
 
@@ -150,9 +151,16 @@ static void keep(const gsv_model *m, struct outcome *out)
         memcpy(out->high, row + GSV_BOOTSTRAP_HIGH * n, bytes);
     }
     out->flagged = r->flagged > 0;
-    out->seconds = r->seconds;
     snprintf(out->why, sizeof out->why, "%.*s", (int)strcspn(r->warning, "\n"),
              r->warning);
+}
+
+/* Of this thread: the fit has no other. */
+static double processor_seconds(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static void refit(const struct study *study, size_t set)
@@ -167,7 +175,9 @@ static void refit(const struct study *study, size_t set)
         o.fix = &study->problem->known;
         o.fixed = 1;
     }
+    out->seconds = -processor_seconds();
     out->fitted = data && m && !gsv_fit(m, data, &o);
+    out->seconds += processor_seconds();
     if (out->fitted) keep(m, out);
     else snprintf(out->why, sizeof out->why, "%s", gsv_last_error());
     gsv_model_free(m);
@@ -331,21 +341,57 @@ static bool judge(const struct study *study, const struct verdict *v)
     return good;
 }
 
-static bool report(const struct study *study, const gsv_model *m)
+static bool report(const struct study *study, const gsv_model *m,
+                   struct verdict *v)
 {
-    struct verdict v = {.collapse = INFINITY};
     printf("%-9s %8s %8s %8s %8s %8s %16s %6s %8s\n", "", "truth", "mean",
            "stderr", "covered", "bias", "mean z", "sd z", "lowest");
     for (size_t k = 0; k < gsv_model_params(m); k++) {
         gsv_param p = gsv_model_param(m, k);
         for (size_t i = 0; i < p.rows * p.columns; i++)
-            print_row(study, m, k, i, &v);
+            print_row(study, m, k, i, v);
     }
-    return v.fits && judge(study, &v);
+    return v->fits && judge(study, v);
 }
 
-static bool run(const struct problem *p, size_t sets, size_t refits, bool few)
+/* A row of the table at the end. */
+struct summary {
+    const char *name;
+    bool few, good;
+    double covered; /* %, of all intervals            */
+    double all;     /* %, of fits with all intervals  */
+    double seconds; /* of a fit                       */
+};
+
+static struct summary summarise(const struct study *study,
+                                const struct verdict *v, bool good)
 {
+    double sets = (double)study->sets;
+    double lacking = (double)(study->failures + study->withheld);
+    return (struct summary){
+        .name = study->problem->name,
+        .few = study->few,
+        .good = good,
+        .covered = 100.0 * (double)v->covered / (double)v->fits,
+        .all = 100.0 - 100.0 * lacking / sets,
+        .seconds = study->seconds / sets,
+    };
+}
+
+static void print_summary(size_t n, const struct summary *row)
+{
+    printf("%-18s %-5s %10s %19s %12s\n", "model", "data", "covered, %",
+           "all intervals, %", "CPU s a fit");
+    for (size_t i = 0; i < n; i++)
+        printf("%-18s %-5s %10.1f %19.0f %12.3f  %s\n", row[i].name,
+               row[i].few ? "short" : "long", row[i].covered, row[i].all,
+               row[i].seconds, row[i].good ? "" : "FAIL");
+}
+
+static struct summary run(const struct problem *p, size_t sets, size_t refits,
+                          bool few)
+{
+    struct verdict v = {.collapse = INFINITY};
     struct study study = {.problem = p,
                           .few = few,
                           .tracks = few ? p->few_tracks : p->tracks,
@@ -364,14 +410,15 @@ static bool run(const struct problem *p, size_t sets, size_t refits, bool few)
         refit_all(&study);
         for (size_t i = 0; i < sets; i++)
             count(&study, i, gsv_model_values(m));
-        good = report(&study, m);
-        printf("       %.3f s a fit; fits with gaps not to be trusted: %zu\n\n",
+        good = report(&study, m, &v);
+        printf("       %.3f CPU s a fit; fits with gaps not to be trusted: "
+               "%zu\n\n",
                study.seconds / (double)sets, study.flagged);
         fflush(stdout);
     }
     free(study.outcome);
     gsv_model_free(m);
-    return good;
+    return summarise(&study, &v, good);
 }
 
 int main(int argc, char **argv)
@@ -380,6 +427,7 @@ int main(int argc, char **argv)
     const char *only = argc > 2 ? argv[2] : NULL;
     long refits = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     size_t problems = sizeof PROBLEMS / sizeof *PROBLEMS, ran = 0;
+    struct summary row[2 * sizeof PROBLEMS / sizeof *PROBLEMS];
     bool good = true;
     if (sets < 2 || refits < 0 || argc > 4) {
         fprintf(stderr, "usage: coverage [SETS [MODEL [REFITS]]]; 2 sets or "
@@ -394,10 +442,12 @@ int main(int argc, char **argv)
            sets);
     for (size_t i = 0; i < problems; i++) {
         if (only && strcmp(only, PROBLEMS[i].name)) continue;
-        if (!refits) good &= run(&PROBLEMS[i], (size_t)sets, 0, false);
-        good &= run(&PROBLEMS[i], (size_t)sets, (size_t)refits, true);
-        ran++;
+        if (!refits) row[ran++] = run(&PROBLEMS[i], (size_t)sets, 0, false);
+        row[ran++] = run(&PROBLEMS[i], (size_t)sets, (size_t)refits, true);
     }
+    print_summary(ran, row);
+    for (size_t i = 0; i < ran; i++)
+        good &= row[i].good;
     if (!ran) fprintf(stderr, "there is no model %s\n", only);
     return good && ran ? 0 : 1;
 }

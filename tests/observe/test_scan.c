@@ -306,6 +306,59 @@ static void fit__is_kalmans_maximum(void **state)
     gsv_model_free(model);
 }
 
+/* The record of a fit with these hidden states' estimator, for its intervals.
+ */
+static const gsv_record *fit_with(gsv_model *m, const gsv_series *s,
+                                  enum gsv_observe observe)
+{
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.observe = observe;
+    if (gsv_fit(m, s, &o)) fail_msg("%s", gsv_last_error());
+    return gsv_model_record(m);
+}
+
+/* One end of an interval, by its distance from the estimate. Open ends are open
+ * in both. */
+static void assert_same_end(double scan, double kalman, double estimate)
+{
+    if (isfinite(kalman))
+        assert_near(scan, kalman, 0.05 * fabs(kalman - estimate));
+    else assert_true(scan == kalman);
+}
+
+/* Slopes are from the gradient of the scan, whose points stay where they are;
+ * Kalman's filter has no points. In some of these series r is at its bound. */
+static void intervals__are_kalmans(void **state)
+{
+    (void)state;
+    static const char *const NAME[] = {"y"};
+    static const size_t ROWS[] = {40, 50, 60, 60};
+    enum { MOST = 60 };
+    double t[MOST], x[MOST], y[MOST];
+    for (size_t c = 0; c < COUNT(ROWS) - (SLOWER > 1); c++) {
+        size_t n = ROWS[c];
+        struct exact_linear truth = ou(1.0, 1.0, 0.3);
+        times(n, 0.5, t);
+        exact_linear_data(&truth, n, t, 12 + c, x, y);
+        gsv_series *s = series_of(n, t, 1, NAME, y);
+        gsv_model *m = model_of(OU), *exact = model_of(OU);
+        const gsv_record *scan = fit_with(m, s, GSV_OBSERVE_SCAN);
+        const gsv_record *kalman = fit_with(exact, s, GSV_OBSERVE_KALMAN);
+        for (size_t i = 0; i < gsv_model_values(m); i++) {
+            double estimate = gsv_model_value(exact)[i];
+            print_message("%zu rows, number %zu: %.4f to %.4f, exact %.4f to "
+                          "%.4f\n",
+                          n, i, scan->low[i], scan->high[i], kalman->low[i],
+                          kalman->high[i]);
+            assert_same_end(scan->low[i], kalman->low[i], estimate);
+            assert_same_end(scan->high[i], kalman->high[i], estimate);
+        }
+        gsv_series_free(s);
+        gsv_model_free(m);
+        gsv_model_free(exact);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +369,7 @@ int main(void)
         cmocka_unit_test(gradient__is_that_of_the_value),
         cmocka_unit_test(bits__are_the_same_on_any_threads),
         cmocka_unit_test(fit__is_kalmans_maximum),
+        cmocka_unit_test(intervals__are_kalmans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
