@@ -91,6 +91,27 @@ void guided_free(struct guided *a);
  * ahead_make(). */
 int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o);
 
+/* --- look.c --------------------------------------------------------------- */
+
+/* A track at the guide's parameters. */
+struct walk {
+    size_t track;
+    struct look look;
+    bool fine, searched; /* whether the paths of g->ahead are known */
+    bool made;           /* whether all psi along them are          */
+    const double *from;  /* (nodes, D) of every psi; or NULL: they are sought */
+    size_t apart;        /* from one of these to the next */
+    const struct swarm_observer *observer;
+};
+
+/* With the psi of t->look. */
+int walk_run(struct guide *g, struct walk *t);
+
+/* With another psi than that of the linearised model only where it is needed
+ * and helps; the linearised model may lead astray where noise ends, as at the
+ * end of an epidemic. */
+int walk_best(struct guide *g, struct walk *t);
+
 /* --- fold.c --------------------------------------------------------------- */
 
 /* Fails where exact data go through a point at which the rate of a state
