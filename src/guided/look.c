@@ -11,15 +11,15 @@
 
 /* --- A better psi --------------------------------------------------------- */
 
-/* Pilots of a better psi, and the most numbers that they may leave behind. */
-enum { PILOTS = 512, MOST_HISTORY = 1 << 25 };
+/* The most numbers that pilots may leave behind. */
+enum { MOST_HISTORY = 1 << 25 };
 
 /* Memory of the pilots, once for all tracks. */
-static int make_pilots(struct guide *g, size_t size)
+static int make_pilots(struct guide *g, size_t K, size_t size)
 {
     if (g->history) return 0;
     double *history = NEW(double, size);
-    int status = history ? swarm_init(&g->pilots, g->swarm.course, PILOTS,
+    int status = history ? swarm_init(&g->pilots, g->swarm.course, K,
                                       g->pace.capacity, g->mover, g->movers)
                          : GSV_NO_MEMORY;
     if (status) {
@@ -33,15 +33,26 @@ static int make_pilots(struct guide *g, size_t size)
 }
 
 /* A better psi, where there is memory for it. */
-static int control(struct guide *g)
+static int control(struct guide *g, const struct walk *t)
 {
-    size_t size = control_memory(g->swarm.course, PILOTS, g->pace.capacity);
-    if (size > MOST_HISTORY) return 0;
-    if (make_pilots(g, size)) return GSV_NO_MEMORY;
+    const struct course *f = g->swarm.course;
+    size_t pilots = control_pilots(f, g->swarm.K), N = g->pace.nodes;
+    size_t size = control_memory(f, pilots, g->pace.capacity);
+    if (t->change) {
+        control_add(g->ahead, N, t->from, t->change);
+        return 0;
+    }
+    if (t->keep) control_note(g->ahead, N, t->keep);
+    if (size <= MOST_HISTORY && make_pilots(g, pilots, size))
+        return GSV_NO_MEMORY;
     g->pilots.seed = ~g->swarm.seed;
     g->pilots.iteration = g->swarm.iteration;
     g->pilots.share = g->swarm.share;
-    return control_improve(&g->pilots, g->ahead, &g->pace, g->history);
+    int status = 0;
+    if (size <= MOST_HISTORY)
+        status = control_improve(&g->pilots, g->ahead, &g->pace, g->history);
+    if (t->keep) control_take(g->ahead, N, t->keep);
+    return status;
 }
 
 /* --- One kind ------------------------------------------------------------- */
@@ -113,7 +124,7 @@ int walk_run(struct guide *g, struct walk *t)
     pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
     int status = look_ahead(g, t);
     if (!status && t->look.kind == LOOK_CONTROLLED) {
-        status = control(g);
+        status = control(g, t);
         t->made = false;
     }
     uint64_t seed = g->swarm.seed;
