@@ -65,8 +65,13 @@ static int look(const gsv_model *m, const gsv_series *s,
     return status == GSV_NUMERICAL || status == GSV_BAD_INPUT ? 0 : status;
 }
 
+/* Steps of a higher order, as those that integrate noise, have a small share of
+ * the change by half as many for an error. */
+static const double ORDER_SHARE = 4.0;
+
 /* Twice as many steps until that changes little; `first` of them see how the
- * drift moves in time. */
+ * drift moves in time. Those of a higher order are half of the ones that
+ * changed little. */
 static int choose_steps(const struct method *method, const gsv_model *m,
                         const gsv_series *s, size_t first, gsv_options *o)
 {
@@ -74,14 +79,15 @@ static int choose_steps(const struct method *method, const gsv_model *m,
     struct verdict v;
     if (method->pilots) more.points = method->pilots;
     size_t most = 4 * first > MOST_STEPS ? 4 * first : MOST_STEPS;
+    bool fine = m->spec->noise == NOISE_SINGULAR;
     for (size_t steps = first > 1 ? first : 2; steps <= most; steps *= 2) {
         more.steps = steps;
         int status = look(m, s, &more, true, &v);
         if (status) return status;
-        if (isfinite(v.doubt) &&
-            v.change < method->change + 2.0 * (v.doubt - v.change))
-            break;
-        o->steps = 2 * steps;
+        double most_change = method->change + 2.0 * (v.doubt - v.change);
+        if (isfinite(v.doubt) && v.change < most_change) break;
+        o->steps = fine ? steps : 2 * steps;
+        if (fine && v.change < ORDER_SHARE * method->change) break;
     }
     return 0;
 }

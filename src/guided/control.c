@@ -28,6 +28,14 @@ size_t control_memory(const struct course *c, size_t K, size_t nodes)
            3 * c->D * c->D + 64 * c->D;
 }
 
+size_t control_pilots(const struct course *c, size_t K)
+{
+    enum { MOST = 512 };
+    size_t enough = 4 * features_of(c->D);
+    if (enough < 2 * K) enough = 2 * K;
+    return enough < MOST ? enough : MOST;
+}
+
 /* --- Pilots --------------------------------------------------------------- */
 
 struct history {
@@ -221,4 +229,60 @@ int control_improve(struct swarm *pilots, struct ahead *w, const struct pace *p,
         if (regress(pilots, &r, &middle)) add(w, &r, k, middle, small);
     }
     return status;
+}
+
+/* --- What it changed ------------------------------------------------------ */
+
+size_t control_size(const struct course *c)
+{
+    return 1 + c->D + c->D * c->D;
+}
+
+/* to = psi + sign * to, of all nodes. */
+static void compare(const struct ahead *w, size_t nodes, double sign,
+                    double *to)
+{
+    size_t D = w->D;
+    for (size_t k = 0; k < nodes; k++) {
+        *to = w->c[k] + sign * *to;
+        to++;
+        for (size_t i = 0; i < D; i++, to++)
+            *to = w->e[k * D + i] + sign * *to;
+        for (size_t i = 0; i < D * D; i++, to++)
+            *to = w->Lambda[k * D * D + i] + sign * *to;
+    }
+}
+
+void control_note(const struct ahead *w, size_t nodes, double *change)
+{
+    memset(change, 0, nodes * control_size(w->course) * sizeof *change);
+    compare(w, nodes, 0.0, change);
+}
+
+void control_take(const struct ahead *w, size_t nodes, double *change)
+{
+    compare(w, nodes, -1.0, change);
+}
+
+void control_add(struct ahead *w, size_t nodes, const double *mu,
+                 const double *change)
+{
+    size_t D = w->D;
+    for (size_t k = 0; k < nodes; k++, change += control_size(w->course)) {
+        const double *e = change + 1, *Lambda = e + D;
+        double *way = w->hold;
+        for (size_t i = 0; i < D; i++)
+            way[i] = w->mu[k * D + i] - mu[k * D + i];
+        w->c[k] += change[0];
+        for (size_t i = 0; i < D; i++) {
+            double pull = 0.0;
+            for (size_t j = 0; j < D; j++)
+                pull += Lambda[i * D + j] * way[j];
+            w->e[k * D + i] += e[i] - pull;
+            w->c[k] += way[i] * (e[i] - 0.5 * pull);
+        }
+        for (size_t i = 0; i < D * D; i++)
+            w->Lambda[k * D * D + i] += Lambda[i];
+        gauss_make_positive(D, w->Lambda + k * D * D, w->small);
+    }
 }

@@ -89,9 +89,9 @@ static int find_ends(struct course *f)
     struct graph *g = f->graph;
     node all = s->diffusion;
     bool *part = NEW(bool, all + 1);
-    f->least = NEW(double, f->d);
+    f->least = NEW(double, f->D);
     int status = part && f->least ? 0 : GSV_NO_MEMORY;
-    for (size_t i = 0; !status && i < f->d; i++)
+    for (size_t i = 0; !status && i < f->D; i++)
         f->least[i] = -INFINITY;
     if (!status) graph_parts(g, all, part);
     for (node n = 0; !status && n <= all; n++)
@@ -122,23 +122,50 @@ static int is_reached(const struct course *f, size_t i, bool *reached)
     return status;
 }
 
+/* States (d, PLACES) of either sign and any size. */
+enum { PLACES = 16 };
+static void set_places(const struct course *f, double *state)
+{
+    for (size_t e = 0; e < PLACES * f->d; e++) {
+        size_t place = (e + e / PLACES) % PLACES, power = place / 2;
+        double value = place ? pow(10.0, (double)power - 4.0) : 0.0;
+        state[e] = place % 2 ? -value : value;
+    }
+}
+
+/* Integrals of what is never negative where the states are: the normal law of a
+ * step may be, and would then say nothing about counts. */
+static int find_sizes(struct course *f)
+{
+    const struct spec *s = f->model->spec;
+    double *state = NEW(double, PLACES * f->d), value[PLACES];
+    int status = state ? 0 : GSV_NO_MEMORY;
+    if (!status) set_places(f, state);
+    for (size_t e = 0; !status && e < PLACES * f->d; e++)
+        if (f->least[e / PLACES] == LEAST) state[e] = fabs(state[e]);
+    for (size_t k = 0; !status && k < s->integrals; k++) {
+        bool sized = true;
+        status = evaluate(f, s->integral[k].rate, PLACES, state, value);
+        for (size_t p = 0; !status && p < PLACES; p++)
+            sized = sized && value[p] >= 0.0;
+        if (sized) f->least[f->d + k] = LEAST;
+    }
+    mem_free(state);
+    return status;
+}
+
 /* --- Coordinates ---------------------------------------------------------- */
 
 /* Whether every state has noise wherever it is, of either sign and any size. */
 static int is_everywhere(const struct course *f, bool *everywhere)
 {
-    enum { PLACES = 16 };
     const struct spec *s = f->model->spec;
     size_t size = PLACES * graph_size(f->graph, s->diffusion);
     double *state = NEW(double, PLACES * f->d + size);
     *everywhere = false;
     if (!state) return GSV_NO_MEMORY;
     double *G = state + PLACES * f->d;
-    for (size_t e = 0; e < PLACES * f->d; e++) {
-        size_t place = (e + e / PLACES) % PLACES, power = place / 2;
-        double value = place ? pow(10.0, (double)power - 4.0) : 0.0;
-        state[e] = place % 2 ? -value : value;
-    }
+    set_places(f, state);
     int status = evaluate(f, s->diffusion, PLACES, state, G);
     *everywhere = !status && s->diagonal;
     for (size_t e = 0; e < size; e++)
@@ -166,6 +193,7 @@ int course_choose(struct course *f)
     const struct spec *s = f->model->spec;
     bool better = false;
     int status = find_ends(f);
+    if (!status) status = find_sizes(f);
     f->stretched =
         s->noise == NOISE_STRETCHED && !graph_moves(s->graph, s->stretch);
     if (!status && f->stretched) status = is_better_as_it_is(f, &better);

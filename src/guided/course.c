@@ -151,9 +151,12 @@ static node density_of(const struct course *f, const struct obs_spec *o)
     struct graph *g = f->graph;
     node a = over_x(f, o->log_density);
     size_t first = s->inputs + s->values;
-    for (size_t k = 0; k < s->integrals; k++)
-        a = graph_replace(g, a, graph_leaf(g, OP_INPUT, first + k, 1, 1),
-                          graph_slice(g, leaf_x(f), f->d + k, 1, 1));
+    for (size_t k = 0; k < s->integrals; k++) {
+        node x = graph_slice(g, leaf_x(f), f->d + k, 1, 1);
+        double least = f->least[f->d + k];
+        if (isfinite(least)) x = op(g, OP_MAX, x, graph_number(g, least));
+        a = graph_replace(g, a, graph_leaf(g, OP_INPUT, first + k, 1, 1), x);
+    }
     return a;
 }
 

@@ -45,7 +45,7 @@ struct course {
     struct program *part[COURSE_PARTS]; /* NULL: there is nothing to compute */
     bool stretched;    /* whether u is anything but the equations' state      */
     bool ends;         /* whether a state has a least value for F and G     */
-    double *least;     /* (d) these, or -INFINITY                           */
+    double *least;     /* (D) these, those of integrals, or -INFINITY       */
     bool open;         /* F'G and the curvature are there: F has no network */
     bool linear;       /* F is linear in x, and G does not depend on it     */
     bool steady;       /* neither depends on t and inputs                   */

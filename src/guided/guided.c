@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/halt.h"
 #include "base/lanes.h"
 #include "base/spread.h"
 #include "guided/control.h"
 #include "guided/difference.h"
-#include "guided/others.h"
 #include "model/states.h"
 
 /* --- Setting up ----------------------------------------------------------- */
@@ -89,6 +87,9 @@ static int check_parts(const struct course *f)
                 MOST_STATES, f->noises, f->orders, f->m);
 }
 
+/* Numbers that are kept for differences. */
+enum { MOST_CHANGES = 1 << 24 };
+
 int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const struct drawn_paths *also)
 {
@@ -118,13 +119,17 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
     for (size_t i = 0; !status && i < a->threads; i++)
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
     if (!status) status = fold_refuse(a);
-    size_t n = a->stops.count;
+    size_t n = a->stops.count, change = n * control_size(&a->course);
+    bool differs = o->gradient && !a->scored && change <= MOST_CHANGES;
     const struct arena_part part[] = {{&a->path, a->paths * n * a->course.D},
+                                      {&a->change, differs ? change : 0},
                                       {&a->increment, n},
                                       {&a->ess, n},
                                       {&a->error, n}};
-    return status ? status
-                  : arena_lay(&a->arena, sizeof part / sizeof *part, part);
+    if (!status)
+        status = arena_lay(&a->arena, sizeof part / sizeof *part, part);
+    if (!differs) a->change = NULL;
+    return status;
 }
 
 static int guided_init(struct guided *a, const gsv_model *m,
@@ -144,164 +149,6 @@ void guided_free(struct guided *a)
 }
 
 /* --- Tracks --------------------------------------------------------------- */
-
-/* Pilots of a better psi, and the most numbers that they may leave behind. */
-enum { PILOTS = 512, MOST_HISTORY = 1 << 25 };
-
-/* Memory of the pilots, once for all tracks. */
-static int make_pilots(struct guide *g, size_t size)
-{
-    if (g->history) return 0;
-    double *history = NEW(double, size);
-    int status = history ? swarm_init(&g->pilots, g->swarm.course, PILOTS,
-                                      g->pace.capacity, g->mover, g->movers)
-                         : GSV_NO_MEMORY;
-    if (status) {
-        swarm_free(&g->pilots);
-        g->pilots = (struct swarm){0};
-        mem_free(history);
-        return GSV_NO_MEMORY;
-    }
-    g->history = history;
-    return 0;
-}
-
-/* A better psi, where there is memory for it. */
-static int control(struct guide *g)
-{
-    size_t size = control_memory(g->swarm.course, PILOTS, g->pace.capacity);
-    if (size > MOST_HISTORY) return 0;
-    if (make_pilots(g, size)) return GSV_NO_MEMORY;
-    g->pilots.seed = ~g->swarm.seed;
-    g->pilots.iteration = g->swarm.iteration;
-    g->pilots.share = g->swarm.share;
-    return control_improve(&g->pilots, g->ahead, &g->pace, g->history);
-}
-
-/* A result with less error is left as it is: a better psi takes three times as
- * long. Elsewhere half of the particles are enough. */
-static const double FINE = 0.02;
-
-static bool is_followed(const struct guide *g, bool fine)
-{
-    double worst = INFINITY;
-    for (size_t k = 0; k < g->pace.nodes; k++)
-        worst = fmin(worst, g->swarm.ess[k]);
-    return fine ? swarm_error(&g->swarm) < FINE
-                : 2.0 * worst > (double)g->swarm.K;
-}
-
-/* A track at the guide's parameters. */
-struct walk {
-    size_t track;
-    struct look look;
-    bool fine, searched; /* whether the paths of g->ahead are known */
-    const double *from;  /* (nodes, D) of every psi; or NULL: they are sought */
-    size_t apart;        /* from one of these to the next */
-    const struct swarm_observer *observer;
-};
-
-/* The paths of its psi, where they are not known. */
-static int find_paths(struct guide *g, struct walk *t)
-{
-    bool several = g->swarm.course->curved && t->look.kind != LOOK_ALONE;
-    int status = 0;
-    g->aheads = 1;
-    g->found = false;
-    if (several)
-        status = ahead_make(&g->ahead[0], &g->mover[0], &g->pace, false, NULL);
-    if (!status && several) status = others_find(g);
-    t->searched = several;
-    return status;
-}
-
-/* psi = 1, also where the linearised model is not finite. */
-static int look_nowhere(struct guide *g)
-{
-    struct ahead *w = g->ahead;
-    size_t N = g->pace.nodes, D = w->D;
-    int status = ahead_first(w, &g->mover[0], &g->pace);
-    memset(w->mu, 0, N * D * sizeof *w->mu);
-    memset(w->c, 0, N * sizeof *w->c);
-    memset(w->e, 0, N * D * sizeof *w->e);
-    memset(w->Lambda, 0, N * D * D * sizeof *w->Lambda);
-    memset(w->gain, 0, N * sizeof *w->gain);
-    w->total = 0.0;
-    g->swarm.aheads = g->aheads = 1;
-    return status;
-}
-
-/* All psi of a track. */
-static int look_ahead(struct guide *g, struct walk *t)
-{
-    bool blind = t->look.kind == LOOK_NEXT;
-    int status = 0;
-    if (t->look.kind == LOOK_NOWHERE) return look_nowhere(g);
-    if (t->from) g->aheads = t->look.aheads;
-    else if (!t->searched || t->look.kind == LOOK_ALONE)
-        status = find_paths(g, t);
-    for (size_t i = 0; !status && i < g->aheads; i++) {
-        struct ahead *w = &g->ahead[i];
-        /* Another thread may have found the paths. */
-        if (!w->course && ahead_init(w, g->swarm.course, g->pace.capacity))
-            return GSV_NO_MEMORY;
-        const double *from = t->from ? t->from + i * t->apart : NULL;
-        status = !from && g->found
-                     ? ahead_along(w, &g->mover[0], &g->pace, blind, w->mu)
-                     : ahead_make(w, &g->mover[0], &g->pace, blind, from);
-    }
-    g->swarm.aheads = t->look.aheads = g->aheads;
-    return status;
-}
-
-/* To another seed. */
-static const uint64_t FRESH = 0x9e3779b97f4a7c15;
-
-static int run_track(struct guide *g, struct walk *t)
-{
-    pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
-    int status = look_ahead(g, t);
-    if (!status && t->look.kind == LOOK_CONTROLLED) status = control(g);
-    uint64_t seed = g->swarm.seed;
-    if (t->look.fresh) g->swarm.seed += FRESH;
-    if (!status) status = swarm_run(&g->swarm, &g->pace, g->ahead, t->observer);
-    g->swarm.seed = seed;
-    return status;
-}
-
-/* After the first two, others are tried where the error of a result, or of one
- * with several paths, is above this. Other values that are compared, in a
- * search or in differences, keep to the first two where these have a value: a
- * change from one psi to another is a jump. */
-static const double POOR = 0.1;
-
-/* The same, with another psi only where it is needed and helps: the linearised
- * model may lead astray where noise ends, as at the end of an epidemic. */
-static int run_best(struct guide *g, struct walk *t)
-{
-    enum look_kind last = LOOK_AHEAD, best = LOOK_AHEAD;
-    double least = INFINITY, poor = INFINITY;
-    int status = 0;
-    for (enum look_kind kind = LOOK_AHEAD; kind < LOOK_KINDS; kind++) {
-        if (kind > LOOK_CONTROLLED && least < poor) break;
-        if (kind == LOOK_CONTROLLED && g->aheads > 1) continue;
-        if (kind == LOOK_ALONE && !g->found) continue;
-        t->look.kind = last = kind;
-        status = run_track(g, t);
-        if (kind == LOOK_AHEAD && (t->fine || g->found)) poor = POOR;
-        if (status == GSV_STOPPED || status == GSV_NO_MEMORY) return status;
-        if (!status && swarm_error(&g->swarm) < least) best = kind;
-        if (!status) least = fmin(least, swarm_error(&g->swarm));
-        if (kind == LOOK_AHEAD && !status && is_followed(g, t->fine)) return 0;
-    }
-    /* The least error of several comes with a low value: not by these numbers.
-     */
-    t->look.fresh = last > LOOK_CONTROLLED;
-    if (last == best && !status && !t->look.fresh) return 0;
-    t->look.kind = best;
-    t->searched = false;
-    return run_track(g, t);
-}
 
 /* Tracks at the present values. */
 struct job {
@@ -327,6 +174,13 @@ static double *path_of(const struct guided *a, size_t i)
     return a->path + i * a->stops.count * a->course.D;
 }
 
+/* Of a track. */
+static double *change_of(const struct guided *a, size_t track)
+{
+    size_t first = a->stops.first[track];
+    return a->change ? a->change + first * control_size(&a->course) : NULL;
+}
+
 /* One track, as it is. */
 static void work_value(void *context, size_t track, size_t thread)
 {
@@ -337,8 +191,9 @@ static void work_value(void *context, size_t track, size_t thread)
     size_t n = a->stops.first[track + 1] - first;
     if (!n) return;
     prepare(g, a, j->iteration, a->model->value);
-    struct walk walk = {.track = track, .fine = a->fine};
-    j->status[track] = run_best(g, &walk);
+    struct walk walk = {
+        .track = track, .fine = a->fine, .keep = change_of(a, track)};
+    j->status[track] = walk_best(g, &walk);
     a->look[track] = walk.look;
     memcpy(a->increment + first, g->swarm.increment, n * sizeof *a->increment);
     memcpy(a->ess + first, g->swarm.ess, n * sizeof *a->ess);
@@ -367,7 +222,7 @@ static int spread_tracks(struct job *j, size_t tracks)
 {
     struct guided *a = j->guided;
     enum { PATHS = 7 };
-    struct spread_share share[PATHS + AHEAD_MOST] = {
+    struct spread_share share[PATHS + AHEAD_MOST + 1] = {
         {j->status, sizeof *j->status, lane_itself},
         {j->drawn, sizeof *j->drawn, lane_itself},
         {a->look, sizeof *a->look, lane_itself},
@@ -378,14 +233,18 @@ static int spread_tracks(struct job *j, size_t tracks)
     for (size_t i = 0; i < a->paths; i++)
         share[PATHS + i] = (struct spread_share){
             path_of(a, i), a->course.D * sizeof *a->path, lane_stop};
+    if (a->change)
+        share[PATHS + a->paths] = (struct spread_share){
+            a->change, control_size(&a->course) * sizeof *a->change, lane_stop};
     /* One track alone: its particles go to threads. */
-    return spread_run(&(struct spread){.ranks = a->options.ranks,
-                                       .lanes = tracks,
-                                       .threads = tracks > 1 ? a->threads : 1,
-                                       .context = j,
-                                       .work = work_value,
-                                       .shares = PATHS + a->paths,
-                                       .share = share});
+    return spread_run(
+        &(struct spread){.ranks = a->options.ranks,
+                         .lanes = tracks,
+                         .threads = tracks > 1 ? a->threads : 1,
+                         .context = j,
+                         .work = work_value,
+                         .shares = PATHS + a->paths + (a->change != NULL),
+                         .share = share});
 }
 
 static int run_tracks(struct guided *a, uint32_t iteration)
@@ -419,10 +278,10 @@ int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o)
         if (first == a->stops.first[track + 1]) continue;
         /* First, whether a better psi helps. */
         struct walk walk = {.track = track};
-        int status = blind ? 0 : run_best(g, &walk);
+        int status = blind ? 0 : walk_best(g, &walk);
         if (blind) walk.look.kind = LOOK_NEXT;
         walk.observer = o;
-        if (!status) status = run_track(g, &walk);
+        if (!status) status = walk_run(g, &walk);
         if (status) return status;
     }
     return 0;
@@ -449,8 +308,9 @@ static int value_of(void *user, size_t thread, const double *parameters,
     struct walk walk = {.track = track,
                         .look = a->look[track],
                         .from = a->path + first * D,
-                        .apart = a->stops.count * D};
-    int status = run_track(g, &walk);
+                        .apart = a->stops.count * D,
+                        .change = change_of(a, track)};
+    int status = walk_run(g, &walk);
     *value = g->swarm.log_z;
     return status;
 }

@@ -69,6 +69,8 @@ struct guided {
     double *path;        /* (paths, stops, D) mu of the last run   */
     size_t paths;        /* AHEAD_MOST where there may be so many  */
     struct look *look;   /* (tracks) what psi it has               */
+    double *change;      /* (stops, control_size()) or NULL: what control.h
+                            changed, for the sides of differences  */
     bool *crowded;       /* (stops) see others.h                   */
     double *ess, *error; /* (stops)                                */
     bool scored;         /* gradients are scores                   */
@@ -90,6 +92,29 @@ void guided_free(struct guided *a);
 /* Track by track on the calling thread, with particles on all: blind as in
  * ahead_make(). */
 int guided_walk(struct guided *a, bool blind, const struct swarm_observer *o);
+
+/* --- look.c --------------------------------------------------------------- */
+
+/* A track at the guide's parameters. */
+struct walk {
+    size_t track;
+    struct look look;
+    bool fine, searched; /* whether the paths of g->ahead are known */
+    bool made;           /* whether all psi along them are          */
+    const double *from;  /* (nodes, D) of every psi; or NULL: they are sought */
+    size_t apart;        /* from one of these to the next */
+    double *keep;        /* for what control.h changes, or NULL */
+    const double *change; /* that, along from; or NULL: it is not known */
+    const struct swarm_observer *observer;
+};
+
+/* With the psi of t->look. */
+int walk_run(struct guide *g, struct walk *t);
+
+/* With another psi than that of the linearised model only where it is needed
+ * and helps; the linearised model may lead astray where noise ends, as at the
+ * end of an epidemic. */
+int walk_best(struct guide *g, struct walk *t);
 
 /* --- fold.c --------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/fast.h"
 
 int mover_init(struct mover *s, const struct course *f)
 {
@@ -162,7 +163,7 @@ static void depart_along(struct mover *s, const struct pace *p, struct nodes n,
 }
 
 /* Column c of G in the middle, to v (D, P). */
-static void noise_column(const struct mover *s, size_t P, size_t c, double *v)
+INLINE void noise_column(const struct mover *s, size_t P, size_t c, double *v)
 {
     size_t D = s->course->D, m = s->course->noises;
     const double *G = output(s, COURSE_MIDDLE, P, MIDDLE_NOISE);
@@ -172,7 +173,7 @@ static void noise_column(const struct mover *s, size_t P, size_t c, double *v)
 
 /* v = F'v in the middle. Where F has no network, its slopes are those of
  * COURSE_SLOPE, which were evaluated there. */
-static void turn(struct mover *s, const struct points *in, double *v)
+FAST static void turn(struct mover *s, const struct points *in, double *v)
 {
     size_t D = s->course->D, P = in->P;
     if (!s->course->open) {
@@ -190,7 +191,7 @@ static void turn(struct mover *s, const struct points *in, double *v)
 }
 
 /* v times h, or its root. */
-static void stretch(const struct mover *s, size_t P, bool whole, double *v)
+INLINE void stretch(const struct mover *s, size_t P, bool whole, double *v)
 {
     for (size_t i = 0; i < s->course->D; i++, v += P)
         for (size_t j = 0; j < P; j++)
@@ -208,8 +209,8 @@ double step_legendre(size_t j, size_t k)
 }
 
 /* Adds what v = F'^j G_c is to all parts of the noise. */
-static void add_power(struct mover *s, size_t P, size_t c, size_t j,
-                      const double *v)
+FAST static void add_power(struct mover *s, size_t P, size_t c, size_t j,
+                           const double *v)
 {
     const struct course *f = s->course;
     for (size_t k = 0; k <= j && k <= f->orders; k++) {
@@ -224,7 +225,7 @@ static void add_power(struct mover *s, size_t P, size_t c, size_t j,
 }
 
 /* B with integrals of the noise. */
-static void spread_integrals(struct mover *s, const struct points *in)
+FAST static void spread_integrals(struct mover *s, const struct points *in)
 {
     const struct course *f = s->course;
     memset(s->B, 0, f->D * f->m * in->P * sizeof *s->B);
@@ -241,7 +242,7 @@ static void spread_integrals(struct mover *s, const struct points *in)
 }
 
 /* B from G and F'G in the middle. */
-static void spread(struct mover *s, const struct points *in)
+FAST static void spread(struct mover *s, const struct points *in)
 {
     size_t D = s->course->D, m = s->course->noises, P = in->P;
     if (s->course->orders) {
@@ -304,7 +305,7 @@ struct points mover_points_at_end(struct mover *s, const struct pace *p,
 }
 
 /* to = a + h b, all (D, P). */
-static void ahead_by(const struct mover *s, size_t P, const double *a,
+INLINE void ahead_by(const struct mover *s, size_t P, const double *a,
                      const double *b, double by, double *to)
 {
     for (size_t i = 0; i < s->course->D; i++)
@@ -314,8 +315,8 @@ static void ahead_by(const struct mover *s, size_t P, const double *a,
 
 /* From a of order 2 to one of order 3: adds h/6 (F(x) - 2 F(x~) + F(end)). F(x)
  * is in s->first; F(x~) and the curvature are those of the last points. */
-static void add_third(struct mover *s, const struct pace *p, struct nodes n,
-                      size_t P)
+FAST static void add_third(struct mover *s, const struct pace *p,
+                           struct nodes n, size_t P)
 {
     const double *F = output(s, COURSE_MIDDLE, P, MIDDLE_DRIFT);
     const double *curve = output(s, COURSE_MIDDLE, P, MIDDLE_CURVATURE);
@@ -332,7 +333,8 @@ static void add_third(struct mover *s, const struct pace *p, struct nodes n,
 }
 
 /* From s->from, to a and B. */
-static void go(struct mover *s, const struct pace *p, struct nodes n, size_t P)
+FAST static void go(struct mover *s, const struct pace *p, struct nodes n,
+                    size_t P)
 {
     size_t D = s->course->D;
     if (s->course->linear) {

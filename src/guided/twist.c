@@ -4,10 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fast.h"
 #include "guided/gauss_step.h"
 
 /* Element (i, j) of matrices (n, m) at all points. */
-static double *at(double *A, size_t m, size_t i, size_t j, size_t P)
+INLINE double *at(double *A, size_t m, size_t i, size_t j, size_t P)
 {
     return A + (i * m + j) * P;
 }
@@ -16,7 +17,7 @@ static double *at(double *A, size_t m, size_t i, size_t j, size_t P)
 
 /* A = L L' of A (n, n, P), its lower half. Where it is not positive the result
  * is NaN. */
-static void factor(size_t n, size_t P, double *A)
+INLINE void factor(size_t n, size_t P, double *A)
 {
     for (size_t j = 0; j < n; j++) {
         double *on = at(A, n, j, j, P);
@@ -41,7 +42,7 @@ static void factor(size_t n, size_t P, double *A)
 }
 
 /* x (n, P) = L^-1 x. */
-static void solve(size_t n, size_t P, double *L, double *x)
+INLINE void solve(size_t n, size_t P, double *L, double *x)
 {
     for (size_t i = 0; i < n; i++) {
         double *to = x + i * P;
@@ -56,7 +57,7 @@ static void solve(size_t n, size_t P, double *L, double *x)
     }
 }
 
-static void solve_t(size_t n, size_t P, double *L, double *x)
+INLINE void solve_t(size_t n, size_t P, double *L, double *x)
 {
     for (size_t i = n; i-- > 0;) {
         double *to = x + i * P;
@@ -78,7 +79,7 @@ static void solve_t(size_t n, size_t P, double *L, double *x)
 static const double MOST_LOG = 0x1p46;
 
 /* Lambda B (D, m, P) for column j of B at a time: to T (D, P). */
-static void weigh_column(const struct twist *t, const double *Lambda, size_t j,
+INLINE void weigh_column(const struct twist *t, const double *Lambda, size_t j,
                          double *T)
 {
     size_t D = t->D, P = t->P;
@@ -93,7 +94,7 @@ static void weigh_column(const struct twist *t, const double *Lambda, size_t j,
 }
 
 /* to (P) += sum over rows of a (D, P, stride apart) times b (D, P). */
-static void add_products(size_t D, size_t P, const double *a, size_t stride,
+INLINE void add_products(size_t D, size_t P, const double *a, size_t stride,
                          const double *b, double *to)
 {
     for (size_t l = 0; l < D; l++)
@@ -102,7 +103,7 @@ static void add_products(size_t D, size_t P, const double *a, size_t stride,
 }
 
 /* L L' = I + B' Lambda B. */
-static void make_factor(struct twist *t, const double *Lambda, double *T)
+INLINE void make_factor(struct twist *t, const double *Lambda, double *T)
 {
     size_t m = t->m, P = t->P;
     for (size_t j = 0; j < m; j++) {
@@ -118,7 +119,7 @@ static void make_factor(struct twist *t, const double *Lambda, double *T)
 }
 
 /* u' (e + slope) / 2 to value, slope = e - Lambda u to slope. */
-static void make_slope(const struct twist *t, const struct psi *next,
+INLINE void make_slope(const struct twist *t, const struct psi *next,
                        double *slope, double *value)
 {
     size_t D = t->D, P = t->P;
@@ -141,7 +142,7 @@ static void make_slope(const struct twist *t, const struct psi *next,
 }
 
 /* L and w, and log psi~ to value: -INFINITY where it has no digits. */
-static void aim(struct twist *t, const struct psi *next, double *value)
+FAST static void aim(struct twist *t, const struct psi *next, double *value)
 {
     size_t D = t->D, m = t->m, P = t->P;
     double T[64 * COURSE_BLOCK], rough[COURSE_BLOCK];
@@ -238,7 +239,7 @@ void twist_guide_any(struct twist *t, size_t n, const struct psi *next,
     settle(t, next, value, log_w);
 }
 
-void twist_draw(const struct twist *t, double *z, double *x)
+FAST void twist_draw(const struct twist *t, double *z, double *x)
 {
     size_t D = t->D, m = t->m, P = t->P;
     for (size_t e = 0; e < m * P; e++)
@@ -254,8 +255,8 @@ void twist_draw(const struct twist *t, double *z, double *x)
 }
 
 /* -log psi of x; -INFINITY where it has no digits. */
-static void minus_log(size_t D, size_t P, const struct psi *psi,
-                      const double *x, double *value)
+FAST static void minus_log(size_t D, size_t P, const struct psi *psi,
+                           const double *x, double *value)
 {
     for (size_t k = 0; k < P; k++)
         value[k] = -psi->c;
