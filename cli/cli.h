@@ -345,6 +345,13 @@ const char *forms_used(const gsv_result *r, char room[120]);
 /* The value, its errors and diagnostics. */
 void json_estimate(const gsv_result *r, json_t *j);
 
+/* Whether the data lack columns of states. */
+bool has_hidden_states(const gsv_model *m, const gsv_series *s);
+
+/* A note if --richardson was given, and there is nothing to extrapolate. */
+void say_idle(const struct args *a, const gsv_model *m, const gsv_series *s,
+              const gsv_options *o);
+
 /* Notes: paths that were rounded up, a tolerance that was not reached. */
 void say_effort(const struct args *a, const gsv_options *o,
                 const gsv_result *r);

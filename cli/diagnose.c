@@ -286,6 +286,7 @@ int diagnose_run(const struct args *a, gsv_model *m)
     if (!s) return EXIT_INPUT;
     estimator_recall(a, m, &o);
     say_shared(a, m, &o);
+    say_idle(a, m, s, &o);
     int code = gsv_loglik(m, s, &o, &r) ? complain_last()
                : ranks_writes(a)        ? report(a, m, s, &o, &r)
                                         : report_residuals(a, m, s, &r, NULL);

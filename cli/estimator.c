@@ -199,6 +199,35 @@ bool estimate_is_doubtful(const gsv_result *r)
     return r->flagged || steps_are_long(r);
 }
 
+bool has_hidden_states(const gsv_model *m, const gsv_series *s)
+{
+    for (size_t i = 0; i < gsv_model_dim(m); i++)
+        if (!series_column(s, gsv_model_column(m)[i])) return true;
+    return false;
+}
+
+/* Why --richardson extrapolates nothing, or NULL. */
+static const char *why_idle(const gsv_model *m, const gsv_series *s,
+                            const gsv_options *o)
+{
+    bool chosen = o->form == GSV_FORM_AUTO && !o->joint;
+    if (has_hidden_states(m, s)) return "states are hidden";
+    if (o->form == GSV_FORM_MIDPOINT)
+        return "the form midpoint is not extrapolated";
+    return chosen && gsv_model_singular(m) ? "of equations without noise only "
+                                             "the forms ito and stratonovich "
+                                             "are extrapolated"
+                                           : NULL;
+}
+
+void say_idle(const struct args *a, const gsv_model *m, const gsv_series *s,
+              const gsv_options *o)
+{
+    const char *why = why_idle(m, s, o);
+    if (why && !a->quiet && is_given(a, "--richardson"))
+        say(stderr, "note: --richardson has no effect: %s\n", why);
+}
+
 void say_effort(const struct args *a, const gsv_options *o, const gsv_result *r)
 {
     if (!a->quiet && !r->observe && r->paths > o->paths &&

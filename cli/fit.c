@@ -307,6 +307,7 @@ static int run_options(const struct args *a, gsv_model *m, gsv_fit_options *o)
         if (!s) code = EXIT_INPUT;
     }
     if (!code) say_shared(a, m, &o->estimator);
+    if (!code) say_idle(a, m, s, &o->estimator);
     if (!code) code = learn(a, m, s, o, samples);
     if (!code && ranks_writes(a)) code = report(a, m, samples);
     gsv_series_free(s);

@@ -263,6 +263,7 @@ int loglik_run(const struct args *a, gsv_model *m)
     if (!s) return EXIT_INPUT;
     estimator_recall(a, m, &o);
     say_shared(a, m, &o);
+    say_idle(a, m, s, &o);
     int code = gsv_loglik(m, s, &o, &r) ? complain_last() : 0;
     if (!code && a->functions) code = predict_data(a, m, s, o, r.groups, &p);
     if (!code && ranks_writes(a)) code = report(a, m, s, &o, &r, &p);

@@ -98,6 +98,8 @@ static const struct option OWN[] = {
              "high"},
     {"--effects", NULL, SUMMARY, FLAG, AT(show_effects), NULL,
      .help = "the random effects of every series"},
+    {"--output", "-o", SUMMARY, TARGET, AT(output), "FILE",
+     .help = "write the random effects as CSV, as --effects of fit does"},
     {"--correlation", NULL, SUMMARY, FLAG, AT(correlation), NULL,
      .help = "correlations of the estimates, also of more than 12"},
     {"--model", NULL, SUMMARY, FLAG, AT(text), NULL,

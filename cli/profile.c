@@ -289,6 +289,7 @@ static int run_with(const struct args *a, gsv_model *m, struct profile *p)
     gsv_series *s = open_data(a, m);
     if (!s) return EXIT_INPUT;
     say_shared(a, m, &o.estimator);
+    say_idle(a, m, s, &o.estimator);
     int status = gsv_profile(m, s, &o, p->name, p->n, p->value, p->loglik);
     if (p->at) fputs("\r\033[K", stderr);
     if (status) code = complain_last();

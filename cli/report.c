@@ -27,13 +27,6 @@ static int note_why(char why[WHY_ROOM])
 
 /* --- Results -------------------------------------------------------------- */
 
-static bool is_latent(const gsv_model *m, const gsv_series *s)
-{
-    for (size_t i = 0; i < gsv_model_dim(m); i++)
-        if (!series_column(s, gsv_model_column(m)[i])) return true;
-    return false;
-}
-
 static int find_weights(struct report *r)
 {
     tell(r, "weights of all gaps");
@@ -120,7 +113,7 @@ static int find_physics(struct report *r)
 
 static int find_all(struct report *r)
 {
-    r->latent = is_latent(r->model, r->data);
+    r->latent = has_hidden_states(r->model, r->data);
     r->dates = strstr(r->data->note, "days since 1970-01-01") != NULL;
     r->outside = gsv_model_outside(r->model, r->data);
     if (!r->outside) return complain_last();

@@ -108,7 +108,7 @@ static int print_summary(const struct args *a, const gsv_model *m,
     if (values) say(stdout, "and %zu values of Gaussian processes\n", values);
     if (r->correlation && n > 1 && (n <= SMALL || a->correlation))
         print_correlation(r, list, n);
-    if (a->show_effects) print_effects(m, r);
+    if (a->show_effects && !a->output) print_effects(m, r);
     if (a->text) putchar('\n'), say_lines(gsv_model_text(m), stdout);
     return EXIT_DONE;
 }
@@ -125,12 +125,14 @@ int summary_run(const struct args *a, gsv_model *m)
                         "makes one",
                         a->model);
     else if (!list) code = EXIT_NUMBERS;
-    else if (a->show_effects && effects_check(m)) code = EXIT_INPUT;
+    else if ((a->show_effects || a->output) && effects_check(m))
+        code = EXIT_INPUT;
     else {
         n = keep_estimated(r, list, n);
         code = a->json ? print_json(summary_json(a, m, r, list, n))
                        : print_summary(a, m, r, list, n);
         say_warnings(r->warning);
+        if (!code && a->output) code = effects_write(m, a->output);
     }
     free(list);
     return code;

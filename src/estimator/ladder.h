@@ -26,6 +26,8 @@ struct ladder {
     gsv_result *r;
     double tolerance;
     bool checked;          /* other numbers of steps are run, too */
+    bool picks;            /* groups can be run alone: not series with effects,
+                            * which all have the same steps                   */
     bool timed;            /* the drift depends on time or inputs           */
     size_t n;              /* groups of the result; 0 on all but one rank   */
     double *change;        /* (n) by steps of half, or beside               */

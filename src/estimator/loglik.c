@@ -62,16 +62,22 @@ int loglik_frozen(const gsv_model *m, const gsv_series *s, const gsv_options *o,
 static const double MOST_PATHS = 1 << 20, MOST_EVALUATIONS = 1e9;
 enum { MOST_POINTS = 1024, MOST_STEPS = 512 };
 
+/* Twice as many, of all rows or gaps, where what they change is too much. */
+static bool raise_steps(const gsv_result *r, double change, gsv_options *o)
+{
+    size_t steps = o->steps ? o->steps : r->steps;
+    bool finer = change > o->tolerance && steps < MOST_STEPS;
+    if (finer && o->step > 0.0) o->step *= 0.5;
+    else if (finer) o->steps = 2 * steps;
+    return finer;
+}
+
 /* Of hidden states: more points and steps of all rows. */
 static bool raise_points(const gsv_result *r, gsv_options *o)
 {
-    size_t steps = o->steps ? o->steps : r->steps;
     bool points = r->error > o->tolerance && r->paths < MOST_POINTS;
-    bool finer = fabs(r->discretisation) > o->tolerance && steps < MOST_STEPS;
     if (points) o->points = 2 * r->paths;
-    if (finer && o->step > 0.0) o->step *= 0.5;
-    else if (finer) o->steps = 2 * steps;
-    return points || finer;
+    return raise_steps(r, fabs(r->discretisation), o) || points;
 }
 
 /* The change by other steps is a difference of two estimates: a check that is
@@ -83,11 +89,13 @@ static double check_error(const gsv_result *r)
     return checked ? sqrt(2.0) * r->error : r->error;
 }
 
-/* More paths of all gaps; refine.c finds steps, and more paths of some. False
- * where there are no more. */
+/* More paths of all gaps; refine.c finds steps, and more paths of some, but not
+ * of series with random effects. False where there are no more. */
 static bool raise_effort(const gsv_result *r, double left, gsv_options *o)
 {
     if (r->observe) return raise_points(r, o);
+    if (r->nodes && check_error(r) <= o->tolerance)
+        return raise_steps(r, left, o);
     double paths = o->paths ? (double)o->paths : FIRST_PATHS;
     double error = check_error(r);
     /* Steps are sought once the check is exact enough (pick.c). */

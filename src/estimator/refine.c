@@ -12,6 +12,7 @@
 #include "estimator/ladder.h"
 #include "estimator/resolve.h"
 #include "model/model.h"
+#include "panel/panel.h"
 
 /* Where the search for steps ends: by drift evaluations in all and against
  * those of the first run. */
@@ -438,7 +439,7 @@ static int check_and_climb(struct ladder *l, bool open, bool wide,
     const gsv_model *m = l->task->model;
     double groups = (double)l->r->groups;
     broadcast(o->ranks, 1, &groups);
-    l->sampled = groups > MANY_GROUPS ? SAMPLE : 0;
+    l->sampled = l->picks && groups > MANY_GROUPS ? SAMPLE : 0;
     l->timed = graph_moves(m->spec->graph, m->spec->drift);
     int status = make_memory(l);
     if (!status) status = check(l);
@@ -495,9 +496,12 @@ int refine_fill(const struct task *t, const struct request *q, double tolerance,
     size_t *group = NULL;
     const gsv_options *o = t->options;
     struct ladder l = {.task = t, .q = &sorted, .r = r, .tolerance = tolerance};
-    l.checked = estimator_choose(t).method->groups &&
-                o->form != GSV_FORM_BOUND && tolerance >= 0.0;
-    bool some = l.checked && !o->sample;
+    const struct method *method = estimator_choose(t).method;
+    const struct method *inner = panel_inner(method);
+    l.checked = (inner ? inner : method)->groups && o->form != GSV_FORM_BOUND &&
+                tolerance >= 0.0;
+    l.picks = method->selects;
+    bool some = l.checked && l.picks && !o->sample;
     bool steps = steps_are_open(o) || tolerance > 0.0;
     int status = sort_groups(q, &group);
     sorted.group = group;

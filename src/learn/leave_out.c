@@ -108,27 +108,44 @@ static int refit(struct leave_out *l, size_t r)
 
 /* --- By weights ----------------------------------------------------------- */
 
+/* The priors of a model's text. */
+struct text_prior {
+    struct prior prior;
+    size_t *place;
+    bool *fixed;
+};
+
+static int text_prior_init(struct text_prior *t, const gsv_model *m)
+{
+    const gsv_fit_options none = gsv_fit_options_default();
+    size_t n = gsv_theta_size(m);
+    *t = (struct text_prior){.place = NEW(size_t, n), .fixed = NEW(bool, n)};
+    if (!t->place || !t->fixed) return GSV_NO_MEMORY;
+    theta_places(m, t->place);
+    return prior_init(&t->prior, m, &none, t->fixed, t->place);
+}
+
+static void text_prior_free(struct text_prior *t)
+{
+    prior_free(&t->prior);
+    MEM_FREE(t->place, t->fixed);
+}
+
 static int fill_draws(struct leave_out *l, gsv_model *m)
 {
     size_t values = m->spec->parameters;
-    struct prior p = {0};
-    size_t n = gsv_theta_size(m), *place = NEW(size_t, n);
-    bool *fixed = NEW(bool, n);
-    const gsv_fit_options none = gsv_fit_options_default();
-    int status = place && fixed ? 0 : GSV_NO_MEMORY;
-    if (!status) theta_places(m, place);
-    if (!status) status = prior_init(&p, m, &none, fixed, place);
+    struct text_prior p;
+    int status = text_prior_init(&p, m);
     for (size_t d = 0; !status && d < DRAWS; d++) {
         memcpy(m->value, l->value + d * values, values * sizeof *m->value);
-        l->prior[d] = p.count ? prior_at(&p).values : 0.0;
+        l->prior[d] = p.prior.count ? prior_at(&p.prior).values : 0.0;
         status = score_tracks(m, l->s, l->o, l->loglik + d * l->s->tracks);
         if (status == GSV_NUMERICAL) {
             l->prior[d] = -INFINITY;
             status = 0;
         }
     }
-    prior_free(&p);
-    MEM_FREE(place, fixed);
+    text_prior_free(&p);
     return status;
 }
 
@@ -261,6 +278,32 @@ static int reweigh(struct leave_out *l, size_t r)
 
 /* --- All ------------------------------------------------------------------ */
 
+/* A fit keeps its model's text, but not what was fixed, or given a prior, for
+ * this fit alone: its numbers without a series would be those of another
+ * question. */
+static int check_question(const gsv_model *m)
+{
+    const gsv_record *r = m->record;
+    struct text_prior p;
+    int status = text_prior_init(&p, m);
+    size_t priors = p.prior.count;
+    text_prior_free(&p);
+    if (status) return status;
+    if (r->free < gsv_theta_size(m))
+        return fail(GSV_BAD_INPUT,
+                    "%zu of the fit's %zu numbers were fixed, and would be "
+                    "learned when a series is left out; write them as 'const' "
+                    "in the model, and fit it again",
+                    gsv_theta_size(m) - r->free, gsv_theta_size(m));
+    if (r->priors != priors)
+        return fail(GSV_BAD_INPUT,
+                    "%zu of the fit's numbers had a prior, and %zu have one in "
+                    "the model's text, which is used when a series is left "
+                    "out; write all priors in the model, and fit it again",
+                    r->priors, priors);
+    return 0;
+}
+
 static int check(const gsv_model *m, const gsv_series *s)
 {
     const struct spec *spec = m->spec;
@@ -275,7 +318,7 @@ static int check(const gsv_model *m, const gsv_series *s)
         return fail(GSV_BAD_INPUT,
                     "the model has numbers of single series: no others say "
                     "what they are");
-    return 0;
+    return check_question(m);
 }
 
 static void sum_up(gsv_leave_out *out)
@@ -294,8 +337,10 @@ enum gsv_status gsv_leave_series_out(const gsv_model *m, const gsv_series *s,
 {
     if (ANY_NULL(m, s, o, result)) return GSV_BAD_INPUT;
     *result = (gsv_leave_out){0};
-    if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s) || check(m, s))
+    if (option_check(GSV_OF_ESTIMATOR, o) || series_check(s))
         return GSV_BAD_INPUT;
+    int refused = check(m, s);
+    if (refused) return (enum gsv_status)refused;
     struct leave_out l = {.m = m, .s = s, .o = o, .out = result};
     *result = (gsv_leave_out){.tracks = s->tracks,
                               .score = NEW(double, s->tracks),

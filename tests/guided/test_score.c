@@ -86,6 +86,16 @@ static const struct scored {
      "state v, y\nparam k = 1.3, s = 0.8 > 0\nnet f(v) -> 1 : 3 silu\n"
      "dv = k*y*dt\ndy = (f - y)*dt + s*dW\ninit y ~ normal(0, 1)\n",
      4, 4, 0.02},
+    {"an energy of noisy positions",
+     "state x, y\nparam g = 0.5, s = 0.8 > 0\nnet H(x, y) -> 1 : 3 tanh\n"
+     "dx = (y + 0.3*grad(H, y))*dt\n"
+     "dy = (-x - 0.3*grad(H, x) - g*y)*dt + s*dW\n" PAIR,
+     2, 4, 0.0},
+    {"an energy of exact positions",
+     "state v, y\nparam g = 0.5, s = 0.8 > 0\nnet H(v, y) -> 1 : 3 silu\n"
+     "dv = (y + 0.3*grad(H, y))*dt\n"
+     "dy = (-v - 0.3*grad(H, v) - g*y)*dt + s*dW\ninit y ~ normal(0, 1)\n",
+     2, 4, 0.0},
 };
 
 enum { TRACKS = 3, MOST = 64 };

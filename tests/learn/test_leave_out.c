@@ -125,6 +125,57 @@ static void score__is_refused_without_others(void **state)
     free_both(m, s);
 }
 
+/* What a fit alone was told, and its model does not say, refits would not know;
+ * what the text says they do. */
+static void score__is_refused_where_refits_ask_something_else(void **state)
+{
+    (void)state;
+    static const char *const FIXED[] = {"s"};
+    static const gsv_prior PRIOR = {"m", GSV_LAW_NORMAL, 0.0, 1e-3};
+    static const char TEXT[] =
+        "state x\n param m = 0, s = 1 > 0\n%s dx = m*dt + s*dW";
+    char text[2][120];
+    gsv_options o = gsv_options_default();
+    gsv_leave_out out;
+    snprintf(text[0], sizeof text[0], TEXT, "");
+    snprintf(text[1], sizeof text[1], TEXT, " prior m ~ normal(0, 0.001)\n");
+    gsv_model *m = model_of(text[0]), *known = model_of(text[1]);
+    gsv_series *s = walk_of(m, 4, 12, 0.5, 3);
+    gsv_fit_options f = fit_options();
+    f.fixed = 1;
+    f.fix = FIXED;
+    fit_must(m, s, &f);
+    expect_error(gsv_leave_series_out(m, s, &o, 9, &out), GSV_BAD_INPUT,
+                 "1 of the fit's 2 numbers were fixed");
+    f = fit_options();
+    f.priors = 1;
+    f.prior = &PRIOR;
+    fit_must(m, s, &f);
+    expect_error(gsv_leave_series_out(m, s, &o, 9, &out), GSV_BAD_INPUT,
+                 "1 of the fit's numbers had a prior, and 0 have one");
+    f = fit_options();
+    fit_must(known, s, &f);
+    assert_int_equal(gsv_leave_series_out(known, s, &o, 9, &out), 0);
+    for (size_t r = 0; r < 4; r++) {
+        double square = 0.0, own = 0.0, logs = 0.0;
+        size_t gaps = 0, others = 0;
+        for (size_t i = 0; i < 4; i++) /* the prior holds m at 0 */
+            for (size_t k = s->start[i] + 1; k < s->start[i + 1]; k++) {
+                double z = s->value[k] - s->value[k - 1];
+                double h = s->time[k] - s->time[k - 1];
+                if (i != r) others++, square += z * z / h;
+                else gaps++, own += z * z / h, logs += log(h);
+            }
+        double v = square / (double)others;
+        double exact =
+            -0.5 * (own / v + logs + (double)gaps * log(2.0 * EXACT_PI * v));
+        assert_near(out.score[r], exact, 1e-3);
+    }
+    gsv_leave_out_free(&out);
+    gsv_model_free(known);
+    free_both(m, s);
+}
+
 /* --- Held-out series ------------------------------------------------------ */
 
 static void split__holds_whole_series_out(void **state)
@@ -214,6 +265,7 @@ int main(void)
         cmocka_unit_test(score__without_a_series_is_its_closed_form),
         cmocka_unit_test(score__by_weights_is_that_by_fits),
         cmocka_unit_test(score__is_refused_without_others),
+        cmocka_unit_test(score__is_refused_where_refits_ask_something_else),
         cmocka_unit_test(split__holds_whole_series_out),
         cmocka_unit_test(heldout__is_the_likelihood_of_other_series),
         cmocka_unit_test(smoothing__of_pareto_weights_keeps_them),

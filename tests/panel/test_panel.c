@@ -1,55 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The likelihood of series with random effects, against sums over many points
  * and closed forms in plain loops. */
-#include "gradient.h"
-#include "ranks.h"
+#include "panels.h"
 
 #include "panel/rule.h"
 #include "predict/effects.h"
 
-/* --- Data and sums -------------------------------------------------------- */
-
-enum { SERIES = 20, MOST_ROWS = 20 };
-
-/* Rows of Ornstein-Uhlenbeck processes with rates exp(m + w z), noise 1; y with
- * a deviation of 0.3 around them. */
-struct panel_data {
-    size_t series, rows;
-    double gap, x[SERIES][MOST_ROWS], y[SERIES][MOST_ROWS];
-};
-
-static struct panel_data simulate(size_t series, size_t rows, double w,
-                                  uint64_t seed)
-{
-    struct panel_data d = {.series = series, .rows = rows, .gap = 0.5};
-    double *z = normals(SERIES * (2 * MOST_ROWS + 1), seed), *next = z;
-    for (size_t r = 0; r < series; r++) {
-        double k = exp(w * *next++), a = exp(-k * d.gap);
-        double x = sqrt(0.5 / k) * *next++;
-        for (size_t i = 0; i < rows; i++) {
-            if (i) x = a * x + sqrt((1 - a * a) / (2 * k)) * *next++;
-            d.x[r][i] = x;
-            d.y[r][i] = x + 0.3 * *next++;
-        }
-    }
-    mem_free(z);
-    return d;
-}
-
-static gsv_series *data_series(const struct panel_data *d, bool noisy)
-{
-    size_t start[SERIES + 1] = {0}, n = 0;
-    double time[SERIES * MOST_ROWS], value[SERIES * MOST_ROWS];
-    const char *name = noisy ? "y" : "x";
-    for (size_t r = 0; r < d->series; r++) {
-        for (size_t i = 0; i < d->rows; i++, n++) {
-            time[n] = d->gap * (double)i;
-            value[n] = noisy ? d->y[r][i] : d->x[r][i];
-        }
-        start[r + 1] = n;
-    }
-    return gsv_series_new(d->series, start, 1, &name, time, value);
-}
+/* --- Sums ------------------------------------------------------------------
+ */
 
 /* log p(series | rate exp(b), level mu). */
 static double exact_given(const struct panel_data *d, size_t r, double b,
@@ -106,14 +64,6 @@ static struct moments brute(const struct panel_data *d, size_t r, double w,
                             sqrt(second / sum - first * first)};
 }
 
-static const char EXACT[] = "state x\nparam m = 0, w = 0.5 > 0\n"
-                            "random b ~ normal(m, w)\n"
-                            "dx = -exp(b)*x*dt + dW\n";
-static const char NOISY[] =
-    "state x\nparam m = 0, w = 0.5 > 0\nrandom b ~ normal(m, w)\n"
-    "let k = exp(b)\ndx = -k*x*dt + dW\nobs y ~ normal(x, 0.3)\n"
-    "init x ~ normal(0, 1/sqrt(2*k))\n";
-
 /* --- One effect ----------------------------------------------------------- */
 
 /* tolerance: of 9 nodes and of 15. Few rows and a wide law have integrands that
@@ -134,8 +84,8 @@ static void panel__is_a_sum_over_3001_points(void **state)
     (void)state;
     for (size_t c = 0; c < COUNT(SUMS); c++) {
         const struct sum_case *t = &SUMS[c];
-        struct panel_data d = simulate(SERIES, t->rows, t->w, 3 + c);
-        gsv_series *s = data_series(&d, t->log_p == noisy_given);
+        struct panel_data d = panel_simulate(SERIES, t->rows, t->w, 3 + c);
+        gsv_series *s = panel_series(&d, t->log_p == noisy_given ? "y" : "x");
         gsv_model *m = model_of(t->text);
         gsv_options o = gsv_options_default();
         double sum = 0.0;
@@ -160,8 +110,8 @@ static void panel__is_a_sum_over_3001_points(void **state)
 static void effects__are_posterior_means(void **state)
 {
     (void)state;
-    struct panel_data d = simulate(SERIES, 20, 0.5, 9);
-    gsv_series *s = data_series(&d, true);
+    struct panel_data d = panel_simulate(SERIES, 20, 0.5, 9);
+    gsv_series *s = panel_series(&d, "y");
     gsv_model *m = model_of(NOISY);
     gsv_options o = gsv_options_default();
     double mean[SERIES], error[SERIES];
@@ -199,8 +149,8 @@ static void panel__has_correlated_effects(void **state)
 {
     (void)state;
     static const double ROOT[] = {0.5, 0.3, 0.4};
-    struct panel_data d = simulate(6, 20, 0.5, 21);
-    gsv_series *s = data_series(&d, false);
+    struct panel_data d = panel_simulate(6, 20, 0.5, 21);
+    gsv_series *s = panel_series(&d, "x");
     gsv_model *m = model_of("state x\nparam L[2,2] lower = [0.5, 0, 0.3, 0.4]\n"
                             "random u[2] ~ normal(0, L)\n"
                             "dx = exp(u[1])*(u[2] - x)*dt + dW\n");
@@ -239,8 +189,8 @@ static double mixed(size_t n, const double *x, double h, double m, double w,
 static void panel__is_exact_for_linear_mixed_models(void **state)
 {
     (void)state;
-    struct panel_data d = simulate(SERIES, 7, 0.5, 4);
-    gsv_series *s = data_series(&d, false);
+    struct panel_data d = panel_simulate(SERIES, 7, 0.5, 4);
+    gsv_series *s = panel_series(&d, "x");
     gsv_model *m = model_of("state x\nparam m = 0.2, w = 0.7 > 0, s = 0.9 > 0\n"
                             "random u ~ normal(m, w)\ndx = u*dt + s*dW\n");
     double sum = 0.0;
@@ -266,8 +216,8 @@ static void panel__without_deviation_is_the_likelihood_at_the_mean(void **state)
     (void)state;
     static const double MEAN[] = {0.0, -0.3, 40.0};
     static const double WIDTH[] = {1e-5, 1e-12, 1e-18, 1e-60, 1e-180};
-    struct panel_data d = simulate(SERIES, 20, 0.5, 6);
-    gsv_series *s = data_series(&d, false);
+    struct panel_data d = panel_simulate(SERIES, 20, 0.5, 6);
+    gsv_series *s = panel_series(&d, "x");
     gsv_model *m = model_of("state x\nparam m = 0, w = 0.5 > 0, a = 0\n"
                             "random b ~ normal(m, w)\n"
                             "dx = -exp(b - a)*x*dt + dW\n");
@@ -356,7 +306,7 @@ static void panel__draws_many_effects(void **state)
 {
     (void)state;
     enum { STATES = 4, TRACKS = 3, ROWS = 6 };
-    struct panel_data d = simulate(STATES * TRACKS, ROWS, 0.5, 8);
+    struct panel_data d = panel_simulate(STATES * TRACKS, ROWS, 0.5, 8);
     static const char *const name[] = {"x1", "x2", "x3", "x4"};
     double time[TRACKS * ROWS], value[STATES * TRACKS * ROWS], sum = 0.0;
     size_t start[TRACKS + 1] = {0};
@@ -383,176 +333,6 @@ static void panel__draws_many_effects(void **state)
     gsv_result_free(&r);
     gsv_model_free(m);
     gsv_series_free(s);
-}
-
-/* --- Every estimator ------------------------------------------------------ */
-
-static const struct row {
-    const char *name, *text, *column;
-    gsv_options o;
-} ROWS[] = {
-    {"exact", EXACT, "x", {.paths = 4, .steps = 4}},
-    {"one step",
-     EXACT,
-     "x",
-     {.paths = 1, .steps = 1, .reference = GSV_REFERENCE_LINEAR}},
-    {"logistic",
-     "state x\nparam m = -0.5, w = 0.4 > 0, s = 0.3 > 0\n"
-     "random b ~ normal(m, w)\ndx = exp(b)*x*(2 - x)*dt + s*x*dW\n",
-     "x",
-     {.paths = 4, .steps = 4}},
-    {"modified",
-     "state x\nparam m = 0, w = 0.5 > 0, s = 0.5 > 0\n"
-     "random b[2] ~ normal(m, w)\n"
-     "dx = -exp(b[1])*x*dt + s*sqrt(1 + x^2)*dW1 + 0.3*exp(b[2])*dW2\n",
-     "x",
-     {.paths = 4, .steps = 4}},
-    {"kalman", NOISY, "y", {.observe = GSV_OBSERVE_AUTO}},
-    {"two effects",
-     "state x\nparam m = 0, w = 0.5 > 0, v = 0.3 > 0, L[2,2] lower\n"
-     "random b ~ normal(m, w)\nrandom c[2] ~ normal([m, 1], L)\n"
-     "dx = exp(b)*(c[1] - x)*dt + exp(0.1*c[2])*dW\nobs y ~ normal(x, v)\n"
-     "init x ~ normal(c[1], 1)\n",
-     "y",
-     {.nodes = 3}},
-    {"guided",
-     "state x\nparam m = 0, w = 0.5 > 0\nrandom b ~ normal(m, w)\n"
-     "dx = -exp(b)*x*dt + dW\nobs y ~ normal(x, 0.3)\n"
-     "init x ~ normal(0, 1)\n",
-     "y",
-     {.observe = GSV_OBSERVE_GUIDED, .points = 16, .steps = 1}},
-    {"scan",
-     "state x\nparam m = 0, w = 0.5 > 0, s = 0.5 > 0\n"
-     "random b ~ normal(m, w)\ndx = exp(b)*(x - x^3)*dt + s*dW\n"
-     "obs y ~ normal(x, 0.3)\ninit x ~ normal(0, 1)\n",
-     "y",
-     {.observe = GSV_OBSERVE_SCAN, .points = 8, .steps = 1, .paths = 2}},
-    {"network",
-     "state x\nparam m = 0, w = 0.5 > 0\nrandom b ~ normal(m, w)\n"
-     "net f(x, b) -> 1 : 4 tanh\ndx = f(x, b)*dt + dW\n",
-     "x",
-     {.paths = 2, .steps = 2}},
-};
-
-static gsv_series *row_series(const struct row *t, size_t series)
-{
-    struct panel_data d = simulate(series, 6, 0.5, 31);
-    bool noisy = *t->column == 'y';
-    for (size_t r = 0; r < d.series; r++)
-        for (size_t i = 0; i < d.rows; i++)
-            d.x[r][i] =
-                !strcmp(t->name, "logistic") ? exp(0.3 * d.x[r][i]) : d.x[r][i];
-    return data_series(&d, noisy);
-}
-
-static void every_estimator__has_the_gradient_of_a_panel(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT(ROWS); i++) {
-        const struct row *t = &ROWS[i];
-        gsv_series *s = row_series(t, 3);
-        struct gradient_trial trial = {
-            .m = gradient_model(t->text), .s = s, .o = t->o};
-        trial.o.seed = 1;
-        trial.o.threads = 1;
-        if (!gradient_agrees(&trial)) {
-            /* Of differences inside there is no more than this. */
-            bool close =
-                !strcmp(t->name, "guided") && trial.off <= 1e-4 * trial.size;
-            if (!close)
-                fail_msg("%s: off by %g, allowed %g of %g", t->name, trial.off,
-                         trial.allowed, trial.size);
-        }
-        gsv_model_free(trial.m);
-        gsv_series_free(s);
-    }
-}
-
-/* --- Threads, ranks, memory ----------------------------------------------- */
-
-struct bits {
-    double loglik, quadrature, gradient[8];
-};
-
-static struct bits run_bits(const struct row *t, const gsv_series *s,
-                            size_t threads, gsv_ranks *ranks)
-{
-    gsv_model *m = model_of(t->text);
-    gsv_options o = t->o;
-    gsv_result r;
-    struct bits b = {0};
-    o.seed = 1;
-    o.threads = threads;
-    o.ranks = ranks;
-    o.gradient = true;
-    assert_int_equal(gsv_loglik(m, s, &o, &r), 0);
-    b.loglik = r.loglik;
-    b.quadrature = r.quadrature;
-    memcpy(b.gradient, r.gradient,
-           (r.values < 8 ? r.values : 8) * sizeof *b.gradient);
-    gsv_result_free(&r);
-    gsv_model_free(m);
-    return b;
-}
-
-struct meeting {
-    const struct row *row;
-    const gsv_series *s;
-    struct bits bits[RANKS_MOST];
-};
-
-static void act(gsv_ranks *ranks, void *user)
-{
-    struct meeting *a = user;
-    a->bits[ranks->rank] = run_bits(a->row, a->s, 1, ranks);
-    gsv_ranks_close(ranks, 0);
-}
-
-static void panel__has_the_same_bits_on_threads_and_ranks(void **state)
-{
-    (void)state;
-    static const size_t CHOSEN[] = {1, 4, 6};
-    for (size_t i = 0; i < COUNT(CHOSEN); i++) {
-        struct meeting a = {.row = &ROWS[CHOSEN[i]]};
-        gsv_series *s = row_series(a.row, 7);
-        struct bits one = run_bits(a.row, s, 1, NULL);
-        a.s = s;
-        for (size_t threads = 2; threads <= 3; threads++) {
-            struct bits b = run_bits(a.row, s, threads, NULL);
-            assert_memory_equal(&b, &one, sizeof one);
-        }
-        for (size_t ranks = 2; ranks <= 3; ranks++) {
-            ranks_act(ranks, act, &a);
-            for (size_t k = 0; k < ranks; k++)
-                assert_memory_equal(&a.bits[k], &one, sizeof one);
-        }
-        gsv_series_free(s);
-    }
-}
-
-static void panel__says_when_memory_is_out(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < COUNT(ROWS); i += 4) {
-        gsv_series *s = row_series(&ROWS[i], 2);
-        gsv_model *m = model_of(ROWS[i].text);
-        gsv_options o = ROWS[i].o;
-        int status;
-        size_t n = 1;
-        o.threads = 1;
-        o.gradient = true;
-        do {
-            gsv_result r = {0};
-            mem_fail_at(n);
-            n += 1 + n / 8;
-            status = gsv_loglik(m, s, &o, &r);
-            mem_fail_at(0);
-            gsv_result_free(&r);
-            assert_true(status == 0 || status == GSV_NO_MEMORY);
-        } while (status || n < 40);
-        gsv_model_free(m);
-        gsv_series_free(s);
-    }
 }
 
 /* --- Simulations and fits ------------------------------------------------- */
@@ -592,13 +372,13 @@ static void simulations__draw_effects_for_each_series(void **state)
 static void fits__find_the_law_of_effects(void **state)
 {
     (void)state;
-    struct panel_data d = simulate(SERIES, 8, 0.5, 17);
+    struct panel_data d = panel_simulate(SERIES, 8, 0.5, 17);
     double *z = normals(SERIES, 18);
     for (size_t k = 0; k < SERIES; k++)
         for (size_t i = 0; i < d.rows; i++)
             d.x[k][i] += 0.8 * z[k] * d.gap * (double)i;
     mem_free(z);
-    gsv_series *s = data_series(&d, false);
+    gsv_series *s = panel_series(&d, "x");
     gsv_model *m = model_of("state x\nparam m = 0.1, w = 0.5 > 0, s = 1 > 0\n"
                             "random u ~ normal(m, w)\ndx = u*dt + s*dW\n");
     gsv_fit_options o = gsv_fit_options_default();
@@ -641,9 +421,6 @@ int main(void)
             panel__without_deviation_is_the_likelihood_at_the_mean),
         cmocka_unit_test(panel__of_logistic_growth_is_a_sum_over_its_effect),
         cmocka_unit_test(panel__draws_many_effects),
-        cmocka_unit_test(every_estimator__has_the_gradient_of_a_panel),
-        cmocka_unit_test(panel__has_the_same_bits_on_threads_and_ranks),
-        cmocka_unit_test(panel__says_when_memory_is_out),
         cmocka_unit_test(simulations__draw_effects_for_each_series),
         cmocka_unit_test(fits__find_the_law_of_effects),
     };
