@@ -17,6 +17,11 @@ from .model import Model
 # --- A function of a model ----------------------------------------------------
 
 
+def _double(params: Any) -> Any:
+    """The same tree in double precision: arrays of many libraries are not."""
+    return jax.tree_util.tree_map(lambda a: jax.numpy.asarray(a, float), params)
+
+
 class _Calls:
     """function(params, x) and its derivatives, by a flat vector p for params."""
 
@@ -57,6 +62,7 @@ def external(function: Callable[..., Any], params: Any = (),
         raise InputError("JAX computes in single precision, which is too little "
                          "for a likelihood; say "
                          "jax.config.update('jax_enable_x64', True) at first")
+    params = _double(params)
     flat, _ = ravel_pytree(params)
     calls = _Calls(function, params)
     shapes = [np.shape(a) for a in jax.tree_util.tree_leaves(params)]
@@ -67,9 +73,9 @@ def external(function: Callable[..., Any], params: Any = (),
 
 def to_params(model: Model, name: str, params: Any) -> Any:
     """What a fit has learned for an external function, as a tree like params,
-    from which it was made."""
-    flat, back = ravel_pytree(params)
-    return back(learned(model, name, flat.size))
+    from which it was made, in double precision."""
+    flat, back = ravel_pytree(_double(params))
+    return back(jax.numpy.asarray(learned(model, name, flat.size)))
 
 
 # --- The log-likelihood -------------------------------------------------------

@@ -74,11 +74,23 @@ def tree_leaves(tree):
     return [tree]
 
 
+def tree_map(f, tree):
+    if isinstance(tree, dict):
+        return {name: tree_map(f, part) for name, part in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(tree_map(f, part) for part in tree)
+    return f(tree)
+
+
 def ravel_pytree(tree):
     leaves = tree_leaves(tree)
-    flat = np.concatenate([np.ravel(a) for a in leaves] + [np.zeros(0)])
+    kind = leaves[0].dtype if leaves else float
+    flat = np.concatenate([np.ravel(a) for a in leaves] + [np.zeros(0, kind)])
 
     def back(p):
+        # JAX wants the precision that it was made from.
+        assert np.real(p).dtype == flat.dtype, (p.dtype, flat.dtype)
+
         def build(part, at):
             if isinstance(part, dict):
                 made = {}
@@ -107,7 +119,8 @@ def modules():
     jax.numpy = np
     jax.config = types.SimpleNamespace(jax_enable_x64=False)
     jax.config.update = lambda name, value: setattr(jax.config, name, value)
-    jax.tree_util = types.SimpleNamespace(tree_leaves=tree_leaves)
+    jax.tree_util = types.SimpleNamespace(tree_leaves=tree_leaves,
+                                          tree_map=tree_map)
     flatten_util = types.ModuleType("jax.flatten_util")
     flatten_util.ravel_pytree = ravel_pytree
     jax.flatten_util = flatten_util

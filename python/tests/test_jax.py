@@ -100,6 +100,15 @@ def test_a_function_without_parameters(adapter):
     assert sorted(model.params) == ["s"]
 
 
+def test_arrays_of_single_precision_and_numbers_are_a_start(adapter):
+    single = [np.float32(0.5), np.ones(2, np.float32), 2.0]
+    model = girsanov.Model(TEXT, f=adapter.external(
+        lambda p, x: p[0] * x * p[1][0] - p[1][1] * x**3 / p[2], single))
+    assert model.field([2.0]).drift == -3
+    again = adapter.to_params(model, "f", single)
+    assert [float(np.ravel(a)[0]) for a in again] == [0.5, 1, 2]
+
+
 def test_single_precision_is_refused(jax, adapter):
     jax.config.update("jax_enable_x64", False)
     try:
