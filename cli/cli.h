@@ -533,6 +533,12 @@ int check_plot(const char *path);
 /* "wrote FILE" for --plot, unless --quiet or --json. */
 void say_plot(const struct args *a);
 
+/* --- curve.c ------------------------------------------------------------ */
+
+/* The learning curve: whether it shows held-out gaps; its figure. */
+bool curve_heldout(const gsv_record *k);
+void curve_plot(const gsv_record *k, FILE *to);
+
 /* --- signals.c -------------------------------------------------------------
  */
 

@@ -75,8 +75,10 @@ const struct verb VERBS[] = {
      true, false, false, true, select_run},
     {SUMMARY, "summary", "FIT", "print a fit: estimates, errors, data",
      "Prints the record of a fit: log-likelihood, estimates with standard\n"
-     "errors and 95 % intervals, and the correlation of the estimates.\n",
+     "errors and 95 % intervals, and the correlation of the estimates.\n"
+     "--plot draws the learning curve.\n",
      "  girsanov summary lorenz.fit\n"
+     "  girsanov summary lorenz.fit --plot -\n"
      "  girsanov summary lorenz.fit --json\n",
      false, false, false, false, summary_run},
     {FIELD, "field", "MODEL [DATA]", "drift and diffusion at points, as CSV",

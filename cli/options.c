@@ -116,8 +116,8 @@ static const struct option OWN[] = {
     {"--range", NULL, PROFILE, TEXT, AT(range), "A:B",
      .help = "range of the values (estimate +- 3 standard errors)"},
     {"--plot", NULL,
-     FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS, TARGET,
-     AT(plot), "FILE",
+     SUMMARY | FIELD | PROFILE | PREDICT | PATHS | GRADVAR | LOOK | PHYSICS,
+     TARGET, AT(plot), "FILE",
      .help =
          "a picture: .svg, .png or .pdf (by gnuplot), or - in the terminal"},
     {"--gradient", NULL, LOGLIK | CHECK, FLAG, AT(estimator.gradient), NULL,

@@ -59,6 +59,12 @@ static void add_rates(const gsv_physics_result *r, struct physics_row *list,
         add_row(list, n, (gsv_quantity){r->current, NAN, NAN}, true, "current");
 }
 
+/* The first row of a passage; only rows of passages follow. */
+static bool is_time(const char *name)
+{
+    return !strncmp(name, "time ", 5);
+}
+
 struct physics_row *physics_rows(const gsv_physics_result *r, size_t *count)
 {
     size_t most = 3 * r->dim + 2 * GSV_RELAXATIONS + 4 + 3 * r->passages;
@@ -189,7 +195,7 @@ json_t *physics_json(const gsv_physics_result *r, const struct physics_row *row,
     add_count(j, "draws", r->draws);
     json_object_set_new(j, "points", points_json(r));
     json_object_set_new(j, "passages", passages_json(r));
-    for (size_t i = 0; i < rows && strncmp(row[i].name, "time ", 5); i++)
+    for (size_t i = 0; i < rows && !is_time(row[i].name); i++)
         json_object_set_new(numbers, row[i].name + strspn(row[i].name, " "),
                             quantity_json(row[i].q));
     json_object_set_new(j, "numbers", numbers);
@@ -233,11 +239,20 @@ static void put_points(const gsv_physics_result *r, FILE *out)
     }
 }
 
+/* Every row has a name of its own: Kramers' time of a passage has that of the
+ * passage, too. */
 static void put_numbers(const struct physics_row *row, size_t rows, FILE *out)
 {
+    const char *passage = NULL;
+    char name[2 * sizeof row->name];
     fputs("name,value,low,high\n", out);
     for (size_t i = 0; i < rows; i++) {
-        put_text(row[i].name + strspn(row[i].name, " "), out);
+        const char *own = row[i].name + strspn(row[i].name, " ");
+        if (is_time(row[i].name)) passage = own;
+        bool part = passage && passage != own;
+        snprintf(name, sizeof name, "%s%s%s", part ? passage : own,
+                 part ? ", " : "", part ? own : "");
+        put_text(name, out);
         put_three(row[i].q, out);
         putc('\n', out);
     }

@@ -13,61 +13,19 @@ enum { MOST_POINTS = 2000, MOST_GAPS = 1000, DOTS = 1200, QUANTILES = 250 };
 
 /* --- Learning ------------------------------------------------------------- */
 
-static bool has_heldout(const gsv_record *k)
-{
-    for (size_t i = 0; i < k->points; i++)
-        if (isfinite(k->curve[GSV_CURVE_HELDOUT * k->points + i])) return true;
-    return false;
-}
-
-/* The first points may be far below the others; the axis leaves them out. */
-static double curve_floor(const gsv_record *k)
-{
-    const double *y = k->curve + GSV_CURVE_LOGLIK * k->points;
-    double high = -INFINITY, low = INFINITY;
-    size_t skip = k->points / 20;
-    for (size_t i = skip; i < k->points; i++)
-        if (isfinite(y[i])) {
-            high = fmax(high, y[i]);
-            low = fmin(low, y[i]);
-        }
-    return low - 0.05 * (high - low);
-}
-
 int draw_curve(struct report *r)
 {
-    const gsv_record *k = r->record;
     struct figure f;
-    bool held = has_heldout(k);
     if (figure_begin(&f, WIDTH, 340)) return EXIT_NUMBERS;
-    fputs("$curve << EOD\n", f.to);
-    for (size_t i = 0; i < k->points; i++) {
-        bool other = i && k->curve[GSV_CURVE_RESTART * k->points + i] !=
-                              k->curve[GSV_CURVE_RESTART * k->points + i - 1];
-        if (other) putc('\n', f.to);
-        fprintf(f.to, "%.10g %.10g %.10g\n", k->curve[i],
-                k->curve[GSV_CURVE_LOGLIK * k->points + i],
-                k->curve[GSV_CURVE_HELDOUT * k->points + i]);
-    }
-    double floor = curve_floor(k);
-    fputs("EOD\nset key bottom right\nset xlabel 'iteration'\n"
-          "set ylabel 'log-likelihood per gap'\n",
-          f.to);
-    if (k->points <= 12) fputs("set xtics 1\n", f.to);
-    if (isfinite(floor) && k->points > 40)
-        fprintf(f.to, "set yrange [%.10g:*]\n", floor);
-    fprintf(f.to, "plot $curve using 1:2 with linespoints pt 7 ps 0.25 lt 1 %s",
-            held ? "title 'learned from'" : "notitle");
-    if (held)
-        fputs(", $curve using 1:3 with lines lt 2 title 'held out'", f.to);
-    putc('\n', f.to);
+    curve_plot(r->record, f.to);
     return figure_end(
         r, &f, 0, "curve", "Learning curve",
-        held ? "The objective at all or at evenly spaced iterations. It should "
-               "be constant at the right. If the held-out curve falls while "
-               "the other rises, the model overfits."
-             : "The objective at all or at evenly spaced iterations. It should "
-               "be constant at the right.");
+        curve_heldout(r->record)
+            ? "The objective at all or at evenly spaced iterations. It should "
+              "be constant at the right. If the held-out curve falls while "
+              "the other rises, the model overfits."
+            : "The objective at all or at evenly spaced iterations. It should "
+              "be constant at the right.");
 }
 
 /* --- Field ---------------------------------------------------------------- */

@@ -113,6 +113,20 @@ static int print_summary(const struct args *a, const gsv_model *m,
     return EXIT_DONE;
 }
 
+/* The learning curve. */
+static int plot_curve(const struct args *a, const gsv_record *r)
+{
+    struct plot p;
+    if (!r->points)
+        return complain(EXIT_INPUT,
+                        "%s has no learning curve: it was written by an older "
+                        "version",
+                        a->model);
+    if (plot_open(&p, a->plot, 820, 400)) return EXIT_INPUT;
+    curve_plot(r, p.to);
+    return plot_close(&p, true);
+}
+
 int summary_run(const struct args *a, gsv_model *m)
 {
     const gsv_record *r = gsv_model_record(m);
@@ -131,6 +145,8 @@ int summary_run(const struct args *a, gsv_model *m)
         n = keep_estimated(r, list, n);
         code = a->json ? print_json(summary_json(a, m, r, list, n))
                        : print_summary(a, m, r, list, n);
+        if (!code && a->plot) code = plot_curve(a, r);
+        if (!code) say_plot(a);
         say_warnings(r->warning);
         if (!code && a->output) code = effects_write(m, a->output);
     }

@@ -881,7 +881,9 @@ typedef struct gsv_score {
 
 /* Calls of this thread ask `question` many times a second. If it returns true,
  * the call ends with GSV_STOPPED; a fit ends with what it has learned. Once
- * true, the answer must stay true until the call ends. NULL: no question. */
+ * true, the answer must stay true until the call ends. NULL ends the question.
+ * A function that the library calls may ask its own in calls of its own: pairs
+ * of a question and NULL nest, and the inner question is asked first. */
 void gsv_stop_when(bool (*question)(void *user), void *user);
 
 /* --- Posterior draws ------------------------------------------------------ */

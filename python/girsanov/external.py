@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import re
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -187,3 +188,14 @@ def give(model: Any, name: str, thing: Any) -> External:
         _release(number)
     _lib.check(status)
     return e
+
+
+def learned(model: Any, name: str, size: int) -> np.ndarray:
+    """The numbers of an external function, which are to be so many."""
+    values = [np.ravel(v) for n, v in model.params.items()
+              if re.fullmatch(re.escape(name) + r"\.p\d*", n)]
+    flat = np.concatenate([*values, np.zeros(0)])
+    if flat.size != size:
+        raise InputError(f"'{name}' has {flat.size} parameters, but what they "
+                         f"are for has {size}")
+    return flat

@@ -12,6 +12,7 @@ WIDTH, HEIGHT = 420, 230
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 40
 # On a white page and on a dark one.
 COLOURS = "#3b7dd8", "#d9603b", "#3f9a57", "#9a68c0", "#b8860b"
+GREY = "#8a8a8a"
 MOST = 600  # points of a line
 
 Pixels = list[tuple[str, str]]
@@ -60,7 +61,8 @@ class Figure:
         self.parts: list[tuple[str, str, np.ndarray, list[np.ndarray]]] = []
         self.spans = (0.0, 1.0), (0.0, 1.0)
 
-    def line(self, x: Any, y: Any, colour: int = 0) -> None:
+    def line(self, x: Any, y: Any, colour: int | None = 0) -> None:
+        """colour None: a grey line to compare with."""
         self._add("line", colour, x, y)
 
     def band(self, x: Any, low: Any, high: Any, colour: int = 0) -> None:
@@ -72,11 +74,11 @@ class Figure:
     def arrows(self, x: Any, y: Any, to_x: Any, to_y: Any) -> None:
         self._add("arrows", 0, np.append(x, to_x), np.append(y, to_y))
 
-    def _add(self, kind: str, colour: int, x: Any, *ys: Any) -> None:
+    def _add(self, kind: str, colour: int | None, x: Any, *ys: Any) -> None:
         stride = 1 if kind == "arrows" else 1 + len(x) // MOST
         arrays = [np.asarray(a, float)[::stride] for a in (x, *ys)]
-        self.parts.append((kind, COLOURS[colour % len(COLOURS)], arrays[0],
-                           arrays[1:]))
+        paint = GREY if colour is None else COLOURS[colour % len(COLOURS)]
+        self.parts.append((kind, paint, arrays[0], arrays[1:]))
 
     def _pixels(self, x: Any, y: Any) -> Pixels:
         (x0, x1), (y0, y1) = self.spans

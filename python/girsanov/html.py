@@ -83,7 +83,7 @@ def _field_figure(model: Any) -> str:
     figure = Figure(d.names[0], f"drift of {d.names[0]}")
     if d.sd is not None:
         figure.band(x, f - 2 * d.sd[:, 0], f + 2 * d.sd[:, 0])
-    figure.line(x, np.zeros(len(x)), 1)
+    figure.line(x, np.zeros(len(x)), None)
     figure.line(x, f)
     return figure.svg()
 
@@ -114,7 +114,7 @@ def _scores_figure(r: Any) -> str:
     figure = Figure("normal score", "residual z")
     for k in range(len(r.names)):
         x, z = scores_of(r.z[:, k])
-        figure.line(x, x, 4)
+        figure.line(x, x, None)
         figure.dots(x, z, k)
     return figure.svg()
 
@@ -178,8 +178,8 @@ def _bands(r: Any) -> str:
     last = [np.flatnonzero(r.track == k)[-1:] for k in range(len(r.labels))]
     rows = [[r.labels[k], float(r.time[i]), float(r.mean[i, 0]),
              float(r.sd[i, 0])] for k, at in enumerate(last) for i in at]
-    return _bands_figure(r) + table(
-        ["series", "last time", f"mean of {r.names[0]}", "sd"], rows)
+    return table(["series", "last time", f"mean of {r.names[0]}", "sd"],
+                 rows) + _bands_figure(r)
 
 
 def _residuals(r: Any) -> str:
@@ -198,7 +198,9 @@ def _likelihood(r: Any) -> str:
     names = ("gaps", "paths", "steps", "ess_min", "khat_max", "flagged",
              "reference", "form", "observe", "seconds")
     words = {"log-likelihood": f"{r.loglik:.6g} +- {r.stderr:.2g}"}
-    return facts({**words, **{n: getattr(r, n) for n in names}})
+    known = {n: getattr(r, n) for n in names}
+    return facts({**words, **{n: v for n, v in known.items()
+                              if v is not None and v == v}})
 
 
 def _selection(r: Any) -> str:

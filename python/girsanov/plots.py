@@ -250,6 +250,7 @@ class FitPlots:
             ax.plot(x, held, label="held out")
             ax.legend()
         ax.set(xlabel="iteration", ylabel="log-likelihood per gap")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         return ax
 
     def plot(self: Any, data: Data | None = None, *, ax: Any = None) -> Any:

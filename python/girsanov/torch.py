@@ -14,7 +14,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ._lib import InputError
 from .data import Data
-from .external import External
+from .external import External, learned
 from .model import Model
 
 # --- A module as a function of a model ---------------------------------------
@@ -87,13 +87,7 @@ def to_module(model: Model, name: str, module: torch.nn.Module) -> Any:
     """Puts the weights that a fit has learned for an external function into the
     module that it was made from. Returns the module."""
     weights = list(module.parameters())
-    values = [np.atleast_1d(v) for n, v in model.params.items()
-              if re.fullmatch(re.escape(name) + r"\.p\d*", n)]
-    given = sum(v.size for v in values)
-    if given != sum(w.numel() for w in weights):
-        raise InputError(f"'{name}' has {given} parameters, but the module "
-                         f"has {sum(w.numel() for w in weights)}")
-    flat = np.concatenate([v.reshape(-1) for v in values])
+    flat = learned(model, name, sum(w.numel() for w in weights))
     with torch.no_grad():
         for w in weights:
             part, flat = np.split(flat, [w.numel()])

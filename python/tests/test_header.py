@@ -30,6 +30,11 @@ def test_the_version_is_the_same_everywhere():
     # Above it may be what is not released yet.
     newest = first("CHANGELOG.md", r"^## (\d\S*)")
     assert newest == _header.VERSION
+    # Names of libraries and packages have the minor version.
+    named = re.findall(r"(?:Girsanov |libgirsanov(?:\.so\.)?)(\d+\.\d+)",
+                       (ROOT / "docs/INSTALL.md").read_text())
+    minor = ".".join(_header.VERSION.split(".")[:2])
+    assert len(named) == 4 and set(named) == {minor}
 
 
 def assertions():

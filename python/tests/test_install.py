@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """pip without a network, setuptools or a source tree that it may write to,
 into an environment of its own."""
+import ast
 import email
 import hashlib
 import importlib.util
@@ -101,6 +102,14 @@ def check_metadata(info):
     assert meta.get_all("Requires-Dist") == ["numpy"]
     assert meta.get_payload() == (ROOT / "python" / "README.md").read_text()
     assert (info / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_python_3_9_can_read_it():
+    for folder in "girsanov", "pep517":
+        for path in (ROOT / "python" / folder).glob("*.py"):
+            ast.parse(path.read_text(), str(path), feature_version=(3, 9))
+    with pytest.raises(SyntaxError):
+        ast.parse("match 1:\n case 1: pass", feature_version=(3, 9))
 
 
 def test_pip_installs_it(place):

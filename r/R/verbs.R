@@ -284,7 +284,35 @@ sde_physics <- function(model, data = NULL, ..., regions = NULL, limits = NULL,
     r <- .Call(c_physics, ready$model, ready$series, alone(model, options),
                regions[1], regions[2])
     for (line in strsplit(r$warning, "\n")[[1]]) caution(line)
-    r
+    structure(r, class = "sde_physics")
+}
+
+# Numbers with their 95 % intervals, without densities, which are in the list.
+as.data.frame.sde_physics <- function(x, ...) {
+    rows <- function(names, q) data.frame(name = names, as.data.frame(q))
+    points <- lapply(seq_len(x$points), function(k)
+        rows(paste0("fixed point ", k, ", ", x$point$stability[k], ": ", x$name),
+             x$point$x[[k]]))
+    ways <- lapply(seq_len(x$passages), function(k) {
+        way <- paste0(x$passage$from[k], " -> ", x$passage$to[k])
+        rbind(rows(paste("time", way), x$passage$time[[k]]),
+              rows(paste("barrier", way), x$passage$barrier[[k]]))
+    })
+    all <- do.call(rbind, c(points, list(
+        rows(paste("mean of", x$name), x$mean),
+        rows(paste("deviation of", x$name), x$sd),
+        rows(paste("relaxation time", seq_along(x$relaxation$value)), x$relaxation),
+        rows("entropy production", x$entropy)), ways))
+    all <- all[is.finite(all$value), ]
+    rownames(all) <- NULL
+    all
+}
+
+print.sde_physics <- function(x, digits = max(3, getOption("digits") - 3), ...) {
+    all <- as.data.frame(x)
+    keep <- c("value", if (x$draws) c("low", "high"))
+    print(as.matrix(data.frame(all[keep], row.names = all$name)), digits = digits, ...)
+    invisible(x)
 }
 
 sde_look <- function(data, time = NULL, series = NULL, seed = 1, threads = 0) {
@@ -355,10 +383,15 @@ plot_data <- function(x, ...) {
     band <- ahead[paste0(name, c("_q05", "_mean", "_q95"))]
     plot(d$time, d[[name]], type = "n", xlim = range(d$time, ahead$time), xlab = "time",
          ylab = name, ylim = range(d[[name]], band, na.rm = TRUE), ...)
-    for (s in unique(d$series)) {
-        lines(d$time[d$series == s], d[[name]][d$series == s])
+    all <- unique(d$series)
+    colours <- if (length(all) > 1) grDevices::hcl.colors(length(all), "Dark 3")
+               else "black"
+    for (i in seq_along(all)) {
+        of <- d$series == all[i]
+        lines(d$time[of], d[[name]][of], col = colours[i])
+        of <- ahead$series == all[i]
         for (k in 1:3)
-            lines(ahead$time[ahead$series == s], band[ahead$series == s, k], lty = 2,
-                  col = if (k == 2) "black" else "grey40")
+            lines(ahead$time[of], band[of, k], lty = if (k == 2) 2 else 3,
+                  col = colours[i])
     }
 }

@@ -16,10 +16,11 @@ static void ask(void *unused)
     R_CheckUserInterrupt();
 }
 
+/* An interrupt is heard by the innermost call, and ends that alone. */
 bool watch_stop(void *watch)
 {
     struct watch *w = watch;
-    if (!w->interrupted && !w->jumped && !R_ToplevelExec(ask, NULL))
+    if (w == now && !w->interrupted && !w->jumped && !R_ToplevelExec(ask, NULL))
         w->interrupted = true;
     return w->interrupted || w->jumped;
 }
@@ -30,14 +31,13 @@ void watch_begin(struct watch *w, SEXP progress)
     w->unwind = PROTECT(R_MakeUnwindCont());
     now = w;
     calling = NULL;
-    /* A call inside another one is ended with it. */
-    if (!w->outer) gsv_stop_when(watch_stop, w);
+    gsv_stop_when(watch_stop, w);
 }
 
 void watch_end(struct watch *w)
 {
     now = calling = w->outer;
-    if (!w->outer) gsv_stop_when(NULL, NULL);
+    gsv_stop_when(NULL, NULL);
     UNPROTECT(1);
     if (w->jumped) R_ContinueUnwind(w->unwind);
 }

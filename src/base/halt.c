@@ -106,11 +106,22 @@ static enum halt_reason ask_caller(void *context)
     return a->question(a->user) ? HALT_BY_CALLER : HALT_NOT;
 }
 
+/* Deeper questions are not asked; those around them are. */
+enum { DEEPEST = 16 };
+
 void gsv_stop_when(bool (*question)(void *user), void *user)
 {
-    static _Thread_local struct asked asked;
-    halt_end(&asked.halt);
-    asked.question = question;
-    asked.user = user;
-    if (question) halt_begin(&asked.halt, ask_caller, &asked);
+    static _Thread_local struct asked asked[DEEPEST];
+    static _Thread_local size_t depth;
+    if (!question) {
+        if (depth && --depth < DEEPEST) halt_end(&asked[depth].halt);
+        return;
+    }
+    if (depth < DEEPEST) {
+        struct asked *a = &asked[depth];
+        a->question = question;
+        a->user = user;
+        halt_begin(&a->halt, ask_caller, a);
+    }
+    depth++;
 }

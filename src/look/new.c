@@ -135,7 +135,7 @@ static void write_column(const struct sheet *h, const struct part *p)
         [ROLE_INPUT] = "input, linear between rows: ",
         [ROLE_HELD] = "input, the same for many rows: ",
         [ROLE_GROUP] = "category, ",
-        [ROLE_FLAT] = "left out: it has one value\n",
+        [ROLE_FLAT] = "left out: it has one value, or too few\n",
         [ROLE_TEXT] = "left out: words, most of them different\n",
         [ROLE_MIXED] = "left out: some cells are not numbers; mend them\n",
         [ROLE_SURPLUS] = "left out of a first model: add it by hand\n"};

@@ -15,7 +15,7 @@
 /* A held column has at least so many pairs of rows, of which at most this share
  * differ. A clock's increments are alike up to rounding. A velocity explains
  * its position's increments but for this share of their squares. */
-enum { FEWEST_PAIRS = 10, MOST_STATES = 8, MOST_INPUTS = 8 };
+enum { FEWEST_ROWS = 3, FEWEST_PAIRS = 10, MOST_STATES = 8, MOST_INPUTS = 8 };
 static const double SHARE_HELD = 0.2, ROUNDING = 1e-6, SHARE_LEFT = 0.02;
 
 static const double *values_of(const gsv_series *s, const struct part *p)
@@ -89,6 +89,7 @@ static enum role role_of_numbers(const gsv_series *s, const struct part *p)
     struct steps n = count_steps(s, values_of(s, p));
     if (p->seen.flat) return ROLE_FLAT;
     if (!n.changes) return ROLE_INPUT;
+    if (p->seen.rows < FEWEST_ROWS) return ROLE_FLAT;
     if (n.pairs < FEWEST_PAIRS) return ROLE_STATE;
     if ((double)n.changes <= SHARE_HELD * (double)n.pairs) return ROLE_HELD;
     double most = fmax(fabs(n.low), fabs(n.high));
@@ -214,8 +215,8 @@ static int no_state(const gsv_series *s, const struct part *part)
                         "'%s' are not numbers",
                         s->source, phrase_name(part[c].name).text);
     return fail(GSV_BAD_INPUT,
-                "%s has no column of numbers that change within a series and "
-                "can be a state",
+                "%s has no column of numbers that change within a series of "
+                "three rows or more, so none can be a state",
                 s->source);
 }
 

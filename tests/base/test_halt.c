@@ -189,6 +189,61 @@ static void calls__end_at_any_of_their_questions(void **state)
     }
 }
 
+/* A call from a fit's own function: its question ends it, not the fit. */
+static bool call_inside(void *user, const gsv_progress *now)
+{
+    struct problem *p = user;
+    struct questions yes = {.until = 1};
+    struct said said = {0};
+    (void)now;
+    gsv_stop_when(ask, &yes);
+    assert_int_equal(call_loglik(p, &said), GSV_STOPPED);
+    gsv_stop_when(NULL, NULL);
+    assert_int_equal(call_loglik(p, &said), 0);
+    return false;
+}
+
+static void questions__nest(void **state)
+{
+    (void)state;
+    struct problem p = problem_of(WELL), inside = problem_of(WELL);
+    struct questions outer = {0};
+    gsv_fit_options o = gsv_fit_options_default();
+    o.estimator.threads = 1;
+    o.progress = call_inside;
+    o.user = &inside;
+    gsv_stop_when(ask, &outer);
+    assert_int_equal(gsv_fit(p.m, p.s, &o), 0);
+    assert_int_equal(gsv_model_record(p.m)->ended, GSV_ENDED_CONVERGED);
+    size_t before = outer.asked;
+    struct said said = {0};
+    assert_int_equal(call_loglik(&p, &said), 0);
+    assert_true(outer.asked > before);
+    gsv_stop_when(NULL, NULL);
+    free_both(p.m, p.s);
+    free_both(inside.m, inside.s);
+}
+
+/* Deeper than the library remembers: the outer ones are still asked. */
+static void questions__nest_deeply(void **state)
+{
+    (void)state;
+    enum { DEEP = 40 };
+    struct problem p = problem_of(WELL);
+    struct questions q[DEEP] = {{.until = 1}};
+    struct said said = {0};
+    for (size_t i = 0; i < DEEP; i++)
+        gsv_stop_when(ask, &q[i]);
+    assert_int_equal(call_loglik(&p, &said), GSV_STOPPED);
+    for (size_t i = 0; i < DEEP - 1; i++)
+        gsv_stop_when(NULL, NULL);
+    assert_int_equal(call_loglik(&p, &said), GSV_STOPPED);
+    for (size_t i = 0; i < 3; i++)
+        gsv_stop_when(NULL, NULL);
+    assert_int_equal(call_loglik(&p, &said), 0);
+    free_both(p.m, p.s);
+}
+
 /* --- Lanes ------------------------------------------------------------------
  */
 
@@ -257,6 +312,8 @@ int main(void)
         cmocka_unit_test(halts__ask_from_the_inside_out),
         cmocka_unit_test(lanes__do_nothing_once_it_is_over),
         cmocka_unit_test(calls__end_at_any_of_their_questions),
+        cmocka_unit_test(questions__nest),
+        cmocka_unit_test(questions__nest_deeply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

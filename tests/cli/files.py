@@ -225,7 +225,9 @@ def plots(place):
     """A command of every verb that draws."""
     fresh(place, "m.sde", OU)
     girsanov(place, "simulate", "m.sde", "-o", "d.csv", "--times", "0:8:31")
-    return {"field": ["field", "m.sde", "d.csv"], "look": ["look", "d.csv"],
+    girsanov(place, "fit", "m.sde", "d.csv", "-o", "m.fit", "-q", "--paths", 8)
+    return {"summary": ["summary", "m.fit"], "look": ["look", "d.csv"],
+            "field": ["field", "m.sde", "d.csv"],
             "physics": ["physics", "m.sde", "d.csv"],
             "paths": ["paths", "m.sde", "d.csv", "--paths", 8],
             "predict": ["predict", "m.sde", "d.csv", "--draws", 20],

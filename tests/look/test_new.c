@@ -354,6 +354,7 @@ static void new__says_why_there_is_no_model(void **state)
     } CASE[] = {
         {"time,my x\n0,1\n1,2\n2,1.5\n", "the name 'my x'; rename it"},
         {"time,x\n0,1\n1,1\n2,1\n", "no column of numbers that change"},
+        {"time,x\n0,1\n1,2\n", "of three rows or more"},
         {"time,x\n0,1\n1,2\n2,1\n3,5\n4,1;2\n", "of 'x' are not numbers"},
         {"time,x\n0,a\n1,b\n2,c\n3,d\n", "no column of numbers that change"},
         {"series,time,x\na,0,1\nb,0,2\n", "no column of numbers that change"},

@@ -59,3 +59,22 @@ test_that("an interrupt ends other calls as R's own", {
         interrupt = function(i) "interrupted")
     expect_identical(got, "interrupted")
 })
+
+test_that("an interrupt of a call inside a fit's progress ends that call alone", {
+    data <- ou_data(1)
+    many <- ou_data(8)
+    heavy <- sde_model("state x\ndx = -x^3*dt + dW")
+    got <- NULL
+    seen <- 0
+    fit <- sde_fit(sde_model(NET), data, iterations = 5, progress = function(now) {
+        seen <<- now$iteration
+        if (now$iteration == 2)
+            got <<- tryCatch(
+                interrupted(sde_loglik(heavy, many, paths = 2^17, steps = 256)),
+                interrupt = function(i) "interrupted")
+        TRUE
+    })
+    expect_identical(got, "interrupted")
+    expect_equal(seen, 5)
+    expect_equal(fit$record$iterations, 5)
+})

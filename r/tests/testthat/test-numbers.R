@@ -58,3 +58,18 @@ test_that("the log-likelihood of a linear model is the exact one", {
                               sd, log = TRUE))
     expect_equal(c(logLik(f)), exact, tolerance = 1e-6)
 })
+
+test_that("physics prints a row for each number", {
+    # Kramers' double well: symmetric, with closed fixed points.
+    m <- sde_model("state x\nparam a = 1, s = 0.7 > 0\ndx = (a*x - x^3)*dt + s*dW")
+    p <- sde_physics(m, limits = list(x = c(-3, 3)))
+    t <- as.data.frame(p)
+    expect_equal(t$value[1:4], c(-1, 0, 1, 0), tolerance = 1e-6)
+    ways <- t$value[grep("^time", t$name)]
+    expect_length(ways, 2)
+    expect_equal(ways[1], ways[2], tolerance = 1e-9)
+    expect_false(anyDuplicated(t$name) > 0)
+    said <- capture.output(print(p))
+    expect_length(said, nrow(t) + 1)
+    expect_match(said, "fixed point 2, unstable: x", all = FALSE)
+})
