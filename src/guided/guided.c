@@ -11,6 +11,7 @@
 #include "guided/control.h"
 #include "guided/difference.h"
 #include "guided/others.h"
+#include "guided/scout.h"
 #include "model/states.h"
 
 /* --- Setting up ----------------------------------------------------------- */
@@ -275,12 +276,24 @@ static int run_track(struct guide *g, struct walk *t)
  * change from one psi to another is a jump. */
 static const double POOR = 0.1;
 
+/* Values are rarely too high, as their mean is right: one that is lower by many
+ * errors has missed something, however small its own error is. */
+static const double MANY_ERRORS = 3.0;
+
+static bool serves(const struct swarm *s, double least, double top)
+{
+    double error = swarm_error(s), off = s->log_z - top;
+    double both = isfinite(least) ? hypot(error, least) : INFINITY;
+    if (off < -MANY_ERRORS * both) return false;
+    return error < least || off > MANY_ERRORS * both;
+}
+
 /* The same, with another psi only where it is needed and helps: the linearised
  * model may lead astray where noise ends, as at the end of an epidemic. */
 static int run_best(struct guide *g, struct walk *t)
 {
     enum look_kind last = LOOK_AHEAD, best = LOOK_AHEAD;
-    double least = INFINITY, poor = INFINITY;
+    double least = INFINITY, poor = INFINITY, top = -INFINITY;
     int status = 0;
     for (enum look_kind kind = LOOK_AHEAD; kind < LOOK_KINDS; kind++) {
         if (kind > LOOK_CONTROLLED && least < poor) break;
@@ -290,8 +303,11 @@ static int run_best(struct guide *g, struct walk *t)
         status = run_track(g, t);
         if (kind == LOOK_AHEAD && (t->fine || g->found)) poor = POOR;
         if (status == GSV_STOPPED || status == GSV_NO_MEMORY) return status;
-        if (!status && swarm_error(&g->swarm) < least) best = kind;
-        if (!status) least = fmin(least, swarm_error(&g->swarm));
+        if (!status && serves(&g->swarm, least, top)) {
+            best = kind;
+            least = swarm_error(&g->swarm);
+            top = g->swarm.log_z;
+        }
         if (kind == LOOK_AHEAD && !status && is_followed(g, t->fine)) return 0;
     }
     /* The least error of several comes with a low value: not by these numbers.
@@ -338,7 +354,10 @@ static void work_value(void *context, size_t track, size_t thread)
     if (!n) return;
     prepare(g, a, j->iteration, a->model->value);
     struct walk walk = {.track = track, .fine = a->fine};
+    g->scouted.log_z = -INFINITY;
+    g->careful = a->fine;
     j->status[track] = run_best(g, &walk);
+    if (!j->status[track]) scouts_compare(g);
     a->look[track] = walk.look;
     memcpy(a->increment + first, g->swarm.increment, n * sizeof *a->increment);
     memcpy(a->ess + first, g->swarm.ess, n * sizeof *a->ess);
