@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 
-/* Particles, for a result and for values on the way to one, and the numbers that
- * they may leave behind. */
+/* Particles, for a result and for values on the way to one, and the numbers
+ * that they may leave behind. */
 enum { SCOUTS = 8192, SOME = 1024, FEWEST = 128, MOST_TRAIL = 1 << 22 };
 
 /* A value is too low by so many errors, and by so many nats. */
