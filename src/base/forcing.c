@@ -13,6 +13,7 @@
  *     E(2s) = 2 E + E E,    E = e^{A s} - I. */
 #include "base/forcing.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -28,9 +29,10 @@ enum { TERMS = 14 };
 /* Levels of parts, and in all; parts in a time. */
 enum { MOST_HALVINGS = 40, LEVELS = 80, MOST_PARTS = 1 << 14 };
 
-/* What a polynomial may miss, as a share of the largest force; and where the
+/* What a polynomial may miss, as a share of the largest force, and more where
+ * times are rounded to so much of themselves; and where the
  * ends are tried, as a share of a part: jumps are where rows are. */
-static const double MISSED = 1e-11, END = 1e-7;
+static const double MISSED = 1e-11, ROUNDED = 8.0 * DBL_EPSILON, END = 1e-7;
 
 struct forcing_part {
     unsigned level;
@@ -128,8 +130,9 @@ static double length_of(double h, unsigned level)
 static void times_of(const struct forcing *f, double h, struct forcing_part at,
                      size_t n, double *time)
 {
+    double length = length_of(h, at.level);
     for (size_t j = 0; j < n; j++)
-        time[j] = length_of(h, at.level) * ((double)at.number + f->point[j]);
+        time[j] = length * ((double)at.number + f->point[j]);
 }
 
 /* Whether the polynomials through the nodes have what b has elsewhere; a part
@@ -137,15 +140,16 @@ static void times_of(const struct forcing *f, double h, struct forcing_part at,
 static bool is_seen(const struct forcing *f, struct forcing_part at,
                     const double *b, double *most)
 {
+    double weight = length_of(1.0, at.level);
     bool seen = true;
     for (size_t i = 0; i < f->d; i++, b += FORCING_POINTS) {
         for (size_t j = 0; j < FORCING_POINTS; j++)
             most[i] = fmax(most[i], fabs(b[j]));
-        for (size_t j = 0; j < TRIALS; j++) {
+        for (size_t j = 0; seen && j < TRIALS; j++) {
             double off = b[NODES + j];
             for (size_t k = 0; k < NODES; k++)
                 off -= f->trial[j * NODES + k] * b[k];
-            if (length_of(fabs(off), at.level) > MISSED * most[i]) seen = false;
+            if (weight * fabs(off) > f->missed * most[i]) seen = false;
         }
     }
     return seen;
@@ -173,6 +177,7 @@ static bool find_parts(struct forcing *f, double h, const struct force *force)
     struct forcing_part at = {0, 0};
     memset(most, 0, f->d * sizeof *most);
     f->parts = 0;
+    f->missed = fmax(MISSED, ROUNDED * fabs(force->start) / h);
     do {
         times_of(f, h, at, FORCING_POINTS, time);
         force->value(force->user, FORCING_POINTS, time, b);

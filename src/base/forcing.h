@@ -24,6 +24,7 @@ enum { FORCING_NODES = 16, FORCING_TRIALS = 11, FORCING_POINTS = 27 };
  * n; and the same of gradients, with n = FORCING_NODES. */
 struct force {
     void *user;
+    double start; /* the time that the beginning is at: it is rounded */
     void (*value)(void *user, size_t n, const double *time, double *b);
     void (*bar)(void *user, size_t n, const double *time, const double *b_bar);
 };
@@ -43,6 +44,7 @@ struct forcing {
     double *level, *bar; /* of all levels: e^{A s} - I, (nodes, d, d)      */
     double *room;
     struct arena arena;
+    double missed; /* that polynomials may miss, of the largest force */
     struct forcing_part *part;
     size_t parts, capacity;
     double *b;     /* (parts, d, nodes)                 */

@@ -207,7 +207,7 @@ static bool make_part(struct here *h, size_t n)
     const struct coefficients in = {r->A + n * dd, r->b, r->still, r->q};
     const struct transition out = {r->Phi + n * dd, r->c, r->Q};
     if (!transition_make(d, r->length[n], &in, &out, r->scratch)) return false;
-    const struct force force = {h, push, push_vjp};
+    const struct force force = {h, h->start, push, push_vjp};
     return !h->p->moves ||
            forcing_make(&r->forcing, r->length[n], r->A + n * dd, &force, r->c);
 }
@@ -326,7 +326,7 @@ static void walk_part_vjp(struct here *h, size_t n)
     const struct transition out_bar = {r->Phi_bar, r->m_bar, r->W_bar};
     transition_vjp(d, r->length[n], &in, &out_bar, &bar, r->scratch);
     memcpy(r->c, r->m_bar, d * sizeof *r->c);
-    const struct force force = {h, push, push_vjp};
+    const struct force force = {h, h->start, push, push_vjp};
     if (h->p->moves) {
         forcing_vjp(&r->forcing, r->length[n], r->A + n * dd, &force, r->c,
                     r->A_bar);

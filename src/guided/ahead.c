@@ -132,6 +132,19 @@ int ahead_first(struct ahead *w, struct mover *s, const struct pace *p)
                 mean[0]);
 }
 
+int ahead_blank(struct ahead *w, struct mover *s, const struct pace *p)
+{
+    size_t N = p->nodes, D = w->D;
+    int status = ahead_first(w, s, p);
+    memset(w->mu, 0, N * D * sizeof *w->mu);
+    memset(w->c, 0, N * sizeof *w->c);
+    memset(w->e, 0, N * D * sizeof *w->e);
+    memset(w->Lambda, 0, N * D * D * sizeof *w->Lambda);
+    memset(w->gain, 0, N * sizeof *w->gain);
+    w->total = 0.0;
+    return status;
+}
+
 /* --- Linearisation -------------------------------------------------------- */
 
 /* Element (i) of arrays (size, P) at point j, to a row. */

@@ -73,4 +73,7 @@ static inline struct psi ahead_at(const struct ahead *w, size_t k)
 /* The law of the first state: first_a and first_B. */
 int ahead_first(struct ahead *w, struct mover *s, const struct pace *p);
 
+/* psi = 1, also where the linearised model is not finite. */
+int ahead_blank(struct ahead *w, struct mover *s, const struct pace *p);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/spread.h"
 #include "guided/control.h"
 #include "guided/difference.h"
+#include "guided/scout.h"
 #include "model/states.h"
 
 /* --- Setting up ----------------------------------------------------------- */
@@ -193,7 +194,10 @@ static void work_value(void *context, size_t track, size_t thread)
     prepare(g, a, j->iteration, a->model->value);
     struct walk walk = {
         .track = track, .fine = a->fine, .keep = change_of(a, track)};
+    g->scouted.log_z = -INFINITY;
+    g->careful = a->fine;
     j->status[track] = walk_best(g, &walk);
+    if (!j->status[track]) scouts_compare(g);
     a->look[track] = walk.look;
     memcpy(a->increment + first, g->swarm.increment, n * sizeof *a->increment);
     memcpy(a->ess + first, g->swarm.ess, n * sizeof *a->ess);

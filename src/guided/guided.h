@@ -27,6 +27,12 @@ enum {
  * (score.h). */
 enum { SCORED_PATHS = 16 };
 
+/* What particles that are not guided say of log p (scout.h); -INFINITY where
+ * there were none. */
+struct scouted {
+    double log_z, error;
+};
+
 /* What a thread needs to run a track. */
 struct guide {
     double *parameters;
@@ -36,6 +42,8 @@ struct guide {
     size_t aheads;
     bool found;    /* these were found by others.h        */
     bool *crowded; /* (nodes) see others.h                */
+    struct scouted scouted;
+    bool careful; /* the value is a result */
     struct swarm swarm;
     struct swarm pilots; /* of control.h; made when they are needed */
     double *history;

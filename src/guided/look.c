@@ -2,7 +2,6 @@
 /* Which psi a track has: that of the linearised model, and others where it does
  * not serve. */
 #include <math.h>
-#include <string.h>
 
 #include "base/halt.h"
 #include "guided/control.h"
@@ -72,20 +71,11 @@ static int find_paths(struct guide *g, struct walk *t)
     return status;
 }
 
-/* psi = 1, also where the linearised model is not finite. */
+/* psi = 1. */
 static int look_nowhere(struct guide *g)
 {
-    struct ahead *w = g->ahead;
-    size_t N = g->pace.nodes, D = w->D;
-    int status = ahead_first(w, &g->mover[0], &g->pace);
-    memset(w->mu, 0, N * D * sizeof *w->mu);
-    memset(w->c, 0, N * sizeof *w->c);
-    memset(w->e, 0, N * D * sizeof *w->e);
-    memset(w->Lambda, 0, N * D * D * sizeof *w->Lambda);
-    memset(w->gain, 0, N * sizeof *w->gain);
-    w->total = 0.0;
     g->swarm.aheads = g->aheads = 1;
-    return status;
+    return ahead_blank(g->ahead, &g->mover[0], &g->pace);
 }
 
 /* All psi of a track. */

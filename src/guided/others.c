@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/halt.h"
+#include "guided/scout.h"
 #include "observe/peaks.h"
 
 /* By so many nats a path may explain a track worse than the best one. */
@@ -22,8 +23,10 @@ struct line {
     struct guide *g;
     const double *path; /* (nodes, D)                                     */
     size_t axis;
-    double *shift;  /* (2, nodes) from the path to the modes above, below */
-    double *start;  /* (nodes, D)                                         */
+    double *shift; /* (2, nodes) from the path to the modes above, below */
+    double *start; /* (nodes, D)                                         */
+    const double *spread; /* (nodes, D) of scouts, or NULL                */
+    bool several;   /* modes beside a path were seen                      */
     double *points; /* (D, P)                                             */
     struct peaks peaks;
 };
@@ -79,6 +82,26 @@ static bool find_ends(struct line *l)
     return high > low && isfinite(high - low);
 }
 
+/* Whether the shift to a place leads through a valley, and not just up to the
+ * top that the path is beside of. */
+static bool is_beyond(const struct peaks *p, double shift)
+{
+    double here = p->value[PEAKS_MIDDLE], lowest = here;
+    for (size_t i = 0; i < PEAKS_GRID; i++) {
+        double way = p->place[i] - p->place[PEAKS_MIDDLE];
+        if (way * shift > 0.0 && fabs(way) < fabs(shift))
+            lowest = fmin(lowest, p->value[i]);
+    }
+    return lowest < here - 0.1;
+}
+
+static bool has_others(const struct line *l, size_t k)
+{
+    double above = l->shift[k], below = l->shift[l->g->pace.nodes + k];
+    return (above != 0.0 && below != 0.0) || is_beyond(&l->peaks, above) ||
+           is_beyond(&l->peaks, below);
+}
+
 /* The modes beside the path, to shift; whether there are any. */
 static bool find_shifts(struct line *l)
 {
@@ -90,6 +113,7 @@ static bool find_shifts(struct line *l)
         if (!peaks_look(&l->peaks, k, place_of(l, k))) continue;
         peaks_shift(&l->peaks, k, &l->shift[k], &l->shift[N + k]);
         any = any || l->shift[k] != 0.0 || l->shift[N + k] != 0.0;
+        l->several = l->several || has_others(l, k);
     }
     return any;
 }
@@ -122,12 +146,27 @@ static double distance(const struct line *l, const double *x, const double *y)
     return sqrt(square);
 }
 
+/* From a scout's path: further away than particles are from each other. */
+static bool is_spread(const struct line *l, const double *new, size_t j,
+                      size_t k)
+{
+    const struct guide *g = l->g;
+    size_t D = g->swarm.D;
+    for (size_t i = 0; i < g->swarm.course->d; i++) {
+        double off = fabs(new[k * D + i] - g->ahead[j].mu[k * D + i]);
+        double wide = l->spread[k * D + i];
+        if (wide > 0.0 && off > wide) return true;
+    }
+    return false;
+}
+
 /* Whether the path of the new psi is not that of number j at node k: further
  * from it than half of what the start was from where it began. */
 static bool is_apart(const struct line *l, const double *new, size_t j,
                      size_t k)
 {
     size_t D = l->g->swarm.D;
+    if (l->spread) return is_spread(l, new, j, k);
     double way = distance(l, l->start + k * D, l->path + k * D);
     const double *mu = l->g->ahead[j].mu + k * D;
     return way > 0.0 && distance(l, new + k *D, mu) > 0.5 * way;
@@ -169,6 +208,22 @@ static bool drop_unlikely(struct guide *g)
     return kept < before;
 }
 
+/* There is one too many: the least likely, which may be the last one. */
+static void leave_least(struct line *l, bool *changed)
+{
+    struct guide *g = l->g;
+    size_t least = AHEAD_MOST;
+    for (size_t j = 0; j < AHEAD_MOST; j++)
+        if (g->ahead[j].likely < g->ahead[least].likely) least = j;
+    struct ahead left = g->ahead[least];
+    g->ahead[least] = g->ahead[AHEAD_MOST];
+    g->ahead[AHEAD_MOST] = left;
+    g->aheads = AHEAD_MOST;
+    *changed = *changed || least < AHEAD_MOST;
+    for (size_t k = 0; k < g->pace.nodes; k++)
+        if (is_new_at(l, left.mu, k)) g->crowded[k] = true;
+}
+
 /* The psi that a start leads to: it is kept while there is room. *changed: the
  * others have other places now. */
 static int try_start(struct line *l, bool *changed)
@@ -184,10 +239,7 @@ static int try_start(struct line *l, bool *changed)
     g->aheads++;
     g->found = true;
     *changed = drop_unlikely(g);
-    if (g->aheads <= AHEAD_MOST) return 0;
-    g->aheads = AHEAD_MOST;
-    for (size_t k = 0; k < g->pace.nodes; k++)
-        if (is_new_at(l, new->mu, k)) g->crowded[k] = true;
+    if (g->aheads > AHEAD_MOST) leave_least(l, changed);
     return 0;
 }
 
@@ -222,6 +274,25 @@ static int search(struct line *l, const double *time)
     return 0;
 }
 
+/* From where scouts went; and from the paths that these lead to. */
+static int follow_scouts(struct line *l, const double *time)
+{
+    struct guide *g = l->g;
+    size_t size = g->pace.nodes * g->swarm.D, kept = g->aheads;
+    struct scouts s;
+    bool changed = false;
+    int status = scouts_send(&s, g, &g->ahead[g->aheads]);
+    for (size_t i = 0; !status && i < s.paths; i++) {
+        memcpy(l->start, s.path + i * size, size * sizeof *l->start);
+        l->spread = s.spread;
+        status = try_start(l, &changed);
+        l->spread = NULL;
+    }
+    scouts_free(&s);
+    if (status || (g->aheads == kept && !changed)) return status;
+    return search(l, time);
+}
+
 int others_find(struct guide *g)
 {
     size_t N = g->pace.nodes, D = g->swarm.D;
@@ -242,6 +313,7 @@ int others_find(struct guide *g)
         time[k] = pace_stop(&g->pace, k)->time;
     l.peaks = (struct peaks){.user = &l, .look = look_at};
     int status = search(&l, time);
+    if (!status && l.several) status = follow_scouts(&l, time);
     arena_free(&arena);
     return status;
 }

@@ -396,6 +396,9 @@ static int lost(const struct swarm *s, size_t here)
 static int settle(struct swarm *s, size_t here, size_t before)
 {
     size_t K = s->K;
+    /* A particle that is nowhere explains nothing. */
+    for (size_t k = 0; k < K; k++)
+        if (isnan(s->log_w[k])) s->log_w[k] = -INFINITY;
     double ess, now = mean_weight(s, &ess);
     bool last = here + 1 == s->pace->nodes, few = ess < s->share * (double)K;
     for (size_t k = before; k < here; k++)

@@ -287,7 +287,7 @@ static void push_vjp(void *user, size_t n, const double *time,
 
 static struct force force_of(struct pushed *u)
 {
-    return (struct force){u, push, push_vjp};
+    return (struct force){u, u->to[-1].time, push, push_vjp};
 }
 
 /* c of transition j; false where it is not finite. */

@@ -10,6 +10,12 @@ enum { MIDDLE = PEAKS_MIDDLE, GRID = PEAKS_GRID, FINE = 17, FINER = 12 };
  * down to this part of its range. */
 static const double NEAREST = 1e-5;
 
+/* The top of a mode is found where the points beside it are as high. */
+static const double FLAT = 0.01;
+
+/* A mode near the end of the range has points on both of its sides. */
+static const double FURTHER = 1.5;
+
 /* The density between two modes falls at least so much, in nats. */
 static const double LEAST_VALLEY = 0.5;
 
@@ -19,7 +25,7 @@ static const double ASIDE = 4.0;
 
 bool peaks_look(struct peaks *l, size_t n, double mean)
 {
-    double range = fmax(l->high - mean, mean - l->low);
+    double range = FURTHER * fmax(l->high - mean, mean - l->low);
     l->place[MIDDLE] = mean;
     for (size_t p = 1; p <= MIDDLE; p++) {
         double share = (double)(MIDDLE - p) / (MIDDLE - 1);
@@ -41,7 +47,9 @@ double peaks_top(const struct peaks *l, size_t n, size_t p, double *top_at)
         l->look(l->user, n, FINE, place, value);
         for (size_t k = 2; k + 1 < FINE; k++)
             if (value[k] > value[best]) best = k;
-        bool done = value[best] < top + 1e-3;
+        /* The same point may be the best of a finer grid, by chance. */
+        double beside = fmin(value[best - 1], value[best + 1]);
+        bool done = value[best] - beside < FLAT;
         top = fmax(top, value[best]);
         *top_at = place[best];
         if (done) break;

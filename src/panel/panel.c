@@ -238,6 +238,8 @@ static gsv_gap gap_of(const struct panel *p, size_t i)
                  .khat = t[TRACK_KHAT],
                  .log_bias = t[TRACK_BIAS],
                  .discretisation = t[TRACK_DISCRETISATION],
+                 .form =
+                     p->inner == &METHOD_EXACT ? GSV_FORM_EXACT : GSV_FORM_AUTO,
                  .flags = (unsigned)t[TRACK_FLAGS]};
     if (!(fabs(t[TRACK_VALUE] - t[TRACK_FEWER]) <= MOVED))
         g.flags |= GSV_FLAG_NODES;

@@ -73,7 +73,7 @@ static void forces__add_what_states_would(void **state)
         assert_int_equal(forcing_init(&f, d, false), 0);
         for (size_t i = 0; i < COUNT(STIFF) * COUNT(RATE) * COUNT(TIME); i++) {
             struct sine s = {.d = d, .w = RATE[i % 4], .size = {2, -1, 0.5}};
-            const struct force force = {&s, value, bar};
+            const struct force force = {&s, 0.0, value, bar};
             double h = TIME[i / 4 % 3], A[MOST_D * MOST_D], size = 0.0;
             double c[MOST_D] = {0}, exact[MOST_D];
             fill(d, STIFF[i / 12], A);
@@ -91,11 +91,37 @@ static void forces__add_what_states_would(void **state)
     }
 }
 
+/* Far from 0 times are rounded, and a force looks rough: this must not ask for
+ * ever shorter parts. */
+static void late(void *user, size_t n, const double *time, double *b)
+{
+    const double start = 1.7e9;
+    ++*(size_t *)user;
+    for (size_t j = 0; j < n; j++) {
+        volatile double at = start + time[j];
+        b[j] = at - start;
+    }
+}
+
+static void forces__are_smooth_at_late_times(void **state)
+{
+    (void)state;
+    struct forcing f;
+    size_t calls = 0;
+    const struct force force = {&calls, 1.7e9, late, NULL};
+    double A = -1.0, c = 0.0;
+    assert_int_equal(forcing_init(&f, 1, false), 0);
+    assert_true(forcing_make(&f, 1.0, &A, &force, &c));
+    assert_true(calls < 32);
+    assert_true(fabs(c - exp(-1.0)) < 1e-6); /* int e^{s - 1} s ds */
+    forcing_free(&f);
+}
+
 /* The first number of c. */
 static double first_of(struct forcing *f, struct sine *s, double h,
                        const double *A)
 {
-    const struct force force = {s, value, bar};
+    const struct force force = {s, 0.0, value, bar};
     double c[MOST_D] = {0};
     assert_true(forcing_make(f, h, A, &force, c));
     return c[0];
@@ -109,7 +135,7 @@ static void forces__have_the_gradient_of_what_they_add(void **state)
     assert_int_equal(forcing_init(&f, d, true), 0);
     for (size_t i = 0; i < 12; i++) {
         struct sine s = {.d = d, .w = RATE[i % 4], .size = {2, -1, 0.5}};
-        const struct force force = {&s, value, bar};
+        const struct force force = {&s, 0.0, value, bar};
         const double h = 0.7, step = 1e-5;
         double A[MOST_D * MOST_D], A_bar[MOST_D * MOST_D] = {0};
         double c_bar[MOST_D] = {1.0};
@@ -137,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forces__add_what_states_would),
+        cmocka_unit_test(forces__are_smooth_at_late_times),
         cmocka_unit_test(forces__have_the_gradient_of_what_they_add)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

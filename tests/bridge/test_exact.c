@@ -238,12 +238,37 @@ static void gradients__are_those_of_the_value(void **state)
     }
 }
 
+/* Series with effects of their own: against bridges with many steps. */
+static void panels__are_exact_too(void **state)
+{
+    (void)state;
+    gsv_model *m =
+        model_of("state x\nparam k = 0.9, c = 3, m = 0, v = 0.5 > 0\n"
+                 "random u ~ normal(m, v)\n"
+                 "dx = (-k*x + u + c*sin(7*t))*dt + 0.6*dW");
+    struct table t = table_of(m, 0.7, false);
+    gsv_options o = gsv_options_default();
+    o.threads = 1;
+    gsv_result r = loglik_of(m, t.series, &o);
+    assert_int_equal(r.gap[0].form, GSV_FORM_EXACT);
+    o.form = GSV_FORM_MIDPOINT;
+    o.paths = 2;
+    o.steps = 256;
+    gsv_result steps = loglik_of(m, t.series, &o);
+    assert_near(r.loglik, steps.loglik, 1e-3);
+    gsv_result_free(&r);
+    gsv_result_free(&steps);
+    table_free(&t);
+    gsv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forces_in_time__are_exact_at_any_rate),
         cmocka_unit_test(jumps_in_time__are_where_they_are),
         cmocka_unit_test(inputs__are_those_of_a_kalman_filter),
+        cmocka_unit_test(panels__are_exact_too),
         cmocka_unit_test(gradients__are_those_of_the_value)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

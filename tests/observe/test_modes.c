@@ -245,6 +245,73 @@ static void scan__finds_the_modes_of_two_states(void **state)
     }
 }
 
+/* Where rows go far away from 0, all of them have one sign: each of both has
+ * half of the first law, so that log p is that of y ~ normal(x, e). */
+static void scan__finds_the_mirror_image_far_away(void **state)
+{
+    const char *const name[] = {"y"};
+    const size_t rows = 20, start[2] = {0, rows};
+    double t[20], y[20], *z = normals(rows, 3), value[2];
+    (void)state;
+    for (size_t k = 0; k < rows; k++) {
+        t[k] = (double)k;
+        y[k] = k ? 1.35 * y[k - 1] + 0.2 * fabs(z[k]) : 3.0;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "state x\ndx = 0.3*x*dt + 0.7*dW\ninit x ~ normal(0, 2)\n"
+                 "obs y ~ normal(%s, 0.03)",
+                 i ? "abs(x)" : "x");
+        gsv_model *m = model_of(text);
+        gsv_series *s = gsv_series_new(1, start, 1, name, t, y);
+        gsv_options o = default_options();
+        o.observe = i ? GSV_OBSERVE_SCAN : GSV_OBSERVE_KALMAN;
+        gsv_result r = loglik_of(m, s, &o);
+        value[i] = r.loglik;
+        gsv_result_free(&r);
+        gsv_series_free(s);
+        gsv_model_free(m);
+    }
+    mem_free(z);
+    assert_near(value[1], value[0] + log(2.0), 0.05);
+}
+
+/* --- The guided filter ---------------------------------------------------- */
+
+/* Noise that takes the state past several modes in a few rows. */
+static void guided__is_right_or_says_that_it_is_not(void **state)
+{
+    static const struct shape sine = {"sin(x)", sin, false};
+    static const struct drift *const DRIFTS[] = {&PULL, &WELL};
+    static const double S[] = {0.5, 1.0}, NOISE[] = {0.1, 0.3};
+    size_t cases = 0, right = 0, flagged = 0;
+    (void)state;
+    for (size_t i = 0; i < 32; i++) {
+        struct trial_case c = {.shape = i & 3 ? &SHAPES[(i & 3) - 1] : &sine,
+                               .drift = DRIFTS[i / 4 % 2],
+                               .size = {8, 0.5, NOISE[i / 8 % 2], 0},
+                               .s = S[i / 16],
+                               .mean = 0.3,
+                               .deviation = 0.7};
+        double exact = make_data(&c, 11 + i);
+        gsv_result r = estimate(&c, GSV_OBSERVE_GUIDED);
+        bool good = is_right(&r, exact);
+        if (!good || r.flagged)
+            print_message("%s, %s, s %g, noise %g: %.3f +- %.3f, exact %.3f, "
+                          "%zu flagged\n",
+                          c.shape->text, c.drift->text, c.s, c.size.noise,
+                          r.loglik, r.error, exact, r.flagged);
+        assert_true(good || r.flagged);
+        cases++;
+        right += good;
+        flagged += r.flagged > 0;
+        gsv_result_free(&r);
+    }
+    print_message("%zu of %zu right, %zu flagged\n", right, cases, flagged);
+    assert_true(right >= cases - cases / 8);
+}
+
 /* --- The others ----------------------------------------------------------- */
 
 static void others__flag_rows_with_several_modes(void **state)
@@ -280,6 +347,8 @@ int main(void)
         cmocka_unit_test(scan__finds_the_mirror_image),
         cmocka_unit_test(scan__is_right_where_the_mirror_is_a_bit_less_likely),
         cmocka_unit_test(scan__finds_the_modes_of_two_states),
+        cmocka_unit_test(scan__finds_the_mirror_image_far_away),
+        cmocka_unit_test(guided__is_right_or_says_that_it_is_not),
         cmocka_unit_test(others__flag_rows_with_several_modes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
