@@ -106,6 +106,17 @@ static int evidence_of(struct information *a, const double *theta,
     return status;
 }
 
+/* What has a gradient: estimators that are made for it take longer to find
+ * values. */
+static int make_scores(struct information *a)
+{
+    const struct learner *l = a->l;
+    gsv_options o = a->all.options;
+    if (!a->by_value || a->scores.model) return 0;
+    o.gradient = true;
+    return objective_init_loglik(&a->scores, l->m, l->s, &o, l->split.trains);
+}
+
 static int gradient_at(struct information *a, const double *theta,
                        double *gradient)
 {
@@ -115,13 +126,15 @@ static int gradient_at(struct information *a, const double *theta,
     double value = 0.0;
     if (status) return status;
     if (a->by_evidence) return evidence_of(a, theta, &value, gradient);
+    status = make_scores(a);
+    struct objective *at = a->by_value ? &a->scores : &a->all;
     memset(gradient, 0, a->l->n * sizeof *gradient);
     for (uint32_t run = 0; !status && run < runs; run++) {
         struct score score = {0};
         if (run) status = learner_go_on(a->l);
         if (!status)
-            status = objective_at(&a->all, theta, run, s->trains, s->train,
-                                  &score, a->one);
+            status = objective_at(at, theta, run, s->trains, s->train, &score,
+                                  a->one);
         for (size_t i = 0; !status && i < a->l->n; i++)
             gradient[i] += a->one[i] * (double)score.gaps / (double)runs;
     }
@@ -427,15 +440,19 @@ static int find_places(struct information *a)
 }
 
 /* Where the value has jumps, the gradient is used instead. */
-static int find_roughness(struct information *a)
+static int find_roughness(struct information *a, gsv_options *o)
 {
     double value;
     if (!a->all.estimator.method->rough) return 0;
     int status = information_value(a, a->theta, &value);
     if (status) return status == GSV_NUMERICAL ? 0 : status;
     a->rough = estimator_is_rough(&a->all.estimator);
-    a->by_value = a->by_value && !a->rough;
-    return 0;
+    if (!a->rough || !a->by_value) return 0;
+    a->by_value = false;
+    o->gradient = true;
+    objective_free(&a->all);
+    return objective_init_loglik(&a->all, a->l->m, a->l->s, o,
+                                 a->l->split.trains);
 }
 
 static int prepare(struct information *a, const double *theta)
@@ -445,7 +462,7 @@ static int prepare(struct information *a, const double *theta)
     gsv_options o = l->stage[l->stages - 1];
     a->by_value =
         a->by_evidence ? n <= MOST_EVIDENCE_VALUES : learner_by_value(l, n);
-    o.gradient = true;
+    o.gradient = !a->by_value;
     /* Products of rules grow fast, and curvatures need no more nodes than a
      * check has. */
     if (l->searched && l->m->spec->effect_size > 1)
@@ -469,7 +486,7 @@ static int prepare(struct information *a, const double *theta)
                               .most = l->split.trains,
                               .by_group = l->o->errors == GSV_ERRORS_SANDWICH};
     int status = objective_init(&a->all, l->m, &task);
-    return status ? status : find_roughness(a);
+    return status ? status : find_roughness(a, &o);
 }
 
 int information_init(struct information *a, struct learner *l,
@@ -492,6 +509,7 @@ int information_init(struct information *a, struct learner *l,
 void information_free(struct information *a)
 {
     objective_free(&a->all);
+    objective_free(&a->scores);
     evidence_free(&a->evidence);
     if (a->words) fclose(a->words);
     free(a->text);

@@ -23,6 +23,7 @@
 struct information {
     struct learner *l;
     struct objective all;
+    struct objective scores; /* the same with gradients, where all has none */
     bool by_evidence;
     struct evidence evidence;  /* instead of all                 */
     size_t n;                  /* learned and not at a bound     */

@@ -79,7 +79,7 @@ static int trust_gradient(struct search *s)
     const struct information *a = s->a;
     size_t n = a->n;
     double *slope = s->fall, gain = 0.0;
-    if (!a->by_value) return 0;
+    if (!a->by_value || a->all.estimator.method->rough) return 0;
     int status = information_gradient(s->a, s->origin, slope);
     if (status) return status == GSV_NUMERICAL ? 0 : status;
     for (size_t i = 0; i < n; i++)

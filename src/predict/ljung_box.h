@@ -17,11 +17,12 @@
 #include "girsanov.h"
 
 struct ljung_box {
-    size_t rows, count;      /* all; those that are not missing        */
-    size_t pairs[GSV_LAGS];  /* of rows so far apart                   */
-    size_t *place, length;   /* (rows) in x, with zeros between tracks */
-    bool *present;           /* (rows)                                 */
-    double *x;               /* (length)                               */
+    size_t rows, count;     /* all; those that are not missing        */
+    size_t pairs[GSV_LAGS]; /* of rows so far apart                   */
+    size_t *place, length;  /* (rows) in x, with zeros between tracks */
+    bool *present;          /* (rows)                                 */
+    double *x;              /* (length)                               */
+    size_t simulations;
     double *plain, *squared; /* (simulations) sorted; NULL: not needed */
 };
 

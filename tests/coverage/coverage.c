@@ -17,6 +17,9 @@
  *     the mean error of every estimate is below 2 of its standard errors;
  *     no noise came out below half of the truth.
  *
+ * The last table has for each model and length the share of the intervals that
+ * hold the truth, of the fits with all intervals, and the CPU time of a fit.
+ *
  * With REFITS, of the short data sets alone, the intervals and the estimates
  * are those of a bootstrap with so many.                                    */
 #include <math.h>

@@ -95,6 +95,29 @@ static void ljung_box__false_alarms_are_one_in_a_hundred(void **state)
     }
 }
 
+/* The error of the simulated law is that of all data with these rows, so it is
+ * to be small: with 9999 simulations z^2 alarmed in 1.37 % of 59 rows. */
+static void ljung_box__law_of_few_rows_is_exact(void **state)
+{
+    (void)state;
+    enum { ROWS = 59, DRAWS = 20000 };
+    double z[ROWS], r[GSV_LAGS];
+    size_t track[ROWS] = {0}, alarms[2] = {0};
+    struct ljung_box t;
+    white(1, ROWS, 0, 0, z);
+    assert_int_equal(ljung_box_init(&t, ROWS, track, z), 0);
+    for (uint32_t d = 1; d <= DRAWS; d++) {
+        white(1, ROWS, 0, d, z);
+        for (int square = 0; square < 2; square++)
+            alarms[square] += ljung_box_test(&t, z, square, r) < 0.01;
+    }
+    ljung_box_free(&t);
+    /* 1 % of 20000, and four standard errors of both samples. */
+    for (int square = 0; square < 2; square++)
+        if (alarms[square] < 129 || alarms[square] > 271)
+            fail_msg("%zu false alarms", alarms[square]);
+}
+
 /* A correlation of 0.7 is seen in 25 tracks of 4 rows. */
 static void ljung_box__sees_correlation_in_short_tracks(void **state)
 {
@@ -419,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ljung_box__false_alarms_are_one_in_a_hundred),
+        cmocka_unit_test(ljung_box__law_of_few_rows_is_exact),
         cmocka_unit_test(ljung_box__sees_correlation_in_short_tracks),
         cmocka_unit_test(ou__is_the_closed_form),
         cmocka_unit_test(simulated__are_near_exact_ones),
