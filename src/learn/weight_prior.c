@@ -509,6 +509,19 @@ void weight_prior_raise(struct learner *l)
         l->penalty[i] = fmin(2.0 * l->penalty[i], HIGHEST);
 }
 
+double weight_prior_mean(const struct learner *l, bool of_drift)
+{
+    double sum = 0.0, n = 0.0;
+    for (size_t i = 0; learner_by_batches(l) && i < l->n; i++) {
+        size_t p = spec_param_at(l->m->spec, l->value[i]);
+        if (!learner_is_penalised(l, i) || l->m->drift_param[p] != of_drift)
+            continue;
+        sum += l->penalty[i];
+        n += 1.0;
+    }
+    return sum / n;
+}
+
 /* --- How well networks are known ------------------------------------------ */
 
 /* The mean over gaps of what the first stage maximises. */

@@ -48,6 +48,10 @@ int weight_prior_update(struct learner *l);
 bool weight_prior_rises(const struct learner *l);
 void weight_prior_raise(struct learner *l);
 
+/* The mean of the penalties of weights of drifts, or of others, which are those
+ * of a noise; NaN without any. */
+double weight_prior_mean(const struct learner *l, bool of_drift);
+
 struct weight_doubt {
     size_t weights;    /* of the networks of the drift            */
     double determined; /* gamma of these                          */

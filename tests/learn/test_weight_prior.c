@@ -492,6 +492,37 @@ static void penalty__is_estimated_from_few_data(void **state)
     }
 }
 
+/* What was given, or found within its limits, is in the record; nothing where
+ * no network of the kind is. */
+static void penalty__is_recorded(void **state)
+{
+    (void)state;
+    static const char NOISE[] = "state x\n net f(x) -> 1 : 4\n"
+                                "net g(x) -> 1 : 4\n dx = f*dt + exp(g)*dW";
+    static const char ONE[] = "state x\n net f(x) -> 1 : 4\n dx = f*dt + dW";
+    static const char NONE[] = "state x\n param k = 1\n dx = -k*x*dt + dW";
+    static const struct {
+        const char *text;
+        double decay, low, high, noise;
+    } CASE[] = {{ONE, 3.0, 3.0, 3.0, NAN},
+                {ONE, -1.0, 0.1, 1e4, NAN},
+                {NOISE, 2.5, 2.5, 2.5, 2.5},
+                {NONE, 3.0, NAN, NAN, NAN}};
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        gsv_model *m = model_of(CASE[i].text);
+        gsv_series *s = learn_well(m, 1, 101, 3);
+        gsv_fit_options o = fit_options();
+        o.iterations = 30;
+        o.decay = CASE[i].decay;
+        const gsv_record *r = fit_must(m, s, &o);
+        assert_int_equal(isnan(r->penalty), isnan(CASE[i].low));
+        assert_int_equal(isnan(r->noise_penalty), isnan(CASE[i].noise));
+        assert_false(r->penalty < CASE[i].low || r->penalty > CASE[i].high);
+        assert_false(fabs(r->noise_penalty - CASE[i].noise) > 1e-12);
+        free_both(m, s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,6 +533,7 @@ int main(void)
         cmocka_unit_test(doubt__is_that_of_the_dense_problem),
         cmocka_unit_test(doubt__is_said),
         cmocka_unit_test(penalty__is_estimated_from_few_data),
+        cmocka_unit_test(penalty__is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
