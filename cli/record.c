@@ -317,6 +317,9 @@ static void add_likelihood(const gsv_record *r, json_t *j)
         add_number(j, "log_posterior", r->loglik + r->log_prior);
     }
     add_count(j, "learned", r->free);
+    if (isfinite(r->penalty)) add_number(j, "penalty", r->penalty);
+    if (isfinite(r->noise_penalty))
+        add_number(j, "noise_penalty", r->noise_penalty);
 }
 
 static void add_search(const gsv_record *r, json_t *j)

@@ -720,19 +720,22 @@ struct gsv_record {
     double *correlation;          /* (estimates, estimates), or NULL         */
     char *warning;                /* reasons for doubt, a line each, or ""   */
     size_t chains, warmup, draws; /* gibbs; else 0                       */
-    double *posterior;  /* (GSV_POSTERIORS, values), or NULL              */
-    size_t bootstraps;  /* simulated data sets; 0 without a bootstrap     */
-    size_t refits;      /* of them that succeeded                         */
-    double *bootstrap;  /* (GSV_BOOTSTRAPS, values), or NULL              */
-    size_t points;      /* of the learning curve                          */
-    double *curve;      /* (GSV_CURVES, points), or NULL                  */
-    size_t nodes;       /* of random effects in the last estimate         */
-    double quadrature;  /* what it gains by them against fewer nodes      */
-    size_t effects;     /* random effects of a track; 0 without them      */
-    char **subject;     /* (tracks) the labels of the tracks, or NULL     */
-    double *effect;     /* (GSV_EFFECTS, tracks, effects), or NULL        */
-    double effect_rhat; /* gibbs: the largest R-hat of random effects...  */
-    double effect_ess;  /* ...and the smallest effective size; else 0     */
+    double *posterior;    /* (GSV_POSTERIORS, values), or NULL              */
+    size_t bootstraps;    /* simulated data sets; 0 without a bootstrap     */
+    size_t refits;        /* of them that succeeded                         */
+    double *bootstrap;    /* (GSV_BOOTSTRAPS, values), or NULL              */
+    size_t points;        /* of the learning curve                          */
+    double *curve;        /* (GSV_CURVES, points), or NULL                  */
+    size_t nodes;         /* of random effects in the last estimate         */
+    double quadrature;    /* what it gains by them against fewer nodes      */
+    size_t effects;       /* random effects of a track; 0 without them      */
+    char **subject;       /* (tracks) the labels of the tracks, or NULL     */
+    double *effect;       /* (GSV_EFFECTS, tracks, effects), or NULL        */
+    double effect_rhat;   /* gibbs: the largest R-hat of random effects...  */
+    double effect_ess;    /* ...and the smallest effective size; else 0     */
+    double penalty;       /* of weights at the end of the search, the mean  */
+    double noise_penalty; /* over networks of the drift, and of others; NaN
+                           * without such weights                           */
 };
 
 /* Rows of a record's effects. */

@@ -806,6 +806,8 @@ class gsv_record(Structure):
         ('effect', POINTER(c_double)),
         ('effect_rhat', c_double),
         ('effect_ess', c_double),
+        ('penalty', c_double),
+        ('noise_penalty', c_double),
     ]
     enums: dict = {
         'optimizer': 'gsv_optimizer',

@@ -59,6 +59,8 @@ class Record(Result):
     aic: float
     bic: float
     learned: int
+    penalty: float
+    noise_penalty: float
     paths: int
     steps: int
     sampled: int

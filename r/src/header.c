@@ -658,6 +658,10 @@ static const struct field gsv_record_fields[] = {
      .kind = NUMBER},
     {.name = "effect_ess", .at = offsetof(gsv_record, effect_ess),
      .kind = NUMBER},
+    {.name = "penalty", .at = offsetof(gsv_record, penalty),
+     .kind = NUMBER},
+    {.name = "noise_penalty", .at = offsetof(gsv_record, noise_penalty),
+     .kind = NUMBER},
     {.name = NULL}};
 
 static const struct field gsv_draws_fields[] = {

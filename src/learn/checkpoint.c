@@ -196,6 +196,7 @@ static int check_standing(const struct learner *l, const char *path)
         {"improved", 0, 1, true, false},
         {"falls", 0, 1e6, true, false},
         {"penalised_at", 0, last, true, false},
+        {"determined", 0, 1e9, false, false},
         {"lowered_at", 0, last, true, false},
         {"round", 0, 1e6, true, false},
         {"round_began", 0, last, true, false},

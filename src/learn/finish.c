@@ -12,6 +12,7 @@
 #include "estimator/refine.h"
 #include "learn/gibbs.h"
 #include "learn/warn_training.h"
+#include "learn/weight_prior.h"
 #include "model/effects.h"
 #include "model/fit_record.h"
 #include "predict/effects.h"
@@ -82,6 +83,8 @@ static int note_facts(struct learner *l, gsv_record *r)
     r->objective = l->o->objective;
     r->priors = l->prior.count;
     r->log_prior = r->priors ? prior_at(&l->prior).values : NAN;
+    r->penalty = weight_prior_mean(l, true);
+    r->noise_penalty = weight_prior_mean(l, false);
     r->gaps = l->gaps;
     note_ranges(l, r);
     return r->data ? 0 : GSV_NO_MEMORY;

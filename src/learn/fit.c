@@ -57,20 +57,45 @@ static int start_from_data(struct learner *l)
     return status;
 }
 
-/* Of a formula's number, in Adam's rates. */
-static const double NOISE_UNIT = 10.0;
+/* Of a formula's number, in Adam's rates; of a weight of a network with at most
+ * one hidden layer; and with few data. */
+static const double NOISE_UNIT = 10.0, SHALLOW = 4.0, FEW = 2.0;
 
-/* A weight's step is Adam's rate. A formula's numbers are fewer and further
- * away, in units of their own. */
+/* Whether the network of parameter p, a weight, has at most one hidden layer:
+ * its name goes on with the number of the layer. */
+static bool is_shallow(const struct spec *s, size_t p)
+{
+    size_t name = strcspn(s->param[p].name, ".[");
+    for (size_t q = 0; q < s->params; q++) {
+        const char *other = s->param[q].name;
+        if (strncmp(other, s->param[p].name, name)) continue;
+        if (!strncmp(other + name, ".2.", 3)) return false;
+    }
+    return true;
+}
+
+/* A weight's step is Adam's rate, longer where one layer must do what several
+ * do together by products of their weights, and where few data give few
+ * iterations. A formula's numbers are fewer and further away, in units of their
+ * own. */
+static double unit_of_weight(const struct learner *l, size_t p)
+{
+    if (l->aim[0] != GSV_OBJECTIVE_SLOPES) return 1.0;
+    return (is_shallow(l->m->spec, p) ? SHALLOW : 1.0) *
+           (weight_prior_is_used(l) ? FEW : 1.0);
+}
+
 static void set_units(struct learner *l)
 {
     const struct spec *s = l->m->spec;
     for (size_t i = 0; i < l->n; i++) {
-        const struct param_spec *p = &s->param[spec_param_at(s, l->value[i])];
-        bool bounded = p->bound != BOUND_NONE || p->lower;
+        size_t p = spec_param_at(s, l->value[i]);
+        bool bounded = s->param[p].bound != BOUND_NONE || s->param[p].lower;
         double own = bounded ? 1.0 : fmax(fabs(l->first[i]), 1.0);
-        l->weight[i] = p->fan_in > 0;
-        l->unit[i] = l->fixed[i] ? 0.0 : l->weight[i] ? 1.0 : NOISE_UNIT * own;
+        l->weight[i] = s->param[p].fan_in > 0;
+        l->unit[i] = l->fixed[i]    ? 0.0
+                     : l->weight[i] ? unit_of_weight(l, p)
+                                    : NOISE_UNIT * own;
     }
 }
 

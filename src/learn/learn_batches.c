@@ -163,20 +163,24 @@ static int add_prior(struct learner *l, double *gradient)
     return prior_add(&l->prior, share, &density, gradient);
 }
 
-/* With few data the penalty is estimated six times in the first stage, after a
- * third of it: earlier, networks are nearly straight, and a strong penalty
- * would keep them so. */
+/* With few data the penalty is estimated seventeen times in the first stage. */
 static int update_penalty(struct climb *c)
 {
-    enum { PARTS = 9, BEFORE = 3 };
+    enum { PARTS = 18 };
     struct learner *l = c->l;
     double apart = second_begins(l) / PARTS, now = l->now.iteration;
-    bool due = now >= BEFORE * apart &&
-               floor(now / apart) * apart > l->now.penalised_at;
+    bool due = now >= apart && floor(now / apart) * apart > l->now.penalised_at;
     if (!c->estimated || c->stage || !due) return 0;
-    int status = weight_prior_update(l, l->theta);
+    int status = weight_prior_update(l);
     if (!status) l->now.penalised_at = l->now.iteration;
     return status;
+}
+
+/* Of all residuals of few data, those that weights of the drift have fitted. */
+static double spent_by_drift(const struct learner *l)
+{
+    double rows = (double)(l->split.trains * l->m->spec->dim);
+    return fmin(l->now.determined / rows, 0.5);
 }
 
 /* Numbers between the matrices have Adam's own steps. */
@@ -192,9 +196,9 @@ static int move(struct learner *l, const double *gradient)
                   gradient, l->theta);
         if (!last) from = m->place + m->rows * m->columns;
     }
-    return l->soap.matrices
-               ? soap_step(&l->soap, &l->adam, rate, gradient, l->theta)
-               : 0;
+    return l->soap.matrices ? soap_step(&l->soap, &l->adam, rate, l->unit,
+                                        gradient, l->theta)
+                            : 0;
 }
 
 static int iterate(struct climb *c, struct score *score)
@@ -219,6 +223,7 @@ static int iterate(struct climb *c, struct score *score)
     memcpy(l->safe, l->theta, l->n * sizeof *l->safe);
     for (size_t i = 0; l->free < l->n && i < l->n; i++)
         if (l->fixed[i]) c->gradient[i] = 0.0;
+    l->noise.spent = spent_by_drift(l);
     noise_step_move(&l->noise, noise_share(l), c->gradient, l->theta);
     adam_clip(&l->adam, l->o->clip, c->gradient);
     add_penalty(l, c->gradient);

@@ -41,6 +41,7 @@ struct standing {
     double improved;     /* 1: a look was better than the first of its stage */
     double falls;        /* that were undone                           */
     double penalised_at; /* iteration of the last penalty            */
+    double determined;   /* numbers of the drift that few data determine */
     double lowered_at;   /* iteration at which a plateau lowered the rate */
     double round;        /* of lbfgs                                   */
     double round_began;  /* iteration at which this one did          */

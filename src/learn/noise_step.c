@@ -196,6 +196,8 @@ void noise_step_move(struct noise_step *z, double share, double *gradient,
     if (!z->n) return;
     double d = (double)z->m->spec->dim, length = 0.0, growth = 0.0;
     find_information(z, theta);
+    for (size_t i = 0; i < z->n; i++)
+        gradient[z->place[i]] += z->spent * z->trace[i];
     bool solved = solve(z, gradient);
     for (size_t i = 0; i < z->n; i++) {
         length += z->step[i] * gradient[z->place[i]];

@@ -7,7 +7,9 @@
  * dsigma/dtheta_i
  *
  * and theta += share I^-1 gradient moves sigma by this share of the way to the
- * covariance of the batch's residuals, in any parametrisation. */
+ * covariance of the batch's residuals, in any parametrisation; with a part
+ * `spent` of them, which a drift from few data has fitted, to 1 / (1 - spent)
+ * of this. */
 #ifndef LEARN_NOISE_STEP_H
 #define LEARN_NOISE_STEP_H
 
@@ -15,6 +17,7 @@
 
 struct noise_step {
     gsv_model *m;
+    double spent;  /* share of the residuals that the drift has fitted */
     size_t n;      /* numbers of theta that are moved so; may be 0 */
     size_t *place; /* (n) in theta                                 */
     size_t *value; /* (n) in the model's values                    */

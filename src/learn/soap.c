@@ -252,6 +252,7 @@ struct rotation {
     bool learns; /* the factors are updated by what is rotated */
     struct adam *adam;
     double rate;
+    const double *unit; /* (theta) */
     double *theta;
 };
 
@@ -365,7 +366,8 @@ static void move_theta(const struct rotation *r, const struct soap_matrix *m,
 {
     const float *G = r->s->gradient + m->work;
     for (size_t i = first * m->columns; i < end * m->columns; i++)
-        r->theta[m->place + i] += r->rate * (double)G[i];
+        r->theta[m->place + i] +=
+            r->rate * r->unit[m->place + i] * (double)G[i];
 }
 
 static void renew(void *context, size_t lane, size_t thread)
@@ -394,12 +396,16 @@ static bool is_due(double steps)
 }
 
 static int take_step(struct soap *s, struct adam *a, double rate,
-                     const double *gradient, double *theta)
+                     const double *unit, const double *gradient, double *theta)
 {
     struct rotation forth = {
         .s = s, .then = find_direction, .learns = true, .adam = a};
-    struct rotation back = {
-        .s = s, .back = true, .then = move_theta, .rate = rate, .theta = theta};
+    struct rotation back = {.s = s,
+                            .back = true,
+                            .then = move_theta,
+                            .rate = rate,
+                            .unit = unit,
+                            .theta = theta};
     int status = is_due(a->steps) ? renew_all(s, a) : 0;
     if (status) return status;
     load(s, gradient);
@@ -408,12 +414,12 @@ static int take_step(struct soap *s, struct adam *a, double rate,
 }
 
 /* A step that has begun is not left: theta would be moved in part. */
-int soap_step(struct soap *s, struct adam *a, double rate,
+int soap_step(struct soap *s, struct adam *a, double rate, const double *unit,
               const double *gradient, double *theta)
 {
     struct halt nobody;
     halt_begin(&nobody, NULL, NULL);
-    int status = take_step(s, a, rate, gradient, theta);
+    int status = take_step(s, a, rate, unit, gradient, theta);
     halt_end(&nobody);
     return status;
 }

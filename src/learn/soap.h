@@ -57,9 +57,9 @@ void soap_reset(struct soap *s);
 void soap_keep(struct soap *s);
 void soap_take(struct soap *s);
 
-/* theta += rate times the step, at the places of the matrices. a->steps counts
- * this step already. */
-int soap_step(struct soap *s, struct adam *a, double rate,
+/* theta += rate times unit (theta) times the step, at the places of the
+ * matrices. a->steps counts this step already. */
+int soap_step(struct soap *s, struct adam *a, double rate, const double *unit,
               const double *gradient, double *theta);
 
 #endif

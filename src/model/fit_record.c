@@ -185,6 +185,8 @@ static const struct field FIELDS[] = {
     {"effects", COUNT, AT(effects), true, NULL},
     {"effect_rhat", REAL, AT(effect_rhat), true, NULL},
     {"effect_ess", REAL, AT(effect_ess), true, NULL},
+    {"penalty", REAL, AT(penalty), true, NULL},
+    {"noise_penalty", REAL, AT(noise_penalty), true, NULL},
 };
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 

@@ -89,9 +89,12 @@ double slopes_limited(const struct slopes *s);
 /* At the model's values of the last run: rows of a gap's Jacobian by some
  * values, sqrt(h) sigma^-1 df(z) of every state and then, where n is d + 1,
  * sqrt(2/d) d log |det sigma|, whose sum of squares is the information of the
- * gap. rows is (n, columns). Threads must not call it at the same time. */
+ * gap. rows is (n, columns). residual (n) times these rows is the gradient of
+ * the gap's value: u = sqrt(h) sigma^-1 e, then sqrt(d/2) (|u|^2 / d - 1).
+ * Threads must not call it at the same time. */
 void slopes_rows(struct slopes *s, size_t thread, size_t gap, size_t n,
-                 size_t columns, const size_t *column, float *rows);
+                 size_t columns, const size_t *column, float *rows,
+                 double *residual);
 
 /* --- slope_block.c -------------------------------------------------------- */
 

@@ -400,6 +400,24 @@ static void one_row(struct slopes *s, struct slope_scratch *c,
         row[i] = (float)c->bar[column[i] + (noise ? own : 0)];
 }
 
+/* sqrt(h) sigma^-1 e of the gap, and what a noise of its own makes of it. */
+static void find_residual(struct slopes *s, struct slope_scratch *c,
+                          const struct points *in, size_t n, double *residual)
+{
+    size_t d = s->d;
+    double limited, squares = 0.0;
+    subtract_drift(s, c, 1, program_output(s->drift, &c->f, 1, 0), &limited);
+    program_forward(s->white, &s->inverse, &c->inverse, in);
+    const double *r = program_output(s->white, &c->inverse, 1, 0);
+    for (size_t k = 0; k < d; k++) {
+        residual[k] = sqrt(c->length[0]) * r[k];
+        squares += residual[k] * residual[k];
+    }
+    if (n > d) residual[d] = sqrt(0.5 * (double)d) * (squares / (double)d - 1);
+    memset(c->at + d, 0, d * sizeof *c->at);
+    program_forward(s->white, &s->inverse, &c->inverse, in);
+}
+
 /* Both programs at c->at, with a residual of 0; false where the noise there is
  * not finite. */
 static bool evaluate_row(struct slopes *s, struct slope_scratch *c,
@@ -415,7 +433,8 @@ static bool evaluate_row(struct slopes *s, struct slope_scratch *c,
 }
 
 void slopes_rows(struct slopes *s, size_t thread, size_t gap, size_t n,
-                 size_t columns, const size_t *column, float *rows)
+                 size_t columns, const size_t *column, float *rows,
+                 double *residual)
 {
     struct slope_scratch *c = &s->scratch[thread];
     struct points in;
@@ -424,10 +443,13 @@ void slopes_rows(struct slopes *s, size_t thread, size_t gap, size_t n,
     read_ends(s, c, 1);
     correct(s, c, 1);
     if (!evaluate_row(s, c, &in)) { /* as move_to_start() does */
-        for (size_t k = 0; k < d; k++)
+        for (size_t k = 0; k < d; k++) {
             c->at[k] = c->end[2 * k];
+            c->there[k] = c->drift[2 * k];
+        }
         evaluate_row(s, c, &in);
     }
+    find_residual(s, c, &in, n, residual);
     for (size_t k = 0; k < n; k++) {
         memset(c->r_bar, 0, d * sizeof *c->r_bar);
         c->log_bar[0] = k == d ? sqrt(2.0 / (double)d) : 0.0;

@@ -486,6 +486,7 @@ static const struct {
     {"improved", false, true, true, 2},
     {"falls", false, true, true, 4e9},
     {"penalised_at", false, true, true, 1e5},
+    {"determined", false, false, true, 1e10},
     {"lowered_at", false, true, true, 1e5},
     {"round", false, true, true, 4e9},
     {"round_began", false, true, true, 1e5},

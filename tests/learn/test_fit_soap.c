@@ -5,8 +5,8 @@
 
 #include "data/safetensors.h"
 
-/* The second stage begins at 40, looks are 10 apart, and penalties are at 14,
- * 18, 23, 27, 32 and 36. */
+/* The second stage begins at 40, looks are 10 apart, and penalties are every 2
+ * or 3 iterations: at 3, 5, 7, 9, 12, 14... */
 static gsv_fit_options soap_options(void)
 {
     gsv_fit_options o = fit_options();

@@ -12,13 +12,16 @@
 static const char ONE_NET[] = "state x\n" INPUTS "net f(a, b, c, a*b) -> 1 :\n"
                               "dx = f*dt + 0.5*dW";
 static const char TWO_NETS[] = "state x\n" INPUTS "net f(a, b, a*b) -> 1 :\n"
-                               "net g(c, b*c, a*c, c*c*c) -> 1 :\n"
+                               "net g(c, b*c, a*c) -> 1 :\n"
                                "dx = (f + g)*dt + 0.5*dW";
 static const char TWO_STATES[] = "state x[2]\n" INPUTS "net f(a, b, c) -> 2 :\n"
                                  "param L[2,2] = [0.5, 0, 0.3, 0.4] lower\n"
                                  "dx = f*dt + L @ dW";
 
-enum { GAPS = 60, ROWS = 2 * GAPS, MOST = 8 };
+/* Columns of the dense problem are weights, then biases, whose precision is
+ * known. */
+enum { GAPS = 60, ROWS = 2 * GAPS, MOST = 8, NETS = 2 };
+static const double FREE = 0.01;
 
 /* A fit under way that never goes anywhere. */
 struct idle {
@@ -26,8 +29,8 @@ struct idle {
     gsv_fit_options o;
     gsv_model *m;
     gsv_series *s;
-    size_t weights, rows;
-    size_t place[MOST], net[MOST];  /* in theta; its network       */
+    size_t weights, columns, rows;
+    size_t place[MOST], net[MOST];  /* in theta; its network, or NETS */
     double J[ROWS * MOST], y[ROWS]; /* whitened, as the data stand */
 };
 
@@ -93,37 +96,61 @@ static bool is_weight(const gsv_model *m, size_t i)
     return p->fan_in && p->rank == 2;
 }
 
-/* J by differences, which are exact, and what the rows are compared with, made
- * from weights of this size. */
+/* Weights, or biases, of linear networks. */
+static void list_columns(struct idle *t, bool weights)
+{
+    const struct spec *s = t->m->spec;
+    for (size_t i = 0; i < t->l.n; i++) {
+        const struct param_spec *p = &s->param[spec_param_at(s, t->l.value[i])];
+        if (!p->fan_in || weights != (p->rank == 2)) continue;
+        t->net[t->columns] = weights ? p->name[0] == 'g' : NETS;
+        t->place[t->columns++] = i;
+        t->weights += weights;
+    }
+    assert_true(t->columns && t->columns <= MOST);
+}
+
+/* Increments whose whitened rates are y. */
+static void move_data(struct idle *t, const double *root)
+{
+    size_t d = gsv_model_dim(t->m), rows = t->s->rows;
+    for (size_t i = 0; i < GAPS; i++)
+        for (size_t k = 0; k < d; k++) {
+            double *x = t->s->value + k * rows + i, sum = 0.0;
+            for (size_t j = 0; j <= k; j++)
+                sum += root[k * d + j] * t->y[i * d + j];
+            x[1] = x[0] + sqrt(t->s->time[i + 1] - t->s->time[i]) * sum;
+        }
+}
+
+/* J by differences, which are exact, and data made from weights of this size.
+ */
 static void make_dense(struct idle *t, const double *root, const double *size)
 {
     size_t d = gsv_model_dim(t->m), n = gsv_model_values(t->m);
     double zero[2], one[2];
-    for (size_t i = 0; i < t->l.n; i++) {
-        if (!is_weight(t->m, t->l.value[i])) continue;
-        const struct spec *s = t->m->spec;
-        const char *name = s->param[spec_param_at(s, t->l.value[i])].name;
-        t->net[t->weights] = name[0] == 'g';
-        t->place[t->weights++] = i;
-    }
-    assert_true(t->weights && t->weights <= MOST);
+    list_columns(t, true);
+    list_columns(t, false);
     t->rows = GAPS * d;
     double *z = normals(t->rows + n, 12);
     for (size_t r = 0; r < t->rows; r++)
         t->y[r] = z[r];
-    for (size_t w = 0; w < t->weights; w++)
+    for (size_t w = 0; w < t->columns; w++)
         for (size_t i = 0; i < GAPS; i++) {
             double *value = t->m->value + t->l.value[t->place[w]];
+            bool weight = t->net[w] < NETS;
             drift(t, i, root, zero);
             *value = 1.0;
             drift(t, i, root, one);
             *value = 0.0;
             for (size_t k = 0; k < d; k++) {
                 double J = one[k] - zero[k];
-                t->J[(i * d + k) * t->weights + w] = J;
-                t->y[i * d + k] += J * size[t->net[w]] * z[t->rows + w];
+                t->J[(i * d + k) * t->columns + w] = J;
+                t->y[i * d + k] +=
+                    weight ? J * size[t->net[w]] * z[t->rows + w] : 0.0;
             }
         }
+    move_data(t, root);
     mem_free(z);
 }
 
@@ -137,8 +164,8 @@ static double evidence(const struct idle *t, const double *precision)
         z[i] = t->y[i];
         for (size_t j = 0; j <= i; j++) {
             double v = i == j;
-            for (size_t w = 0; w < t->weights; w++)
-                v += t->J[i * t->weights + w] * t->J[j * t->weights + w] /
+            for (size_t w = 0; w < t->columns; w++)
+                v += t->J[i * t->columns + w] * t->J[j * t->columns + w] /
                      precision[t->net[w]];
             for (size_t k = 0; k < j; k++)
                 v -= L[i * n + k] * L[j * n + k];
@@ -151,47 +178,21 @@ static double evidence(const struct idle *t, const double *precision)
     return -0.5 * sum;
 }
 
-/* The most probable weights under these precisions, to theta. */
-static void most_probable(const struct idle *t, const double *precision,
-                          double *theta)
+/* As a fit finds them, whatever the weights are: the problem is linear. */
+static void find_precisions(struct idle *t, double size, double *precision)
 {
-    size_t n = t->weights;
-    double A[MOST * MOST], inverse[MOST * MOST], b[MOST];
-    for (size_t i = 0; i < n; i++) {
-        b[i] = 0.0;
-        for (size_t r = 0; r < t->rows; r++)
-            b[i] += t->J[r * n + i] * t->y[r];
-        for (size_t j = 0; j < n; j++) {
-            A[i * n + j] = i == j ? precision[t->net[i]] : 0.0;
-            for (size_t r = 0; r < t->rows; r++)
-                A[i * n + j] += t->J[r * n + i] * t->J[r * n + j];
-        }
+    double *z = normals(t->columns, 21);
+    gsv_theta_get(t->m, t->l.theta);
+    for (size_t i = 0; i < t->columns; i++) {
+        t->l.theta[t->place[i]] = size * z[i];
+        t->l.penalty[t->place[i]] = t->net[i] < NETS ? 1.0 : 0.0;
     }
-    learn_invert(n, A, inverse);
-    memset(theta, 0, t->l.n * sizeof *theta);
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            theta[t->place[i]] += inverse[i * n + j] * b[j];
-}
-
-/* Precisions and weights in turn, as a fit finds them. */
-static void find_fixed_point(struct idle *t, double *precision)
-{
-    double *theta = NEW(double, t->l.n);
-    precision[0] = precision[1] = 1.0;
+    assert_int_equal(weight_prior_update(&t->l), 0);
     for (size_t i = 0; i < t->weights; i++)
-        t->l.penalty[t->place[i]] = 1.0;
-    for (int turn = 0; turn < 200; turn++) {
-        most_probable(t, precision, theta);
-        /* Sizes of the noise are not among theta, or as they were. */
-        gsv_theta_get(t->m, t->l.theta);
-        for (size_t i = 0; i < t->weights; i++)
-            t->l.theta[t->place[i]] = theta[t->place[i]];
-        assert_int_equal(weight_prior_update(&t->l, t->l.theta), 0);
-        for (size_t i = 0; i < t->weights; i++)
-            precision[t->net[i]] = t->l.penalty[t->place[i]];
-    }
-    mem_free(theta);
+        precision[t->net[i]] = t->l.penalty[t->place[i]];
+    for (size_t i = t->weights; i < t->columns; i++)
+        assert_true(t->l.penalty[t->place[i]] == 0.0);
+    mem_free(z);
 }
 
 /* No value of the grid around them is better, in one network or the other. */
@@ -200,7 +201,7 @@ static void expect_largest(const struct idle *t, const double *precision)
     double best = evidence(t, precision);
     for (int i = -40; i <= 40; i++)
         for (size_t net = 0; net < 2; net++) {
-            double other[2] = {precision[0], precision[1]};
+            double other[] = {precision[0], precision[1], FREE};
             other[net] *= exp(0.1 * (double)i);
             if (evidence(t, other) > best + 1e-6)
                 fail_msg("network %zu: %g has more evidence than %g", net,
@@ -224,7 +225,8 @@ static void penalty__has_the_largest_evidence(void **state)
                 {TWO_STATES, LOWER, {0.4, 0.0}}};
     for (size_t i = 0; i < COUNT(CASE); i++) {
         struct idle *t = NEW(struct idle, 1);
-        double precision[2];
+        double precision[NETS + 1] = {1.0, 1.0, FREE};
+        double again[NETS] = {1.0, 1.0};
         idle_open(t, CASE[i].text, GAPS + 1);
         double root[4];
         memcpy(root, CASE[i].root,
@@ -235,40 +237,39 @@ static void penalty__has_the_largest_evidence(void **state)
                    sizeof root);
         assert_true(weight_prior_is_used(&t->l));
         make_dense(t, root, CASE[i].size);
-        find_fixed_point(t, precision);
+        find_precisions(t, 0.0, precision);
         expect_largest(t, precision);
+        find_precisions(t, 0.5, again);
+        for (size_t net = 0; net < NETS; net++)
+            assert_near(again[net], precision[net], 2e-3 * precision[net]);
         idle_close(t);
         mem_free(t);
     }
 }
 
-/* Weights of 0 have the strongest penalty, and large ones a weak one, within
- * limits; biases have none. */
+/* Data that stand still have the strongest penalty, and a drift far above its
+ * noise a weak one, within limits; biases have none. */
 static void penalty__has_limits(void **state)
 {
     (void)state;
-    struct idle *t = NEW(struct idle, 1);
-    idle_open(t, ONE_NET, GAPS + 1);
-    idle_begin(t);
-    static const double SIZE[] = {0.0, 1e3}, LIMIT[] = {1e4, 0.1};
+    static const double SCALAR[] = {0.5}, STILL[] = {0.0};
+    static const double SIZE[] = {0.0, 100.0}, LIMIT[] = {1e4, 0.1};
     for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < t->l.n; i++) {
-            bool weight = is_weight(t->m, t->l.value[i]);
-            t->l.theta[i] = SIZE[k];
-            t->l.penalty[i] = weight ? 1.0 : 0.0;
-        }
-        assert_int_equal(weight_prior_update(&t->l, t->l.theta), 0);
-        for (size_t i = 0; i < t->l.n; i++) {
-            bool weight = is_weight(t->m, t->l.value[i]);
-            assert_true(t->l.penalty[i] == (weight ? LIMIT[k] : 0.0));
-        }
+        double precision[NETS];
+        struct idle *t = NEW(struct idle, 1);
+        idle_open(t, ONE_NET, GAPS + 1);
+        idle_begin(t);
+        make_dense(t, SCALAR, SIZE + k);
+        if (!k) move_data(t, STILL);
+        find_precisions(t, 0.0, precision);
+        assert_true(precision[0] == LIMIT[k]);
+        idle_close(t);
+        mem_free(t);
     }
-    idle_close(t);
-    mem_free(t);
 }
 
-/* Large weights look like a weak prior; that of a noise stays stronger, from
- * the beginning of a fit on. A network of both is one of the drift. */
+/* That of a noise has a higher limit, from the beginning of a fit on. A network
+ * of both is one of the drift. */
 static void penalty__of_noise_is_stronger(void **state)
 {
     (void)state;
@@ -293,19 +294,18 @@ static void penalty__of_noise_is_stronger(void **state)
         idle_begin(t);
         weight_prior_begin(&t->l);
         gsv_theta_get(t->m, t->l.theta);
-        for (size_t i = 0; i < t->l.n; i++)
-            if (is_weight(t->m, t->l.value[i]))
-                t->l.theta[i] = i % 2 ? 2.0 : -2.0;
         for (int turn = 0; turn < 2; turn++) {
             for (size_t i = 0; i < t->l.n; i++) {
                 const struct spec *s = t->m->spec;
                 size_t p = spec_param_at(s, t->l.value[i]);
-                bool weight = is_weight(t->m, t->l.value[i]);
+                bool last = !strcmp(s->param[p].name + 1, ".1.bias");
                 double least =
                     s->param[p].name[0] == 'f' ? CASE[k].f : CASE[k].g;
-                assert_true(t->l.penalty[i] == (weight ? least : 0.0));
+                if (last || !turn)
+                    assert_true(t->l.penalty[i] == (last ? 0.0 : least));
+                else assert_true(t->l.penalty[i] >= least);
             }
-            assert_int_equal(weight_prior_update(&t->l, t->l.theta), 0);
+            assert_int_equal(weight_prior_update(&t->l), 0);
         }
         idle_close(t);
         mem_free(t);
@@ -338,11 +338,10 @@ static void penalty__counts_from_drawn_weights(void **state)
         for (size_t i = 0; i < t->l.n; i++) {
             const struct spec *s = t->m->spec;
             const char *name = s->param[spec_param_at(s, t->l.value[i])].name;
+            bool last = !strncmp(name, "f.2", 3) || !strncmp(name, "g.1", 3) ||
+                        !strncmp(name, "h.0", 3);
             bool weight = is_weight(t->m, t->l.value[i]);
-            bool inner = !strcmp(name, "f.0.weight") ||
-                         !strcmp(name, "f.1.weight") ||
-                         !strcmp(name, "g.0.weight");
-            double centre = few && inner ? drawn[i] : 0.0;
+            double centre = few && !last ? drawn[i] : 0.0;
             double begin = few && weight ? centre : drawn[i];
             if (t->l.centre[i] != centre ||
                 t->l.theta[i] != (again ? 7.0 : begin))
@@ -360,18 +359,20 @@ static void penalty__counts_from_drawn_weights(void **state)
 static double dense_doubt(const struct idle *t, const double *root,
                           const double *theta, double *gamma)
 {
-    size_t n = t->weights, d = gsv_model_dim(t->m);
+    size_t n = t->columns, d = gsv_model_dim(t->m);
     const gsv_series *s = t->s;
     double JJ[MOST * MOST], A[MOST * MOST], inverse[MOST * MOST], gain = 0.0;
     for (size_t i = 0; i < n * n; i++) {
         JJ[i] = 0.0;
         for (size_t r = 0; r < t->rows; r++)
             JJ[i] += t->J[r * n + i / n] * t->J[r * n + i % n];
-        A[i] = JJ[i] + (i / n == i % n ? t->l.penalty[t->place[i / n]] : 0.0);
+        A[i] = JJ[i] + (i / n != i % n       ? 0.0
+                        : i / n < t->weights ? t->l.penalty[t->place[i / n]]
+                                             : FREE);
     }
     learn_invert(n, A, inverse);
     *gamma = 0.0;
-    for (size_t i = 0; i < n * n; i++)
+    for (size_t i = 0; i < t->weights * n; i++)
         *gamma += inverse[i] * JJ[i % n * n + i / n];
     for (size_t i = 0; i < GAPS; i++) {
         double y[2], h = s->time[i + 1] - s->time[i];
@@ -383,7 +384,9 @@ static double dense_doubt(const struct idle *t, const double *root,
         for (size_t k = 0; k < d; k++) {
             double f = 0.0;
             for (size_t w = 0; w < n; w++)
-                f += t->J[(i * d + k) * n + w] * theta[t->place[w]];
+                f += w < t->weights
+                         ? t->J[(i * d + k) * n + w] * theta[t->place[w]]
+                         : 0.0;
             gain += f * y[k] - 0.5 * f * f;
         }
     }
@@ -489,6 +492,37 @@ static void penalty__is_estimated_from_few_data(void **state)
     }
 }
 
+/* What was given, or found within its limits, is in the record; nothing where
+ * no network of the kind is. */
+static void penalty__is_recorded(void **state)
+{
+    (void)state;
+    static const char NOISE[] = "state x\n net f(x) -> 1 : 4\n"
+                                "net g(x) -> 1 : 4\n dx = f*dt + exp(g)*dW";
+    static const char ONE[] = "state x\n net f(x) -> 1 : 4\n dx = f*dt + dW";
+    static const char NONE[] = "state x\n param k = 1\n dx = -k*x*dt + dW";
+    static const struct {
+        const char *text;
+        double decay, low, high, noise;
+    } CASE[] = {{ONE, 3.0, 3.0, 3.0, NAN},
+                {ONE, -1.0, 0.1, 1e4, NAN},
+                {NOISE, 2.5, 2.5, 2.5, 2.5},
+                {NONE, 3.0, NAN, NAN, NAN}};
+    for (size_t i = 0; i < COUNT(CASE); i++) {
+        gsv_model *m = model_of(CASE[i].text);
+        gsv_series *s = learn_well(m, 1, 101, 3);
+        gsv_fit_options o = fit_options();
+        o.iterations = 30;
+        o.decay = CASE[i].decay;
+        const gsv_record *r = fit_must(m, s, &o);
+        assert_int_equal(isnan(r->penalty), isnan(CASE[i].low));
+        assert_int_equal(isnan(r->noise_penalty), isnan(CASE[i].noise));
+        assert_false(r->penalty < CASE[i].low || r->penalty > CASE[i].high);
+        assert_false(fabs(r->noise_penalty - CASE[i].noise) > 1e-12);
+        free_both(m, s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +533,7 @@ int main(void)
         cmocka_unit_test(doubt__is_that_of_the_dense_problem),
         cmocka_unit_test(doubt__is_said),
         cmocka_unit_test(penalty__is_estimated_from_few_data),
+        cmocka_unit_test(penalty__is_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

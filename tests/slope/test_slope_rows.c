@@ -38,6 +38,28 @@ static void whitened(const struct plain *p, size_t i, const double *z,
     to[d] = sqrt(2.0 / (double)d) * invert_noise(p, i, z, own);
 }
 
+/* The residual u = sqrt(h) g^-1 e, and what a noise makes of it. */
+static void expect_residual(size_t which, size_t gap, const struct plain *p,
+                            const struct held *at, const double *inverse,
+                            const double *found)
+{
+    size_t d = p->d;
+    double h = p->s->time[gap + 1] - p->s->time[gap], f[DIM], wanted[DIM + 1];
+    drift(p, gap, 0.5, at->z, f);
+    wanted[d] = -sqrt(0.5 * (double)d);
+    for (size_t k = 0; k < d; k++) {
+        wanted[k] = 0.0;
+        for (size_t j = 0; j < d; j++)
+            wanted[k] += sqrt(h) * inverse[k * d + j] *
+                         (moved_by(p->s, j, gap) / h - at->D[j] - f[j]);
+        wanted[d] += wanted[k] * wanted[k] / sqrt(2.0 * (double)d);
+    }
+    for (size_t k = 0; k <= d; k++)
+        if (!(fabs(found[k] - wanted[k]) <= 1e-9 * (1.0 + fabs(wanted[k]))))
+            fail_msg("model %zu, gap %zu, residual %zu: %g instead of %g",
+                     which, gap, k, found[k], wanted[k]);
+}
+
 static void expect_rows(size_t which, size_t gap, struct slopes *a,
                         const struct plain *p, gsv_model *m)
 {
@@ -45,12 +67,13 @@ static void expect_rows(size_t which, size_t gap, struct slopes *a,
     size_t n = gsv_model_values(m), d = p->d;
     float *rows = NEW(float, (d + 1) * n);
     size_t *column = NEW(size_t, n);
-    double inverse[DIM * DIM], up[DIM + 1], down[DIM + 1];
+    double inverse[DIM * DIM], up[DIM + 1], down[DIM + 1], residual[DIM + 1];
     for (size_t j = 0; j < n; j++)
         column[j] = n - 1 - j;
-    slopes_rows(a, 0, gap, d + 1, n, column, rows);
+    slopes_rows(a, 0, gap, d + 1, n, column, rows, residual);
     struct held at = hold(p, gap, false);
     invert_noise(p, gap, at.z, inverse);
+    expect_residual(which, gap, p, &at, inverse, residual);
     for (size_t j = 0; j < n; j++) {
         double kept = m->value[column[j]];
         m->value[column[j]] = kept + STEP;
