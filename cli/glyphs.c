@@ -284,7 +284,7 @@ static bool tick_in(const struct extent *e, int most, double low, double high,
     double a = e->log ? log10(low) : low, b = e->log ? log10(high) : high;
     double span = e->log ? log10(e->high / e->low) : e->high - e->low;
     double step = nice_step(span, most);
-    if (e->log) step = fmax(step, 1.0);
+    if (e->log || e->whole) step = fmax(step, 1.0);
     double at = ceil(a / step - 1e-9) * step;
     if (!(at < b - 1e-9 * step)) return false;
     if (fabs(at) < 1e-9 * step) at = 0.0;

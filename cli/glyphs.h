@@ -13,7 +13,8 @@ enum { LABEL_ROOM = 120, MOST_LABELS = 12 };
 /* An axis: NaN ends are free. */
 struct extent {
     double low, high;
-    bool log, hidden; /* hidden: no numbers */
+    bool log, hidden; /* hidden: no numbers              */
+    bool whole;       /* no numbers between whole ones */
     char label[LABEL_ROOM];
 };
 

@@ -151,6 +151,7 @@ static void read_set(struct page *p, const char *at)
     else if (starts(at, "logscale xy")) p->x.log = p->y.log = true;
     else if (starts(at, "logscale cb")) p->shade_log = true;
     else if (starts(at, "format x")) p->x.hidden = starts(at, "format x ''");
+    else if (starts(at, "xtics ")) p->x.whole = starts(at, "xtics 1\n");
     else if (starts(at, "multiplot layout")) p->panels = count_panels(at + 16);
 }
 

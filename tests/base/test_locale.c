@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A program with a locale whose decimal point is a comma gets the same texts,
- * files and numbers as any other. The locale is made here where the system has
- * what it takes (the package locales); else the test is skipped. */
-#include <locale.h>
+ * files and numbers as any other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "comma.h"
 #include "exact.h"
 
 static char folder[] = "/tmp/test_locale_XXXXXX";
@@ -15,29 +14,6 @@ static const char *in_folder(const char *name, char path[200])
 {
     snprintf(path, 200, "%s/%s", folder, name);
     return path;
-}
-
-static bool has_comma(void)
-{
-    char text[8];
-    snprintf(text, sizeof text, "%.1f", 0.5);
-    return text[1] == ',';
-}
-
-/* A German locale, by the name of an installed one or of one made for this. */
-static bool use_comma(void)
-{
-    char command[300];
-    static const char *const NAME[] = {"de_DE.UTF-8", "de_DE.utf8",
-                                       "fr_FR.UTF-8"};
-    for (size_t i = 0; i < COUNT(NAME); i++)
-        if (setlocale(LC_ALL, NAME[i])) return has_comma();
-    snprintf(command, sizeof command,
-             "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 > %s/said 2>&1",
-             folder, folder);
-    if (system(command)) return false;
-    setenv("LOCPATH", folder, 1);
-    return setlocale(LC_ALL, NAME[0]) && has_comma();
 }
 
 /* --- All that the library says -------------------------------------------- */
