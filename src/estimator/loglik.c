@@ -63,12 +63,14 @@ static const double MOST_PATHS = 1 << 20, MOST_EVALUATIONS = 1e9;
 enum { MOST_POINTS = 1024, MOST_STEPS = 512 };
 
 /* Of hidden states: more points and steps of all rows. */
-static bool raise_points(const gsv_result *r, gsv_options *o)
+static bool raise_points(const gsv_model *m, const gsv_result *r,
+                         gsv_options *o)
 {
     size_t steps = o->steps ? o->steps : r->steps;
-    bool points = r->error > o->tolerance && r->paths < MOST_POINTS;
+    size_t now = estimator_points(m, o, r);
+    bool points = r->error > o->tolerance && now < MOST_POINTS;
     bool finer = fabs(r->discretisation) > o->tolerance && steps < MOST_STEPS;
-    if (points) o->points = 2 * r->paths;
+    if (points) o->points = 2 * now;
     if (finer && o->step > 0.0) o->step *= 0.5;
     else if (finer) o->steps = 2 * steps;
     return points || finer;
@@ -85,9 +87,10 @@ static double check_error(const gsv_result *r)
 
 /* More paths of all gaps; refine.c finds steps, and more paths of some. False
  * where there are no more. */
-static bool raise_effort(const gsv_result *r, double left, gsv_options *o)
+static bool raise_effort(const gsv_model *m, const gsv_result *r, double left,
+                         gsv_options *o)
 {
-    if (r->observe) return raise_points(r, o);
+    if (r->observe) return raise_points(m, r, o);
     double paths = o->paths ? (double)o->paths : FIRST_PATHS;
     double error = check_error(r);
     /* Steps are sought once the check is exact enough (pick.c). */
@@ -116,7 +119,7 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
         left = fmax(left, fabs(result->discretisation)); /* which may be NAN */
         result->settled = check_error(result) <= o.tolerance &&
                           !result->flagged && left <= o.tolerance;
-        if (result->settled || !raise_effort(result, left, &o)) break;
+        if (result->settled || !raise_effort(m, result, left, &o)) break;
         gsv_result_free(result);
     }
     if (!wish->gradient) return 0;
