@@ -3,11 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/fast.h"
 #include "strip/strip.h"
 
 /* Gaps of so many lengths are kept; and how far w goes, in deviations. */
-enum { CACHED = 6 };
+enum { CACHED = 6, MOST_CELLS = 1 << 21 };
 static const double REACH = 6.0;
 
 int strip_kernels_init(struct strip_kernels *k)
@@ -38,6 +39,10 @@ int strip_kernel_reserve(struct strip_kernel *k)
 {
     enum { ARRAYS = MOVES + 9 };
     size_t n = strip_cells(k), all = ARRAYS * n + 2 * k->band + 1;
+    if (n > MOST_CELLS)
+        return fail(GSV_NUMERICAL, "the latent state goes too far within a gap "
+                                   "for the lattice of the scan, by its drift "
+                                   "or by noise; use --observe guided");
     if (all > k->capacity) {
         mem_free(k->room);
         k->capacity = 0;
@@ -127,7 +132,8 @@ static int make_double(const struct strip_kernel *k, struct strip_kernel *to,
                                 .room = to->room,
                                 .capacity = to->capacity,
                                 .band = band < n ? band : n - 1};
-    if (strip_kernel_reserve(to)) return GSV_NO_MEMORY;
+    int status = strip_kernel_reserve(to);
+    if (status) return status;
     for (size_t o = to->band % every; o <= 2 * to->band; o += every)
         for (size_t first = 0; first <= 2 * k->band; first++) {
             /* By first - band, then by then - band, together o - to->band. */
@@ -189,7 +195,8 @@ static int make_coarse(const struct strip_table *t,
                                 .room = to->room,
                                 .capacity = to->capacity,
                                 .band = (k->band + 2) / 3};
-    if (strip_kernel_reserve(to)) return GSV_NO_MEMORY;
+    int status = strip_kernel_reserve(to);
+    if (status) return status;
     for (size_t o = 0; o <= 2 * to->band; o++) {
         if (k->band + 3 * o < 3 * to->band) continue;
         size_t from = k->band + 3 * o - 3 * to->band;
@@ -278,10 +285,9 @@ static bool fits(const struct strip_kernel *k, double length, size_t first,
            k->first == first && k->low <= low && high <= k->high;
 }
 
-const struct strip_kernel *strip_kernel_of(struct strip_kernels *s,
-                                           struct strip_table *t, double length,
-                                           size_t steps, double apart,
-                                           size_t low, size_t high)
+int strip_kernel_of(struct strip_kernels *s, struct strip_table *t,
+                    double length, size_t steps, double apart, size_t low,
+                    size_t high, const struct strip_kernel **found)
 {
     enum { MORE = 24 };
     struct strip_kernel *k = NULL;
@@ -294,7 +300,10 @@ const struct strip_kernel *strip_kernel_of(struct strip_kernels *s,
     size_t end = high + above < most ? high + above : most;
     for (size_t i = 0; !k && i < CACHED; i++) {
         struct strip_kernel *c = &s->cache[i];
-        if (fits(c, length, first, from, end)) return c;
+        if (fits(c, length, first, from, end)) {
+            *found = c;
+            return 0;
+        }
         if (fabs(c->length - length) < 1e-9 * length && c->first == first)
             k = c;
     }
@@ -303,5 +312,6 @@ const struct strip_kernel *strip_kernel_of(struct strip_kernels *s,
     k->first = first;
     k->low = from > MORE ? from - MORE : 0;
     k->high = end + MORE < most ? end + MORE : most;
-    return build(s, k, t, length, steps, apart) ? NULL : k;
+    *found = k;
+    return build(s, k, t, length, steps, apart);
 }

@@ -2,7 +2,6 @@
 /* One step of the latent state on its lattice: masses from point to point, and
  * the moments of what the exact state moves by. */
 #include <math.h>
-#include <string.h>
 
 #include "base/constant.h"
 #include "bridge/barrier.h"
@@ -152,7 +151,8 @@ int strip_kernel_step(const struct strip_table *t, struct strip_kernel *k,
 {
     double mass = (double)k->stride * t->step;
     k->band = band < k->high - k->low ? band : k->high - k->low - 1;
-    if (strip_kernel_reserve(k)) return GSV_NO_MEMORY;
+    int status = strip_kernel_reserve(k);
+    if (status) return status;
     for (size_t o = 0; o <= 2 * k->band; o++)
         for (size_t i = k->low; i < k->high; i++) {
             size_t j = i + o;

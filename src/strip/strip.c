@@ -337,9 +337,10 @@ static int step_over(const struct strip *a, struct walker *w, size_t n,
                      size_t k)
 {
     double h = a->stops.stop[n].time - a->stops.stop[n - 1].time;
-    const struct strip_kernel *kernel = strip_kernel_of(
-        &w->kernels, &w->table, h, a->steps, w->apart.step, w->low, w->high);
-    if (!kernel) return GSV_NO_MEMORY;
+    const struct strip_kernel *kernel;
+    int status = strip_kernel_of(&w->kernels, &w->table, h, a->steps,
+                                 w->apart.step, w->low, w->high, &kernel);
+    if (status) return status;
     size_t low = w->low > kernel->band ? w->low - kernel->band : 0;
     size_t high = w->high + kernel->band;
     if (low < kernel->low) low = kernel->low;

@@ -152,7 +152,7 @@ static inline size_t strip_place(const struct strip_kernel *k, size_t i)
     return k->first + k->stride * i;
 }
 
-/* Room for its points and band; the moments are 0. */
+/* Room for its points and band, where they are not too many; moments are 0. */
 int strip_kernel_reserve(struct strip_kernel *k);
 
 /* step.c: one step of length h. law.c: the laws by the moments, V's gamma or
@@ -172,12 +172,10 @@ void strip_kernels_forget(struct strip_kernels *k);
 void strip_kernels_free(struct strip_kernels *k);
 
 /* The kernel of a gap in `steps` steps, a power of two, that is known on [low,
- * high) at least; apart: two points of a step's lattice at most. NULL without
- * memory. */
-const struct strip_kernel *strip_kernel_of(struct strip_kernels *k,
-                                           struct strip_table *t, double length,
-                                           size_t steps, double apart,
-                                           size_t low, size_t high);
+ * high) at least, to *found; apart: two points of a step's lattice at most. */
+int strip_kernel_of(struct strip_kernels *k, struct strip_table *t,
+                    double length, size_t steps, double apart, size_t low,
+                    size_t high, const struct strip_kernel **found);
 
 /* next[j] += sum over i in [low, high) of from[i] p(j, r | i). pull: what u
  * moves by in addition, of every point half of it. */
