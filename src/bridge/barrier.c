@@ -74,6 +74,16 @@ static double log_h_slope(double nu, double z)
     return (nu + 0.5) / z - 1.0 + exp(log_h(nu + 1.0, z) - log_h(nu, z));
 }
 
+double barrier_log_h(double a, double z)
+{
+    return log_h(a - 0.5, z);
+}
+
+double barrier_slope_z(double a, double z)
+{
+    return log_h_slope(a - 0.5, z);
+}
+
 double barrier(double a, double left, double right, double dt)
 {
     double squares = 1.0 / (left * left) + 1.0 / (right * right);

@@ -24,6 +24,10 @@
  * singular like 1/delta, it is 0. */
 bool barrier_exists(double a);
 
+/* log h(z) and its slope. */
+double barrier_log_h(double a, double z);
+double barrier_slope_z(double a, double z);
+
 double barrier(double a, double left, double right, double dt);
 
 struct barrier_slope {

@@ -209,6 +209,14 @@ int estimator_accept(const struct method *method, const struct task *t)
     return status;
 }
 
+size_t estimator_points(const gsv_model *m, const gsv_options *o,
+                        const gsv_result *r)
+{
+    const struct task t = {.model = m, .options = o};
+    size_t usual = estimator_choose(&t).method->usual;
+    return o->points ? o->points : usual ? usual : r->paths;
+}
+
 int estimator_init(struct estimator *e, const struct task *t)
 {
     *e = (struct estimator){.method = estimator_choose(t).method};

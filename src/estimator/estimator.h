@@ -18,6 +18,11 @@ struct method_choice {
 };
 struct method_choice estimator_choose(const struct task *t);
 
+/* Points of hidden states: those of the options, or by default; those of a
+ * result where only that knows. */
+size_t estimator_points(const gsv_model *m, const gsv_options *o,
+                        const gsv_result *r);
+
 /* Whether the data decide between two of them: see settle.h. */
 bool estimator_is_open(const struct task *t);
 

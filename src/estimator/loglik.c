@@ -73,10 +73,12 @@ static bool raise_steps(const gsv_result *r, double change, gsv_options *o)
 }
 
 /* Of hidden states: more points and steps of all rows. */
-static bool raise_points(const gsv_result *r, gsv_options *o)
+static bool raise_points(const gsv_model *m, const gsv_result *r,
+                         gsv_options *o)
 {
-    bool points = r->error > o->tolerance && r->paths < MOST_POINTS;
-    if (points) o->points = 2 * r->paths;
+    size_t now = estimator_points(m, o, r);
+    bool points = r->error > o->tolerance && now < MOST_POINTS;
+    if (points) o->points = 2 * now;
     return raise_steps(r, fabs(r->discretisation), o) || points;
 }
 
@@ -91,9 +93,10 @@ static double check_error(const gsv_result *r)
 
 /* More paths of all gaps; refine.c finds steps, and more paths of some, but not
  * of series with random effects. False where there are no more. */
-static bool raise_effort(const gsv_result *r, double left, gsv_options *o)
+static bool raise_effort(const gsv_model *m, const gsv_result *r, double left,
+                         gsv_options *o)
 {
-    if (r->observe) return raise_points(r, o);
+    if (r->observe) return raise_points(m, r, o);
     if (r->nodes && check_error(r) <= o->tolerance)
         return raise_steps(r, left, o);
     double paths = o->paths ? (double)o->paths : FIRST_PATHS;
@@ -124,7 +127,7 @@ static int loglik_until(const gsv_model *m, const gsv_series *s,
         left = fmax(left, fabs(result->discretisation)); /* which may be NAN */
         result->settled = check_error(result) <= o.tolerance &&
                           !result->flagged && left <= o.tolerance;
-        if (result->settled || !raise_effort(result, left, &o)) break;
+        if (result->settled || !raise_effort(m, result, left, &o)) break;
         gsv_result_free(result);
     }
     if (!wish->gradient) return 0;

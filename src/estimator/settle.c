@@ -57,7 +57,7 @@ static int look(const gsv_model *m, const gsv_series *s,
     *v = (struct verdict){.doubt = INFINITY};
     if (!status) {
         if (!isnan(r.discretisation)) v->change = fabs(r.discretisation);
-        v->points = r.paths;
+        v->points = estimator_points(m, options, &r);
         v->doubt = r.error + v->change;
         if (r.flagged && v->doubt < GOOD) v->doubt = GOOD;
     }

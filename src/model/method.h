@@ -77,6 +77,7 @@ struct method {
     size_t fewest;     /* steps, where what more change chooses them; 0: not */
     double change;     /* nats of a pilot's that they may make          */
     size_t pilots;     /* points that this takes; 0: as many as ever   */
+    size_t usual;      /* points by default; 0: those of the result    */
     bool jumps;        /* it follows states that jump (event)          */
     bool first_laws;   /* it takes first states that are not normal    */
     size_t size;       /* bytes of a machine, all zero to begin with   */

@@ -10,16 +10,22 @@
 #include "guided/difference.h"
 #include "guided/guided.h"
 
-/* Steps of a gap, and points for each deviation of the shortest one. */
-enum { USUAL_STEPS = 2, MOST_STEPS = 64, USUAL_POINTS = 32 };
+/* Steps of a gap, and of points, for 32 of them, the distance in deviations of
+ * the shortest gap. */
+enum { USUAL_STEPS = 2, MOST_STEPS = 1024, USUAL_POINTS = 32 };
 static const double SPACING = 1.0;
 
+/* What measures the error: the lattice is so many times as coarse, and the
+ * variance V of what the exact state moves by has another law (law.c). */
+static const double COARSER = 1.25;
+
 /* Below this share of the largest one, densities at the ends are left out. */
-static const double LEAST = 1e-16;
+static const double LEAST = 1e-13;
 
 /* What a thread needs to walk through a track. */
 struct walker {
     struct strip_table table;
+    struct strip_apart apart;
     struct strip_kernels kernels;
     double *here, *next;   /* (points / 2) the law of w                      */
     double *pull;          /* (points / 2) half of what u moves by otherwise */
@@ -35,11 +41,10 @@ struct strip {
     struct strip_course course;
     struct walker *walker; /* (threads) */
     size_t threads, steps;
-    double wide, narrow; /* between two points: see strip_table_prepare() */
-    double *shift; /* (stops) the increments of the lattice of other points  */
+    struct strip_apart apart;
+    double *shift; /* (stops) the increments of a coarser lattice            */
     double *ess;   /* (stops) effective points                               */
     double *left;  /* (tracks) what the lattice may miss                     */
-    double *step;  /* (tracks) between two points of the lattice             */
     double *most;  /* (tracks) most points of the law                        */
     struct arena arena;
 };
@@ -111,18 +116,20 @@ static int strip_init(struct strip *a, const gsv_model *m,
     if (status) return status;
     double points = (double)(o->points ? o->points : USUAL_POINTS);
     a->steps = steps_of(a);
-    a->narrow =
-        0.5 * SPACING * USUAL_POINTS / points * sqrt(shortest(&a->stops));
-    a->wide = a->narrow / sqrt((double)a->steps);
+    double h = shortest(&a->stops);
+    double gap = 0.5 * SPACING * USUAL_POINTS / points * sqrt(h);
+    a->apart = (struct strip_apart){gap / sqrt((double)a->steps), gap, h};
     a->threads = lanes_threads(o->threads);
     a->walker = NEW(struct walker, a->threads);
     if (!a->walker) return GSV_NO_MEMORY;
     for (size_t i = 0; !status && i < a->threads; i++)
         status = walker_init(&a->walker[i], a);
     size_t n = a->stops.count, tracks = a->stops.gaps.series->tracks;
-    const struct arena_part part[] = {{&a->increment, n}, {&a->shift, n},
-                                      {&a->ess, n},       {&a->left, tracks},
-                                      {&a->step, tracks}, {&a->most, tracks}};
+    const struct arena_part part[] = {{&a->increment, n},
+                                      {&a->shift, n},
+                                      {&a->ess, n},
+                                      {&a->left, tracks},
+                                      {&a->most, tracks}};
     return status ? status
                   : arena_lay(&a->arena, sizeof part / sizeof *part, part);
 }
@@ -162,73 +169,102 @@ static int read_exact(const struct strip *a, struct walker *w, size_t track)
 /* --- The law of w --------------------------------------------------------- */
 
 /* Adds log densities at the lattice's points [low, high). */
-static void add_density(struct walker *w, size_t parity, enum strip_part part,
-                        size_t output, size_t low, size_t high, double *to)
+static void add_density(struct walker *w, enum strip_part part, size_t output,
+                        size_t low, size_t high, double *to)
 {
+    struct strip_table *t = &w->table;
+    size_t first = t->origin % t->stride;
     double at[STRIP_BLOCK];
     for (size_t from = low; from < high; from += STRIP_BLOCK) {
         size_t P = high - from < STRIP_BLOCK ? high - from : STRIP_BLOCK;
         for (size_t p = 0; p < P; p++)
-            at[p] = strip_w(&w->table, 2 * (from + p) + parity);
-        const double *log_g =
-            strip_ask(&w->table, part, output, P, at, w->table.u);
+            at[p] = strip_w(t, first + t->stride * (from + p));
+        const double *log_g = strip_ask(t, part, output, P, at, t->u);
         for (size_t p = 0; p < P; p++)
             to[from - low + p] += log_g[p];
     }
 }
 
-/* A law that is narrower than the lattice, by its mean and variance: its mean
- * is at a point, or in the middle between two. */
-static void start_narrow(struct walker *w, size_t parity)
+/* A law that is narrower than the lattice goes to five points around its
+ * middle: means of Lagrange's polynomials, so that every polynomial up to the
+ * fourth degree has its mean. Near an end of the range what comes is a function
+ * of the distance's square, and so are they. */
+enum { SHARES = 5 };
+
+static double coordinate(const struct strip_table *t, double w)
 {
-    const struct strip_table *t = &w->table;
-    double share = 0.25 * t->deviation / t->step * t->deviation / t->step;
-    double far = parity ? 0.25 * (share - 0.25) : 0.5 * share;
-    size_t middle = (size_t)lround((t->mean - t->base) / (2.0 * t->step));
-    const double mass[4] = {far, parity ? 0.5 - far : 1.0 - 2.0 * far,
-                            parity ? 0.5 - far : far, far};
-    size_t below = parity ? 2 : 1, points = parity ? 4 : 3;
-    w->low = middle > below ? middle - below : 0;
-    w->high = middle + points - below;
-    for (size_t i = 0; i < points; i++)
-        if (middle + i >= below) w->here[middle + i - below] = mass[i];
+    double d = w - t->end;
+    return strip_is_near(t) ? d * d : w - t->mean;
+}
+
+static void add_shares(const double *knot, double at, double mass,
+                       double *share)
+{
+    for (size_t k = 0; k < SHARES; k++) {
+        double product = mass;
+        for (size_t j = 0; j < SHARES; j++)
+            if (j != k) product *= (at - knot[j]) / (knot[k] - knot[j]);
+        share[k] += product;
+    }
+}
+
+static void start_narrow(struct walker *w)
+{
+    enum { P = 128 };
+    static const double REACH = 9.0;
+    struct strip_table *t = &w->table;
+    double at[P], knot[SHARES], space = 2.0 * REACH * t->deviation / (P - 1);
+    size_t first = t->origin % t->stride, middle = t->origin / t->stride;
+    for (size_t p = 0; p < P; p++)
+        at[p] = fmax(t->mean - REACH * t->deviation + (double)p * space,
+                     t->end + 1e-3 * space);
+    w->low = middle > SHARES / 2 ? middle - SHARES / 2 : 0;
+    w->high = w->low + SHARES;
+    for (size_t k = 0; k < SHARES; k++)
+        knot[k] = coordinate(t, strip_w(t, first + t->stride * (w->low + k)));
+    const double *log_p = strip_ask(t, STRIP_FIRST, 0, P, at, t->u);
+    for (size_t p = 0; p < P; p++)
+        if (log_p[p] > -700.0)
+            add_shares(knot, coordinate(t, at[p]), space * exp(log_p[p]),
+                       w->here + w->low);
 }
 
 /* Densities from the middle to both sides, until they are small. */
-static int start_wide(struct walker *w, size_t parity)
+static int start_wide(struct walker *w)
 {
-    enum { BLOCK = 64, END = STRIP_POINTS / 2 - 2 };
+    enum { BLOCK = 64 };
     struct strip_table *t = &w->table;
+    size_t end = (STRIP_POINTS - 4) / t->stride;
     double *log_p = w->next, most = -INFINITY, edge;
-    double middle = (t->mean - t->base) / (2.0 * t->step);
+    double apart = (double)t->stride * t->step;
+    double middle = (t->mean - t->base) / apart;
     size_t low = middle > 0.0 ? (size_t)middle / BLOCK * BLOCK : 0, high = low;
     do {
         size_t from = high;
         high += BLOCK;
         memset(log_p + from, 0, BLOCK * sizeof *log_p);
-        add_density(w, parity, STRIP_FIRST, 0, from, high, log_p + from);
+        add_density(w, STRIP_FIRST, 0, from, high, log_p + from);
         for (size_t i = from; i < high; i++)
             if (log_p[i] > most) most = log_p[i];
         edge = log_p[high - 1];
-    } while (high + BLOCK < END && !(edge < most - 50.0));
+    } while (high + BLOCK < end && !(edge < most - 50.0));
     bool cut = !(edge < most - 20.0);
     while (low && !(log_p[low] < most - 50.0)) {
         memset(log_p + low - BLOCK, 0, BLOCK * sizeof *log_p);
-        add_density(w, parity, STRIP_FIRST, 0, low - BLOCK, low,
-                    log_p + low - BLOCK);
+        add_density(w, STRIP_FIRST, 0, low - BLOCK, low, log_p + low - BLOCK);
         low -= BLOCK;
         for (size_t i = low; i < low + BLOCK; i++)
             if (log_p[i] > most) most = log_p[i];
     }
-    cut = cut || (!low && t->base > t->end + 3.0 * t->step &&
-                  !(log_p[0] < most - 20.0));
+    double ahead = strip_w(t, t->origin % t->stride) - t->end;
+    cut = cut || (!low && ahead > 1.5 * apart && !(log_p[0] < most - 20.0));
     if (cut || !isfinite(most))
         return fail(GSV_NUMERICAL,
                     "the law of the first latent state is too wide for the "
                     "lattice of the scan; give an init, or use --observe "
                     "guided");
     for (size_t i = low; i < high; i++)
-        w->here[i] = isfinite(log_p[i]) ? 2.0 * t->step * exp(log_p[i]) : 0.0;
+        w->here[i] = isfinite(log_p[i]) ? apart * exp(log_p[i]) : 0.0;
     memset(log_p + low, 0, (high - low) * sizeof *log_p);
     w->low = low;
     w->high = high;
@@ -237,8 +273,7 @@ static int start_wide(struct walker *w, size_t parity)
 
 /* Multiplies by what was observed at a stop; log of the sum, which becomes 1;
  * and cuts the ends where there is nothing. */
-static double observe(const struct strip *a, struct walker *w, size_t parity,
-                      size_t n)
+static double observe(const struct strip *a, struct walker *w, size_t n)
 {
     const struct spec *s = a->model->spec;
     struct strip_table *t = &w->table;
@@ -256,8 +291,7 @@ static double observe(const struct strip *a, struct walker *w, size_t parity,
         }
         t->now = a->stops.stop[n].time;
         any = any || there;
-        if (there)
-            add_density(w, parity, STRIP_DENSITY, k, w->low, w->high, log_g);
+        if (there) add_density(w, STRIP_DENSITY, k, w->low, w->high, log_g);
     }
     for (size_t i = 0; any && i < count; i++)
         if (log_g[i] > level || !i) level = log_g[i];
@@ -268,9 +302,9 @@ static double observe(const struct strip *a, struct walker *w, size_t parity,
         sum += *p;
         most = fmax(most, *p);
     }
-    while (w->low + 1 < w->high && w->here[w->low] <= LEAST * most)
+    while (w->low + 1 < w->high && fabs(w->here[w->low]) <= LEAST * most)
         w->here[w->low++] = 0.0;
-    while (w->low + 1 < w->high && w->here[w->high - 1] <= LEAST * most)
+    while (w->low + 1 < w->high && fabs(w->here[w->high - 1]) <= LEAST * most)
         w->here[--w->high] = 0.0;
     double squares = 0.0;
     for (size_t i = w->low; i < w->high; i++) {
@@ -284,33 +318,35 @@ static double observe(const struct strip *a, struct walker *w, size_t parity,
 
 /* What D adds where it depends on u, at the middle of a gap, to what it is at
  * the table's u. */
-static void find_pull(struct walker *w, size_t parity, double middle, double h,
-                      size_t low, size_t high)
+static void find_pull(struct walker *w, double middle, double h, size_t low,
+                      size_t high)
 {
     struct strip_table *t = &w->table;
     double u = t->u;
+    const double *D = t->value[LONE_D] + t->origin % t->stride;
     memset(w->pull + low, 0, (high - low) * sizeof *w->pull);
     t->u = middle;
-    add_density(w, parity, STRIP_TABLE, LONE_D, low, high, w->pull + low);
+    add_density(w, STRIP_TABLE, LONE_D, low, high, w->pull + low);
     t->u = u;
     for (size_t i = low; i < high; i++)
-        w->pull[i] = 0.5 * h * (w->pull[i] - t->value[LONE_D][2 * i + parity]);
+        w->pull[i] = 0.5 * h * (w->pull[i] - D[t->stride * i]);
 }
 
 /* Over the gap from stop n - 1 of the track, its kth row. */
-static int step_over(const struct strip *a, struct walker *w, size_t parity,
-                     size_t n, size_t k)
+static int step_over(const struct strip *a, struct walker *w, size_t n,
+                     size_t k)
 {
     double h = a->stops.stop[n].time - a->stops.stop[n - 1].time;
-    const struct strip_kernel *kernel = strip_kernel_of(
-        &w->kernels, &w->table, h, a->steps, parity, w->low, w->high);
-    if (!kernel) return GSV_NO_MEMORY;
+    const struct strip_kernel *kernel;
+    int status = strip_kernel_of(&w->kernels, &w->table, h, a->steps,
+                                 w->apart.step, w->low, w->high, &kernel);
+    if (status) return status;
     size_t low = w->low > kernel->band ? w->low - kernel->band : 0;
     size_t high = w->high + kernel->band;
     if (low < kernel->low) low = kernel->low;
     if (high > kernel->high) high = kernel->high;
     if (a->model->lone.pulled)
-        find_pull(w, parity, 0.5 * (w->u[k] + w->u[k - 1]), h, low, high);
+        find_pull(w, 0.5 * (w->u[k] + w->u[k - 1]), h, low, high);
     strip_kernel_apply(kernel, w->low, w->high, w->u[k] - w->u[k - 1], w->pull,
                        w->here, w->next);
     memset(w->here + w->low, 0, (w->high - w->low) * sizeof *w->here);
@@ -326,7 +362,7 @@ static int step_over(const struct strip *a, struct walker *w, size_t parity,
 
 /* The law of a track; what its stops add to increment. */
 static int walk(const struct strip *a, struct walker *w, size_t track,
-                const double *parameters, size_t parity, double *increment)
+                double coarser, const double *parameters, double *increment)
 {
     const struct stops *s = &a->stops;
     size_t first = s->first[track], n = s->first[track + 1] - first;
@@ -335,18 +371,22 @@ static int walk(const struct strip *a, struct walker *w, size_t track,
     memset(w->here, 0, N * sizeof *w->here);
     memset(w->next, 0, N * sizeof *w->next);
     memset(w->pull, 0, N * sizeof *w->pull);
-    int status = strip_table_prepare(&w->table, parameters, a->wide, a->narrow);
+    w->apart = a->apart;
+    w->apart.step *= coarser;
+    w->apart.gap *= coarser;
+    w->kernels.other = coarser > 1.0;
+    int status = strip_table_prepare(&w->table, parameters, &w->apart);
     if (!status) status = read_exact(a, w, track);
     if (status) return status;
     w->table.u = w->u[0];
-    if (isfinite(w->table.deviation)) start_narrow(w, parity);
-    else status = start_wide(w, parity);
+    if (isfinite(w->table.deviation)) start_narrow(w);
+    else status = start_wide(w);
     for (size_t k = 0; !status && k < n; k++) {
         if (halt_asked()) return GSV_STOPPED;
-        if (k) status = step_over(a, w, parity, first + k, k);
+        if (k) status = step_over(a, w, first + k, k);
         if (status) break;
         increment[first + k] =
-            observe(a, w, parity, first + k) + (k ? w->log_slope[k] : 0.0);
+            observe(a, w, first + k) + (k ? w->log_slope[k] : 0.0);
         if (increment == a->increment) a->ess[first + k] = w->ess;
         if (!isfinite(increment[first + k]))
             return stops_check(s, first + k, first + k + 1, increment, "");
@@ -356,7 +396,7 @@ static int walk(const struct strip *a, struct walker *w, size_t track,
 
 struct tour {
     struct strip *strip;
-    size_t parity;
+    double coarser; /* than usual, the lattice */
     double *increment;
     int *status; /* (tracks) */
 };
@@ -366,16 +406,15 @@ static void work(void *context, size_t track, size_t thread)
     struct tour *t = context;
     struct walker *w = &t->strip->walker[thread];
     w->most = 0;
-    t->status[track] = walk(t->strip, w, track, t->strip->model->value,
-                            t->parity, t->increment);
-    t->strip->step[track] = w->table.step;
-    t->strip->most[track] = (double)w->most;
+    t->status[track] = walk(t->strip, w, track, t->coarser,
+                            t->strip->model->value, t->increment);
+    if (t->coarser == 1.0) t->strip->most[track] = (double)w->most;
 }
 
-static int run_tracks(struct strip *a, size_t parity, double *increment)
+static int run_tracks(struct strip *a, double coarser, double *increment)
 {
     size_t tracks = a->stops.gaps.series->tracks;
-    struct tour t = {a, parity, increment, NEW(int, tracks)};
+    struct tour t = {a, coarser, increment, NEW(int, tracks)};
     if (!t.status) return GSV_NO_MEMORY;
     int status = lanes_run(tracks, a->threads,
                            &(struct lanes_job){.context = &t, .work = work});
@@ -397,8 +436,8 @@ static int value_of(void *user, size_t thread, const double *parameters,
     double *increment = NEW(double, s->count);
     if (!increment) return GSV_NO_MEMORY;
     int status = first == end ? 0
-                              : walk(a, &a->walker[thread], track, parameters,
-                                     0, increment);
+                              : walk(a, &a->walker[thread], track, 1.0,
+                                     parameters, increment);
     *value = 0.0;
     for (size_t n = first; n < end; n++)
         *value += increment[n];
@@ -415,22 +454,11 @@ static int strip_run(struct strip *a, const double *reference,
                                  .threads = a->threads,
                                  .user = a,
                                  .value = value_of};
-    int status = run_tracks(a, 0, a->increment);
+    int status = run_tracks(a, 1.0, a->increment);
     return status || !gradient ? status : difference_gradient(&d, gradient);
 }
 
 /* --- The result ----------------------------------------------------------- */
-
-/* The lattice of the points between is as good, and off to the other side. What
- * both share is about what a step's mass would be off by. */
-static double error_of(const struct strip *a, size_t n)
-{
-    double error = 0.5 * (a->increment[n] - a->shift[n]);
-    if (stop_is_first(&a->stops, n)) return error;
-    double steps = (double)a->steps;
-    double h = (a->stops.stop[n].time - a->stops.stop[n - 1].time) / steps;
-    return error + steps * strip_alias(a->step[a->stops.stop[n].track], h);
-}
 
 static int strip_fill(struct strip *a, gsv_result *r)
 {
@@ -440,12 +468,12 @@ static int strip_fill(struct strip *a, gsv_result *r)
     r->observe = GSV_OBSERVE_SCAN;
     r->paths = (size_t)most;
     r->drift_evaluations = 2 * r->paths * a->steps;
-    int status = run_tracks(a, 1, a->shift);
+    int status = run_tracks(a, COARSER, a->shift);
     if (status && status != GSV_NUMERICAL) return status;
     for (size_t i = 0; i < a->stops.gaps.series->tracks; i++)
         a->left[i] = 0.0;
     for (size_t n = 0; n < a->stops.count; n++) {
-        a->shift[n] = status ? INFINITY : error_of(a, n);
+        a->shift[n] = status ? INFINITY : a->increment[n] - a->shift[n];
         a->left[a->stops.stop[n].track] += a->shift[n];
     }
     for (size_t i = 0; i < a->stops.gaps.series->tracks; i++)
@@ -503,6 +531,7 @@ const struct method METHOD_STRIP = {.name = "scan",
                                     .size = sizeof(struct strip),
                                     .fewest = 1,
                                     .change = STRIP_CHANGE,
+                                    .usual = USUAL_POINTS,
                                     .first_laws = true,
                                     .accept = accept,
                                     .init = method_init,

@@ -13,8 +13,8 @@
  *
  * with means over the bridge by Simpson's rule, exact for quadratic functions;
  * how A and V vary among bridges is kept by their covariance. No random
- * numbers. Where the drift keeps w from an end of its range like a / (w - end),
- * the density has Bessel's factor (bridge/barrier.h). */
+ * numbers. Where the drift is like a / (w - end) at an end of the range,
+ * bridges and the density are Bessel's (bridge/barrier.h). */
 #ifndef STRIP_STRIP_H
 #define STRIP_STRIP_H
 
@@ -44,8 +44,10 @@ struct strip_course {
 int strip_course_init(struct strip_course *c, const gsv_model *m, bool wide);
 void strip_course_free(struct strip_course *c);
 
-/* Functions at the points w = base + k step, k in [low, high) so far. Points of
- * one parity are a lattice; the others are the middles between its points. */
+/* Functions at the points w = base + k step, k in [low, high) so far. The law
+ * of w is on a lattice of every `stride`-th point, 2 * 3^n. Lattices of strides
+ * down to 2 belong to parts of a gap. All have the point `origin`; the middle
+ * between two points of one is in the table. */
 struct strip_table {
     const struct strip_course *course;
     struct uniforms uniforms[STRIP_PARTS];
@@ -53,10 +55,10 @@ struct strip_table {
     double *state, *time, *input, *slope; /* of a block of points     */
     double now, *cell; /* time and values (values) of what is observed */
     double step, base;
-    double end, a;    /* of the range, and a: the drift there is a/(w - end), */
-                      /* which phi and Phi are without; -INFINITY and 0       */
-    double bent;      /* (V'/V)^2 at the mean of the first w                  */
-    double weight[2]; /* of the first point of a lattice in sums, by parity   */
+    double end, a; /* of the range, and a: the drift there is a/(w - end), */
+                   /* which phi and Phi are without; -INFINITY and 0       */
+    double pull;   /* how fast differences of w shrink, at most            */
+    size_t stride, origin;
     double u;         /* of the exact state that they are for                 */
     size_t low, high; /* what is known                                        */
     double *value[LONES]; /* (STRIP_POINTS) each                              */
@@ -70,11 +72,28 @@ enum { STRIP_POINTS = 1 << 15, STRIP_BLOCK = 256 };
 int strip_table_init(struct strip_table *t, const struct strip_course *c);
 void strip_table_free(struct strip_table *t);
 
-/* At these parameters: where the lattice is. wide: the most that points may be
- * apart; narrow: the same where w is known given the next row, in deviations of
- * w without it. */
+/* How far points may be apart: those of a step; those of a gap, where nothing
+ * pulls w back and the next row says nothing of it; and the shortest gap. */
+struct strip_apart {
+    double step, gap, shortest;
+};
+
+/* At these parameters: where the lattice is. */
 int strip_table_prepare(struct strip_table *t, const double *parameters,
-                        double wide, double narrow);
+                        const struct strip_apart *apart);
+
+/* Whether the mean of the first w is near the end of its range. */
+bool strip_is_near(const struct strip_table *t);
+
+/* The deviation of w after the time h, over that without a pull. */
+double strip_spread(const struct strip_table *t, double h);
+
+/* Weights of the first points in sums over a lattice, of densities that are
+ * like d^b at the distance d from the end of the range; of all others it is 1.
+ */
+enum { STRIP_EDGE = 3 };
+void strip_weigh(const struct strip_table *t, double b, size_t stride,
+                 size_t first, double *weight);
 
 /* Makes the functions known on the points [low, high). */
 void strip_table_reach(struct strip_table *t, size_t low, size_t high);
@@ -96,38 +115,67 @@ static inline double strip_w(const struct strip_table *t, size_t k)
 enum { MOVE_P, MOVE_A, MOVE_V, MOVE_AA, MOVE_AV, MOVE_VV, MOVES };
 struct strip_kernel {
     double length; /* of the gap; 0: nothing was made */
-    size_t low, high, band, parity;
+    size_t low, high, band;
+    size_t stride, first; /* point i is first + stride i of the table */
     double *value[MOVES];
     /* The density of r, a sum over laws of factor exp(-z^2/2), z = (r - mean)
      * sharp. Where A and V vary little among bridges there is one law, times 1
      * + third (z^3 - 3 z) + fourth (z^4 - 6 z^2 + 3): what their covariance
-     * changes to second order. Otherwise V is lognormal, at three points. */
-    size_t laws;
+     * changes to second order. Otherwise V is gamma or lognormal, at three
+     * points: the first `three` (2 band + 1) of each offset. */
+    double *three;
     double *factor[3], *mean[3], *sharp[3];
     double *third, *fourth;
     double *room;
     size_t capacity;
 };
 
+static inline size_t strip_width(const struct strip_kernel *k)
+{
+    return k->high - k->low;
+}
+
+static inline size_t strip_cells(const struct strip_kernel *k)
+{
+    return (2 * k->band + 1) * strip_width(k);
+}
+
+static inline size_t strip_cell(const struct strip_kernel *k, size_t i,
+                                size_t j)
+{
+    return (j + k->band - i) * strip_width(k) + i - k->low;
+}
+
+/* Point i in the table. */
+static inline size_t strip_place(const struct strip_kernel *k, size_t i)
+{
+    return k->first + k->stride * i;
+}
+
+/* Room for its points and band, where they are not too many; moments are 0. */
+int strip_kernel_reserve(struct strip_kernel *k);
+
+/* step.c: one step of length h. law.c: the laws by the moments, V's gamma or
+ * lognormal. */
+int strip_kernel_step(const struct strip_table *t, struct strip_kernel *k,
+                      size_t band, double h);
+void strip_kernel_laws(struct strip_kernel *k, bool gamma);
+
 /* Two more for the work. */
 struct strip_kernels {
     struct strip_kernel *cache, work[2];
     size_t next;
+    bool other; /* than the usual laws: see law.c */
 };
 int strip_kernels_init(struct strip_kernels *k);
 void strip_kernels_forget(struct strip_kernels *k);
 void strip_kernels_free(struct strip_kernels *k);
 
-/* Of a step of length h the sum of a normal density over the lattice is 1 and
- * this, which kernels are free of: a measure of what the lattice misses. */
-double strip_alias(double step, double h);
-
-/* The kernel of a gap in `steps` steps, a power of two, for the lattice of a
- * parity, that is known on [low, high) at least; NULL without memory. */
-const struct strip_kernel *strip_kernel_of(struct strip_kernels *k,
-                                           struct strip_table *t, double length,
-                                           size_t steps, size_t parity,
-                                           size_t low, size_t high);
+/* The kernel of a gap in `steps` steps, a power of two, that is known on [low,
+ * high) at least, to *found; apart: two points of a step's lattice at most. */
+int strip_kernel_of(struct strip_kernels *k, struct strip_table *t,
+                    double length, size_t steps, double apart, size_t low,
+                    size_t high, const struct strip_kernel **found);
 
 /* next[j] += sum over i in [low, high) of from[i] p(j, r | i). pull: what u
  * moves by in addition, of every point half of it. */

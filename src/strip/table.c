@@ -138,69 +138,131 @@ static int find_end(struct strip_table *t)
     return 0;
 }
 
-/* Two points are a step of the lattice. Around a narrow first law it has a
- * point in its middle, otherwise no point at the end of the range. */
+bool strip_is_near(const struct strip_table *t)
+{
+    static const double INSIDE = 3.0;
+    return !(t->mean > t->end + INSIDE * (double)t->stride * t->step);
+}
+
+/* Around a narrow first law the lattice has a point in its middle; otherwise,
+ * and near the end of the range, that is half a stride before the first point.
+ */
 static void place(struct strip_table *t)
 {
-    bool inside = isfinite(t->mean) && t->mean > t->end + 2.0 * t->step;
-    if (!inside) t->mean = isfinite(t->end) ? t->end + t->step : 0.0;
-    bool narrow = inside && t->deviation < 2.0 * t->step;
+    static const double NARROW = 0.75;
+    double apart = (double)t->stride * t->step, most = 0.5 * STRIP_POINTS;
+    bool inside = isfinite(t->mean) && t->mean > t->end;
+    if (!inside) t->mean = isfinite(t->end) ? t->end + 0.5 * apart : 0.0;
+    bool narrow = inside && t->deviation < NARROW * apart;
     double below = isfinite(t->end) ? (t->mean - t->end) / t->step : INFINITY;
-    double most = 0.5 * STRIP_POINTS;
-    if (narrow || !(below < most))
-        t->base =
-            t->mean - t->step * 2.0 * floor(0.5 * fmin(below - 0.5, most));
-    else t->base = t->end + t->step;
-    if (!(t->base > t->end)) t->base = t->mean;
+    if ((narrow && !strip_is_near(t)) || !(below < most)) {
+        t->origin = 2 * (size_t)floor(0.5 * fmin(below - 0.5, most));
+        t->base = t->mean - t->step * (double)t->origin;
+    } else {
+        t->origin = t->stride / 2 - 1;
+        t->base = t->end + t->step;
+    }
     if (!narrow) t->deviation = INFINITY;
 }
 
 /* Hurwitz's zeta function, continued to s < 1 by Euler and Maclaurin. */
 static double zeta(double s, double x)
 {
-    enum { TERMS = 20 };
-    double sum = 0.0, y = x + TERMS;
+    enum { TERMS = 8, BERNOULLI = 6 };
+    static const double B[BERNOULLI] = {
+        1.0 / 12.0,       -1.0 / 720.0,     1.0 / 30240.0,
+        -1.0 / 1209600.0, 1.0 / 47900160.0, -691.0 / 1307674368000.0};
+    double sum = 0.0, y = x + TERMS, term = s * pow(y, -s - 1.0);
     for (int k = 0; k < TERMS; k++)
         sum += pow(x + k, -s);
-    return sum + pow(y, -s) * (y / (s - 1.0) + 0.5 + s / (12.0 * y) -
-                               s * (s + 1.0) * (s + 2.0) / (720.0 * y * y * y));
+    sum += pow(y, -s) * (y / (s - 1.0) + 0.5);
+    for (int k = 0; k < BERNOULLI; k++) {
+        sum += B[k] * term;
+        term *= (s + 2 * k + 1) * (s + 2 * k + 2) / (y * y);
+    }
+    return sum;
 }
 
-/* At the end of the range densities are like d^b, b = 2 a, d the distance from
- * it. The sum over points d = (x + k) space then is the integral and zeta(-b,
- * x) space^(1 + b): the first point's weight takes this out. */
-static void weigh_first(struct strip_table *t)
+/* The sum over points d = (x + k) space of space d^b is the integral and
+ * zeta(-b, x) space^(1 + b). Corrections c_k to the first weights take this out
+ * for d^b, d^(b + 2) and d^(b + 4): densities are d^b times a smooth function
+ * of d^2. With y_k = (x + k)^2 and c_k (x + k)^b = u_k, sum u_k y_k^m = r_m. */
+void strip_weigh(const struct strip_table *t, double b, size_t stride,
+                 size_t first, double *weight)
 {
     static const double SMOOTH = 4.0;
-    double b = 2.0 * t->a, space = 2.0 * t->step;
-    for (size_t parity = 0; parity < 2; parity++) {
-        double x = (strip_w(t, parity) - t->end) / space;
-        t->weight[parity] = 1.0;
-        if (t->a != 0.0 && b < SMOOTH && x < 2.0)
-            t->weight[parity] -= zeta(-b, x) / pow(x, b);
+    double space = (double)stride * t->step, y[STRIP_EDGE], r[STRIP_EDGE];
+    double x = (strip_w(t, first) - t->end) / space;
+    bool is = t->a != 0.0 && b < SMOOTH && x < 2.0;
+    for (size_t k = 0; k < STRIP_EDGE; k++) {
+        weight[k] = 1.0;
+        y[k] = (x + (double)k) * (x + (double)k);
+        r[k] = is ? -zeta(-b - 2.0 * (double)k, x) : 0.0;
     }
+    for (size_t k = 0; is && k < STRIP_EDGE; k++) {
+        size_t i = (k + 1) % STRIP_EDGE, j = (k + 2) % STRIP_EDGE;
+        double u = (r[2] - (y[i] + y[j]) * r[1] + y[i] * y[j] * r[0]) /
+                   ((y[k] - y[i]) * (y[k] - y[j]));
+        weight[k] += u / pow(x + (double)k, b);
+    }
+}
+
+double strip_spread(const struct strip_table *t, double h)
+{
+    double pull = 2.0 * t->pull * h;
+    return pull > 1e-8 ? sqrt(-expm1(-pull) / pull) : 1.0;
+}
+
+/* The strongest pull that w meets on its way without noise. */
+static double find_pull(struct strip_table *t, double at, double h)
+{
+    enum { P = 3, WAY = 60 };
+    static const double AWAY = 1e-3, MOST = 0.5;
+    double pull = 0.0, end = isfinite(t->end) ? t->end : 0.0;
+    for (size_t i = 0; i < WAY; i++) {
+        double by = AWAY * fmax(fabs(at - end), AWAY);
+        const double w[P] = {at - by, at, at + by};
+        const double *f = strip_ask(t, STRIP_TABLE, LONE_F, P, w, t->u);
+        double slope = (f[2] - f[0]) / (2.0 * by);
+        if (!isfinite(slope) || !isfinite(f[1])) break;
+        pull = fmax(pull, -slope);
+        at += f[1] * fmin(h, MOST / fmax(fabs(slope), 1e-300));
+        if (!(at > t->end + AWAY)) break;
+    }
+    return pull;
+}
+
+/* Where w comes to the end of its range points are closer, by up to these
+ * factors: those of steps, and of rows. */
+static const double STEEP = 0.75, FINER = 0.6, CLOSER = 0.75;
+
+static double closer(const struct strip_table *t)
+{
+    double away = t->a == 0.0 ? 1.0 : fmax(fmin(t->a + 0.5 - STEEP, 1.0), 0.0);
+    return CLOSER + (1.0 - CLOSER) * away;
 }
 
 /* Given what u moves by, w has sqrt(V / (V + S^2)) of its deviation: points
  * must see that, too. */
-static void look_around(struct strip_table *t, double wide, double narrow)
+static void look_around(struct strip_table *t, const struct strip_apart *apart)
 {
-    enum { P = 3 };
-    static const double LEAST = 0.3, AWAY = 1e-3;
+    static const double LEAST = 0.3, AT_ROWS = 0.65, BEHIND = 1.05;
     double at = isfinite(t->mean) && t->mean > t->end ? t->mean : 1.0 + t->end;
     if (!isfinite(at)) at = 0.0;
-    const double w[P] = {at, at * (1.0 - AWAY), at * (1.0 + AWAY) + 1e-9};
-    const double *V = strip_ask(t, STRIP_TABLE, LONE_V, P, w, t->u);
-    const double *S = output_of(t, STRIP_TABLE, LONE_S, P);
+    const double *V = strip_ask(t, STRIP_TABLE, LONE_V, 1, &at, t->u);
+    const double *S = output_of(t, STRIP_TABLE, LONE_S, 1);
     double share = sqrt(V[0] / (V[0] + S[0] * S[0]));
-    double slope = (V[2] - V[1]) / (w[2] - w[1]) / V[0];
     if (!(share > LEAST)) share = LEAST;
-    t->step = fmin(wide, narrow * share);
-    t->bent = isfinite(slope) ? slope * slope : 0.0;
+    t->pull = find_pull(t, at, apart->shortest);
+    t->step = apart->gap * closer(t) * strip_spread(t, apart->shortest) *
+              fmin(AT_ROWS, BEHIND * share);
+    double most = apart->step * (t->a != 0.0 && t->a < STEEP ? FINER : 1.0);
+    for (t->stride = 2; t->step > most * (1.0 + 1e-9); t->stride *= 3)
+        t->step /= 3.0;
 }
 
 int strip_table_prepare(struct strip_table *t, const double *parameters,
-                        double wide, double narrow)
+                        const struct strip_apart *apart)
 {
     for (size_t i = 0; i < STRIP_PARTS; i++)
         if (t->course->part[i])
@@ -210,9 +272,8 @@ int strip_table_prepare(struct strip_table *t, const double *parameters,
     t->mean = strip_ask(t, STRIP_START, 0, 1, NULL, t->u)[0];
     t->deviation = fabs(output_of(t, STRIP_START, 1, 1)[0]);
     int status = find_end(t);
-    look_around(t, wide, narrow);
+    look_around(t, apart);
     place(t);
-    weigh_first(t);
     return status;
 }
 
