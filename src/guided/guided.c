@@ -22,7 +22,7 @@ static int guide_init(struct guide *g, const struct guided *a, size_t movers)
     g->movers = movers;
     int status = course_values_init(&g->values, f);
     if (!status) status = pace_init(&g->pace, f, &a->stops);
-    if (!status) status = ahead_init(&g->ahead[0], f, nodes);
+    if (!status) status = ahead_init(&g->ahead[0], f, nodes, movers);
     g->aheads = 1;
     g->crowded = NEW(bool, nodes);
     if (!status && !g->crowded) status = GSV_NO_MEMORY;

@@ -95,7 +95,8 @@ static int look_ahead(struct guide *g, struct walk *t)
     for (size_t i = 0; !made && !status && i < g->aheads; i++) {
         struct ahead *w = &g->ahead[i];
         /* Another thread may have found the paths. */
-        if (!w->course && ahead_init(w, g->swarm.course, g->pace.capacity))
+        if (!w->course &&
+            ahead_init(w, g->swarm.course, g->pace.capacity, g->movers))
             return GSV_NO_MEMORY;
         const double *from = t->from ? t->from + i * t->apart : NULL;
         status = !from && g->found
