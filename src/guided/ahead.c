@@ -7,16 +7,19 @@
 #include "base/constant.h"
 #include "base/error.h"
 #include "base/halt.h"
+#include "base/lanes.h"
 #include "base/linalg.h"
 #include "guided/gauss_step.h"
 
 /* Passes of the smoother after the first path, and from any other start. */
 enum { PASSES = 2, SEEKING = 6 };
 
-int ahead_init(struct ahead *w, const struct course *f, size_t nodes)
+int ahead_init(struct ahead *w, const struct course *f, size_t nodes,
+               size_t threads)
 {
     size_t D = f->D, m = f->m, N = nodes;
-    *w = (struct ahead){.course = f, .D = D, .m = m, .n = D > m ? D : m};
+    *w = (struct ahead){
+        .course = f, .threads = threads, .D = D, .m = m, .n = D > m ? D : m};
     const struct arena_part part[] = {{&w->mu, N * D},
                                       {&w->e, N * D},
                                       {&w->Lambda, N * D * D},
@@ -183,15 +186,31 @@ static void expand_rows(struct ahead *w, struct mover *s, const struct pace *p,
     }
 }
 
-static void linearise(struct ahead *w, struct mover *s, const struct pace *p,
-                      const double *path)
+/* Steps of a path by blocks of nodes, on threads. */
+struct linear_job {
+    struct ahead *ahead;
+    struct mover *mover; /* (threads) */
+    const struct pace *pace;
+    const double *path;
+};
+
+static void linearise_block(void *context, size_t b, size_t thread)
+{
+    const struct linear_job *j = context;
+    size_t k = b * COURSE_BLOCK, left = j->pace->nodes - 1 - k;
+    expand_steps(j->ahead, &j->mover[thread], j->pace, k,
+                 left < COURSE_BLOCK ? left : COURSE_BLOCK, j->path);
+}
+
+static int linearise(struct ahead *w, struct mover *s, const struct pace *p,
+                     const double *path)
 {
     size_t list[COURSE_BLOCK], rows = 0, D = w->D;
-    for (size_t k = 0; k + 1 < p->nodes; k += COURSE_BLOCK) {
-        size_t left = p->nodes - 1 - k;
-        expand_steps(w, s, p, k, left < COURSE_BLOCK ? left : COURSE_BLOCK,
-                     path);
-    }
+    struct linear_job j = {w, s, p, path};
+    size_t blocks = (p->nodes - 1 + COURSE_BLOCK - 1) / COURSE_BLOCK;
+    struct lanes_job job = {.context = &j, .work = linearise_block};
+    int status = lanes_run(blocks, w->threads, &job);
+    if (status) return status;
     memset(w->log_g, 0, p->nodes * sizeof *w->log_g);
     memset(w->g, 0, p->nodes * D * sizeof *w->g);
     memset(w->H, 0, p->nodes * D * D * sizeof *w->H);
@@ -202,6 +221,7 @@ static void linearise(struct ahead *w, struct mover *s, const struct pace *p,
             rows = 0;
         }
     }
+    return 0;
 }
 
 /* The step from a node as linearised. */
@@ -436,14 +456,16 @@ static int improve_path(struct ahead *w, struct mover *s, const struct pace *p,
     size_t bytes = p->nodes * w->D * sizeof *w->mu;
     w->likely = -INFINITY;
     for (size_t pass = 0; pass < passes && !halt_asked(); pass++) {
-        linearise(w, s, p, w->mu);
+        int status = linearise(w, s, p, w->mu);
+        if (status) return status;
         backward(w, p, false);
         double now = forward(w, s, p);
         if (!(now > w->likely)) break;
         w->likely = now;
         memcpy(w->mu, w->trial, bytes);
     }
-    linearise(w, s, p, w->mu);
+    int status = linearise(w, s, p, w->mu);
+    if (status) return status;
     backward(w, p, blind);
     return add_up(w, p);
 }

@@ -30,6 +30,7 @@ struct psi {
 
 struct ahead {
     const struct course *course;
+    size_t threads;
     size_t D, m, n; /* n = max(D, m)                                  */
     double *mu, *e, *Lambda, *c; /* of every node                           */
     double *a, *B, *A;     /* steps from every node, linearised at mu        */
@@ -44,7 +45,9 @@ struct ahead {
     struct arena arena;
 };
 
-int ahead_init(struct ahead *w, const struct course *f, size_t nodes);
+/* threads: the mover of the functions below is the first of so many. */
+int ahead_init(struct ahead *w, const struct course *f, size_t nodes,
+               size_t threads);
 void ahead_free(struct ahead *w);
 
 /* All of it for a track. blind: what comes after the next row does not count,

@@ -21,13 +21,4 @@ int control_improve(struct swarm *pilots, struct ahead *w, const struct pace *p,
 /* Pilots for K particles. */
 size_t control_pilots(const struct course *c, size_t K);
 
-/* What that changes, for the psi of parameters close by: control_size() numbers
- * of a node. They are noted before, taken afterwards, and added to a psi along
- * another path than mu (nodes, D), the one they were taken along. */
-size_t control_size(const struct course *c);
-void control_note(const struct ahead *w, size_t nodes, double *change);
-void control_take(const struct ahead *w, size_t nodes, double *change);
-void control_add(struct ahead *w, size_t nodes, const double *mu,
-                 const double *change);
-
 #endif

@@ -144,27 +144,35 @@ static void middle_of(struct course *f, node F, node G, node *output)
 
 /* --- Observations --------------------------------------------------------- */
 
-/* The log density of an obs over x. */
-static node density_of(const struct course *f, const struct obs_spec *o)
+/* The log density of an obs over x; raw: also below where noise ends. */
+static node density_of(const struct course *f, const struct obs_spec *o,
+                       bool raw)
 {
     const struct spec *s = f->model->spec;
     struct graph *g = f->graph;
-    node a = over_x(f, o->log_density);
+    node a = raw ? over_raw(f, o->log_density) : over_x(f, o->log_density);
     size_t first = s->inputs + s->values;
     for (size_t k = 0; k < s->integrals; k++) {
         node x = graph_slice(g, leaf_x(f), f->d + k, 1, 1);
         double least = f->least[f->d + k];
-        if (isfinite(least)) x = op(g, OP_MAX, x, graph_number(g, least));
+        if (!raw && isfinite(least))
+            x = op(g, OP_MAX, x, graph_number(g, least));
         a = graph_replace(g, a, graph_leaf(g, OP_INPUT, first + k, 1, 1), x);
     }
     return a;
 }
 
+static node gradient_of(const struct course *f, node density)
+{
+    return filled(f->graph, graph_gradient(f->graph, density, leaf_x(f)), f->D);
+}
+
 /* With a constant curvature a density has one mode at most. */
-static bool is_curved(const struct course *f, node gradient)
+static bool is_curved(const struct course *f, const struct obs_spec *o)
 {
     struct graph *g = f->graph;
     node ones = graph_fill(g, graph_number(g, 1.0), f->D, 1);
+    node gradient = gradient_of(f, density_of(f, o, true));
     return graph_depends(g, graph_directional(g, gradient, leaf_x(f), ones),
                          OP_STATE);
 }
@@ -173,10 +181,9 @@ static void densities_of(struct course *f, node *output)
 {
     const struct spec *s = f->model->spec;
     for (size_t k = 0; k < s->observations; k++) {
-        output[2 * k] = density_of(f, &s->obs[k]);
-        output[2 * k + 1] = filled(
-            f->graph, graph_gradient(f->graph, output[2 * k], leaf_x(f)), f->D);
-        f->curved = f->curved || is_curved(f, output[2 * k + 1]);
+        output[2 * k] = density_of(f, &s->obs[k], false);
+        output[2 * k + 1] = gradient_of(f, output[2 * k]);
+        f->curved = f->curved || is_curved(f, &s->obs[k]);
     }
 }
 
@@ -312,7 +319,7 @@ static int make_densities(struct course *f, bool wide)
     if (!output) return GSV_NO_MEMORY;
     bool opened = true;
     for (size_t k = 0; k < s->observations; k++) {
-        output[k] = density_of(f, &s->obs[k]);
+        output[k] = density_of(f, &s->obs[k], false);
         opened = opened && !graph_has_functions(f->graph, output[k]);
     }
     int status = make(f, COURSE_VALUE, s->observations, output, wide);

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/lanes.h"
 #include "base/spread.h"
-#include "guided/control.h"
 #include "guided/difference.h"
 #include "guided/scout.h"
 #include "model/states.h"
@@ -24,7 +23,7 @@ static int guide_init(struct guide *g, const struct guided *a, size_t movers)
     g->movers = movers;
     int status = course_values_init(&g->values, f);
     if (!status) status = pace_init(&g->pace, f, &a->stops);
-    if (!status) status = ahead_init(&g->ahead[0], f, nodes);
+    if (!status) status = ahead_init(&g->ahead[0], f, nodes, movers);
     g->aheads = 1;
     g->crowded = NEW(bool, nodes);
     if (!status && !g->crowded) status = GSV_NO_MEMORY;
@@ -88,9 +87,6 @@ static int check_parts(const struct course *f)
                 MOST_STATES, f->noises, f->orders, f->m);
 }
 
-/* Numbers that are kept for differences. */
-enum { MOST_CHANGES = 1 << 24 };
-
 int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
                 const gsv_options *o, const struct drawn_paths *also)
 {
@@ -120,17 +116,13 @@ int guided_make(struct guided *a, const gsv_model *m, const gsv_series *series,
     for (size_t i = 0; !status && i < a->threads; i++)
         status = guide_init(&a->guide[i], a, i ? 1 : a->threads);
     if (!status) status = fold_refuse(a);
-    size_t n = a->stops.count, change = n * control_size(&a->course);
-    bool differs = o->gradient && !a->scored && change <= MOST_CHANGES;
+    size_t n = a->stops.count;
     const struct arena_part part[] = {{&a->path, a->paths * n * a->course.D},
-                                      {&a->change, differs ? change : 0},
                                       {&a->increment, n},
                                       {&a->ess, n},
                                       {&a->error, n}};
-    if (!status)
-        status = arena_lay(&a->arena, sizeof part / sizeof *part, part);
-    if (!differs) a->change = NULL;
-    return status;
+    return status ? status
+                  : arena_lay(&a->arena, sizeof part / sizeof *part, part);
 }
 
 static int guided_init(struct guided *a, const gsv_model *m,
@@ -175,13 +167,6 @@ static double *path_of(const struct guided *a, size_t i)
     return a->path + i * a->stops.count * a->course.D;
 }
 
-/* Of a track. */
-static double *change_of(const struct guided *a, size_t track)
-{
-    size_t first = a->stops.first[track];
-    return a->change ? a->change + first * control_size(&a->course) : NULL;
-}
-
 /* One track, as it is. */
 static void work_value(void *context, size_t track, size_t thread)
 {
@@ -192,8 +177,7 @@ static void work_value(void *context, size_t track, size_t thread)
     size_t n = a->stops.first[track + 1] - first;
     if (!n) return;
     prepare(g, a, j->iteration, a->model->value);
-    struct walk walk = {
-        .track = track, .fine = a->fine, .keep = change_of(a, track)};
+    struct walk walk = {.track = track, .fine = a->fine};
     g->scouted.log_z = -INFINITY;
     g->careful = a->fine;
     j->status[track] = walk_best(g, &walk);
@@ -226,7 +210,7 @@ static int spread_tracks(struct job *j, size_t tracks)
 {
     struct guided *a = j->guided;
     enum { PATHS = 7 };
-    struct spread_share share[PATHS + AHEAD_MOST + 1] = {
+    struct spread_share share[PATHS + AHEAD_MOST] = {
         {j->status, sizeof *j->status, lane_itself},
         {j->drawn, sizeof *j->drawn, lane_itself},
         {a->look, sizeof *a->look, lane_itself},
@@ -237,18 +221,14 @@ static int spread_tracks(struct job *j, size_t tracks)
     for (size_t i = 0; i < a->paths; i++)
         share[PATHS + i] = (struct spread_share){
             path_of(a, i), a->course.D * sizeof *a->path, lane_stop};
-    if (a->change)
-        share[PATHS + a->paths] = (struct spread_share){
-            a->change, control_size(&a->course) * sizeof *a->change, lane_stop};
     /* One track alone: its particles go to threads. */
-    return spread_run(
-        &(struct spread){.ranks = a->options.ranks,
-                         .lanes = tracks,
-                         .threads = tracks > 1 ? a->threads : 1,
-                         .context = j,
-                         .work = work_value,
-                         .shares = PATHS + a->paths + (a->change != NULL),
-                         .share = share});
+    return spread_run(&(struct spread){.ranks = a->options.ranks,
+                                       .lanes = tracks,
+                                       .threads = tracks > 1 ? a->threads : 1,
+                                       .context = j,
+                                       .work = work_value,
+                                       .shares = PATHS + a->paths,
+                                       .share = share});
 }
 
 static int run_tracks(struct guided *a, uint32_t iteration)
@@ -312,8 +292,7 @@ static int value_of(void *user, size_t thread, const double *parameters,
     struct walk walk = {.track = track,
                         .look = a->look[track],
                         .from = a->path + first * D,
-                        .apart = a->stops.count * D,
-                        .change = change_of(a, track)};
+                        .apart = a->stops.count * D};
     int status = walk_run(g, &walk);
     *value = g->swarm.log_z;
     return status;

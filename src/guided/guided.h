@@ -77,8 +77,6 @@ struct guided {
     double *path;        /* (paths, stops, D) mu of the last run   */
     size_t paths;        /* AHEAD_MOST where there may be so many  */
     struct look *look;   /* (tracks) what psi it has               */
-    double *change;      /* (stops, control_size()) or NULL: what control.h
-                            changed, for the sides of differences  */
     bool *crowded;       /* (stops) see others.h                   */
     double *ess, *error; /* (stops)                                */
     bool scored;         /* gradients are scores                   */
@@ -111,8 +109,6 @@ struct walk {
     bool made;           /* whether all psi along them are          */
     const double *from;  /* (nodes, D) of every psi; or NULL: they are sought */
     size_t apart;        /* from one of these to the next */
-    double *keep;        /* for what control.h changes, or NULL */
-    const double *change; /* that, along from; or NULL: it is not known */
     const struct swarm_observer *observer;
 };
 

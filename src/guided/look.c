@@ -32,26 +32,17 @@ static int make_pilots(struct guide *g, size_t K, size_t size)
 }
 
 /* A better psi, where there is memory for it. */
-static int control(struct guide *g, const struct walk *t)
+static int control(struct guide *g)
 {
     const struct course *f = g->swarm.course;
-    size_t pilots = control_pilots(f, g->swarm.K), N = g->pace.nodes;
+    size_t pilots = control_pilots(f, g->swarm.K);
     size_t size = control_memory(f, pilots, g->pace.capacity);
-    if (t->change) {
-        control_add(g->ahead, N, t->from, t->change);
-        return 0;
-    }
-    if (t->keep) control_note(g->ahead, N, t->keep);
-    if (size <= MOST_HISTORY && make_pilots(g, pilots, size))
-        return GSV_NO_MEMORY;
+    if (size > MOST_HISTORY) return 0;
+    if (make_pilots(g, pilots, size)) return GSV_NO_MEMORY;
     g->pilots.seed = ~g->swarm.seed;
     g->pilots.iteration = g->swarm.iteration;
     g->pilots.share = g->swarm.share;
-    int status = 0;
-    if (size <= MOST_HISTORY)
-        status = control_improve(&g->pilots, g->ahead, &g->pace, g->history);
-    if (t->keep) control_take(g->ahead, N, t->keep);
-    return status;
+    return control_improve(&g->pilots, g->ahead, &g->pace, g->history);
 }
 
 /* --- One kind ------------------------------------------------------------- */
@@ -94,7 +85,8 @@ static int look_ahead(struct guide *g, struct walk *t)
     for (size_t i = 0; !made && !status && i < g->aheads; i++) {
         struct ahead *w = &g->ahead[i];
         /* Another thread may have found the paths. */
-        if (!w->course && ahead_init(w, g->swarm.course, g->pace.capacity))
+        if (!w->course &&
+            ahead_init(w, g->swarm.course, g->pace.capacity, g->movers))
             return GSV_NO_MEMORY;
         const double *from = t->from ? t->from + i * t->apart : NULL;
         status = !from && g->found
@@ -114,7 +106,7 @@ int walk_run(struct guide *g, struct walk *t)
     pace_set(&g->pace, t->track, &g->values, &g->mover[0].room);
     int status = look_ahead(g, t);
     if (!status && t->look.kind == LOOK_CONTROLLED) {
-        status = control(g, t);
+        status = control(g);
         t->made = false;
     }
     uint64_t seed = g->swarm.seed;
@@ -149,7 +141,7 @@ struct tried {
  * too high, as their mean is right. So one that is lower than another by many
  * errors, or than that of the linearised model by many nats, has missed
  * something. */
-static const double MANY_ERRORS = 4.0, MANY_NATS = 3.0;
+static const double MANY_ERRORS = 3.0, MANY_NATS = 3.0;
 
 static bool is_below(struct tried a, struct tried b)
 {

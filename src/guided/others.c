@@ -231,7 +231,8 @@ static int try_start(struct line *l, bool *changed)
     struct guide *g = l->g;
     struct ahead *new = &g->ahead[g->aheads];
     if (halt_asked()) return halt_status();
-    if (!new->course && ahead_init(new, g->swarm.course, g->pace.capacity))
+    if (!new->course &&
+        ahead_init(new, g->swarm.course, g->pace.capacity, g->movers))
         return GSV_NO_MEMORY;
     if (ahead_seek(new, &g->mover[0], &g->pace, l->start) ||
         !is_new(l, new->mu))
