@@ -11,6 +11,7 @@
 #include "bridge/gap_method.h"
 #include "guided/guided.h"
 #include "kalman/kalman.h"
+#include "model/model.h"
 #include "observe/joint.h"
 #include "observe/scan.h"
 #include "panel/worker.h"
@@ -278,10 +279,7 @@ static void sum_up(const struct panel *p, gsv_result *r)
 static int accept(const struct method *row, const struct task *t)
 {
     (void)row;
-    if (!t->model->spec->gps) return 0;
-    return fail(GSV_BAD_INPUT,
-                "random effects and gps cannot be in one model; use a network, "
-                "or leave one of both out");
+    return refuse_effects_of_gps(t->model);
 }
 
 static int method_init(const struct method *row, void *machine,
