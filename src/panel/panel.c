@@ -239,6 +239,8 @@ static gsv_gap gap_of(const struct panel *p, size_t i)
                  .khat = t[TRACK_KHAT],
                  .log_bias = t[TRACK_BIAS],
                  .discretisation = t[TRACK_DISCRETISATION],
+                 .reference = (enum gsv_reference)t[TRACK_REFERENCE],
+                 .form = (enum gsv_form)t[TRACK_FORM],
                  .flags = (unsigned)t[TRACK_FLAGS]};
     if (!(fabs(t[TRACK_VALUE] - t[TRACK_FEWER]) <= MOVED))
         g.flags |= GSV_FLAG_NODES;
