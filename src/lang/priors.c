@@ -95,6 +95,11 @@ static int check_param(const struct builder *b, const struct declared *d,
     size_t at;
     while (strcmp(p->name, d->name))
         p++;
+    if (p->effect)
+        return complain(b->source, d->place,
+                        "'%s' is a random effect, whose law is its prior; "
+                        "priors are for its mean and deviation",
+                        d->name);
     int status = find_element(b, d, p, &at);
     return status ? status : check_starts(b, d, p, law, at);
 }

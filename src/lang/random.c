@@ -131,6 +131,21 @@ static int check_matrix(struct builder *b, const struct expr *e, node a)
                     p->name, p->rows, p->columns);
 }
 
+/* A param that stands there alone must not become negative in a search. */
+static int check_deviation(struct builder *b, const struct expr *e, node a)
+{
+    const struct node_info *info = graph_info(b->spec->graph, a);
+    if (info->op != OP_PARAM) return 0;
+    const struct param_spec *p =
+        &b->spec->param[spec_param_at(b->spec, info->offset)];
+    bool low = p->bound == BOUND_ABOVE || p->bound == BOUND_BETWEEN;
+    if (p->lower || (low && p->low >= 0.0)) return 0;
+    return complain(b->source, expr_span(e),
+                    "the deviation of a random effect must be positive; "
+                    "declare it with 'param %s > 0'",
+                    p->name);
+}
+
 static int read_root(struct builder *b, const struct expr *e,
                      struct effect_spec *u, size_t n)
 {
@@ -151,6 +166,7 @@ static int read_root(struct builder *b, const struct expr *e,
                         n == 1 ? "element" : "elements", shape_text(g, a, text),
                         n, n, n);
     if (size == 1) status = check_law_numbers(b, e, LAW_NORMAL, 1, a);
+    if (!status) status = check_deviation(b, e, a);
     if (n > 1)
         u->root = graph_binary(
             g, OP_MUL, graph_identity(g, n),

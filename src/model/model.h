@@ -250,6 +250,9 @@ int refuse_events(const gsv_model *m, const char *method);
  * law. */
 int refuse_first_laws(const gsv_model *m, const char *method);
 
+/* Fails with a sentence where a model has random effects and gps. */
+int refuse_effects_of_gps(const gsv_model *m);
+
 /* Fails where an obs has integrals in another way than poisson(integral(r)),
  * with its place: for estimators that know only this one. */
 int refuse_integrals(const gsv_model *m, const char *estimator);

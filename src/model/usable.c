@@ -207,10 +207,25 @@ int check_points(const gsv_model *m)
     return 0;
 }
 
+/* Of the first gp. */
+static struct place gp_place(const struct spec *s)
+{
+    return s->param[spec_param_at(s, s->gp[0].value)].place;
+}
+
+int refuse_effects_of_gps(const gsv_model *m)
+{
+    if (!m->spec->effects || !m->spec->gps) return 0;
+    return REFUSE(m, gp_place(m->spec),
+                  "random effects and gps cannot be in one model; use a "
+                  "network, or leave one of both out");
+}
+
 enum gsv_status gsv_check_likelihood(const gsv_model *m)
 {
     if (ANY_NULL(m)) return GSV_BAD_INPUT;
-    int status = spec_is_latent(m->spec) ? refuse_unreached(m) : 0;
+    int status = refuse_effects_of_gps(m);
+    if (!status && spec_is_latent(m->spec)) status = refuse_unreached(m);
     return status || m->linear.is ? status : check_points(m);
 }
 
@@ -294,7 +309,7 @@ enum gsv_status gsv_check_fit(const gsv_model *m)
     int status = gsv_check_likelihood(m);
     if (!status && guided) status = refuse_unscored(m);
     if (status || !s->gps) return status;
-    struct place place = s->param[spec_param_at(s, s->gp[0].value)].place;
+    struct place place = gp_place(s);
     if (spec_is_latent(s))
         return REFUSE(m, place,
                       "a gp cannot be learned where states are latent (obs, "

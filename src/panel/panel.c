@@ -11,6 +11,7 @@
 #include "bridge/gap_method.h"
 #include "guided/guided.h"
 #include "kalman/kalman.h"
+#include "model/model.h"
 #include "observe/joint.h"
 #include "observe/scan.h"
 #include "panel/worker.h"
@@ -238,8 +239,8 @@ static gsv_gap gap_of(const struct panel *p, size_t i)
                  .khat = t[TRACK_KHAT],
                  .log_bias = t[TRACK_BIAS],
                  .discretisation = t[TRACK_DISCRETISATION],
-                 .form =
-                     p->inner == &METHOD_EXACT ? GSV_FORM_EXACT : GSV_FORM_AUTO,
+                 .reference = (enum gsv_reference)t[TRACK_REFERENCE],
+                 .form = (enum gsv_form)t[TRACK_FORM],
                  .flags = (unsigned)t[TRACK_FLAGS]};
     if (!(fabs(t[TRACK_VALUE] - t[TRACK_FEWER]) <= MOVED))
         g.flags |= GSV_FLAG_NODES;
@@ -280,10 +281,7 @@ static void sum_up(const struct panel *p, gsv_result *r)
 static int accept(const struct method *row, const struct task *t)
 {
     (void)row;
-    if (!t->model->spec->gps) return 0;
-    return fail(GSV_BAD_INPUT,
-                "random effects and gps cannot be in one model; use a network, "
-                "or leave one of both out");
+    return refuse_effects_of_gps(t->model);
 }
 
 static int method_init(const struct method *row, void *machine,

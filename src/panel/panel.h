@@ -30,6 +30,8 @@ enum track_field {
     TRACK_FLAGS,
     TRACK_BIAS,
     TRACK_DISCRETISATION,
+    TRACK_REFERENCE, /* of all gaps; AUTO where they differ                */
+    TRACK_FORM,
     TRACK_STEPS,
     TRACK_PATHS,
     TRACK_OBSERVE,

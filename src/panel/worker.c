@@ -165,6 +165,18 @@ static int integrate(const struct panel *p, struct worker *w, double *t)
 
 /* --- A track -------------------------------------------------------------- */
 
+/* What all gaps have in common, AUTO where they differ. */
+static void note_choices(const gsv_result *r, double *t)
+{
+    t[TRACK_REFERENCE] = r->groups ? (double)r->gap[0].reference : 0.0;
+    t[TRACK_FORM] = r->groups ? (double)r->gap[0].form : 0.0;
+    for (size_t i = 1; i < r->groups; i++) {
+        if (r->gap[i].reference != r->gap[0].reference)
+            t[TRACK_REFERENCE] = GSV_REFERENCE_AUTO;
+        if (r->gap[i].form != r->gap[0].form) t[TRACK_FORM] = GSV_FORM_AUTO;
+    }
+}
+
 /* What the other estimator says at the mode. */
 static int diagnose(struct worker *w, double *t)
 {
@@ -173,6 +185,7 @@ static int diagnose(struct worker *w, double *t)
     unsigned flags = 0;
     for (size_t i = 0; i < r.groups; i++)
         flags |= r.gap[i].flags;
+    note_choices(&r, t);
     t[TRACK_VARIANCE] += r.error * r.error;
     t[TRACK_ESS] = r.ess_min;
     t[TRACK_KHAT] = r.khat_max;

@@ -49,6 +49,9 @@ static const struct row ROW[] = {
     {"state x\ngp h(x) -> 1 : grid 4 rbf\ndx = h*dt + 0.5*dW\n", NULL, NULL},
     {"state x\ngp h(x) -> 1 : grid 4 rbf\ndx = h*dt + 0.5*dW\n" OBS, NULL,
      "m:2:4: a gp cannot be learned where states are latent"},
+    {"state x\nrandom b ~ normal(0, 1)\ngp h(x) -> 1 : grid 4 rbf\n"
+     "dx = (h + b)*dt + dW\n",
+     "m:3:4: random effects and gps cannot be in one model", NULL},
     {"state x, y\ngp h(x) -> 1 : grid 4 rbf\ndx = h*dt + sqrt(1 + y^2)*dW\n"
      "dy = -y*dt + dW\n",
      NULL, "m:2:4: a gp cannot be learned where no map"},
