@@ -58,8 +58,8 @@ static int start_from_data(struct learner *l)
 }
 
 /* Of a formula's number, in Adam's rates; of a weight of a network with at most
- * one hidden layer; and with few data. */
-static const double NOISE_UNIT = 10.0, SHALLOW = 4.0, FEW = 2.0;
+ * one hidden layer. */
+static const double NOISE_UNIT = 10.0, SHALLOW = 4.0;
 
 /* Whether the network of parameter p, a weight, has at most one hidden layer:
  * its name goes on with the number of the layer. */
@@ -75,14 +75,12 @@ static bool is_shallow(const struct spec *s, size_t p)
 }
 
 /* A weight's step is Adam's rate, longer where one layer must do what several
- * do together by products of their weights, and where few data give few
- * iterations. A formula's numbers are fewer and further away, in units of their
- * own. */
+ * do together by products of their weights. A formula's numbers are fewer and
+ * further away, in units of their own. */
 static double unit_of_weight(const struct learner *l, size_t p)
 {
     if (l->aim[0] != GSV_OBJECTIVE_SLOPES) return 1.0;
-    return (is_shallow(l->m->spec, p) ? SHALLOW : 1.0) *
-           (weight_prior_is_used(l) ? FEW : 1.0);
+    return is_shallow(l->m->spec, p) ? SHALLOW : 1.0;
 }
 
 static void set_units(struct learner *l)

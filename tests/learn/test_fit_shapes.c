@@ -63,7 +63,7 @@ static double share_of_line(const char *widths, size_t rows)
 }
 
 /* A network that stays flat, or straight, has at least the error of the best
- * straight line. */
+ * straight line. A hundred rows say little more than that there is a bend. */
 static void nets__bend_in_any_shape(void **state)
 {
     (void)state;
@@ -75,13 +75,14 @@ static void nets__bend_in_any_shape(void **state)
         {"16 silu", 401},    {"16 relu", 401},    {"16 softplus", 401},
         {"64 silu", 401},    {"16 16 tanh", 401}, {"16 16 softplus", 401},
         {"32 32 silu", 401}, {"8 8 8 silu", 401}, {"16 tanh", 2001},
-        {"64 silu", 2001},
+        {"64 silu", 2001},   {"16 silu", 101},    {"16 16 silu", 101},
+        {"32 32 silu", 101},
     };
     for (size_t i = 0; i < COUNT(CASE); i++) {
         double share = share_of_line(CASE[i].widths, CASE[i].rows);
         print_message("%s, %zu rows: %.2f\n", CASE[i].widths, CASE[i].rows,
                       share);
-        if (!(share < 0.5))
+        if (!(share < (CASE[i].rows > 101 ? 0.5 : 0.8)))
             fail_msg("%s, %zu rows: %.2f of the error of a line",
                      CASE[i].widths, CASE[i].rows, share);
     }

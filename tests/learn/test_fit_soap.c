@@ -6,7 +6,7 @@
 #include "data/safetensors.h"
 
 /* The second stage begins at 40, looks are 10 apart, and penalties are every 2
- * or 3 iterations: at 3, 5, 7, 9, 12, 14... */
+ * or 3 iterations from 14 on. */
 static gsv_fit_options soap_options(void)
 {
     gsv_fit_options o = fit_options();
