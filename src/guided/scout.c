@@ -110,7 +110,8 @@ static void lay_paths(const struct origins *t, size_t nodes, struct scouts *s)
 /* psi = 1. */
 static int make_blank(struct ahead *w, struct guide *g)
 {
-    if (!w->course && ahead_init(w, g->swarm.course, g->pace.capacity))
+    if (!w->course &&
+        ahead_init(w, g->swarm.course, g->pace.capacity, g->movers))
         return GSV_NO_MEMORY;
     return ahead_blank(w, &g->mover[0], &g->pace);
 }
