@@ -61,6 +61,9 @@ static int start_from_data(struct learner *l)
  * one hidden layer. */
 static const double NOISE_UNIT = 10.0, SHALLOW = 4.0;
 
+/* Of batches of all series: steps are long enough. */
+static const double LONG_RATE = 0.02;
+
 /* Whether the network of parameter p, a weight, has at most one hidden layer:
  * its name goes on with the number of the layer. */
 static bool is_shallow(const struct spec *s, size_t p)
@@ -79,8 +82,9 @@ static bool is_shallow(const struct spec *s, size_t p)
  * further away, in units of their own. */
 static double unit_of_weight(const struct learner *l, size_t p)
 {
-    if (l->aim[0] != GSV_OBJECTIVE_SLOPES) return 1.0;
-    return is_shallow(l->m->spec, p) ? SHALLOW : 1.0;
+    bool slow = l->aim[0] == GSV_OBJECTIVE_SLOPES ||
+                (learner_by_tracks(l) && l->o->rate < LONG_RATE);
+    return slow && is_shallow(l->m->spec, p) ? SHALLOW : 1.0;
 }
 
 static void set_units(struct learner *l)

@@ -23,9 +23,9 @@
  *
  * gamma also says by how much residuals are too small (noise_step.h), and how
  * well the networks of a drift are known. Let G be what they gain, in nats,
- * over constants. The drift that they make has the squared size 2 G in units of its noise, of which gamma is noise that was fitted: they
- * are off by about gamma, which is the share gamma / (2 G - gamma) of the
- * truth. */
+ * over constants. The drift that they make has the squared size 2 G in units of
+ * its noise, of which gamma is noise that was fitted: they are off by about
+ * gamma, which is the share gamma / (2 G - gamma) of the truth. */
 #ifndef LEARN_WEIGHT_PRIOR_H
 #define LEARN_WEIGHT_PRIOR_H
 
