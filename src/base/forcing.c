@@ -17,6 +17,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/quadrature.h"
 #include "base/small.h"
 
@@ -28,6 +29,9 @@ enum { TERMS = 14 };
 
 /* Levels of parts, and in all; parts in a time. */
 enum { MOST_HALVINGS = 40, LEVELS = 80, MOST_PARTS = 1 << 14 };
+
+/* Pages of parts that are never made are never touched. */
+enum { PARTS = MOST_PARTS + MOST_HALVINGS + 1 };
 
 /* What a polynomial may miss, as a share of the largest force, and more where
  * times are rounded to so much of themselves; and where the
@@ -88,15 +92,19 @@ int forcing_init(struct forcing *f, size_t d, bool gradient)
         {&f->power, TERMS * dd},
         {&f->level, LEVELS * level_size(d)},
         {&f->bar, bars * LEVELS * level_size(d)},
+        {&f->b, PARTS * d * NODES},
+        {&f->state, (PARTS + 1) * d},
         {&f->room, FORCING_POINTS * (d + 1) + 2 * NODES * dd + TERMS * dd}};
     make_rule(f);
-    return arena_lay(&f->arena, sizeof part / sizeof *part, part);
+    f->part = NEW(struct forcing_part, PARTS);
+    return f->part ? arena_lay(&f->arena, sizeof part / sizeof *part, part)
+                   : GSV_NO_MEMORY;
 }
 
 void forcing_free(struct forcing *f)
 {
     arena_free(&f->arena);
-    MEM_FREE(f->part, f->b, f->state);
+    mem_free(f->part);
 }
 
 /* E of a level, then its W. */
@@ -155,22 +163,17 @@ static bool is_seen(const struct forcing *f, struct forcing_part at,
     return seen;
 }
 
-static bool keep(struct forcing *f, struct forcing_part at, const double *b)
+static void keep(struct forcing *f, struct forcing_part at, const double *b)
 {
     size_t each = f->d * NODES;
-    f->failed = f->failed || MEM_ROOM(f->part, f->parts, f->capacity) ||
-                MEM_ROOM(f->b, (f->parts + 1) * each, f->b_room) ||
-                MEM_ROOM(f->state, (f->parts + 2) * f->d, f->state_room);
-    if (f->failed) return false;
     for (size_t i = 0; i < f->d; i++)
         memcpy(f->b + f->parts * each + i * NODES, b + i * FORCING_POINTS,
                NODES * sizeof *b);
     f->part[f->parts++] = at;
-    return true;
 }
 
 /* From left to right. */
-static bool find_parts(struct forcing *f, double h, const struct force *force)
+static void find_parts(struct forcing *f, double h, const struct force *force)
 {
     double *time = f->room, *b = time + FORCING_POINTS;
     double *most = b + f->d * FORCING_POINTS;
@@ -186,12 +189,11 @@ static bool find_parts(struct forcing *f, double h, const struct force *force)
             at = (struct forcing_part){at.level + 1, 2 * at.number};
             continue;
         }
-        if (!keep(f, at, b)) return false;
+        keep(f, at, b);
         at.number++;
         for (; at.level && at.number % 2 == 0; at.level--)
             at.number /= 2;
     } while (at.level || !at.number);
-    return true;
 }
 
 /* --- Levels --------------------------------------------------------------- */
@@ -315,7 +317,8 @@ bool forcing_make(struct forcing *f, double h, const double *A,
 {
     size_t d = f->d;
     struct span s;
-    if (!find_parts(f, h, force) || !find_span(f, h, A, &s)) return false;
+    find_parts(f, h, force);
+    if (!find_span(f, h, A, &s)) return false;
     make_shortest(f, length_of(h, s.last), A, s.last);
     for (unsigned l = s.last; l-- > s.first;)
         double_level(f, l);

@@ -46,11 +46,9 @@ struct forcing {
     struct arena arena;
     double missed; /* that polynomials may miss, of the largest force */
     struct forcing_part *part;
-    size_t parts, capacity;
+    size_t parts;
     double *b;     /* (parts, d, nodes)                 */
     double *state; /* (parts + 1, d): the sum before each */
-    size_t b_room, state_room;
-    bool failed; /* there was no memory */
 };
 
 /* forcing_free() also after a failure. */
