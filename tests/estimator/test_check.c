@@ -6,7 +6,8 @@
 #include "exact.h"
 
 /* Values are far from the maximum, where a gradient is large against its
- * standard error. */
+ * standard error. Equations are mildly curved: where particles are drawn again
+ * often, one jump among the seeds hides any error. */
 static const struct {
     const char *text;
     size_t points; /* particles; 0: the default estimator   */
@@ -21,11 +22,11 @@ static const struct {
     {"state x\n param k = 3 > 0, s = 0.4 > 0, e = 0.2 > 0\n"
      "dx = -k*x*dt + s*dW\n obs y ~ student(x, e, 3)\n init x ~ normal(0, 1)",
      128, true},
-    {"state x\n param a = 3 > 0, s = 0.6 > 0, e = 0.25 > 0\n"
+    {"state x\n param a = 1 > 0, s = 0.6 > 0, e = 0.25 > 0\n"
      "dx = a*(x - x^3)*dt + s*dW\n obs y ~ normal(x, e)\n"
      "init x ~ normal(0, 1)",
      512, true},
-    {"state x, v, w\n param k = 3 > 0, s = 0.4 > 0, e = 0.2 > 0\n"
+    {"state x, v, w\n param k = 1 > 0, s = 0.4 > 0, e = 0.4 > 0\n"
      "dx = (0.3*w - k*sin(x))*dt + s*dW\n dv = (x - v)*dt + s*dW\n"
      "dw = (v - w)*dt + s*dW\n"
      "obs y ~ student(x, e, 3)\n init x ~ normal(0, 1)\n"
