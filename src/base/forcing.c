@@ -198,18 +198,6 @@ static void find_parts(struct forcing *f, double h, const struct force *force)
 
 /* --- Levels --------------------------------------------------------------- */
 
-static double norm(size_t d, const double *A)
-{
-    double most = 0.0;
-    for (size_t i = 0; i < d; i++) {
-        double row = 0.0;
-        for (size_t j = 0; j < d; j++)
-            row += fabs(A[i * d + j]);
-        if (!(row <= most)) most = row;
-    }
-    return most;
-}
-
 /* The longest and the shortest parts that are needed. */
 struct span {
     unsigned first, last;
@@ -218,7 +206,7 @@ struct span {
 static bool find_span(const struct forcing *f, double h, const double *A,
                       struct span *s)
 {
-    double size = norm(f->d, A) * h;
+    double size = small_norm(f->d, A) * h;
     *s = (struct span){LEVELS, 0};
     for (size_t p = 0; p < f->parts; p++) {
         if (f->part[p].level < s->first) s->first = f->part[p].level;

@@ -10,6 +10,7 @@
 
 #include "base/fast.h"
 #include "base/linalg.h"
+#include "base/small.h"
 
 /* |A| s <= SHORT: the terms of Q fall like (2 |A| s)^n / n!, and those below
  * TINY are left out. */
@@ -36,19 +37,6 @@ INLINE void product(size_t d, const double *A, bool A_transposed,
                        B[B_transposed ? j * d + l : l * d + j];
             C[i * d + j] = sum;
         }
-}
-
-/* The largest sum of a row's magnitudes. */
-INLINE double norm(size_t d, const double *A)
-{
-    double most = 0.0;
-    for (size_t i = 0; i < d; i++) {
-        double row = 0.0;
-        for (size_t j = 0; j < d; j++)
-            row += fabs(A[i * d + j]);
-        if (!(row <= most)) most = row;
-    }
-    return most;
 }
 
 INLINE void identity(size_t d, double scale, double *X)
@@ -145,7 +133,7 @@ INLINE bool transition(size_t d, double dt, const double *A,
     size_t dd = d * d;
     double *X = scratch, *Y = X + dd;
     int doublings, terms;
-    if (!linear_plan(d, noise, norm(d, A) * dt, &doublings, &terms))
+    if (!linear_plan(d, noise, small_norm(d, A) * dt, &doublings, &terms))
         return false;
     double s = ldexp(dt, -doublings);
     series_phi(d, terms, s, A, Phi, Gamma, X, Y);

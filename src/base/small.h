@@ -3,6 +3,8 @@
 #ifndef BASE_SMALL_H
 #define BASE_SMALL_H
 
+#include <math.h>
+
 #include "base/fast.h"
 #include "base/linalg.h"
 
@@ -55,6 +57,19 @@ INLINE double small_dot(size_t n, const double *x, const double *y)
     for (size_t i = 0; i < n; i++)
         sum += x[i] * y[i];
     return sum;
+}
+
+/* The largest sum of a row's magnitudes. */
+INLINE double small_norm(size_t d, const double *A)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < d; i++) {
+        double row = 0.0;
+        for (size_t j = 0; j < d; j++)
+            row += fabs(A[i * d + j]);
+        if (!(row <= most)) most = row;
+    }
+    return most;
 }
 
 /* M = (M + M') / 2. */

@@ -47,19 +47,6 @@ static struct level level_at(size_t d, double *scratch, size_t n)
     return (struct level){E, Q, g, g + d, g + 2 * d};
 }
 
-/* The largest sum of a row's magnitudes. */
-static double norm(size_t d, const double *A)
-{
-    double most = 0.0;
-    for (size_t i = 0; i < d; i++) {
-        double row = 0.0;
-        for (size_t j = 0; j < d; j++)
-            row += fabs(A[i * d + j]);
-        if (!(row <= most)) most = row;
-    }
-    return most;
-}
-
 /* How often s is doubled, and the terms of the series. */
 struct plan {
     int doublings, terms;
@@ -68,7 +55,7 @@ struct plan {
 
 static bool make_plan(size_t d, double h, const double *A, struct plan *p)
 {
-    double size = norm(d, A) * h, term = 1.0;
+    double size = small_norm(d, A) * h, term = 1.0;
     *p = (struct plan){0};
     if (!(size < ldexp(SHORT, MOST_DOUBLINGS))) return false;
     while (size > ldexp(SHORT, p->doublings))
