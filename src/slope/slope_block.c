@@ -405,7 +405,7 @@ static void find_residual(struct slopes *s, struct slope_scratch *c,
                           const struct points *in, size_t n, double *residual)
 {
     size_t d = s->d;
-    double limited, squares = 0.0;
+    double limited = 0.0, squares = 0.0;
     subtract_drift(s, c, 1, program_output(s->drift, &c->f, 1, 0), &limited);
     program_forward(s->white, &s->inverse, &c->inverse, in);
     const double *r = program_output(s->white, &c->inverse, 1, 0);
