@@ -350,7 +350,7 @@ enum gsv_status gsv_fit(gsv_model *m, const gsv_series *s,
     if (option_check(GSV_OF_FIT, o) || series_check(s)) return GSV_BAD_INPUT;
     int status = gsv_model_bind(m, s);
     if (status) return status;
-    return o->heldout_series && spec_is_latent(m->spec)
-               ? fit_heldout(m, s, o)
-               : fit_compared(m, s, o, NULL);
+    bool whole = spec_is_latent(m->spec) || m->spec->effects;
+    return o->heldout_series && whole ? fit_heldout(m, s, o)
+                                      : fit_compared(m, s, o, NULL);
 }

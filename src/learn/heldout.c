@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Held-out series of models with latent states, whose likelihood is that of all
- * rows together. */
+/* Held-out series of models with latent states or random effects, whose
+ * likelihood is that of all rows of a series together. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/series_join.h"

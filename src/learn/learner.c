@@ -127,12 +127,17 @@ static int prepare_batches(struct learner *l)
 }
 
 /* Of whole series where that is asked for, unless groups are series already:
- * with joint, and with random effects. */
+ * with joint. */
 static int make_split(struct learner *l, const gsv_fit_options *o)
 {
     size_t batch = l->ramp ? 2 * o->batch : o->batch;
     uint64_t seed = o->estimator.seed;
     size_t tracks = l->s->tracks;
+    if (!o->heldout_series && o->heldout > 0.0 && l->gaps == 1 && tracks > 1)
+        return fail(GSV_BAD_INPUT,
+                    "the likelihood of this model is no sum over gaps: hold "
+                    "whole series out (--heldout series:%g)",
+                    o->heldout);
     if (!o->heldout_series)
         return split_init(&l->split, seed, l->gaps, o->heldout, batch);
     struct gaps g;

@@ -228,6 +228,56 @@ static void heldout__is_the_likelihood_of_other_series(void **state)
     }
 }
 
+/* As drift_without(), where slopes have the deviation 1: a rise over T has the
+ * variance T + T^2. */
+static double slope_without(const gsv_series *s, size_t out)
+{
+    double rise = 0.0, time = 0.0;
+    for (size_t r = 0; r < s->tracks; r++) {
+        size_t a = s->start[r], b = s->start[r + 1] - 1;
+        double T = s->time[b] - s->time[a];
+        if (r == out) continue;
+        rise += (s->value[b] - s->value[a]) / (1.0 + T);
+        time += T / (1.0 + T);
+    }
+    return rise / time;
+}
+
+/* With a slope of its own for every series, normal around m with deviation 1:
+ * the rise R over T is normal with variance T + T^2, not T. */
+static void heldout__with_effects_is_its_closed_form(void **state)
+{
+    (void)state;
+    gsv_model *plain = model_of(DRIFT),
+              *m = model_of("state x\n param m = 0\n random u ~ normal(m, 1)\n"
+                            "dx = u*dt + dW");
+    gsv_series *s = walk_of(plain, 4, 15, 0.5, 3);
+    gsv_fit_options o = fit_options();
+    o.heldout = 0.25;
+    o.heldout_series = true;
+    const gsv_record *r = fit_must(m, s, &o);
+    double found = value_of(m, "m");
+    size_t out = 4;
+    for (size_t t = 0; t < 4; t++)
+        if (fabs(found - slope_without(s, t)) < 1e-4) out = t;
+    assert_true(out < 4);
+    size_t a = s->start[out], b = s->start[out + 1] - 1;
+    double T = s->time[b] - s->time[a];
+    double off = s->value[b] - s->value[a] - found * T;
+    double exact = drift_score(s, out, found) + 0.5 * off * off / T -
+                   0.5 * off * off / (T + T * T) - 0.5 * log(1.0 + T);
+    assert_near(r->heldout, exact, 1e-6);
+    gsv_model_free(plain);
+    free_both(m, s);
+    m = model_of("state x\n param m = 0\n random u ~ normal(m, 1)\n"
+                 "dx = u*dt + dW");
+    s = walk_of(m, 4, 15, 0.5, 3);
+    o.heldout_series = false;
+    assert_int_equal(gsv_fit(m, s, &o), GSV_BAD_INPUT);
+    assert_non_null(strstr(gsv_last_error(), "--heldout series:0.25"));
+    free_both(m, s);
+}
+
 /* --- Smoothed weights ----------------------------------------------------- */
 
 /* Weights that have the law already hardly change; none grows above the
@@ -268,6 +318,7 @@ int main(void)
         cmocka_unit_test(score__is_refused_where_refits_ask_something_else),
         cmocka_unit_test(split__holds_whole_series_out),
         cmocka_unit_test(heldout__is_the_likelihood_of_other_series),
+        cmocka_unit_test(heldout__with_effects_is_its_closed_form),
         cmocka_unit_test(smoothing__of_pareto_weights_keeps_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
