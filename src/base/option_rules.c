@@ -77,6 +77,15 @@ static const char *range_of(const gsv_option *r, char room[SHORT])
     return room;
 }
 
+const char *const *option_words(const char *field)
+{
+    size_t count;
+    const gsv_option *row = gsv_option_table(&count);
+    while (row->type != GSV_TYPE_CHOICE || strcmp(row->field, field))
+        row++;
+    return row->word;
+}
+
 /* 'a, b or c'; words that are "" are left out. */
 static void add_words(const gsv_option *r, size_t size, char *text)
 {

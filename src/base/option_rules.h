@@ -12,6 +12,9 @@
 /* Checks a struct, with the estimator inside it. */
 int option_check(enum gsv_option_struct of, const void *options);
 
+/* The words of a choice with this field, by value, ending with NULL. */
+const char *const *option_words(const char *field);
+
 int callback_rules(const gsv_callback *c);
 int prior_rules(size_t n, const gsv_prior *prior);
 int check_rows(const void *options, size_t rows, const gsv_option *row);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/option_rules.h"
 
 gsv_record *fit_record_new(const gsv_model *m)
 {
@@ -118,25 +119,16 @@ int fit_record_warn(gsv_record *r, const char *lines)
 
 enum field_type { COUNT, REAL, SEED, FLAG, WORD };
 
-static const char *const OPTIMIZERS[] = {"auto",     "adam", "lbfgs",
-                                         "evidence", "soap", NULL};
 static const char *const ENDS[] = {"converged",  "iterations", "early",
                                    "time limit", "stopped",    NULL};
 static const char *const SOURCES[] = {"auto",     "none",      "observed",
                                       "sandwich", "posterior", NULL};
-static const char *const OBJECTIVES[] = {
-    "likelihood",        "mse-backprop", "mse-adjoint", "mse-forward",
-    "gradient-matching", "em-linear",    "slopes",      NULL};
-static const char *const REFERENCES[] = {"auto", "brownian", "linear",
-                                         "lna",  "modified", NULL};
-static const char *const FORMS[] = {"auto",  "ito", "midpoint", "stratonovich",
-                                    "euler", "",    "composed", NULL};
-static const char *const RANDOMS[] = {"sobol", "iid", NULL};
 /* Of older files another filter with particles, which guided ones replace. */
 static const char *const OBSERVERS[] = {"auto",        "scan",   "conjugate",
                                         "variational", "kalman", "guided",
                                         "particle",    NULL};
-/* later: older files do not have it. words: of a WORD, by its number. */
+/* later: older files do not have it. words: of a WORD, by its number; NULL:
+ * those of the option with its name. */
 struct field {
     const char *name;
     enum field_type type;
@@ -151,7 +143,7 @@ static const struct field FIELDS[] = {
     {"rows", COUNT, AT(rows), false, NULL},
     {"gaps", COUNT, AT(gaps), false, NULL},
     {"heldout_gaps", COUNT, AT(heldout_gaps), false, NULL},
-    {"optimizer", WORD, AT(optimizer), false, OPTIMIZERS},
+    {"optimizer", WORD, AT(optimizer), false, NULL},
     {"ended", WORD, AT(ended), false, ENDS},
     {"errors", WORD, AT(errors), false, SOURCES},
     {"iterations", COUNT, AT(iterations), false, NULL},
@@ -177,7 +169,7 @@ static const struct field FIELDS[] = {
     {"draws", COUNT, AT(draws), true, NULL},
     {"bootstraps", COUNT, AT(bootstraps), true, NULL},
     {"refits", COUNT, AT(refits), true, NULL},
-    {"objective", WORD, AT(objective), true, OBJECTIVES},
+    {"objective", WORD, AT(objective), true, NULL},
     {"mse", REAL, AT(mse), true, NULL},
     {"objective_value", REAL, AT(value), true, NULL},
     {"nodes", COUNT, AT(nodes), true, NULL},
@@ -197,9 +189,9 @@ static const struct field ASKED[] = {
     {"paths", COUNT, AT(paths), true, NULL},
     {"steps", COUNT, AT(steps), true, NULL},
     {"step", REAL, AT(step), true, NULL},
-    {"reference", WORD, AT(reference), true, REFERENCES},
-    {"form", WORD, AT(form), true, FORMS},
-    {"random", WORD, AT(random), true, RANDOMS},
+    {"reference", WORD, AT(reference), true, NULL},
+    {"form", WORD, AT(form), true, NULL},
+    {"random", WORD, AT(random), true, NULL},
     {"observe", WORD, AT(observe), true, OBSERVERS},
     {"support", COUNT, AT(points), true, NULL},
     {"richardson", FLAG, AT(richardson), true, NULL},
@@ -210,6 +202,11 @@ static const struct field ASKED[] = {
 };
 enum { ASKED_COUNT = sizeof ASKED / sizeof *ASKED };
 
+static const char *const *words_of(const struct field *f)
+{
+    return f->words ? f->words : option_words(f->name);
+}
+
 static json_t *get_field(const struct field *f, const void *owner)
 {
     const void *from = (const char *)owner + f->offset;
@@ -217,7 +214,7 @@ static json_t *get_field(const struct field *f, const void *owner)
     case COUNT: return json_integer((json_int_t) * (const size_t *)from);
     case SEED: return json_integer((json_int_t) * (const uint64_t *)from);
     case FLAG: return json_boolean(*(const bool *)from);
-    case WORD: return json_string(f->words[*(const int *)from]);
+    case WORD: return json_string(words_of(f)[*(const int *)from]);
     case REAL: break;
     }
     double real = *(const double *)from;
@@ -251,7 +248,7 @@ static bool set_field(const struct field *f, const json_t *json, void *owner)
         *(uint64_t *)to = (uint64_t)json_integer_value(json);
         return json_is_integer(json);
     case FLAG: *(bool *)to = json_is_true(json); return json_is_boolean(json);
-    case WORD: return set_word(json, f->words, to);
+    case WORD: return set_word(json, words_of(f), to);
     case REAL: break;
     }
     *(double *)to = json_is_null(json) ? NAN : json_number_value(json);

@@ -95,6 +95,31 @@ static void write__keeps_every_bit(void **state)
     }
 }
 
+/* Every word that an option of the estimator may have. */
+static void write__keeps_every_choice(void **state)
+{
+    (void)state;
+    size_t rows, tried = 0;
+    const gsv_option *row = gsv_option_table(&rows);
+    gsv_series *s;
+    gsv_model *m = fitted(LEARN_OU, &s, 30);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t v = 0; row[i].word && row[i].word[v]; v++) {
+            if (row[i].of != GSV_OF_ESTIMATOR || !*row[i].word[v]) continue;
+            gsv_options *asked = &m->record->estimator;
+            *asked = (gsv_options){0};
+            gsv_option_set(&row[i], asked, (double)v);
+            assert_int_equal(gsv_model_write(m, "a.fit"), 0);
+            gsv_model *again = read_must("a.fit");
+            const gsv_options *o = &gsv_model_record(again)->estimator;
+            assert_true(gsv_option_get(&row[i], o) == (double)v);
+            gsv_model_free(again);
+            tried++;
+        }
+    assert_true(tried > 15);
+    free_both(m, s);
+}
+
 /* Older files say nothing of what was asked for. */
 static void write__keeps_what_was_asked_for(void **state)
 {
@@ -577,6 +602,7 @@ int main(void)
         cmocka_unit_test(write__takes_any_name_of_the_data),
         cmocka_unit_test(write__keeps_a_state_that_can_be_resumed),
         cmocka_unit_test(read__says_which_tensor_is_wrong),
+        cmocka_unit_test(write__keeps_every_choice),
         cmocka_unit_test(write__keeps_what_was_asked_for),
         cmocka_unit_test(read__says_which_option_is_wrong),
         cmocka_unit_test(read__says_which_array_of_the_record_is_wrong),
