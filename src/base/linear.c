@@ -25,18 +25,8 @@ size_t linear_scratch(size_t d)
 INLINE void product(size_t d, const double *A, bool A_transposed,
                     const double *B, bool B_transposed, double *restrict C)
 {
-    if (d > 3) {
-        linalg_product(d, d, d, A, A_transposed, B, B_transposed, C);
-        return;
-    }
-    for (size_t i = 0; i < d; i++)
-        for (size_t j = 0; j < d; j++) {
-            double sum = 0.0;
-            for (size_t l = 0; l < d; l++)
-                sum += A[A_transposed ? l * d + i : i * d + l] *
-                       B[B_transposed ? j * d + l : l * d + j];
-            C[i * d + j] = sum;
-        }
+    if (d > 3) linalg_product(d, d, d, A, A_transposed, B, B_transposed, C);
+    else small_product(d, A, A_transposed, B, B_transposed, C);
 }
 
 INLINE void identity(size_t d, double scale, double *X)
