@@ -20,18 +20,10 @@ static inline gsv_options scan_options(size_t steps, size_t points)
     return o;
 }
 
-static inline gsv_result run(const gsv_model *m, const gsv_series *s,
-                             const gsv_options *o)
-{
-    gsv_result r;
-    if (gsv_loglik(m, s, o, &r)) fail_msg("%s", gsv_last_error());
-    return r;
-}
-
 static inline double value_of(const gsv_model *m, const gsv_series *s,
                               const gsv_options *o)
 {
-    gsv_result r = run(m, s, o);
+    gsv_result r = loglik_of(m, s, o);
     double value = r.loglik;
     gsv_result_free(&r);
     return value;

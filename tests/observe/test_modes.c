@@ -127,13 +127,45 @@ static bool is_right(const gsv_result *r, double exact)
     return fabs(r->loglik - exact) < fmax(0.1, 3.0 * r->error) + steps;
 }
 
+/* Of a table of cases: each is right or flagged. */
+struct count {
+    size_t cases, right, flagged;
+};
+
+/* Whether it is flagged. */
+static bool judge(const struct trial_case *c, double exact,
+                  enum gsv_observe observe, struct count *n)
+{
+    gsv_result r = estimate(c, observe);
+    bool good = is_right(&r, exact);
+    if (!good || r.flagged)
+        print_message("%s, %s, s %g, noise %g, first %g +- %g, %zu rows: %.3f "
+                      "+- %.3f, exact %.3f, %zu flagged\n",
+                      c->shape->text, c->drift->text, c->s, c->size.noise,
+                      c->mean, c->deviation, c->size.rows, r.loglik, r.error,
+                      exact, r.flagged);
+    assert_true(good || r.flagged);
+    n->cases++;
+    n->right += good;
+    bool flagged = r.flagged > 0;
+    n->flagged += flagged;
+    gsv_result_free(&r);
+    return flagged;
+}
+
+static void say(const struct count *n)
+{
+    print_message("%zu of %zu right, %zu flagged\n", n->right, n->cases,
+                  n->flagged);
+}
+
 static void scan__is_right_or_says_that_it_is_not(void **state)
 {
     static const struct {
         double mean, deviation;
     } FIRST[] = {{0.0, 1.0}, {0.3, 1.0}, {1.0, 0.2}};
     static const struct drift *const DRIFTS[] = {&PULL, &WELL};
-    size_t cases = 0, right = 0, flagged = 0;
+    struct count n = {0};
     (void)state;
     for (size_t i = 0; i < COUNT(SHAPES); i++)
         for (size_t k = 0; k < 2 * COUNT(FIRST) * COUNT(SIZES); k++) {
@@ -146,23 +178,12 @@ static void scan__is_right_or_says_that_it_is_not(void **state)
                                    .mean = FIRST[f].mean,
                                    .deviation = FIRST[f].deviation};
             double exact = make_data(&c, 7 + z);
-            gsv_result r = estimate(&c, GSV_OBSERVE_SCAN);
-            bool good = is_right(&r, exact);
-            if (!good || r.flagged)
-                print_message("%s, %s, first %zu, size %zu: %.3f +- %.3f, "
-                              "exact %.3f, %zu flagged\n",
-                              c.shape->text, c.drift->text, f, z, r.loglik,
-                              r.error, exact, r.flagged);
-            assert_true(good || r.flagged);
-            assert_true(SHAPES[i].of != line || !r.flagged);
-            cases++;
-            right += good;
-            flagged += r.flagged > 0;
-            gsv_result_free(&r);
+            bool flagged = judge(&c, exact, GSV_OBSERVE_SCAN, &n);
+            assert_true(SHAPES[i].of != line || !flagged);
         }
-    print_message("%zu of %zu right, %zu flagged\n", right, cases, flagged);
-    assert_true(right >= cases - cases / 20);
-    assert_true(flagged <= cases / 4);
+    say(&n);
+    assert_true(n.right >= n.cases - n.cases / 20);
+    assert_true(n.flagged <= n.cases / 4);
 }
 
 /* With a symmetric model every path and its mirror image are as likely: one of
@@ -285,7 +306,7 @@ static void guided__is_right_or_says_that_it_is_not(void **state)
     static const struct shape sine = {"sin(x)", sin, false};
     static const struct drift *const DRIFTS[] = {&PULL, &WELL};
     static const double S[] = {0.5, 1.0}, NOISE[] = {0.1, 0.3};
-    size_t cases = 0, right = 0, flagged = 0;
+    struct count n = {0};
     (void)state;
     for (size_t i = 0; i < 32; i++) {
         struct trial_case c = {.shape = i & 3 ? &SHAPES[(i & 3) - 1] : &sine,
@@ -295,21 +316,10 @@ static void guided__is_right_or_says_that_it_is_not(void **state)
                                .mean = 0.3,
                                .deviation = 0.7};
         double exact = make_data(&c, 11 + i);
-        gsv_result r = estimate(&c, GSV_OBSERVE_GUIDED);
-        bool good = is_right(&r, exact);
-        if (!good || r.flagged)
-            print_message("%s, %s, s %g, noise %g: %.3f +- %.3f, exact %.3f, "
-                          "%zu flagged\n",
-                          c.shape->text, c.drift->text, c.s, c.size.noise,
-                          r.loglik, r.error, exact, r.flagged);
-        assert_true(good || r.flagged);
-        cases++;
-        right += good;
-        flagged += r.flagged > 0;
-        gsv_result_free(&r);
+        judge(&c, exact, GSV_OBSERVE_GUIDED, &n);
     }
-    print_message("%zu of %zu right, %zu flagged\n", right, cases, flagged);
-    assert_true(right >= cases - cases / 8);
+    say(&n);
+    assert_true(n.right >= n.cases - n.cases / 8);
 }
 
 /* --- The others ----------------------------------------------------------- */

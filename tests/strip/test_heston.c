@@ -104,7 +104,7 @@ static void see(const struct heston *p, double shape, double h, double z,
     gsv_model *m = heston_model(p, init);
     gsv_series *s = series_of("x", 2, h, x, 1);
     gsv_options o = scan_options(2, 0);
-    gsv_result r = run(m, s, &o);
+    gsv_result r = loglik_of(m, s, &o);
     double off = fabs(r.loglik - log(heston_density(p, v, shape, h, x[1])));
     seen->worst = fmax(seen->worst, off);
     seen->unsaid =
@@ -177,7 +177,7 @@ static void start__may_be_narrow(void **state)
         snprintf(init, sizeof init, "init v ~ normal(0.04, %g)", DEVIATION[i]);
         gsv_model *m = heston_model(&HESTON[0], init);
         gsv_options usual = scan_options(2, 0), fine = scan_options(2, 128);
-        gsv_result r = run(m, s, &usual);
+        gsv_result r = loglik_of(m, s, &usual);
         double off = r.loglik - value_of(m, s, &fine);
         if (!(fabs(off) < 1e-3 && r.error < 5e-3))
             fail_msg("deviation %g: off by %g, said %g", DEVIATION[i], off,

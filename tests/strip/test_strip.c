@@ -230,7 +230,7 @@ static void error__is_not_too_small(void **state)
         double exact = value_of(m, s, &fine);
         for (size_t points = 16; points <= 64; points *= 2) {
             gsv_options o = scan_options(2, points);
-            gsv_result r = run(m, s, &o);
+            gsv_result r = loglik_of(m, s, &o);
             if (!(fabs(r.loglik - exact) < 2.0 * r.error + 1e-6))
                 fail_msg("model %zu, %zu points: off by %g, not %g", c, points,
                          r.loglik - exact, r.error);
@@ -249,7 +249,7 @@ static void gradient__is_the_slope(void **state)
         gsv_series *s = returns(40, 0.004, 2);
         gsv_options o = scan_options(2, 0);
         o.gradient = true;
-        gsv_result r = run(m, s, &o);
+        gsv_result r = loglik_of(m, s, &o);
         o.gradient = false;
         for (size_t i = 0; i < gsv_model_values(m); i++) {
             double v = m->value[i], away = 2e-3 * fmax(fabs(v), 0.01), side[2];
@@ -280,7 +280,7 @@ static void bits__are_those_of_any_number_of_threads(void **state)
             gsv_options o = scan_options(0, 0);
             o.gradient = true;
             o.threads = (size_t)1 << i;
-            r[i] = run(m, s, &o);
+            r[i] = loglik_of(m, s, &o);
             assert_memory_equal(&r[0].loglik, &r[i].loglik, sizeof(double));
             assert_memory_equal(&r[0].error, &r[i].error, sizeof(double));
             assert_int_equal(r[0].paths, r[i].paths);
@@ -368,7 +368,7 @@ static void empty_cells__are_named(void **state)
     assert_non_null(strstr(gsv_last_error(), "column x is empty in series"));
     assert_non_null(strstr(gsv_last_error(), "--observe guided"));
     o.observe = GSV_OBSERVE_AUTO;
-    r = run(m, s, &o);
+    r = loglik_of(m, s, &o);
     assert_int_equal(r.observe, GSV_OBSERVE_GUIDED);
     gsv_result_free(&r);
     gsv_series_free(s);
