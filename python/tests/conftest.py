@@ -53,3 +53,16 @@ def exact_ou(time, x, a, s):
     mean = x[:-1] * np.exp(-a * dt)
     var = s * s * -np.expm1(-2 * a * dt) / (2 * a)
     return -0.5 * np.sum((x[1:] - mean) ** 2 / var + np.log(2 * np.pi * var))
+
+
+def assert_differences(model, data, at, **options):
+    """These numbers of the log-likelihood's gradient are its differences."""
+    slope = model.loglik(data, gradient=True, **options).theta_gradient
+    theta = model.theta
+    for i in at:
+        h, sides = 1e-5, []
+        for sign in (1, -1):
+            model.theta = theta + sign * h * (np.arange(len(theta)) == i)
+            sides.append(model.loglik(data, **options).loglik)
+        assert slope[i] == pytest.approx((sides[0] - sides[1]) / (2 * h),
+                                         rel=1e-4, abs=1e-4)

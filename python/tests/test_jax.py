@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import girsanov
+from conftest import assert_differences
 from fake_jax import modules
 
 TEXT = """state x
@@ -67,15 +68,8 @@ def test_gradients_are_those_of_differences(adapter, form):
     few = girsanov.Model("state x\ndx = -x*dt + dW").simulate(
         np.linspace(0, 1, 4), seed=1)
     options = dict(steps=2, paths=4, form=form, reference="brownian")
-    slope = model.loglik(few, gradient=True, **options).theta_gradient
-    theta = model.theta
-    for i in range(0, len(theta), 3):
-        h, sides = 1e-5, []
-        for sign in (1, -1):
-            model.theta = theta + sign * h * (np.arange(len(theta)) == i)
-            sides.append(model.loglik(few, **options).loglik)
-        assert slope[i] == pytest.approx((sides[0] - sides[1]) / (2 * h),
-                                         rel=1e-4, abs=1e-4)
+    assert_differences(model, few, range(0, len(model.theta), 3),
+                       **options)
 
 
 def test_a_fit_is_that_of_the_formula(adapter):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import girsanov
+from conftest import assert_differences
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -74,15 +75,8 @@ def test_gradients_are_those_of_differences(form):
     model = girsanov.Model(MODULE, drift=module())
     few = girsanov.Model(WELL).simulate(np.linspace(0, 2, 6), seed=1)
     options = dict(steps=4, form=form, reference="brownian")
-    slope = model.loglik(few, gradient=True, **options).theta_gradient
-    theta = model.theta
-    for i in (0, 5, 40, len(theta) - 1):
-        h, sides = 1e-5, []
-        for sign in (1, -1):
-            model.theta = theta + sign * h * (np.arange(len(theta)) == i)
-            sides.append(model.loglik(few, **options).loglik)
-        assert slope[i] == pytest.approx((sides[0] - sides[1]) / (2 * h),
-                                         rel=1e-4, abs=1e-4)
+    assert_differences(model, few, (0, 5, 40, len(model.theta) - 1),
+                       **options)
 
 
 def drift_error(fit):
